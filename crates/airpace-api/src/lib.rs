@@ -1,0 +1,1 @@
+//! serde types: configuration, telemetry, results. No behaviour.

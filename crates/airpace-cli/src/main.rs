@@ -1,0 +1,3 @@
+//! The airpace program.
+
+fn main() {}

@@ -1,0 +1,125 @@
+//! What stations report and what controllers answer.
+
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// Where an aggregation level was read from, best first (see the meter).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum LevelSource {
+    /// A-MPDU reference numbers of a monitor interface.
+    AmpduReference,
+    /// Equal MAC timestamps (TSFT).
+    Tsft,
+    /// Counters of the radio.
+    Counters,
+    /// Receive timestamps of a socket, grouped by gaps.
+    SocketTimestamps,
+}
+
+/// One-way delay within a slot, relative to the least delay seen so far; for display only, control never needs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DelayQuantiles {
+    /// Median.
+    pub p50: Duration,
+    /// 95th percentile.
+    pub p95: Duration,
+    /// 99th percentile.
+    pub p99: Duration,
+}
+
+/// What one station saw in one slot, and what its sender knows of it.
+///
+/// A report with `frames == 0` is valid: the station is alive but received nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlotReport {
+    /// The station.
+    pub station: StationId,
+    /// Slot number, counted by the station from zero.
+    pub slot: u64,
+    /// Length of the slot.
+    pub length: Duration,
+    /// Data frames (PPDUs) that carried new packets. A frame of retransmissions alone is no sample and is not counted.
+    pub frames: u32,
+    /// MPDUs in those frames, first transmissions, holes included.
+    pub mpdus: u32,
+    /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is `packets / frames`.
+    pub packets: u32,
+    /// Bytes of the packets received.
+    pub bytes: u64,
+    /// Arrival of the first and of the last counted frame, on the station's clock; `None` without frames.
+    pub span: Option<(Time, Time)>,
+    /// Sum over the counted frames of 1/R, in seconds per bit, R being the frame's PHY rate; 0 when the rate is unknown.
+    pub inverse_rate_sum: f64,
+    /// Packets that never came, by sequence number.
+    pub lost: u32,
+    /// Packets that came after a later one (retransmissions by the MAC).
+    pub late: u32,
+    /// Delay within the slot, if the sender stamps its packets.
+    pub delay: Option<DelayQuantiles>,
+    /// How the level was measured.
+    pub source: LevelSource,
+    /// What the sender itself knows, filled in by the sender on receipt.
+    pub sender: SenderView,
+}
+
+/// What the sender knows about the slot; not on the wire.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SenderView {
+    /// Whether packets for this station waited at the sender's pacer during the slot. Demand-limited stations are not allocated to.
+    pub backlogged: bool,
+    /// Packets handed to the network for this station in the last slot.
+    pub sent_packets: u32,
+    /// Bytes of those packets.
+    pub sent_bytes: u64,
+}
+
+impl Default for SenderView {
+    /// A sender that always has something to send, as constant-rate tests do.
+    fn default() -> Self {
+        Self { backlogged: true, sent_packets: 0, sent_bytes: 0 }
+    }
+}
+
+impl SlotReport {
+    /// Mean packets per frame (the aggregation level, μ̃ = P/F), if a frame came.
+    #[must_use]
+    pub fn level(&self) -> Option<f64> {
+        (self.frames > 0).then(|| f64::from(self.packets) / f64::from(self.frames))
+    }
+
+    /// Mean time between frames in seconds, D = (t_last − t_first)/(F − 1), if at least two frames came.
+    ///
+    /// Never slot length / F: its quantisation error is amplified many times in the estimate of the overhead.
+    #[must_use]
+    pub fn round_s(&self) -> Option<f64> {
+        let (first, last) = self.span?;
+        let gaps = self.frames.checked_sub(1).filter(|&g| g > 0)?;
+        Some(last.checked_since(first)?.as_secs_f64() / f64::from(gaps))
+    }
+
+    /// Harmonic mean of the PHY rate over frames in bit/s, if it is known.
+    #[must_use]
+    pub fn phy_rate_bps(&self) -> Option<f64> {
+        (self.inverse_rate_sum > 0.0).then(|| f64::from(self.frames) / self.inverse_rate_sum)
+    }
+
+    /// Packets received per second of the slot.
+    #[must_use]
+    pub fn received_pps(&self) -> f64 {
+        let seconds = self.length.as_secs_f64();
+        if seconds > 0.0 { f64::from(self.packets) / seconds } else { 0.0 }
+    }
+}
+
+/// The rate a controller grants to one station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Allocation {
+    /// The station.
+    pub station: StationId,
+    /// Packets per second.
+    pub rate_pps: f64,
+    /// Bytes per second at the controller's packet size; a pacer that sees mixed sizes paces by airtime instead.
+    pub rate_bytes_per_s: f64,
+    /// The aggregation level aimed at, packets per frame.
+    pub level: f64,
+}

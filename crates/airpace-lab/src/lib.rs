@@ -1,0 +1,1 @@
+//! Experiments on real packets: bulk TCP, ping, the demo and the datapath benchmark.

@@ -1,0 +1,1 @@
+//! Proxy and agent: the loops that join the core to the network.

@@ -1,0 +1,3 @@
+//! Checks of the tree itself.
+
+fn main() {}
