@@ -9,7 +9,7 @@
 //!
 //! let rate = BitRate::from_mbps(390);
 //! let airtime = Bytes(1540).checked_div(rate).expect("the rate is not zero");
-//! assert_eq!(airtime, Duration::from_nanos(31_590));
+//! assert_eq!(airtime, Duration::from_nanos(31_589));
 //! let sent = Time::ZERO + Duration::from_millis(5);
 //! assert_eq!((sent + airtime).since(sent), airtime);
 //! ```
