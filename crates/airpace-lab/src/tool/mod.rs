@@ -1,0 +1,128 @@
+//! The built-in traffic tools: bulk TCP, ping, constant-rate UDP.
+//!
+//! Each tool is a blocking function that owns its sockets, ends by itself after its duration, and ends early when its [`Stop`] is raised.
+//! It works in whatever network namespace its thread is in when it opens its sockets, so an experiment starts one thread per tool, moves it
+//! into the namespace and calls the function.
+
+pub mod bulk;
+pub mod cbr;
+pub mod ping;
+mod socket;
+
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Width of the bins in which receivers count goodput.
+pub const BIN: Duration = Duration::from_millis(100);
+
+/// How often a blocked tool looks at its deadline and at its [`Stop`].
+const WAKE: Duration = Duration::from_millis(50);
+
+/// A shared flag that ends tools early.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends every tool that holds a clone.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the flag was raised.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits until `deadline` or until the flag is raised; tells whether the deadline was reached.
+    #[must_use]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            if self.is_raised() {
+                return false;
+            }
+            std::thread::sleep(left.min(WAKE));
+        }
+    }
+}
+
+/// Bytes received in consecutive bins of [`BIN`], counted from a start that the experiment chooses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bins(Vec<u64>);
+
+impl Bins {
+    /// Counts `bytes` at `at` after the start. Bins beyond a day are not kept.
+    pub fn add(&mut self, at: Duration, bytes: u64) {
+        let index = (at.as_nanos() / BIN.as_nanos()) as usize;
+        if index < 864_000 {
+            if index >= self.0.len() {
+                self.0.resize(index + 1, 0);
+            }
+            self.0[index] += bytes;
+        }
+    }
+
+    /// Adds another receiver's bins with the same start.
+    pub fn merge(&mut self, other: &Self) {
+        if other.0.len() > self.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// Bytes per bin, from the start.
+    #[must_use]
+    pub fn bytes(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Bytes in all bins.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Mean rate in Mbit/s over the whole bins within `from..to` after the start; zero if there is none.
+    #[must_use]
+    pub fn mbps(&self, from: Duration, to: Duration) -> f64 {
+        let first = from.as_nanos().div_ceil(BIN.as_nanos()) as usize;
+        let last = (to.as_nanos() / BIN.as_nanos()) as usize;
+        if last <= first {
+            return 0.0;
+        }
+        let bytes: u64 = self.0.iter().take(last).skip(first).sum();
+        bytes as f64 * 8.0 / 1e6 / ((last - first) as f64 * BIN.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_window_counts_whole_bins_only() {
+        let mut bins = Bins::default();
+        for ms in (0..1_000).step_by(10) {
+            bins.add(Duration::from_millis(ms), 12_500);
+        }
+        assert_eq!(bins.total(), 1_250_000);
+        let rate = bins.mbps(Duration::from_millis(150), Duration::from_millis(950));
+        assert!((rate - 10.0).abs() < 1e-9, "{rate}");
+        assert_eq!(bins.mbps(Duration::from_secs(3), Duration::from_secs(2)), 0.0);
+    }
+
+    #[test]
+    fn an_idle_tail_counts_as_nothing_received() {
+        let mut bins = Bins::default();
+        bins.add(Duration::ZERO, 1_000_000);
+        assert!((bins.mbps(Duration::ZERO, Duration::from_secs(8)) - 1.0).abs() < 1e-9);
+    }
+}

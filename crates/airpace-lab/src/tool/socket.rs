@@ -1,0 +1,50 @@
+//! What the tools share: waiting for a socket with a timer finer than `SO_RCVTIMEO`, and opening TCP with a chosen congestion control.
+
+use anyhow::{Context, Result};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt};
+use nix::sys::time::TimeSpec;
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+/// Waits until `fd` can be read or `deadline` has come; tells whether it can be read.
+///
+/// `SO_RCVTIMEO` counts in jiffies of up to 10 ms; `ppoll` uses a high-resolution timer.
+pub(super) fn readable_until(fd: &impl AsFd, deadline: Instant) -> Result<bool> {
+    let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None) {
+            Ok(n) => return Ok(n > 0),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).context("waiting for a socket"),
+        }
+    }
+}
+
+/// Opens a TCP connection whose congestion control is set before the first segment.
+pub(super) fn connect_tcp(to: SocketAddr, congestion: Option<&str>, patience: Duration) -> Result<TcpStream> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match try_connect_tcp(to, congestion) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+fn try_connect_tcp(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream> {
+    let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let fd = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).context("opening a TCP socket")?;
+    if let Some(name) = congestion {
+        setsockopt(&fd, sockopt::TcpCongestion, &OsString::from(name)).with_context(|| {
+            format!("choosing congestion control {name:?}: see net.ipv4.tcp_available_congestion_control")
+        })?;
+    }
+    connect(fd.as_raw_fd(), &SockaddrStorage::from(to)).with_context(|| format!("connecting to {to}"))?;
+    Ok(TcpStream::from(fd))
+}
