@@ -68,7 +68,7 @@ fn read_tree(root: &Path) -> anyhow::Result<Vec<File>> {
 fn is_text(path: &Path, name: &str) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     name == "Makefile"
-        || path.parent().is_some_and(|p| p.ends_with(".ci"))
+        || path.parent().and_then(Path::file_name).is_some_and(|folder| folder == ".ci" || folder == "scripts")
         || extension.is_some_and(|e| TEXT.contains(&e))
 }
 

@@ -1,0 +1,49 @@
+# Every target does its own set-up; `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-full bench lint ci tools packages
+
+CARGO ?= cargo
+PYTHON := .venv/bin/python
+VENV := .venv/ready
+export PYTHONPATH := python
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+build: tools ## build the program: target/release/airpace
+	$(CARGO) build --release --locked -p airpace-cli
+
+demo: build $(VENV) ## the same download with Cubic, BBR and airpace, side by side; leaves out/demo
+	target/release/airpace demo --out out/demo
+
+test: tools packages $(VENV) ## all tests
+	$(CARGO) test --workspace --locked
+	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
+
+test-full: test ## all tests, then the long ones, optimised: live bars, performance floors
+	$(CARGO) test --workspace --locked --release -- --include-ignored
+
+bench: build packages ## the benchmarks of docs/benchmarks.md
+	$(CARGO) bench --workspace --locked --benches
+	target/release/airpace bench datapath
+
+lint: tools ## formatting, clippy, documentation, the rules of the tree
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	$(CARGO) run -q --locked -p xtask -- tidy
+	if scripts/prepare deny; then $(CARGO) deny --offline check licenses bans sources; fi
+
+ci: ## what continuous integration runs
+	.ci/run
+
+tools:
+	@scripts/prepare tools
+
+packages:
+	@scripts/prepare packages
+
+$(VENV): requirements.lock
+	@scripts/prepare venv
