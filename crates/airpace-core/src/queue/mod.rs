@@ -1,1 +1,24 @@
-//! To come.
+//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289) and [`FqCoDel`] (RFC 8290) over anything that is a [`Packet`].
+//!
+//! All have the same methods: `enqueue(now, packet)`, `dequeue(now)`, `poll_drop()`. A packet that a call drops waits, with its
+//! reason, until the caller takes it by `poll_drop` or makes the next call; [`Counters`] count it in any case. A caller that does
+//! not care for dropped packets may therefore ignore them, and nothing grows.
+//!
+//! Nothing is allocated per packet once a queue has held its largest backlog.
+//!
+//! [`Packet`]: crate::packet::Packet
+
+mod codel;
+mod counters;
+mod fifo;
+mod fq_codel;
+mod schedule;
+mod store;
+
+pub use codel::{CoDel, CoDelConfig, CoDelQueue, Verdict};
+pub use counters::{Counters, DropReason, Dropped};
+pub use fifo::{Fifo, Limits};
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+use super::{Counters, Dropped, Fifo, Limits};
+use crate::packet::Packet;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// How long CoDel remembers the drop rate of an earlier dropping state, in intervals (RFC 8289 §5.6: "recently" is 16 intervals
+/// in the published implementations).
+const MEMORY_INTERVALS: u32 = 16;
+
+/// The longest interval taken: its square in nanoseconds fits 64 bits. Longer ones are cut to it.
+const MAX_INTERVAL: Duration = Duration::from_secs(4);
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoDelConfig {
+    /// Acceptable standing delay. RFC 8289 §4.3: 5 ms.
+    pub target: Duration,
+    /// Time in which a standing queue must show, of the order of a worst-case round trip, up to 4 s. RFC 8289 §4.2: 100 ms.
+    pub interval: Duration,
+    /// With this many bytes or fewer left behind nothing is dropped: one packet is no queue (RFC 8289 §5.5). 1514 bytes.
+    pub mtu: u32,
+    /// Whether packets of transports that take part in ECN are marked instead of dropped.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: 1514,
+            ecn: true,
+        }
+    }
+}
+
+/// What is to be done with a packet that was taken from the head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Hand it out.
+    Pass,
+    /// Mark it and hand it out.
+    Mark,
+    /// Drop it and take the next.
+    Drop,
+}
+
+/// The law of CoDel for one queue, without the queue (RFC 8289 §5).
+///
+/// The caller takes a packet from the head and asks [`CoDel::judge`]; it tells [`CoDel::on_empty`] when there was none to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CoDel {
+    /// When the sojourn time will have been above the target for an interval.
+    first_above: Option<Time>,
+    /// When the next signal is due, in the dropping state.
+    drop_next: Time,
+    /// Signals since the dropping state was entered; sets the rate of signals.
+    count: u32,
+    /// `count` when the dropping state was last entered.
+    last_count: u32,
+    dropping: bool,
+    /// A signal was given and `drop_next` has not been moved on yet.
+    owes_step: bool,
+}
+
+impl CoDel {
+    /// Judges a packet that waited for `sojourn` and left `behind` bytes in the queue.
+    ///
+    /// `mark` is called when a signal is due and `config.ecn` is set; it marks the packet and tells whether it could.
+    #[inline]
+    pub fn judge(
+        &mut self,
+        now: Time,
+        config: &CoDelConfig,
+        (sojourn, behind): (Duration, u64),
+        mark: impl FnOnce() -> bool,
+    ) -> Verdict {
+        if sojourn < config.target || behind <= u64::from(config.mtu) {
+            self.on_empty();
+            return Verdict::Pass;
+        }
+        if !self.signal_due(now, config.interval.min(MAX_INTERVAL)) {
+            return Verdict::Pass;
+        }
+        if config.ecn && mark() {
+            self.move_on(config.interval.min(MAX_INTERVAL));
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// The queue was found empty: no standing queue, so the dropping state ends.
+    pub fn on_empty(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+        self.owes_step = false;
+    }
+
+    /// Counts packets dropped for other reasons as signals, so that the law acts more strongly (as Linux does after a batch drop).
+    pub fn strengthen(&mut self, signals: u32) {
+        self.count = self.count.saturating_add(signals);
+    }
+
+    /// Is it time for a signal, now that the head has waited too long?
+    fn signal_due(&mut self, now: Time, interval: Duration) -> bool {
+        let deadline = now.saturating_add(interval);
+        if now < *self.first_above.get_or_insert(deadline) {
+            return false;
+        }
+        if !self.dropping {
+            self.enter(now, interval);
+            return true;
+        }
+        self.move_on(interval);
+        if now < self.drop_next {
+            return false;
+        }
+        self.count = self.count.saturating_add(1);
+        self.owes_step = true;
+        true
+    }
+
+    /// Enters the dropping state, near the signal rate that controlled the queue last time if that was recent (§5.4).
+    fn enter(&mut self, now: Time, interval: Duration) {
+        let recent = now.saturating_since(self.drop_next) < interval * MEMORY_INTERVALS;
+        let delta = self.count.saturating_sub(self.last_count);
+        self.count = if recent && delta > 1 { delta } else { 1 };
+        self.last_count = self.count;
+        self.dropping = true;
+        self.drop_next = self.after(now, interval);
+    }
+
+    /// Sets when the signal after the last one is due. After a drop this waits until the next packet is known to be late as well.
+    fn move_on(&mut self, interval: Duration) {
+        if core::mem::take(&mut self.owes_step) {
+            self.drop_next = self.after(self.drop_next, interval);
+        }
+    }
+
+    /// The control law (§3.2): `interval / sqrt(count)` after `time`.
+    fn after(&self, time: Time, interval: Duration) -> Time {
+        let ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        // The interval is at most 4 s, so its square is at most 1.6e19 and fits 64 bits.
+        let step = (ns.saturating_mul(ns) / u64::from(self.count.max(1))).isqrt();
+        time.saturating_add(Duration::from_nanos(step))
+    }
+}
+
+/// One queue under the law of CoDel, in front of a tail drop at its limits.
+#[derive(Clone, Debug)]
+pub struct CoDelQueue<P> {
+    config: CoDelConfig,
+    law: CoDel,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> CoDelQueue<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(config: CoDelConfig, limits: Limits) -> Self {
+        Self {
+            config,
+            law: CoDel::default(),
+            fifo: Fifo::new(limits),
+        }
+    }
+
+    /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.
+    pub fn enqueue(&mut self, now: Time, packet: P) -> bool {
+        self.fifo.enqueue(now, packet)
+    }
+
+    /// Takes the oldest packet that the law lets pass.
+    pub fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.fifo.ledger.begin();
+        while let Some(mut queued) = self.fifo.pop() {
+            let state = (now.saturating_since(queued.since), self.fifo.bytes());
+            let verdict = self
+                .law
+                .judge(now, &self.config, state, || queued.packet.mark_ce());
+            if let Some(packet) = self.fifo.ledger.settle(verdict, queued.packet) {
+                return Some(packet);
+            }
+        }
+        self.law.on_empty();
+        None
+    }
+
+    /// A packet that the last call dropped.
+    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.fifo.poll_drop()
+    }
+
+    /// How long the oldest packet has waited.
+    #[must_use]
+    pub fn head_sojourn(&self, now: Time) -> Option<Duration> {
+        self.fifo.head_sojourn(now)
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fifo.len()
+    }
+
+    /// Bytes that wait.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    /// What has gone through.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        self.fifo.counters()
+    }
+}

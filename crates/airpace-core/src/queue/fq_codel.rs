@@ -1,0 +1,248 @@
+use super::codel::{CoDel, CoDelConfig};
+use super::counters::Ledger;
+use super::schedule::Schedule;
+use super::store::{List, Store};
+use super::{Counters, DropReason, Dropped};
+use crate::packet::Packet;
+use airpace_units::Time;
+use core::hash::Hasher;
+use core::time::Duration;
+use siphasher::sip::SipHasher13;
+
+/// The smallest quantum: below it a large packet would cost many turns of the scheduler (Linux takes the same).
+const MIN_QUANTUM: u32 = 256;
+
+/// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FqCoDelConfig {
+    /// Number of queues that flows are hashed to, 1 to 65,536. Default 1024.
+    pub queues: u32,
+    /// Bytes that a queue may send per turn, at least 256. Default 1514.
+    pub quantum: u32,
+    /// Packets that all queues may hold together. Default 10,240.
+    pub packet_limit: u32,
+    /// Bytes that all queues may hold together. Default 32 MiB.
+    pub byte_limit: u64,
+    /// Packets that are dropped at once, at most, when a limit is exceeded, at least 1. Default 64.
+    pub drop_batch: u32,
+    /// Parameters of CoDel in each queue.
+    pub codel: CoDelConfig,
+}
+
+impl Default for FqCoDelConfig {
+    fn default() -> Self {
+        Self {
+            queues: 1024,
+            quantum: 1514,
+            packet_limit: 10_240,
+            byte_limit: 32 << 20,
+            drop_batch: 64,
+            codel: CoDelConfig::default(),
+        }
+    }
+}
+
+/// One queue: the packets of the flows that hash to it.
+#[derive(Clone, Debug)]
+struct Flow {
+    list: List,
+    law: CoDel,
+}
+
+/// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with precedence for those that
+/// have just become busy (sparse flows), and each is under the law of CoDel.
+#[derive(Clone, Debug)]
+pub struct FqCoDel<P> {
+    config: FqCoDelConfig,
+    key: (u64, u64),
+    flows: Vec<Flow>,
+    /// Bytes in each queue, apart from `flows` so that the fattest is found in one sweep over consecutive memory.
+    backlogs: Vec<u64>,
+    schedule: Schedule,
+    store: Store<P>,
+    len: u32,
+    bytes: u64,
+    ledger: Ledger<P>,
+}
+
+impl<P: Packet> FqCoDel<P> {
+    /// An empty queue. `key` is secret: who knows it can aim packets at the queue of a neighbour.
+    ///
+    /// Parameters outside their ranges are taken to the nearest valid value.
+    #[must_use]
+    pub fn new(config: FqCoDelConfig, key: [u8; 16]) -> Self {
+        let queues = config.queues.clamp(1, 1 << 16);
+        let flow = Flow {
+            list: List::EMPTY,
+            law: CoDel::default(),
+        };
+        let key = u128::from_le_bytes(key);
+        Self {
+            config,
+            // Both halves of the key; each `as` keeps the low 64 bits.
+            key: (key as u64, (key >> 64) as u64),
+            flows: vec![flow; queues as usize],
+            backlogs: vec![0; queues as usize],
+            schedule: Schedule::new(queues, config.quantum.max(MIN_QUANTUM)),
+            store: Store::new(),
+            len: 0,
+            bytes: 0,
+            ledger: Ledger::new(),
+        }
+    }
+
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets of the fattest flow are dropped, which may include
+    /// this one.
+    pub fn enqueue(&mut self, now: Time, packet: P) {
+        self.ledger.begin();
+        let bytes = packet.bytes();
+        self.ledger.offer(bytes);
+        let index = self.classify(&packet);
+        let flow = &mut self.flows[index as usize];
+        self.store.push(&mut flow.list, now, packet);
+        self.backlogs[index as usize] += weight(bytes);
+        self.len += 1;
+        self.bytes += u64::from(bytes);
+        self.schedule.wake(index);
+        while self.over_limits() {
+            self.drop_from_fattest();
+        }
+    }
+
+    /// Takes the packet whose turn it is, if CoDel lets it pass.
+    pub fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.ledger.begin();
+        while let Some(index) = self.schedule.current() {
+            match self.dequeue_from(index, now) {
+                Some(packet) => {
+                    self.schedule.charge(index, packet.bytes());
+                    return Some(packet);
+                }
+                None => self.schedule.found_empty(),
+            }
+        }
+        None
+    }
+
+    /// Takes the first packet of a queue that CoDel lets pass.
+    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
+        while let Some(mut queued) = self.pop(index) {
+            let law = &mut self.flows[index as usize].law;
+            let state = (
+                now.saturating_since(queued.since),
+                self.backlogs[index as usize],
+            );
+            let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
+            if let Some(packet) = self.ledger.settle(verdict, queued.packet) {
+                return Some(packet);
+            }
+        }
+        self.flows[index as usize].law.on_empty();
+        None
+    }
+
+    /// Takes the head of a queue out of the books.
+    fn pop(&mut self, index: u32) -> Option<super::fifo::Queued<P>> {
+        let queued = self.store.pop(&mut self.flows[index as usize].list)?;
+        let bytes = queued.packet.bytes();
+        self.backlogs[index as usize] -= weight(bytes);
+        self.bytes -= u64::from(bytes);
+        self.len -= 1;
+        Some(queued)
+    }
+
+    /// Drops half of the fattest flow, but at most one batch, from its head (RFC 8290 §4.1.3).
+    fn drop_from_fattest(&mut self) {
+        let Some(index) = fattest(&self.backlogs) else {
+            return;
+        };
+        let half = self.backlogs[index as usize] / 2;
+        let mut dropped = 0;
+        while let Some(queued) = self.pop(index) {
+            let bytes = queued.packet.bytes();
+            self.ledger
+                .drop(DropReason::FattestFlow, bytes, queued.packet);
+            dropped += 1;
+            if dropped >= self.config.drop_batch || self.backlogs[index as usize] <= half {
+                break;
+            }
+        }
+        self.flows[index as usize].law.strengthen(dropped);
+    }
+
+    fn over_limits(&self) -> bool {
+        self.len > self.config.packet_limit || self.bytes > self.config.byte_limit
+    }
+
+    /// The queue of the packet's flow.
+    fn classify(&self, packet: &P) -> u32 {
+        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        packet.hash_flow(&mut hasher);
+        // The high half of the hash, scaled to the number of queues: the product is below 2^32 · 2^16 and its high part below
+        // the number of queues.
+        let queues = self.flows.len() as u64;
+        (((hasher.finish() >> 32) * queues) >> 32) as u32
+    }
+
+    /// A packet that the last call dropped.
+    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.ledger.poll_drop()
+    }
+
+    /// How long the head of the queue whose turn it is has waited.
+    #[must_use]
+    pub fn head_sojourn(&self, now: Time) -> Option<Duration> {
+        let flow = &self.flows[self.schedule.first()? as usize];
+        let head = self.store.front(&flow.list)?;
+        Some(now.saturating_since(head.since))
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Bytes that wait.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Queues that hold packets now. Takes a sweep over all queues.
+    #[must_use]
+    pub fn busy_queues(&self) -> usize {
+        self.flows.iter().filter(|f| f.list.len() > 0).count()
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub const fn config(&self) -> &FqCoDelConfig {
+        &self.config
+    }
+
+    /// What has gone through.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.ledger.counters
+    }
+}
+
+/// The queue with the most bytes; the first of several, so that the choice is the same in every run.
+fn fattest(backlogs: &[u64]) -> Option<u32> {
+    let most = *backlogs.iter().max()?;
+    let index = backlogs.iter().position(|&b| b == most)?;
+    u32::try_from(index).ok()
+}
+
+/// What a packet adds to the backlog of its queue. An empty packet counts as one byte, so that the fattest queue is never one
+/// without packets and each batch drop frees something.
+const fn weight(bytes: u32) -> u64 {
+    if bytes == 0 { 1 } else { bytes as u64 }
+}
