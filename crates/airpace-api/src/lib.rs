@@ -1,1 +1,18 @@
-//! serde types: configuration, telemetry, results. No behaviour.
+//! serde types: configuration, telemetry, results. No behaviour: nothing here touches the machine.
+//!
+//! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its unit),
+//! [`telemetry::ProxySlot`] (one JSON line per station and slot).
+//!
+//! ```
+//! use airpace_api::quantity::Span;
+//! let slot: Span = "100 ms".parse()?;
+//! assert_eq!(slot.to_string(), "100 ms");
+//! assert!("100".parse::<Span>().is_err());
+//! # Ok::<(), airpace_api::quantity::QuantityError>(())
+//! ```
+
+pub mod config;
+pub mod keys;
+pub mod network;
+pub mod quantity;
+pub mod telemetry;

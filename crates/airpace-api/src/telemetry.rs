@@ -1,0 +1,121 @@
+//! Telemetry: one JSON object per line, per station and slot, as proxy and agent write it and as plots read it.
+//!
+//! Numbers have the unit in their name. Fields are added, never renamed or given another meaning.
+
+use serde::{Deserialize, Serialize};
+
+/// One slot of one station as the proxy saw and decided it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ProxySlot {
+    /// End of the slot in seconds since the proxy started.
+    pub time_s: f64,
+    /// Wall-clock time of the end of the slot, in seconds since 1970, to line up several programs' files.
+    pub unix_s: f64,
+    /// Name of the station.
+    pub station: String,
+    /// `controlled`, `starting` (no report yet), `conservative` or `unshaped` (reports are missing), `away` (no session).
+    pub mode: String,
+    /// Aggregation level reported, packets per frame.
+    pub level: Option<f64>,
+    /// Aggregation level aimed at, packets per frame.
+    pub level_target: Option<f64>,
+    /// Rate granted, in packets per second; absent when unshaped.
+    pub rate_pps: Option<f64>,
+    /// Rate granted, in Mbit/s of packets on the air; absent when unshaped.
+    pub rate_mbps: Option<f64>,
+    /// Mbit/s handed to the network in the slot, tunnel headers included.
+    pub sent_mbps: f64,
+    /// Mbit/s the station says it received in its slot.
+    pub goodput_mbps: Option<f64>,
+    /// Mean time between frames to the station, ms.
+    pub round_ms: Option<f64>,
+    /// The controller's estimate of the overhead of a round, us.
+    pub overhead_us: Option<f64>,
+    /// Mean PHY rate reported, Mbit/s.
+    pub phy_mbps: Option<f64>,
+    /// Packets waiting at the proxy for the station at the end of the slot.
+    pub backlog_packets: u64,
+    /// Bytes of those packets.
+    pub backlog_bytes: u64,
+    /// Median sojourn time at the proxy of the packets sent in the slot, ms.
+    pub sojourn_p50_ms: Option<f64>,
+    /// 95th percentile of the sojourn time, ms.
+    pub sojourn_p95_ms: Option<f64>,
+    /// Median one-way delay behind the proxy relative to the least seen, ms.
+    pub delay_p50_ms: Option<f64>,
+    /// 95th percentile of that delay, ms.
+    pub delay_p95_ms: Option<f64>,
+    /// Packets the station reported lost.
+    pub lost: Option<u32>,
+    /// Packets dropped by the proxy's queue in the slot.
+    pub dropped: u64,
+    /// Packets marked by the proxy's queue in the slot.
+    pub marked: u64,
+}
+
+/// One slot as the agent measured it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct AgentSlot {
+    /// End of the slot in seconds since the agent started.
+    pub time_s: f64,
+    /// Wall-clock time of the end of the slot, in seconds since 1970.
+    pub unix_s: f64,
+    /// Slot number.
+    pub slot: u64,
+    /// Frames counted.
+    pub frames: u32,
+    /// Packets in those frames.
+    pub packets: u32,
+    /// Bytes of those packets.
+    pub bytes: u64,
+    /// Packets per frame.
+    pub level: Option<f64>,
+    /// Mean time between frames, ms.
+    pub round_ms: Option<f64>,
+    /// Mean PHY rate, Mbit/s.
+    pub phy_mbps: Option<f64>,
+    /// Packets that never came.
+    pub lost: u32,
+    /// Packets that came after a later one.
+    pub late: u32,
+    /// How the level was measured: `ampdu`, `tsft`, `counters` or `socket`.
+    pub source: String,
+}
+
+/// Parses a file of JSON lines; a last line cut short by a crash is skipped.
+///
+/// # Errors
+/// A complete line that is no object of the kind.
+pub fn parse_lines<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, serde_json::Error> {
+    let mut rows = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match serde_json::from_str(line.trim_end()) {
+            Ok(row) => rows.push(row),
+            Err(_) if !line.ends_with('\n') => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_parse_back_and_a_torn_last_line_is_skipped() {
+        let row = ProxySlot {
+            time_s: 0.1,
+            station: "laptop".to_owned(),
+            level: Some(31.5),
+            ..ProxySlot::default()
+        };
+        let line = serde_json::to_string(&row).expect("serialisable");
+        let text = format!("{line}\n{line}\n{}", &line[..20]);
+        assert_eq!(
+            parse_lines::<ProxySlot>(&text).expect("two rows"),
+            vec![row.clone(), row]
+        );
+        assert!(parse_lines::<ProxySlot>("{}x\n").is_err());
+    }
+}
