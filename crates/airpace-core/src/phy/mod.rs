@@ -1,1 +1,28 @@
-//! To come.
+//! What a frame costs on the air: data rates, PPDU durations, A-MPDU overheads and limits, responses, channel access.
+//!
+//! Everything is integer arithmetic on nanoseconds, bits and bytes, so that a simulated and an emulated MAC agree to the
+//! nanosecond. Clauses are those of IEEE Std 802.11-2020 (OFDM 17, HT 19, VHT 21) and 802.11ax-2021 (HE 27).
+//!
+//! ```
+//! use airpace_core::phy::{AmpduLimits, GuardInterval, Standard, Timing, TxRate, Width, ampdu_bytes, mpdu_bytes};
+//!
+//! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)?;
+//! let psdu = ampdu_bytes(32, mpdu_bytes(1_498));
+//! assert_eq!(rate.ppdu_duration(psdu, Timing::Standard).as_micros(), 1_052);
+//! let limits = AmpduLimits::of(Standard::Vht);
+//! assert!(psdu <= rate.max_psdu(limits.duration, Timing::Standard).min(limits.bytes));
+//! # Ok::<(), airpace_core::phy::RateError>(())
+//! ```
+
+mod access;
+mod ampdu;
+mod legacy;
+mod rate;
+
+pub use access::{AccessCategory, Edca, SIFS, SLOT};
+pub use ampdu::{
+    ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES,
+    QOS_HEADER_BYTES, ampdu_bytes, mpdu_bytes, psdu_bytes, subframe_bytes,
+};
+pub use legacy::{LegacyRate, control_rate};
+pub use rate::{GuardInterval, RateError, Standard, Timing, TxRate, Width};

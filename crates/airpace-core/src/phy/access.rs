@@ -1,0 +1,90 @@
+use core::time::Duration;
+
+/// Short interframe space at 5 GHz (aSIFSTime, tables 17-21, 19-25, 21-29).
+pub const SIFS: Duration = Duration::from_micros(16);
+/// Slot at 5 GHz with 20 MHz primary channel (aSlotTime, table 17-21).
+pub const SLOT: Duration = Duration::from_micros(9);
+
+/// The four priorities of EDCA (10.2.3.2), lowest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum AccessCategory {
+    /// AC_BK.
+    Background,
+    /// AC_BE.
+    #[default]
+    BestEffort,
+    /// AC_VI.
+    Video,
+    /// AC_VO.
+    Voice,
+}
+
+/// Channel access parameters of one access category.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Edca {
+    /// Slots of the arbitration interframe space after SIFS (AIFSN).
+    pub aifsn: u8,
+    /// Contention window of the first try: the back-off is uniform in 0…`cw_min` slots.
+    pub cw_min: u16,
+    /// Largest contention window after failures.
+    pub cw_max: u16,
+    /// Transmission opportunity; zero means one frame exchange.
+    pub txop: Duration,
+}
+
+impl Edca {
+    /// The defaults that stations use with the OFDM PHYs (802.11-2016 table 9-137; aCWmin 15, aCWmax 1023). The 2020 edition gives background and best effort a TXOP limit;
+    /// access points and ns-3 leave it at zero, and so do we.
+    #[must_use]
+    pub const fn of(category: AccessCategory) -> Self {
+        let (aifsn, cw_min, cw_max, txop_us) = match category {
+            AccessCategory::Background => (7, 15, 1_023, 0),
+            AccessCategory::BestEffort => (3, 15, 1_023, 0),
+            AccessCategory::Video => (2, 7, 15, 3_008),
+            AccessCategory::Voice => (2, 3, 7, 1_504),
+        };
+        Self {
+            aifsn,
+            cw_min,
+            cw_max,
+            txop: Duration::from_micros(txop_us),
+        }
+    }
+
+    /// The idle time before back-off starts: SIFS + AIFSN slots (10.3.2.3.6).
+    #[must_use]
+    pub fn aifs(self) -> Duration {
+        SIFS + SLOT * u32::from(self.aifsn)
+    }
+
+    /// Mean back-off of a first try, half the smallest contention window.
+    #[must_use]
+    pub fn mean_backoff(self) -> Duration {
+        SLOT * u32::from(self.cw_min) / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aifs_per_category() {
+        let micros = [
+            AccessCategory::Background,
+            AccessCategory::BestEffort,
+            AccessCategory::Video,
+            AccessCategory::Voice,
+        ]
+        .map(|category| Edca::of(category).aifs().as_micros());
+        assert_eq!(micros, [79, 43, 34, 34]);
+    }
+
+    #[test]
+    fn mean_backoff_of_best_effort_is_seven_and_a_half_slots() {
+        assert_eq!(
+            Edca::of(AccessCategory::BestEffort).mean_backoff(),
+            Duration::from_nanos(67_500)
+        );
+    }
+}
