@@ -1,0 +1,216 @@
+//! The unsafe code of the workspace: system calls that have no safe wrapper.
+#![expect(unsafe_code, reason = "system calls without a safe wrapper; nothing else lives here")]
+
+use crate::udp::control::{self, Control};
+use crate::udp::{MAX_MESSAGES, ReceiveBatch, Transmit};
+use core::time::Duration;
+use nix::sys::epoll::EpollEvent;
+use nix::sys::socket::{SockaddrLike, SockaddrStorage};
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Turns the C convention of −1 and `errno` into a result.
+fn check(result: libc::c_int) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn timespec(span: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(span.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: span.subsec_nanos().into(),
+    }
+}
+
+/// epoll_wait with a timeout in nanoseconds; `None` waits for ever.
+pub(crate) fn epoll_pwait2(
+    epoll: BorrowedFd<'_>,
+    events: &mut [EpollEvent],
+    timeout: Option<Duration>,
+) -> io::Result<usize> {
+    let spec = timeout.map(timespec);
+    let spec_ptr = spec.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let room = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: nix's EpollEvent is a transparent wrapper of epoll_event, `events` has `room` of them, `spec_ptr` is null or
+    // points at `spec`, which outlives the call, and a null signal mask leaves the mask alone.
+    check(unsafe {
+        libc::epoll_pwait2(epoll.as_raw_fd(), events.as_mut_ptr().cast(), room, spec_ptr, core::ptr::null())
+    })
+}
+
+/// Puts the calling thread under SCHED_FIFO; children fall back to the ordinary scheduler.
+pub(crate) fn set_fifo(priority: i32) -> io::Result<()> {
+    set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Returns the calling thread to the ordinary scheduler.
+pub(crate) fn set_other() -> io::Result<()> {
+    set_scheduler(libc::SCHED_OTHER, 0)
+}
+
+fn set_scheduler(policy: libc::c_int, priority: i32) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: `param` outlives the call; pid 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(drop)
+}
+
+/// Attaches an opened /dev/net/tun to a new interface; returns the name that the kernel chose.
+pub(crate) fn tun_attach(file: BorrowedFd<'_>, name: &CStr, link_layer: bool, offload: bool) -> io::Result<String> {
+    // SAFETY: an ifreq is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
+        *to = *from as libc::c_char;
+    }
+    let kind = if link_layer { libc::IFF_TAP } else { libc::IFF_TUN };
+    let header = if offload { libc::IFF_VNET_HDR } else { 0 };
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI | header) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one ifreq, which `request` is.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &mut request) })?;
+    // SAFETY: the kernel leaves a terminated name in ifr_name.
+    let chosen = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) };
+    Ok(chosen.to_string_lossy().into_owned())
+}
+
+/// Sets the link type of an interface that is down.
+pub(crate) fn tun_set_link(file: BorrowedFd<'_>, link_type: u16) -> io::Result<()> {
+    // SAFETY: TUNSETLINK takes its argument by value.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETLINK as libc::Ioctl, libc::c_ulong::from(link_type)) })
+        .map(drop)
+}
+
+/// Allows checksums to be left open and TCP (optionally UDP) segments to be left joined, in both directions.
+pub(crate) fn tun_set_offload(file: BorrowedFd<'_>, udp: bool) -> io::Result<()> {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+    let flags = if udp { tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6 } else { tcp };
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as libc::Ioctl, libc::c_ulong::from(flags)) })
+        .map(drop)
+}
+
+/// What a child process is given before it executes its program.
+#[derive(Debug)]
+pub(crate) struct ChildSetup {
+    /// The network namespace it enters.
+    pub(crate) network: Option<OwnedFd>,
+    /// The signal it gets when the thread that started it ends.
+    pub(crate) on_parent_death: nix::sys::signal::Signal,
+}
+
+/// Arranges for `command` to apply `setup` in the child.
+pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
+    let apply = move || {
+        if let Some(network) = &setup.network {
+            nix::sched::setns(network, nix::sched::CloneFlags::CLONE_NEWNET)?;
+        }
+        nix::sys::prctl::set_pdeathsig(setup.on_parent_death)?;
+        nix::sys::signal::SigSet::empty().thread_set_mask()?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes async-signal-safe system calls and allocates nothing.
+    unsafe { command.pre_exec(apply) };
+}
+
+/// Sets a socket option that is an int.
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option's value is an int, which `value` is, and the kernel copies it.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, core::ptr::from_ref(&value).cast(), length) })
+        .map(drop)
+}
+
+/// Room for the headers of one batch; the pointers in it are set anew for every call.
+type Headers = [core::mem::MaybeUninit<libc::mmsghdr>; MAX_MESSAGES];
+
+/// Receives messages into `batch` and fills in their lengths; returns their number.
+pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::Result<usize> {
+    let mut headers: Headers = [const { core::mem::MaybeUninit::uninit() }; MAX_MESSAGES];
+    let mut vectors = [const { core::mem::MaybeUninit::<libc::iovec>::uninit() }; MAX_MESSAGES];
+    let slots = batch.filled.len();
+    let slot_bytes = batch.slot_bytes;
+    for (i, slot) in batch.buffer.chunks_exact_mut(slot_bytes).enumerate().take(slots) {
+        let vector = vectors[i].write(libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes });
+        // SAFETY: an mmsghdr is plain data for which all zeroes is a value.
+        let mut header: libc::mmsghdr = unsafe { core::mem::zeroed() };
+        header.msg_hdr.msg_name = batch.names[i].0.as_mut_ptr().cast();
+        header.msg_hdr.msg_namelen = batch.names[i].0.len() as libc::socklen_t;
+        header.msg_hdr.msg_iov = vector;
+        header.msg_hdr.msg_iovlen = 1;
+        header.msg_hdr.msg_control = batch.controls[i].0.as_mut_ptr().cast();
+        header.msg_hdr.msg_controllen = batch.controls[i].0.len();
+        headers[i].write(header);
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: the first `slots` headers are written; their pointers lead into `batch` and `vectors`, which outlive the call
+    // and are not touched otherwise during it.
+    let n = check(unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            slots as libc::c_uint,
+            flags,
+            core::ptr::null_mut(),
+        )
+    })?;
+    for (header, filled) in headers.iter().zip(&mut batch.filled).take(n) {
+        // SAFETY: the first `slots` headers are written, and n does not exceed their number.
+        let header = unsafe { header.assume_init_ref() };
+        filled.bytes = header.msg_len as usize;
+        filled.control_bytes = header.msg_hdr.msg_controllen;
+    }
+    Ok(n)
+}
+
+/// Sends up to [`MAX_MESSAGES`] messages; returns how many were taken.
+pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io::Result<usize> {
+    let mut headers: Headers = [const { core::mem::MaybeUninit::uninit() }; MAX_MESSAGES];
+    let mut controls = [Control::new(); MAX_MESSAGES];
+    let mut names = [const { None::<SockaddrStorage> }; MAX_MESSAGES];
+    for (i, message) in messages.iter().enumerate() {
+        names[i] = message.to.map(SockaddrStorage::from);
+        // SAFETY: an mmsghdr is plain data for which all zeroes is a value.
+        let mut header: libc::mmsghdr = unsafe { core::mem::zeroed() };
+        if let Some(name) = &names[i] {
+            header.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_namelen = name.len();
+        }
+        // IoSlice is guaranteed to have the layout of iovec; the kernel only reads it.
+        header.msg_hdr.msg_iov = message.parts.as_ptr().cast_mut().cast();
+        header.msg_hdr.msg_iovlen = message.parts.len();
+        header.msg_hdr.msg_controllen = build_control(&mut controls[i], message);
+        if header.msg_hdr.msg_controllen > 0 {
+            header.msg_hdr.msg_control = controls[i].0.as_mut_ptr().cast();
+        }
+        headers[i].write(header);
+    }
+    // SAFETY: as many headers as there are messages are written; their pointers lead into `names`, `controls` and the
+    // caller's slices, which outlive the call.
+    check(unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            messages.len() as libc::c_uint,
+            libc::MSG_DONTWAIT,
+        )
+    })
+}
+
+fn build_control(control: &mut Control, message: &Transmit<'_>) -> usize {
+    let mut n = 0;
+    if let Some(segment) = message.segment {
+        n = control::push(control, n, (libc::SOL_UDP, libc::UDP_SEGMENT), &segment.to_ne_bytes());
+    }
+    if message.ecn.0 != 0 {
+        let value = libc::c_int::from(message.ecn.0 & 3).to_ne_bytes();
+        let v6 = message.to.is_some_and(|to| to.is_ipv6());
+        let kind = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+        n = control::push(control, n, kind, &value);
+    }
+    n
+}

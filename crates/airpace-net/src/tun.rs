@@ -1,0 +1,221 @@
+//! TUN and TAP devices: network interfaces whose other end is this process.
+
+use crate::sys;
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// What a device carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Layer {
+    /// IP packets (TUN).
+    #[default]
+    Ip,
+    /// Ethernet frames, or frames of the link type asked for (TAP).
+    Link,
+}
+
+/// What device to create.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TunConfig {
+    /// Name of the interface, 1 to 15 bytes; a `%d` in it is replaced by the first free number.
+    pub name: String,
+    /// IP packets or frames.
+    pub layer: Layer,
+    /// Link type as in `if_arp.h`, for example 803 (radiotap); it can be set only before the interface goes up.
+    pub link_type: Option<u16>,
+    /// Exchange TCP (and, from Linux 6.2, UDP) super-packets with the kernel. Every packet is then preceded
+    /// by a `virtio_net_hdr` of 10 bytes, in both directions.
+    pub offload: bool,
+}
+
+impl TunConfig {
+    /// An IP device without offload.
+    #[must_use]
+    pub fn ip(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// A link-layer device.
+    #[must_use]
+    pub fn link(name: &str) -> Self {
+        Self { name: name.to_owned(), layer: Layer::Link, ..Self::default() }
+    }
+
+    /// With the link type `link_type` of `if_arp.h`.
+    #[must_use]
+    pub fn with_link_type(mut self, link_type: u16) -> Self {
+        self.link_type = Some(link_type);
+        self
+    }
+
+    /// With super-packets.
+    #[must_use]
+    pub fn with_offload(mut self) -> Self {
+        self.offload = true;
+        self
+    }
+}
+
+/// `ARPHRD_IEEE80211_RADIOTAP` of `if_arp.h`: the link type of Wi-Fi monitor interfaces.
+pub const LINK_TYPE_RADIOTAP: u16 = 803;
+
+/// Why a device could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TunError {
+    /// No access to the TUN driver.
+    #[error("cannot open /dev/net/tun: {0}; run as root or give this user access to the device")]
+    Open(#[source] io::Error),
+    /// Not a name for an interface.
+    #[error("`{0}` is no name for an interface: 1 to 15 bytes without `/` or spaces")]
+    Name(String),
+    /// The kernel refused the device.
+    #[error(
+        "cannot create the interface {name}: {source}; it needs CAP_NET_ADMIN in this network namespace and a free name"
+    )]
+    Create {
+        /// Its name.
+        name: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused a property of the device.
+    #[error("cannot set {property} of the interface {name}: {source}")]
+    Property {
+        /// Its name.
+        name: String,
+        /// What could not be set.
+        property: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// A TUN or TAP device. The interface exists as long as this value does: it is gone when the process is, however it ends.
+///
+/// Reads and writes never block. The interface is down at first: see [`crate::netlink::Netlink::set_up`].
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+    udp_offload: bool,
+    offload: bool,
+}
+
+impl Tun {
+    /// Creates a device in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// See [`TunError`].
+    pub fn open(config: &TunConfig) -> Result<Self, TunError> {
+        let name = interface_name(&config.name)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open("/dev/net/tun")
+            .map_err(TunError::Open)?;
+        let name = sys::tun_attach(file.as_fd(), &name, config.layer == Layer::Link, config.offload)
+            .map_err(|source| TunError::Create { name: config.name.clone(), source })?;
+        let mut tun = Self { file, name, udp_offload: false, offload: config.offload };
+        tun.set_properties(config)?;
+        Ok(tun)
+    }
+
+    fn set_properties(&mut self, config: &TunConfig) -> Result<(), TunError> {
+        if let Some(link_type) = config.link_type {
+            sys::tun_set_link(self.file.as_fd(), link_type).map_err(|source| self.refused("the link type", source))?;
+        }
+        if config.offload {
+            // UDP segmentation came with Linux 6.2; TCP alone is what older kernels accept.
+            self.udp_offload = sys::tun_set_offload(self.file.as_fd(), true).is_ok();
+            if !self.udp_offload {
+                sys::tun_set_offload(self.file.as_fd(), false).map_err(|source| self.refused("offload", source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, property: &'static str, source: io::Error) -> TunError {
+        TunError::Property { name: self.name.clone(), property, source }
+    }
+
+    /// Name of the interface.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether packets are preceded by an offload header.
+    #[must_use]
+    pub const fn offload(&self) -> bool {
+        self.offload
+    }
+
+    /// Whether the kernel also exchanges UDP super-packets.
+    #[must_use]
+    pub const fn udp_offload(&self) -> bool {
+        self.udp_offload
+    }
+
+    /// Reads one packet that the kernel sends out of the interface; `None` when there is none. What does not fit `buffer` is
+    /// cut off.
+    ///
+    /// # Errors
+    /// When the interface is gone or down (`EBADFD`, `EIO`).
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        would_block(io::Read::read(&mut &self.file, buffer))
+    }
+
+    /// Hands the kernel one packet as received by the interface; `false` when the kernel had no room and dropped it.
+    ///
+    /// # Errors
+    /// `EINVAL` for what is no packet, `EIO` while the interface is down.
+    pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
+        match io::Write::write(&mut &self.file, packet) {
+            Ok(_) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Turns "would block" into `None`.
+fn would_block(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(n) => Ok(Some(n)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn interface_name(name: &str) -> Result<CString, TunError> {
+    let valid = (1..libc::IFNAMSIZ).contains(&name.len())
+        && !name.contains(|c: char| c == '/' || c.is_whitespace())
+        && name != "."
+        && name != "..";
+    let c_name = CString::new(name).ok().filter(|_| valid);
+    c_name.ok_or_else(|| TunError::Name(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_names_are_refused_before_the_kernel_is_asked() {
+        for name in ["", "a/b", "sixteen-bytes-xx", "a b", ".", "nul\0"] {
+            assert!(matches!(Tun::open(&TunConfig::ip(name)), Err(TunError::Name(_))), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Receiving many datagrams with one system call.
+
+use super::control::{self, Control, Facts};
+use super::{Ecn, MAX_MESSAGES};
+use crate::sys;
+use core::time::Duration;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::BorrowedFd;
+
+/// Room for a socket address of any family the module handles, aligned as the kernel wants it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(crate) struct Name(pub(crate) [u8; 128]);
+
+/// What the kernel filled in for one message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filled {
+    /// Bytes of the message, which may exceed the buffer's size for packet sockets (the rest is cut off).
+    pub(crate) bytes: usize,
+    pub(crate) control_bytes: usize,
+}
+
+/// Reusable room for up to 64 messages.
+#[derive(Debug)]
+pub struct ReceiveBatch {
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) slot_bytes: usize,
+    pub(crate) names: Vec<Name>,
+    pub(crate) controls: Vec<Control>,
+    pub(crate) filled: Vec<Filled>,
+    pub(crate) n: usize,
+}
+
+/// One message as received: one datagram, or several of equal size that the kernel joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// The sender.
+    pub from: SocketAddr,
+    /// The bytes; longer messages than the batch's slots are cut off.
+    pub bytes: &'a [u8],
+    /// Size of the joined datagrams (the last may be shorter); equal to the length when there is only one.
+    pub segment: usize,
+    /// Arrival on the wall clock, as time since the Unix epoch: see [`crate::clock::Clock::realtime_map`].
+    pub stamp: Option<Duration>,
+    /// Marking of the (last) datagram.
+    pub ecn: Ecn,
+}
+
+impl<'a> Datagram<'a> {
+    /// The datagrams one by one.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        self.bytes.chunks(self.segment.max(1))
+    }
+}
+
+impl ReceiveBatch {
+    /// Room for `slots` messages (1 to 64) of up to `slot_bytes` bytes. With joined datagrams give 65,536 bytes.
+    #[must_use]
+    pub fn new(slots: usize, slot_bytes: usize) -> Self {
+        let slots = slots.clamp(1, MAX_MESSAGES);
+        Self {
+            buffer: vec![0; slots * slot_bytes],
+            slot_bytes,
+            names: vec![Name([0; 128]); slots],
+            controls: vec![Control::new(); slots],
+            filled: vec![Filled::default(); slots],
+            n: 0,
+        }
+    }
+
+    pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+        self.n = 0;
+        self.n = match sys::recvmmsg(socket, self) {
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(self.n)
+    }
+
+    /// Messages received by the last call.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether the last call received nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The messages received. Those of unknown address families are left out.
+    pub fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
+        (0..self.n).filter_map(|i| {
+            let (bytes, facts) = (self.bytes(i), self.facts(i));
+            let segment = facts.segment.map_or(bytes.len(), usize::from).max(1);
+            let ecn = Ecn(facts.traffic_class & 3);
+            Some(Datagram { from: address(&self.names[i].0)?, bytes, segment, stamp: facts.stamp, ecn })
+        })
+    }
+
+    pub(crate) fn bytes(&self, i: usize) -> &[u8] {
+        let n = self.filled[i].bytes.min(self.slot_bytes);
+        &self.buffer[i * self.slot_bytes..][..n]
+    }
+
+    pub(crate) fn facts(&self, i: usize) -> Facts {
+        let control = &self.controls[i].0;
+        control::parse(&control[..self.filled[i].control_bytes.min(control.len())])
+    }
+}
+
+/// Reads `sockaddr_in` and `sockaddr_in6`.
+fn address(name: &[u8; 128]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes([name[0], name[1]]);
+    let port = u16::from_be_bytes([name[2], name[3]]);
+    match i32::from(family) {
+        libc::AF_INET => Some((Ipv4Addr::new(name[4], name[5], name[6], name[7]), port).into()),
+        libc::AF_INET6 => {
+            let octets: [u8; 16] = name[8..24].try_into().ok()?;
+            let scope = u32::from_ne_bytes(name[24..28].try_into().ok()?);
+            Some(SocketAddrV6::new(Ipv6Addr::from(octets), port, 0, scope).into())
+        }
+        _ => None,
+    }
+}
