@@ -1,7 +1,7 @@
 //! serde types: configuration, telemetry, results. No behaviour: nothing here touches the machine.
 //!
 //! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its unit),
-//! [`telemetry::ProxySlot`] (one JSON line per station and slot).
+//! [`telemetry::ProxySlot`] (one JSON line per station and slot), [`results::DemoSummary`].
 //!
 //! ```
 //! use airpace_api::quantity::Span;
@@ -15,4 +15,5 @@ pub mod config;
 pub mod keys;
 pub mod network;
 pub mod quantity;
+pub mod results;
 pub mod telemetry;

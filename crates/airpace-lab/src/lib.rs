@@ -4,4 +4,6 @@
 //! writes down what happened. Results are [`airpace_api::results`] types; plots are drawn from the stored files by `python/airpace`.
 #![expect(clippy::disallowed_methods, reason = "experiments on real packets live by the machine's clock")]
 
+pub mod demo;
+pub mod stats;
 pub mod tool;

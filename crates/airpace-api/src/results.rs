@@ -1,0 +1,239 @@
+//! What the demo writes: one summary, and per arm a time series.
+//!
+//! Fields are only ever added within one [`DEMO_FORMAT`]. Readers ignore what they do not know.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the format of [`DemoSummary`] and [`ArmSeries`].
+pub const DEMO_FORMAT: u32 = 1;
+
+/// `summary.json`: every arm of a demo run and what is needed to run it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DemoSummary {
+    /// [`DEMO_FORMAT`].
+    pub format: u32,
+    /// What the run was made on and with.
+    pub environment: Environment,
+    /// How it was run.
+    pub settings: DemoSettings,
+    /// One entry per arm, in the order they were run.
+    pub arms: Vec<ArmResult>,
+}
+
+/// The machine and the versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of airpace.
+    pub airpace_version: String,
+    /// Git revision, if the program was built from or run in a checkout.
+    pub git_revision: Option<String>,
+    /// Release of the Linux kernel whose TCP was measured.
+    pub kernel: String,
+    /// Processors available.
+    pub cpus: u32,
+    /// Start of the run in seconds after 1970-01-01 UTC.
+    pub started_unix_s: u64,
+}
+
+/// How a demo was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DemoSettings {
+    /// Seed of every random stream of the emulated access point.
+    pub seed: u64,
+    /// Channel width in MHz.
+    pub width_mhz: u32,
+    /// Spatial streams of every station.
+    pub nss: u8,
+    /// Delay of the wired link in each direction, milliseconds.
+    pub wired_delay_ms: f64,
+    /// The access point's buffer per station, packets.
+    pub ap_buffer_packets: u32,
+    /// Mean packets per frame that airpace aims at.
+    pub target_level: f64,
+    /// Length of a slot (the interval of reports), milliseconds.
+    pub slot_ms: f64,
+    /// Time between pings to one station, milliseconds.
+    pub ping_interval_ms: f64,
+    /// How long the idle ping was measured, seconds.
+    pub idle_s: f64,
+    /// How long the load lasted, seconds.
+    pub load_s: f64,
+    /// How much of the load's beginning the steady-state figures leave out, seconds.
+    pub ramp_s: f64,
+}
+
+/// One arm: one way of sending over one set of stations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmResult {
+    /// Number of stations.
+    pub stations: u32,
+    /// `cubic`, `bbr`, `airpace-cubic` or `airpace-udp`.
+    pub name: String,
+    /// Goodput of all stations together in the steady state, Mbit/s of payload.
+    pub goodput_mbps: f64,
+    /// Round-trip time of pings under load in the steady state, all stations together.
+    pub ping_ms: Quantiles,
+    /// Round-trip time of pings before the load.
+    pub idle_ping_ms: Quantiles,
+    /// Data packets lost on the way from the access point to the stations (buffer overflow or retry limit), as a share.
+    pub loss: f64,
+    /// Pings under load without an answer, as a share.
+    pub ping_loss: f64,
+    /// Mean packets per frame, from the access point's own frame records; stations weighted by their frames.
+    pub level: f64,
+    /// The same as the agents measured it; `None` without agents.
+    pub level_reported: Option<f64>,
+    /// Mean time between frames to one station, milliseconds, from the frame records.
+    pub round_ms: f64,
+    /// Jain's index of the stations' airtime, from the frame records; 1 is equal.
+    pub jain_airtime: f64,
+    /// 99th percentile of the emulator's lateness against its own clock, milliseconds.
+    pub lag_p99_ms: f64,
+    /// Whether the emulator kept up (lag p99 of at most 1 ms). If not, the figures are not to be trusted.
+    pub trusted: bool,
+    /// TCP segments sent again by the server; zero for UDP.
+    pub retransmits: u64,
+    /// The same figures per station, in the order of the stations.
+    pub per_station: Vec<StationResult>,
+}
+
+/// One station of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StationResult {
+    /// Index from zero.
+    pub station: u32,
+    /// MCS index.
+    pub mcs: u8,
+    /// PHY rate, Mbit/s.
+    pub phy_mbps: f64,
+    /// Goodput in the steady state, Mbit/s of payload.
+    pub goodput_mbps: f64,
+    /// Round-trip time of pings under load.
+    pub ping_ms: Quantiles,
+    /// Round-trip time of pings before the load.
+    pub idle_ping_ms: Quantiles,
+    /// Data packets lost as a share.
+    pub loss: f64,
+    /// Pings under load without an answer, as a share.
+    pub ping_loss: f64,
+    /// Mean packets per frame from the frame records.
+    pub level: f64,
+    /// Mean packets per frame as the agent measured it.
+    pub level_reported: Option<f64>,
+    /// Mean time between frames, milliseconds.
+    pub round_ms: f64,
+    /// Share of the time in which the medium carried this station's downlink frames, their overhead included.
+    pub airtime: f64,
+    /// TCP segments sent again to this station.
+    pub retransmits: u64,
+}
+
+/// Quantiles of a set of samples. All are zero if `count` is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+    /// Number of samples.
+    pub count: u64,
+}
+
+/// `series-<stations>-<name>.json`: what happened when, per station, within one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmSeries {
+    /// [`DEMO_FORMAT`].
+    pub format: u32,
+    /// Number of stations.
+    pub stations: u32,
+    /// Name of the arm.
+    pub name: String,
+    /// Seconds after the start of the arm's clock at which the load began.
+    pub load_from_s: f64,
+    /// Seconds at which the steady state begins.
+    pub steady_from_s: f64,
+    /// Seconds at which the load ended.
+    pub load_to_s: f64,
+    /// Per station, in order.
+    pub per_station: Vec<StationSeries>,
+}
+
+/// The time series of one station; times are seconds after the start of the arm's clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StationSeries {
+    /// Index from zero.
+    pub station: u32,
+    /// Slots of the frame records, in order.
+    pub slots: Vec<SlotSample>,
+    /// Pings: time sent and round-trip time in milliseconds (`null`: no answer).
+    pub pings: Vec<(f64, Option<f64>)>,
+}
+
+/// One slot of a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotSample {
+    /// Beginning of the slot, seconds.
+    pub at_s: f64,
+    /// Payload received by the station's application, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Data frames that carried new packets.
+    pub frames: u32,
+    /// Mean packets per frame; `None` without frames.
+    pub level: Option<f64>,
+    /// Share of the slot in which the medium carried this station's frames, their overhead included.
+    pub airtime: f64,
+    /// Packets waiting in the access point's buffer for the station at the end of the slot, if it was recorded.
+    pub ap_queue: Option<u32>,
+    /// Rate that the controller allocated, Mbit/s; `None` without a proxy.
+    pub allocated_mbps: Option<f64>,
+}
+
+/// Result of comparing the emulator with virtual time in the same scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmulatorComparison {
+    /// Number of stations.
+    pub stations: u32,
+    /// Measured on real packets under the real clock.
+    pub emulated: MacFigures,
+    /// Measured in virtual time.
+    pub simulated: MacFigures,
+    /// Relative difference of goodput, emulated over simulated minus one.
+    pub goodput_difference: f64,
+    /// Relative difference of the level.
+    pub level_difference: f64,
+    /// 99th percentile of the emulator's lateness, milliseconds.
+    pub lag_p99_ms: f64,
+    /// Whether the emulator kept up (lag p99 of at most 1 ms).
+    pub trusted: bool,
+}
+
+/// What a MAC carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MacFigures {
+    /// Payload delivered, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Mean packets per frame.
+    pub level: f64,
+    /// Mean time between frames to one station, milliseconds.
+    pub round_ms: f64,
+    /// Packets lost as a share.
+    pub loss: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_ignore_fields_they_do_not_know() {
+        let text = r#"{"p50":1,"p95":2,"p99":3,"mean":1.5,"max":3,"count":9,"p999":4}"#;
+        let quantiles: Quantiles = serde_json::from_str(text).unwrap();
+        assert_eq!(quantiles.count, 9);
+    }
+}

@@ -1,0 +1,62 @@
+//! Plausible results for the tests of tables and files.
+
+use airpace_api::results::{ArmResult, DEMO_FORMAT, DemoSettings, DemoSummary, Environment, Quantiles, StationResult};
+
+/// A summary without arms.
+pub(super) fn summary() -> DemoSummary {
+    let settings = DemoSettings {
+        seed: 1,
+        width_mhz: 80,
+        nss: 1,
+        wired_delay_ms: 1.0,
+        ap_buffer_packets: 2500,
+        target_level: 32.0,
+        slot_ms: 100.0,
+        ping_interval_ms: 10.0,
+        idle_s: 2.0,
+        load_s: 14.0,
+        ramp_s: 4.0,
+    };
+    DemoSummary { format: DEMO_FORMAT, environment: Environment::default(), settings, arms: Vec::new() }
+}
+
+/// An arm with every figure set.
+pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
+    let ping = Quantiles { p50: 80.0, p95: 95.0, p99: 99.0, mean: 81.0, max: 120.0, count: 900 };
+    let idle_ping_ms = Quantiles { p50: 2.3, p95: 2.6, p99: 3.0, mean: 2.3, max: 4.0, count: 200 };
+    ArmResult {
+        stations,
+        name: name.to_owned(),
+        goodput_mbps: 331.2,
+        ping_ms: ping,
+        idle_ping_ms,
+        loss: 0.001,
+        ping_loss: 0.0,
+        level: 60.1,
+        level_reported: None,
+        round_ms: 2.1,
+        jain_airtime: 1.0,
+        lag_p99_ms: 0.3,
+        trusted: true,
+        retransmits: 7,
+        per_station: (0..stations).map(|station| station_result(station, ping)).collect(),
+    }
+}
+
+fn station_result(station: u32, ping_ms: Quantiles) -> StationResult {
+    StationResult {
+        station,
+        mcs: 9,
+        phy_mbps: 390.0,
+        goodput_mbps: 331.2,
+        ping_ms,
+        idle_ping_ms: ping_ms,
+        loss: 0.001,
+        ping_loss: 0.0,
+        level: 60.1,
+        level_reported: None,
+        round_ms: 2.1,
+        airtime: 0.9,
+        retransmits: 7,
+    }
+}

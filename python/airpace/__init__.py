@@ -1,0 +1,1 @@
+"""Plots and pages from what the airpace program stored. Nothing here measures anything."""

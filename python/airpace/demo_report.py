@@ -1,0 +1,63 @@
+"""Draws the plots of `airpace demo` and writes its page: `python -m airpace.demo_report out/demo`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from airpace import page, plots
+from airpace.results import FormatError, load
+
+EMBED_SVG_BELOW = 300_000
+"""Larger SVGs (thousands of dots) are embedded in the page as PNG; both are written as files anyhow."""
+
+
+def write_report(folder: Path) -> Path:
+    """Draws every figure into `folder` as PNG and SVG and writes `index.html`; returns the path of the page."""
+    demo = load(folder)
+    images = {stem: _store(folder, stem, figure) for stem, figure in plots.figures(demo)}
+    index = folder / "index.html"
+    index.write_text(page.render(demo, images), encoding="utf-8")
+    return index
+
+
+def _store(folder: Path, stem: str, figure: Figure) -> tuple[str, bytes]:
+    svg, png = _bytes(figure, "svg"), _bytes(figure, "png")
+    plt.close(figure)
+    (folder / f"{stem}.svg").write_bytes(svg)
+    (folder / f"{stem}.png").write_bytes(png)
+    return ("image/svg+xml", svg) if len(svg) < EMBED_SVG_BELOW else ("image/png", png)
+
+
+def _bytes(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    # A date in the file would make equal figures differ.
+    figure.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return buffer.getvalue()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The program; returns its exit code: 2 if the folder cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m airpace.demo_report", description=__doc__)
+    parser.add_argument("folder", type=Path, help="what `airpace demo --out` wrote to")
+    parser.add_argument("--readme-figure", type=Path, help="also write the overview as PNG to this path")
+    options = parser.parse_args(arguments)
+    try:
+        index = write_report(options.folder)
+    except FormatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if options.readme_figure:
+        options.readme_figure.parent.mkdir(parents=True, exist_ok=True)
+        options.readme_figure.write_bytes((options.folder / "overview.png").read_bytes())
+    print(f"page: {index}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What a run of the demo shows, computed from its figures: whether the claims hold, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airpace.results import Demo, label
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, whether it holds in this run, and the figures."""
+
+    claim: str
+    holds: bool
+    figures: str
+
+
+def findings(demo: Demo) -> list[Finding]:
+    """The claims of the project that this run can decide, in order. What was not run is left out."""
+    found = []
+    for stations in demo.station_counts:
+        found += [f for f in (_goodput(demo, stations), _delay(demo, stations), _level(demo, stations)) if f]
+    lagging = [f"{label(a['name'])} on {a['stations']}" for a in demo.arms if not a["trusted"]]
+    found.append(
+        Finding(
+            "the emulator kept up with real time (p99 lag at most 1 ms) in every arm",
+            not lagging,
+            f"late in: {', '.join(lagging)}" if lagging else f"worst {max(a['lag_p99_ms'] for a in demo.arms):.2f} ms",
+        )
+    )
+    return found
+
+
+def _pair(demo: Demo, stations: int):
+    ours, cubic = demo.arm(stations, "airpace-cubic"), demo.arm(stations, "cubic")
+    return (ours, cubic) if ours and cubic else None
+
+
+def _goodput(demo: Demo, stations: int) -> Finding | None:
+    pair = _pair(demo, stations)
+    if not pair or pair[1]["goodput_mbps"] <= 0:
+        return None
+    share = pair[0]["goodput_mbps"] / pair[1]["goodput_mbps"]
+    figures = f"{pair[0]['goodput_mbps']:.0f} of {pair[1]['goodput_mbps']:.0f} Mbit/s: {share:.0%}"
+    return Finding(f"{_on(stations)}: at least 75 % of the goodput of Cubic alone", share >= 0.75, figures)
+
+
+def _delay(demo: Demo, stations: int) -> Finding | None:
+    pair = _pair(demo, stations)
+    if not pair or not all(arm["ping_ms"]["count"] for arm in pair):
+        return None
+    ours, cubic = (arm["ping_ms"]["p95"] for arm in pair)
+    figures = f"{ours:.1f} ms against {cubic:.1f} ms: 1/{cubic / max(ours, 1e-3):.0f}"
+    return Finding(f"{_on(stations)}: at most 1/10 of Cubic's p95 ping under load", ours * 10 <= cubic, figures)
+
+
+def _level(demo: Demo, stations: int) -> Finding | None:
+    arm = demo.arm(stations, "airpace-udp")
+    if not arm or stations > 1:
+        # With several stations only the fastest is held at the limit; the others follow from equal airtime.
+        return None
+    target = demo.summary["settings"]["target_level"]
+    figures = f"{arm['level']:.1f} of {target:.0f} packets per frame"
+    return Finding(f"{_on(stations)}: level within 10 % of its target", abs(arm["level"] / target - 1) <= 0.1, figures)
+
+
+def _on(stations: int) -> str:
+    return "one station" if stations == 1 else f"{stations} stations"

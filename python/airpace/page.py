@@ -1,0 +1,128 @@
+"""The demo's page: one HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+import base64
+import time
+from html import escape
+from typing import Any
+
+from airpace.findings import findings
+from airpace.results import Demo, label
+
+CAPTIONS = {
+    "overview": "Goodput against ping under load. The mark stands at the 95th percentile, its line begins at the median. "
+    "Up and to the left is better; the time axis is logarithmic.",
+    "timeline": "The three quantities over time. Each dot is one ping. The dotted line is the level that airpace aims at. "
+    "The first seconds (ramp-up) are shown but not counted in the table.",
+    "ping": "Share of the pings that took longer than a time, steady state only.",
+    "stations": "Each station by itself. Airtime is what its downlink frames occupied, access and acknowledgements included.",
+}
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+h1 { line-height: 1.2 } figure { margin: 2rem 0 } figure img { max-width: 100%; height: auto }
+figcaption { color: #555; font-size: .9rem } .scroll { overflow-x: auto }
+table { border-collapse: collapse; font-size: .9rem; white-space: nowrap } th, td { padding: .3rem .7rem; text-align: right }
+th { border-bottom: 2px solid #444 } td { border-bottom: 1px solid #ddd } .name { text-align: left }
+.yes { color: #00704f } .no { color: #b3261e; font-weight: bold } code, pre { background: #f4f4f4; padding: .1rem .3rem }
+pre { padding: .8rem; overflow-x: auto }
+"""
+
+
+def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
+    """The page. `images` maps the stem of a figure to its media type and its bytes."""
+    title = "airpace: one download, four ways"
+    body = "\n".join(
+        (
+            f"<h1>{title}</h1>",
+            _introduction(demo),
+            _findings(demo),
+            "<h2>Figures of the run</h2>",
+            _table(demo),
+            *(_figure(stem, *image) for stem, image in images.items()),
+            _reproduce(demo),
+        )
+    )
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+    )
+
+
+def _introduction(demo: Demo) -> str:
+    s = demo.summary["settings"]
+    return (
+        "<p>A server sends bulk data to the stations of an emulated 802.11ac access point "
+        f"({s['width_mhz']} MHz, {s['nss']} stream{'s' if s['nss'] > 1 else ''}, "
+        f"{s['wired_delay_ms']:g} ms of wire each way, "
+        f"a buffer of {s['ap_buffer_packets']} packets per station) through the real kernel's network stack. "
+        "<b>Cubic</b> and <b>BBR</b> use the access point as it is. With <b>airpace</b> the same access point is fed by a proxy "
+        f"that paces each station so that its frames carry {s['target_level']:g} packets at most; "
+        "<b>airpace + UDP</b> replaces TCP by a constant load at the rate that the proxy grants. "
+        "Meanwhile every station is pinged. "
+        f"Figures are of the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
+    )
+
+
+def _findings(demo: Demo) -> str:
+    def item(f: Any) -> str:
+        verdict = '<span class="yes">holds</span>' if f.holds else '<span class="no">does not hold</span>'
+        return f"<li>{escape(f.claim)}: {verdict} ({escape(f.figures)})</li>"
+
+    return "<h2>What is seen</h2><ul>" + "".join(item(f) for f in findings(demo)) + "</ul>"
+
+
+def _table(demo: Demo) -> str:
+    heads = (
+        "stations", "arm", "goodput<br>Mbit/s", "idle ping, ms<br>p50 / p95 / p99", "loaded ping, ms<br>p50 / p95 / p99",
+        "loss", "packets<br>per frame", "agents'<br>measure", "round<br>ms", "Jain index<br>of airtime", "emulator lag<br>p99, ms",
+    )  # fmt: skip
+    rows = "".join(_row(arm) for arm in demo.arms)
+    head = "".join(f"<th{' class=name' if h == 'arm' else ''}>{h}</th>" for h in heads)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _row(arm: dict[str, Any]) -> str:
+    reported = arm.get("level_reported")
+    lag = f"{arm['lag_p99_ms']:.2f}"
+    cells = (
+        str(arm["stations"]),
+        f"{arm['goodput_mbps']:.1f}",
+        _quantiles(arm["idle_ping_ms"]),
+        _quantiles(arm["ping_ms"]),
+        f"{arm['loss']:.2%}",
+        f"{arm['level']:.1f}",
+        "–" if reported is None else f"{reported:.1f}",
+        f"{arm['round_ms']:.2f}",
+        f"{arm['jain_airtime']:.3f}",
+        lag if arm["trusted"] else f'<span class="no">{lag}: not to be trusted</span>',
+    )
+    tagged = [f"<td>{cell}</td>" for cell in cells]
+    tagged.insert(1, f'<td class="name">{escape(label(arm["name"]))}</td>')
+    return "<tr>" + "".join(tagged) + "</tr>"
+
+
+def _quantiles(q: dict[str, float]) -> str:
+    return f"{q['p50']:.1f} / {q['p95']:.1f} / {q['p99']:.1f}" if q["count"] else "–"
+
+
+def _figure(stem: str, media_type: str, content: bytes) -> str:
+    kind, _, stations = stem.partition("-")
+    about = {"": "", "1": "One station. "}.get(stations, f"{stations} stations. ")
+    source = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    caption = escape(about + CAPTIONS[kind])
+    return f'<figure><img src="{source}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
+
+
+def _reproduce(demo: Demo) -> str:
+    e, s = demo.summary["environment"], demo.summary["settings"]
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(e["started_unix_s"]))
+    revision = f", revision {escape(e['git_revision'])}" if e.get("git_revision") else ""
+    return (
+        "<h2>How to run it again</h2><pre>make demo\n# or, with a seed of your own\n"
+        f"airpace demo --out out/demo --seed {s['seed']}\npython -m airpace.demo_report out/demo</pre>"
+        f"<p>This run: {when}, airpace {escape(e['airpace_version'])}{revision}, Linux {escape(e['kernel'])}, "
+        f"{e['cpus']} processors, seed {s['seed']}. The seed fixes the draws of the access point, not the timing of the kernel: "
+        "figures vary by some per cent from run to run.</p>"
+    )

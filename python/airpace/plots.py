@@ -1,0 +1,222 @@
+"""The demo's plots. Every function takes a loaded demo and returns a figure; nothing is measured or smoothed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from airpace.results import Demo, label
+
+COLOURS = {"cubic": "#D55E00", "bbr": "#B27C00", "airpace-cubic": "#0072B2", "airpace-udp": "#009E73"}
+"""Okabe and Ito's colours (the yellow darkened for text on white), which readers with colour-vision deficiency can tell apart."""
+
+MARKERS = {"cubic": "s", "bbr": "D", "airpace-cubic": "o", "airpace-udp": "^"}
+
+STYLE = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 10,
+    "grid.color": "#dddddd",
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "airpace",
+}
+
+
+def figures(demo: Demo) -> Iterator[tuple[str, Figure]]:
+    """Every figure with the stem of its file name. The caller closes them."""
+    with plt.rc_context(STYLE):
+        yield "overview", overview(demo)
+        for stations in demo.station_counts:
+            yield f"timeline-{stations}", timeline(demo, stations)
+            yield f"ping-{stations}", ping_distribution(demo, stations)
+            if stations > 1:
+                yield f"stations-{stations}", per_station(demo, stations)
+
+
+def overview(demo: Demo) -> Figure:
+    """Goodput against p95 ping under load, one panel per number of stations: up and to the left is better."""
+    counts = demo.station_counts
+    figure, axes = plt.subplots(1, len(counts), figsize=(4.8 * len(counts), 3.9), squeeze=False)
+    for axis, stations in zip(axes[0], counts):
+        arms = [a for a in demo.arms if a["stations"] == stations]
+        _overview_panel(axis, arms)
+        axis.set_title(f"{_on(stations)} ({_rates(arms[0])})")
+    axes[0][0].set_ylabel("goodput, Mbit/s (all stations)")
+    return figure
+
+
+def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
+    drawn = [a for a in arms if a["ping_ms"]["count"]]
+    for arm in drawn:
+        x, y, name = arm["ping_ms"]["p95"], arm["goodput_mbps"], arm["name"]
+        axis.plot([arm["ping_ms"]["p50"], x], [y, y], color=_colour(name), linewidth=1.2, alpha=0.6, zorder=2)
+        axis.plot(x, y, _marker(name), color=_colour(name), markersize=10, zorder=3)
+    _milliseconds(axis.xaxis)
+    pings = [q for a in drawn for q in (a["ping_ms"]["p50"], a["ping_ms"]["p95"])]
+    if pings:
+        axis.set_xlim(min(pings) / 1.8, max(pings) * 1.8)
+    axis.set_ylim(0, max((a["goodput_mbps"] for a in arms), default=1) * 1.15)
+    _direct_labels(axis, drawn)
+    axis.set_xlabel("ping under load, ms (mark: p95, line from the median)")
+
+
+def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
+    """Names below the marks with a leader each, on alternating heights from left to right, so that none covers another."""
+    heights = (0.56, 0.36, 0.16)
+    for index, arm in enumerate(sorted(arms, key=lambda a: a["ping_ms"]["p95"])):
+        x, y = arm["ping_ms"]["p95"], arm["goodput_mbps"]
+        text = f"{label(arm['name'])}\n{y:.0f} Mbit/s, {x:.3g} ms"
+        colour = _colour(arm["name"])
+        at = (min(max(_fraction(axis, x), 0.2), 0.8), heights[index % len(heights)])
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "alpha": 0.6, "relpos": (0.5, 1), "shrinkB": 6}
+        axis.annotate(
+            text, (x, y), at, textcoords="axes fraction", ha="center", va="top", fontsize=9, color=colour,
+            arrowprops=leader, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+        )  # fmt: skip
+
+
+def _fraction(axis: Axes, x: float) -> float:
+    """Where `x` lies on the logarithmic axis, from 0 at the left end to 1 at the right."""
+    low, high = axis.get_xlim()
+    return math.log(x / low) / math.log(high / low)
+
+
+def timeline(demo: Demo, stations: int) -> Figure:
+    """Goodput, ping and level over time; stations are summed or averaged."""
+    figure, axes = plt.subplots(3, 1, figsize=(9, 7), sharex=True)
+    for (count, name), series in demo.series.items():
+        if count == stations:
+            _timeline_of(axes, name, series)
+    axes[0].set_ylabel("goodput, Mbit/s")
+    axes[1].set_ylabel("ping, ms")
+    _milliseconds(axes[1].yaxis)
+    axes[2].set_ylabel("packets per frame")
+    axes[2].set_xlabel("seconds after the load began")
+    axes[2].axhline(demo.summary["settings"]["target_level"], color="#444444", linestyle=":", linewidth=1)
+    axes[0].set_title(f"{_on(stations)}: what happened when")
+    for axis in (axes[0], axes[2]):
+        axis.set_ylim(bottom=0)
+    if axes[0].lines:
+        axes[0].legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.02))
+    return figure
+
+
+def _timeline_of(axes: Any, name: str, series: dict[str, Any]) -> None:
+    start, colour = series["load_from_s"], _colour(name)
+    rows = list(zip(*(s["slots"] for s in series["per_station"])))
+    at = [slots[0]["at_s"] - start for slots in rows]
+    axes[0].plot(at, [sum(s["goodput_mbps"] for s in slots) for slots in rows], color=colour, label=label(name), lw=1.3)
+    levels = [(t, _level(slots)) for t, slots in zip(at, rows)]
+    known = [(t, level) for t, level in levels if level is not None]
+    if known:
+        axes[2].plot(*zip(*known), color=colour, linewidth=1.3)
+    pings = [(t - start, rtt) for s in series["per_station"] for t, rtt in s["pings"] if rtt is not None]
+    if pings:
+        axes[1].plot(*zip(*pings), ".", color=colour, markersize=2, alpha=0.5, rasterized=True)
+
+
+def _level(slots: tuple[dict[str, Any], ...]) -> float | None:
+    """Mean packets per frame over the stations, weighted by their frames."""
+    frames = sum(s["frames"] for s in slots if s["level"] is not None)
+    return sum(s["level"] * s["frames"] for s in slots if s["level"] is not None) / frames if frames else None
+
+
+def ping_distribution(demo: Demo, stations: int) -> Figure:
+    """Share of pings above a round-trip time, in the steady state; unanswered pings count as above any."""
+    figure, axis = plt.subplots(figsize=(7, 4))
+    for (count, name), series in demo.series.items():
+        if count == stations:
+            _tail(axis, name, series)
+    _milliseconds(axis.xaxis)
+    axis.set_yscale("log")
+    axis.set_ylim(1e-3, 1.1)
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.1%}" if v < 0.01 else f"{v:.0%}"))
+    axis.set_xlabel("ping under load, ms")
+    axis.set_ylabel("share of pings above")
+    axis.set_title(f"{_on(stations)}: how long pings take under load")
+    if axis.lines:
+        axis.legend()
+    return figure
+
+
+def _tail(axis: Axes, name: str, series: dict[str, Any]) -> None:
+    window = (series["steady_from_s"], series["load_to_s"])
+    rtts = [rtt for s in series["per_station"] for t, rtt in s["pings"] if window[0] <= t < window[1]]
+    answered = sorted(rtt for rtt in rtts if rtt is not None)
+    if answered:
+        above = [1 - i / len(rtts) for i in range(len(answered))]
+        axis.step(answered, above, where="post", color=_colour(name), label=label(name), linewidth=1.6)
+
+
+def per_station(demo: Demo, stations: int) -> Figure:
+    """Goodput, airtime and p95 ping of every station, per arm."""
+    arms = [a for a in demo.arms if a["stations"] == stations]
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8))
+    values = (
+        ("goodput, Mbit/s", lambda s: s["goodput_mbps"]),
+        ("share of the time on the air", lambda s: s["airtime"]),
+        ("p95 ping under load, ms", lambda s: s["ping_ms"]["p95"]),
+    )
+    for axis, (title, value) in zip(axes, values):
+        # Bars stand on zero, so a logarithmic axis gets dots instead.
+        _by_station(axis, arms, value, bars=axis is not axes[2])
+        axis.set_title(title)
+        axis.grid(axis="x", visible=False)
+    _milliseconds(axes[2].yaxis)
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=4, loc="outside lower center")
+    return figure
+
+
+def _by_station(axis: Axes, arms: list[dict[str, Any]], value: Any, *, bars: bool) -> None:
+    width = 0.8 / max(len(arms), 1)
+    for index, arm in enumerate(arms):
+        name = arm["name"]
+        at = [s["station"] + (index - (len(arms) - 1) / 2) * width for s in arm["per_station"]]
+        values = [value(s) for s in arm["per_station"]]
+        if bars:
+            axis.bar(at, values, width * 0.92, color=_colour(name), label=label(name), zorder=2)
+        else:
+            axis.plot(at, values, _marker(name), color=_colour(name), markersize=8)
+    names = [f"MCS {s['mcs']}\n{s['phy_mbps']:g} Mbit/s" for s in arms[0]["per_station"]]
+    axis.set_xticks(range(len(names)), names)
+
+
+def _milliseconds(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5."""
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _rates(arm: dict[str, Any]) -> str:
+    return ", ".join(f"{s['phy_mbps']:g}" for s in arm["per_station"]) + " Mbit/s PHY"
+
+
+def _colour(name: str) -> str:
+    return COLOURS.get(name, "#666666")
+
+
+def _marker(name: str) -> str:
+    return MARKERS.get(name, "o")
+
+
+def _on(stations: int) -> str:
+    return "One station" if stations == 1 else f"{stations} stations"

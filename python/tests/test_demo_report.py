@@ -1,0 +1,71 @@
+"""The report from a stored run: files, page, findings, and what is said of a folder that cannot be read."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ARMS
+
+from airpace import demo_report, page, plots
+from airpace.findings import findings
+from airpace.results import load
+
+
+def edit(folder: Path, change) -> None:
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    change(summary)
+    path.write_text(json.dumps(summary))
+
+
+def test_a_report_is_complete_and_its_page_needs_nothing_beside_it(folder):
+    figure = folder / "docs" / "img" / "demo.png"
+    assert demo_report.main([str(folder), "--readme-figure", str(figure)]) == 0
+    for stem in ("overview", "timeline-1", "ping-1", "timeline-3", "ping-3", "stations-3"):
+        assert (folder / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in (folder / f"{stem}.svg").read_bytes()
+    assert figure.read_bytes() == (folder / "overview.png").read_bytes()
+    index = (folder / "index.html").read_text()
+    sources = re.findall(r'(?:src|href)="([^"]*)"', index)
+    assert len(sources) == 6 and all(source.startswith("data:") for source in sources)
+    assert "airpace + Cubic" in index and "--seed 1" in index
+
+
+def test_a_run_without_series_and_with_a_new_arm_is_drawn_as_far_as_it_goes(folder):
+    for path in folder.glob("series-*.json"):
+        path.unlink()
+    edit(folder, lambda s: s["arms"].append(dict(s["arms"][0], name="reno")))
+    demo = load(folder)
+    assert len(demo.arms) == 2 * len(ARMS) + 1
+    assert plots.overview(demo).axes and plots.timeline(demo, 1).axes
+
+
+def test_claims_that_hold_are_said_to_hold(folder):
+    assert all(f.holds for f in findings(load(folder)))
+
+
+def test_a_claim_that_fails_is_shown_as_failing(folder):
+    def slow(summary):
+        next(a for a in summary["arms"] if a["name"] == "airpace-cubic" and a["stations"] == 1)["goodput_mbps"] = 100
+
+    edit(folder, slow)
+    assert [f.claim for f in findings(load(folder)) if not f.holds] == [
+        "one station: at least 75 % of the goodput of Cubic alone"
+    ]
+    assert "does not hold" in page.render(load(folder), {})
+
+
+def test_an_arm_that_lagged_is_named(folder):
+    edit(folder, lambda s: s["arms"][0].update(trusted=False, lag_p99_ms=4.5))
+    assert "late in: Cubic on 1" in [f.figures for f in findings(load(folder))]
+    assert "4.50: not to be trusted" in page.render(load(folder), {})
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"format": 99, "arms": [1]}', '{"format": 1, "arms": []}'])
+def test_a_folder_that_cannot_be_read_is_one_clear_line(tmp_path, capsys, content):
+    if content is not None:
+        (tmp_path / "summary.json").write_text(content)
+    assert demo_report.main([str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and "summary.json" in error
