@@ -1,0 +1,70 @@
+//! How the program ends: 0 done, 1 it failed while running, 2 bad input, 130 stopped by Ctrl-C.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// The input was at fault; nothing was done. The message says what to give instead.
+#[derive(Debug)]
+pub(crate) struct BadInput(String);
+
+impl std::fmt::Display for BadInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// The user stopped the run, which is no fault worth a message.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Turns any complaint about the input into a failure with exit code 2.
+pub(crate) fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
+    BadInput(message.to_string()).into()
+}
+
+/// Exit code of a failure during the run.
+pub(crate) const FAILED: u8 = 1;
+/// Exit code of bad input, the same that `clap` uses.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// Exit code after Ctrl-C: 128 + SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Reports a failure in one line and says what the process ends with.
+pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    if error.chain().any(|cause| cause.is::<Interrupted>()) {
+        return ExitCode::from(INTERRUPTED);
+    }
+    if error.chain().any(is_closed_pipe) {
+        // Whoever read our output has had enough, as `head` does.
+        return ExitCode::SUCCESS;
+    }
+    complain(&format!("{error:#}"));
+    let bad_input = error.chain().any(|cause| cause.is::<BadInput>());
+    ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
+}
+
+/// Prints an error on one line of standard error.
+pub(crate) fn complain(message: &str) {
+    use std::io::Write as _;
+    let words: Vec<&str> = message.split_whitespace().collect();
+    // Nothing is left to tell the user if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "error: {}", words.join(" "));
+}
+
+fn is_closed_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}

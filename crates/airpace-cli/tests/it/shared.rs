@@ -1,0 +1,46 @@
+//! Runs the program.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+/// What a run printed and ended with.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the program with these arguments, given as one line.
+pub(crate) fn airpace(line: &str) -> Run {
+    run(Command::new(env!("CARGO_BIN_EXE_airpace")).args(line.split_whitespace()))
+}
+
+fn run(command: &mut Command) -> Run {
+    let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// Runs the program with `--json` and reads what it printed.
+pub(crate) fn json(line: &str) -> Value {
+    let run = airpace(&format!("{line} --json"));
+    assert_eq!(run.code, Some(0), "{line}: {}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// Asserts that the program refuses these arguments: exit code 2, nothing on standard output, one line that says `advice`.
+#[track_caller]
+pub(crate) fn assert_refused(line: &str, advice: &str) {
+    let run = airpace(line);
+    assert_eq!(run.code, Some(2), "{line}: {}{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout, "", "{line}");
+    assert_eq!(run.stderr.lines().count(), 1, "{line}: more than one line: {}", run.stderr);
+    assert!(run.stderr.starts_with("error: "), "{line}: {}", run.stderr);
+    assert!(run.stderr.contains(advice), "{line}: `{advice}` is not in: {}", run.stderr);
+}
+
+/// Asserts that two numbers agree within `tolerance`, relative.
+#[track_caller]
+pub(crate) fn assert_close(is: f64, should: f64, tolerance: f64) {
+    assert!((is - should).abs() <= tolerance * should.abs(), "is {is}, should be {should}");
+}
