@@ -17,16 +17,12 @@ pub struct PrivateKey(pub [u8; 32]);
 
 /// Why a text is no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them"
-)]
+#[error("this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them")]
 pub struct KeyError;
 
 fn key_bytes(text: &str) -> Result<[u8; 32], KeyError> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text.trim())
-        .map_err(|_| KeyError)?;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).map_err(|_| KeyError)?;
     bytes.try_into().map_err(|_| KeyError)
 }
 
@@ -57,9 +53,7 @@ macro_rules! key_serde {
         }
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?
-                    .parse()
-                    .map_err(D::Error::custom)
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
             }
         }
     };

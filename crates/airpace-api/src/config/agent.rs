@@ -67,8 +67,7 @@ impl AgentConfig {
     /// The effective configuration as TOML that parses back to the same.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self)
-            .expect("texts, numbers and tables with text keys are all representable")
+        toml::to_string(self).expect("texts, numbers and tables with text keys are all representable")
     }
 
     /// Where the private key is.

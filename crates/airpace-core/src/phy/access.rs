@@ -43,12 +43,7 @@ impl Edca {
             AccessCategory::Video => (2, 7, 15, 3_008),
             AccessCategory::Voice => (2, 3, 7, 1_504),
         };
-        Self {
-            aifsn,
-            cw_min,
-            cw_max,
-            txop: Duration::from_micros(txop_us),
-        }
+        Self { aifsn, cw_min, cw_max, txop: Duration::from_micros(txop_us) }
     }
 
     /// The idle time before back-off starts: SIFS + AIFSN slots (10.3.2.3.6).
@@ -70,21 +65,14 @@ mod tests {
 
     #[test]
     fn aifs_per_category() {
-        let micros = [
-            AccessCategory::Background,
-            AccessCategory::BestEffort,
-            AccessCategory::Video,
-            AccessCategory::Voice,
-        ]
-        .map(|category| Edca::of(category).aifs().as_micros());
+        let micros =
+            [AccessCategory::Background, AccessCategory::BestEffort, AccessCategory::Video, AccessCategory::Voice]
+                .map(|category| Edca::of(category).aifs().as_micros());
         assert_eq!(micros, [79, 43, 34, 34]);
     }
 
     #[test]
     fn mean_backoff_of_best_effort_is_seven_and_a_half_slots() {
-        assert_eq!(
-            Edca::of(AccessCategory::BestEffort).mean_backoff(),
-            Duration::from_nanos(67_500)
-        );
+        assert_eq!(Edca::of(AccessCategory::BestEffort).mean_backoff(), Duration::from_nanos(67_500));
     }
 }

@@ -34,9 +34,7 @@ pub const fn ampdu_bytes(mpdus: u32, mpdu: u32) -> u32 {
         return 0;
     }
     let last = mpdu.saturating_add(DELIMITER_BYTES);
-    subframe_bytes(mpdu)
-        .saturating_mul(mpdus - 1)
-        .saturating_add(last)
+    subframe_bytes(mpdu).saturating_mul(mpdus - 1).saturating_add(last)
 }
 
 /// The PSDU of a frame of `mpdus` equal MPDUs. HT sends a single MPDU as it is; a VHT or HE PSDU is always an A-MPDU, with one
@@ -68,23 +66,11 @@ impl AmpduLimits {
         let duration = Duration::from_micros(5_484);
         match standard {
             // Maximum A-MPDU Length Exponent 3: 2^16 − 1 (9.4.2.55.3).
-            Standard::Ht => Self {
-                window: 64,
-                bytes: 65_535,
-                duration,
-            },
+            Standard::Ht => Self { window: 64, bytes: 65_535, duration },
             // Maximum A-MPDU Length Exponent 7: 2^20 − 1 (9.4.2.157.2).
-            Standard::Vht => Self {
-                window: 64,
-                bytes: 1_048_575,
-                duration,
-            },
+            Standard::Vht => Self { window: 64, bytes: 1_048_575, duration },
             // Extension 3 would allow 2^23 − 1; the PSDU ends at 6 500 631 bytes (aPSDUMaxLength, table 27-54; 9.4.2.248.2).
-            Standard::He => Self {
-                window: 256,
-                bytes: 6_500_631,
-                duration,
-            },
+            Standard::He => Self { window: 256, bytes: 6_500_631, duration },
         }
     }
 }

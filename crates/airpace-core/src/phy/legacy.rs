@@ -1,4 +1,5 @@
-use super::{Standard, TxRate};
+use super::TxRate;
+use super::rate::constellation;
 use airpace_units::BitRate;
 use core::fmt;
 use core::time::Duration;
@@ -26,16 +27,8 @@ pub enum LegacyRate {
 
 impl LegacyRate {
     /// All rates, slowest first.
-    pub const ALL: [Self; 8] = [
-        Self::Mbps6,
-        Self::Mbps9,
-        Self::Mbps12,
-        Self::Mbps18,
-        Self::Mbps24,
-        Self::Mbps36,
-        Self::Mbps48,
-        Self::Mbps54,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Mbps6, Self::Mbps9, Self::Mbps12, Self::Mbps18, Self::Mbps24, Self::Mbps36, Self::Mbps48, Self::Mbps54];
 
     /// The rate in Mbit/s.
     #[must_use]
@@ -79,12 +72,7 @@ impl fmt::Display for LegacyRate {
 /// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything from 16-QAM on at 24.
 #[must_use]
 pub fn control_rate(data: TxRate) -> LegacyRate {
-    let constellation = if data.standard() == Standard::Ht {
-        data.mcs() % 8
-    } else {
-        data.mcs()
-    };
-    match constellation {
+    match constellation(data.standard(), data.mcs()) {
         0 => LegacyRate::Mbps6,
         // QPSK 1/2 refers to 12 Mbit/s and QPSK 3/4 to 18, below the next basic rate.
         1 | 2 => LegacyRate::Mbps12,
@@ -95,7 +83,7 @@ pub fn control_rate(data: TxRate) -> LegacyRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::{ACK_BYTES, BLOCK_ACK_BYTES, GuardInterval, Width};
+    use crate::phy::{ACK_BYTES, BLOCK_ACK_BYTES, GuardInterval, Standard, Width};
 
     #[test]
     fn control_frames_last_what_ns3_measured() {
@@ -109,8 +97,7 @@ mod tests {
     #[test]
     fn responses_follow_the_constellation() {
         let rates = [0, 1, 2, 3, 9].map(|mcs| {
-            let data =
-                TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap();
+            let data = TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap();
             control_rate(data).mbps()
         });
         assert_eq!(rates, [6, 12, 12, 24, 24]);

@@ -16,13 +16,19 @@
 
 mod access;
 mod ampdu;
+mod breakdown;
 mod legacy;
+mod params;
+mod preamble;
 mod rate;
 
 pub use access::{AccessCategory, Edca, SIFS, SLOT};
 pub use ampdu::{
-    ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES,
-    QOS_HEADER_BYTES, ampdu_bytes, mpdu_bytes, psdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES, QOS_HEADER_BYTES, ampdu_bytes,
+    mpdu_bytes, psdu_bytes, subframe_bytes,
 };
+pub use breakdown::{Breakdown, BreakdownError, MpduBytes, Response};
 pub use legacy::{LegacyRate, control_rate};
-pub use rate::{GuardInterval, RateError, Standard, Timing, TxRate, Width};
+pub use params::{GuardInterval, Standard, Timing, Width};
+pub use preamble::PreambleField;
+pub use rate::{RateError, TxRate};

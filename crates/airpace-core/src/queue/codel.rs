@@ -25,12 +25,7 @@ pub struct CoDelConfig {
 
 impl Default for CoDelConfig {
     fn default() -> Self {
-        Self {
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            mtu: 1514,
-            ecn: true,
-        }
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), mtu: 1514, ecn: true }
     }
 }
 
@@ -159,11 +154,7 @@ impl<P: Packet> CoDelQueue<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(config: CoDelConfig, limits: Limits) -> Self {
-        Self {
-            config,
-            law: CoDel::default(),
-            fifo: Fifo::new(limits),
-        }
+        Self { config, law: CoDel::default(), fifo: Fifo::new(limits) }
     }
 
     /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.
@@ -176,9 +167,7 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.ledger.begin();
         while let Some(mut queued) = self.fifo.pop() {
             let state = (now.saturating_since(queued.since), self.fifo.bytes());
-            let verdict = self
-                .law
-                .judge(now, &self.config, state, || queued.packet.mark_ce());
+            let verdict = self.law.judge(now, &self.config, state, || queued.packet.mark_ce());
             if let Some(packet) = self.fifo.ledger.settle(verdict, queued.packet) {
                 return Some(packet);
             }

@@ -18,12 +18,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of the enumeration.
-    pub const ALL: [Self; 4] = [
-        Self::PacketLimit,
-        Self::ByteLimit,
-        Self::Sojourn,
-        Self::FattestFlow,
-    ];
+    pub const ALL: [Self; 4] = [Self::PacketLimit, Self::ByteLimit, Self::Sojourn, Self::FattestFlow];
 }
 
 /// A packet that a queue dropped, handed back to the caller.
@@ -76,10 +71,7 @@ pub(super) struct Ledger<P> {
 
 impl<P> Ledger<P> {
     pub(super) fn new() -> Self {
-        Self {
-            counters: Counters::default(),
-            drops: VecDeque::new(),
-        }
+        Self { counters: Counters::default(), drops: VecDeque::new() }
     }
 
     /// Begins a call: drops of earlier calls that nobody took are forgotten.

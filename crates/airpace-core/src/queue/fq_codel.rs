@@ -72,10 +72,7 @@ impl<P: Packet> FqCoDel<P> {
     #[must_use]
     pub fn new(config: FqCoDelConfig, key: [u8; 16]) -> Self {
         let queues = config.queues.clamp(1, 1 << 16);
-        let flow = Flow {
-            list: List::EMPTY,
-            law: CoDel::default(),
-        };
+        let flow = Flow { list: List::EMPTY, law: CoDel::default() };
         let key = u128::from_le_bytes(key);
         Self {
             config,
@@ -128,10 +125,7 @@ impl<P: Packet> FqCoDel<P> {
     fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
-            let state = (
-                now.saturating_since(queued.since),
-                self.backlogs[index as usize],
-            );
+            let state = (now.saturating_since(queued.since), self.backlogs[index as usize]);
             let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
             if let Some(packet) = self.ledger.settle(verdict, queued.packet) {
                 return Some(packet);
@@ -160,8 +154,7 @@ impl<P: Packet> FqCoDel<P> {
         let mut dropped = 0;
         while let Some(queued) = self.pop(index) {
             let bytes = queued.packet.bytes();
-            self.ledger
-                .drop(DropReason::FattestFlow, bytes, queued.packet);
+            self.ledger.drop(DropReason::FattestFlow, bytes, queued.packet);
             dropped += 1;
             if dropped >= self.config.drop_batch || self.backlogs[index as usize] <= half {
                 break;

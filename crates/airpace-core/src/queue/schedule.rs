@@ -19,10 +19,7 @@ struct Ring {
 }
 
 impl Ring {
-    const EMPTY: Self = Self {
-        head: END,
-        tail: END,
-    };
+    const EMPTY: Self = Self { head: END, tail: END };
 
     fn push(&mut self, turns: &mut [Turn], index: u32) {
         turns[index as usize].next = END;
@@ -43,11 +40,7 @@ impl Ring {
     }
 
     const fn first(&self) -> Option<u32> {
-        if self.head == END {
-            None
-        } else {
-            Some(self.head)
-        }
+        if self.head == END { None } else { Some(self.head) }
     }
 }
 
@@ -63,17 +56,8 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub(super) fn new(queues: u32, quantum: u32) -> Self {
-        let idle = Turn {
-            next: END,
-            listed: false,
-            deficit: 0,
-        };
-        Self {
-            quantum: i64::from(quantum),
-            turns: vec![idle; queues as usize],
-            new: Ring::EMPTY,
-            old: Ring::EMPTY,
-        }
+        let idle = Turn { next: END, listed: false, deficit: 0 };
+        Self { quantum: i64::from(quantum), turns: vec![idle; queues as usize], new: Ring::EMPTY, old: Ring::EMPTY }
     }
 
     /// A packet came for queue `index`: if the queue was idle it joins the new queues with one quantum.
@@ -106,9 +90,7 @@ impl Schedule {
     }
 
     fn pop(&mut self) -> Option<u32> {
-        self.new
-            .pop(&self.turns)
-            .or_else(|| self.old.pop(&self.turns))
+        self.new.pop(&self.turns).or_else(|| self.old.pop(&self.turns))
     }
 
     /// Queue `index` sent `bytes`.

@@ -1,0 +1,269 @@
+use super::{
+    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate,
+    PreambleField, QOS_HEADER_BYTES, SIFS, Standard, Timing, TxRate, control_rate, mpdu_bytes, psdu_bytes,
+    subframe_bytes,
+};
+use airpace_units::BitRate;
+use core::time::Duration;
+use thiserror::Error;
+
+/// IPv4 and UDP headers.
+const IP_UDP_BYTES: u32 = 20 + 8;
+/// The longest MSDU, which is LLC/SNAP and IP packet (9.2.4.8: 2304 bytes).
+const MAX_MSDU_BYTES: u32 = 2_304;
+
+/// One saturated frame exchange taken apart: channel access, data PPDU, SIFS, response.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Breakdown {
+    /// The data rate.
+    pub rate: TxRate,
+    /// MPDUs in the frame.
+    pub mpdus: u32,
+    /// What one MPDU consists of.
+    pub mpdu: MpduBytes,
+    /// The PSDU: all subframes.
+    pub psdu_bytes: u32,
+    /// Fields of the preamble in the order of transmission.
+    pub preamble: Vec<PreambleField>,
+    /// Data symbols.
+    pub symbols: u32,
+    /// Time after the last symbol up to the end of the PPDU (short guard interval, padded to whole 4 µs).
+    pub symbol_padding: Duration,
+    /// The data PPDU, preamble included.
+    pub ppdu: Duration,
+    /// Idle time before back-off.
+    pub aifs: Duration,
+    /// Mean back-off of a first try.
+    pub mean_backoff: Duration,
+    /// The ack or block ack.
+    pub response: Response,
+    /// The whole exchange: access, PPDU, SIFS and response.
+    pub cycle: Duration,
+    /// UDP payload per second when exchange follows exchange.
+    pub goodput: BitRate,
+    /// Goodput over PHY rate, 0 to 1.
+    pub efficiency: f64,
+}
+
+/// Bytes of one MPDU of an A-MPDU; the last one of the frame has no padding.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MpduBytes {
+    /// UDP payload.
+    pub payload: u32,
+    /// IPv4 and UDP headers.
+    pub ip_udp: u32,
+    /// LLC/SNAP header.
+    pub llc: u32,
+    /// QoS data header.
+    pub header: u32,
+    /// Frame check sequence.
+    pub fcs: u32,
+    /// MPDU delimiter; none if a single MPDU is sent outside an A-MPDU.
+    pub delimiter: u32,
+    /// Padding to 4 bytes.
+    pub padding: u32,
+}
+
+/// What answers the data after SIFS.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Response {
+    /// Whether it is a block ack (more than one MPDU) or an ack.
+    pub block: bool,
+    /// Its rate.
+    pub rate: LegacyRate,
+    /// Its length.
+    pub bytes: u32,
+    /// Its duration.
+    pub duration: Duration,
+}
+
+/// Why a frame cannot be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum BreakdownError {
+    /// A frame has at least one MPDU.
+    #[error("a frame has at least one MPDU")]
+    NoMpdus,
+    /// The payload does not fit an MSDU.
+    #[error("{payload} bytes of payload do not fit one MPDU: at most {max}")]
+    Payload {
+        /// The payload asked for.
+        payload: u32,
+        /// The largest payload.
+        max: u32,
+    },
+    /// More MPDUs than a block ack covers.
+    #[error("{mpdus} MPDUs exceed the block-ack window of {standard}: at most {max}")]
+    Window {
+        /// The MPDUs asked for.
+        mpdus: u32,
+        /// The standard.
+        standard: Standard,
+        /// The window.
+        max: u32,
+    },
+    /// The A-MPDU is too long in bytes or in time.
+    #[error("{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate")]
+    Length {
+        /// The MPDUs asked for.
+        mpdus: u32,
+        /// `bytes` or `duration`.
+        what: &'static str,
+        /// The most MPDUs that fit; zero if not even one does.
+        max: u32,
+    },
+}
+
+impl Breakdown {
+    /// Takes apart the exchange of `mpdus` UDP packets with `payload_bytes` each, sent as `category` in a saturated network of one.
+    ///
+    /// # Errors
+    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can.
+    pub fn new(
+        rate: TxRate,
+        mpdus: u32,
+        payload_bytes: u32,
+        category: AccessCategory,
+        timing: Timing,
+    ) -> Result<Self, BreakdownError> {
+        let mpdu = MpduBytes::new(rate.standard(), mpdus, payload_bytes)?;
+        check_limits(rate, mpdus, mpdu.mpdu(), timing)?;
+        let psdu_bytes = psdu_bytes(rate.standard(), mpdus, mpdu.mpdu());
+        let ppdu = rate.ppdu_duration(psdu_bytes, timing);
+        let preamble = rate.preamble_fields(timing);
+        let symbols = rate.symbols(psdu_bytes, timing);
+        let response = Response::to(rate, mpdus);
+        let edca = Edca::of(category);
+        let cycle = edca.aifs() + edca.mean_backoff() + ppdu + SIFS + response.duration;
+        let bits = 8.0 * f64::from(mpdus) * f64::from(payload_bytes);
+        let goodput = BitRate::from_bps_f64(bits / cycle.as_secs_f64());
+        Ok(Self {
+            symbol_padding: ppdu - rate.preamble(timing) - rate.symbol() * symbols,
+            aifs: edca.aifs(),
+            mean_backoff: edca.mean_backoff(),
+            efficiency: goodput.as_bps_f64() / rate.rate().as_bps_f64(),
+            rate,
+            mpdus,
+            mpdu,
+            psdu_bytes,
+            preamble,
+            symbols,
+            ppdu,
+            response,
+            cycle,
+            goodput,
+        })
+    }
+}
+
+impl MpduBytes {
+    fn new(standard: Standard, mpdus: u32, payload: u32) -> Result<Self, BreakdownError> {
+        let max = MAX_MSDU_BYTES - LLC_BYTES - IP_UDP_BYTES;
+        if payload > max {
+            return Err(BreakdownError::Payload { payload, max });
+        }
+        if mpdus == 0 {
+            return Err(BreakdownError::NoMpdus);
+        }
+        let mpdu = mpdu_bytes(payload + IP_UDP_BYTES);
+        let padding = if mpdus > 1 { subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES } else { 0 };
+        let delimiter = if standard == Standard::Ht && mpdus == 1 { 0 } else { DELIMITER_BYTES };
+        Ok(Self {
+            payload,
+            ip_udp: IP_UDP_BYTES,
+            llc: LLC_BYTES,
+            header: QOS_HEADER_BYTES,
+            fcs: FCS_BYTES,
+            delimiter,
+            padding,
+        })
+    }
+
+    /// The MPDU: from the MAC header to the FCS.
+    #[must_use]
+    pub const fn mpdu(self) -> u32 {
+        self.payload + self.ip_udp + self.llc + self.header + self.fcs
+    }
+}
+
+impl Response {
+    /// What answers a frame of `mpdus` sent at `rate`.
+    #[must_use]
+    pub fn to(rate: TxRate, mpdus: u32) -> Self {
+        let block = mpdus > 1;
+        let bytes = if block { BLOCK_ACK_BYTES } else { ACK_BYTES };
+        let control = control_rate(rate);
+        Self { block, rate: control, bytes, duration: control.duration(bytes) }
+    }
+}
+
+fn check_limits(rate: TxRate, mpdus: u32, mpdu: u32, timing: Timing) -> Result<(), BreakdownError> {
+    let limits = AmpduLimits::of(rate.standard());
+    let max = u32::from(limits.window);
+    if mpdus > max {
+        return Err(BreakdownError::Window { mpdus, standard: rate.standard(), max });
+    }
+    let by_time = rate.max_psdu(limits.duration, timing);
+    for (limit, what) in [(limits.bytes, "bytes"), (by_time, "duration")] {
+        let fits = |n: u32| psdu_bytes(rate.standard(), n, mpdu) <= limit;
+        if !fits(mpdus) {
+            let max = (1..mpdus).rev().find(|&n| fits(n)).unwrap_or(0);
+            return Err(BreakdownError::Length { mpdus, what, max });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::{GuardInterval, Width};
+
+    fn vht80(nss: u8, mcs: u8) -> TxRate {
+        TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap()
+    }
+
+    fn best_effort(rate: TxRate, mpdus: u32, timing: Timing) -> Result<Breakdown, BreakdownError> {
+        Breakdown::new(rate, mpdus, 1_470, AccessCategory::BestEffort, timing)
+    }
+
+    #[test]
+    fn a_full_cycle_is_what_ns3_measured() {
+        let one = best_effort(vht80(1, 9), 32, Timing::Ns3).unwrap();
+        assert_eq!((one.ppdu.as_micros(), one.cycle), (1_048, Duration::from_nanos(1_206_500)));
+        let two = best_effort(vht80(2, 9), 32, Timing::Ns3).unwrap();
+        assert_eq!((two.ppdu.as_micros(), two.cycle), (548, Duration::from_nanos(706_500)));
+    }
+
+    #[test]
+    fn the_parts_add_up() {
+        let sgi = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();
+        let all = best_effort(sgi, 40, Timing::Standard).unwrap();
+        let preamble: Duration = all.preamble.iter().map(|f| f.duration).sum();
+        assert_eq!(all.ppdu, preamble + sgi.symbol() * all.symbols + all.symbol_padding);
+        assert_eq!(all.cycle, all.aifs + all.mean_backoff + all.ppdu + SIFS + all.response.duration);
+        let subframe = all.mpdu.mpdu() + all.mpdu.delimiter + all.mpdu.padding;
+        assert_eq!(all.psdu_bytes, 40 * subframe - all.mpdu.padding);
+        assert!(all.efficiency > 0.85 && all.efficiency < 1.0);
+    }
+
+    #[test]
+    fn one_ht_mpdu_goes_without_delimiter_and_gets_an_ack() {
+        let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
+        let single = best_effort(ht, 1, Timing::Standard).unwrap();
+        assert_eq!((single.mpdu.delimiter, single.response.block, single.psdu_bytes), (0, false, 1_536));
+        assert_eq!(best_effort(vht80(1, 9), 1, Timing::Standard).unwrap().mpdu.delimiter, 4);
+    }
+
+    #[test]
+    fn frames_that_cannot_be_sent_are_refused_with_what_can() {
+        let error = |rate, mpdus| best_effort(rate, mpdus, Timing::Standard).unwrap_err();
+        assert_eq!(error(vht80(1, 9), 0), BreakdownError::NoMpdus);
+        assert_eq!(error(vht80(1, 9), 65), BreakdownError::Window { mpdus: 65, standard: Standard::Vht, max: 64 });
+        assert_eq!(error(vht80(1, 0), 64), BreakdownError::Length { mpdus: 64, what: "duration", max: 12 });
+        let ht = TxRate::new(Standard::Ht, Width::Mhz40, 4, 31, GuardInterval::Ns400).unwrap();
+        assert_eq!(error(ht, 64), BreakdownError::Length { mpdus: 64, what: "bytes", max: 42 });
+        let huge = Breakdown::new(vht80(1, 9), 1, u32::MAX, AccessCategory::BestEffort, Timing::Standard);
+        assert_eq!(huge.unwrap_err(), BreakdownError::Payload { payload: u32::MAX, max: 2_268 });
+    }
+}
