@@ -1,1 +1,7 @@
-//! The 802.11 MAC as one sans-IO state machine, and virtual time to drive it.
+//! The 802.11 MAC as one sans-IO state machine ([`mac`]), and virtual time to drive it.
+//!
+//! What is simulated here is what is emulated under a real clock: there is one MAC. Nothing reads a clock, a file, a socket or
+//! a global random generator; a run is a function of its configuration and its seed.
+
+pub mod mac;
+pub mod rng;

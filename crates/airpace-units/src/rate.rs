@@ -77,6 +77,7 @@ impl BitRate {
 
 impl Mul<Duration> for BitRate {
     type Output = Bytes;
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "bits become bytes")]
     /// Whole bytes sent in `span`; saturates.
     fn mul(self, span: Duration) -> Bytes {
         // 2^64 bit/s · 2^94 ns exceeds 128 bits only for spans over 500 years: saturate there.

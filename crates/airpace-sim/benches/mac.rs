@@ -1,0 +1,44 @@
+//! Packets per second of wall time through the MAC in virtual time, saturated: one station and ten.
+
+use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+use airpace_sim::mac::{Datagram, Input, Mac, MacConfig, Output, StationConfig};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+/// Packets per sample.
+const PACKETS: u64 = 100_000;
+/// IP bytes of each, as in ns-3's reference results.
+const IP_BYTES: u32 = 1_498;
+
+/// Offers packets faster than the air can take them until [`PACKETS`] are through; returns the time simulated.
+fn saturate(stations: u32) -> Time {
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).expect("VHT has this rate");
+    let config =
+        MacConfig { ap_queue_packets: 200, ..MacConfig::new(vec![StationConfig::new(rate); stations as usize]) };
+    let mut mac = Mac::new(config, 1).expect("the cell is valid");
+    let (mut now, mut id, mut delivered) = (Time::ZERO, 0, 0);
+    while delivered < PACKETS {
+        // 400 Mbit/s in all against 390 on the air.
+        now += Duration::from_nanos(30_000);
+        id += 1;
+        let station = StationId((id % u64::from(stations)) as u32);
+        mac.handle(now, Input::Downlink { station, packet: Datagram::new(id, IP_BYTES) });
+        while let Some(output) = mac.poll() {
+            delivered += u64::from(matches!(output, Output::Delivered { .. }));
+        }
+    }
+    now
+}
+
+fn saturated(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("mac-saturated");
+    group.throughput(Throughput::Elements(PACKETS)).sample_size(20);
+    for stations in [1, 10] {
+        group.bench_function(format!("{stations}-stations"), |bencher| bencher.iter(|| saturate(stations)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, saturated);
+criterion_main!(benches);
