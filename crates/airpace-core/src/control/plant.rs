@@ -1,0 +1,179 @@
+//! A round-robin access point in eighty lines: paced arrivals, one frame per station and turn, random back-off.
+//!
+//! It is the model of the theory with the noise of real rounds, and quick enough for unit tests; the whole MAC is in the simulator.
+
+use super::RateController;
+use super::roster::packet_airtime_s;
+use crate::report::{LevelSource, SenderView, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+const PACKET_BYTES: f64 = 1498.0;
+
+pub(super) struct PlantStation {
+    pub(super) phy_bps: f64,
+    /// Rate that a bottleneck before the access point lets through.
+    pub(super) backhaul_pps: f64,
+    /// Share of packets lost at random on that path.
+    pub(super) random_loss: f64,
+    /// Packets that the station has use for per second; infinite for a saturating source.
+    pub(super) demand_pps: f64,
+    pub(super) rate_pps: f64,
+    arriving: f64,
+    queue: u32,
+    overflowed: u32,
+}
+
+impl PlantStation {
+    pub(super) fn at_mbps(mbps: f64) -> Self {
+        Self {
+            phy_bps: mbps * 1e6,
+            backhaul_pps: f64::INFINITY,
+            random_loss: 0.0,
+            demand_pps: f64::INFINITY,
+            rate_pps: 0.0,
+            arriving: 0.0,
+            queue: 0,
+            overflowed: 0,
+        }
+    }
+
+    fn arrive(&mut self, span_s: f64) {
+        let rate = self.rate_pps.min(self.demand_pps).min(self.backhaul_pps) * (1.0 - self.random_loss);
+        self.arriving += rate * span_s;
+        let whole = self.arriving.floor();
+        self.arriving -= whole;
+        let room = 2000_u32.saturating_sub(self.queue);
+        let taken = room.min(whole as u32);
+        self.overflowed += whole as u32 - taken;
+        self.queue += taken;
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    frames: u32,
+    packets: u32,
+    first: f64,
+    last: f64,
+}
+
+/// Mean over a slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlotView {
+    pub(super) level: f64,
+    pub(super) round_s: f64,
+    pub(super) received_pps: f64,
+    pub(super) queue: u32,
+}
+
+pub(super) struct Plant {
+    pub(super) stations: Vec<PlantStation>,
+    pub(super) overhead_s: f64,
+    pub(super) slot_s: f64,
+    now_s: f64,
+    slot: u64,
+    random: u64,
+}
+
+impl Plant {
+    pub(super) fn new(mbps: &[f64], slot_s: f64) -> Self {
+        let mut stations: Vec<PlantStation> = mbps.iter().map(|&m| PlantStation::at_mbps(m)).collect();
+        for (idx, s) in stations.iter_mut().enumerate() {
+            s.arriving = idx as f64 * 0.618 % 1.0;
+        }
+        Self { stations, overhead_s: 200e-6, slot_s, now_s: 0.0, slot: 0, random: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    /// Uniform in 0..1 (xorshift64).
+    fn uniform(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn pass_time(&mut self, span_s: f64) {
+        self.now_s += span_s;
+        self.stations.iter_mut().for_each(|s| s.arrive(span_s));
+    }
+
+    /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot on.
+    pub(super) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
+        let end = (self.slot + 1) as f64 * self.slot_s;
+        let mut tallies = vec![Tally::default(); self.stations.len()];
+        while self.now_s < end {
+            let before = self.now_s;
+            for (idx, tally) in tallies.iter_mut().enumerate() {
+                self.serve(idx, tally);
+            }
+            if self.now_s <= before {
+                self.pass_time(20e-6);
+            }
+        }
+        let reports: Vec<SlotReport> = tallies.iter().enumerate().map(|(idx, t)| self.report(idx, t)).collect();
+        let views = reports.iter().zip(&self.stations).map(|(r, s)| view(r, s)).collect();
+        self.stations.iter_mut().for_each(|s| s.overflowed = 0);
+        for a in law.on_slot(Time::from_nanos((end * 1e9) as u64), &reports) {
+            if let Some(s) = self.stations.get_mut(a.station.index()) {
+                s.rate_pps = a.rate_pps;
+            }
+        }
+        self.slot += 1;
+        views
+    }
+
+    fn serve(&mut self, idx: usize, tally: &mut Tally) {
+        if self.stations[idx].queue == 0 {
+            return;
+        }
+        // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still join the frame.
+        let backoff = (self.uniform() * 16.0).floor() * 9e-6 - 67.5e-6;
+        self.pass_time((self.overhead_s + backoff).max(30e-6));
+        let s = &mut self.stations[idx];
+        let airtime = packet_airtime_s(PACKET_BYTES, s.phy_bps);
+        let level = s.queue.min(64).min(((5.484e-3 / airtime) as u32).max(1));
+        s.queue -= level;
+        self.pass_time(f64::from(level) * airtime);
+        tally.frames += 1;
+        tally.packets += level;
+        tally.last = self.now_s;
+        if tally.frames == 1 {
+            tally.first = self.now_s;
+        }
+    }
+
+    fn report(&self, idx: usize, tally: &Tally) -> SlotReport {
+        let s = &self.stations[idx];
+        let time = |at: f64| Time::from_nanos((at * 1e9) as u64);
+        SlotReport {
+            station: StationId::from_index(idx),
+            slot: self.slot,
+            length: Duration::from_secs_f64(self.slot_s),
+            frames: tally.frames,
+            mpdus: tally.packets,
+            packets: tally.packets,
+            bytes: u64::from(tally.packets) * PACKET_BYTES as u64,
+            span: (tally.frames > 0).then(|| (time(tally.first), time(tally.last))),
+            inverse_rate_sum: f64::from(tally.frames) / s.phy_bps,
+            lost: s.overflowed.min(tally.packets),
+            late: 0,
+            delay: None,
+            source: LevelSource::AmpduReference,
+            sender: SenderView {
+                backlogged: s.demand_pps >= s.rate_pps,
+                sent_packets: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u32,
+                sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64 * PACKET_BYTES as u64,
+            },
+        }
+    }
+}
+
+fn view(report: &SlotReport, station: &PlantStation) -> SlotView {
+    SlotView {
+        level: report.level().unwrap_or(0.0),
+        round_s: report.round_s().unwrap_or(0.0),
+        received_pps: report.received_pps(),
+        queue: station.queue,
+    }
+}

@@ -1,0 +1,67 @@
+use super::super::error::{ConfigError, positive, within};
+use core::time::Duration;
+
+/// Configuration of [`Waterfill`](super::Waterfill).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WaterfillConfig {
+    /// No station is to have more packets per frame than this on average (N̄). 32 leaves room for the spread of frames below
+    /// a block-ack window of 64.
+    pub level_limit: f64,
+    /// The round time not to be exceeded on average (T̄); `None` leaves only the level.
+    pub delay_target: Option<Duration>,
+    /// Share of the delay target kept as margin, so that noise does not carry the mean beyond it.
+    pub delay_margin: f64,
+    /// Most packets that the access point puts into one frame: the block-ack window, times the packets per A-MSDU.
+    pub frame_level: f64,
+    /// Longest PPDU of the access point (`aPPDUMaxTime` 5.484 ms; some drivers stop at 4 ms).
+    pub frame_duration: Duration,
+    /// Mean packet size assumed until packets were seen, bytes.
+    pub packet_bytes: f64,
+    /// PHY rate assumed of a station until its first frame, bit/s. Low on purpose: one slot at a low rate reveals the true one.
+    pub assumed_phy_bps: f64,
+    /// Overhead per frame assumed until rounds were measured.
+    pub frame_overhead: Duration,
+    /// Weight of a new overhead measurement that differs little from the estimate.
+    pub quiet_gain: f64,
+    /// No station is sent less than this, packets per second: a station that is sent nothing reports nothing.
+    pub floor_pps: f64,
+}
+
+impl Default for WaterfillConfig {
+    fn default() -> Self {
+        Self {
+            level_limit: 32.0,
+            delay_target: Some(Duration::from_millis(10)),
+            delay_margin: 0.005,
+            frame_level: 64.0,
+            frame_duration: Duration::from_micros(5_484),
+            packet_bytes: 1498.0,
+            assumed_phy_bps: 6.5e6,
+            frame_overhead: Duration::from_micros(200),
+            quiet_gain: 0.15,
+            floor_pps: 20.0,
+        }
+    }
+}
+
+impl WaterfillConfig {
+    /// Checks every value. Whether the delay target can be met is known only while running: see
+    /// [`Diagnostics::smallest_delay_s`](super::super::Diagnostics::smallest_delay_s).
+    ///
+    /// # Errors
+    /// If a value is outside its range, in particular a level limit above what a frame can hold.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        within("frame_level", self.frame_level, 1.0, 4096.0)?;
+        within("level_limit", self.level_limit, 1.0, self.frame_level)?;
+        if let Some(target) = self.delay_target {
+            positive("delay_target", target.as_secs_f64())?;
+        }
+        within("delay_margin", self.delay_margin, 0.0, 0.5)?;
+        positive("frame_duration", self.frame_duration.as_secs_f64())?;
+        within("packet_bytes", self.packet_bytes, 20.0, 65_535.0)?;
+        positive("assumed_phy_bps", self.assumed_phy_bps)?;
+        within("frame_overhead", self.frame_overhead.as_secs_f64(), 1e-5, 0.1)?;
+        within("quiet_gain", self.quiet_gain, 1e-3, 1.0)?;
+        positive("floor_pps", self.floor_pps)
+    }
+}

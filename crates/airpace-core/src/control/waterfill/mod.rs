@@ -1,0 +1,101 @@
+//! Water-filling on a measured round: our law. Design, equations and limits are in `docs/design/waterfill.md`.
+
+mod config;
+mod elsewhere;
+mod overhead;
+mod share;
+mod station;
+
+pub use config::WaterfillConfig;
+
+use super::roster::{Grant, Roster};
+use super::{ConfigError, Diagnostics, RateController};
+use crate::report::{Allocation, SlotReport};
+use airpace_units::{StationId, Time};
+use overhead::Overhead;
+use share::{Party, Share};
+use station::Station;
+
+/// The default law: the round time and the levels are measured, the overhead follows from them by subtraction, and the optimum of the
+/// proportional fair problem is computed outright in each slot. Nothing is integrated towards.
+#[derive(Clone, Debug)]
+pub struct Waterfill {
+    config: WaterfillConfig,
+    roster: Roster<Station>,
+    overhead: Overhead,
+    parties: Vec<Party>,
+    share: Option<Share>,
+}
+
+impl Waterfill {
+    /// A controller that knows no station yet.
+    ///
+    /// # Errors
+    /// If the configuration is refused by [`WaterfillConfig::validate`].
+    pub fn new(config: WaterfillConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let overhead = Overhead::new(config.frame_overhead.as_secs_f64(), config.quiet_gain);
+        Ok(Self { config, roster: Roster::new(), overhead, parties: Vec::new(), share: None })
+    }
+
+    /// Solves the allocation problem for the stations as they are now.
+    fn solve(&mut self) -> Option<Share> {
+        let stations = self.roster.states();
+        if stations.is_empty() {
+            return None;
+        }
+        let anyone = stations.iter().any(Station::backlogged);
+        let config = &self.config;
+        self.parties.clear();
+        self.parties.extend(stations.iter().map(|s| Party {
+            airtime_s: s.airtime_s(),
+            level_limit: s.level_limit(config),
+            // If nobody has a backlog, everybody is shown the share of a network in which all have.
+            demand_pps: (anyone && !s.backlogged()).then(|| s.received_pps()),
+        }));
+        let delay_s = config.delay_target.map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
+        Some(share::solve(&self.parties, self.overhead.frame_s(), delay_s))
+    }
+
+    /// Gives every station its share.
+    fn grant(&mut self, share: Share) {
+        for (station, party) in self.roster.states_mut().iter_mut().zip(&self.parties) {
+            let level = share::level(party, share.airtime_s);
+            station.grant(level, level / share.round_s, self.config.floor_pps);
+        }
+        self.share = Some(share);
+    }
+}
+
+impl RateController for Waterfill {
+    fn name(&self) -> &'static str {
+        "waterfill"
+    }
+
+    fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
+        let config = self.config;
+        self.roster.states_mut().iter_mut().for_each(Station::age);
+        self.roster.absorb(reports, || Station::new(&config), |station, sample| station.observe(sample, &config));
+        self.overhead.observe(self.roster.states());
+        if let Some(share) = self.solve() {
+            self.grant(share);
+        }
+        self.roster.allocate(|s| Grant { rate_pps: s.rate_pps, packet_bytes: s.packet_bytes(), level: s.target_level })
+    }
+
+    fn remove(&mut self, station: StationId) {
+        self.roster.remove(station);
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        let capped = self.roster.states().iter().filter(|s| s.elsewhere.cap_pps().is_some()).count();
+        Diagnostics {
+            overhead_s: self.share.map(|s| s.overhead_s),
+            round_s: self.overhead.round().map(|r| r.time_s),
+            aimed_round_s: self.share.map(|s| s.round_s),
+            smallest_delay_s: self.share.and_then(|s| s.smallest_delay_s),
+            capped_elsewhere: u32::try_from(capped).unwrap_or(u32::MAX),
+            ignored_reports: self.roster.ignored,
+        }
+    }
+}
