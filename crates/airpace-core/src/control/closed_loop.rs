@@ -66,7 +66,9 @@ fn waterfill_holds_a_tight_delay_target_near_level_one() {
     for start_us in [20, 200, 2_000] {
         let mut plant = Plant::new(&[390.0; 20], 0.1);
         plant.overhead_s = 205e-6;
-        let LawConfig::Waterfill(mut config) = config("waterfill", 48.0, Some(5)) else { panic!("the law is waterfill") };
+        let LawConfig::Waterfill(mut config) = config("waterfill", 48.0, Some(5)) else {
+            panic!("the law is waterfill")
+        };
         config.frame_overhead = Duration::from_micros(start_us);
         let mut law = LawConfig::Waterfill(config).build().expect("the configuration is valid");
         run(&mut plant, law.as_mut(), 20);
@@ -113,7 +115,9 @@ fn a_demand_limited_station_leaves_its_airtime_to_the_others() {
     let mut law = law("waterfill", 32.0, None);
     let slots = run(&mut plant, law.as_mut(), 60);
     let settled = &slots[20..];
-    let of = |idx: usize, value: fn(&SlotView) -> f64| settled.iter().map(|s| value(&s[idx])).sum::<f64>() / settled.len() as f64;
+    let of = |idx: usize, value: fn(&SlotView) -> f64| {
+        settled.iter().map(|s| value(&s[idx])).sum::<f64>() / settled.len() as f64
+    };
     assert!((of(0, |v| v.level) / 32.0 - 1.0).abs() < 0.05, "{}", of(0, |v| v.level));
     assert!((of(2, |v| v.received_pps) / 500.0 - 1.0).abs() < 0.02);
     // It may burst to what the others have.
@@ -143,7 +147,11 @@ fn random_loss_is_not_taken_for_a_bottleneck() {
     plant.stations[0].random_loss = 0.3;
     let slots = run(&mut plant, law("waterfill", 32.0, None).as_mut(), 200);
     let full = 32.0 / (200e-6 + 32.0 * 31.6e-6) * 0.7;
-    assert!(mean(&slots[20..], |v| v.received_pps) > 0.9 * full, "{} of {full}", mean(&slots[20..], |v| v.received_pps));
+    assert!(
+        mean(&slots[20..], |v| v.received_pps) > 0.9 * full,
+        "{} of {full}",
+        mean(&slots[20..], |v| v.received_pps)
+    );
 }
 
 #[test]
@@ -232,25 +240,27 @@ mod bad_input {
     fn report() -> impl Strategy<Value = SlotReport> {
         let times = (nanos(), nanos(), nanos(), any::<bool>());
         let counts = (count(), count(), count(), count(), any::<u64>());
-        (0..5_u32, times, counts, number(), (any::<bool>(), count(), any::<u64>())).prop_map(|(id, times, counts, sum, sender)| {
-            let (first, last, length, spanned) = times;
-            SlotReport {
-                station: StationId(id),
-                slot: 0,
-                length: Duration::from_nanos(length),
-                frames: counts.0,
-                mpdus: counts.1,
-                packets: counts.1,
-                bytes: counts.4,
-                span: spanned.then(|| (Time::from_nanos(first), Time::from_nanos(last))),
-                inverse_rate_sum: sum,
-                lost: counts.2,
-                late: counts.3,
-                delay: Some(DelayQuantiles::default()),
-                source: LevelSource::SocketTimestamps,
-                sender: SenderView { backlogged: sender.0, sent_packets: sender.1, sent_bytes: sender.2 },
-            }
-        })
+        (0..5_u32, times, counts, number(), (any::<bool>(), count(), any::<u64>())).prop_map(
+            |(id, times, counts, sum, sender)| {
+                let (first, last, length, spanned) = times;
+                SlotReport {
+                    station: StationId(id),
+                    slot: 0,
+                    length: Duration::from_nanos(length),
+                    frames: counts.0,
+                    mpdus: counts.1,
+                    packets: counts.1,
+                    bytes: counts.4,
+                    span: spanned.then(|| (Time::from_nanos(first), Time::from_nanos(last))),
+                    inverse_rate_sum: sum,
+                    lost: counts.2,
+                    late: counts.3,
+                    delay: Some(DelayQuantiles::default()),
+                    source: LevelSource::SocketTimestamps,
+                    sender: SenderView { backlogged: sender.0, sent_packets: sender.1, sent_bytes: sender.2 },
+                }
+            },
+        )
     }
 
     proptest! {
@@ -276,8 +286,12 @@ mod bad_input {
         let too_much = LawConfig::named("waterfill", Goal { level: 65.0, delay: None }).expect("the law exists");
         let message = too_much.build().err().expect("a frame holds 64").to_string();
         assert_eq!(message, "level_limit must lie between 1 and 64, but is 65");
-        let none = LawConfig::named("nonlinear", Goal { level: 32.0, delay: Some(Duration::ZERO) }).expect("the law exists");
-        assert_eq!(none.build().err().expect("no delay").to_string(), "delay_target must be a positive number, but is 0");
+        let none =
+            LawConfig::named("nonlinear", Goal { level: 32.0, delay: Some(Duration::ZERO) }).expect("the law exists");
+        assert_eq!(
+            none.build().err().expect("no delay").to_string(),
+            "delay_target must be a positive number, but is 0"
+        );
         assert!(LawConfig::named("pid", Goal { level: 32.0, delay: None }).is_err());
     }
 }

@@ -109,7 +109,8 @@ impl Dual {
             // x U'(x) of the α-fair utility: 1 for log x.
             let worth = (s.mbps / config.utility_unit_mbps).powf(1.0 - config.fairness);
             let slope = worth - s.multiplier * s.level - priced * airtime_share;
-            s.mbps = config.stream.bounded(s.mbps * (config.rate_step * slope).clamp(-LOG_STEP_MAX, LOG_STEP_MAX).exp());
+            s.mbps =
+                config.stream.bounded(s.mbps * (config.rate_step * slope).clamp(-LOG_STEP_MAX, LOG_STEP_MAX).exp());
         }
     }
 }
@@ -121,7 +122,8 @@ impl RateController for Dual {
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let DualConfig { target_level, stream, .. } = self.config;
-        let join = || State { seen: Observed::nothing(&stream), level: 1.0, mbps: stream.initial_mbps, multiplier: 0.0 };
+        let join =
+            || State { seen: Observed::nothing(&stream), level: 1.0, mbps: stream.initial_mbps, multiplier: 0.0 };
         self.roster.absorb(reports, join, |state, sample| state.seen.observe(sample));
         self.update();
         self.roster.allocate(|state| Grant {
@@ -136,6 +138,10 @@ impl RateController for Dual {
     }
 
     fn diagnostics(&self) -> Diagnostics {
-        Diagnostics { overhead_s: Some(self.overhead_s()), ignored_reports: self.roster.ignored, ..Diagnostics::default() }
+        Diagnostics {
+            overhead_s: Some(self.overhead_s()),
+            ignored_reports: self.roster.ignored,
+            ..Diagnostics::default()
+        }
     }
 }

@@ -28,7 +28,9 @@ pub enum ConfigError {
 
 /// A name that no law has.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("no control law is called \"{name}\"; there are linear, linear-pf, linear-pf-argmax, dual, nonlinear, nonlinear-corrected and waterfill")]
+#[error(
+    "no control law is called \"{name}\"; there are linear, linear-pf, linear-pf-argmax, dual, nonlinear, nonlinear-corrected and waterfill"
+)]
 pub struct UnknownLaw {
     /// The name that was asked for.
     pub name: String,

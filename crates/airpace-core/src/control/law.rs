@@ -1,6 +1,6 @@
 use super::{
-    ConfigError, Dual, DualConfig, Linear, LinearConfig, LinearPf, LinearPfConfig, Nonlinear, NonlinearConfig, RateController, Regulated,
-    SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
+    ConfigError, Dual, DualConfig, Linear, LinearConfig, LinearPf, LinearPfConfig, Nonlinear, NonlinearConfig,
+    RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
 };
 use core::time::Duration;
 
@@ -51,10 +51,16 @@ impl LawConfig {
     /// If no law has that name.
     pub fn named(name: &str, goal: Goal) -> Result<Self, UnknownLaw> {
         let Goal { level, delay } = goal;
-        let linear_pf = |regulated| Self::LinearPf(LinearPfConfig { target_level: level, regulated, ..LinearPfConfig::default() });
+        let linear_pf =
+            |regulated| Self::LinearPf(LinearPfConfig { target_level: level, regulated, ..LinearPfConfig::default() });
         let nonlinear = |set_point| {
             let delay_target = delay.unwrap_or(NO_DELAY_TARGET);
-            Self::Nonlinear(NonlinearConfig { level_limit: level, delay_target, set_point, ..NonlinearConfig::default() })
+            Self::Nonlinear(NonlinearConfig {
+                level_limit: level,
+                delay_target,
+                set_point,
+                ..NonlinearConfig::default()
+            })
         };
         Ok(match name {
             "linear" => Self::Linear(LinearConfig { target_level: level, ..LinearConfig::default() }),
@@ -63,7 +69,11 @@ impl LawConfig {
             "dual" => Self::Dual(DualConfig { target_level: level, ..DualConfig::default() }),
             "nonlinear" => nonlinear(SetPoint::Published),
             "nonlinear-corrected" => nonlinear(SetPoint::Corrected),
-            "waterfill" => Self::Waterfill(WaterfillConfig { level_limit: level, delay_target: delay, ..WaterfillConfig::default() }),
+            "waterfill" => Self::Waterfill(WaterfillConfig {
+                level_limit: level,
+                delay_target: delay,
+                ..WaterfillConfig::default()
+            }),
             _ => return Err(UnknownLaw { name: name.to_owned() }),
         })
     }

@@ -59,7 +59,11 @@ impl RateController for Linear {
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let LinearConfig { target_level, gain_mbps, stream } = self.config;
-        self.roster.absorb(reports, || (Observed::nothing(&stream), stream.initial_mbps), |(seen, _), sample| seen.observe(sample));
+        self.roster.absorb(
+            reports,
+            || (Observed::nothing(&stream), stream.initial_mbps),
+            |(seen, _), sample| seen.observe(sample),
+        );
         let gain = gain_mbps / self.roster.states().len().max(1) as f64;
         for (seen, mbps) in self.roster.states_mut() {
             if let Some(level) = seen.level.take() {

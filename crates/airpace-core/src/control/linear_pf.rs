@@ -100,7 +100,11 @@ impl RateController for LinearPf {
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let LinearPfConfig { target_level, stream, .. } = self.config;
-        self.roster.absorb(reports, || (Observed::nothing(&stream), stream.initial_mbps), |(seen, _), sample| seen.observe(sample));
+        self.roster.absorb(
+            reports,
+            || (Observed::nothing(&stream), stream.initial_mbps),
+            |(seen, _), sample| seen.observe(sample),
+        );
         if let Some(idx) = self.regulated() {
             self.update(idx);
         }

@@ -122,7 +122,8 @@ impl Nonlinear {
         let last = self.overhead_s.unwrap_or(self.config.frame_overhead.as_secs_f64() * states.len() as f64);
         let first = &states[slowest];
         let used: f64 = states.iter().map(|s| s.seen.packet_airtime_s(&stream) * s.rate_pps).sum();
-        let implied = first.seen.level.filter(|_| first.rate_pps > 0.0).map(|level| level / first.rate_pps * (1.0 - used));
+        let implied =
+            first.seen.level.filter(|_| first.rate_pps > 0.0).map(|level| level / first.rate_pps * (1.0 - used));
         let beta = self.config.overhead_gain;
         let next = implied.map_or(last, |implied| (1.0 - beta) * last + beta * implied);
         next.clamp(OVERHEAD_RANGE_S.0, OVERHEAD_RANGE_S.1)
@@ -142,7 +143,8 @@ impl Nonlinear {
             }
         }
         let states = self.roster.states_mut();
-        let round_s = overhead_s + states.iter().map(|s| s.seen.packet_airtime_s(&config.stream) * s.inner).sum::<f64>();
+        let round_s =
+            overhead_s + states.iter().map(|s| s.seen.packet_airtime_s(&config.stream) * s.inner).sum::<f64>();
         for s in states {
             s.rate_pps = s.inner / round_s;
         }

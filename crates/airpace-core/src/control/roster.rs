@@ -22,7 +22,12 @@ impl<S> Roster<S> {
     }
 
     /// Hands each credible report to its station, which `join` makes at its first report.
-    pub(super) fn absorb(&mut self, reports: &[SlotReport], mut join: impl FnMut() -> S, mut observe: impl FnMut(&mut S, &Sample)) {
+    pub(super) fn absorb(
+        &mut self,
+        reports: &[SlotReport],
+        mut join: impl FnMut() -> S,
+        mut observe: impl FnMut(&mut S, &Sample),
+    ) {
         for report in reports {
             let Some(sample) = Sample::read(report) else {
                 self.ignored = self.ignored.saturating_add(1);

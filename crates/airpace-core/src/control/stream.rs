@@ -21,7 +21,14 @@ pub struct StreamConfig {
 
 impl Default for StreamConfig {
     fn default() -> Self {
-        Self { payload_bytes: 1470, packet_bytes: 1498, initial_mbps: 1.0, floor_mbps: 0.05, ceiling_mbps: 10_000.0, assumed_phy_bps: 29.25e6 }
+        Self {
+            payload_bytes: 1470,
+            packet_bytes: 1498,
+            initial_mbps: 1.0,
+            floor_mbps: 0.05,
+            ceiling_mbps: 10_000.0,
+            assumed_phy_bps: 29.25e6,
+        }
     }
 }
 

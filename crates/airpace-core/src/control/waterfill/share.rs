@@ -57,7 +57,8 @@ fn pass(parties: &[Party], order: &[Party], frame_s: f64, delay_s: Option<f64>, 
     }
     let open = 1.0 - taken.min(0.95);
     let least = least_airtime_s(order);
-    let wanted = free_airtime_s(order, overhead_s).min(delay_s.map_or(f64::INFINITY, |t| timed_airtime_s(order, t * open - overhead_s)));
+    let wanted = free_airtime_s(order, overhead_s)
+        .min(delay_s.map_or(f64::INFINITY, |t| timed_airtime_s(order, t * open - overhead_s)));
     let airtime_s = wanted.max(least);
     let payload: f64 = order.iter().map(|p| p.airtime_s * level(p, airtime_s)).sum();
     let round_s = (overhead_s + payload) / open;

@@ -90,7 +90,12 @@ impl Station {
         }
         self.transmissions += SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
         self.update_airtime();
-        self.heard = sample.level.zip(sample.round_s).map(|(level, gap_s)| Heard { frames: sample.frames, level, gap_s, frame_pps: level / gap_s });
+        self.heard = sample.level.zip(sample.round_s).map(|(level, gap_s)| Heard {
+            frames: sample.frames,
+            level,
+            gap_s,
+            frame_pps: level / gap_s,
+        });
         self.account(sample, config);
     }
 
