@@ -22,6 +22,8 @@ compile_error!("airpace-net speaks to Linux only; airpace-core and airpace-sim b
 pub mod clock;
 pub mod netlink;
 pub mod netns;
+pub mod offload;
+pub mod packet;
 pub mod poll;
 pub mod realtime;
 pub mod signals;

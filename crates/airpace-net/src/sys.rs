@@ -125,6 +125,35 @@ pub(crate) fn set_option(
         .map(drop)
 }
 
+/// Binds a packet socket to all protocols of one interface.
+pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    // SAFETY: a sockaddr_ll is plain data for which all zeroes is a value.
+    let mut name: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    name.sll_family = libc::AF_PACKET as libc::c_ushort;
+    name.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    name.sll_ifindex = libc::c_int::try_from(index).unwrap_or(-1);
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `name`, which the kernel copies.
+    check(unsafe { libc::bind(socket.as_raw_fd(), core::ptr::from_ref(&name).cast(), length) }).map(drop)
+}
+
+/// Frames received and dropped since the last call.
+pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+    let mut counts = [0_u32; 2];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: PACKET_STATISTICS fills a struct of two unsigned ints, which `counts` has the layout of.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            counts.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok((counts[0], counts[1]))
+}
+
 /// Room for the headers of one batch; the pointers in it are set anew for every call.
 type Headers = [core::mem::MaybeUninit<libc::mmsghdr>; MAX_MESSAGES];
 

@@ -26,8 +26,8 @@ pub struct TunConfig {
     pub layer: Layer,
     /// Link type as in `if_arp.h`, for example 803 (radiotap); it can be set only before the interface goes up.
     pub link_type: Option<u16>,
-    /// Exchange TCP (and, from Linux 6.2, UDP) super-packets with the kernel. Every packet is then preceded
-    /// by a `virtio_net_hdr` of 10 bytes, in both directions.
+    /// Exchange TCP (and, from Linux 6.2, UDP) super-packets with the kernel: see [`crate::offload`]. Every packet is then
+    /// preceded by [`crate::offload::HEADER_BYTES`] bytes, in both directions.
     pub offload: bool,
 }
 

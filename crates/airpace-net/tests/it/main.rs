@@ -1,7 +1,9 @@
 //! The plumbing against the real kernel, in namespaces of the tests' own.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests; what was skipped is said aloud")]
 
 mod namespaces;
+mod offload;
+mod packet;
 mod tun;
 mod udp;
 
