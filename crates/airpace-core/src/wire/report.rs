@@ -1,0 +1,243 @@
+//! The report of a slot on the wire: 64 bytes, fixed layout, little-endian.
+//!
+//! | offset | field |
+//! |---|---|
+//! | 0 | version u8 |
+//! | 1 | bits 0–1 source of the level, bit 2 frames were seen, bit 3 delays are given; the rest zero |
+//! | 2 | packets lost u16, late u16 (65535: that many or more) |
+//! | 6 | zero u16 |
+//! | 8 | slot number u64 |
+//! | 16 | slot length u32, µs |
+//! | 20 | frames u32, MPDUs u32, packets u32 |
+//! | 32 | bytes u32 (2³² − 1: that many or more) |
+//! | 36 | arrival of the first counted frame u64, ns |
+//! | 44 | from there to the last counted frame u32, in steps of 100 ns |
+//! | 48 | Σ 1/R in s/bit, f32 |
+//! | 52 | delay p50, p95, p99, u32 each, µs |
+//!
+//! Numbers beyond their field stop at its largest value. The station is not in the message: the session it came through tells.
+
+use super::cursor::Cursor;
+use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+use thiserror::Error;
+
+/// Length of an encoded report.
+pub const REPORT_BYTES: usize = 64;
+/// Version of the layout.
+const VERSION: u8 = 1;
+
+const SOURCE: u8 = 0x03;
+const HAS_FRAMES: u8 = 0x04;
+const HAS_DELAY: u8 = 0x08;
+
+/// Unit of the time between the first and the last frame.
+const EXTENT_STEP_NS: u64 = 100;
+
+/// Sources by their code on the wire.
+const SOURCES: [LevelSource; 4] =
+    [LevelSource::AmpduReference, LevelSource::Tsft, LevelSource::Counters, LevelSource::SocketTimestamps];
+
+/// Why bytes are no report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A report has [`REPORT_BYTES`] bytes, no more and no fewer.
+    #[error("a report has {REPORT_BYTES} bytes, not {0}")]
+    Length(usize),
+    /// The other end speaks another version.
+    #[error("report of version {0}, this end reads version {VERSION}")]
+    Version(u8),
+    /// Bits that must be zero are not.
+    #[error("reserved bits are set")]
+    Reserved,
+    /// The slot has no length.
+    #[error("a slot of no length")]
+    NoLength,
+    /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each MPDU at least one packet.
+    #[error("more frames than MPDUs or more MPDUs than packets")]
+    Counts,
+    /// Times are given without frames, are missing with frames, or run past the end of time.
+    #[error("frame times contradict the number of frames")]
+    Times,
+    /// The sum of inverse rates is negative, infinite, no number, or given without frames.
+    #[error("the sum of inverse rates is no such sum")]
+    InverseRate,
+    /// Quantiles of the delay decrease, or are given where none should be.
+    #[error("delay quantiles out of order")]
+    Delay,
+}
+
+/// Encodes a report; `report.station` and `report.sender` do not travel.
+#[must_use]
+pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
+    let mut out = Writer { bytes: [0; REPORT_BYTES], at: 0 };
+    out.put([VERSION, flags(report)]);
+    out.put(u16::try_from(report.lost).unwrap_or(u16::MAX).to_le_bytes());
+    out.put(u16::try_from(report.late).unwrap_or(u16::MAX).to_le_bytes());
+    out.put([0; 2]);
+    out.put(report.slot.to_le_bytes());
+    out.put(micros(report.length).max(1).to_le_bytes());
+    for count in [report.frames, report.mpdus, report.packets] {
+        out.put(count.to_le_bytes());
+    }
+    out.put(u32::try_from(report.bytes).unwrap_or(u32::MAX).to_le_bytes());
+    let (first, extent) = extent(report);
+    out.put(first.to_le_bytes());
+    out.put(extent.to_le_bytes());
+    // Six digits are more than any rate is known to.
+    out.put((report.inverse_rate_sum as f32).to_le_bytes());
+    let delay = report.delay.unwrap_or_default();
+    for quantile in [delay.p50, delay.p95, delay.p99] {
+        out.put(micros(quantile).to_le_bytes());
+    }
+    out.bytes
+}
+
+fn flags(report: &SlotReport) -> u8 {
+    let source = SOURCES.iter().position(|&s| s == report.source).expect("every source is listed");
+    let frames = if report.span.is_some() { HAS_FRAMES } else { 0 };
+    let delay = if report.delay.is_some() { HAS_DELAY } else { 0 };
+    // Four sources fit two bits.
+    source as u8 | frames | delay
+}
+
+/// Whole microseconds, 71 minutes at most.
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Arrival of the first frame in ns, and the number of steps from there to the last.
+fn extent(report: &SlotReport) -> (u64, u32) {
+    let Some((first, last)) = report.span else { return (0, 0) };
+    let ns = last.as_nanos().saturating_sub(first.as_nanos());
+    let steps = (ns.saturating_add(EXTENT_STEP_NS / 2)) / EXTENT_STEP_NS;
+    (first.as_nanos(), u32::try_from(steps).unwrap_or(u32::MAX))
+}
+
+struct Writer {
+    bytes: [u8; REPORT_BYTES],
+    at: usize,
+}
+
+impl Writer {
+    fn put<const N: usize>(&mut self, field: [u8; N]) {
+        self.bytes[self.at..self.at + N].copy_from_slice(&field);
+        self.at += N;
+    }
+}
+
+/// Decodes a report that came from `station`. The view of the sender is left at its default, for the sender to fill in.
+///
+/// # Errors
+/// If the bytes are no report or contradict themselves.
+pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportError> {
+    let fields = Fields::read(bytes)?;
+    let (frames, mpdus, packets) = fields.counts;
+    if frames > mpdus || mpdus > packets || (frames == 0 && packets > 0) {
+        return Err(ReportError::Counts);
+    }
+    if fields.length_us == 0 {
+        return Err(ReportError::NoLength);
+    }
+    Ok(SlotReport {
+        station,
+        slot: fields.slot,
+        length: Duration::from_micros(u64::from(fields.length_us)),
+        frames,
+        mpdus,
+        packets,
+        bytes: u64::from(fields.bytes),
+        span: fields.span()?,
+        inverse_rate_sum: fields.inverse_rate_sum()?,
+        lost: u32::from(fields.lost),
+        late: u32::from(fields.late),
+        delay: fields.delay()?,
+        source: SOURCES[usize::from(fields.flags & SOURCE)],
+        sender: SenderView::default(),
+    })
+}
+
+/// The fields as they travel.
+struct Fields {
+    flags: u8,
+    lost: u16,
+    late: u16,
+    slot: u64,
+    length_us: u32,
+    counts: (u32, u32, u32),
+    bytes: u32,
+    first_ns: u64,
+    extent: u32,
+    inverse_rate_sum: f32,
+    delay_us: [u32; 3],
+}
+
+impl Fields {
+    fn read(bytes: &[u8]) -> Result<Self, ReportError> {
+        let wrong_length = ReportError::Length(bytes.len());
+        if bytes.len() != REPORT_BYTES {
+            return Err(wrong_length);
+        }
+        let mut cursor = Cursor::new(bytes);
+        let [version, flags] = cursor.take().ok_or(wrong_length)?;
+        if version != VERSION {
+            return Err(ReportError::Version(version));
+        }
+        if flags & !(SOURCE | HAS_FRAMES | HAS_DELAY) != 0 || bytes[6..8] != [0, 0] {
+            return Err(ReportError::Reserved);
+        }
+        Self::read_numbers(flags, cursor).ok_or(wrong_length)
+    }
+
+    fn read_numbers(flags: u8, mut from: Cursor<'_>) -> Option<Self> {
+        let (lost, late) = (from.u16()?, from.u16()?);
+        from.skip(2);
+        Some(Self {
+            flags,
+            lost,
+            late,
+            slot: from.u64()?,
+            length_us: from.u32()?,
+            counts: (from.u32()?, from.u32()?, from.u32()?),
+            bytes: from.u32()?,
+            first_ns: from.u64()?,
+            extent: from.u32()?,
+            inverse_rate_sum: f32::from_bits(from.u32()?),
+            delay_us: [from.u32()?, from.u32()?, from.u32()?],
+        })
+    }
+
+    fn span(&self) -> Result<Option<(Time, Time)>, ReportError> {
+        let has_frames = self.flags & HAS_FRAMES != 0;
+        if has_frames != (self.counts.0 > 0) || (!has_frames && (self.first_ns, self.extent) != (0, 0)) {
+            return Err(ReportError::Times);
+        }
+        // At most 2^32 steps of 100 ns fit 64 bits.
+        let extent_ns = u64::from(self.extent) * EXTENT_STEP_NS;
+        let last = self.first_ns.checked_add(extent_ns).ok_or(ReportError::Times)?;
+        Ok(has_frames.then_some((Time::from_nanos(self.first_ns), Time::from_nanos(last))))
+    }
+
+    fn inverse_rate_sum(&self) -> Result<f64, ReportError> {
+        let sum = self.inverse_rate_sum;
+        let valid = sum.is_finite() && sum >= 0.0 && (sum == 0.0 || self.counts.0 > 0);
+        if valid { Ok(f64::from(sum)) } else { Err(ReportError::InverseRate) }
+    }
+
+    fn delay(&self) -> Result<Option<DelayQuantiles>, ReportError> {
+        if !self.delay_us.is_sorted() {
+            return Err(ReportError::Delay);
+        }
+        let [p50, p95, p99] = self.delay_us.map(|us| Duration::from_micros(u64::from(us)));
+        match (self.flags & HAS_DELAY != 0, self.delay_us) {
+            (true, _) => Ok(Some(DelayQuantiles { p50, p95, p99 })),
+            (false, [0, 0, 0]) => Ok(None),
+            (false, _) => Err(ReportError::Delay),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
