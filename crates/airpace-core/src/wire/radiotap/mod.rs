@@ -6,6 +6,7 @@
 mod build;
 mod fields;
 mod parse;
+mod rate;
 
 #[cfg(test)]
 mod tests;

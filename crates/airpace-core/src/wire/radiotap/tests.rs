@@ -1,5 +1,9 @@
 use super::*;
+use crate::phy::{GuardInterval, Standard, TxRate, Width};
+use crate::wire::ieee80211::{DataHeader, MacAddr, write_frame};
 use proptest::prelude::*;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 /// A header with every field that is written.
 fn full() -> Radiotap {
@@ -128,4 +132,109 @@ proptest! {
         likely[2] = likely.len().min(255) as u8;
         let _ = Radiotap::parse(&likely);
     }
+}
+
+/// Every rate that the standard allows.
+fn rates() -> Vec<TxRate> {
+    let mut rates = Vec::new();
+    for standard in [Standard::Ht, Standard::Vht, Standard::He] {
+        for width in [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160] {
+            for gi in [GuardInterval::Ns400, GuardInterval::Ns800, GuardInterval::Ns1600, GuardInterval::Ns3200] {
+                let combinations = (1..=8).flat_map(|nss| (0..32).map(move |mcs| (nss, mcs)));
+                rates.extend(combinations.filter_map(|(nss, mcs)| TxRate::new(standard, width, nss, mcs, gi).ok()));
+            }
+        }
+    }
+    rates
+}
+
+#[test]
+fn every_rate_round_trips() {
+    let rates = rates();
+    assert!(rates.len() > 1_000);
+    for rate in rates {
+        let header = full().with_rate(rate);
+        let (parsed, _) = Radiotap::parse(&written(&header)).unwrap();
+        assert_eq!(parsed.rate(), Some(rate));
+    }
+    assert_eq!(Radiotap::default().rate(), None);
+}
+
+#[test]
+fn rates_that_no_standard_has_are_none() {
+    for mcs_nss in 0..=255 {
+        for bandwidth in 0..=255 {
+            let vht = VhtUser { known: 0x44, mcs_nss, bandwidth, ..VhtUser::default() };
+            let rate = Radiotap { vht: Some(vht), ..Radiotap::default() }.rate();
+            assert!(rate.is_none_or(|r| r.nss() == mcs_nss & 15 && r.mcs() == mcs_nss >> 4));
+        }
+    }
+}
+
+/// A capture file in the classic format of libpcap, with link type 127 and one frame per header.
+fn capture(headers: &[Radiotap]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, LINK_TYPE] {
+        file.extend_from_slice(&u32::to_le_bytes(word));
+    }
+    let (station, bssid) = (MacAddr([2, 0, 0, 0, 0, 7]), MacAddr([2, 0, 0, 0, 0, 1]));
+    for header in headers {
+        let mut frame = written(header);
+        let fcs = header.flags.is_some_and(Flags::fcs_at_end);
+        write_frame(&DataHeader::downlink(station, bssid, 0xabc, true), &IP_PACKET, fcs, &mut frame);
+        let length = u32::try_from(frame.len()).unwrap();
+        for word in [1, 2, length, length] {
+            file.extend_from_slice(&u32::to_le_bytes(word));
+        }
+        file.append(&mut frame);
+    }
+    file
+}
+
+/// UDP from 10.0.0.1:5000 to 10.0.0.7:9 without a body.
+const IP_PACKET: [u8; 28] =
+    [0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xc8, 10, 0, 0, 1, 10, 0, 0, 7, 0x13, 0x88, 0, 9, 0, 8, 0, 0];
+
+/// What tcpdump prints of a capture file; `None`, loudly, where there is no tcpdump.
+fn tcpdump(file: &[u8]) -> Option<String> {
+    let spawned = Command::new("tcpdump")
+        .args(["-n", "-e", "-t", "-r", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = spawned else {
+        eprintln!("SKIPPED: tcpdump is not installed, so that what it makes of radiotap headers was not checked");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(file).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn tcpdump_reads_what_is_written() {
+    let base = Radiotap {
+        tsft_us: Some(123_456),
+        flags: Some(Flags(Flags::FCS_AT_END)),
+        channel: Some(Channel { mhz: 5180, flags: Channel::OFDM_5GHZ }),
+        signal_dbm: Some(-42),
+        ampdu: Some(Ampdu::new(77, true)),
+        ..Radiotap::default()
+    };
+    let vht = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
+    let ht = TxRate::new(Standard::Ht, Width::Mhz40, 2, 15, GuardInterval::Ns400).unwrap();
+    let he = TxRate::new(Standard::He, Width::Mhz80, 2, 11, GuardInterval::Ns1600).unwrap();
+    let bare = Radiotap { flags: None, ..base };
+    let Some(text) = tcpdump(&capture(&[base.with_rate(vht), bare.with_rate(ht), base.with_rate(he)])) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    for line in &lines {
+        for part in ["123456us tsft", "5180 MHz", "-42dBm signal", "10.0.0.1.5000 > 10.0.0.7.9: UDP, length 0"] {
+            assert!(line.contains(part), "{part} is missing in {line}");
+        }
+    }
+    assert!(lines[0].contains("User 0 MCS 9 BCC FEC 80 MHz long GI"), "{text}");
+    assert!(lines[1].contains("300.0 Mb/s MCS 15 40 MHz short GI"), "{text}");
 }
