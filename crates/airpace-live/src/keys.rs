@@ -1,0 +1,157 @@
+//! Key pairs and the files that hold private keys.
+
+use airpace_api::config::KeySource;
+use airpace_api::keys::{KeyError, PrivateKey, PublicKey};
+use snow::resolvers::{CryptoResolver as _, DefaultResolver};
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// A Curve25519 key pair.
+#[derive(Clone, Debug)]
+pub struct KeyPair {
+    /// To be kept secret.
+    pub private: PrivateKey,
+    /// To be given to the other side.
+    pub public: PublicKey,
+}
+
+/// Why a private key could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// The file cannot be read.
+    #[error("cannot read the private key {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file exists or cannot be made.
+    #[error("cannot create the private key {path}: {source}")]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{path}: {source}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: KeyError,
+    },
+    /// Other users may read the file.
+    #[error("{path} can be read by others (mode {mode:03o}): run chmod 600 {path}")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+impl KeyPair {
+    /// Makes a new key pair from the system's randomness.
+    ///
+    /// # Panics
+    /// If the system has no source of randomness.
+    #[must_use]
+    pub fn generate() -> Self {
+        use ring::rand::SecureRandom as _;
+        let mut bytes = [0; 32];
+        ring::rand::SystemRandom::new().fill(&mut bytes).expect("Linux has a source of randomness");
+        Self::from_private(PrivateKey(bytes))
+    }
+
+    /// The pair that belongs to a private key.
+    ///
+    /// # Panics
+    /// Never: Curve25519 is always built in.
+    #[must_use]
+    pub fn from_private(private: PrivateKey) -> Self {
+        let curve = snow::params::DHChoice::Curve25519;
+        let mut dh = DefaultResolver.resolve_dh(&curve).expect("the default resolver has Curve25519");
+        dh.set(&private.0);
+        let mut public = [0; 32];
+        public.copy_from_slice(&dh.pubkey()[..32]);
+        Self { private, public: PublicKey(public) }
+    }
+
+    /// The pair whose private key a configuration gives, inline or by file.
+    ///
+    /// # Errors
+    /// The file cannot be read, holds no key, or can be read by others.
+    pub fn load(source: &KeySource<'_>) -> Result<Self, KeyFileError> {
+        match source {
+            KeySource::Inline(key) => Ok(Self::from_private((*key).clone())),
+            KeySource::File(path) => Self::read(path),
+        }
+    }
+
+    /// Reads a private key from a file that only its owner may read.
+    ///
+    /// # Errors
+    /// The file cannot be read, holds no key, or can be read by others.
+    pub fn read(path: &Path) -> Result<Self, KeyFileError> {
+        let read = |source| KeyFileError::Read { path: path.to_owned(), source };
+        let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
+        }
+        let text = zeroize::Zeroizing::new(fs::read_to_string(path).map_err(read)?);
+        let key = text.parse().map_err(|source| KeyFileError::Malformed { path: path.to_owned(), source })?;
+        Ok(Self::from_private(key))
+    }
+
+    /// Writes the private key into a new file with mode 0600. An existing file is never overwritten.
+    ///
+    /// # Errors
+    /// The file exists or cannot be made.
+    pub fn write_new(&self, path: &Path) -> Result<(), KeyFileError> {
+        let write = || {
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+            writeln!(file, "{}", self.private.to_base64())
+        };
+        write().map_err(|source| KeyFileError::Create { path: path.to_owned(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_key_follows_from_the_private_key() {
+        // RFC 7748, section 6.1: Alice's key pair.
+        let private = [
+            0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2, 0x66, 0x45, 0xdf, 0x4c,
+            0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5, 0x1d, 0xb9, 0x2c, 0x2a,
+        ];
+        let public = [
+            0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54, 0x74, 0x8b, 0x7d, 0xdc, 0xb4, 0x3e, 0xf7, 0x5a, 0x0d, 0xbf,
+            0x3a, 0x0d, 0x26, 0x38, 0x1a, 0xf4, 0xeb, 0xa4, 0xa9, 0x8e, 0xaa, 0x9b, 0x4e, 0x6a,
+        ];
+        assert_eq!(KeyPair::from_private(PrivateKey(private)).public, PublicKey(public));
+        assert_ne!(KeyPair::generate().public, KeyPair::generate().public);
+    }
+
+    #[test]
+    fn private_key_files_are_closed_to_others_and_never_overwritten() {
+        let folder = std::env::temp_dir().join(format!("airpace-keys-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join("key");
+        let pair = KeyPair::generate();
+        pair.write_new(&path).expect("written");
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(KeyPair::read(&path).expect("read").public, pair.public);
+        assert!(matches!(pair.write_new(&path), Err(KeyFileError::Create { .. })));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
+        assert!(matches!(KeyPair::read(&path), Err(KeyFileError::Exposed { mode: 0o644, .. })));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -1,0 +1,392 @@
+//! The tunnel: sealed datagrams between a proxy and its agents, sans-IO.
+//!
+//! Keys are agreed by Noise IK between static keys (Curve25519, BLAKE2s, ChaCha20-Poly1305 or AES-256-GCM); data is sealed with
+//! the agreed keys under explicit 64-bit counters, so that loss and reordering do no harm, and a window keeps replays out.
+//! The agent initiates, the proxy responds. A new handshake takes place before a session ends, and both sessions are
+//! accepted for a while. The peer's address follows authentic data (roaming).
+//!
+//! Nothing unauthenticated is answered and nothing is stored for it: it is dropped and counted by [`Reason`]. An initiation
+//! costs one short hash unless its sender knows the receiver's public key, and then it is bounded per second. What
+//! remains possible: who records an initiation and plays it back after the proxy has restarted, before the agent's next one,
+//! gets one response that he cannot use.
+//!
+//! Nothing is allocated per datagram: data is sealed and opened in place.
+
+mod counts;
+mod frame;
+mod gate;
+mod noise;
+mod peer;
+mod session;
+
+pub use counts::{Counts, Reason};
+pub use frame::{Content, SEAL_HEAD, SEAL_TAIL};
+
+use crate::keys::KeyPair;
+use airpace_api::config::Cipher;
+use airpace_api::keys::PublicKey;
+use airpace_units::Time;
+use core::net::SocketAddr;
+use core::time::Duration;
+use frame::{DataHeader, Frame, Malformed};
+use gate::{Check, Limiter};
+use peer::Peer;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use std::collections::{HashMap, VecDeque};
+
+/// A peer's place in the list that the tunnel was made with.
+pub type PeerIdx = usize;
+
+/// When sessions are renewed and peers given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Age at which the initiator renews a session. Default 120 s (as WireGuard).
+    pub rekey_after: Duration,
+    /// Age at which a session ends. Default 180 s (as WireGuard).
+    pub reject_after: Duration,
+    /// Messages after which the initiator renews a session. Default 2²⁴, the limit of AES-GCM in RFC 8446, section 5.5.
+    pub rekey_after_messages: u64,
+    /// Time between attempts of a handshake. Default 500 ms.
+    pub retry: Duration,
+    /// Silence after which a keepalive is sent. Default 1 s.
+    pub keepalive: Duration,
+    /// Silence of the peer after which the initiator starts anew. Default 4 s.
+    pub dead_after: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            rekey_after: Duration::from_secs(120),
+            reject_after: Duration::from_secs(180),
+            rekey_after_messages: 1 << 24,
+            retry: Duration::from_millis(500),
+            keepalive: Duration::from_secs(1),
+            dead_after: Duration::from_secs(4),
+        }
+    }
+}
+
+/// What one end of a tunnel is made from.
+#[derive(Clone, Debug)]
+pub struct TunnelConfig {
+    /// This end's keys.
+    pub keys: KeyPair,
+    /// The peers that may connect, or the one to connect to.
+    pub peers: Vec<PublicKey>,
+    /// Where to connect to; `None` for the end that awaits. With an address there is one peer.
+    pub connect_to: Option<SocketAddr>,
+    /// Cipher of the sessions that this end initiates.
+    pub cipher: Cipher,
+    /// Wall-clock time since 1970 at [`Time::ZERO`]: initiations carry it, so that old ones can be told from new ones.
+    pub epoch: Duration,
+    /// When sessions are renewed and peers given up.
+    pub timing: Timing,
+}
+
+/// What a datagram turned out to be.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Received<'a> {
+    /// Authentic data.
+    Data(Opened<'a>),
+    /// A handshake was completed with this peer (at the initiator) or answered (at the responder).
+    Handshake(PeerIdx),
+    /// It was dropped and counted.
+    Dropped(Reason),
+}
+
+/// Authentic data of a peer.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Opened<'a> {
+    /// Who sent it.
+    pub peer: PeerIdx,
+    /// What it is.
+    pub content: Content,
+    /// The session it came in: counters of different sessions have nothing to do with each other.
+    pub session: u32,
+    /// The sender's count of messages before this one in the session.
+    pub counter: u64,
+    /// When it was sealed, in µs on the sender's clock, modulo 2³².
+    pub sent_us: u32,
+    /// The payload, decrypted in place.
+    pub payload: &'a mut [u8],
+}
+
+/// A datagram that the tunnel itself wants sent: handshakes and keepalives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// The datagram.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a payload could not be sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// There is no session with the peer: drop the packet, or wait.
+    #[error("there is no session with the peer")]
+    NoSession,
+    /// The datagram has no room for head and tail.
+    #[error("a datagram to be sealed needs {SEAL_HEAD} bytes of room in front and {SEAL_TAIL} behind")]
+    NoRoom,
+}
+
+/// Peers that one tunnel can have: indices of sessions have 16 bits for 4 sessions of each.
+pub const MAX_PEERS: usize = 1 << 14;
+
+/// How often timers are looked at: fine enough for [`Timing`], and cheap with many peers.
+const TICK: Duration = Duration::from_millis(50);
+
+/// One end of the tunnel. See the module's description.
+pub struct Tunnel {
+    config: TunnelConfig,
+    /// Checks initiations and responses to this end.
+    check: Check,
+    limiter: Limiter,
+    random: SystemRandom,
+    peers: Vec<Peer>,
+    /// Looked up, never iterated.
+    by_key: HashMap<PublicKey, PeerIdx>,
+    outbox: VecDeque<Transmit>,
+    next_tick: Time,
+    last_stamp: u64,
+    counts: Counts,
+}
+
+impl Tunnel {
+    /// One end of a tunnel without sessions.
+    ///
+    /// # Panics
+    /// With more than [`MAX_PEERS`] peers, or without a source of randomness.
+    #[must_use]
+    pub fn new(config: TunnelConfig) -> Self {
+        assert!(config.peers.len() <= MAX_PEERS, "a tunnel has at most {MAX_PEERS} peers");
+        let random = SystemRandom::new();
+        let mut key = [0; 16];
+        random.fill(&mut key).expect("Linux has a source of randomness");
+        let peers = config.peers.iter().map(|key| Peer::new(Check::of(key), config.connect_to)).collect();
+        let by_key = config.peers.iter().enumerate().map(|(idx, key)| (*key, idx)).collect();
+        Self {
+            check: Check::of(&config.keys.public),
+            limiter: Limiter::new(key),
+            random,
+            peers,
+            by_key,
+            outbox: VecDeque::new(),
+            next_tick: Time::ZERO,
+            last_stamp: 0,
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    /// Takes a datagram from the network. Data is decrypted in place.
+    pub fn handle<'a>(&mut self, now: Time, from: SocketAddr, datagram: &'a mut [u8]) -> Received<'a> {
+        let result = match frame::parse(datagram) {
+            Ok(Frame::Data(header)) => self.on_data(now, from, header, datagram).map(Received::Data),
+            Ok(Frame::Initiation { cipher, sender }) => {
+                self.on_initiation(now, from, (cipher, sender), datagram).map(Received::Handshake)
+            }
+            Ok(Frame::Response { sender, receiver }) => {
+                self.on_response(now, (sender, receiver), datagram).map(Received::Handshake)
+            }
+            Err(Malformed::Length) => Err(Reason::Length),
+            Err(Malformed::Kind) => Err(Reason::Kind),
+        };
+        result.unwrap_or_else(|reason| {
+            self.counts.drop_for(reason);
+            Received::Dropped(reason)
+        })
+    }
+
+    /// Seals a payload in place, between [`SEAL_HEAD`] and [`SEAL_TAIL`] bytes of room, and tells where to send it.
+    ///
+    /// # Errors
+    /// There is no session with the peer, or no room. Nothing has been changed then.
+    pub fn seal(
+        &mut self,
+        now: Time,
+        peer: PeerIdx,
+        content: Content,
+        datagram: &mut [u8],
+    ) -> Result<SocketAddr, SealError> {
+        if datagram.len() < SEAL_HEAD + SEAL_TAIL {
+            return Err(SealError::NoRoom);
+        }
+        let peer = self.peers.get_mut(peer).ok_or(SealError::NoSession)?;
+        let to = peer.endpoint.ok_or(SealError::NoSession)?;
+        let session = peer.sending(now, &self.config.timing).ok_or(SealError::NoSession)?;
+        session.seal(now, content, datagram);
+        peer.last_sent = now;
+        Ok(to)
+    }
+
+    /// Whether data can be sealed for the peer.
+    #[must_use]
+    pub fn is_connected(&self, now: Time, peer: PeerIdx) -> bool {
+        self.peers.get(peer).is_some_and(|peer| peer.is_connected(now, &self.config.timing))
+    }
+
+    /// When something authentic last came from the peer.
+    #[must_use]
+    pub fn last_received(&self, peer: PeerIdx) -> Option<Time> {
+        self.peers.get(peer)?.last_received
+    }
+
+    /// Where the peer was last heard from.
+    #[must_use]
+    pub fn endpoint(&self, peer: PeerIdx) -> Option<SocketAddr> {
+        self.peers.get(peer)?.endpoint
+    }
+
+    /// What has come in so far.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The next datagram that the tunnel itself wants sent. To be drained after each `handle` and `handle_timeout`.
+    pub fn poll(&mut self) -> Option<Transmit> {
+        self.outbox.pop_front()
+    }
+
+    /// When [`Tunnel::handle_timeout`] is to be called next.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Time> {
+        Some(self.next_tick)
+    }
+
+    /// Renews sessions, repeats handshakes, sends keepalives, forgets keys that are over.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if now < self.next_tick {
+            return;
+        }
+        self.next_tick = now + TICK;
+        for idx in 0..self.peers.len() {
+            let timing = self.config.timing;
+            self.peers[idx].expire(now, &timing);
+            if self.config.connect_to.is_some() && self.peers[idx].wants_handshake(now, &timing) {
+                self.initiate(now, idx);
+            }
+            if self.peers[idx].wants_keepalive(now, &timing) {
+                self.send_keepalive(now, idx);
+            }
+        }
+    }
+
+    /// Starts anew, for instance when the network has changed.
+    pub fn restart(&mut self, now: Time, peer: PeerIdx) {
+        if self.config.connect_to.is_some() && peer < self.peers.len() {
+            self.initiate(now, peer);
+        }
+    }
+
+    fn send_keepalive(&mut self, now: Time, idx: PeerIdx) {
+        let mut bytes = vec![0; SEAL_HEAD + SEAL_TAIL];
+        if let Ok(to) = self.seal(now, idx, Content::Keepalive, &mut bytes) {
+            self.outbox.push_back(Transmit { to, bytes });
+        }
+    }
+
+    fn initiate(&mut self, now: Time, idx: PeerIdx) {
+        let Some(to) = self.peers[idx].endpoint.or(self.config.connect_to) else { return };
+        let stamp = self.stamp(now);
+        let random = self.random_u32();
+        let index = self.peers[idx].index_for_pending(idx, random);
+        let (config, peer) = (&self.config, &mut self.peers[idx]);
+        let private = &config.keys.private.0;
+        let (pending, mut bytes) = noise::initiate(config.cipher, private, &config.peers[idx], index, stamp);
+        peer.check.sign(&mut bytes);
+        peer.set_pending(now, pending, &config.timing);
+        self.outbox.push_back(Transmit { to, bytes });
+    }
+
+    /// A time stamp for an initiation, greater than any before.
+    fn stamp(&mut self, now: Time) -> u64 {
+        let since_boot = u64::try_from(self.config.epoch.as_nanos()).unwrap_or(u64::MAX);
+        self.last_stamp = since_boot.saturating_add(now.as_nanos()).max(self.last_stamp.saturating_add(1));
+        self.last_stamp
+    }
+
+    fn random_u32(&self) -> u32 {
+        let mut bytes = [0; 4];
+        self.random.fill(&mut bytes).expect("Linux has a source of randomness");
+        u32::from_le_bytes(bytes)
+    }
+
+    fn on_initiation(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (cipher, sender): (u8, u32),
+        datagram: &[u8],
+    ) -> Result<PeerIdx, Reason> {
+        // The end that connects awaits no initiations.
+        if self.config.connect_to.is_some() {
+            return Err(Reason::Kind);
+        }
+        if !self.check.holds(datagram) {
+            return Err(Reason::Check);
+        }
+        let cipher = noise::cipher_of(cipher).ok_or(Reason::Kind)?;
+        let known = self.peers.iter().any(|peer| peer.endpoint == Some(from));
+        if !self.limiter.admit(now, from, known) {
+            return Err(Reason::Limited);
+        }
+        let private = &self.config.keys.private.0;
+        let opened = noise::open(cipher, private, sender, datagram).ok_or(Reason::Handshake)?;
+        let idx = *self.by_key.get(&opened.peer).ok_or(Reason::Stranger)?;
+        if opened.stamp <= self.peers[idx].greatest_stamp {
+            return Err(Reason::OldHandshake);
+        }
+        self.peers[idx].greatest_stamp = opened.stamp;
+        let random = self.random_u32();
+        let index = self.peers[idx].index_for_next(idx, random);
+        let (agreed, mut bytes) = opened.respond(index).ok_or(Reason::Handshake)?;
+        self.peers[idx].check.sign(&mut bytes);
+        self.peers[idx].set_next(now, agreed);
+        self.outbox.push_back(Transmit { to: from, bytes });
+        Ok(idx)
+    }
+
+    fn on_response(&mut self, now: Time, (sender, receiver): (u32, u32), datagram: &[u8]) -> Result<PeerIdx, Reason> {
+        if !self.check.holds(datagram) {
+            return Err(Reason::Check);
+        }
+        let idx = peer::owner(receiver);
+        let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
+        peer.finish(now, (sender, receiver), datagram)?;
+        self.counts.handshakes += 1;
+        // The responder uses the session only after it has seen data in it.
+        self.send_keepalive(now, idx);
+        Ok(idx)
+    }
+
+    fn on_data<'a>(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        header: DataHeader,
+        datagram: &'a mut [u8],
+    ) -> Result<Opened<'a>, Reason> {
+        let idx = peer::owner(header.receiver);
+        let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
+        let (session, newest) = peer.receiving(now, header, &self.config.timing)?;
+        let (sent_us, payload) = session.open(header, datagram)?;
+        if newest {
+            peer.endpoint = Some(from);
+        }
+        peer.last_received = Some(now);
+        if peer.confirm(header.receiver) {
+            self.counts.handshakes += 1;
+        }
+        self.counts.data += 1;
+        let DataHeader { content, receiver: session, counter } = header;
+        Ok(Opened { peer: idx, content, session, counter, sent_us, payload })
+    }
+}
+
+#[cfg(test)]
+mod tests;
