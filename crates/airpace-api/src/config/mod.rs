@@ -37,8 +37,8 @@ pub struct TunConfig {
     pub name: String,
     /// Address of this end within the tunnel, with the prefix of the tunnel's network.
     pub address: Network,
-    /// Largest packet on the interface. Default 1420 B: 1500 B on the path less 28 B of IP and UDP and 36 B of the tunnel,
-    /// and some room for an IPv6 path.
+    /// Largest packet on the interface. Default 1420 B: 1500 B on the path less 28 B of IP and UDP and 40 B of the tunnel,
+    /// less some room.
     #[serde(default = "tun_mtu")]
     pub mtu: Size,
 }

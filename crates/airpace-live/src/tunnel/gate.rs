@@ -1,5 +1,6 @@
 //! What stands before the expensive part of a handshake: a keyed check and limits on work.
 
+use airpace_api::config::Cipher;
 use airpace_api::keys::PublicKey;
 use airpace_units::Time;
 use core::net::{IpAddr, SocketAddr};
@@ -8,30 +9,40 @@ use ring::hmac;
 
 use super::frame::MAC;
 
+/// All ciphers, in the order in which their checks are tried.
+const CIPHERS: [Cipher; 2] = [Cipher::Chacha20Poly1305, Cipher::Aes256Gcm];
+
 /// A keyed check that only those who know the receiver's public key can make; random datagrams cost one short hash.
+///
+/// There is one key per cipher, so that the check also tells which cipher the sender has chosen.
 pub(super) struct Check {
-    key: hmac::Key,
+    keys: [hmac::Key; 2],
 }
 
 impl Check {
     pub(super) fn of(receiver: &PublicKey) -> Self {
-        let mut label = Vec::from(*b"airpace handshake check v1");
-        label.extend_from_slice(&receiver.0);
-        let digest = ring::digest::digest(&ring::digest::SHA256, &label);
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref()) }
+        let key = |cipher: Cipher| {
+            let label = format!("airpace handshake check v1 {cipher:?} {receiver}");
+            let digest = ring::digest::digest(&ring::digest::SHA256, label.as_bytes());
+            hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref())
+        };
+        Self { keys: CIPHERS.map(key) }
     }
 
     /// Fills the last [`MAC`] bytes of a message.
-    pub(super) fn sign(&self, message: &mut [u8]) {
+    pub(super) fn sign(&self, cipher: Cipher, message: &mut [u8]) {
         let body = message.len() - MAC;
-        let tag = hmac::sign(&self.key, &message[..body]);
+        let key = if cipher == CIPHERS[0] { &self.keys[0] } else { &self.keys[1] };
+        let tag = hmac::sign(key, &message[..body]);
         message[body..].copy_from_slice(&tag.as_ref()[..MAC]);
     }
 
-    /// Whether the last [`MAC`] bytes are right. The key is no secret among peers, so the time it takes betrays nothing.
-    pub(super) fn holds(&self, message: &[u8]) -> bool {
-        let body = message.len().saturating_sub(MAC);
-        hmac::sign(&self.key, &message[..body]).as_ref()[..MAC] == message[body..]
+    /// The cipher for which the last [`MAC`] bytes are right. The key is no secret among peers, so the time it takes betrays
+    /// nothing.
+    pub(super) fn cipher_of(&self, message: &[u8]) -> Option<Cipher> {
+        let (body, tag) = message.split_at(message.len().checked_sub(MAC)?);
+        let holds = |key| hmac::sign(key, body).as_ref()[..MAC] == *tag;
+        CIPHERS.into_iter().zip(&self.keys).find_map(|(cipher, key)| holds(key).then_some(cipher))
     }
 }
 
@@ -116,11 +127,13 @@ mod tests {
     fn the_check_needs_the_right_receiver() {
         let (right, wrong) = (Check::of(&PublicKey([1; 32])), Check::of(&PublicKey([2; 32])));
         let mut message = [5; 60];
-        right.sign(&mut message);
-        assert!(right.holds(&message));
-        assert!(!wrong.holds(&message));
+        for cipher in CIPHERS {
+            right.sign(cipher, &mut message);
+            assert_eq!(right.cipher_of(&message), Some(cipher));
+            assert_eq!(wrong.cipher_of(&message), None);
+        }
         message[3] ^= 1;
-        assert!(!right.holds(&message));
-        assert!(!right.holds(&[]));
+        assert_eq!(right.cipher_of(&message), None);
+        assert_eq!(right.cipher_of(&[]), None);
     }
 }

@@ -20,7 +20,8 @@ mod peer;
 mod session;
 
 pub use counts::{Counts, Reason};
-pub use frame::{Content, SEAL_HEAD, SEAL_TAIL};
+pub use airpace_core::wire::data::{InnerKind, SendTime};
+pub use frame::{SEAL_HEAD, SEAL_TAIL};
 
 use crate::keys::KeyPair;
 use airpace_api::config::Cipher;
@@ -28,7 +29,7 @@ use airpace_api::keys::PublicKey;
 use airpace_units::Time;
 use core::net::SocketAddr;
 use core::time::Duration;
-use frame::{DataHeader, Frame, Malformed};
+use frame::{Frame, Malformed};
 use gate::{Check, Limiter};
 use peer::Peer;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -101,13 +102,13 @@ pub struct Opened<'a> {
     /// Who sent it.
     pub peer: PeerIdx,
     /// What it is.
-    pub content: Content,
+    pub kind: InnerKind,
     /// The session it came in: counters of different sessions have nothing to do with each other.
     pub session: u32,
     /// The sender's count of messages before this one in the session.
     pub counter: u64,
-    /// When it was sealed, in µs on the sender's clock, modulo 2³².
-    pub sent_us: u32,
+    /// When it was sealed, on the sender's clock.
+    pub sent: SendTime,
     /// The payload, decrypted in place.
     pub payload: &'a mut [u8],
 }
@@ -185,10 +186,10 @@ impl Tunnel {
     /// Takes a datagram from the network. Data is decrypted in place.
     pub fn handle<'a>(&mut self, now: Time, from: SocketAddr, datagram: &'a mut [u8]) -> Received<'a> {
         let result = match frame::parse(datagram) {
-            Ok(Frame::Data(header)) => self.on_data(now, from, header, datagram).map(Received::Data),
-            Ok(Frame::Initiation { cipher, sender }) => {
-                self.on_initiation(now, from, (cipher, sender), datagram).map(Received::Handshake)
+            Ok(Frame::Data { receiver, counter }) => {
+                self.on_data(now, from, (receiver, counter), datagram).map(Received::Data)
             }
+            Ok(Frame::Initiation { sender }) => self.on_initiation(now, from, sender, datagram).map(Received::Handshake),
             Ok(Frame::Response { sender, receiver }) => {
                 self.on_response(now, (sender, receiver), datagram).map(Received::Handshake)
             }
@@ -209,7 +210,7 @@ impl Tunnel {
         &mut self,
         now: Time,
         peer: PeerIdx,
-        content: Content,
+        kind: InnerKind,
         datagram: &mut [u8],
     ) -> Result<SocketAddr, SealError> {
         if datagram.len() < SEAL_HEAD + SEAL_TAIL {
@@ -218,7 +219,7 @@ impl Tunnel {
         let peer = self.peers.get_mut(peer).ok_or(SealError::NoSession)?;
         let to = peer.endpoint.ok_or(SealError::NoSession)?;
         let session = peer.sending(now, &self.config.timing).ok_or(SealError::NoSession)?;
-        session.seal(now, content, datagram);
+        session.seal(now, kind, datagram);
         peer.last_sent = now;
         Ok(to)
     }
@@ -285,7 +286,7 @@ impl Tunnel {
 
     fn send_keepalive(&mut self, now: Time, idx: PeerIdx) {
         let mut bytes = vec![0; SEAL_HEAD + SEAL_TAIL];
-        if let Ok(to) = self.seal(now, idx, Content::Keepalive, &mut bytes) {
+        if let Ok(to) = self.seal(now, idx, InnerKind::Keepalive, &mut bytes) {
             self.outbox.push_back(Transmit { to, bytes });
         }
     }
@@ -298,7 +299,7 @@ impl Tunnel {
         let (config, peer) = (&self.config, &mut self.peers[idx]);
         let private = &config.keys.private.0;
         let (pending, mut bytes) = noise::initiate(config.cipher, private, &config.peers[idx], index, stamp);
-        peer.check.sign(&mut bytes);
+        peer.check.sign(config.cipher, &mut bytes);
         peer.set_pending(now, pending, &config.timing);
         self.outbox.push_back(Transmit { to, bytes });
     }
@@ -320,17 +321,14 @@ impl Tunnel {
         &mut self,
         now: Time,
         from: SocketAddr,
-        (cipher, sender): (u8, u32),
+        sender: u32,
         datagram: &[u8],
     ) -> Result<PeerIdx, Reason> {
         // The end that connects awaits no initiations.
         if self.config.connect_to.is_some() {
             return Err(Reason::Kind);
         }
-        if !self.check.holds(datagram) {
-            return Err(Reason::Check);
-        }
-        let cipher = noise::cipher_of(cipher).ok_or(Reason::Kind)?;
+        let cipher = self.check.cipher_of(datagram).ok_or(Reason::Check)?;
         let known = self.peers.iter().any(|peer| peer.endpoint == Some(from));
         if !self.limiter.admit(now, from, known) {
             return Err(Reason::Limited);
@@ -345,16 +343,14 @@ impl Tunnel {
         let random = self.random_u32();
         let index = self.peers[idx].index_for_next(idx, random);
         let (agreed, mut bytes) = opened.respond(index).ok_or(Reason::Handshake)?;
-        self.peers[idx].check.sign(&mut bytes);
+        self.peers[idx].check.sign(cipher, &mut bytes);
         self.peers[idx].set_next(now, agreed);
         self.outbox.push_back(Transmit { to: from, bytes });
         Ok(idx)
     }
 
     fn on_response(&mut self, now: Time, (sender, receiver): (u32, u32), datagram: &[u8]) -> Result<PeerIdx, Reason> {
-        if !self.check.holds(datagram) {
-            return Err(Reason::Check);
-        }
+        self.check.cipher_of(datagram).ok_or(Reason::Check)?;
         let idx = peer::owner(receiver);
         let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
         peer.finish(now, (sender, receiver), datagram)?;
@@ -368,23 +364,23 @@ impl Tunnel {
         &mut self,
         now: Time,
         from: SocketAddr,
-        header: DataHeader,
+        (receiver, counter): (u32, u64),
         datagram: &'a mut [u8],
     ) -> Result<Opened<'a>, Reason> {
-        let idx = peer::owner(header.receiver);
+        let idx = peer::owner(receiver);
         let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
-        let (session, newest) = peer.receiving(now, header, &self.config.timing)?;
-        let (sent_us, payload) = session.open(header, datagram)?;
+        let (session, newest) = peer.receiving(now, (receiver, counter), &self.config.timing)?;
+        let plain = session.open(counter, datagram)?;
         if newest {
             peer.endpoint = Some(from);
         }
         peer.last_received = Some(now);
-        if peer.confirm(header.receiver) {
+        if peer.confirm(receiver) {
             self.counts.handshakes += 1;
         }
         self.counts.data += 1;
-        let DataHeader { content, receiver: session, counter } = header;
-        Ok(Opened { peer: idx, content, session, counter, sent_us, payload })
+        let session::Plain { kind, sent, body } = plain;
+        Ok(Opened { peer: idx, kind, session: receiver, counter, sent, payload: body })
     }
 }
 

@@ -1,6 +1,5 @@
 //! What is kept per peer: at most four sessions or handshakes, and when the peer was heard.
 
-use super::frame::DataHeader;
 use super::gate::Check;
 use super::noise::Pending;
 use super::session::{Agreed, Session};
@@ -119,20 +118,20 @@ impl Peer {
     pub(super) fn receiving(
         &mut self,
         now: Time,
-        header: DataHeader,
+        (receiver, counter): (u32, u64),
         timing: &Timing,
     ) -> Result<(&mut Session, bool), Reason> {
         let s = &mut self.sessions;
-        let is_mine = |session: &&mut Session| session.own_index == header.receiver;
-        let is_current = s.current.as_ref().is_some_and(|session| session.own_index == header.receiver);
-        let is_next = s.next.as_ref().is_some_and(|session| session.own_index == header.receiver);
+        let is_mine = |session: &&mut Session| session.own_index == receiver;
+        let is_current = s.current.as_ref().is_some_and(|session| session.own_index == receiver);
+        let is_next = s.next.as_ref().is_some_and(|session| session.own_index == receiver);
         let session = [&mut s.current, &mut s.next, &mut s.previous]
             .into_iter()
             .filter_map(|session| session.as_deref_mut())
             .find(is_mine)
             .filter(|session| is_alive(session, now, timing))
             .ok_or(Reason::Session)?;
-        let newest = (is_current || is_next) && session.is_newest(header.counter);
+        let newest = (is_current || is_next) && session.is_newest(counter);
         Ok((session, newest))
     }
 

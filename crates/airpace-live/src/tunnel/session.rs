@@ -1,8 +1,9 @@
 //! An established session: two keys, a counter, a replay window.
 
 use super::Reason;
-use super::frame::{self, Content, DATA_HEADER, DataHeader, SEAL_HEAD, SEAL_TAIL, SEND_TIME};
+use super::frame::{SEAL_HEAD, SEAL_TAIL};
 use airpace_api::config::Cipher;
+use airpace_core::wire::data::{self, Inner, InnerKind, SendTime, SessionIndex, TRANSPORT_HEADER_BYTES};
 use airpace_core::wire::replay::ReplayWindow;
 use airpace_units::Time;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -81,34 +82,36 @@ impl Session {
     }
 
     /// Seals the payload between [`SEAL_HEAD`] and [`SEAL_TAIL`] bytes of room, in place.
-    pub(super) fn seal(&mut self, now: Time, content: Content, datagram: &mut [u8]) {
+    pub(super) fn seal(&mut self, now: Time, kind: InnerKind, datagram: &mut [u8]) {
         let counter = self.sealed;
         self.sealed += 1;
-        let (header, rest) = datagram.split_at_mut(DATA_HEADER);
-        frame::write_data_header(DataHeader { content, receiver: self.peer_index, counter }, header);
-        let body = rest.len() - SEAL_TAIL;
-        let (plain, tag_room) = rest.split_at_mut(body);
-        // Wraps after 71 minutes; only differences between neighbours are looked at.
-        let sent_us = (now.as_nanos() / 1_000) as u32;
-        plain[..SEND_TIME].copy_from_slice(&sent_us.to_le_bytes());
-        let tag = self
-            .send
-            .key
-            .seal_in_place_separate_tag(self.send.nonce(counter), Aad::from(&*header), plain)
-            .expect("a datagram is far below the ciphers' limit of 64 GiB");
+        let (header, rest) = datagram.split_at_mut(TRANSPORT_HEADER_BYTES);
+        header.copy_from_slice(&data::transport_header(SessionIndex(self.peer_index), counter));
+        let (plain, tag_room) = rest.split_at_mut(rest.len() - SEAL_TAIL);
+        let inner = data::inner_header(kind, SendTime::of(now));
+        plain[..inner.len()].copy_from_slice(&inner);
+        let nonce = self.send.nonce(counter);
+        let tag = self.send.key.seal_in_place_separate_tag(nonce, Aad::empty(), plain);
+        let tag = tag.expect("a datagram is far below the ciphers' limit of 64 GiB");
         tag_room.copy_from_slice(tag.as_ref());
     }
 
-    /// Opens a data datagram in place; returns the send time in µs and the payload.
-    pub(super) fn open<'a>(&mut self, header: DataHeader, datagram: &'a mut [u8]) -> Result<(u32, &'a mut [u8]), Reason> {
-        self.window.check(header.counter).map_err(|_| Reason::Replayed)?;
-        let (head, sealed) = datagram.split_at_mut(DATA_HEADER);
-        let nonce = self.receive.nonce(header.counter);
-        let plain = self.receive.key.open_in_place(nonce, Aad::from(&*head), sealed).map_err(|_| Reason::Forged)?;
-        self.window.accept(header.counter).map_err(|_| Reason::Replayed)?;
-        self.received = self.received.max(header.counter.saturating_add(1));
-        let (time, payload) = plain.split_at_mut(SEAL_HEAD - DATA_HEADER);
-        let sent_us = u32::from_le_bytes([time[0], time[1], time[2], time[3]]);
-        Ok((sent_us, payload))
+    /// Opens a data datagram in place.
+    pub(super) fn open<'a>(&mut self, counter: u64, datagram: &'a mut [u8]) -> Result<Plain<'a>, Reason> {
+        self.window.check(counter).map_err(|_| Reason::Replayed)?;
+        let sealed = &mut datagram[TRANSPORT_HEADER_BYTES..];
+        let nonce = self.receive.nonce(counter);
+        let plain = self.receive.key.open_in_place(nonce, Aad::empty(), sealed).map_err(|_| Reason::Forged)?;
+        self.window.accept(counter).map_err(|_| Reason::Replayed)?;
+        self.received = self.received.max(counter.saturating_add(1));
+        let Inner { kind, sent, .. } = Inner::parse(plain).map_err(|_| Reason::Kind)?;
+        Ok(Plain { kind, sent, body: &mut plain[SEAL_HEAD - TRANSPORT_HEADER_BYTES..] })
     }
+}
+
+/// What a datagram held.
+pub(super) struct Plain<'a> {
+    pub(super) kind: InnerKind,
+    pub(super) sent: SendTime,
+    pub(super) body: &'a mut [u8],
 }

@@ -97,7 +97,7 @@ impl Pair {
     fn sealed_by_agent(&mut self, text: &[u8]) -> Vec<u8> {
         let mut datagram = vec![0; SEAL_HEAD + text.len() + SEAL_TAIL];
         datagram[SEAL_HEAD..SEAL_HEAD + text.len()].copy_from_slice(text);
-        let to = self.agent.seal(self.now, 0, Content::Packet, &mut datagram).expect("connected");
+        let to = self.agent.seal(self.now, 0, InnerKind::Packet, &mut datagram).expect("connected");
         assert_eq!(to, address(PROXY));
         datagram
     }
@@ -105,14 +105,14 @@ impl Pair {
     fn sealed_by_proxy(&mut self, text: &[u8]) -> (SocketAddr, Vec<u8>) {
         let mut datagram = vec![0; SEAL_HEAD + text.len() + SEAL_TAIL];
         datagram[SEAL_HEAD..SEAL_HEAD + text.len()].copy_from_slice(text);
-        let to = self.proxy.seal(self.now, 1, Content::Packet, &mut datagram).expect("connected");
+        let to = self.proxy.seal(self.now, 1, InnerKind::Packet, &mut datagram).expect("connected");
         (to, datagram)
     }
 
     fn open_at_proxy(&mut self, mut datagram: Vec<u8>) -> Result<Vec<u8>, Reason> {
         match self.proxy.handle(self.now, self.agent_at, &mut datagram) {
             Received::Data(opened) => {
-                assert_eq!((opened.peer, opened.content), (1, Content::Packet));
+                assert_eq!((opened.peer, opened.kind), (1, InnerKind::Packet));
                 Ok(opened.payload.to_vec())
             }
             Received::Dropped(reason) => Err(reason),
@@ -149,7 +149,7 @@ fn the_send_time_and_the_counter_arrive() {
     let (_, mut second) = pair.sealed_by_proxy(b"b");
     assert_eq!(pair.open_at_agent(first), Ok(b"a".to_vec()));
     let Received::Data(opened) = pair.agent.handle(pair.now, address(PROXY), &mut second) else { panic!("authentic") };
-    assert_eq!((opened.counter, opened.sent_us), (1, 1_234_000));
+    assert_eq!((opened.counter, opened.sent), (1, SendTime::of(pair.now)));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_forged_response_does_not_stop_the_handshake() {
     let mut genuine = pair.proxy.poll().expect("a response").bytes;
     let mut forged = genuine.clone();
     forged[20] ^= 1;
-    Check::of(&keys(AGENT).public).sign(&mut forged);
+    Check::of(&keys(AGENT).public).sign(Cipher::default(), &mut forged);
     let received = pair.agent.handle(pair.now, address(PROXY), &mut forged);
     assert_eq!(received, Received::Dropped(Reason::Handshake));
     let received = pair.agent.handle(pair.now, address(PROXY), &mut genuine);
@@ -321,13 +321,13 @@ fn endure_hostile_datagrams(n: u64) {
     let mut genuine = pair.carried.clone();
     genuine.push(pair.sealed_by_agent(&[5; 1_000]));
     let last = genuine.last().expect("one at least").clone();
-    pair.open_at_proxy(last).expect("authentic the first time");
+    pair.open_at_proxy(last.clone()).expect("authentic the first time");
     let before = pair.proxy.counts().dropped();
     let endpoint = pair.proxy.endpoint(1);
     let mut buffer = vec![0; 2_048];
     let resident = resident_kib();
     for i in 0..n {
-        let kind = random.next_u32() % 5;
+        let kind = random.next_u32() % 6;
         let sample = &genuine[random.next_u32() as usize % genuine.len()];
         let mut len = random.next_u32() as usize % 1_500;
         match kind {
@@ -340,14 +340,20 @@ fn endure_hostile_datagrams(n: u64) {
                 // The right outside of each kind around random bytes.
                 len = [frame::INITIATION, frame::RESPONSE, 1_400][random.next_u32() as usize % 3];
                 random.fill_bytes(&mut buffer[..len]);
-                buffer[..4].copy_from_slice(&[[1, 2, 4][random.next_u32() as usize % 3], 0, 0, 0]);
+                buffer[..4].copy_from_slice(&[1 + (random.next_u32() % 3) as u8, 1, 0, 0]);
+            }
+            4 => {
+                // Data with a fresh counter, sealed with another key.
+                len = last.len();
+                buffer[..len].copy_from_slice(&last);
+                buffer[8..12].copy_from_slice(&random.next_u32().to_le_bytes());
             }
             _ => {
                 // An initiation whose sender knows the proxy's public key.
                 len = frame::INITIATION;
                 random.fill_bytes(&mut buffer[..len]);
-                buffer[..4].copy_from_slice(&[1, 0, 0, 0]);
-                stranger_check.sign(&mut buffer[..len]);
+                buffer[..4].copy_from_slice(&[1, 1, 0, 0]);
+                stranger_check.sign(Cipher::Aes256Gcm, &mut buffer[..len]);
             }
         }
         let from = SocketAddr::new(IpAddr::V4(random.next_u32().into()), 7);
