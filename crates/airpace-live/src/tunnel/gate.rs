@@ -116,10 +116,12 @@ mod tests {
     fn work_is_bounded_per_source_and_in_all() {
         let mut limiter = Limiter::new([7; 16]);
         let from = |n: u32| SocketAddr::from((core::net::Ipv4Addr::from(n), 5));
-        let one_source = (0..10_000_u64).filter(|&us| limiter.admit(Time::from_micros(us * 100), from(1), false)).count();
+        let one_source =
+            (0..10_000_u64).filter(|&us| limiter.admit(Time::from_micros(us * 100), from(1), false)).count();
         assert!((10..=21).contains(&one_source), "{one_source} in one second");
         let mut limiter = Limiter::new([7; 16]);
-        let many = (0..100_000_u32).filter(|&n| limiter.admit(Time::from_micros(u64::from(n) * 10), from(n), false)).count();
+        let many =
+            (0..100_000_u32).filter(|&n| limiter.admit(Time::from_micros(u64::from(n) * 10), from(n), false)).count();
         assert!((200..=300).contains(&many), "{many} in one second");
     }
 

@@ -19,8 +19,8 @@ mod noise;
 mod peer;
 mod session;
 
-pub use counts::{Counts, Reason};
 pub use airpace_core::wire::data::{InnerKind, SendTime};
+pub use counts::{Counts, Reason};
 pub use frame::{SEAL_HEAD, SEAL_TAIL};
 
 use crate::keys::KeyPair;
@@ -189,7 +189,9 @@ impl Tunnel {
             Ok(Frame::Data { receiver, counter }) => {
                 self.on_data(now, from, (receiver, counter), datagram).map(Received::Data)
             }
-            Ok(Frame::Initiation { sender }) => self.on_initiation(now, from, sender, datagram).map(Received::Handshake),
+            Ok(Frame::Initiation { sender }) => {
+                self.on_initiation(now, from, sender, datagram).map(Received::Handshake)
+            }
             Ok(Frame::Response { sender, receiver }) => {
                 self.on_response(now, (sender, receiver), datagram).map(Received::Handshake)
             }
@@ -317,13 +319,7 @@ impl Tunnel {
         u32::from_le_bytes(bytes)
     }
 
-    fn on_initiation(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        sender: u32,
-        datagram: &[u8],
-    ) -> Result<PeerIdx, Reason> {
+    fn on_initiation(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Result<PeerIdx, Reason> {
         // The end that connects awaits no initiations.
         if self.config.connect_to.is_some() {
             return Err(Reason::Kind);

@@ -86,7 +86,8 @@ impl Pair {
             self.agent.handle_timeout(self.now);
             self.proxy.handle_timeout(self.now);
             self.exchange(&mut lost);
-            self.now = [self.agent.deadline(), self.proxy.deadline()].into_iter().flatten().min().unwrap_or(end).min(end);
+            self.now =
+                [self.agent.deadline(), self.proxy.deadline()].into_iter().flatten().min().unwrap_or(end).min(end);
         }
     }
 
