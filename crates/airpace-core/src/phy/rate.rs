@@ -316,11 +316,11 @@ fn symbol_ns(standard: Standard, gi: GuardInterval) -> u32 {
 fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
     let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(mcs)];
     let n_cbps = subcarriers(Standard::Vht, width) * u32::from(nss) * bits;
-    if n_cbps * numerator % denominator != 0 {
+    if !(n_cbps * numerator).is_multiple_of(denominator) {
         return Err(RateError::FractionalBits { width, nss, mcs, numerator: n_cbps * numerator, denominator });
     }
     let n_dbps = n_cbps * numerator / denominator;
-    let divides = |n: u32| n_dbps % n == 0 && n_cbps % (n * denominator) == 0;
+    let divides = |n: u32| n_dbps.is_multiple_of(n) && n_cbps.is_multiple_of(n * denominator);
     let encoders = n_dbps.div_ceil(VHT_ENCODER_BITS);
     if divides(encoders) {
         return Ok(encoders);

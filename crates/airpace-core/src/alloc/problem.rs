@@ -1,0 +1,237 @@
+use thiserror::Error;
+
+/// What the allocator must know of one station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Station {
+    /// Airtime of one packet in seconds (w), retransmissions included: (payload + per-MPDU overhead bits) / PHY rate / (1 − loss).
+    pub seconds_per_packet: f64,
+    /// Overhead of one frame in seconds (T_oh): access, preamble, SIFS, response.
+    pub overhead_s: f64,
+    /// Largest aggregation level in packets per frame (N̄), at least 1.
+    pub level_limit: f64,
+    /// Weight (φ); 1 unless the station is to get more or less than the others.
+    pub weight: f64,
+}
+
+/// A set of stations and a delay target, checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Problem {
+    stations: Vec<Station>,
+    delay_s: Option<f64>,
+    overhead_s: f64,
+}
+
+/// What a problem's numbers must be. The ranges are wide; they keep every result finite.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum ProblemError {
+    /// There is nothing to allocate to.
+    #[error("no stations: name at least one")]
+    Empty,
+    /// A number of a station is not in its range (or not a number).
+    #[error("station {station}: {what} is {value}; it must be from {min:e} to {max:e}")]
+    Station {
+        /// Index of the station.
+        station: usize,
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// Least value allowed.
+        min: f64,
+        /// Largest value allowed.
+        max: f64,
+    },
+    /// The overhead of a round is not in its range: without overhead a round has no length.
+    #[error("the overhead of a round is {0} s; it must be from 1e-12 to 1e9 s")]
+    Overhead(f64),
+    /// The delay target is not in its range.
+    #[error("the delay target is {0} s; it must be above 0 and finite")]
+    Delay(f64),
+}
+
+/// A delay target that no allocation holds.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[error(
+    "a delay target of {} ms cannot be held: overhead and one packet for each station take {} ms; ask for more than that",
+    delay_s * 1e3, smallest_s * 1e3
+)]
+pub struct Infeasible {
+    /// The target asked for, in seconds.
+    pub delay_s: f64,
+    /// Targets above this are feasible, in seconds: c + Σ wᵢ.
+    pub smallest_s: f64,
+}
+
+/// An allocation, one entry per station in the order of the problem.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Solution {
+    /// Aggregation level in packets per round (μ). Below 1 the station is not served in every round; the round is then shorter than
+    /// `round_s`, which counts the overhead of every station.
+    pub level: Vec<f64>,
+    /// Send rate in packets per second (x).
+    pub rate_pps: Vec<f64>,
+    /// Round time in seconds (D).
+    pub round_s: f64,
+    /// What was maximised: Σ φ log x unless another utility was asked for.
+    pub utility: f64,
+}
+
+/// A constraint that an allocation breaks.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A station's level exceeds its limit.
+    #[error("station {station} needs {level:.1} packets per frame; its limit is {limit}")]
+    Level {
+        /// Index of the station.
+        station: usize,
+        /// Its level.
+        level: f64,
+        /// Its limit.
+        limit: f64,
+    },
+    /// The round exceeds the delay target.
+    #[error("a round takes {} ms; the target is {} ms", round_s * 1e3, delay_s * 1e3)]
+    Delay {
+        /// The round time.
+        round_s: f64,
+        /// The target.
+        delay_s: f64,
+    },
+    /// The rates exceed what the air carries at any level.
+    #[error("the packets alone need {airtime:.3} of the airtime")]
+    Overload {
+        /// Share of time that the packets take without any overhead (wᵀx).
+        airtime: f64,
+    },
+}
+
+impl Station {
+    /// A station of weight 1.
+    #[must_use]
+    pub const fn new(seconds_per_packet: f64, overhead_s: f64, level_limit: f64) -> Self {
+        Self { seconds_per_packet, overhead_s, level_limit, weight: 1.0 }
+    }
+
+    /// The same station with another weight.
+    #[must_use]
+    pub const fn with_weight(self, weight: f64) -> Self {
+        Self { weight, ..self }
+    }
+
+    pub(super) fn check(&self, station: usize) -> Result<(), ProblemError> {
+        let ranges = [
+            ("airtime of a packet in s", self.seconds_per_packet, 1e-12, 1e6),
+            ("overhead of a frame in s", self.overhead_s, 0.0, 1e6),
+            ("level limit", self.level_limit, 1.0, 1e9),
+            ("weight", self.weight, 1e-9, 1e9),
+        ];
+        for (what, value, min, max) in ranges {
+            // Written so that NaN is outside.
+            if !(min..=max).contains(&value) {
+                return Err(ProblemError::Station { station, what, value, min, max });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks what is not a station's own: that there are stations, the overhead of a round, the delay target.
+pub(super) fn check_common(stations: usize, overhead_s: f64, delay_s: Option<f64>) -> Result<(), ProblemError> {
+    if stations == 0 {
+        return Err(ProblemError::Empty);
+    }
+    if !(1e-12..=1e9).contains(&overhead_s) {
+        return Err(ProblemError::Overhead(overhead_s));
+    }
+    match delay_s {
+        Some(delay) if !(delay > 0.0 && delay.is_finite()) => Err(ProblemError::Delay(delay)),
+        _ => Ok(()),
+    }
+}
+
+impl Problem {
+    /// A problem over `stations`, with a limit on the round time in seconds if `delay_s` is given.
+    ///
+    /// # Errors
+    /// [`ProblemError`] if a number is out of range.
+    pub fn new(stations: Vec<Station>, delay_s: Option<f64>) -> Result<Self, ProblemError> {
+        for (index, station) in stations.iter().enumerate() {
+            station.check(index)?;
+        }
+        let overhead_s = stations.iter().map(|s| s.overhead_s).sum();
+        check_common(stations.len(), overhead_s, delay_s)?;
+        Ok(Self { stations, delay_s, overhead_s })
+    }
+
+    /// The stations.
+    #[must_use]
+    pub fn stations(&self) -> &[Station] {
+        &self.stations
+    }
+
+    /// The delay target in seconds (T̄).
+    #[must_use]
+    pub const fn delay_s(&self) -> Option<f64> {
+        self.delay_s
+    }
+
+    /// Overhead of a round in seconds (c).
+    #[must_use]
+    pub const fn overhead_s(&self) -> f64 {
+        self.overhead_s
+    }
+
+    /// Overhead and one packet for each station, in seconds: delay targets must be above this.
+    #[must_use]
+    pub fn smallest_delay_s(&self) -> f64 {
+        self.overhead_s + self.stations.iter().map(|s| s.seconds_per_packet).sum::<f64>()
+    }
+
+    pub(super) fn check_delay(&self) -> Result<(), Infeasible> {
+        let smallest_s = self.smallest_delay_s();
+        match self.delay_s {
+            Some(delay_s) if delay_s <= smallest_s => Err(Infeasible { delay_s, smallest_s }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The allocation that these levels stand for: D = c + wᵀμ, x = μ / D.
+    pub(super) fn at_levels(&self, level: Vec<f64>) -> Solution {
+        let airtime: f64 = self.stations.iter().zip(&level).map(|(s, l)| s.seconds_per_packet * l).sum();
+        let round_s = self.overhead_s + airtime;
+        let rate_pps: Vec<f64> = level.iter().map(|l| l / round_s).collect();
+        let utility = self.log_utility(&rate_pps);
+        Solution { level, rate_pps, round_s, utility }
+    }
+
+    /// Σ φ log x.
+    #[must_use]
+    pub fn log_utility(&self, rate_pps: &[f64]) -> f64 {
+        self.stations.iter().zip(rate_pps).map(|(s, x)| s.weight * x.ln()).sum()
+    }
+
+    /// Whether rates in packets per second keep all levels and the delay target, within a relative `tolerance`. The first constraint that
+    /// is broken is named.
+    ///
+    /// # Errors
+    /// [`Violation`] with the constraint.
+    pub fn check_rates(&self, rate_pps: &[f64], tolerance: f64) -> Result<(), Violation> {
+        let airtime: f64 = self.stations.iter().zip(rate_pps).map(|(s, x)| s.seconds_per_packet * x).sum();
+        if airtime >= 1.0 {
+            return Err(Violation::Overload { airtime });
+        }
+        let round_s = self.overhead_s / (1.0 - airtime);
+        for (station, (s, x)) in self.stations.iter().zip(rate_pps).enumerate() {
+            let (level, limit) = (round_s * x, s.level_limit);
+            if level > limit * (1.0 + tolerance) {
+                return Err(Violation::Level { station, level, limit });
+            }
+        }
+        match self.delay_s {
+            Some(delay_s) if round_s > delay_s * (1.0 + tolerance) => Err(Violation::Delay { round_s, delay_s }),
+            _ => Ok(()),
+        }
+    }
+}

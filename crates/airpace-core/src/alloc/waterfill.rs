@@ -1,0 +1,151 @@
+use super::problem::{Infeasible, Problem, ProblemError, Solution, Station, check_common};
+use thiserror::Error;
+
+/// The proportional fair allocation in closed form, O(n log n).
+///
+/// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime that a station of weight 1 below its limit gets in each round: the lesser of
+/// the A at which the overhead just fills what the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c) and the A at which the
+/// round lasts T̄.
+///
+/// # Errors
+/// [`Infeasible`] if overhead and one packet for each station exceed the delay target.
+pub fn waterfill(problem: &Problem) -> Result<Solution, Infeasible> {
+    problem.check_delay()?;
+    let mut filler = Waterfill::new();
+    filler.fill(problem.stations(), problem.overhead_s(), problem.delay_s());
+    Ok(problem.at_levels(filler.level))
+}
+
+/// The same in buffers that are kept from call to call, for controllers that allocate every slot.
+#[derive(Clone, Debug, Default)]
+pub struct Waterfill {
+    order: Vec<Ranked>,
+    level: Vec<f64>,
+}
+
+/// A station in the order in which rising water caps them.
+#[derive(Clone, Copy, Debug)]
+struct Ranked {
+    /// Water level at which the station reaches its limit (wᵢ N̄ᵢ / φᵢ).
+    reached_s: f64,
+    /// Its payload airtime there (wᵢ N̄ᵢ).
+    cap_s: f64,
+    weight: f64,
+    /// The weights of this and all later stations.
+    weight_from_here: f64,
+}
+
+/// What [`Waterfill::solve`] found. Rates are `level / round_s`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Filled<'a> {
+    /// Aggregation levels (μ), in the order of the stations.
+    pub level: &'a [f64],
+    /// Round time in seconds (D).
+    pub round_s: f64,
+    /// The water level in seconds (A).
+    pub airtime_s: f64,
+    /// Whether the delay target binds.
+    pub delay_binds: bool,
+}
+
+/// Why [`Waterfill::solve`] has no answer.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum WaterfillError {
+    /// A number is out of range.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The delay target is too short.
+    #[error(transparent)]
+    Infeasible(#[from] Infeasible),
+}
+
+impl Waterfill {
+    /// A filler without buffers yet; they grow to the largest problem solved.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { order: Vec::new(), level: Vec::new() }
+    }
+
+    /// Allocates to `stations` in a round whose overhead is `overhead_s` in total: measured, so it may differ from the sum over the
+    /// stations, whose own `overhead_s` is not read.
+    ///
+    /// # Errors
+    /// [`WaterfillError`] if a number is out of range or the delay target is too short.
+    pub fn solve(
+        &mut self,
+        stations: &[Station],
+        overhead_s: f64,
+        delay_s: Option<f64>,
+    ) -> Result<Filled<'_>, WaterfillError> {
+        check_common(stations.len(), overhead_s, delay_s)?;
+        let mut smallest_s = overhead_s;
+        for (index, station) in stations.iter().enumerate() {
+            station.check(index)?;
+            smallest_s += station.seconds_per_packet;
+        }
+        if let Some(delay_s) = delay_s.filter(|&d| d <= smallest_s) {
+            return Err(Infeasible { delay_s, smallest_s }.into());
+        }
+        let (airtime_s, delay_binds) = self.fill(stations, overhead_s, delay_s);
+        let payload: f64 = stations.iter().zip(&self.level).map(|(s, l)| s.seconds_per_packet * l).sum();
+        Ok(Filled { level: &self.level, round_s: overhead_s + payload, airtime_s, delay_binds })
+    }
+
+    /// Fills `self.level`; the numbers have been checked. Returns the water level and whether the delay target binds.
+    fn fill(&mut self, stations: &[Station], overhead_s: f64, delay_s: Option<f64>) -> (f64, bool) {
+        self.rank(stations);
+        let free = self.free_level(overhead_s);
+        let tight = delay_s.and_then(|delay| self.tight_level(delay - overhead_s));
+        let airtime_s = tight.map_or(free, |tight| tight.min(free));
+        self.level.clear();
+        self.level.extend(stations.iter().map(|s| s.level_limit.min(s.weight * airtime_s / s.seconds_per_packet)));
+        (airtime_s, airtime_s < free)
+    }
+
+    /// Sorts the stations by the water level that caps them. The weights are summed from the top, so that what is left of them near the end
+    /// is not the difference of large sums.
+    fn rank(&mut self, stations: &[Station]) {
+        self.order.clear();
+        self.order.extend(stations.iter().map(|s| {
+            let cap_s = s.seconds_per_packet * s.level_limit;
+            Ranked { reached_s: cap_s / s.weight, cap_s, weight: s.weight, weight_from_here: 0.0 }
+        }));
+        self.order.sort_unstable_by(|a, b| a.reached_s.total_cmp(&b.reached_s));
+        let mut sum = 0.0;
+        for ranked in self.order.iter_mut().rev() {
+            sum += ranked.weight;
+            ranked.weight_from_here = sum;
+        }
+    }
+
+    /// The A of Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c. The left side is piecewise linear and rises once the first station is at its limit.
+    fn free_level(&self, overhead_s: f64) -> f64 {
+        let (mut weight, mut volume) = (0.0, overhead_s);
+        let mut level = f64::INFINITY;
+        for ranked in &self.order {
+            if level <= ranked.reached_s {
+                break;
+            }
+            weight += ranked.weight;
+            volume += ranked.cap_s;
+            level = volume / weight;
+        }
+        level
+    }
+
+    /// The A of Σ min(wᵢ N̄ᵢ, φᵢ A) = `payload_s`; none if all stations at their limits take less than that.
+    fn tight_level(&self, payload_s: f64) -> Option<f64> {
+        let mut left = payload_s;
+        for ranked in &self.order {
+            if left <= ranked.reached_s * ranked.weight_from_here {
+                return Some(left / ranked.weight_from_here);
+            }
+            left -= ranked.cap_s;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
