@@ -30,7 +30,9 @@ fn the_parts_add_up() {
     let frame = json("airtime --standard he --width 160 --nss 2 --mcs 11 --gi 1600 --mpdus 100");
     let us = |part: &str| frame[part].as_f64().unwrap();
     assert_close(us("preamble_us") + us("data_us"), us("ppdu_us"), 1e-12);
-    assert_close(us("symbols") * us("symbol_us"), us("data_us"), 1e-12);
+    assert_close(us("symbols") * us("symbol_us") + us("symbol_padding_us"), us("data_us"), 1e-12);
+    let bytes: u64 = frame["mpdu"].as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
+    assert_eq!(frame["subframe_bytes"], bytes);
     let cycle = ["aifs_us", "mean_backoff_us", "ppdu_us", "sifs_us", "response_us"].map(us).iter().sum();
     assert_close(us("cycle_us"), cycle, 1e-12);
 }
@@ -59,9 +61,9 @@ fn impossible_rates_are_refused_with_what_is_possible() {
 
 #[test]
 fn frames_beyond_the_limits_of_an_ampdu_are_refused() {
-    assert_refused("airtime --mcs 9 --mpdus 65", "window of 64");
-    assert_refused("airtime --mcs 9 --mpdus 0", "--mpdus");
-    assert_refused("airtime --mcs 0 --mpdus 60 --width 20", "5484");
-    assert_refused("airtime --standard ht --width 20 --mcs 31 --nss 4 --mpdus 64", "65535");
-    assert_refused("airtime --mcs 9 --payload 99999999", "--payload");
+    assert_refused("airtime --mcs 9 --mpdus 65", "at most 64");
+    assert_refused("airtime --mcs 9 --mpdus 0", "at least one MPDU");
+    assert_refused("airtime --mcs 0 --mpdus 60 --width 20", "duration: at most");
+    assert_refused("airtime --standard ht --width 20 --mcs 31 --nss 4 --mpdus 64", "bytes: at most 42");
+    assert_refused("airtime --mcs 9 --payload 99999999", "at most 2268");
 }
