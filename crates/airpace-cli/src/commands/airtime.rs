@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
 
 /// What a frame costs on the air: its duration and what it consists of.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Airtime {
     /// Generation of the PHY.
     #[arg(long, value_enum, default_value = "vht")]
@@ -125,7 +125,11 @@ pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
     let breakdown =
         phy::Breakdown::new(rate, args.mpdus, args.payload, category, args.timing.into()).map_err(bad_input)?;
     let frame = frame(args, &breakdown);
-    if args.json { output::json(&frame)? } else { output::text(&describe(&frame))? }
+    if args.json {
+        output::json(&frame)?
+    } else {
+        output::text(&describe(&frame))?
+    }
     Ok(ExitCode::SUCCESS)
 }
 

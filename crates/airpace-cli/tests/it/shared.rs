@@ -1,6 +1,7 @@
 //! Runs the program.
 
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// What a run printed and ended with.
@@ -43,4 +44,27 @@ pub(crate) fn assert_refused(line: &str, advice: &str) {
 #[track_caller]
 pub(crate) fn assert_close(is: f64, should: f64, tolerance: f64) {
     assert!((is - should).abs() <= tolerance * should.abs(), "is {is}, should be {should}");
+}
+
+/// A folder for one test's files, removed at its end.
+pub(crate) struct Folder(PathBuf);
+
+/// Makes an empty folder whose name holds `name` and the process.
+pub(crate) fn folder(name: &str) -> Folder {
+    let path = std::env::temp_dir().join(format!("airpace-cli-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    Folder(path)
+}
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Left behind at worst; the test's verdict stands.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 1] = ["airtime"];
+const COMMANDS: [&str; 3] = ["allocate", "airtime", "keygen"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
