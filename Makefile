@@ -18,6 +18,7 @@ build: tools ## build the program: target/release/airpace
 demo: build $(VENV) ## the same download with Cubic, BBR and airpace, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
 	$(PYTHON) -m airpace.demo_report out/demo
+	$(PYTHON) -m airpace.demo_report out/demo
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked
