@@ -1,0 +1,134 @@
+//! What a run of the emulated access point reports.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of [`EmulationReport`]; it changes when a field changes its meaning or goes.
+pub const EMULATION_FORMAT: u32 = 1;
+
+/// A whole run. Times are in seconds since its start, on the emulator's clock.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EmulationReport {
+    /// [`EMULATION_FORMAT`].
+    pub format: u32,
+    /// Seed of back-off and losses.
+    pub seed: u64,
+    /// Length of the run in seconds.
+    pub duration_s: f64,
+    /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms and the system took every packet.
+    pub trusted: bool,
+    /// Why the figures are not to be trusted, and what else should be known; one sentence each.
+    pub warnings: Vec<String>,
+    /// How late the emulator was against its own clock.
+    pub lag: Lag,
+    /// Whether the loop ran with real-time priority.
+    pub realtime: bool,
+    /// Per station, in order.
+    pub stations: Vec<StationEmulation>,
+    /// Packets that belong to no station, and packets that the system did not take.
+    pub stray: Stray,
+    /// Length of the slots in seconds.
+    pub slot_s: f64,
+}
+
+/// Real time minus logical time at the ends of frames and at deliveries.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Lag {
+    /// Events measured.
+    pub events: u64,
+    /// Median in milliseconds.
+    pub p50_ms: f64,
+    /// 99th percentile in milliseconds.
+    pub p99_ms: f64,
+    /// Largest in milliseconds.
+    pub max_ms: f64,
+}
+
+/// Packets outside of the cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Stray {
+    /// Not an IPv4 packet for a station (or not from the station's side for the server's).
+    pub unroutable: u64,
+    /// Refused by the system: an interface was down or its queue full.
+    pub refused: u64,
+    /// Frames that a monitor did not take.
+    pub unheard: u64,
+}
+
+/// One station's share of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StationEmulation {
+    /// Index of the station.
+    pub station: u32,
+    /// Its address.
+    pub address: String,
+    /// Rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty if there was none.
+    pub rate: String,
+    /// From the access point to the station.
+    pub down: DirectionTotals,
+    /// From the station to the access point.
+    pub up: DirectionTotals,
+    /// The time series.
+    pub slots: Vec<EmulationSlot>,
+}
+
+/// One direction's totals.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DirectionTotals {
+    /// Packets handed up by the receiver.
+    pub packets: u64,
+    /// Their bytes, IP header included.
+    pub bytes: u64,
+    /// Those bytes over the whole run in Mbit/s.
+    pub goodput_mbps: f64,
+    /// Frames that carried new packets.
+    pub frames: u64,
+    /// Frames of retransmissions alone.
+    pub retry_frames: u64,
+    /// Mean new packets per frame that carried any; `None` without frames.
+    pub level: Option<f64>,
+    /// Mean time between the ends of frames that carried new packets, in milliseconds.
+    pub round_ms: Option<f64>,
+    /// Share of the run during which the frames and their answers held the channel.
+    pub airtime: f64,
+    /// MPDUs sent again.
+    pub retries: u64,
+    /// Frames that met another on the air.
+    pub collisions: u64,
+    /// Packets dropped because the sender's queue was full.
+    pub dropped_queue: u64,
+    /// Packets given up at the retry limit.
+    pub dropped_retries: u64,
+    /// The longest that the sender's queue has been, in packets. Known for the access point's queue only; 0 uplink.
+    pub queue_max: u64,
+}
+
+/// One station in one slot.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct EmulationSlot {
+    /// Beginning of the slot.
+    pub at_s: f64,
+    /// Downlink frames that carried new packets.
+    pub frames: u32,
+    /// New packets in them, delivered or not.
+    pub packets: u32,
+    /// Packets per frame; `None` without frames.
+    pub level: Option<f64>,
+    /// Bytes delivered to the station.
+    pub bytes: u64,
+    /// Packets waiting at the access point at the end of the slot.
+    pub queue: u32,
+    /// The most that waited during the slot.
+    pub queue_max: u32,
+    /// Time in seconds that the downlink frames and their answers held the channel.
+    pub airtime_s: f64,
+    /// MPDUs sent again, downlink.
+    pub retries: u32,
+    /// Packets dropped, downlink.
+    pub dropped: u32,
+    /// Uplink frames that carried new packets.
+    pub up_frames: u32,
+    /// Bytes delivered to the access point.
+    pub up_bytes: u64,
+    /// Time in seconds that the uplink frames and their answers held the channel.
+    pub up_airtime_s: f64,
+}

@@ -1,0 +1,91 @@
+//! One IP device: super-packets in and out.
+
+use crate::packet::EmulatedPacket;
+use airpace_net::offload::{HEADER_BYTES, Joiner, MAX_FRAME_BYTES, SuperPacket};
+use airpace_net::tun::Tun;
+use std::io;
+
+/// A device, with what is being joined for it.
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) tun: Tun,
+    /// `None`: every packet is written by itself.
+    joiner: Option<Joiner>,
+    single: Vec<u8>,
+    /// Packets that the kernel did not take.
+    pub(crate) refused: u64,
+}
+
+/// Room for reading, shared by all ports.
+#[derive(Debug)]
+pub(crate) struct ReadBuffers {
+    frame: Vec<u8>,
+    packet: Vec<u8>,
+}
+
+impl ReadBuffers {
+    pub(crate) fn new() -> Self {
+        Self { frame: vec![0; MAX_FRAME_BYTES], packet: vec![0; MAX_FRAME_BYTES] }
+    }
+}
+
+/// What one read gave.
+pub(crate) enum Read {
+    /// Nothing was there.
+    Nothing,
+    /// This many of the packets were no whole IPv4 packets.
+    Packets { malformed: u64 },
+}
+
+impl Port {
+    pub(crate) fn new(tun: Tun, join: bool) -> Self {
+        let joiner = join.then(|| Joiner::new(tun.udp_offload()));
+        Self { tun, joiner, single: vec![0; HEADER_BYTES], refused: 0 }
+    }
+
+    /// Reads one (super-)packet and hands each packet in it to `take`.
+    pub(crate) fn read(&self, buffers: &mut ReadBuffers, mut take: impl FnMut(EmulatedPacket)) -> io::Result<Read> {
+        let Some(n) = self.tun.read(&mut buffers.frame)? else { return Ok(Read::Nothing) };
+        let mut malformed = 0;
+        match SuperPacket::parse(&mut buffers.frame[..n]) {
+            Ok(super_packet) => {
+                for i in 0..super_packet.count() {
+                    let n = super_packet.write(i, &mut buffers.packet).unwrap_or(0);
+                    match EmulatedPacket::copy(&buffers.packet[..n]) {
+                        Some(packet) => take(packet),
+                        None => malformed += 1,
+                    }
+                }
+            }
+            Err(_) => malformed += 1,
+        }
+        Ok(Read::Packets { malformed })
+    }
+
+    /// Hands a packet to the kernel, at once or with those that follow: see [`Port::flush`].
+    pub(crate) fn write(&mut self, packet: &EmulatedPacket) {
+        let Self { tun, joiner, single, refused } = self;
+        if let Some(joiner) = joiner {
+            joiner.push(packet.as_slice(), |frame| write(tun, frame, refused));
+        } else {
+            single.truncate(HEADER_BYTES);
+            single.extend_from_slice(packet.as_slice());
+            write(tun, single, refused);
+        }
+    }
+
+    /// Hands over what is being joined.
+    pub(crate) fn flush(&mut self) {
+        let Self { tun, joiner, refused, .. } = self;
+        if let Some(joiner) = joiner {
+            joiner.flush(|frame| write(tun, frame, refused));
+        }
+    }
+}
+
+fn write(tun: &Tun, frame: &[u8], refused: &mut u64) {
+    // A refused super-packet counts once; the figure only tells that the run is not to be trusted.
+    if !tun.write(frame).unwrap_or(false) {
+        *refused += 1;
+    }
+}

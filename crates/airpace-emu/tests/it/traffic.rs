@@ -1,0 +1,102 @@
+use super::{config, start};
+use airpace_emu::{EmulatorError, NoObserver};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+#[test]
+fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
+    let Some(emulator) = start(config(&[9, 4])) else { return };
+    let network = emulator.network();
+    let echo = network.station(1).run(|| UdpSocket::bind("10.77.0.11:7").unwrap()).unwrap();
+    let echoing = std::thread::spawn(move || {
+        let mut buffer = [0; 2000];
+        for _ in 0..20 {
+            let (n, from) = echo.recv_from(&mut buffer).unwrap();
+            echo.send_to(&buffer[..n], from).unwrap();
+        }
+    });
+    let socket = network.server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut best = Duration::MAX;
+    for i in 0..20_u8 {
+        let sent = Instant::now();
+        socket.send_to(&[i; 1000], "10.77.0.11:7").unwrap();
+        let mut buffer = [0; 2000];
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 1000);
+        assert_eq!(buffer[..1000], [i; 1000]);
+        best = best.min(sent.elapsed());
+    }
+    echoing.join().unwrap();
+    // Twice the wire of 1 ms and a little air; never less.
+    assert!(best >= Duration::from_millis(2) && best < Duration::from_millis(20), "{best:?}");
+    let report = emulator.stop().unwrap();
+    println!("{:?}", report.lag);
+    assert_eq!((report.stations[1].down.packets, report.stations[1].up.packets), (20, 20));
+    assert_eq!(report.stations[0].down.packets, 0);
+    assert_eq!(report.stations[1].address, "10.77.0.11");
+}
+
+#[test]
+fn stations_reach_each_other_through_the_access_point() {
+    let Some(emulator) = start(config(&[9, 9])) else { return };
+    let network = emulator.network();
+    let to = network.station(1).run(|| UdpSocket::bind("10.77.0.11:9").unwrap()).unwrap();
+    to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let from = network.station(0).run(|| UdpSocket::bind("10.77.0.10:0").unwrap()).unwrap();
+    from.send_to(b"neighbour", "10.77.0.11:9").unwrap();
+    let mut buffer = [0; 16];
+    assert_eq!(to.recv(&mut buffer).unwrap(), 9);
+    let report = emulator.stop().unwrap();
+    assert_eq!((report.stations[0].up.packets, report.stations[1].down.packets), (1, 1));
+}
+
+#[test]
+fn a_tcp_download_fills_frames() {
+    let Some(emulator) = start(config(&[9])) else { return };
+    let network = emulator.network();
+    let listener = network.station(0).run(|| TcpListener::bind("10.77.0.10:9000").unwrap()).unwrap();
+    let sender = network.server().spawn_thread("sender", || {
+        let mut stream = TcpStream::connect("10.77.0.10:9000").unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            stream.write_all(&[7; 65_536]).unwrap();
+        }
+    });
+    let mut bytes = 0;
+    let mut stream = listener.accept().unwrap().0;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match stream.read(&mut buffer).unwrap() {
+            0 => break,
+            n => bytes += n as u64,
+        }
+    }
+    sender.unwrap().join().unwrap().unwrap();
+    let report = emulator.stop().unwrap();
+    let down = &report.stations[0].down;
+    println!("{:?} {down:?}", report.lag);
+    assert!(down.bytes > bytes, "headers come on top");
+    assert!(down.goodput_mbps > 100.0 && down.level.unwrap() > 10.0, "{down:?}");
+    assert!(report.stations[0].up.packets > 100, "acknowledgements take the air");
+    let slots = &report.stations[0].slots;
+    assert!(slots.len() >= 19 && slots.iter().map(|s| s.bytes).sum::<u64>() <= down.bytes);
+    assert!(slots.iter().any(|s| s.queue > 100), "the access point's buffer fills");
+}
+
+#[test]
+fn impossible_cells_are_refused_before_anything_is_made() {
+    let refused = |change: fn(&mut airpace_emu::EmulatorConfig)| {
+        let mut config = config(&[9]);
+        change(&mut config);
+        let error = airpace_emu::Emulator::start(config, NoObserver).err().unwrap();
+        assert!(error.is_bad_input() && !error.to_string().contains('\n'), "{error}");
+        error
+    };
+    assert!(matches!(refused(|c| c.mtu = 9000), EmulatorError::Mtu(9000)));
+    refused(|c| c.slot = Duration::ZERO);
+    refused(|c| c.wired_delay = Duration::from_secs(60));
+    refused(|c| c.cell.stations.clear());
+    refused(|c| c.cell.stations = vec![c.cell.stations[0]; 241]);
+    refused(|c| c.cell.stations[0].loss = 1.5);
+}
