@@ -1,0 +1,133 @@
+//! One-way delay relative to the least seen, as quantiles per slot. For display: control never needs it.
+
+use crate::report::DelayQuantiles;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// The least delay is that of this many periods, so that clocks which drift apart (about 50 µs per second at worst) do not shift it
+/// for long.
+const PERIODS: usize = 6;
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Sixteen bins per octave: a bin is at most 1/16 of its value wide.
+const BINS_PER_OCTAVE_LOG2: u32 = 4;
+const BINS_PER_OCTAVE: usize = 1 << BINS_PER_OCTAVE_LOG2;
+/// Values are 32 bits of microseconds: 71 minutes.
+const BINS: usize = (32 - BINS_PER_OCTAVE_LOG2 as usize + 1) * BINS_PER_OCTAVE;
+
+#[derive(Clone, Debug)]
+pub(super) struct DelayMeter {
+    /// The least delay of each period, the current one first.
+    least: [Option<i64>; PERIODS],
+    period_start: Time,
+    bins: [u32; BINS],
+    samples: u32,
+}
+
+impl DelayMeter {
+    pub(super) const fn new() -> Self {
+        Self { least: [None; PERIODS], period_start: Time::ZERO, bins: [0; BINS], samples: 0 }
+    }
+
+    pub(super) fn on_sample(&mut self, at: Time, delay_ns: i64) {
+        if at.saturating_since(self.period_start) >= PERIOD {
+            self.period_start = at;
+            self.least.rotate_right(1);
+            self.least[0] = None;
+        }
+        self.least[0] = Some(self.least[0].map_or(delay_ns, |least| least.min(delay_ns)));
+        let least = self.least.iter().flatten().min().copied().unwrap_or(delay_ns);
+        // Not negative, for the least was just updated; the difference of two i64 fits a u64.
+        let us = delay_ns.abs_diff(least) / 1_000;
+        let bin = &mut self.bins[bin(u32::try_from(us).unwrap_or(u32::MAX))];
+        *bin = bin.saturating_add(1);
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// The quantiles since the last call, if there were samples.
+    pub(super) fn close(&mut self) -> Option<DelayQuantiles> {
+        if self.samples == 0 {
+            return None;
+        }
+        let [p50, p95, p99] = [50, 95, 99].map(|percent| self.quantile(percent));
+        self.bins.fill(0);
+        self.samples = 0;
+        Some(DelayQuantiles { p50, p95, p99 })
+    }
+
+    fn quantile(&self, percent: u64) -> Duration {
+        let rank = (u64::from(self.samples) * percent).div_ceil(100);
+        let mut below = 0u64;
+        let found = self.bins.iter().position(|&count| {
+            below += u64::from(count);
+            below >= rank
+        });
+        Duration::from_micros(u64::from(middle(found.unwrap_or(BINS - 1))))
+    }
+}
+
+/// The bin of a value: linear below sixteen, then sixteen bins per octave.
+fn bin(us: u32) -> usize {
+    let Some(octave) = us.checked_ilog2().and_then(|log2| log2.checked_sub(BINS_PER_OCTAVE_LOG2)) else {
+        return us as usize;
+    };
+    // Below 32: the five highest bits, of which the first is set.
+    let mantissa = (us >> octave) as usize;
+    octave as usize * BINS_PER_OCTAVE + mantissa
+}
+
+/// The middle of a bin.
+fn middle(bin: usize) -> u32 {
+    let octave = (bin / BINS_PER_OCTAVE).saturating_sub(1);
+    let mantissa = bin - octave * BINS_PER_OCTAVE;
+    // Below 32 · 2^27, so that it fits.
+    ((mantissa as u32) << octave) + ((1 << octave) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_bin_is_near_its_values(us: u32) {
+            let middle = middle(bin(us));
+            prop_assert!(u64::from(middle.abs_diff(us)) * 16 <= u64::from(us));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_relative_to_the_least_delay() {
+        let mut meter = DelayMeter::new();
+        for i in (0..1_000).rev() {
+            // The clock of the sender is an hour ahead.
+            meter.on_sample(Time::from_millis(i), -3_600_000_000_000);
+            meter.on_sample(Time::from_millis(i), -3_600_000_000_000 + 10_000 * i64::try_from(i).unwrap());
+        }
+        let quantiles = meter.close().unwrap();
+        let near = |q: Duration, us: f64| (q.as_secs_f64() * 1e6 / us - 1.0).abs() < 0.07;
+        assert!(quantiles.p50 <= Duration::from_micros(10));
+        assert!(near(quantiles.p95, 9_000.0) && near(quantiles.p99, 9_800.0), "{quantiles:?}");
+        assert_eq!(meter.close(), None);
+    }
+
+    #[test]
+    fn an_old_least_delay_is_forgotten() {
+        let mut meter = DelayMeter::new();
+        for second in 0..200 {
+            meter.on_sample(Time::from_millis(second * 1_000), i64::try_from(second).unwrap() * 50_000);
+        }
+        // The clocks drift by 50 µs a second; only the last minute counts.
+        assert!(meter.close().unwrap().p99 <= Duration::from_micros(3_300));
+    }
+
+    #[test]
+    fn any_sample_is_survived() {
+        let mut meter = DelayMeter::new();
+        for (at, delay) in [(0, i64::MAX), (u64::MAX, i64::MIN), (5, 0), (u64::MAX, i64::MAX)] {
+            meter.on_sample(Time::from_nanos(at), delay);
+        }
+        assert!(meter.close().is_some());
+    }
+}

@@ -1,0 +1,235 @@
+//! Grouping of arrivals into frames, and what is counted of them.
+
+use super::FrameHints;
+use super::sequence::Place;
+use crate::report::LevelSource;
+use airpace_units::{BitRate, Time};
+use core::time::Duration;
+
+/// An A-MPDU reference or MAC timestamp stands for one frame only as long as this: a radio that always gives the same must not turn a
+/// slot into one frame. A frame lasts 5.484 ms at most; the rest is for receivers that are held up while they read it.
+const REFERENCE_AGE: Duration = Duration::from_millis(50);
+
+/// One packet or MPDU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Time,
+    pub(super) hints: FrameHints,
+    pub(super) place: Place,
+    pub(super) packets: u32,
+    pub(super) bytes: u32,
+}
+
+/// What tells a frame from the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Key {
+    Ampdu(u32),
+    Tsft(u64),
+    Gap,
+}
+
+impl Key {
+    fn of(hints: &FrameHints) -> Self {
+        match (hints.ampdu, hints.tsft_us) {
+            (Some(reference), _) => Self::Ampdu(reference),
+            (None, Some(us)) => Self::Tsft(us),
+            (None, None) => Self::Gap,
+        }
+    }
+
+    const fn source(self) -> LevelSource {
+        match self {
+            Self::Ampdu(_) => LevelSource::AmpduReference,
+            Self::Tsft(_) => LevelSource::Tsft,
+            Self::Gap => LevelSource::SocketTimestamps,
+        }
+    }
+}
+
+/// A frame of which more may come.
+#[derive(Clone, Copy, Debug)]
+struct OpenFrame {
+    key: Key,
+    first: Time,
+    last: Time,
+    rate: Option<BitRate>,
+    /// First transmissions, received or passed over.
+    fresh: u32,
+    /// Retransmissions of what was never heard of, and what was passed over before them: they were in an earlier frame.
+    carried: u32,
+    /// Retransmissions that filled holes which had not been counted.
+    filled: u32,
+    /// Packets from before the latest.
+    late: u32,
+    /// MPDUs received, and packets in them.
+    received: u32,
+    packets: u32,
+    bytes: u64,
+    /// Whether it is known which of them are retransmissions.
+    retries_known: bool,
+}
+
+impl OpenFrame {
+    fn new(arrival: &Arrival) -> Self {
+        Self {
+            key: Key::of(&arrival.hints),
+            first: arrival.at,
+            last: arrival.at,
+            rate: None,
+            fresh: 0,
+            carried: 0,
+            filled: 0,
+            late: 0,
+            received: 0,
+            packets: 0,
+            bytes: 0,
+            retries_known: true,
+        }
+    }
+
+    fn takes(&self, arrival: &Arrival, gap: Duration) -> bool {
+        let key = Key::of(&arrival.hints);
+        key == self.key
+            && match key {
+                Key::Gap => arrival.at.saturating_since(self.last) < gap,
+                Key::Ampdu(_) | Key::Tsft(_) => arrival.at.saturating_since(self.first) < REFERENCE_AGE,
+            }
+    }
+
+    fn add(&mut self, arrival: &Arrival) {
+        self.last = self.last.max(arrival.at);
+        self.rate = self.rate.or(arrival.hints.rate);
+        self.retries_known &= arrival.hints.retry.is_some();
+        let retry = arrival.hints.retry == Some(true);
+        match arrival.place {
+            Place::Ahead(n) if retry => self.carried = self.carried.saturating_add(n),
+            Place::Ahead(n) => self.fresh = self.fresh.saturating_add(n),
+            Place::Fill => {
+                self.filled = self.filled.saturating_add(1);
+                self.late = self.late.saturating_add(1);
+            }
+            Place::Behind => self.late = self.late.saturating_add(1),
+            Place::Duplicate => return,
+        }
+        self.received = self.received.saturating_add(1);
+        self.packets = self.packets.saturating_add(arrival.packets);
+        self.bytes = self.bytes.saturating_add(u64::from(arrival.bytes));
+    }
+
+    /// Whether the frame is a level sample, given how many first transmissions the last sample had.
+    ///
+    /// Where retries are not known, few new packets beside late ones are the end of the last frame, sent again with its holes: a
+    /// frame that carries both holds about as many new packets as the one before.
+    fn is_sample(&self, previous: u32) -> bool {
+        let tail_of_last = !self.retries_known && self.late > 0 && self.fresh.saturating_mul(4) <= previous;
+        self.fresh > 0 && !tail_of_last
+    }
+
+    /// First transmissions to be counted: in this frame, and in earlier ones that are only known from now on.
+    fn first_transmissions(&self, previous: u32) -> u32 {
+        // More than half of a frame lost at its end is rarer than a whole frame lost.
+        let tail = if self.carried.saturating_mul(2) <= previous { self.carried } else { 0 };
+        self.fresh.saturating_add(self.filled).saturating_add(tail)
+    }
+}
+
+/// What was counted in a slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Whether anything arrived.
+    pub(super) active: bool,
+    pub(super) frames: u32,
+    pub(super) span: Option<(Time, Time)>,
+    /// The best source among the frames.
+    pub(super) source: Option<LevelSource>,
+    pub(super) late: u32,
+    pub(super) bytes: u64,
+    first_transmissions: u32,
+    received: u64,
+    packets: u64,
+    rated_frames: u32,
+    inverse_rates: f64,
+}
+
+impl Tally {
+    fn add(&mut self, frame: &OpenFrame, previous: u32) {
+        let add = |count: &mut u32, n: u32| *count = count.saturating_add(n);
+        add(&mut self.first_transmissions, frame.first_transmissions(previous));
+        add(&mut self.late, frame.late);
+        self.bytes = self.bytes.saturating_add(frame.bytes);
+        self.received = self.received.saturating_add(u64::from(frame.received));
+        self.packets = self.packets.saturating_add(u64::from(frame.packets));
+        if !frame.is_sample(previous) {
+            return;
+        }
+        add(&mut self.frames, 1);
+        let (first, last) = self.span.unwrap_or((frame.first, frame.first));
+        self.span = Some((first.min(frame.first), last.max(frame.first)));
+        let source = frame.key.source();
+        self.source = Some(self.source.map_or(source, |s| s.min(source)));
+        if let Some(rate) = frame.rate.filter(|r| r.bps() > 0) {
+            add(&mut self.rated_frames, 1);
+            self.inverse_rates += 1.0 / rate.as_bps_f64();
+        }
+    }
+
+    /// MPDUs of the counted frames, and packets in them: what is not known of a hole is taken from those received.
+    pub(super) fn mpdus_and_packets(&self) -> (u32, u32) {
+        if self.frames == 0 {
+            return (0, 0);
+        }
+        // Each sample has at least one first transmission.
+        let mpdus = self.first_transmissions.max(self.frames);
+        // Saturated counts are below 2^64, so the product fits 128 bits.
+        let packets = u128::from(mpdus) * u128::from(self.packets) / u128::from(self.received.max(1));
+        (mpdus, u32::try_from(packets).unwrap_or(u32::MAX).max(mpdus))
+    }
+
+    /// Σ 1/R over the frames; frames of unknown rate are taken for average ones.
+    pub(super) fn inverse_rate_sum(&self) -> f64 {
+        if self.rated_frames == 0 {
+            return 0.0;
+        }
+        self.inverse_rates * f64::from(self.frames) / f64::from(self.rated_frames)
+    }
+}
+
+/// Groups the arrivals of one feed.
+#[derive(Clone, Debug)]
+pub(super) struct FrameMeter {
+    gap: Duration,
+    open: Option<OpenFrame>,
+    /// First transmissions in the last sample.
+    previous: u32,
+    tally: Tally,
+}
+
+impl FrameMeter {
+    pub(super) fn new(gap: Duration) -> Self {
+        Self { gap, open: None, previous: 0, tally: Tally::default() }
+    }
+
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
+        self.tally.active = true;
+        if !self.open.is_some_and(|frame| frame.takes(arrival, self.gap)) {
+            self.finish();
+        }
+        self.open.get_or_insert_with(|| OpenFrame::new(arrival)).add(arrival);
+    }
+
+    /// What was counted since the last call. A frame that may go on is left to the next.
+    pub(super) fn close(&mut self, now: Time) -> Tally {
+        if self.open.is_some_and(|frame| now.saturating_since(frame.last) >= self.gap) {
+            self.finish();
+        }
+        core::mem::take(&mut self.tally)
+    }
+
+    fn finish(&mut self) {
+        let Some(frame) = self.open.take() else { return };
+        self.tally.add(&frame, self.previous);
+        if frame.is_sample(self.previous) {
+            self.previous = frame.fresh;
+        }
+    }
+}
