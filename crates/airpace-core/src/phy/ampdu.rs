@@ -1,4 +1,5 @@
-use super::Standard;
+use super::params::{Standard, Timing};
+use super::rate::TxRate;
 use core::time::Duration;
 
 /// LLC/SNAP header in front of an IP packet (802.2).
@@ -75,9 +76,22 @@ impl AmpduLimits {
     }
 }
 
+/// The most MPDUs of `mpdu` bytes that one frame carries at `rate`: window, bytes and duration all kept. Zero if not even one fits
+/// the duration.
+#[must_use]
+pub fn max_mpdus(rate: TxRate, mpdu: u32, limits: AmpduLimits, timing: Timing) -> u32 {
+    let bytes = limits.bytes.min(rate.max_psdu(limits.duration, timing));
+    let last = mpdu.saturating_add(DELIMITER_BYTES);
+    match bytes.checked_sub(last) {
+        Some(rest) => (1 + rest / subframe_bytes(mpdu)).min(u32::from(limits.window)),
+        None => u32::from(psdu_bytes(rate.standard(), 1, mpdu) <= bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phy::{GuardInterval, Width};
 
     #[test]
     fn overheads_of_the_reference_packet() {
@@ -89,6 +103,33 @@ mod tests {
         assert_eq!(ampdu_bytes(0, 1_538), 0);
         assert_eq!(psdu_bytes(Standard::Ht, 1, 1_538), 1_538);
         assert_eq!(psdu_bytes(Standard::Vht, 1, 1_538), 1_542);
+    }
+
+    #[test]
+    fn each_limit_binds_somewhere() {
+        let most = |standard, width, nss, mcs, gi| {
+            let rate = TxRate::new(standard, width, nss, mcs, gi).unwrap();
+            max_mpdus(rate, 1_538, AmpduLimits::of(standard), Timing::Ns3)
+        };
+        assert_eq!(most(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800), 64);
+        // As ns-3 sends them: 42 by bytes, 3 by duration.
+        assert_eq!(most(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400), 42);
+        assert_eq!(most(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400), 3);
+        assert_eq!(most(Standard::He, Width::Mhz160, 2, 11, GuardInterval::Ns800), 256);
+    }
+
+    #[test]
+    fn the_most_mpdus_fit_and_one_more_does_not() {
+        let limits = AmpduLimits { duration: Duration::from_millis(4), ..AmpduLimits::of(Standard::Vht) };
+        for mcs in 0..=9 {
+            let rate = TxRate::new(Standard::Vht, Width::Mhz40, 1, mcs, GuardInterval::Ns800).unwrap();
+            for mpdu in [60, 1_536, 1_538, 11_454] {
+                let most = max_mpdus(rate, mpdu, limits, Timing::Standard);
+                let lasts = |n| rate.ppdu_duration(ampdu_bytes(n, mpdu), Timing::Standard);
+                assert!(most == 0 || lasts(most) <= limits.duration);
+                assert!(most == 64 || lasts(most + 1) > limits.duration, "{rate} {mpdu}");
+            }
+        }
     }
 
     #[test]
