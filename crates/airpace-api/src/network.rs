@@ -40,6 +40,22 @@ impl Network {
         self.prefix
     }
 
+    /// The network itself: the host part zero, as a route wants it.
+    #[must_use]
+    pub fn masked(self) -> Self {
+        let address = match self.address {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
+                IpAddr::V4((u32::from(v4) & mask).into())
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+                IpAddr::V6((u128::from(v6) & mask).into())
+            }
+        };
+        Self { address, prefix: self.prefix }
+    }
+
     /// Whether `address` lies in the network.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
@@ -112,6 +128,14 @@ mod tests {
         assert!(!network("0.0.0.0/0").contains("::1".parse().expect("valid")));
         assert!(network("fd77::/64").overlaps(network("fd77::5")));
         assert!(!network("10.0.0.1/32").overlaps(network("10.0.0.2/32")));
+    }
+
+    #[test]
+    fn the_host_part_can_be_cut_off() {
+        assert_eq!(network("10.77.3.1/16").masked(), network("10.77.0.0/16"));
+        assert_eq!(network("10.77.3.1/0").masked(), network("0.0.0.0/0"));
+        assert_eq!(network("fd77::5/64").masked(), network("fd77::/64"));
+        assert_eq!(network("10.77.3.1").masked(), network("10.77.3.1/32"));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 pub(crate) mod control;
 mod receive;
 
-pub use receive::{Datagram, ReceiveBatch};
+pub use receive::{Datagram, DatagramMut, ReceiveBatch};
 
 use crate::sys;
 use std::io::{self, IoSlice};

@@ -47,6 +47,19 @@ pub struct Datagram<'a> {
     pub ecn: Ecn,
 }
 
+/// One message as received, in the buffer that it was received into: see [`Datagram`].
+#[derive(Debug)]
+pub struct DatagramMut<'a> {
+    /// The sender.
+    pub from: SocketAddr,
+    /// The bytes; longer messages than the batch's slots are cut off.
+    pub bytes: &'a mut [u8],
+    /// Size of the joined datagrams (the last may be shorter); equal to the length when there is only one.
+    pub segment: usize,
+    /// Arrival on the wall clock, as time since the Unix epoch: see [`crate::clock::Clock::realtime_map`].
+    pub stamp: Option<Duration>,
+}
+
 impl<'a> Datagram<'a> {
     /// The datagrams one by one.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
@@ -99,6 +112,19 @@ impl ReceiveBatch {
             let ecn = Ecn(facts.traffic_class & 3);
             Some(Datagram { from: address(&self.names[i].0)?, bytes, segment, stamp: facts.stamp, ecn })
         })
+    }
+
+    /// The messages received, to be changed (decrypted) in place. Those of unknown address families are left out.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = DatagramMut<'_>> {
+        let slots = self.buffer.chunks_mut(self.slot_bytes.max(1)).take(self.n);
+        slots.zip(&self.names).zip(self.controls.iter().zip(&self.filled)).filter_map(
+            |((slot, name), (control, filled))| {
+                let n = filled.bytes.min(slot.len());
+                let facts = control::parse(&control.0[..filled.control_bytes.min(control.0.len())]);
+                let segment = facts.segment.map_or(n, usize::from).max(1);
+                Some(DatagramMut { from: address(&name.0)?, bytes: &mut slot[..n], segment, stamp: facts.stamp })
+            },
+        )
     }
 
     pub(crate) fn bytes(&self, i: usize) -> &[u8] {

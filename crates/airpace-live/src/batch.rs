@@ -1,0 +1,135 @@
+//! Sealed datagrams on their way to the socket, grouped so that the kernel segments them (GSO).
+
+use crate::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError, Tunnel};
+use airpace_net::udp::{Ecn, MAX_SEGMENTS, Transmit, UdpSocket};
+use airpace_units::Time;
+use core::net::SocketAddr;
+use std::io::{self, IoSlice};
+
+/// Bytes that one batch holds: two groups of the largest size, little enough for the processor's cache.
+const CAPACITY: usize = 128 << 10;
+/// Bytes of one group: what a UDP datagram over IPv4 may hold.
+const GROUP_BYTES: usize = 65_507;
+
+/// Datagrams of equal size to one receiver, the last possibly shorter.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    to: SocketAddr,
+    start: usize,
+    len: usize,
+    segment: usize,
+    n: usize,
+    /// A shorter datagram ends a group.
+    closed: bool,
+}
+
+/// Collects datagrams, sealing them in place, and hands them to the socket.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    groups: Vec<Group>,
+    /// Groups of the present batch that the socket has taken.
+    sent: usize,
+    /// Datagrams that the network refused.
+    pub(crate) refused: u64,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self { bytes: Vec::with_capacity(CAPACITY), groups: Vec::with_capacity(64), sent: 0, refused: 0 }
+    }
+
+    /// Whether everything was taken by the socket.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Whether there is room for another datagram with a payload of `len` bytes.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL <= CAPACITY.max(SEAL_HEAD + len + SEAL_TAIL)
+            && self.groups.len() < 64
+    }
+
+    /// Seals a payload for a peer into the batch; returns the bytes of the datagram.
+    pub(crate) fn seal(
+        &mut self,
+        now: Time,
+        tunnel: &mut Tunnel,
+        (peer, kind): (PeerIdx, InnerKind),
+        payload: &[u8],
+    ) -> Result<usize, SealError> {
+        let start = self.bytes.len();
+        let len = SEAL_HEAD + payload.len() + SEAL_TAIL;
+        self.bytes.resize(start + SEAL_HEAD, 0);
+        self.bytes.extend_from_slice(payload);
+        self.bytes.resize(start + len, 0);
+        match tunnel.seal(now, peer, kind, &mut self.bytes[start..]) {
+            Ok(to) => self.add(to, start, len),
+            Err(error) => {
+                self.bytes.truncate(start);
+                return Err(error);
+            }
+        }
+        Ok(len)
+    }
+
+    /// Adds a datagram that is sealed already.
+    pub(crate) fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(datagram);
+        self.add(to, start, datagram.len());
+    }
+
+    fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
+        if let Some(last) = self.groups.last_mut() {
+            let fits = last.to == to && !last.closed && len <= last.segment && last.n < MAX_SEGMENTS;
+            if fits && last.len + len <= GROUP_BYTES {
+                last.len += len;
+                last.n += 1;
+                last.closed = len < last.segment;
+                return;
+            }
+        }
+        self.groups.push(Group { to, start, len, segment: len, n: 1, closed: false });
+    }
+
+    /// Hands everything to the socket; `false` if its buffer is full and something is left.
+    pub(crate) fn flush(&mut self, socket: &UdpSocket) -> bool {
+        while self.sent < self.groups.len() {
+            match send(socket, &self.bytes, &self.groups[self.sent..]) {
+                Ok(0) => return false,
+                Ok(n) => self.sent += n,
+                Err(_) => self.send_one_by_one(socket),
+            }
+        }
+        self.bytes.clear();
+        self.groups.clear();
+        self.sent = 0;
+        true
+    }
+
+    /// The first group was refused, for instance because its datagrams exceed the interface's MTU and would have to be
+    /// fragmented, which segmentation by the kernel does not do: sends them singly, and gives up those refused again.
+    fn send_one_by_one(&mut self, socket: &UdpSocket) {
+        let group = self.groups[self.sent];
+        for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {
+            if !socket.send_one(group.to, datagram, Ecn::NOT_ECT).unwrap_or(false) {
+                self.refused += 1;
+            }
+        }
+        self.sent += 1;
+    }
+}
+
+fn send(socket: &UdpSocket, bytes: &[u8], groups: &[Group]) -> io::Result<usize> {
+    let parts: Vec<[IoSlice<'_>; 1]> =
+        groups.iter().map(|group| [IoSlice::new(&bytes[group.start..group.start + group.len])]).collect();
+    let messages: Vec<Transmit<'_>> = groups.iter().zip(&parts).map(|(group, parts)| transmit(group, parts)).collect();
+    socket.send(&messages)
+}
+
+fn transmit<'a>(group: &Group, parts: &'a [IoSlice<'a>]) -> Transmit<'a> {
+    // A segment is at most GROUP_BYTES long, which fits 16 bits.
+    let segment = (group.n > 1).then(|| u16::try_from(group.segment).unwrap_or(u16::MAX));
+    Transmit { to: Some(group.to), parts, segment, ecn: Ecn::NOT_ECT }
+}

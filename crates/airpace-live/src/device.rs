@@ -1,0 +1,94 @@
+//! The tunnel's network interface: opening it, and moving packets in and out with offload.
+
+use crate::packet::Pool;
+use airpace_api::config::TunConfig;
+use airpace_api::network::Network;
+use airpace_net::netlink::{Netlink, Prefix, Route};
+use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
+use airpace_net::tun::{self, Tun};
+use anyhow::Context as _;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Packets that wait in the kernel for the process to read them. Waiting is to happen in the queues, so the loop reads often;
+/// this is for bursts while it is not scheduled.
+const KERNEL_QUEUE: u32 = 1000;
+
+/// The interface, and what is needed to read and write super-packets.
+pub(crate) struct Device {
+    tun: Tun,
+    frame: Vec<u8>,
+    joiner: Joiner,
+    /// Packets for which the kernel had no room, or that it refused.
+    pub(crate) refused: u64,
+    /// Frames from the kernel that made no sense.
+    pub(crate) malformed: u64,
+}
+
+impl Device {
+    /// Creates the interface with its address and routes, and brings it up.
+    pub(crate) fn open(config: &TunConfig, routes: &[Network]) -> anyhow::Result<Self> {
+        let tun = Tun::open(&tun::TunConfig::ip(&config.name).with_offload())?;
+        let name = tun.name().to_owned();
+        let mut netlink = Netlink::open()?;
+        // Validated to be at most 9000.
+        netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
+        netlink.set_queue_length(&name, KERNEL_QUEUE)?;
+        let address = config.address;
+        netlink.add_address(&name, Prefix::new(address.address(), address.prefix()))?;
+        netlink.set_up(&name)?;
+        for route in routes {
+            let to = route.masked();
+            let route = Route::through(Prefix::new(to.address(), to.prefix()), &name);
+            netlink.add_route(&route).with_context(|| format!("route {to} through {name}"))?;
+        }
+        let joiner = Joiner::new(tun.udp_offload());
+        Ok(Self { tun, frame: vec![0; MAX_FRAME_BYTES], joiner, refused: 0, malformed: 0 })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.tun.name()
+    }
+
+    /// Reads one frame from the kernel and hands over its packets, each in a buffer of the pool; `false` if there is none.
+    pub(crate) fn read(&mut self, pool: &mut Pool, mut take: impl FnMut(&mut Pool, Vec<u8>)) -> io::Result<bool> {
+        let Some(n) = self.tun.read(&mut self.frame)? else { return Ok(false) };
+        let Ok(packets) = SuperPacket::parse(&mut self.frame[..n]) else {
+            self.malformed += 1;
+            return Ok(true);
+        };
+        let longest = packets.max_bytes();
+        for idx in 0..packets.count() {
+            let mut buffer = pool.take(longest);
+            if let Some(len) = packets.write(idx, &mut buffer) {
+                buffer.truncate(len);
+                take(pool, buffer);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes a packet for the kernel; it is written at the latest by [`Device::flush`].
+    pub(crate) fn write(&mut self, packet: &[u8]) {
+        let (tun, refused) = (&self.tun, &mut self.refused);
+        self.joiner.push(packet, |frame| write_frame(tun, refused, frame));
+    }
+
+    /// Writes what is held back for joining.
+    pub(crate) fn flush(&mut self) {
+        let (tun, refused) = (&self.tun, &mut self.refused);
+        self.joiner.flush(|frame| write_frame(tun, refused, frame));
+    }
+}
+
+fn write_frame(tun: &Tun, refused: &mut u64, frame: &[u8]) {
+    if !matches!(tun.write(frame), Ok(true)) {
+        *refused += 1;
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+}

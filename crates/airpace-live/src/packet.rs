@@ -1,0 +1,72 @@
+//! Buffers that hold IP packets on their way, and the pool they return to.
+
+use airpace_core::packet::Packet;
+use airpace_core::wire::inner;
+use airpace_units::Time;
+use core::hash::Hasher;
+
+/// An IP packet in a buffer of the [`Pool`].
+#[derive(Debug)]
+pub struct PacketBuf {
+    bytes: Vec<u8>,
+    arrived: Time,
+}
+
+impl PacketBuf {
+    /// A packet that arrived now.
+    #[must_use]
+    pub const fn new(arrived: Time, bytes: Vec<u8>) -> Self {
+        Self { bytes, arrived }
+    }
+
+    /// The packet from its IP header on.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// When it arrived.
+    #[must_use]
+    pub const fn arrived(&self) -> Time {
+        self.arrived
+    }
+}
+
+impl Packet for PacketBuf {
+    fn bytes(&self) -> u32 {
+        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
+    }
+
+    fn hash_flow<H: Hasher>(&self, state: &mut H) {
+        inner::hash_flow(&self.bytes, state);
+    }
+
+    fn mark_ce(&mut self) -> bool {
+        inner::mark_ce(&mut self.bytes)
+    }
+}
+
+/// Buffers for reuse, so that nothing is allocated per packet once the largest backlog has been held.
+#[derive(Debug, Default)]
+pub struct Pool {
+    spare: Vec<Vec<u8>>,
+}
+
+/// Buffers kept at most: beyond this the memory of a burst is given back.
+const MAX_SPARE: usize = 4096;
+
+impl Pool {
+    /// A buffer of `len` zero or left-over bytes.
+    pub fn take(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(len.max(2048)));
+        buffer.resize(len, 0);
+        buffer
+    }
+
+    /// Takes back the buffer of a packet that is done with.
+    pub fn put(&mut self, packet: PacketBuf) {
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(packet.bytes);
+        }
+    }
+}
