@@ -1,8 +1,22 @@
 //! Proxy and agent: the loops that join the core to the network.
 //!
-//! What is decided is decided by types of `airpace-core` and by the sans-IO types here; the loops only carry bytes and time.
+//! What is decided is decided by types of `airpace-core` and by the sans-IO types here ([`tunnel::Tunnel`],
+//! [`proxy::ProxyCore`], [`agent::AgentCore`]); the loops only carry bytes and time.
 //!
-//! Types to know: [`tunnel::Tunnel`] (one end of the sealed tunnel) and [`keys::KeyPair`].
+//! To run them: [`run_proxy`] and [`run_agent`], each in the calling thread and its network namespace until a file becomes
+//! readable; [`keys::KeyPair`] makes, reads and writes keys.
 
+pub mod agent;
 pub mod keys;
+pub mod packet;
+pub mod proxy;
 pub mod tunnel;
+
+mod batch;
+mod device;
+mod queues;
+mod runtime;
+
+pub use agent::run_agent;
+pub use proxy::run_proxy;
+pub use runtime::Stop;

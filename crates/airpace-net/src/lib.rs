@@ -20,6 +20,7 @@
 compile_error!("airpace-net speaks to Linux only; airpace-core and airpace-sim build everywhere");
 
 pub mod clock;
+pub mod interfaces;
 pub mod netlink;
 pub mod netns;
 pub mod offload;

@@ -1,0 +1,181 @@
+//! What the proxy keeps per station: the queue, the pacer, the mode, and the account of the slot.
+
+use super::Mode;
+use crate::packet::PacketBuf;
+use airpace_api::config::{ControlConfig, FallbackConfig};
+use airpace_api::quantity::Rate;
+use airpace_core::pace::Pacer;
+use airpace_core::queue::FqCoDel;
+use airpace_core::report::{Allocation, SenderView, SlotReport};
+use airpace_units::{BitRate, StationId, Time};
+use core::time::Duration;
+use hdrhistogram::Histogram;
+
+/// Share of a slot during which packets must have waited for the station to count as backlogged. A few packets that come
+/// together wait for the pacer even at a demand far below the rate.
+const BACKLOGGED_SHARE: u32 = 4;
+
+/// One station at the proxy.
+pub(super) struct Port {
+    pub(super) name: String,
+    pub(super) id: StationId,
+    pub(super) queue: FqCoDel<PacketBuf>,
+    pub(super) pacer: Pacer,
+    pub(super) mode: Mode,
+    /// Whether the tunnel has a session with the station.
+    pub(super) connected: bool,
+    /// Whether the station is in the list of those that have something to send.
+    pub(super) active: bool,
+    pub(super) last_report: Option<(Time, SlotReport)>,
+    /// When missing reports began to count: the last report, or when the station connected.
+    pub(super) heard: Time,
+    pub(super) allocation: Option<Allocation>,
+    pub(super) account: Account,
+    pub(super) statistics: Statistics,
+}
+
+/// What went to a station since its last report.
+pub(super) struct Account {
+    since: Time,
+    packets: u64,
+    bytes: u64,
+    waited: Duration,
+    waiting_since: Option<Time>,
+}
+
+impl Account {
+    pub(super) const fn new(now: Time) -> Self {
+        Self { since: now, packets: 0, bytes: 0, waited: Duration::ZERO, waiting_since: None }
+    }
+
+    /// Packets wait from now on.
+    pub(super) fn wait(&mut self, now: Time) {
+        self.waiting_since.get_or_insert(now);
+    }
+
+    /// Nothing waits any more.
+    pub(super) fn empty(&mut self, now: Time) {
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += now.saturating_since(since.max(self.since));
+        }
+    }
+
+    /// A packet leaves.
+    pub(super) fn sent(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// What the controller wants to know of a slot of the station of this `length`; the next account begins.
+    ///
+    /// The report took a little more or less time on its way than the last one, or some were lost: what was sent meanwhile is
+    /// scaled to the length of the slot.
+    pub(super) fn close(&mut self, now: Time, length: Duration) -> SenderView {
+        let elapsed = now.saturating_since(self.since);
+        let running = self.waiting_since.map_or(Duration::ZERO, |since| now.saturating_since(since.max(self.since)));
+        let backlogged = (self.waited + running).saturating_mul(BACKLOGGED_SHARE) >= elapsed;
+        let scale = length.as_secs_f64() / elapsed.as_secs_f64().max(1e-6);
+        // Float-to-integer `as` saturates.
+        let view = SenderView {
+            backlogged,
+            sent_packets: (self.packets as f64 * scale).round() as u32,
+            sent_bytes: (self.bytes as f64 * scale).round() as u64,
+        };
+        *self = Self { waiting_since: self.waiting_since, ..Self::new(now) };
+        view
+    }
+}
+
+/// What telemetry tells of the slot that runs.
+pub(super) struct Statistics {
+    pub(super) since: Time,
+    pub(super) sent_bytes: u64,
+    pub(super) sojourn_us: Histogram<u32>,
+    pub(super) dropped_before: u64,
+    pub(super) marked_before: u64,
+}
+
+impl Statistics {
+    pub(super) fn new() -> Self {
+        // Up to a minute at two digits; longer ones count as a minute.
+        let sojourn_us = Histogram::new_with_max(60_000_000, 2).expect("the bounds are valid");
+        Self { since: Time::ZERO, sent_bytes: 0, sojourn_us, dropped_before: 0, marked_before: 0 }
+    }
+
+    pub(super) fn sent(&mut self, bytes: u32, sojourn: Option<Duration>) {
+        self.sent_bytes += u64::from(bytes);
+        if let Some(sojourn) = sojourn {
+            self.sojourn_us.saturating_record(sojourn.as_micros().try_into().unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Begins the next slot.
+    pub(super) fn turn_over(&mut self, now: Time, (dropped, marked): (u64, u64)) {
+        self.since = now;
+        self.sent_bytes = 0;
+        self.sojourn_us.reset();
+        (self.dropped_before, self.marked_before) = (dropped, marked);
+    }
+}
+
+/// What a mode is decided from.
+pub(super) struct Rules<'a> {
+    pub(super) control: &'a ControlConfig,
+    pub(super) fallback: &'a FallbackConfig,
+    /// Whether the law measures: with `fixed` and `none` nothing is expected of reports.
+    pub(super) measures: bool,
+}
+
+impl Port {
+    /// The mode that the reports, or their absence, ask for.
+    pub(super) fn wanted_mode(&self, now: Time, rules: &Rules<'_>) -> Mode {
+        if !self.connected {
+            return Mode::Away;
+        }
+        if !rules.measures {
+            return Mode::Controlled;
+        }
+        let slot = rules.control.slot.0;
+        let missing = |slots: u32| now.saturating_since(self.heard) >= slot.saturating_mul(slots);
+        if missing(rules.fallback.unshaped_after_slots) {
+            Mode::Unshaped
+        } else if missing(rules.fallback.conservative_after_slots) {
+            Mode::Conservative
+        } else if self.last_report.is_some() {
+            Mode::Controlled
+        } else {
+            Mode::Starting
+        }
+    }
+
+    /// The rate that belongs to the mode; `None` if everything passes.
+    pub(super) fn granted(&self, rules: &Rules<'_>) -> Option<Allocation> {
+        let packet = rules.control.packet.0.0 as f64;
+        let at_rate = |rate: Rate| {
+            let rate_bytes_per_s = rate.0.as_bps_f64() / 8.0;
+            let level = rules.control.level_limit;
+            Allocation { station: self.id, rate_pps: rate_bytes_per_s / packet, rate_bytes_per_s, level }
+        };
+        match self.mode {
+            Mode::Away | Mode::Unshaped => None,
+            Mode::Starting => Some(at_rate(rules.control.initial_rate)),
+            Mode::Conservative => {
+                let slow = at_rate(rules.fallback.rate);
+                let last = self.allocation.filter(|last| last.rate_bytes_per_s < slow.rate_bytes_per_s);
+                Some(last.unwrap_or(slow))
+            }
+            Mode::Controlled if rules.measures => {
+                Some(self.allocation.unwrap_or_else(|| at_rate(rules.control.initial_rate)))
+            }
+            Mode::Controlled => rules.control.fixed_rate.map(at_rate),
+        }
+    }
+
+    /// Applies the rate that belongs to the mode.
+    pub(super) fn apply(&mut self, now: Time, rules: &Rules<'_>) {
+        let Some(allocation) = self.granted(rules) else { return self.pacer.unshape() };
+        let phy = self.last_report.as_ref().and_then(|(_, report)| report.phy_rate_bps());
+        let phy = phy.filter(|_| self.mode == Mode::Controlled).map(BitRate::from_bps_f64);
+        self.pacer.grant(now, &allocation, phy);
+    }
+}

@@ -1,0 +1,213 @@
+//! The proxy's loop: bytes and time in and out of the sans-IO parts, nothing else.
+
+use super::{Output, ProxyCore};
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::keys::KeyPair;
+use crate::packet::PacketBuf;
+use crate::runtime::{self, Journal, Loop, Stop};
+use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
+use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_net::clock::Clock;
+use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
+use airpace_units::Time;
+use anyhow::Context as _;
+use core::net::IpAddr;
+
+/// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
+///
+/// It creates the interface and the socket, and both are gone when it returns or the process ends.
+///
+/// # Errors
+/// The configuration is contradictory, the key cannot be read, or the system refuses the interface or the socket.
+pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<()> {
+    config.validate()?;
+    let keys = KeyPair::load(&config.key_source()?)?;
+    let (clock, epoch) = runtime::start_clock();
+    let tunnel = Tunnel::new(TunnelConfig {
+        keys,
+        peers: config.stations.iter().map(|station| station.public_key).collect(),
+        connect_to: None,
+        cipher: Cipher::default(),
+        epoch,
+        timing: Timing::default(),
+    });
+    let core = ProxyCore::new(config.clone(), epoch, runtime::random_key())?;
+    let device = Device::open(&config.tun, &[])?;
+    let options = UdpOptions { stamp: false, ..UdpOptions::default() };
+    let socket = UdpSocket::bind(config.listen, options).with_context(|| format!("listening on {}", config.listen))?;
+    let journal = Journal::open(config.telemetry.as_deref())?;
+    tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.stations.len(), "proxy");
+    let mut proxy = Proxy {
+        addresses: config.stations.iter().map(|station| station.address).collect(),
+        load: vec![0; 65_536],
+        batch: Batch::new(),
+        spoofed: 0,
+        next_look: Time::ZERO,
+        tunnel,
+        core,
+        device,
+        socket,
+        journal,
+    };
+    proxy.run(clock, config.realtime, stop)
+}
+
+struct Proxy {
+    tunnel: Tunnel,
+    core: ProxyCore,
+    device: Device,
+    socket: UdpSocket,
+    batch: Batch,
+    journal: Journal,
+    addresses: Vec<IpAddr>,
+    /// Body of load datagrams.
+    load: Vec<u8>,
+    /// Packets from stations under an address that is not theirs.
+    spoofed: u64,
+    next_look: Time,
+}
+
+/// Frames read from the interface before the other things have their turn: up to 64 kB each.
+const FRAMES_PER_TURN: usize = 8;
+
+impl Proxy {
+    fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
+        let mut wait = Loop::new(clock, realtime, stop, (&self.device, &self.socket))?;
+        let mut received = ReceiveBatch::new(16, 65_536);
+        loop {
+            let now = clock.now();
+            self.on_time(now)?;
+            let blocked = !self.send(now);
+            let deadline = if blocked { self.tunnel.deadline() } else { self.deadline() };
+            let ready = wait.wait(&self.socket, deadline, blocked)?;
+            if ready.stop {
+                break;
+            }
+            if ready.socket {
+                self.receive(clock.now(), &mut received);
+            }
+            if ready.device {
+                self.read_device(clock.now())?;
+            }
+        }
+        self.report_end();
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.tunnel.deadline(), self.core.deadline()].into_iter().flatten().min()
+    }
+
+    fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
+        self.tunnel.handle_timeout(now);
+        self.core.handle_timeout(now);
+        if now >= self.next_look {
+            // Sessions end without an event.
+            self.next_look = now + runtime::LOOK;
+            for station in 0..self.addresses.len() {
+                self.core.set_connected(now, station, self.tunnel.is_connected(now, station));
+            }
+        }
+        while let Some(record) = self.core.poll_record() {
+            self.journal.write(&record)?;
+        }
+        self.journal.flush()
+    }
+
+    /// Sends what may leave now; `false` if the socket's buffer is full.
+    fn send(&mut self, now: Time) -> bool {
+        while let Some(own) = self.tunnel.poll() {
+            self.batch.push(own.to, &own.bytes);
+        }
+        loop {
+            let mut more = false;
+            while self.batch.has_room(self.load.len().min(9_100)) {
+                let Some(output) = self.core.poll(now) else { break };
+                more = true;
+                self.seal(now, output);
+            }
+            if !self.batch.flush(&self.socket) {
+                return false;
+            }
+            if !more {
+                return true;
+            }
+        }
+    }
+
+    fn seal(&mut self, now: Time, output: Output) {
+        // Without a session there is nothing to be done; the core learns of it at the next look.
+        match output {
+            Output::Packet { station, packet } => {
+                let to = (station, InnerKind::Packet);
+                let _ = self.batch.seal(now, &mut self.tunnel, to, packet.as_bytes());
+                self.core.pool().put(packet);
+            }
+            Output::Load { station, body } => {
+                let to = (station, InnerKind::Padding);
+                let body = &self.load[..body.min(self.load.len())];
+                let _ = self.batch.seal(now, &mut self.tunnel, to, body);
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Time, received: &mut ReceiveBatch) {
+        // Errors that the network reports, such as an agent that is gone, concern datagrams sent before.
+        if self.socket.receive(received).is_err() {
+            return;
+        }
+        for message in received.iter_mut() {
+            let from = message.from;
+            for datagram in message.bytes.chunks_mut(message.segment) {
+                self.on_datagram(now, from, datagram);
+            }
+        }
+        self.device.flush();
+    }
+
+    fn on_datagram(&mut self, now: Time, from: core::net::SocketAddr, datagram: &mut [u8]) {
+        let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else { return };
+        self.core.set_connected(now, opened.peer, true);
+        match opened.kind {
+            InnerKind::Packet if runtime::source(opened.payload) == Some(self.addresses[opened.peer]) => {
+                self.device.write(opened.payload);
+            }
+            InnerKind::Packet => self.spoofed += 1,
+            InnerKind::Report => self.core.on_report(now, opened.peer, opened.payload),
+            InnerKind::Padding | InnerKind::Keepalive => {}
+        }
+    }
+
+    fn read_device(&mut self, now: Time) -> anyhow::Result<()> {
+        for _ in 0..FRAMES_PER_TURN {
+            let core = &mut self.core;
+            let mut pool = core::mem::take(core.pool());
+            let read = self.device.read(&mut pool, |pool, bytes| {
+                core::mem::swap(core.pool(), pool);
+                core.on_packet(now, PacketBuf::new(now, bytes));
+                core::mem::swap(core.pool(), pool);
+            });
+            *core.pool() = pool;
+            if !read.context("reading the tunnel's interface")? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn report_end(&self) {
+        let (counts, tunnel) = (self.core.counts(), self.tunnel.counts());
+        tracing::info!(
+            received = tunnel.data,
+            hostile = tunnel.dropped(),
+            refused_by_network = self.batch.refused,
+            refused_by_kernel = self.device.refused,
+            spoofed = self.spoofed,
+            unroutable = counts.unroutable,
+            away = counts.away,
+            "proxy ends"
+        );
+        runtime::log_drops(tunnel);
+    }
+}

@@ -1,0 +1,25 @@
+//! Queues from configuration.
+
+use airpace_api::config::QueueConfig;
+use airpace_api::quantity::QueueLimit;
+use airpace_core::packet::Packet;
+use airpace_core::queue::{CoDelConfig, FqCoDel, FqCoDelConfig};
+
+/// An FQ-CoDel queue under a secret key of its own.
+pub(crate) fn fq_codel<P: Packet>(config: &QueueConfig, key: [u8; 16]) -> FqCoDel<P> {
+    let memory = config.memory.0.0;
+    let (packet_limit, byte_limit) = match config.limit {
+        QueueLimit::Packets(packets) => (packets, memory),
+        QueueLimit::Bytes(bytes) => (u32::MAX, bytes.0.min(memory)),
+    };
+    // Validated to be at most 65536.
+    let quantum = u32::try_from(config.quantum.0.0).unwrap_or(1514);
+    let codel = CoDelConfig {
+        target: config.target.0,
+        interval: config.interval.0,
+        ecn: config.ecn,
+        ..CoDelConfig::default()
+    };
+    let base = FqCoDelConfig::default();
+    FqCoDel::new(FqCoDelConfig { queues: config.flows, quantum, packet_limit, byte_limit, codel, ..base }, key)
+}
