@@ -39,11 +39,6 @@ impl Batch {
         Self { bytes: Vec::with_capacity(CAPACITY), groups: Vec::with_capacity(64), sent: 0, refused: 0 }
     }
 
-    /// Whether everything was taken by the socket.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
     /// Whether there is room for another datagram with a payload of `len` bytes.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL <= CAPACITY.max(SEAL_HEAD + len + SEAL_TAIL)

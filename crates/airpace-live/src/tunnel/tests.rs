@@ -196,7 +196,7 @@ fn sessions_are_renewed_by_the_count_of_messages() {
 fn old_sessions_are_refused() {
     let mut pair = Pair::connected(Cipher::default());
     let old = pair.sealed_by_agent(b"x");
-    pair.now = pair.now + Duration::from_secs(181);
+    pair.now += Duration::from_secs(181);
     assert_eq!(pair.open_at_proxy(old), Err(Reason::Session));
     assert!(!pair.proxy.is_connected(pair.now, 1));
 }
