@@ -26,7 +26,8 @@ impl<T> DelayLine<T> {
 
     /// The next item that is out by `now`, and when it came out.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, T)> {
-        self.under_way.pop_front_if(|(at, _)| *at <= now)
+        self.under_way.front().filter(|(at, _)| *at <= now)?;
+        self.under_way.pop_front()
     }
 }
 

@@ -25,9 +25,8 @@
 //! # drop(socket);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![expect(clippy::disallowed_methods, reason = "an emulator lives by the machine's clock")]
-
 mod address;
+mod command;
 mod config;
 mod control;
 mod delay;
@@ -40,6 +39,7 @@ mod port;
 mod statistics;
 
 pub use address::{BSSID, SERVER, station_address, station_mac};
+pub use command::{GRACE, Outcome, environment, namespace_variable, run_command};
 pub use config::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor};
 pub use control::Control;
 pub use emulator::Emulator;

@@ -26,6 +26,7 @@ pub mod netns;
 pub mod offload;
 pub mod packet;
 pub mod poll;
+pub mod program;
 pub mod realtime;
 pub mod signals;
 pub mod tun;

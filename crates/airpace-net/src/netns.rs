@@ -10,7 +10,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -165,13 +165,17 @@ impl Namespace {
         thread::Builder::new().name(name.to_owned()).spawn(move || namespace.enter().map(|()| work()))
     }
 
-    /// Starts a program inside the namespace. It is killed when the calling thread ends, so that nothing outlives a crash.
+    /// Starts a program inside the namespace. It is killed when the calling thread ends, so that it does not outlive a crash;
+    /// what it has started may: see [`crate::program::Program`].
     ///
     /// # Errors
     /// When the program cannot be started or the namespace not entered.
     pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
         let network = Some(self.file.try_clone()?);
-        sys::prepare_child(&mut command, sys::ChildSetup { network, on_parent_death: Signal::SIGKILL });
+        sys::prepare_child(
+            &mut command,
+            sys::ChildSetup { network, on_parent_death: Signal::SIGKILL, own_init: false },
+        );
         command.spawn()
     }
 
@@ -225,12 +229,21 @@ impl Namespace {
     }
 }
 
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
 /// Starts a program in the calling thread's namespace that is killed when the calling thread ends.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn spawn_here(mut command: Command) -> io::Result<Child> {
-    sys::prepare_child(&mut command, sys::ChildSetup { network: None, on_parent_death: Signal::SIGKILL });
+    sys::prepare_child(
+        &mut command,
+        sys::ChildSetup { network: None, on_parent_death: Signal::SIGKILL, own_init: false },
+    );
     command.spawn()
 }
 

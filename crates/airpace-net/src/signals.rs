@@ -1,40 +1,36 @@
 //! Ctrl-C and SIGTERM as a file that can be polled.
 
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use crate::sys;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::Signal;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Receives signals in place of their handlers.
+/// Receives SIGINT and SIGTERM, which then no longer end the process, whichever thread the kernel picks for them.
 ///
-/// Create it in the main thread before other threads start: threads inherit the blocked set, and a thread that does not block
-/// the signal would be killed by it. Children started through [`crate::netns::Namespace::spawn`] get the default set back.
+/// There can be one at a time: of two, the later receives. Dropping it brings the default back. Programs started meanwhile are
+/// not affected.
 #[derive(Debug)]
 pub struct Signals {
-    file: SignalFd,
+    /// A handler writes the signal's number here, as one byte.
+    reader: OwnedFd,
+    /// Kept open for the handler.
+    _writer: OwnedFd,
 }
 
+/// The signals that end a run.
+const TERMINATION: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
+
 impl Signals {
-    /// Blocks SIGINT and SIGTERM in this thread and in those it starts, and opens the file.
+    /// Takes SIGINT and SIGTERM over.
     ///
     /// # Errors
-    /// When the kernel has no file left.
+    /// When the process has no file left.
     pub fn termination() -> io::Result<Self> {
-        Self::of(&[Signal::SIGINT, Signal::SIGTERM])
-    }
-
-    /// Blocks SIGINT, SIGTERM and SIGCHLD (a child ended), and opens the file.
-    ///
-    /// # Errors
-    /// When the kernel has no file left.
-    pub fn termination_and_children() -> io::Result<Self> {
-        Self::of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD])
-    }
-
-    fn of(signals: &[Signal]) -> io::Result<Self> {
-        let set: SigSet = signals.iter().copied().collect();
-        set.thread_block()?;
-        Ok(Self { file: SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)? })
+        let (reader, writer) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
+        sys::catch_signals(&TERMINATION, writer.as_fd())?;
+        Ok(Self { reader, _writer: writer })
     }
 
     /// The next signal that came, if any.
@@ -42,15 +38,41 @@ impl Signals {
     /// # Errors
     /// When the file cannot be read, which only a bug can cause.
     pub fn next(&self) -> io::Result<Option<Signal>> {
-        let Some(info) = self.file.read_signal()? else {
-            return Ok(None);
-        };
-        Ok(i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok()))
+        let mut number = [0];
+        match nix::unistd::read(&self.reader, &mut number) {
+            Ok(1) => Ok(Signal::try_from(i32::from(number[0])).ok()),
+            Ok(_) | Err(Errno::EAGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        sys::release_signals(&TERMINATION);
     }
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.reader.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_read_once_and_ends_nothing() {
+        let signals = Signals::termination().unwrap();
+        assert_eq!(signals.next().unwrap(), None);
+        nix::sys::signal::kill(nix::unistd::Pid::this(), Signal::SIGTERM).unwrap();
+        // Another thread may take it: wait for the byte.
+        let mut poller = crate::poll::Poller::new().unwrap();
+        poller.add(&signals, 0, crate::poll::Interest::Read).unwrap();
+        while poller.wait(&crate::clock::Clock::start(), None).unwrap() != crate::poll::Wake::Ready {}
+        assert_eq!(signals.next().unwrap(), Some(Signal::SIGTERM));
+        assert_eq!(signals.next().unwrap(), None);
     }
 }

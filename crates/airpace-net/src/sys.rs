@@ -3,9 +3,14 @@
 
 use crate::udp::control::{self, Control};
 use crate::udp::{MAX_MESSAGES, ReceiveBatch, Transmit};
+use core::sync::atomic::{AtomicI32, Ordering};
 use core::time::Duration;
+use nix::errno::Errno;
 use nix::sys::epoll::EpollEvent;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal};
 use nix::sys::socket::{SockaddrLike, SockaddrStorage};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -95,7 +100,9 @@ pub(crate) struct ChildSetup {
     /// The network namespace it enters.
     pub(crate) network: Option<OwnedFd>,
     /// The signal it gets when the thread that started it ends.
-    pub(crate) on_parent_death: nix::sys::signal::Signal,
+    pub(crate) on_parent_death: Signal,
+    /// Whether the child is the first process of a process namespace: it then becomes the parent of the program.
+    pub(crate) own_init: bool,
 }
 
 /// Arranges for `command` to apply `setup` in the child.
@@ -105,11 +112,83 @@ pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
             nix::sched::setns(network, nix::sched::CloneFlags::CLONE_NEWNET)?;
         }
         nix::sys::prctl::set_pdeathsig(setup.on_parent_death)?;
-        nix::sys::signal::SigSet::empty().thread_set_mask()?;
+        if setup.own_init {
+            fork_from_init()?;
+        }
+        SigSet::empty().thread_set_mask()?;
         Ok(())
     };
     // SAFETY: between fork and exec the closure only makes async-signal-safe system calls and allocates nothing.
     unsafe { command.pre_exec(apply) };
+}
+
+/// Returns in a new child process; the caller stays behind as its parent until it ends.
+fn fork_from_init() -> nix::Result<()> {
+    // Signals that the first process of a namespace does not block and does not handle are lost.
+    SigSet::all().thread_set_mask()?;
+    // SAFETY: this is the only thread of a process that is about to execute a program; neither side allocates.
+    match unsafe { nix::unistd::fork() }? {
+        ForkResult::Child => Ok(()),
+        ForkResult::Parent { child } => stay_as_init(child),
+    }
+}
+
+/// Waits for orphans, passes SIGTERM and SIGHUP on, and ends with the program's status; the kernel then kills the rest.
+fn stay_as_init(program: Pid) -> ! {
+    // Among them the pipe whose closing tells the caller that the program has been executed.
+    // SAFETY: nothing in this process uses files from here on.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == program => exit_at_once(code),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => exit_at_once(128 + signal as i32),
+            Ok(WaitStatus::StillAlive) => {
+                if let Ok(signal @ (Signal::SIGTERM | Signal::SIGHUP)) = SigSet::all().wait() {
+                    let _ = nix::sys::signal::kill(program, signal);
+                }
+            }
+            Err(Errno::ECHILD) => exit_at_once(1),
+            _ => {}
+        }
+    }
+}
+
+fn exit_at_once(code: i32) -> ! {
+    // SAFETY: ends the process without running what the parent has registered for its own exit.
+    unsafe { libc::_exit(code) }
+}
+
+/// Where the signal handler writes; −1 for nowhere.
+static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// Has the numbers of `signals` written to `pipe` as they come. The pipe must not block and must outlive the catching.
+pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Result<()> {
+    SIGNAL_PIPE.store(pipe.as_raw_fd(), Ordering::SeqCst);
+    let action = SigAction::new(SigHandler::Handler(on_signal), SaFlags::SA_RESTART, SigSet::empty());
+    for &signal in signals {
+        // SAFETY: the handler only loads an atomic and calls write, which is async-signal-safe, and leaves errno as it was.
+        unsafe { nix::sys::signal::sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// Brings the default action back.
+pub(crate) fn release_signals(signals: &[Signal]) {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for &signal in signals {
+        // SAFETY: the default action runs no code of this process. It cannot be refused for signals that could be caught.
+        let _ = unsafe { nix::sys::signal::sigaction(signal, &default) };
+    }
+    SIGNAL_PIPE.store(-1, Ordering::SeqCst);
+}
+
+extern "C" fn on_signal(number: libc::c_int) {
+    let errno = Errno::last_raw();
+    // Signals are numbered from 1 to 64.
+    let byte = number as u8;
+    // SAFETY: one byte is read from `byte`. A full pipe or a file that is closed already makes the call fail, harmlessly.
+    unsafe { libc::write(SIGNAL_PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
+    Errno::set_raw(errno);
 }
 
 /// Sets a socket option that is an int.

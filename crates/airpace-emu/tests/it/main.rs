@@ -6,6 +6,7 @@
     reason = "tests by the real clock; what was skipped is said aloud"
 )]
 
+mod cleanup;
 mod traffic;
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};

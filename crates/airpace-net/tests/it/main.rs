@@ -4,6 +4,7 @@
 mod namespaces;
 mod offload;
 mod packet;
+mod program;
 mod tun;
 mod udp;
 
