@@ -62,6 +62,11 @@ pub(crate) fn one_or_more(text: &str) -> Result<f64, String> {
     number(text).and_then(|value| if value >= 1.0 { Ok(value) } else { Err("give 1 or more".into()) })
 }
 
+/// A probability below one.
+pub(crate) fn probability(text: &str) -> Result<f64, String> {
+    number(text).and_then(|p| if (0.0..1.0).contains(&p) { Ok(p) } else { Err("give 0 or more, below 1".into()) })
+}
+
 fn number(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "give a number such as 12.5".to_owned())?;
     if value.is_finite() { Ok(value) } else { Err("give a finite number".into()) }

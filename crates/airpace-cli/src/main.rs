@@ -4,9 +4,12 @@
 
 mod args;
 mod commands;
+mod config;
 mod failure;
 mod output;
+mod rate;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,5 +31,7 @@ fn start_logging(verbose: u8, quiet: bool) {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("AIRPACE_LOG")
         .unwrap_or_else(|_| level.parse().unwrap_or_default());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    let coloured = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_ansi(coloured).with_target(false).init();
 }

@@ -2,8 +2,9 @@
 
 use crate::failure::bad_input;
 use crate::output::{self, Table};
+use crate::rate::{self, Standard, Timing};
 use airpace_core::phy;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) struct Airtime {
     #[arg(long, value_enum, default_value = "vht")]
     standard: Standard,
     /// Channel width in MHz: 20, 40, 80 or 160.
-    #[arg(long, default_value = "80", value_parser = width)]
+    #[arg(long, default_value = "80", value_parser = rate::width)]
     width: phy::Width,
     /// Spatial streams.
     #[arg(long, default_value_t = 1)]
@@ -29,7 +30,7 @@ pub(crate) struct Airtime {
     #[arg(long)]
     mcs: u8,
     /// Guard interval in ns: 400, 800, 1600 or 3200.
-    #[arg(long, default_value = "800", value_parser = guard_interval)]
+    #[arg(long, default_value = "800", value_parser = rate::guard_interval)]
     gi: phy::GuardInterval,
     /// MPDUs in the frame, one packet in each; at most the block-ack window.
     #[arg(long, default_value_t = 1)]
@@ -43,24 +44,6 @@ pub(crate) struct Airtime {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Standard {
-    /// 802.11n.
-    Ht,
-    /// 802.11ac.
-    Vht,
-    /// 802.11ax, single user.
-    He,
-}
-
-#[derive(Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Timing {
-    Standard,
-    Ns3,
 }
 
 /// What is printed; durations in µs.
@@ -120,7 +103,7 @@ struct Mpdu {
 }
 
 pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
-    let rate = phy::TxRate::new(args.standard.into(), args.width, args.nss, args.mcs, args.gi).map_err(refusal)?;
+    let rate = rate::checked(args.standard, args.width, args.nss, args.mcs, args.gi)?;
     let category = phy::AccessCategory::BestEffort;
     let breakdown =
         phy::Breakdown::new(rate, args.mpdus, args.payload, category, args.timing.into()).map_err(bad_input)?;
@@ -131,12 +114,6 @@ pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
         output::text(&describe(&frame))?
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The reason for a refusal, with what to do where the reason does not tell.
-fn refusal(error: phy::RateError) -> anyhow::Error {
-    let excluded = matches!(error, phy::RateError::FractionalBits { .. } | phy::RateError::UnevenEncoders { .. });
-    bad_input(if excluded { format!("{error}; choose another --mcs, --nss or --width") } else { error.to_string() })
 }
 
 fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
@@ -198,31 +175,4 @@ fn describe(frame: &Frame) -> String {
 
 fn us(span: Duration) -> f64 {
     span.as_nanos() as f64 / 1e3
-}
-
-fn width(text: &str) -> Result<phy::Width, String> {
-    text.parse().ok().and_then(phy::Width::from_mhz).ok_or_else(|| "give 20, 40, 80 or 160".into())
-}
-
-fn guard_interval(text: &str) -> Result<phy::GuardInterval, String> {
-    text.parse().ok().and_then(phy::GuardInterval::from_nanos).ok_or_else(|| "give 400, 800, 1600 or 3200".into())
-}
-
-impl From<Standard> for phy::Standard {
-    fn from(standard: Standard) -> Self {
-        match standard {
-            Standard::Ht => Self::Ht,
-            Standard::Vht => Self::Vht,
-            Standard::He => Self::He,
-        }
-    }
-}
-
-impl From<Timing> for phy::Timing {
-    fn from(timing: Timing) -> Self {
-        match timing {
-            Timing::Standard => Self::Standard,
-            Timing::Ns3 => Self::Ns3,
-        }
-    }
 }

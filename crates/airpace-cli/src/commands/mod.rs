@@ -1,8 +1,12 @@
 //! One file per command: its arguments and the call of the library that does the work.
 
+mod agent;
 mod airtime;
 mod allocate;
+mod emulate;
 mod keygen;
+mod proxy;
+mod tunnel;
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -13,6 +17,9 @@ pub(crate) enum Command {
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
     Keygen(keygen::Keygen),
+    Proxy(proxy::Proxy),
+    Agent(agent::Agent),
+    Emulate(emulate::Emulate),
 }
 
 /// Runs a command and says what the process ends with.
@@ -21,5 +28,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Allocate(args) => allocate::run(&args),
         Command::Airtime(args) => airtime::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
+        Command::Agent(args) => agent::run(&args),
+        Command::Emulate(args) => emulate::run(&args),
     }
 }

@@ -1,7 +1,11 @@
 //! The program as its users meet it: outputs, complaints and exit codes.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod airtime;
 mod allocate;
+mod config;
+mod emulate;
 mod keygen;
 mod shared;
 mod usage;

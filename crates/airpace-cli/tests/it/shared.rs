@@ -13,11 +13,13 @@ pub(crate) struct Run {
 
 /// Runs the program with these arguments, given as one line.
 pub(crate) fn airpace(line: &str) -> Run {
-    run(Command::new(env!("CARGO_BIN_EXE_airpace")).args(line.split_whitespace()))
+    airpace_words(&line.split_whitespace().collect::<Vec<_>>())
 }
 
-fn run(command: &mut Command) -> Run {
-    let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
+/// Runs the program with these arguments.
+pub(crate) fn airpace_words(words: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
+    let Output { status, stdout, stderr } = command.args(words).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Run { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }

@@ -1,0 +1,174 @@
+//! `airpace emulate`: an emulated access point for as long as a command runs.
+
+use crate::args::{per_station, probability};
+use crate::failure::{Interrupted, bad_input};
+use crate::rate::{self, Standard, Timing};
+use airpace_api::emulation::EmulationReport;
+use airpace_api::quantity::Span;
+use airpace_core::phy;
+use airpace_emu::{EmulatorConfig, EmulatorError, Monitor, NoObserver, Outcome};
+use airpace_sim::mac::{MacConfig, StationConfig};
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+const EXAMPLES: &str = "CMD runs on the wired side; without one, a shell does. It finds in its environment:
+  AIRPACE_SERVER           address of the wired side
+  AIRPACE_STATION_IPS      addresses of the stations
+  AIRPACE_NS_SERVER, AIRPACE_NS_STA0, AIRPACE_NS_STA1, ...   namespaces, for nsenter
+Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap).
+
+Examples:
+  airpace emulate --stations 2 --mcs 9,4 --nss 1 -- sh -c 'nsenter --net=$AIRPACE_NS_STA0 ping -c 3 $AIRPACE_SERVER'
+  airpace emulate --mcs 9 --loss 0.05 --wired-delay '20 ms' --report run.json -- ping -c 9 10.77.0.10
+  airpace emulate --stations 3 --mcs 9,4,1        a shell behind a busy access point
+
+Exit code: that of CMD; 130 after Ctrl-C.";
+
+/// Run a command, or a shell, behind an emulated access point with real packets.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Emulate {
+    /// Number of stations; by default as many as --mcs names.
+    #[arg(long)]
+    stations: Option<usize>,
+    /// MCS index: one value for all stations, or one each.
+    #[arg(long, default_value = "9", value_delimiter = ',')]
+    mcs: Vec<u8>,
+    /// Spatial streams: one value for all stations, or one each.
+    #[arg(long, default_value = "1", value_delimiter = ',')]
+    nss: Vec<u8>,
+    /// Generation of the PHY.
+    #[arg(long, value_enum, default_value = "vht")]
+    standard: Standard,
+    /// Channel width in MHz: 20, 40, 80 or 160.
+    #[arg(long, default_value = "80", value_parser = rate::width)]
+    width: phy::Width,
+    /// Guard interval in ns: 400, 800, 1600 or 3200.
+    #[arg(long, default_value = "800", value_parser = rate::guard_interval)]
+    gi: phy::GuardInterval,
+    /// Probability that an MPDU is lost: one value for all stations, or one each.
+    #[arg(long, default_value = "0", value_delimiter = ',', value_parser = probability, allow_negative_numbers = true)]
+    loss: Vec<f64>,
+    /// Packets that the access point queues per station.
+    #[arg(long, default_value_t = 2500)]
+    ap_buffer: usize,
+    /// Delay between the wired side and the access point, each way.
+    #[arg(long, default_value = "1 ms")]
+    wired_delay: Span,
+    /// What the monitor interfaces show of each frame.
+    #[arg(long, value_enum, default_value = "whole")]
+    monitor: Shown,
+    /// Whose conventions durations follow.
+    #[arg(long, value_enum, default_value = "standard")]
+    timing: Timing,
+    /// Seed of back-off and losses.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// File for the report: totals and time series (JSON).
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Shown {
+    /// There are no monitor interfaces.
+    Off,
+    /// Headers only, 200 bytes of the frame.
+    Headers,
+    /// Everything.
+    Whole,
+}
+
+/// Bytes of a frame that hold its headers up to those of the transport, with room for options.
+const HEADERS: usize = 200;
+
+pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
+    let config = config(args)?;
+    config.validate().map_err(refusal)?;
+    // Before the logs' or any other thread exists.
+    airpace_net::netns::acquire_rights()?;
+    let outcome = airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
+    for line in summary(&outcome.report) {
+        tracing::info!("{line}");
+    }
+    for warning in &outcome.report.warnings {
+        tracing::warn!("{warning}");
+    }
+    if let Some(path) = &args.report {
+        write_report(path, &outcome.report)?;
+    }
+    finish(&outcome)
+}
+
+fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
+    let named = args.mcs.len().max(args.nss.len()).max(args.loss.len());
+    let n = args.stations.unwrap_or(named);
+    let mcs = per_station("--mcs", &args.mcs, n)?;
+    let nss = per_station("--nss", &args.nss, n)?;
+    let loss = per_station("--loss", &args.loss, n)?;
+    let station = |i: usize| {
+        let rate = rate::checked(args.standard, args.width, nss[i], mcs[i], args.gi)?;
+        Ok(StationConfig { loss: loss[i], ..StationConfig::new(rate) })
+    };
+    let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
+    let cell = MacConfig { ap_queue_packets: args.ap_buffer, timing: args.timing.into(), ..MacConfig::new(stations) };
+    let monitor = match args.monitor {
+        Shown::Off => Monitor::Off,
+        Shown::Headers => Monitor::Snap(HEADERS),
+        Shown::Whole => Monitor::Whole,
+    };
+    Ok(EmulatorConfig { wired_delay: args.wired_delay.0, monitor, ..EmulatorConfig::new(cell, args.seed) })
+}
+
+/// What the arguments name, or the user's shell.
+fn command(words: &[OsString]) -> Command {
+    let Some((program, arguments)) = words.split_first() else {
+        return Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+fn refusal(error: EmulatorError) -> anyhow::Error {
+    if error.is_bad_input() { bad_input(error) } else { error.into() }
+}
+
+fn summary(report: &EmulationReport) -> impl Iterator<Item = String> {
+    report.stations.iter().map(|station| {
+        let (down, up) = (&station.down, &station.up);
+        let level = down.level.map_or("no frames".to_owned(), |level| format!("{level:.1} packets per frame"));
+        format!(
+            "station {}: {:.1} Mbit/s down with {level}, {:.1} Mbit/s up, {} packets dropped by the full queue",
+            station.station, down.goodput_mbps, up.goodput_mbps, down.dropped_queue
+        )
+    })
+}
+
+fn write_report(path: &Path, report: &EmulationReport) -> anyhow::Result<()> {
+    let json = serde_json::to_vec(report)?;
+    std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The command's own exit code; Ctrl-C comes first.
+fn finish(outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    /// SIGINT, by POSIX.
+    const SIGINT: i32 = 2;
+    if outcome.interrupted == Some(SIGINT) {
+        return Err(Interrupted.into());
+    }
+    Ok(ExitCode::from(code(outcome.status)))
+}
+
+/// As shells have it: 128 + n for a command that signal n killed.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::failure::FAILED)
+}

@@ -1,0 +1,72 @@
+//! PHY rates on the command line.
+
+use crate::failure::bad_input;
+use airpace_core::phy;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The rate that the arguments name, if the standard has it.
+pub(crate) fn checked(
+    standard: Standard,
+    width: phy::Width,
+    nss: u8,
+    mcs: u8,
+    gi: phy::GuardInterval,
+) -> anyhow::Result<phy::TxRate> {
+    phy::TxRate::new(standard.into(), width, nss, mcs, gi).map_err(refusal)
+}
+
+/// The reason for a refusal, with what to do where the reason does not tell.
+fn refusal(error: phy::RateError) -> anyhow::Error {
+    let excluded = matches!(error, phy::RateError::FractionalBits { .. } | phy::RateError::UnevenEncoders { .. });
+    bad_input(if excluded { format!("{error}; choose another --mcs, --nss or --width") } else { error.to_string() })
+}
+
+/// Generation of the PHY.
+#[derive(Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Standard {
+    /// 802.11n.
+    Ht,
+    /// 802.11ac.
+    Vht,
+    /// 802.11ax, single user.
+    He,
+}
+
+/// Whose conventions durations follow.
+#[derive(Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Timing {
+    Standard,
+    Ns3,
+}
+
+/// A channel width in MHz.
+pub(crate) fn width(text: &str) -> Result<phy::Width, String> {
+    text.parse().ok().and_then(phy::Width::from_mhz).ok_or_else(|| "give 20, 40, 80 or 160".into())
+}
+
+/// A guard interval in ns.
+pub(crate) fn guard_interval(text: &str) -> Result<phy::GuardInterval, String> {
+    text.parse().ok().and_then(phy::GuardInterval::from_nanos).ok_or_else(|| "give 400, 800, 1600 or 3200".into())
+}
+
+impl From<Standard> for phy::Standard {
+    fn from(standard: Standard) -> Self {
+        match standard {
+            Standard::Ht => Self::Ht,
+            Standard::Vht => Self::Vht,
+            Standard::He => Self::He,
+        }
+    }
+}
+
+impl From<Timing> for phy::Timing {
+    fn from(timing: Timing) -> Self {
+        match timing {
+            Timing::Standard => Self::Standard,
+            Timing::Ns3 => Self::Ns3,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `airpace emulate`.
+
+use crate::shared::{Run, airpace_words, assert_refused, folder};
+use serde_json::Value;
+
+/// Runs `airpace emulate` with these arguments; `None`, loudly, where the system allows no namespaces or no TUN.
+fn emulate(words: &[&str]) -> Option<Run> {
+    let run = airpace_words(&[&["emulate"], words].concat());
+    let denied = ["Operation not permitted", "Permission denied", "/dev/net/tun", "user namespace"];
+    if run.code == Some(1) && denied.iter().any(|text| run.stderr.contains(text)) {
+        eprintln!("SKIPPED: this system allows no namespaces or no TUN: {}", run.stderr);
+        return None;
+    }
+    Some(run)
+}
+
+#[test]
+fn a_command_finds_the_stations_and_its_exit_code_comes_through() {
+    let script = "test $AIRPACE_SERVER = 10.77.0.1 || exit 3; set -- $AIRPACE_STATION_IPS; test $# = 2 || exit 4; \
+                  nsenter --net=$AIRPACE_NS_STA1 cat /proc/net/dev | grep -q mon0 || exit 5; echo done; exit 7";
+    let Some(run) = emulate(&["--stations", "2", "--mcs", "9,4", "--nss", "1", "--", "sh", "-c", script]) else {
+        return;
+    };
+    assert_eq!((run.code, run.stdout.as_str()), (Some(7), "done\n"), "{}", run.stderr);
+}
+
+#[test]
+fn the_report_says_what_went_over_the_air() {
+    let folder = folder("emulate");
+    let path = folder.path().join("run.json");
+    let send = "nsenter --net=$AIRPACE_NS_STA0 bash -c 'exec 3<>/dev/udp/10.77.0.1/9; echo hello >&3'";
+    let words = ["--report", path.to_str().unwrap(), "--", "bash", "-c", send];
+    let Some(run) = emulate(&words) else { return };
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(report["stations"].as_array().unwrap().len(), 1);
+    assert!(report["lag"]["p99_ms"].is_number());
+    assert!(run.stderr.contains("station 0:"), "{}", run.stderr);
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named() {
+    let Some(run) = emulate(&["--", "no-such-program"]) else { return };
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("cannot run no-such-program"), "{}", run.stderr);
+}
+
+#[test]
+fn impossible_cells_are_refused() {
+    assert_refused("emulate --stations 3 --mcs 9,4 -- true", "--mcs has 2 values for 3 stations");
+    assert_refused("emulate --stations 0 -- true", "at least one station");
+    assert_refused("emulate --stations 100000 -- true", "at most");
+    assert_refused("emulate --mcs 12 -- true", "MCS 0 to 9");
+    assert_refused("emulate --mcs 9 --width 20 -- true", "choose another --mcs");
+    assert_refused("emulate --loss 1 -- true", "below 1");
+    assert_refused("emulate --loss NaN -- true", "finite");
+    assert_refused("emulate --loss -1 -- true", "0 or more");
+    assert_refused("emulate --wired-delay 20 -- true", "no unit");
+    assert_refused("emulate --ap-buffer 0 -- true", "queue limit");
+}
