@@ -257,7 +257,8 @@ fn wqm_prints_larger_figures_than_its_formulas_give() {
 #[test]
 fn sixty_four_full_packets_exceed_the_byte_limit_of_wqm() {
     let limit = AmpduLimits::of(Standard::Ht).bytes;
-    assert!(64 * (1_500 + 38) > limit && 42 * (1_500 + 38) <= limit && 43 * (1_500 + 38) > limit);
+    let mpdus = limit / (1_500 + 38);
+    assert_eq!(mpdus, 42, "not 64");
     assert_eq!(wqm::min_packets(600e6), 42.0);
     assert_eq!(wqm::max_packets(600e6, 42.0), 66.0);
 }
