@@ -7,7 +7,7 @@ const ERRATA: &str = "docs/errata.md";
 /// Checks each row of each table in the errata: its last cell names tests in backticks, such as `control::tests::it_holds`.
 pub(super) fn check(files: &[File], report: &mut Report) {
     let Some(errata) = files.iter().find(|file| file.path == ERRATA) else {
-        report.warnings.push(format!("{ERRATA}: is missing"));
+        report.faults.push(format!("{ERRATA}: is missing"));
         return;
     };
     for (index, line) in errata.content.lines().enumerate().filter(|(index, _)| is_row(&errata.content, *index)) {

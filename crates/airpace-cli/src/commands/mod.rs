@@ -3,6 +3,7 @@
 mod agent;
 mod airtime;
 mod allocate;
+mod bench;
 mod emulate;
 mod keygen;
 mod proxy;
@@ -20,6 +21,7 @@ pub(crate) enum Command {
     Proxy(proxy::Proxy),
     Agent(agent::Agent),
     Emulate(emulate::Emulate),
+    Bench(bench::Bench),
 }
 
 /// Runs a command and says what the process ends with.
@@ -31,5 +33,6 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),
         Command::Emulate(args) => emulate::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }

@@ -4,6 +4,7 @@
 
 mod airtime;
 mod allocate;
+mod bench;
 mod config;
 mod emulate;
 mod keygen;

@@ -3,7 +3,7 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 6] = ["allocate", "airtime", "keygen", "proxy", "agent", "emulate"];
+const COMMANDS: [&str; 7] = ["allocate", "airtime", "keygen", "proxy", "agent", "emulate", "bench"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
