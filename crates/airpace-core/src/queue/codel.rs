@@ -211,3 +211,6 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.counters()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -239,3 +239,6 @@ fn fattest(backlogs: &[u64]) -> Option<u32> {
 const fn weight(bytes: u32) -> u64 {
     if bytes == 0 { 1 } else { bytes as u64 }
 }
+
+#[cfg(test)]
+mod tests;

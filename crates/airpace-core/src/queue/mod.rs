@@ -21,4 +21,4 @@ pub use fifo::{Fifo, Limits};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,0 +1,139 @@
+use super::*;
+use crate::queue::tests::TestPacket;
+
+fn packet(flow: u32, number: u64, bytes: u32) -> TestPacket {
+    TestPacket { flow, number, bytes, ce: None }
+}
+
+fn queue(config: FqCoDelConfig) -> FqCoDel<TestPacket> {
+    FqCoDel::new(config, *b"not very secret!")
+}
+
+fn take(queue: &mut FqCoDel<TestPacket>, n: usize) -> Vec<u32> {
+    (0..n).map(|_| queue.dequeue(Time::ZERO).unwrap().flow).collect()
+}
+
+#[test]
+fn a_sparse_flow_passes_a_standing_queue_at_once() {
+    let mut queue = queue(FqCoDelConfig::default());
+    for number in 0..100 {
+        queue.enqueue(Time::ZERO, packet(1, number, 1_500));
+    }
+    take(&mut queue, 10);
+    for round in 0..20 {
+        queue.enqueue(Time::ZERO, packet(2, round, 60));
+        assert_eq!(take(&mut queue, 1), [2]);
+        take(&mut queue, 2);
+    }
+}
+
+#[test]
+fn a_flow_cannot_stay_new_by_sending_when_it_runs_empty() {
+    let mut queue = queue(FqCoDelConfig::default());
+    for number in 0..200 {
+        queue.enqueue(Time::ZERO, packet(1, number, 1_500));
+    }
+    take(&mut queue, 2);
+    // A packet of the largest size whenever the last one has left: half of the packets, not all of them.
+    let mut greedy = 0;
+    let mut number = 0;
+    for _ in 0..100 {
+        if queue.busy_queues() < 2 {
+            number += 1;
+            queue.enqueue(Time::ZERO, packet(2, number, 1_500));
+        }
+        greedy += take(&mut queue, 1)[0] - 1;
+    }
+    assert!((45..=55).contains(&greedy), "{greedy} of 100");
+}
+
+#[test]
+fn busy_flows_share_bytes_whatever_their_packet_sizes() {
+    let mut queue = queue(FqCoDelConfig { packet_limit: 100_000, ..FqCoDelConfig::default() });
+    let sizes = [1_500, 300, 777];
+    for number in 0..10_000 {
+        for (flow, bytes) in (0..).zip(sizes) {
+            queue.enqueue(Time::ZERO, packet(flow, number, bytes));
+        }
+    }
+    let mut sent = [0u64; 3];
+    for _ in 0..5_000 {
+        let packet = queue.dequeue(Time::ZERO).unwrap();
+        sent[packet.flow as usize] += u64::from(packet.bytes);
+    }
+    let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+    // Two quanta and a packet apart at most.
+    assert!(most - least <= 2 * 1_514 + 1_500, "{sent:?}");
+}
+
+#[test]
+fn the_fattest_flow_pays_when_there_is_no_room() {
+    let mut queue = queue(FqCoDelConfig { packet_limit: 100, ..FqCoDelConfig::default() });
+    for number in 0..20 {
+        queue.enqueue(Time::ZERO, packet(1, number, 500));
+    }
+    for number in 0..80 {
+        queue.enqueue(Time::ZERO, packet(2, number, 1_500));
+    }
+    assert_eq!(queue.poll_drop(), None);
+    queue.enqueue(Time::ZERO, packet(3, 0, 60));
+    let dropped: Vec<_> = std::iter::from_fn(|| queue.poll_drop()).collect();
+    // Half of the flow's bytes, from its head.
+    assert_eq!(dropped.len(), 40);
+    assert!(
+        dropped.iter().zip(0..).all(|(d, number)| {
+            d.reason == DropReason::FattestFlow && d.packet.flow == 2 && d.packet.number == number
+        })
+    );
+    assert_eq!(queue.len(), 61);
+    assert_eq!(queue.counters().dropped_for(DropReason::FattestFlow), 40);
+}
+
+#[test]
+fn the_limit_of_bytes_holds_and_a_batch_is_limited() {
+    let config = FqCoDelConfig { byte_limit: 1_000_000, drop_batch: 5, ..FqCoDelConfig::default() };
+    let mut queue = queue(config);
+    for number in 0..2_000 {
+        queue.enqueue(Time::ZERO, packet(1, number, 1_000));
+        assert!(std::iter::from_fn(|| queue.poll_drop()).count() <= 5);
+        assert!(queue.bytes() <= 1_000_000);
+    }
+}
+
+#[test]
+fn each_queue_has_its_own_codel() {
+    let mut queue = queue(FqCoDelConfig::default());
+    let mut numbers = [0u64; 2];
+    for ms in 0..3_000u64 {
+        let now = Time::from_millis(ms);
+        // Flow 0 sends twice its half of the link, flow 1 a quarter.
+        for _ in 0..2 {
+            numbers[0] += 1;
+            queue.enqueue(now, TestPacket { ce: Some(false), ..packet(0, numbers[0], 1_500) });
+        }
+        if ms % 2 == 0 {
+            numbers[1] += 1;
+            queue.enqueue(now, TestPacket { ce: Some(false), ..packet(1, numbers[1], 1_500) });
+        }
+        for _ in 0..2 {
+            let marked = queue.dequeue(now).is_some_and(|p| p.flow == 1 && p.ce == Some(true));
+            assert!(!marked, "the flow below its share was marked");
+        }
+    }
+    assert!(queue.counters().marked > 100);
+    assert_eq!(queue.counters().dropped(), 0);
+}
+
+#[test]
+fn flows_spread_over_the_queues_by_the_key() {
+    let place = |key: [u8; 16]| {
+        let queue = FqCoDel::new(FqCoDelConfig::default(), key);
+        (0..10_000).map(|flow| queue.classify(&packet(flow, 0, 0))).collect::<Vec<_>>()
+    };
+    let (a, b) = (place([1; 16]), place([2; 16]));
+    let same = a.iter().zip(&b).filter(|(a, b)| a == b).count();
+    assert!(same < 40, "{same} of 10,000 flows in the same queue under another key");
+    let mut load = [0; 1024];
+    a.iter().for_each(|&index| load[index as usize] += 1);
+    assert!(load.iter().all(|&n| n < 35), "{:?}", load.iter().max());
+}
