@@ -1,5 +1,4 @@
 //! What a packet costs in the queues, and a message in the parsers. Run with `cargo bench -p airpace-core --bench queue`.
-#![expect(missing_docs, reason = "criterion's macros make public items")]
 
 use airpace_core::packet::Packet;
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};

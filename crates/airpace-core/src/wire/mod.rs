@@ -12,3 +12,6 @@ pub mod replay;
 pub mod report;
 
 mod cursor;
+
+#[cfg(test)]
+mod corpus;

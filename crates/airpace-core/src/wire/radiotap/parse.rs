@@ -68,10 +68,11 @@ impl Radiotap {
 
     /// Reads the fields of one presence word; `Some(false)` if one of them is not defined.
     fn read_word(&mut self, word: u32, base: u32, data: &mut Cursor<'_>) -> Option<bool> {
-        for number in 0..bit::RADIOTAP_NAMESPACE {
-            if word & (1 << number) == 0 {
-                continue;
-            }
+        let mut fields = word & ((1 << bit::RADIOTAP_NAMESPACE) - 1);
+        while fields != 0 {
+            let number = fields.trailing_zeros();
+            // Clears the lowest bit that is set.
+            fields &= fields - 1;
             let Some(&(align, size)) = LAYOUT.get((base + number) as usize) else {
                 return Some(false);
             };
