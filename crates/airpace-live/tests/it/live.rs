@@ -57,7 +57,7 @@ fn datagrams_and_tcp_pass_the_tunnel() {
         received
     });
     let mut source = bed.proxy_side.run(|| TcpStream::connect((AGENT, 5001))).unwrap().unwrap();
-    let data: Vec<u8> = (0..BYTES).map(|i| (i * i >> 7) as u8).collect();
+    let data: Vec<u8> = (0..BYTES).map(|i| ((i * i) >> 7) as u8).collect();
     let start = Instant::now();
     source.write_all(&data).unwrap();
     source.shutdown(std::net::Shutdown::Write).unwrap();
