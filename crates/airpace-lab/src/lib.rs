@@ -4,6 +4,10 @@
 //! writes down what happened. Results are [`airpace_api::results`] types; plots are drawn from the stored files by `python/airpace`.
 #![expect(clippy::disallowed_methods, reason = "experiments on real packets live by the machine's clock")]
 
+pub mod bench;
+pub mod cell;
 pub mod demo;
+pub mod frames;
+pub mod interrupt;
 pub mod stats;
 pub mod tool;

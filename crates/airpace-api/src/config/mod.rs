@@ -89,10 +89,8 @@ impl Default for QueueConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cipher {
-    /// AES-256-GCM if the agent's processor has AES instructions, else ChaCha20-Poly1305.
-    #[default]
-    Auto,
     /// ChaCha20-Poly1305, fast on any processor.
+    #[default]
     Chacha20Poly1305,
     /// AES-256-GCM, about twice as fast where the processor has AES instructions.
     Aes256Gcm,

@@ -4,6 +4,7 @@ mod agent;
 mod airtime;
 mod allocate;
 mod bench;
+mod demo;
 mod emulate;
 mod keygen;
 mod proxy;
@@ -20,6 +21,7 @@ pub(crate) enum Command {
     Keygen(keygen::Keygen),
     Proxy(proxy::Proxy),
     Agent(agent::Agent),
+    Demo(demo::Demo),
     Emulate(emulate::Emulate),
     Bench(bench::Bench),
 }
@@ -32,6 +34,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Keygen(args) => keygen::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
     }

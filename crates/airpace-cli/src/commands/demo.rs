@@ -1,0 +1,112 @@
+//! `airpace demo`: the comparison of the readme.
+
+use crate::args::one_or_more;
+use crate::failure::{Interrupted, bad_input};
+use crate::output;
+use airpace_api::quantity::Span;
+use airpace_lab::demo::{self, ArmKind, DemoOptions, table};
+use airpace_lab::interrupt::with_signals;
+use anyhow::Context as _;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str =
+    "Leaves summary.json and a time series per arm in the folder; `python -m airpace.demo_report FOLDER` draws them.
+
+Examples:
+  airpace demo
+  airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
+  airpace demo --stations 9 --stations 9,4,1 --seed 7";
+
+/// The same download over an emulated access point with Cubic, BBR and airpace, side by side.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Demo {
+    /// Folder for the results.
+    #[arg(long, default_value = "out/demo", value_name = "FOLDER")]
+    out: PathBuf,
+    /// Arms to run: cubic, bbr, airpace-cubic, airpace-udp. All by default.
+    #[arg(long, value_delimiter = ',', value_parser = arm)]
+    arms: Vec<ArmKind>,
+    /// Stations by their VHT MCS at 80 MHz and one stream; repeat it for several cells. Default: 9, and 9,4,1.
+    #[arg(long, value_name = "MCS,...", value_parser = cell)]
+    stations: Vec<Cell>,
+    /// How long pings are measured without load.
+    #[arg(long, default_value = "2 s")]
+    idle: Span,
+    /// How long the load lasts.
+    #[arg(long, default_value = "14 s")]
+    load: Span,
+    /// How much of the load's beginning the figures leave out.
+    #[arg(long, default_value = "4 s")]
+    ramp: Span,
+    /// Mean packets per frame that airpace aims at.
+    #[arg(long, default_value = "32", value_parser = one_or_more)]
+    level: f64,
+    /// TCP flows per station.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    flows: u16,
+    /// Seed of the access point's back-off.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the summary as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The stations of one cell.
+#[derive(Clone)]
+struct Cell(Vec<u8>);
+
+pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
+    let options = options(args)?;
+    // Before any other thread exists.
+    airpace_net::netns::acquire_rights()?;
+    let (summary, interrupted) = with_signals(|stop| demo::run(&options, stop))?;
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    let summary = summary?;
+    if args.json {
+        output::json(&summary)?;
+    } else {
+        output::text(&table::render(&summary))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
+    let program = std::env::current_exe().context("finding this program to start proxies and agents from")?;
+    let mut options = DemoOptions::new(args.out.clone(), program);
+    if args.ramp.0 + options.slot > args.load.0 {
+        return Err(bad_input("--ramp: leave at least 100 ms of the load to be measured"));
+    }
+    if !args.arms.is_empty() {
+        options.arms.clone_from(&args.arms);
+    }
+    if !args.stations.is_empty() {
+        options.cells = args.stations.iter().map(|cell| cell.0.clone()).collect();
+    }
+    options.seed = args.seed;
+    (options.idle, options.load, options.ramp) = (args.idle.0, args.load.0, args.ramp.0);
+    (options.flows, options.target_level) = (args.flows, args.level);
+    Ok(options)
+}
+
+fn arm(name: &str) -> Result<ArmKind, String> {
+    ArmKind::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = ArmKind::ALL.iter().map(|arm| arm.name()).collect();
+        format!("give one of {}", names.join(", "))
+    })
+}
+
+fn cell(list: &str) -> Result<Cell, String> {
+    let mcs = |text: &str| {
+        let mcs: u8 = text.trim().parse().map_err(|_| format!("{text:?} is no MCS index"))?;
+        airpace_lab::bench::saturation::vht80(mcs).map_err(|error| error.to_string())?;
+        Ok(mcs)
+    };
+    let stations: Vec<u8> = list.split(',').map(mcs).collect::<Result<_, String>>()?;
+    if stations.len() > 16 { Err("give at most 16 stations".to_owned()) } else { Ok(Cell(stations)) }
+}

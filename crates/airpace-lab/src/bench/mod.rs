@@ -1,0 +1,4 @@
+//! Benchmarks whose results are figures of the system, not of a function.
+
+pub mod comparison;
+pub mod saturation;

@@ -1,0 +1,135 @@
+//! An emulated cell whose frames are logged.
+
+use crate::bench::saturation::vht80;
+use crate::frames::FrameLog;
+use airpace_emu::{Emulator, EmulatorConfig, Observer, SERVER, station_address};
+use airpace_net::netns::Namespace;
+use airpace_sim::mac::{Direction, DropReason, FrameRecord, MacConfig, StationConfig};
+use airpace_units::{StationId, Time};
+use anyhow::{Context, Result};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What the demo and the benchmarks emulate.
+#[derive(Clone, Debug)]
+pub struct CellPlan {
+    /// VHT MCS index of every station, 80 MHz, one stream.
+    pub mcs: Vec<u8>,
+    /// The access point's buffer per station, packets.
+    pub ap_buffer_packets: u32,
+    /// Delay of the wired link, each way.
+    pub wired_delay: Duration,
+    /// Seed of back-off and losses.
+    pub seed: u64,
+    /// Slots of the frame log.
+    pub slot: Duration,
+}
+
+/// A running emulated cell. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Cell {
+    emulator: Emulator,
+    log: Arc<Mutex<Option<FrameLog>>>,
+    plan: CellPlan,
+}
+
+/// What a cell leaves.
+#[derive(Debug)]
+pub struct CellRecord {
+    /// Its frames since the recording began.
+    pub frames: FrameLog,
+    /// 99th percentile of its lateness against its own clock.
+    pub lag_p99: Duration,
+    /// Whether the emulator itself trusts the run.
+    pub trusted: bool,
+    /// What the emulator has to say of the run.
+    pub warnings: Vec<String>,
+}
+
+impl Cell {
+    /// Starts the cell. Nothing is logged before [`Cell::record_from_now`].
+    ///
+    /// # Errors
+    /// If the cell is impossible, or namespaces or TUN devices cannot be had.
+    pub fn start(plan: CellPlan) -> Result<Self> {
+        let stations: Result<Vec<_>, _> = plan.mcs.iter().map(|&mcs| vht80(mcs).map(StationConfig::new)).collect();
+        let mut cell = MacConfig::new(stations?);
+        cell.ap_queue_packets = plan.ap_buffer_packets as usize;
+        let mut config = EmulatorConfig::new(cell, plan.seed);
+        config.wired_delay = plan.wired_delay;
+        let log = Arc::new(Mutex::new(None));
+        let emulator =
+            Emulator::start(config, Logger(Arc::clone(&log))).context("starting the emulated access point")?;
+        Ok(Self { emulator, log, plan })
+    }
+
+    /// Forgets what was logged and counts slots from now on.
+    pub fn record_from_now(&self) {
+        let log = FrameLog::new(self.plan.mcs.len(), self.emulator.clock().now(), self.plan.slot);
+        *lock(&self.log) = Some(log);
+    }
+
+    /// The wired side.
+    #[must_use]
+    pub fn server(&self) -> &Namespace {
+        self.emulator.network().server()
+    }
+
+    /// The address of the wired side.
+    #[must_use]
+    pub fn server_address(&self) -> IpAddr {
+        SERVER.into()
+    }
+
+    /// The namespace of a station.
+    #[must_use]
+    pub fn station(&self, index: usize) -> &Namespace {
+        self.emulator.network().station(index)
+    }
+
+    /// The address of a station.
+    #[must_use]
+    pub fn station_address(&self, index: usize) -> IpAddr {
+        station_address(index).into()
+    }
+
+    /// Stops the cell and hands over what it recorded.
+    ///
+    /// # Errors
+    /// If the emulator had failed.
+    pub fn finish(self) -> Result<CellRecord> {
+        let report = self.emulator.stop().context("the emulated access point")?;
+        let frames = lock(&self.log).take();
+        Ok(CellRecord {
+            frames: frames.unwrap_or_else(|| FrameLog::new(self.plan.mcs.len(), Time::ZERO, self.plan.slot)),
+            lag_p99: Duration::from_secs_f64(report.lag.p99_ms.max(0.0) / 1e3),
+            trusted: report.trusted,
+            warnings: report.warnings,
+        })
+    }
+}
+
+/// Hands frames and losses to the log. It is locked for nanoseconds: the emulator must not wait.
+struct Logger(Arc<Mutex<Option<FrameLog>>>);
+
+impl Observer for Logger {
+    fn on_frame(&mut self, frame: &FrameRecord) {
+        if let Some(log) = lock(&self.0).as_mut() {
+            log.on_frame(frame);
+        }
+    }
+
+    fn on_dropped(&mut self, at: Time, station: StationId, direction: Direction, _reason: DropReason) {
+        if direction == Direction::Down
+            && let Some(log) = lock(&self.0).as_mut()
+        {
+            log.on_drop(station, at);
+        }
+    }
+}
+
+/// A log whose writer panicked is still a log.
+fn lock(log: &Mutex<Option<FrameLog>>) -> MutexGuard<'_, Option<FrameLog>> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}

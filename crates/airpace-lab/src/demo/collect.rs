@@ -1,0 +1,285 @@
+//! From what was recorded to the figures of an arm.
+
+use super::load::Measured;
+use super::plan::{ArmKind, DemoOptions};
+use crate::frames::{FrameLog, SlotCount};
+use crate::stats::{Samples, jain};
+use crate::tool::ping::Ping;
+use airpace_api::results::{ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries};
+use std::time::Duration;
+
+/// Everything recorded during one arm; times count from the start of the load's clock.
+pub(super) struct Recorded<'a> {
+    pub(super) options: &'a DemoOptions,
+    pub(super) kind: ArmKind,
+    pub(super) mcs: &'a [u8],
+    pub(super) phy_mbps: &'a [f64],
+    pub(super) frames: &'a FrameLog,
+    pub(super) measured: &'a [Measured],
+    /// Per station, in order; empty lists without a proxy.
+    pub(super) reported: &'a [Vec<Reported>],
+    pub(super) lag_p99: Duration,
+    pub(super) trusted: bool,
+    /// When the idle pings began.
+    pub(super) idle_from: Duration,
+    /// When the load began.
+    pub(super) load_from: Duration,
+}
+
+/// One slot as proxy and agent reported it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Reported {
+    /// End of the slot.
+    pub(super) at_s: f64,
+    pub(super) frames: u32,
+    pub(super) packets: u32,
+    /// Payload that the agent received, for the arm without TCP.
+    pub(super) payload_mbps: f64,
+    pub(super) allocated_mbps: Option<f64>,
+}
+
+/// Spans of an arm.
+#[derive(Clone, Copy, Debug)]
+struct Spans {
+    load_from: Duration,
+    steady_from: Duration,
+    load_to: Duration,
+}
+
+impl Recorded<'_> {
+    fn spans(&self) -> Spans {
+        let load_from = self.load_from;
+        Spans { load_from, steady_from: load_from + self.options.ramp, load_to: load_from + self.options.load }
+    }
+
+    /// The arm's figures in the steady state.
+    pub(super) fn result(&self) -> ArmResult {
+        let per_station: Vec<StationResult> = (0..self.mcs.len()).map(|i| self.station(i)).collect();
+        let spans = self.spans();
+        let sums: Vec<SlotCount> = (0..self.mcs.len()).map(|i| self.steady(i)).collect();
+        let (frames, packets) = totals(&sums);
+        let dropped: u64 = sums.iter().map(|s| s.dropped).sum();
+        let pings = |from, to| -> Samples { self.measured.iter().flat_map(|m| window(&m.pings, from, to)).collect() };
+        let airtimes: Vec<f64> = per_station.iter().map(|s| s.airtime).collect();
+        ArmResult {
+            stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
+            name: self.kind.name().to_owned(),
+            goodput_mbps: per_station.iter().map(|s| s.goodput_mbps).sum(),
+            ping_ms: pings(spans.steady_from, spans.load_to).quantiles(),
+            idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle).quantiles(),
+            loss: share(dropped, packets + dropped),
+            ping_loss: mean(per_station.iter().map(|s| s.ping_loss)),
+            level: ratio(packets as f64, frames),
+            level_reported: self.reported_level(0..self.reported.len()),
+            round_ms: mean(per_station.iter().map(|s| s.round_ms).filter(|&round| round > 0.0)),
+            jain_airtime: jain(&airtimes),
+            lag_p99_ms: self.lag_p99.as_secs_f64() * 1e3,
+            trusted: self.trusted,
+            retransmits: per_station.iter().map(|s| s.retransmits).sum(),
+            per_station,
+        }
+    }
+
+    fn station(&self, index: usize) -> StationResult {
+        let (spans, sum, measured) = (self.spans(), self.steady(index), &self.measured[index]);
+        let pings = |from, to| window(&measured.pings, from, to).collect::<Samples>().quantiles();
+        let length = (spans.load_to - spans.steady_from).as_secs_f64();
+        StationResult {
+            station: u32::try_from(index).unwrap_or(u32::MAX),
+            mcs: self.mcs[index],
+            phy_mbps: self.phy_mbps[index],
+            goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
+            ping_ms: pings(spans.steady_from, spans.load_to),
+            idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
+            loss: sum.loss(),
+            ping_loss: unanswered(&measured.pings, spans.steady_from, spans.load_to),
+            level: sum.level().unwrap_or(0.0),
+            level_reported: self.reported_level(index..index + 1),
+            round_ms: sum.round().map_or(0.0, |round| round.as_secs_f64() * 1e3),
+            airtime: sum.airtime.as_secs_f64() / length,
+            retransmits: measured.flows.iter().map(|f| f.retransmits).sum(),
+        }
+    }
+
+    fn steady(&self, station: usize) -> SlotCount {
+        let spans = self.spans();
+        self.frames.sum(station, spans.steady_from, spans.load_to)
+    }
+
+    /// Payload received: by the TCP receiver, or as the agent counted it in the arm without TCP.
+    fn goodput(&self, station: usize, from: Duration, to: Duration) -> f64 {
+        match self.kind {
+            ArmKind::AirpaceUdp => mean(self.reports(station, from, to).map(|r| r.payload_mbps)),
+            _ => self.measured[station].received.mbps(from, to),
+        }
+    }
+
+    fn reports(&self, station: usize, from: Duration, to: Duration) -> impl Iterator<Item = &Reported> {
+        let slots = self.reported.get(station).map_or(&[][..], Vec::as_slice);
+        slots.iter().filter(move |r| r.at_s > from.as_secs_f64() && r.at_s <= to.as_secs_f64())
+    }
+
+    fn reported_level(&self, stations: std::ops::Range<usize>) -> Option<f64> {
+        let spans = self.spans();
+        let slots: Vec<&Reported> = stations.flat_map(|i| self.reports(i, spans.steady_from, spans.load_to)).collect();
+        let frames: u64 = slots.iter().map(|r| u64::from(r.frames)).sum();
+        let packets: u64 = slots.iter().map(|r| u64::from(r.packets)).sum();
+        (frames > 0).then(|| packets as f64 / frames as f64)
+    }
+
+    /// The arm's time series.
+    pub(super) fn series(&self) -> ArmSeries {
+        let spans = self.spans();
+        ArmSeries {
+            format: DEMO_FORMAT,
+            stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
+            name: self.kind.name().to_owned(),
+            load_from_s: spans.load_from.as_secs_f64(),
+            steady_from_s: spans.steady_from.as_secs_f64(),
+            load_to_s: spans.load_to.as_secs_f64(),
+            per_station: (0..self.mcs.len()).map(|i| self.station_series(i)).collect(),
+        }
+    }
+
+    fn station_series(&self, index: usize) -> StationSeries {
+        let n = (self.spans().load_to.as_nanos() / self.options.slot.as_nanos()) as usize;
+        StationSeries {
+            station: u32::try_from(index).unwrap_or(u32::MAX),
+            slots: (0..n).map(|slot| self.slot_sample(index, slot)).collect(),
+            pings: self.measured[index].pings.iter().map(|p| (round3(p.at_s), p.rtt_ms.map(round3))).collect(),
+        }
+    }
+
+    fn slot_sample(&self, station: usize, slot: usize) -> SlotSample {
+        let length = self.options.slot;
+        let from = length * u32::try_from(slot).unwrap_or(u32::MAX);
+        let count = self.frames.slots(station).get(slot).copied().unwrap_or_default();
+        let reported = self.reports(station, from, from + length).last();
+        SlotSample {
+            at_s: from.as_secs_f64(),
+            goodput_mbps: self.goodput(station, from, from + length),
+            frames: count.frames,
+            level: count.level(),
+            airtime: count.airtime.as_secs_f64() / length.as_secs_f64(),
+            ap_queue: count.queued,
+            allocated_mbps: reported.and_then(|r| r.allocated_mbps),
+        }
+    }
+}
+
+/// Round-trip times of the answered pings sent within `from..to`.
+fn window(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = f64> {
+    within(pings, from, to).filter_map(|p| p.rtt_ms)
+}
+
+fn within(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = &Ping> {
+    pings.iter().filter(move |p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64())
+}
+
+fn unanswered(pings: &[Ping], from: Duration, to: Duration) -> f64 {
+    let (mut all, mut lost) = (0, 0);
+    for ping in within(pings, from, to) {
+        all += 1;
+        lost += u64::from(ping.rtt_ms.is_none());
+    }
+    share(lost, all)
+}
+
+fn totals(sums: &[SlotCount]) -> (u64, u64) {
+    (sums.iter().map(|s| u64::from(s.frames)).sum(), sums.iter().map(|s| s.packets).sum())
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    ratio(part as f64, whole)
+}
+
+fn ratio(sum: f64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    ratio(sum, count)
+}
+
+/// A thousandth of a second or of a millisecond is as fine as the series need to be; the files stay small.
+fn round3(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::tests::frame;
+    use crate::tool::Bins;
+    use airpace_units::Time;
+
+    fn options() -> DemoOptions {
+        DemoOptions {
+            idle: Duration::from_secs(1),
+            load: Duration::from_secs(2),
+            ramp: Duration::from_secs(1),
+            ..DemoOptions::new("out".into(), "airpace".into())
+        }
+    }
+
+    /// Frames of 20 packets every 10 ms under load, 8 Mbit/s, pings of 2 ms idle, 9 ms in the ramp, 5 ms after it.
+    fn recorded() -> (FrameLog, Measured) {
+        let mut frames = FrameLog::new(2, Time::ZERO, Duration::from_millis(100));
+        let mut received = Bins::default();
+        for ms in (1_000..3_000).step_by(10) {
+            frames.on_frame(&frame(0, ms, 20, 0));
+            received.add(Duration::from_millis(ms), 10_000);
+        }
+        let rtt = |i: u32| match i {
+            0..100 => Some(2.0),
+            100..200 => Some(9.0),
+            _ => (i % 10 != 9).then_some(5.0),
+        };
+        let pings = (0..300).map(|i| Ping { at_s: f64::from(i) / 100.0, rtt_ms: rtt(i) }).collect();
+        (frames, Measured { pings, received, flows: Vec::new() })
+    }
+
+    fn with<T>(kind: ArmKind, reported: &[Vec<Reported>], read: impl FnOnce(&Recorded<'_>) -> T) -> T {
+        let (options, (frames, measured)) = (options(), recorded());
+        let (mcs, phy_mbps, measured) = ([9, 9], [390.0, 390.0], [measured, Measured::default()]);
+        read(&Recorded {
+            options: &options,
+            kind,
+            mcs: &mcs,
+            phy_mbps: &phy_mbps,
+            frames: &frames,
+            measured: &measured,
+            reported,
+            lag_p99: Duration::from_micros(300),
+            trusted: true,
+            idle_from: Duration::ZERO,
+            load_from: options.idle,
+        })
+    }
+
+    #[test]
+    fn figures_are_of_the_steady_state_only() {
+        let result = with(ArmKind::Cubic, &[], |r| r.result());
+        assert!((result.goodput_mbps - 8.0).abs() < 1e-9);
+        assert!((result.ping_ms.max - 5.0).abs() < 0.01 && (result.idle_ping_ms.max - 2.0).abs() < 0.01);
+        assert!((result.per_station[0].ping_loss - 0.1).abs() < 1e-9);
+        assert!((result.level - 20.0).abs() < 1e-9 && (result.per_station[0].round_ms - 10.0).abs() < 1e-9);
+        assert!((result.per_station[0].airtime - 0.1).abs() < 1e-9);
+        assert!((result.jain_airtime - 0.5).abs() < 1e-9, "one of two stations had all of the airtime");
+        assert!(result.trusted && result.level_reported.is_none());
+    }
+
+    #[test]
+    fn without_tcp_the_agents_count_goodput() {
+        let slot = |at_s| Reported { at_s, frames: 10, packets: 330, payload_mbps: 12.0, allocated_mbps: Some(13.0) };
+        let reported = [(1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(), Vec::new()];
+        with(ArmKind::AirpaceUdp, &reported, |recorded| {
+            let (result, series) = (recorded.result(), recorded.series());
+            assert!((result.goodput_mbps - 12.0).abs() < 1e-9);
+            assert_eq!(result.level_reported, Some(33.0));
+            assert_eq!(series.per_station[0].slots.len(), 30);
+            assert_eq!(series.per_station[0].slots[15].allocated_mbps, Some(13.0));
+        });
+    }
+}

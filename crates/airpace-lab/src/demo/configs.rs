@@ -1,0 +1,73 @@
+//! The configurations that the demo gives to proxy and agents: the defaults, except for addresses, keys and files.
+
+use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
+use airpace_api::config::{
+    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+    UdpLoadConfig, UplinkConfig,
+};
+use airpace_api::network::Network;
+use airpace_api::quantity::{Size, Span};
+use airpace_live::keys::KeyPair;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// The tunnel's network; the emulated cell uses others.
+const TUNNEL: [u8; 3] = [10, 99, 0];
+const TUNNEL_PREFIX: u8 = 24;
+
+/// The tunnel's address with host part `host`.
+pub(super) fn tunnel_address(host: u8) -> IpAddr {
+    let [a, b, c] = TUNNEL;
+    Ipv4Addr::new(a, b, c, host).into()
+}
+
+fn tun(address: IpAddr) -> TunConfig {
+    TunConfig {
+        name: "airpace0".to_owned(),
+        address: Network::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
+        // The default of the configuration: 1500 bytes on the path less what the tunnel adds.
+        mtu: Size::from_bytes(1420),
+    }
+}
+
+/// The proxy's configuration.
+pub(super) fn proxy(plan: &TunnelPlan<'_>, own: &KeyPair, agents: &[KeyPair], folder: &Path) -> ProxyConfig {
+    let station = |(index, keys): (usize, &KeyPair)| StationConfig {
+        name: station_name(index),
+        public_key: keys.public,
+        address: Tunnel::address(index),
+        weight: 1.0,
+    };
+    ProxyConfig {
+        listen: SocketAddr::new(plan.server.1, PORT),
+        private_key: Some(own.private.clone()),
+        private_key_file: None,
+        telemetry: Some(folder.join("proxy.jsonl")),
+        realtime: false,
+        tun: tun(tunnel_address(1)),
+        control: ControlConfig { slot: Span(plan.slot), level_limit: plan.target_level, ..ControlConfig::default() },
+        queue: QueueConfig::default(),
+        fallback: FallbackConfig::default(),
+        udp_load: plan.udp_load.then(UdpLoadConfig::default),
+        stations: agents.iter().enumerate().map(station).collect(),
+    }
+}
+
+/// The configuration of the agent of station `index`.
+pub(super) fn agent(plan: &TunnelPlan<'_>, index: usize, own: &KeyPair, proxy: &KeyPair, folder: &Path) -> AgentConfig {
+    AgentConfig {
+        proxy: SocketAddr::new(plan.server.1, PORT),
+        proxy_public_key: proxy.public,
+        private_key: Some(own.private.clone()),
+        private_key_file: None,
+        cipher: Cipher::default(),
+        monitor: Some(plan.sites[index].monitor.clone()),
+        slot: Span(plan.slot),
+        telemetry: Some(folder.join(format!("{}.jsonl", station_name(index)))),
+        realtime: false,
+        routes: Vec::new(),
+        tun: tun(Tunnel::address(index)),
+        uplink: UplinkConfig::default(),
+        queue: QueueConfig::default(),
+    }
+}

@@ -1,0 +1,149 @@
+//! What a demo runs: arms, stations, spans of time.
+
+use airpace_api::results::DemoSettings;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One way of sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArmKind {
+    /// The kernel's Cubic through the access point as it is.
+    Cubic,
+    /// The kernel's BBR through the access point as it is.
+    Bbr,
+    /// The same Cubic through proxy and agents.
+    AirpaceCubic,
+    /// Constant UDP from the proxy at the allocated rate: the papers' prototype.
+    AirpaceUdp,
+}
+
+impl ArmKind {
+    /// All arms in the order in which they are run.
+    pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::AirpaceCubic, Self::AirpaceUdp];
+
+    /// The name in files and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::AirpaceCubic => "airpace-cubic",
+            Self::AirpaceUdp => "airpace-udp",
+        }
+    }
+
+    /// The arm of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|arm| arm.name() == name)
+    }
+
+    /// The kernel's congestion control, for arms that send TCP.
+    #[must_use]
+    pub const fn congestion(self) -> Option<&'static str> {
+        match self {
+            Self::Cubic | Self::AirpaceCubic => Some("cubic"),
+            Self::Bbr => Some("bbr"),
+            Self::AirpaceUdp => None,
+        }
+    }
+
+    /// Whether proxy and agents run.
+    #[must_use]
+    pub const fn has_proxy(self) -> bool {
+        matches!(self, Self::AirpaceCubic | Self::AirpaceUdp)
+    }
+}
+
+/// What to run, for how long and where to leave it.
+#[derive(Clone, Debug)]
+pub struct DemoOptions {
+    /// The folder for the results.
+    pub out: PathBuf,
+    /// The airpace program, which proxies and agents are started from.
+    pub program: PathBuf,
+    /// Seed of the emulated access point.
+    pub seed: u64,
+    /// The sets of stations, each a list of VHT MCS indices at 80 MHz and one stream.
+    pub cells: Vec<Vec<u8>>,
+    /// The arms to run on each set.
+    pub arms: Vec<ArmKind>,
+    /// Idle pings before the load.
+    pub idle: Duration,
+    /// The load.
+    pub load: Duration,
+    /// The load's beginning that the figures leave out: slow start, and Cubic filling the buffer.
+    pub ramp: Duration,
+    /// Time between pings to one station.
+    pub ping_interval: Duration,
+    /// Delay of the wired link, each way.
+    pub wired_delay: Duration,
+    /// The access point's buffer per station.
+    pub ap_buffer_packets: u32,
+    /// TCP flows per station.
+    pub flows: u16,
+    /// Mean packets per frame that airpace aims at.
+    pub target_level: f64,
+    /// The interval of reports.
+    pub slot: Duration,
+}
+
+impl DemoOptions {
+    /// The demo as `make demo` runs it: one station at MCS 9, then three at MCS 9, 4 and 1; eight arms in less than three minutes.
+    #[must_use]
+    pub fn new(out: PathBuf, program: PathBuf) -> Self {
+        Self {
+            out,
+            program,
+            seed: 1,
+            cells: vec![vec![9], vec![9, 4, 1]],
+            arms: ArmKind::ALL.to_vec(),
+            idle: Duration::from_secs(2),
+            load: Duration::from_secs(14),
+            ramp: Duration::from_secs(4),
+            ping_interval: Duration::from_millis(10),
+            wired_delay: Duration::from_millis(1),
+            ap_buffer_packets: 2_500,
+            flows: 1,
+            target_level: 32.0,
+            slot: Duration::from_millis(100),
+        }
+    }
+
+    /// The settings as they are stored.
+    #[must_use]
+    pub fn settings(&self) -> DemoSettings {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        DemoSettings {
+            seed: self.seed,
+            width_mhz: 80,
+            nss: 1,
+            wired_delay_ms: ms(self.wired_delay),
+            ap_buffer_packets: self.ap_buffer_packets,
+            target_level: self.target_level,
+            slot_ms: ms(self.slot),
+            ping_interval_ms: ms(self.ping_interval),
+            idle_s: self.idle.as_secs_f64(),
+            load_s: self.load.as_secs_f64(),
+            ramp_s: self.ramp.as_secs_f64(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_found_by_their_names() {
+        assert!(ArmKind::ALL.iter().all(|&arm| ArmKind::from_name(arm.name()) == Some(arm)));
+        assert_eq!(ArmKind::from_name("vegas"), None);
+    }
+
+    #[test]
+    fn the_default_plan_leaves_time_for_set_up_within_three_minutes() {
+        let options = DemoOptions::new("out".into(), "airpace".into());
+        let arms = u32::try_from(options.cells.len() * options.arms.len()).unwrap();
+        assert!((options.idle + options.load) * arms <= Duration::from_secs(140));
+    }
+}
