@@ -24,10 +24,10 @@ test: tools packages $(VENV) ## all tests
 	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
 
 test-full: test ## all tests, then the long ones, optimised: live bars, performance floors
-	$(CARGO) test --workspace --locked --release -- --include-ignored
+	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_
 
 bench: build packages ## the benchmarks of docs/benchmarks.md
-	$(CARGO) bench --workspace --locked --benches
+	$(CARGO) bench --workspace --locked --bench '*'
 	target/release/airpace bench datapath
 
 lint: tools ## formatting, clippy, documentation, the rules of the tree

@@ -22,7 +22,7 @@ pub struct AgentConfig {
     /// File that holds the agent's private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key_file: Option<PathBuf>,
-    /// Cipher of the tunnel. Default `chacha20-poly1305`.
+    /// Cipher of the tunnel: `auto`, `chacha20-poly1305` or `aes-256-gcm`. Default `auto`.
     #[serde(default)]
     pub cipher: Cipher,
     /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it the socket's receive

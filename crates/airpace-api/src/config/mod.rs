@@ -89,8 +89,10 @@ impl Default for QueueConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cipher {
-    /// ChaCha20-Poly1305, fast on any processor.
+    /// AES-256-GCM if the agent's processor has AES instructions, else ChaCha20-Poly1305.
     #[default]
+    Auto,
+    /// ChaCha20-Poly1305, fast on any processor.
     Chacha20Poly1305,
     /// AES-256-GCM, about twice as fast where the processor has AES instructions.
     Aes256Gcm,

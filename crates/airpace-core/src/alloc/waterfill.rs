@@ -92,6 +92,25 @@ impl Waterfill {
         Ok(Filled { level: &self.level, round_s: overhead_s + payload, airtime_s, delay_binds })
     }
 
+    /// The water level A alone, in seconds, for callers that let stations fall below one packet per round: a station gets
+    /// min(N̄, φ A / w). A delay target that the overhead alone uses up leaves 0.
+    ///
+    /// # Errors
+    /// [`ProblemError`] if a number is out of range.
+    pub fn water_level(
+        &mut self,
+        stations: &[Station],
+        overhead_s: f64,
+        delay_s: Option<f64>,
+    ) -> Result<f64, ProblemError> {
+        check_common(stations.len(), overhead_s, delay_s)?;
+        stations.iter().enumerate().try_for_each(|(index, station)| station.check(index))?;
+        let left = delay_s.map(|delay| (delay - overhead_s).max(0.0));
+        self.rank(stations);
+        let free = self.free_level(overhead_s);
+        Ok(left.and_then(|left| self.tight_level(left)).map_or(free, |tight| tight.min(free)))
+    }
+
     /// Fills `self.level`; the numbers have been checked. Returns the water level and whether the delay target binds.
     fn fill(&mut self, stations: &[Station], overhead_s: f64, delay_s: Option<f64>) -> (f64, bool) {
         self.rank(stations);

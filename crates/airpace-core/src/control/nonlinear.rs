@@ -2,6 +2,7 @@ use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
 use super::{Diagnostics, RateController};
+use crate::alloc;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -164,19 +165,11 @@ impl Nonlinear {
 
     /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A − w N̄) = c.
     fn free_airtime_s(&self, overhead_s: f64) -> f64 {
-        let stream = self.config.stream;
-        let mut full: Vec<f64> =
-            self.roster.states().iter().map(|s| s.seen.packet_airtime_s(&stream) * self.config.level_limit).collect();
-        full.sort_by(f64::total_cmp);
-        let mut poured = overhead_s;
-        for (idx, level) in full.iter().enumerate() {
-            poured += level;
-            let water = poured / (idx + 1) as f64;
-            if full.get(idx + 1).is_none_or(|&next| water <= next) {
-                return water;
-            }
-        }
-        f64::INFINITY
+        let NonlinearConfig { level_limit, stream, .. } = self.config;
+        let station = |s: &State| alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit);
+        let stations: Vec<alloc::Station> = self.roster.states().iter().map(station).collect();
+        // Airtimes and overhead are kept in range; should a number ever not be, the bound is left out.
+        alloc::Waterfill::new().water_level(&stations, overhead_s, None).unwrap_or(f64::INFINITY)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a report says once it has been checked.
 
 use crate::report::SlotReport;
+use airpace_units::Time;
 
 /// Levels above this are no A-MPDU of any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few packets).
 const LEVEL_MAX: f64 = 4096.0;
@@ -20,6 +21,10 @@ pub(super) struct Sample {
     pub(super) level: Option<f64>,
     /// Seconds between frames; `None` with fewer than two.
     pub(super) round_s: Option<f64>,
+    /// Arrival of the last frame, on the station's clock.
+    pub(super) last: Option<Time>,
+    /// The station's number of the slot.
+    pub(super) slot: u64,
     /// Packets received per second.
     pub(super) received_pps: f64,
     /// Packets that never came, per second.
@@ -50,6 +55,8 @@ impl Sample {
             frames: f64::from(report.frames),
             level,
             round_s: round_s.filter(|&d| d > 0.0),
+            last: report.span.map(|(_, last)| last),
+            slot: report.slot,
             received_pps: report.received_pps(),
             lost_pps: f64::from(report.lost) / length_s,
             sent_pps: (report.sender.sent_packets > 0).then(|| f64::from(report.sender.sent_packets) / length_s),

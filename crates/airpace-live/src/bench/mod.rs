@@ -28,7 +28,7 @@ pub struct DatapathPlan {
     pub loads_mbps: Vec<f64>,
     /// How long each load lasts. Default 3 s.
     pub span: Duration,
-    /// Cipher of the tunnel. Default ChaCha20-Poly1305.
+    /// Cipher of the tunnel. Default the best that the processor has.
     pub cipher: Cipher,
     /// Whether packets pass the pacer, at a rate that does not hold them up, or are unshaped. Default paced.
     pub paced: bool,

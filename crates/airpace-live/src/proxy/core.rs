@@ -209,20 +209,26 @@ impl ProxyCore {
 
     /// A packet, or load, of one station, if its pacer permits.
     fn serve(&mut self, now: Time, idx: usize) -> Option<Output> {
+        let load = self.config.udp_load.is_some();
         let port = &mut self.ports[idx];
-        if !port.connected || !port.pacer.may_release(now) {
+        if !port.connected {
             return None;
         }
+        let Some(due) = port.due(now) else {
+            port.held_back = load || !port.queue.is_empty();
+            return None;
+        };
         let packet = port.queue.dequeue(now);
         while let Some(dropped) = port.queue.poll_drop() {
             self.pool.put(dropped.packet);
         }
         if port.queue.is_empty() {
             port.account.empty(now);
+            port.held_back &= load;
         }
         if let Some(packet) = packet {
             let bytes = packet.bytes() + TUNNEL_OVERHEAD;
-            port.pacer.charge(now, bytes);
+            port.pacer.charge(due, bytes);
             port.account.sent(bytes);
             port.statistics.sent(bytes, Some(now.saturating_since(packet.arrived())));
             return Some(Output::Packet { station: idx, packet });
@@ -232,7 +238,7 @@ impl ProxyCore {
         // Validated to be at most 65000 bytes.
         let payload = u32::try_from(load.payload.0.0).unwrap_or(1470);
         let bytes = payload + 20;
-        port.pacer.charge(now, bytes);
+        port.pacer.charge(due, bytes);
         port.account.sent(bytes);
         port.statistics.sent(bytes, None);
         Some(Output::Load { station: idx, body: (bytes.saturating_sub(TUNNEL_OVERHEAD)) as usize })
@@ -323,6 +329,7 @@ fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
         mode: Mode::Away,
         connected: false,
         active: false,
+        held_back: false,
         last_report: None,
         heard: Time::ZERO,
         allocation: None,

@@ -15,6 +15,11 @@ use hdrhistogram::Histogram;
 /// together wait for the pacer even at a demand far below the rate.
 const BACKLOGGED_SHARE: u32 = 4;
 
+/// Lateness of the loop that is made up for, so that the rate is kept on a busy machine. What was held back longer is not sent at
+/// once, because it would then wait in the access point instead. Lateness of user-space timers on a busy two-core machine:
+/// 0.1 ms at the median, 2.6 ms at the 99th percentile.
+const CATCH_UP: Duration = Duration::from_millis(5);
+
 /// One station at the proxy.
 pub(super) struct Port {
     pub(super) name: String,
@@ -26,6 +31,8 @@ pub(super) struct Port {
     pub(super) connected: bool,
     /// Whether the station is in the list of those that have something to send.
     pub(super) active: bool,
+    /// Whether packets waited for the pacer when it was last asked: they are due when it said, however late the loop is.
+    pub(super) held_back: bool,
     pub(super) last_report: Option<(Time, SlotReport)>,
     /// When missing reports began to count: the last report, or when the station connected.
     pub(super) heard: Time,
@@ -146,6 +153,13 @@ impl Port {
         } else {
             Mode::Starting
         }
+    }
+
+    /// When the packet that may leave now was due; `None` if none may.
+    pub(super) fn due(&self, now: Time) -> Option<Time> {
+        let release = self.pacer.next_release().filter(|at| *at <= now)?;
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64));
+        Some(if self.held_back { release.max(earliest) } else { now })
     }
 
     /// The rate that belongs to the mode; `None` if everything passes.

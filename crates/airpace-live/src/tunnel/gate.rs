@@ -1,6 +1,5 @@
 //! What stands before the expensive part of a handshake: a keyed check and limits on work.
 
-use airpace_api::config::Cipher;
 use airpace_api::keys::PublicKey;
 use airpace_units::Time;
 use core::net::{IpAddr, SocketAddr};
@@ -8,9 +7,7 @@ use core::time::Duration;
 use ring::hmac;
 
 use super::frame::MAC;
-
-/// All ciphers, in the order in which their checks are tried.
-const CIPHERS: [Cipher; 2] = [Cipher::Chacha20Poly1305, Cipher::Aes256Gcm];
+use super::suite::Suite;
 
 /// A keyed check that only those who know the receiver's public key can make; random datagrams cost one short hash.
 ///
@@ -21,28 +18,28 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn of(receiver: &PublicKey) -> Self {
-        let key = |cipher: Cipher| {
-            let label = format!("airpace handshake check v1 {cipher:?} {receiver}");
+        let key = |suite: Suite| {
+            let label = format!("airpace handshake check v1 {suite:?} {receiver}");
             let digest = ring::digest::digest(&ring::digest::SHA256, label.as_bytes());
             hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref())
         };
-        Self { keys: CIPHERS.map(key) }
+        Self { keys: Suite::ALL.map(key) }
     }
 
     /// Fills the last [`MAC`] bytes of a message.
-    pub(super) fn sign(&self, cipher: Cipher, message: &mut [u8]) {
+    pub(super) fn sign(&self, suite: Suite, message: &mut [u8]) {
         let body = message.len() - MAC;
-        let key = if cipher == CIPHERS[0] { &self.keys[0] } else { &self.keys[1] };
+        let key = if suite == Suite::ALL[0] { &self.keys[0] } else { &self.keys[1] };
         let tag = hmac::sign(key, &message[..body]);
         message[body..].copy_from_slice(&tag.as_ref()[..MAC]);
     }
 
     /// The cipher for which the last [`MAC`] bytes are right. The key is no secret among peers, so the time it takes betrays
     /// nothing.
-    pub(super) fn cipher_of(&self, message: &[u8]) -> Option<Cipher> {
+    pub(super) fn suite_of(&self, message: &[u8]) -> Option<Suite> {
         let (body, tag) = message.split_at(message.len().checked_sub(MAC)?);
         let holds = |key| hmac::sign(key, body).as_ref()[..MAC] == *tag;
-        CIPHERS.into_iter().zip(&self.keys).find_map(|(cipher, key)| holds(key).then_some(cipher))
+        Suite::ALL.into_iter().zip(&self.keys).find_map(|(suite, key)| holds(key).then_some(suite))
     }
 }
 
@@ -129,13 +126,13 @@ mod tests {
     fn the_check_needs_the_right_receiver() {
         let (right, wrong) = (Check::of(&PublicKey([1; 32])), Check::of(&PublicKey([2; 32])));
         let mut message = [5; 60];
-        for cipher in CIPHERS {
-            right.sign(cipher, &mut message);
-            assert_eq!(right.cipher_of(&message), Some(cipher));
-            assert_eq!(wrong.cipher_of(&message), None);
+        for suite in Suite::ALL {
+            right.sign(suite, &mut message);
+            assert_eq!(right.suite_of(&message), Some(suite));
+            assert_eq!(wrong.suite_of(&message), None);
         }
         message[3] ^= 1;
-        assert_eq!(right.cipher_of(&message), None);
-        assert_eq!(right.cipher_of(&[]), None);
+        assert_eq!(right.suite_of(&message), None);
+        assert_eq!(right.suite_of(&[]), None);
     }
 }

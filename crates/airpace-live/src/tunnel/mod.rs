@@ -18,6 +18,7 @@ mod gate;
 mod noise;
 mod peer;
 mod session;
+mod suite;
 
 pub use airpace_core::wire::data::{InnerKind, SendTime};
 pub use counts::{Counts, Reason};
@@ -34,6 +35,7 @@ use gate::{Check, Limiter};
 use peer::Peer;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use std::collections::{HashMap, VecDeque};
+use suite::Suite;
 
 /// A peer's place in the list that the tunnel was made with.
 pub type PeerIdx = usize;
@@ -143,6 +145,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// One end of the tunnel. See the module's description.
 pub struct Tunnel {
     config: TunnelConfig,
+    /// Of the sessions that this end initiates.
+    suite: Suite,
     /// Checks initiations and responses to this end.
     check: Check,
     limiter: Limiter,
@@ -170,6 +174,7 @@ impl Tunnel {
         let peers = config.peers.iter().map(|key| Peer::new(Check::of(key), config.connect_to)).collect();
         let by_key = config.peers.iter().enumerate().map(|(idx, key)| (*key, idx)).collect();
         Self {
+            suite: Suite::of(config.cipher),
             check: Check::of(&config.keys.public),
             limiter: Limiter::new(key),
             random,
@@ -300,8 +305,8 @@ impl Tunnel {
         let index = self.peers[idx].index_for_pending(idx, random);
         let (config, peer) = (&self.config, &mut self.peers[idx]);
         let private = &config.keys.private.0;
-        let (pending, mut bytes) = noise::initiate(config.cipher, private, &config.peers[idx], index, stamp);
-        peer.check.sign(config.cipher, &mut bytes);
+        let (pending, mut bytes) = noise::initiate(self.suite, private, &config.peers[idx], index, stamp);
+        peer.check.sign(self.suite, &mut bytes);
         peer.set_pending(now, pending, &config.timing);
         self.outbox.push_back(Transmit { to, bytes });
     }
@@ -324,13 +329,13 @@ impl Tunnel {
         if self.config.connect_to.is_some() {
             return Err(Reason::Kind);
         }
-        let cipher = self.check.cipher_of(datagram).ok_or(Reason::Check)?;
+        let suite = self.check.suite_of(datagram).ok_or(Reason::Check)?;
         let known = self.peers.iter().any(|peer| peer.endpoint == Some(from));
         if !self.limiter.admit(now, from, known) {
             return Err(Reason::Limited);
         }
         let private = &self.config.keys.private.0;
-        let opened = noise::open(cipher, private, sender, datagram).ok_or(Reason::Handshake)?;
+        let opened = noise::open(suite, private, sender, datagram).ok_or(Reason::Handshake)?;
         let idx = *self.by_key.get(&opened.peer).ok_or(Reason::Stranger)?;
         if opened.stamp <= self.peers[idx].greatest_stamp {
             return Err(Reason::OldHandshake);
@@ -339,14 +344,14 @@ impl Tunnel {
         let random = self.random_u32();
         let index = self.peers[idx].index_for_next(idx, random);
         let (agreed, mut bytes) = opened.respond(index).ok_or(Reason::Handshake)?;
-        self.peers[idx].check.sign(cipher, &mut bytes);
+        self.peers[idx].check.sign(suite, &mut bytes);
         self.peers[idx].set_next(now, agreed);
         self.outbox.push_back(Transmit { to: from, bytes });
         Ok(idx)
     }
 
     fn on_response(&mut self, now: Time, (sender, receiver): (u32, u32), datagram: &[u8]) -> Result<PeerIdx, Reason> {
-        self.check.cipher_of(datagram).ok_or(Reason::Check)?;
+        self.check.suite_of(datagram).ok_or(Reason::Check)?;
         let idx = peer::owner(receiver);
         let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
         peer.finish(now, (sender, receiver), datagram)?;

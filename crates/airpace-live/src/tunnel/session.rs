@@ -2,7 +2,7 @@
 
 use super::Reason;
 use super::frame::{SEAL_HEAD, SEAL_TAIL};
-use airpace_api::config::Cipher;
+use super::suite::Suite;
 use airpace_core::wire::data::{self, Inner, InnerKind, SendTime, SessionIndex, TRANSPORT_HEADER_BYTES};
 use airpace_core::wire::replay::ReplayWindow;
 use airpace_units::Time;
@@ -11,25 +11,25 @@ use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, Unboun
 /// One direction's key.
 pub(super) struct Key {
     key: LessSafeKey,
-    cipher: Cipher,
+    suite: Suite,
 }
 
 impl Key {
-    pub(super) fn new(cipher: Cipher, bytes: &[u8; 32]) -> Self {
-        let algorithm = match cipher {
-            Cipher::Chacha20Poly1305 => &CHACHA20_POLY1305,
-            Cipher::Aes256Gcm => &AES_256_GCM,
+    pub(super) fn new(suite: Suite, bytes: &[u8; 32]) -> Self {
+        let algorithm = match suite {
+            Suite::Chacha20Poly1305 => &CHACHA20_POLY1305,
+            Suite::Aes256Gcm => &AES_256_GCM,
         };
         let key = UnboundKey::new(algorithm, bytes).expect("both ciphers have keys of 32 bytes");
-        Self { key: LessSafeKey::new(key), cipher }
+        Self { key: LessSafeKey::new(key), suite }
     }
 
     /// The nonce of a counter, as the Noise specification (section 12) forms it for each cipher.
     fn nonce(&self, counter: u64) -> Nonce {
         let mut bytes = [0; 12];
-        let counter = match self.cipher {
-            Cipher::Chacha20Poly1305 => counter.to_le_bytes(),
-            Cipher::Aes256Gcm => counter.to_be_bytes(),
+        let counter = match self.suite {
+            Suite::Chacha20Poly1305 => counter.to_le_bytes(),
+            Suite::Aes256Gcm => counter.to_be_bytes(),
         };
         bytes[4..].copy_from_slice(&counter);
         Nonce::assume_unique_for_key(bytes)

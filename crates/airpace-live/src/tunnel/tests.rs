@@ -281,7 +281,7 @@ fn a_forged_response_does_not_stop_the_handshake() {
     let mut genuine = pair.proxy.poll().expect("a response").bytes;
     let mut forged = genuine.clone();
     forged[20] ^= 1;
-    Check::of(&keys(AGENT).public).sign(Cipher::default(), &mut forged);
+    Check::of(&keys(AGENT).public).sign(Suite::of(Cipher::default()), &mut forged);
     let received = pair.agent.handle(pair.now, address(PROXY), &mut forged);
     assert_eq!(received, Received::Dropped(Reason::Handshake));
     let received = pair.agent.handle(pair.now, address(PROXY), &mut genuine);
@@ -354,7 +354,7 @@ fn endure_hostile_datagrams(n: u64) {
                 len = frame::INITIATION;
                 random.fill_bytes(&mut buffer[..len]);
                 buffer[..4].copy_from_slice(&[1, 1, 0, 0]);
-                stranger_check.sign(Cipher::Aes256Gcm, &mut buffer[..len]);
+                stranger_check.sign(Suite::Aes256Gcm, &mut buffer[..len]);
             }
         }
         let from = SocketAddr::new(IpAddr::V4(random.next_u32().into()), 7);
@@ -374,12 +374,6 @@ fn endure_hostile_datagrams(n: u64) {
 }
 
 #[test]
-fn a_hundred_thousand_hostile_datagrams_are_counted_and_not_answered() {
-    endure_hostile_datagrams(100_000);
-}
-
-#[test]
-#[ignore = "takes a while; part of the full tests"]
 fn a_million_hostile_datagrams_are_counted_and_not_answered() {
     endure_hostile_datagrams(1_000_000);
 }

@@ -24,7 +24,7 @@ fn the_datapath_is_measured() {
 fn the_datapath_at_full_length() {
     for (cipher, paced) in [
         (airpace_api::config::Cipher::Chacha20Poly1305, true),
-        (airpace_api::config::Cipher::Chacha20Poly1305, false),
+        (airpace_api::config::Cipher::Aes256Gcm, false),
         (airpace_api::config::Cipher::Aes256Gcm, true),
     ] {
         println!("{:#?}", datapath(&DatapathPlan { cipher, paced, ..DatapathPlan::default() }).unwrap());

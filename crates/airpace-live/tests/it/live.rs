@@ -57,7 +57,7 @@ fn datagrams_and_tcp_pass_the_tunnel() {
         received
     });
     let mut source = bed.proxy_side.run(|| TcpStream::connect((AGENT, 5001))).unwrap().unwrap();
-    let data: Vec<u8> = (0..BYTES).map(|i| (i * i >> 7) as u8).collect();
+    let data: Vec<u8> = (0..BYTES).map(|i| ((i * i) >> 7) as u8).collect();
     let start = Instant::now();
     source.write_all(&data).unwrap();
     source.shutdown(std::net::Shutdown::Write).unwrap();
@@ -83,5 +83,32 @@ fn the_interface_goes_with_the_loop_and_a_restarted_proxy_is_found_again() {
     println!("found again after {took:?}");
     agent.stop().unwrap();
     assert!(bed.agent_side.netlink().unwrap().index("airpace0").is_err(), "the interface is still there");
+    proxy.stop().unwrap();
+}
+
+#[test]
+fn a_proxy_under_fire_answers_nobody_and_keeps_working() {
+    let Some(bed) = testbed() else { return };
+    let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
+    echo_within(&bed, Duration::from_secs(20)).expect("an echo");
+    let attacker = bed.agent_side.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let mut noise = [0_u8; 1400];
+    let mut state = 1_u64;
+    for n in 0..50_000_usize {
+        for byte in &mut noise[..40] {
+            // Numerical Recipes' generator: any noise will do.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *byte = (state >> 56) as u8;
+        }
+        if n % 2 == 0 {
+            noise[..4].copy_from_slice(&[1 + (n % 3) as u8, 1, 0, 0]);
+        }
+        let length = [136, 76, 1400, n % 1400][n % 4];
+        let _ = attacker.send_to(&noise[..length], bed.proxy.listen);
+    }
+    attacker.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    assert!(attacker.recv(&mut noise).is_err(), "the proxy answered");
+    echo_within(&bed, Duration::from_secs(20)).expect("an echo");
+    agent.stop().unwrap();
     proxy.stop().unwrap();
 }

@@ -13,7 +13,7 @@ use super::{ConfigError, Diagnostics, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use overhead::Overhead;
-use share::{Party, Share};
+use share::{Demand, Party, Share, Solver};
 use station::Station;
 
 /// The default law: the round time and the levels are measured, the overhead follows from them by subtraction, and the optimum of the
@@ -23,7 +23,7 @@ pub struct Waterfill {
     config: WaterfillConfig,
     roster: Roster<Station>,
     overhead: Overhead,
-    parties: Vec<Party>,
+    solver: Solver,
     share: Option<Share>,
 }
 
@@ -35,7 +35,7 @@ impl Waterfill {
     pub fn new(config: WaterfillConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let overhead = Overhead::new(config.frame_overhead.as_secs_f64(), config.quiet_gain);
-        Ok(Self { config, roster: Roster::new(), overhead, parties: Vec::new(), share: None })
+        Ok(Self { config, roster: Roster::new(), overhead, solver: Solver::default(), share: None })
     }
 
     /// Solves the allocation problem for the stations as they are now.
@@ -44,24 +44,30 @@ impl Waterfill {
         if stations.is_empty() {
             return None;
         }
-        let anyone = stations.iter().any(Station::backlogged);
+        // If nobody has a backlog, everybody is shown the share of a network in which all have.
+        let anyone = stations.iter().any(|s| s.demand() == Demand::Greedy);
+        let shown = |demand| if anyone || matches!(demand, Demand::Probed(_)) { demand } else { Demand::Greedy };
         let config = &self.config;
-        self.parties.clear();
-        self.parties.extend(stations.iter().map(|s| Party {
+        self.solver.set(stations.iter().map(|s| Party {
             airtime_s: s.airtime_s(),
             level_limit: s.level_limit(config),
-            // If nobody has a backlog, everybody is shown the share of a network in which all have.
-            demand_pps: (anyone && !s.backlogged()).then(|| s.received_pps()),
+            demand: shown(s.demand()),
         }));
         let delay_s = config.delay_target.map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
-        Some(share::solve(&self.parties, self.overhead.frame_s(), delay_s))
+        Some(self.solver.solve(self.overhead.frame_s(), delay_s))
     }
 
     /// Gives every station its share.
     fn grant(&mut self, share: Share) {
-        for (station, party) in self.roster.states_mut().iter_mut().zip(&self.parties) {
-            let level = share::level(party, share.airtime_s);
-            station.grant(level, level / share.round_s, self.config.floor_pps);
+        for (station, party) in self.roster.states_mut().iter_mut().zip(self.solver.parties()) {
+            let (level, rate_pps) = match party.demand {
+                Demand::Probed(pps) => (0.0, pps),
+                _ => {
+                    let level = party.level(share.airtime_s);
+                    (level, level / share.round_s)
+                }
+            };
+            station.grant(level, rate_pps, self.config.floor_pps);
         }
         self.share = Some(share);
     }

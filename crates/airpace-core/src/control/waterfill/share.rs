@@ -1,5 +1,7 @@
 //! From the overhead per frame to levels and a round: water-filling, with the frames that a round really holds.
 
+use crate::alloc;
+
 /// One station in the problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Party {
@@ -7,8 +9,19 @@ pub(super) struct Party {
     pub(super) airtime_s: f64,
     /// The greatest level (N̄).
     pub(super) level_limit: f64,
-    /// What a demand-limited station takes, packets per second; `None` for one that takes what it is given.
-    pub(super) demand_pps: Option<f64>,
+    /// What it has use for.
+    pub(super) demand: Demand,
+}
+
+/// What a station has use for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Demand {
+    /// Whatever it is given.
+    Greedy,
+    /// This many packets per second, less than its share.
+    Limited(f64),
+    /// It was never heard of and is sent this many packets per second, to learn its PHY rate.
+    Probed(f64),
 }
 
 /// The answer.
@@ -24,80 +37,93 @@ pub(super) struct Share {
     pub(super) smallest_delay_s: Option<f64>,
 }
 
-/// Passes over the number of frames per round: only stations below one packet per round need a second.
-const PASSES: usize = 4;
+/// Most passes over the number of frames per round: only stations below one packet per round need more than two.
+const PASSES: usize = 8;
+/// Relative change of the round below which no further pass is needed.
+const SETTLED: f64 = 1e-6;
+/// Share of the time that demand-limited stations are believed to take at most: what is left must remain a round.
+const TAKEN_MAX: f64 = 0.65;
+/// Share of the time that probing is believed to take at most. The PHY rate it is reckoned with is a guess on the slow side.
+const PROBING_MAX: f64 = 0.3;
 /// Least level of the fastest station. Below one packet per round nothing aggregates and the round cannot be seen.
 const LEAST_LEVEL: f64 = 1.2;
 
-/// Solves for the stations that take what they are given; the others lengthen the round.
-pub(super) fn solve(parties: &[Party], frame_s: f64, delay_s: Option<f64>) -> Share {
-    let mut share = Share { airtime_s: f64::INFINITY, round_s: 0.0, overhead_s: 0.0, smallest_delay_s: None };
-    let mut order: Vec<Party> = parties.iter().filter(|p| p.demand_pps.is_none()).copied().collect();
-    let full = |p: &Party| p.airtime_s * p.level_limit;
-    order.sort_unstable_by(|a, b| full(a).total_cmp(&full(b)));
-    for _ in 0..PASSES {
-        share = pass(parties, &order, frame_s, delay_s, share);
-    }
-    share
+/// Solves for the stations that take what they are given; the others lengthen the round. The buffers are kept from slot to slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Solver {
+    filler: alloc::Waterfill,
+    greedy: Vec<alloc::Station>,
+    parties: Vec<Party>,
 }
 
-/// One pass: counts the frames of the round that the last pass found, then fills again.
-fn pass(parties: &[Party], order: &[Party], frame_s: f64, delay_s: Option<f64>, last: Share) -> Share {
-    let mut overhead_s = 0.0;
-    let mut taken = 0.0;
-    for p in parties {
-        match p.demand_pps {
-            None => overhead_s += frame_s * level(p, last.airtime_s).min(1.0),
-            Some(pps) if pps * last.round_s < 1.0 => taken += pps * (p.airtime_s + frame_s),
-            Some(pps) => {
-                taken += pps * p.airtime_s;
-                overhead_s += frame_s;
+impl Solver {
+    /// Takes the stations of this slot.
+    pub(super) fn set(&mut self, parties: impl Iterator<Item = Party>) {
+        self.parties.clear();
+        self.parties.extend(parties);
+        let greedy = self.parties.iter().filter(|p| p.demand == Demand::Greedy);
+        self.greedy.clear();
+        self.greedy.extend(greedy.map(|p| alloc::Station::new(p.airtime_s, 0.0, p.level_limit)));
+    }
+
+    /// The stations, in the order in which they were given.
+    pub(super) fn parties(&self) -> &[Party] {
+        &self.parties
+    }
+
+    /// Shares the air, `frame_s` being the overhead of one frame.
+    pub(super) fn solve(&mut self, frame_s: f64, delay_s: Option<f64>) -> Share {
+        let mut share = Share { airtime_s: f64::INFINITY, round_s: 0.0, overhead_s: 0.0, smallest_delay_s: None };
+        for _ in 0..PASSES {
+            let next = self.pass(frame_s, delay_s, &share);
+            let settled = (next.round_s - share.round_s).abs() <= SETTLED * next.round_s;
+            share = next;
+            if settled {
+                break;
             }
         }
+        share
     }
-    let open = 1.0 - taken.min(0.95);
-    let least = least_airtime_s(order);
-    let wanted = free_airtime_s(order, overhead_s)
-        .min(delay_s.map_or(f64::INFINITY, |t| timed_airtime_s(order, t * open - overhead_s)));
-    let airtime_s = wanted.max(least);
-    let payload: f64 = order.iter().map(|p| p.airtime_s * level(p, airtime_s)).sum();
-    let round_s = (overhead_s + payload) / open;
-    Share { airtime_s, round_s, overhead_s, smallest_delay_s: (wanted < least).then_some(round_s) }
-}
 
-/// Level of a station when each uncapped one has `airtime_s` of payload per round.
-pub(super) fn level(p: &Party, airtime_s: f64) -> f64 {
-    (airtime_s / p.airtime_s).min(p.level_limit)
-}
+    /// One pass: counts the frames of the round that the last pass found, then fills again.
+    fn pass(&mut self, frame_s: f64, delay_s: Option<f64>, last: &Share) -> Share {
+        let (overhead_s, open) = self.frames(frame_s, last);
+        let delay_s = delay_s.map(|delay| delay * open);
+        // Only stations that were never heard of, or numbers that no air has, are an error: then nothing is to be shared.
+        let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay_s) else {
+            let round_s = overhead_s.max(frame_s);
+            return Share { airtime_s: 0.0, round_s, overhead_s, smallest_delay_s: None };
+        };
+        let fastest = self.greedy.iter().map(|s| s.seconds_per_packet).fold(f64::INFINITY, f64::min);
+        let least = fastest * LEAST_LEVEL;
+        let airtime_s = wanted.max(least);
+        let payload: f64 = self.greedy.iter().map(|s| airtime_s.min(s.seconds_per_packet * s.level_limit)).sum();
+        let round_s = (overhead_s + payload) / open;
+        Share { airtime_s, round_s, overhead_s, smallest_delay_s: (wanted < least).then_some(round_s) }
+    }
 
-/// Airtime at which the fastest station sends the least level.
-fn least_airtime_s(order: &[Party]) -> f64 {
-    order.iter().map(|p| p.airtime_s).fold(f64::INFINITY, f64::min) * LEAST_LEVEL
-}
-
-/// Σ max(0, A − w N̄) = c over stations in the order of w N̄.
-fn free_airtime_s(order: &[Party], overhead_s: f64) -> f64 {
-    let mut poured = overhead_s;
-    for (idx, p) in order.iter().enumerate() {
-        poured += p.airtime_s * p.level_limit;
-        let water = poured / (idx + 1) as f64;
-        if order.get(idx + 1).is_none_or(|next| water <= next.airtime_s * next.level_limit) {
-            return water;
+    /// Overhead of a round in seconds, and the share of the time that is left to those who take what they are given.
+    fn frames(&self, frame_s: f64, last: &Share) -> (f64, f64) {
+        let mut overhead_s = 0.0;
+        let (mut taken, mut probing) = (0.0, 0.0);
+        for p in &self.parties {
+            match p.demand {
+                Demand::Greedy => overhead_s += frame_s * p.level(last.airtime_s).min(1.0),
+                Demand::Limited(pps) if pps * last.round_s >= 1.0 => {
+                    taken += pps * p.airtime_s;
+                    overhead_s += frame_s;
+                }
+                Demand::Limited(pps) => taken += pps * (p.airtime_s + frame_s),
+                Demand::Probed(pps) => probing += pps * (p.airtime_s + frame_s),
+            }
         }
+        (overhead_s, 1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX))
     }
-    f64::INFINITY
 }
 
-/// Σ min(w N̄, A) = `payload_s` over stations in the order of w N̄; infinite if that is more than all stations take.
-fn timed_airtime_s(order: &[Party], payload_s: f64) -> f64 {
-    let mut left = payload_s.max(0.0);
-    for (idx, p) in order.iter().enumerate() {
-        let water = left / (order.len() - idx) as f64;
-        let full = p.airtime_s * p.level_limit;
-        if water <= full {
-            return water;
-        }
-        left -= full;
+impl Party {
+    /// Level of the station when each uncapped one has `airtime_s` of payload per round.
+    pub(super) fn level(&self, airtime_s: f64) -> f64 {
+        (airtime_s / self.airtime_s).min(self.level_limit)
     }
-    f64::INFINITY
 }

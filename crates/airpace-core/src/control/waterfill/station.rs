@@ -4,6 +4,8 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::config::WaterfillConfig;
 use super::elsewhere::Elsewhere;
+use super::share::Demand;
+use airpace_units::Time;
 
 /// Frames longer than this share of the longest are full: the access point had more waiting.
 const FULL_SHARE: f64 = 0.9;
@@ -11,6 +13,14 @@ const FULL_SHARE: f64 = 0.9;
 const SILENT_SLOTS: u8 = 3;
 /// Share of the longest frame that a target may ask for, so that the spread of frames stays below the longest: 48 of 64 as in 002.
 const TARGET_SHARE: f64 = 0.75;
+/// The gap between two slots' frames is of the same round as the slot's own gaps if it is no more than this many of them.
+const FIRST_GAP_MAX: f64 = 2.5;
+/// From this mean level on, a paced station has a packet waiting at every turn, so that the gaps between its frames are rounds.
+pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
+/// Less than this share of its rate sent: the source had nothing to send for a part of the slot.
+const PACED_SHARE: f64 = 0.9;
+/// Packets per slot sent to a station that was never heard of.
+const PROBE_PACKETS: f64 = 4.0;
 /// Weight of a slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -31,6 +41,10 @@ pub(super) struct Heard {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Station {
     heard: Option<Heard>,
+    /// Whether a frame was ever heard of; until then nothing is known of the PHY rate.
+    met: bool,
+    /// Arrival of the last frame of the last slot reported, and that slot's number.
+    last: Option<(Time, u64)>,
     /// Packets per second of the last slot, over the whole slot.
     received_pps: f64,
     phy_bps: f64,
@@ -39,6 +53,8 @@ pub(super) struct Station {
     transmissions: f64,
     airtime_s: f64,
     backlogged: bool,
+    /// Whether the source kept up with its rate through the whole slot.
+    paced: bool,
     silent_slots: u8,
     backlog: f64,
     slot_s: f64,
@@ -52,17 +68,20 @@ impl Station {
     pub(super) fn new(config: &WaterfillConfig) -> Self {
         let mut station = Self {
             heard: None,
+            met: false,
+            last: None,
             received_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
             airtime_s: 0.0,
             backlogged: true,
+            paced: true,
             silent_slots: 0,
             backlog: 0.0,
             slot_s: 1.0,
             elsewhere: Elsewhere::default(),
-            target_level: 1.0,
+            target_level: 0.0,
             rate_pps: 0.0,
         };
         station.update_airtime();
@@ -83,6 +102,10 @@ impl Station {
         self.silent_slots = 0;
         self.slot_s = sample.length_s;
         self.backlogged = sample.backlogged;
+        // A packet more or less is the slot's edge.
+        let due = PACED_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
+        self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
         self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
         if let Some(bytes) = sample.packet_bytes {
@@ -90,13 +113,29 @@ impl Station {
         }
         self.transmissions += SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
         self.update_airtime();
-        self.heard = sample.level.zip(sample.round_s).map(|(level, gap_s)| Heard {
+        let gap_s = self.whole_gap_s(sample).or(sample.round_s);
+        self.heard = sample.level.zip(gap_s).map(|(level, gap_s)| Heard {
             frames: sample.frames,
             level,
             gap_s,
             frame_pps: level / gap_s,
         });
+        self.last = sample.last.map(|at| (at, sample.slot)).or(self.last.map(|(at, _)| (at, sample.slot)));
         self.account(sample, config);
+    }
+
+    /// Mean gap from the last frame of the slot before to the last of this one.
+    ///
+    /// Every frame of the slot then ends exactly one of the gaps, so levels and gaps are of the same rounds; within the slot alone
+    /// the first frame has no gap, which in slots of few frames is most of the noise of the overhead.
+    fn whole_gap_s(&self, sample: &Sample) -> Option<f64> {
+        let (before, slot) = self.last?;
+        let (last, within_s) = sample.last.zip(sample.round_s)?;
+        let whole_s = last.checked_since(before)?.as_secs_f64();
+        let first_gap_s = whole_s - within_s * (sample.frames - 1.0);
+        // A first gap unlike the others is of the slot before, in which the rate was another.
+        let alike = first_gap_s > 0.0 && first_gap_s < FIRST_GAP_MAX * within_s;
+        (alike && slot.checked_add(1) == Some(sample.slot)).then_some(whole_s / sample.frames)
     }
 
     fn update_airtime(&mut self) {
@@ -135,24 +174,29 @@ impl Station {
         self.target_level = level;
     }
 
+    /// What the station has use for.
+    pub(super) fn demand(&self) -> Demand {
+        match (self.met, self.backlogged) {
+            (false, _) => Demand::Probed(PROBE_PACKETS / self.slot_s),
+            (true, true) => Demand::Greedy,
+            (true, false) => Demand::Limited(self.received_pps),
+        }
+    }
+
+    /// What was heard in the last slot, if it shows rounds: packets were sent at the station's rate all the time, and that rate was meant to aggregate.
+    /// Otherwise two packets in a frame are chance, and the gaps are between packets.
+    pub(super) fn round_witness(&self) -> Option<Heard> {
+        self.heard.filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
+    }
+
     /// What was heard in the last slots.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
     }
 
-    /// Whether packets waited at the sender.
-    pub(super) fn backlogged(&self) -> bool {
-        self.backlogged
-    }
-
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(super) fn airtime_s(&self) -> f64 {
         self.airtime_s
-    }
-
-    /// Packets per second of the last slot.
-    pub(super) fn received_pps(&self) -> f64 {
-        self.received_pps
     }
 
     /// Mean packet size in bytes.

@@ -1,0 +1,69 @@
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn row(law: &str, case: Case, slot: Duration) -> StepRow {
+    // Ours has settled long before: a shorter run says the same.
+    step(&StepConfig { warm_up: 20, horizon: 40, ..StepConfig::new(law, case, slot) })
+        .expect("the table's runs are valid")
+}
+
+#[test]
+fn waterfill_settles_within_two_slots_in_every_case() {
+    for case in Case::ALL {
+        for slot in SLOTS {
+            let row = row("waterfill", case, slot);
+            assert!(row.slots.is_some_and(|slots| slots <= 2), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn waterfill_holds_the_tight_target_for_600_slots_without_drift() {
+    for slot in SLOTS {
+        let config = StepConfig { horizon: 600, ..StepConfig::new("waterfill", Case::Tight, slot) };
+        let (slots, _) = step_records(&config).expect("the table's runs are valid");
+        let settled = &slots[5..];
+        let (round_s, level) = (mean_round_s(settled), mean_over(settled, |s| s.level));
+        assert!((round_s / 5e-3 - 1.0).abs() < 0.05, "slot {slot:?}: round {round_s}");
+        assert!((1.3..1.75).contains(&level), "slot {slot:?}: level {level}");
+        let drift = mean_round_s(&slots[500..]) / mean_round_s(&slots[5..105]);
+        assert!((drift - 1.0).abs() < 0.01, "slot {slot:?}: drift {drift}");
+    }
+}
+
+#[test]
+fn the_published_nonlinear_law_collapses_at_the_tight_target_as_in_ns3() {
+    // ns-3 3.44, mean from 6 to 8 s: 25.3 Mbit/s, one packet in every frame, and falling.
+    let config = StepConfig { horizon: 200, ..StepConfig::new("nonlinear", Case::Tight, MS(100)) };
+    let (slots, _) = step_records(&config).expect("the table's runs are valid");
+    let total = |range: core::ops::Range<usize>| 20.0 * mean_over(&slots[range], |s| s.goodput_mbps);
+    assert!((15.0..30.0).contains(&total(60..80)), "{}", total(60..80));
+    assert!(total(180..200) < 10.0, "{}", total(180..200));
+    assert_eq!(mean_over(&slots[60..80], |s| s.level), 1.0);
+    assert_eq!(row("nonlinear", Case::Tight, MS(100)).slots, None);
+}
+
+#[test]
+fn the_linear_law_needs_several_times_as_long() {
+    let row = step(&StepConfig::new("linear-pf", Case::Halve, MS(500))).expect("the table's runs are valid");
+    assert!(row.slots.is_some_and(|slots| slots > 5), "{row:?}");
+}
+
+#[test]
+fn the_neighbour_doubles_the_overhead_of_a_frame() {
+    let (slots, begin) =
+        step_records(&StepConfig::new("waterfill", Case::Contention, MS(500))).expect("the table's runs are valid");
+    let overhead = |slots: &[SlotRecord]| {
+        let sum: f64 = slots.iter().filter_map(|slot| slot.diagnostics.overhead_s).sum();
+        sum / slots.len() as f64
+    };
+    let ratio = overhead(&slots[begin + 5..]) / overhead(&slots[5..begin]);
+    assert!((1.9..2.3).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn an_unknown_law_is_refused_by_name() {
+    let error = step(&StepConfig::new("pid", Case::Halve, MS(100))).expect_err("there is no such law");
+    assert!(error.to_string().contains("\"pid\""), "{error}");
+}
