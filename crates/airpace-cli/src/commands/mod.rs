@@ -8,6 +8,7 @@ mod demo;
 mod emulate;
 mod keygen;
 mod proxy;
+mod step;
 mod tunnel;
 
 use clap::Subcommand;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
+    Step(step::Step),
     Keygen(keygen::Keygen),
     Proxy(proxy::Proxy),
     Agent(agent::Agent),
@@ -31,6 +33,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Allocate(args) => allocate::run(&args),
         Command::Airtime(args) => airtime::run(&args),
+        Command::Step(args) => step::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),

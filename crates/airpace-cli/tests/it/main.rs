@@ -9,4 +9,5 @@ mod config;
 mod emulate;
 mod keygen;
 mod shared;
+mod step;
 mod usage;

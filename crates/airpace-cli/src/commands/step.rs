@@ -1,0 +1,121 @@
+//! `airpace step`: how fast each law recovers from a change, in virtual time.
+
+use crate::output::{self, Table};
+use airpace_core::control::{LAW_NAMES, VARIANT_NAMES};
+use airpace_sim::step::{Case, StepConfig, StepRow, step};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const EXAMPLES: &str =
+    "Cases: halve (one station falls from 780 to 390 Mbit/s), join (1 to 11 stations), contention (a neighbour
+doubles what access costs), tight (20 stations from a cold start, delay target 5 ms).
+
+Examples:
+  airpace step                 every law, every case, slots of 500 and 100 ms
+  airpace step --laws waterfill,nonlinear --cases tight --slot-ms 100 --horizon 600 --json";
+
+/// Count the slots that each control law takes to bring level and delay back after a change, in virtual time.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Step {
+    /// Laws to run; by default the four published ones and ours.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(LAW_NAMES.into_iter().chain(VARIANT_NAMES)))]
+    laws: Vec<String>,
+    /// Cases to run; by default all.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)))]
+    cases: Vec<String>,
+    /// Lengths of a slot (Δ) in ms.
+    #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
+    slot_ms: Vec<u64>,
+    /// Slots judged after the change.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(8..=100_000))]
+    horizon: u32,
+    /// Seed of every draw.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed of a run; the means are over the second half of the horizon.
+#[derive(Serialize)]
+struct Row {
+    law: String,
+    case: &'static str,
+    slot_ms: f64,
+    /// Slots until level and delay are back; null if that never came about.
+    slots: Option<usize>,
+    level: f64,
+    round_ms: f64,
+    delay_ms: f64,
+    goodput_mbps: f64,
+    lost: u64,
+}
+
+pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
+    let mut rows = Vec::new();
+    for config in configs(args) {
+        rows.push(row(step(&config)?));
+    }
+    if args.json {
+        output::json(&rows)?
+    } else {
+        output::text(&describe(&rows))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The runs, case by case, so that the laws stand together.
+fn configs(args: &Step) -> impl Iterator<Item = StepConfig<'_>> {
+    let laws = || {
+        let all = args.laws.is_empty().then_some(LAW_NAMES).into_iter().flatten();
+        all.chain(args.laws.iter().map(String::as_str))
+    };
+    let wanted = |case: &Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name());
+    Case::ALL.into_iter().filter(wanted).flat_map(move |case| {
+        args.slot_ms.iter().flat_map(move |&ms| {
+            laws().map(move |law| StepConfig {
+                horizon: args.horizon as usize,
+                seed: args.seed,
+                ..StepConfig::new(law, case, Duration::from_millis(ms))
+            })
+        })
+    })
+}
+
+fn row(row: StepRow) -> Row {
+    Row {
+        law: row.law,
+        case: row.case.name(),
+        slot_ms: row.slot.as_secs_f64() * 1e3,
+        slots: row.slots,
+        level: row.level,
+        round_ms: row.round_s * 1e3,
+        delay_ms: row.delay_s * 1e3,
+        goodput_mbps: row.goodput_mbps,
+        lost: row.lost,
+    }
+}
+
+fn describe(rows: &[Row]) -> String {
+    let mut table =
+        Table::new(["law", "case", "slot ms", "slots", "level", "round ms", "delay ms", "goodput Mbit/s", "lost"]);
+    for row in rows {
+        table.row([
+            row.law.clone(),
+            row.case.to_owned(),
+            row.slot_ms.to_string(),
+            row.slots.map_or("-".to_owned(), |slots| slots.to_string()),
+            format!("{:.2}", row.level),
+            format!("{:.3}", row.round_ms),
+            format!("{:.3}", row.delay_ms),
+            format!("{:.1}", row.goodput_mbps),
+            row.lost.to_string(),
+        ]);
+    }
+    format!("{table}\nslots: until level and delay are back; - if never. Means over the second half of the run.\n")
+}
