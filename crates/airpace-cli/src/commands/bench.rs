@@ -40,7 +40,7 @@ struct Datapath {
     #[arg(long, default_value = "3", value_parser = positive)]
     seconds: f64,
     /// Cipher of the tunnel.
-    #[arg(long, value_enum, default_value = "chacha20-poly1305")]
+    #[arg(long, value_enum, default_value = "auto")]
     cipher: CipherName,
     /// Leave the pacer out.
     #[arg(long)]
@@ -52,6 +52,8 @@ struct Datapath {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum CipherName {
+    /// What suits the processor.
+    Auto,
     #[value(name = "chacha20-poly1305")]
     Chacha20Poly1305,
     #[value(name = "aes-256-gcm")]
@@ -71,6 +73,7 @@ fn run_datapath(args: &Datapath) -> anyhow::Result<ExitCode> {
         loads_mbps: args.loads_mbps.clone(),
         span: span.ok_or_else(|| bad_input("--seconds: give at most 3600"))?,
         cipher: match args.cipher {
+            CipherName::Auto => Cipher::Auto,
             CipherName::Chacha20Poly1305 => Cipher::Chacha20Poly1305,
             CipherName::Aes256Gcm => Cipher::Aes256Gcm,
         },

@@ -17,28 +17,28 @@ use std::process::ExitCode;
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::Demo),
+    Emulate(emulate::Emulate),
+    Proxy(proxy::Proxy),
+    Agent(agent::Agent),
+    Keygen(keygen::Keygen),
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
     Step(step::Step),
-    Keygen(keygen::Keygen),
-    Proxy(proxy::Proxy),
-    Agent(agent::Agent),
-    Demo(demo::Demo),
-    Emulate(emulate::Emulate),
     Bench(bench::Bench),
 }
 
 /// Runs a command and says what the process ends with.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Emulate(args) => emulate::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
+        Command::Agent(args) => agent::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Allocate(args) => allocate::run(&args),
         Command::Airtime(args) => airtime::run(&args),
         Command::Step(args) => step::run(&args),
-        Command::Keygen(args) => keygen::run(&args),
-        Command::Proxy(args) => proxy::run(&args),
-        Command::Agent(args) => agent::run(&args),
-        Command::Demo(args) => demo::run(&args),
-        Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

@@ -3,7 +3,7 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 8] = ["allocate", "airtime", "keygen", "proxy", "agent", "emulate", "bench", "step"];
+const COMMANDS: [&str; 9] = ["demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
