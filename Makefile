@@ -24,11 +24,14 @@ test: tools packages $(VENV) ## all tests
 	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
 
 test-full: test ## all tests, then the long ones, optimised: live bars, performance floors
-	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_
+	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
 
 bench: build packages ## the benchmarks of docs/benchmarks.md
 	$(CARGO) bench --workspace --locked --bench '*'
 	target/release/airpace bench datapath
+	target/release/airpace bench emulator --mcs 9
+	target/release/airpace bench emulator --mcs 9,4,1
+	target/release/airpace step
 
 lint: tools ## formatting, clippy, documentation, the rules of the tree
 	$(CARGO) fmt --all --check

@@ -1,9 +1,13 @@
 //! `airpace bench`: measurements of the real thing on this machine.
 
 use crate::args::positive;
-use crate::failure::bad_input;
+use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_api::config::Cipher;
+use airpace_api::results::EmulatorComparison;
+use airpace_lab::bench::comparison::compare;
+use airpace_lab::bench::saturation::{Saturation, vht80};
+use airpace_lab::interrupt::with_signals;
 use airpace_live::bench::{DatapathPlan, DatapathReport, Throughput, datapath};
 use clap::{Args, Subcommand, ValueEnum};
 use std::process::ExitCode;
@@ -11,7 +15,8 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "Examples:
   airpace bench datapath
-  airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json";
+  airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json
+  airpace bench emulator --mcs 9,4,1";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -24,6 +29,7 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum What {
     Datapath(Datapath),
+    Emulator(Emulator),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -50,6 +56,24 @@ struct Datapath {
     json: bool,
 }
 
+/// The emulated access point against virtual time: the same saturated cell with and without real packets.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+struct Emulator {
+    /// VHT MCS of each station, 80 MHz, one stream.
+    #[arg(long, default_value = "9", value_delimiter = ',')]
+    mcs: Vec<u8>,
+    /// How long is measured, in seconds.
+    #[arg(long, default_value = "5", value_parser = positive)]
+    seconds: f64,
+    /// Seed of the cell.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum CipherName {
     /// What suits the processor.
@@ -63,15 +87,15 @@ enum CipherName {
 pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Datapath(args) => run_datapath(args),
+        What::Emulator(args) => run_emulator(args),
     }
 }
 
 fn run_datapath(args: &Datapath) -> anyhow::Result<ExitCode> {
-    let span = Duration::try_from_secs_f64(args.seconds).ok().filter(|span| span.as_secs() <= 3_600);
     let plan = DatapathPlan {
         packet_bytes: args.packet_bytes as usize,
         loads_mbps: args.loads_mbps.clone(),
-        span: span.ok_or_else(|| bad_input("--seconds: give at most 3600"))?,
+        span: span(args.seconds)?,
         cipher: match args.cipher {
             CipherName::Auto => Cipher::Auto,
             CipherName::Chacha20Poly1305 => Cipher::Chacha20Poly1305,
@@ -87,6 +111,50 @@ fn run_datapath(args: &Datapath) -> anyhow::Result<ExitCode> {
         output::text(&describe(&report))?
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_emulator(args: &Emulator) -> anyhow::Result<ExitCode> {
+    for &mcs in &args.mcs {
+        vht80(mcs).map_err(bad_input)?;
+    }
+    let scenario = Saturation {
+        mcs: args.mcs.clone(),
+        payload: 1_470,
+        ap_buffer_packets: 2_500,
+        seed: args.seed,
+        ramp: Duration::from_secs(1),
+        measure: span(args.seconds)?,
+    };
+    airpace_net::netns::acquire_rights()?;
+    let (comparison, interrupted) = with_signals(|stop| compare(&scenario, stop))?;
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    let comparison = comparison?;
+    if args.json {
+        output::json(&comparison)?
+    } else {
+        output::text(&describe_comparison(&comparison))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe_comparison(comparison: &EmulatorComparison) -> String {
+    let mut table = Table::new(["", "goodput Mbit/s", "level"]);
+    let mut row = |name: &str, goodput: String, level: String| table.row([name.to_owned(), goodput, level]);
+    for (name, figures) in [("emulated", &comparison.emulated), ("virtual time", &comparison.simulated)] {
+        row(name, format!("{:.2}", figures.goodput_mbps), format!("{:.3}", figures.level));
+    }
+    let percent = |difference: f64| format!("{:+.2}", 100.0 * difference);
+    row("difference %", percent(comparison.goodput_difference), percent(comparison.level_difference));
+    let verdict = if comparison.trusted { "kept up" } else { "too slow: do not trust these figures" };
+    format!("{table}\nlag p99 {:.3} ms: {verdict}\n", comparison.lag_p99_ms)
+}
+
+/// A length of a measurement.
+fn span(seconds: f64) -> anyhow::Result<Duration> {
+    let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| span.as_secs() <= 3_600);
+    span.ok_or_else(|| bad_input("--seconds: give at most 3600"))
 }
 
 fn describe(report: &DatapathReport) -> String {
