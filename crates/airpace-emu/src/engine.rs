@@ -293,7 +293,10 @@ impl Cell {
     fn act(&mut self, output: Output<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
         match output {
             Output::Frame(frame) => {
-                self.statistics.on_lag(clock.now().saturating_since(frame.end));
+                // The shorter of two frames that collided becomes known at the end of the longer: that is not late.
+                if !frame.collided {
+                    self.statistics.on_lag(clock.now().saturating_since(frame.end));
+                }
                 self.statistics.on_frame(&frame);
                 self.observer.on_frame(&frame);
                 self.frame = Some(frame);

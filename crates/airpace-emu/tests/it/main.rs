@@ -6,6 +6,7 @@
     reason = "tests by the real clock; what was skipped is said aloud"
 )]
 
+mod agreement;
 mod cleanup;
 mod traffic;
 

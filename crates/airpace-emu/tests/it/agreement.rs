@@ -1,0 +1,158 @@
+//! One MAC, two drivers: what is emulated is what is simulated.
+
+use super::{start, station};
+use airpace_api::emulation::EmulationReport;
+use airpace_emu::{EmulatorConfig, station_address};
+use airpace_net::clock::Clock;
+use airpace_net::netns::Namespace;
+use airpace_net::poll::Poller;
+use airpace_net::udp::{Ecn, Transmit, UdpOptions, UdpSocket};
+use airpace_sim::mac::{Datagram, Direction, Input, Mac, MacConfig, Output};
+use airpace_units::{StationId, Time};
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const PAYLOAD: usize = 1470;
+/// IPv4 and UDP.
+const HEADERS: u32 = 28;
+/// Left out at the beginning: queues fill, sockets open.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// What is compared, per station.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    bytes: u64,
+    frames: u64,
+    packets: u64,
+}
+
+impl Figures {
+    fn level(&self) -> f64 {
+        self.packets as f64 / self.frames as f64
+    }
+}
+
+/// Virtual time: every station always has packets waiting.
+fn simulate(config: &MacConfig, from: Duration, to: Duration) -> Vec<Figures> {
+    let mut mac = Mac::new(config.clone(), 7).unwrap();
+    let mut figures = vec![Figures::default(); config.stations.len()];
+    let window = Time::ZERO + from..Time::ZERO + to;
+    let mut now = Time::ZERO;
+    while now < window.end {
+        for index in 0..figures.len() {
+            let station = StationId::from_index(index);
+            while mac.queued(station) < 200 {
+                mac.handle(now, Input::Downlink { station, packet: Datagram::new(0, PAYLOAD as u32 + HEADERS) });
+            }
+        }
+        now = mac.deadline().unwrap();
+        mac.handle(now, Input::Tick);
+        while let Some(output) = mac.poll() {
+            match output {
+                Output::Frame(frame) if window.contains(&frame.end) && frame.mpdus > frame.retries => {
+                    figures[frame.station.index()].frames += 1;
+                    figures[frame.station.index()].packets += u64::from(frame.mpdus - frame.retries);
+                }
+                Output::Delivered { at, mpdu, .. } if window.contains(&at) && mpdu.direction == Direction::Down => {
+                    figures[mpdu.station.index()].bytes += PAYLOAD as u64 + u64::from(HEADERS);
+                }
+                _ => {}
+            }
+        }
+    }
+    figures
+}
+
+/// Sends datagrams to all stations at `pps` each until `end`.
+fn flood(server: &Namespace, stations: usize, pps: f64, end: Duration) {
+    let send = move || {
+        let socket = UdpSocket::bind("10.77.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
+        let (clock, mut poller, bytes) = (Clock::start(), Poller::new().unwrap(), [0; PAYLOAD * 40]);
+        let mut sent = 0.0;
+        while clock.now() < Time::ZERO + end {
+            poller.wait(&clock, Some(clock.now() + Duration::from_millis(1))).unwrap();
+            let due = (clock.now().as_secs_f64() * pps - sent).min(40.0).floor();
+            // A sender that was late does not catch up: the queues are full.
+            sent = (sent + due).max(clock.now().as_secs_f64() * pps - 40.0);
+            let parts = [IoSlice::new(&bytes[..PAYLOAD * due as usize])];
+            for index in 0..stations {
+                let to = Some(SocketAddr::from((station_address(index), 9)));
+                let segment = Some(PAYLOAD as u16);
+                let _ = socket.send(&[Transmit { to, parts: &parts, segment, ecn: Ecn::NOT_ECT }]);
+            }
+        }
+    };
+    server.run(send).unwrap();
+}
+
+/// Real packets under the real clock. Every station's buffer is kept full.
+fn emulate(config: EmulatorConfig, pps: f64, to: Duration) -> Option<EmulationReport> {
+    let stations = config.cell.stations.len();
+    let emulator = start(config)?;
+    let network = emulator.network();
+    // Bound, so that nothing answers "unreachable"; never read.
+    let bind = |index: usize| std::net::UdpSocket::bind((station_address(index), 9)).unwrap();
+    let sockets: Vec<_> = (0..stations).map(|index| network.station(index).run(|| bind(index)).unwrap()).collect();
+    flood(network.server(), stations, pps, to);
+    drop(sockets);
+    Some(emulator.stop().unwrap())
+}
+
+fn figures(report: &EmulationReport, from: Duration, to: Duration) -> Vec<Figures> {
+    let (from, to) = (from.as_secs_f64() - 1e-6, to.as_secs_f64() - 1e-6);
+    let sum = |slots: &[airpace_api::emulation::EmulationSlot]| {
+        let slots = slots.iter().filter(|s| s.at_s >= from && s.at_s < to);
+        slots.fold(Figures::default(), |sum, s| Figures {
+            bytes: sum.bytes + s.bytes,
+            frames: sum.frames + u64::from(s.frames),
+            packets: sum.packets + u64::from(s.packets),
+        })
+    };
+    report.stations.iter().map(|s| sum(&s.slots)).collect()
+}
+
+/// Compares a cell of stations with these MCS for `length` within the tolerances for goodput and level.
+fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration, tolerance: (f64, f64)) {
+    let stations = mcs.iter().map(|&mcs| airpace_sim::mac::StationConfig { loss, ..station(mcs) });
+    let config = EmulatorConfig::new(MacConfig::new(stations.collect()), 11);
+    let (from, to) = (SETTLING, SETTLING + length);
+    let simulated = simulate(&config.cell, from, to);
+    let Some(report) = emulate(config, pps, to + Duration::from_millis(200)) else { return };
+    let emulated = figures(&report, from, to);
+    println!(
+        "MCS {mcs:?}, loss {loss}: lag p50 {:.3} p99 {:.3} max {:.3} ms",
+        report.lag.p50_ms, report.lag.p99_ms, report.lag.max_ms
+    );
+    for (index, (s, e)) in simulated.iter().zip(&emulated).enumerate() {
+        let mbps = |f: &Figures| f.bytes as f64 * 8e-6 / length.as_secs_f64();
+        let (goodput, level) = (mbps(e) / mbps(s) - 1.0, e.level() / s.level() - 1.0);
+        println!(
+            "  sta{index}: simulated {:.1} Mbit/s, level {:.2}; emulated {:.1} ({:+.2} %), {:.2} ({:+.2} %); drops {}",
+            mbps(s),
+            s.level(),
+            mbps(e),
+            goodput * 100.0,
+            e.level(),
+            level * 100.0,
+            report.stations[index].down.dropped_queue,
+        );
+        assert!(goodput.abs() <= tolerance.0, "goodput of sta{index}");
+        assert!(level.abs() <= tolerance.1, "level of sta{index}");
+    }
+}
+
+#[test]
+fn a_saturated_cell_is_emulated_as_it_is_simulated() {
+    compare(&[4], 0.0, 40_000.0, Duration::from_secs(1), (0.03, 0.05));
+}
+
+#[test]
+#[ignore = "half a minute of real time: make test-full"]
+fn saturated_cells_are_emulated_as_they_are_simulated() {
+    let length = Duration::from_secs(6);
+    compare(&[9], 0.0, 45_000.0, length, (0.03, 0.05));
+    compare(&[9], 0.1, 45_000.0, length, (0.03, 0.05));
+    compare(&[9, 4, 1], 0.0, 15_000.0, length, (0.03, 0.05));
+    compare(&[9; 10], 0.0, 4_000.0, length, (0.03, 0.05));
+}
