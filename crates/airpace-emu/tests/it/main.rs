@@ -8,6 +8,7 @@
 
 mod agreement;
 mod cleanup;
+mod monitor;
 mod traffic;
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
