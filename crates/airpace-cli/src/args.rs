@@ -10,10 +10,10 @@ use std::process::ExitCode;
 #[command(name = "airpace", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
     /// Log more: once for decisions, twice for every step.
-    #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet", display_order = 1000)]
     pub(crate) verbose: u8,
     /// Log only what makes results doubtful.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 1000)]
     pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -52,9 +52,21 @@ pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
         // Whoever read our output has had enough, as `head` does.
         return ExitCode::SUCCESS;
     }
-    complain(&format!("{error:#}"));
+    complain(&whole_message(&error));
     let bad_input = error.chain().any(|cause| cause.is::<BadInput>());
     ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
+}
+
+/// The error and its causes, without those that a message already quotes.
+fn whole_message(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |message, cause| {
+        let cause = cause.to_string();
+        match (message.is_empty(), message.contains(&cause)) {
+            (true, _) => cause,
+            (false, true) => message,
+            (false, false) => format!("{message}: {cause}"),
+        }
+    })
 }
 
 /// Prints an error on one line of standard error.
@@ -67,4 +79,18 @@ pub(crate) fn complain(message: &str) {
 
 fn is_closed_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn a_cause_that_is_quoted_already_is_not_repeated() {
+        let io = std::io::Error::from(ErrorKind::PermissionDenied);
+        let quoted = Err::<(), _>(io).context("cannot open x: permission denied; run as root").context("starting");
+        assert_eq!(whole_message(&quoted.unwrap_err()), "starting: cannot open x: permission denied; run as root");
+        assert_eq!(whole_message(&anyhow::anyhow!("b").context("a")), "a: b");
+    }
 }
