@@ -37,6 +37,7 @@ mod network;
 mod packet;
 mod port;
 mod statistics;
+mod trace;
 
 pub use address::{BSSID, SERVER, station_address, station_mac};
 pub use command::{GRACE, Outcome, environment, namespace_variable, run_command};
@@ -46,3 +47,4 @@ pub use emulator::Emulator;
 pub use engine::{NoObserver, Observer};
 pub use network::Network;
 pub use statistics::TRUSTED_LAG;
+pub use trace::{TraceError, TraceFault, parse_trace};

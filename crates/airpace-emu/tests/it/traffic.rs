@@ -2,6 +2,7 @@ use super::{config, start};
 use airpace_emu::{EmulatorError, NoObserver};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -82,6 +83,67 @@ fn a_tcp_download_fills_frames() {
     let slots = &report.stations[0].slots;
     assert!(slots.len() >= 19 && slots.iter().map(|s| s.bytes).sum::<u64>() <= down.bytes);
     assert!(slots.iter().any(|s| s.queue > 100), "the access point's buffer fills");
+}
+
+#[test]
+fn a_tcp_upload_contends_for_the_air() {
+    let Some(emulator) = start(config(&[9])) else { return };
+    let network = emulator.network();
+    let listener = network.server().run(|| TcpListener::bind("10.77.0.1:9000").unwrap()).unwrap();
+    let sender = network.station(0).spawn_thread("sender", || {
+        TcpStream::connect("10.77.0.1:9000").unwrap().write_all(&vec![7; 10_000_000]).unwrap();
+    });
+    let mut bytes = Vec::new();
+    listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+    sender.unwrap().join().unwrap().unwrap();
+    assert_eq!(bytes.len(), 10_000_000);
+    let report = emulator.stop().unwrap();
+    let (up, down) = (&report.stations[0].up, &report.stations[0].down);
+    assert!(up.bytes > 10_000_000 && up.level.unwrap() > 5.0, "{up:?}");
+    assert!(down.packets > 0 && up.collisions > 0, "acknowledgements contend with data: {down:?}");
+}
+
+#[test]
+fn a_trace_changes_the_rate_in_the_middle_of_a_run() {
+    let mut config = config(&[9]);
+    config.cell.trace = airpace_emu::parse_trace("300ms 0 1", &config.cell.stations).unwrap();
+    let Some(emulator) = start(config) else { return };
+    let server = emulator.network().server();
+    let socket = server.run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    while emulator.clock().now().as_secs_f64() < 0.5 {
+        socket.send_to(&[0; 500], "10.77.0.10:9").unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let report = emulator.stop().unwrap();
+    assert!(report.stations[0].rate.contains("MCS 1"), "{}", report.stations[0].rate);
+}
+
+#[test]
+fn iperf3_runs_through_it() {
+    let found = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
+    if found.is_err() {
+        println!("SKIPPED, NOTHING WAS TESTED: no iperf3");
+        return;
+    }
+    let Some(emulator) = start(config(&[9])) else { return };
+    let network = emulator.network();
+    let mut server = Command::new("timeout");
+    server.args(["20", "iperf3", "--server", "--one-off"]).stdout(Stdio::null());
+    let mut server = network.station(0).spawn(server).unwrap();
+    let mbps = (0..50).find_map(|_| {
+        // The server may not listen yet.
+        std::thread::sleep(Duration::from_millis(100));
+        let mut client = Command::new("timeout");
+        client.args(["20", "iperf3", "--client", "10.77.0.10", "--time", "1", "--format", "m"]);
+        client.stdout(Stdio::piped()).stderr(Stdio::null());
+        let output = network.server().spawn(client).unwrap().wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.ends_with("receiver"))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.iter().position(|&w| w == "Mbits/sec").and_then(|i| words[i - 1].parse::<f64>().ok())
+    });
+    assert!(server.wait().unwrap().success());
+    assert!(mbps.unwrap() > 50.0, "{mbps:?}");
 }
 
 #[test]
