@@ -4,6 +4,7 @@
 //! printed (with the corrections that its page in `docs/design/published-laws.md` lists as variants of their own);
 //! `waterfill` is ours and the default.
 
+mod assumed_rate;
 mod dual;
 mod error;
 mod law;
@@ -20,6 +21,7 @@ mod closed_loop;
 #[cfg(test)]
 mod plant;
 
+pub use assumed_rate::AssumeRates;
 pub use dual::{Dual, DualConfig};
 pub use error::{ConfigError, UnknownLaw};
 pub use law::{Goal, LAW_NAMES, LawConfig, VARIANT_NAMES};

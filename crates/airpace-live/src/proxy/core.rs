@@ -7,7 +7,7 @@ use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use airpace_api::config::{ControlConfig, Law, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
-use airpace_core::control::{Goal, LawConfig, RateController};
+use airpace_core::control::{AssumeRates, Goal, LawConfig, RateController};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::report::SlotReport;
@@ -356,7 +356,8 @@ fn law(control: &ControlConfig) -> Result<Option<Box<dyn RateController + Send>>
         // A level beyond the window of 802.11ac means that the stations have a longer one.
         waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
     }
-    Ok(Some(law.build()?))
+    // Agents without a monitor interface report no PHY rates.
+    Ok(Some(Box::new(AssumeRates::new(law.build()?, control.initial_overhead.0))))
 }
 
 /// The destination of an IP packet.

@@ -1,0 +1,227 @@
+//! Laws that need PHY rates, at stations that cannot tell theirs.
+//!
+//! An agent without a monitor interface reports frames and packets but no PHY rate. What cannot be told apart in a round `D = c + Σ w μ`
+//! is its overhead from its payload, so one must be assumed. Here it is the overhead per frame `T`: then `w = (D − nT) / Σ μ`, the
+//! same for all stations that do not know better. Wherever a law aims with it, the rates are right at the level that was measured,
+//! so the level that the law aims at is its fixed point even if the assumption is wrong (for one station, a change of the rate comes
+//! back multiplied by `1 − T/c`: stable for `T < 2c`). What is lost is fairness in airtime: stations of unknown rate get equal packets. And a
+//! slow one among them may be aimed beyond what a frame's longest duration holds, which only its losses then show.
+//!
+//! As long as frames carry one packet, `D` is only the time between packets: then the rate is assumed to be twice as high
+//! with each slot, until packets meet in frames.
+
+use super::roster::packet_airtime_s;
+use super::sample::Sample;
+use super::{Diagnostics, RateController};
+use crate::report::{Allocation, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// From this level on, frames follow each other as rounds do, rather than as packets come.
+const AGGREGATED_LEVEL: f64 = 1.2;
+/// Rate assumed of a station that has not shown anything: 65 Mbit/s, one stream at 20 MHz.
+const FIRST_BPS: f64 = 65e6;
+/// Rates that are assumed at least and at most: HT MCS 0 at 20 MHz, and HE MCS 11 of four streams at 160 MHz.
+const RANGE_BPS: (f64, f64) = (6.5e6, 4.8e9);
+
+/// A law that is told assumed PHY rates where reports have none.
+pub struct AssumeRates {
+    law: Box<dyn RateController + Send>,
+    overhead_s: f64,
+    /// Assumed PHY rate of stations that have reported without one, by ascending number.
+    assumed_bps: Vec<(StationId, f64)>,
+    reports: Vec<SlotReport>,
+}
+
+/// What one station contributes to the round.
+#[derive(Clone, Copy)]
+struct Part {
+    station: StationId,
+    sample: Sample,
+    level: f64,
+    round_s: f64,
+}
+
+impl Part {
+    fn of(report: &SlotReport) -> Option<Self> {
+        let sample = Sample::read(report)?;
+        let (level, round_s) = sample.level.zip(sample.round_s)?;
+        Some(Self { station: report.station, sample, level, round_s })
+    }
+
+    fn is_aggregated(&self) -> bool {
+        self.level >= AGGREGATED_LEVEL
+    }
+
+    /// Bits of a packet on the air: its airtime in seconds at 1 bit/s.
+    fn bits(&self) -> f64 {
+        packet_airtime_s(self.sample.packet_bytes.unwrap_or(1500.0), 1.0)
+    }
+
+    /// Frames to the station per round of `round_s`, at most one.
+    fn turns(&self, round_s: f64) -> f64 {
+        (round_s / self.round_s).min(1.0)
+    }
+}
+
+impl AssumeRates {
+    /// `law`, with rates derived from an overhead per frame of `frame_overhead` where reports have none.
+    #[must_use]
+    pub fn new(law: Box<dyn RateController + Send>, frame_overhead: Duration) -> Self {
+        Self { law, overhead_s: frame_overhead.as_secs_f64(), assumed_bps: Vec::new(), reports: Vec::new() }
+    }
+
+    fn assumed(&mut self, station: StationId) -> &mut f64 {
+        let idx = self.assumed_bps.binary_search_by_key(&station, |known| known.0).unwrap_or_else(|idx| {
+            self.assumed_bps.insert(idx, (station, FIRST_BPS));
+            idx
+        });
+        &mut self.assumed_bps[idx].1
+    }
+
+    /// Revises what is assumed of the stations in this slot's reports.
+    fn learn(&mut self) {
+        let parts: Vec<Part> = self.reports.iter().filter_map(Part::of).collect();
+        for part in parts.iter().filter(|part| part.sample.phy_bps.is_none()) {
+            if !part.is_aggregated() && part.sample.backlogged {
+                let rate = self.assumed(part.station);
+                *rate = (*rate * 2.0).min(RANGE_BPS.1);
+            }
+        }
+        let Some(bps) = self.common_rate(&parts) else { return };
+        for part in parts.iter().filter(|part| part.sample.phy_bps.is_none() && part.is_aggregated()) {
+            *self.assumed(part.station) = bps;
+        }
+    }
+
+    /// The PHY rate of all stations that do not know theirs, from the round that they share.
+    fn common_rate(&self, parts: &[Part]) -> Option<f64> {
+        let round_s =
+            parts.iter().filter(|part| part.is_aggregated()).map(|part| part.round_s).min_by(f64::total_cmp)?;
+        let frames: f64 = parts.iter().map(|part| part.turns(round_s)).sum();
+        let (mut known_s, mut unknown_bits) = (0.0, 0.0);
+        for part in parts {
+            let bits = part.bits() * part.level * part.turns(round_s);
+            match part.sample.phy_bps {
+                Some(bps) => known_s += bits / bps,
+                None => unknown_bits += bits,
+            }
+        }
+        let payload_s = round_s - frames * self.overhead_s - known_s;
+        let bps = if payload_s > 0.0 { unknown_bits / payload_s } else { RANGE_BPS.1 };
+        (unknown_bits > 0.0).then_some(bps.clamp(RANGE_BPS.0, RANGE_BPS.1))
+    }
+}
+
+impl RateController for AssumeRates {
+    fn name(&self) -> &'static str {
+        self.law.name()
+    }
+
+    fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
+        self.reports.clear();
+        self.reports.extend_from_slice(reports);
+        self.learn();
+        let mut reports = core::mem::take(&mut self.reports);
+        for report in reports.iter_mut().filter(|report| report.phy_rate_bps().is_none() && report.frames > 0) {
+            report.inverse_rate_sum = f64::from(report.frames) / *self.assumed(report.station);
+        }
+        self.reports = reports;
+        self.law.on_slot(now, &self.reports)
+    }
+
+    fn remove(&mut self, station: StationId) {
+        self.assumed_bps.retain(|known| known.0 != station);
+        self.law.remove(station);
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        self.law.diagnostics()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plant::{Plant, SlotView};
+    use super::super::{Waterfill, WaterfillConfig};
+    use super::*;
+
+    /// Takes the PHY rates out of reports.
+    struct Blind(AssumeRates);
+
+    impl RateController for Blind {
+        fn name(&self) -> &'static str {
+            self.0.name()
+        }
+        fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
+            let blind = |report: &SlotReport| SlotReport { inverse_rate_sum: 0.0, ..report.clone() };
+            let reports: Vec<_> = reports.iter().map(blind).collect();
+            self.0.on_slot(now, &reports)
+        }
+        fn remove(&mut self, station: StationId) {
+            self.0.remove(station);
+        }
+    }
+
+    fn law() -> AssumeRates {
+        let config = WaterfillConfig { delay_target: None, ..WaterfillConfig::default() };
+        let law = Waterfill::new(config).expect("the defaults are valid");
+        AssumeRates::new(Box::new(law), Duration::from_micros(214))
+    }
+
+    fn settle(plant: &mut Plant, law: &mut dyn RateController, slots: usize) -> Vec<SlotView> {
+        let mut views = Vec::new();
+        for _ in 0..slots {
+            views = plant.run_slot(law);
+        }
+        views
+    }
+
+    #[test]
+    fn one_station_reaches_the_level_without_telling_its_rate() {
+        for mbps in [117.0, 390.0, 780.0] {
+            for overhead_s in [150e-6, 200e-6, 400e-6] {
+                let mut plant = Plant::new(&[mbps], 0.1);
+                plant.overhead_s = overhead_s;
+                let mut law = Blind(law());
+                settle(&mut plant, &mut law, 20);
+                let levels: f64 = (0..10).map(|_| settle(&mut plant, &mut law, 1)[0].level).sum::<f64>() / 10.0;
+                assert!((levels - 32.0).abs() < 4.0, "{mbps} Mbit/s, {overhead_s} s: level {levels}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_rate_is_followed() {
+        let mut plant = Plant::new(&[780.0], 0.1);
+        let mut law = Blind(law());
+        settle(&mut plant, &mut law, 20);
+        plant.stations[0].phy_bps = 390e6;
+        let view = settle(&mut plant, &mut law, 8)[0];
+        assert!((view.level - 32.0).abs() < 5.0 && view.queue < 100, "{view:?}");
+    }
+
+    #[test]
+    fn several_stations_share_packets_equally_and_keep_the_round_short() {
+        let mut plant = Plant::new(&[390.0, 175.5, 117.0], 0.1);
+        let mut law = Blind(law());
+        let views = settle(&mut plant, &mut law, 25);
+        let rates: Vec<f64> = views.iter().map(|view| view.received_pps).collect();
+        assert!(rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.2), "{rates:?}");
+        assert!(views.iter().all(|view| view.queue < 100), "{views:?}");
+    }
+
+    #[test]
+    fn rates_that_are_known_are_left_alone() {
+        let (mut plain, mut wrapped) = (Plant::new(&[390.0, 58.5], 0.1), Plant::new(&[390.0, 58.5], 0.1));
+        let mut bare = Waterfill::new(WaterfillConfig { delay_target: None, ..WaterfillConfig::default() })
+            .expect("the defaults are valid");
+        let mut law = law();
+        for _ in 0..10 {
+            let (a, b) = (plain.run_slot(&mut bare), wrapped.run_slot(&mut law));
+            for (a, b) in a.iter().zip(&b) {
+                assert_eq!((a.level, a.received_pps), (b.level, b.received_pps));
+            }
+        }
+    }
+}
