@@ -3,13 +3,22 @@ use airpace_net::udp::{Ecn, ReceiveBatch, Transmit, UdpOptions, UdpSocket};
 use core::time::Duration;
 use std::io::IoSlice;
 
-fn socket() -> UdpSocket {
-    UdpSocket::bind("127.0.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap()
+/// Two sockets on one loopback interface: of a namespace of their own where that is allowed, because that of the caller may be
+/// down.
+fn pair() -> (UdpSocket, UdpSocket) {
+    let open = || {
+        let socket = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
+        (socket(), socket())
+    };
+    match super::namespace() {
+        Some(namespace) => namespace.run(open).unwrap(),
+        None => open(),
+    }
 }
 
 #[test]
 fn segments_arrive_joined_stamped_and_marked() {
-    let (a, b) = (socket(), socket());
+    let (a, b) = pair();
     let clock = Clock::start();
     let before = clock.now();
     let bytes: Vec<u8> = (0..2500_u16).map(|i| (i % 251) as u8).collect();
@@ -36,7 +45,7 @@ fn segments_arrive_joined_stamped_and_marked() {
 
 #[test]
 fn a_batch_may_exceed_one_system_call() {
-    let (a, b) = (socket(), socket());
+    let (a, b) = pair();
     let to = b.local_addr().unwrap();
     let parts: Vec<[IoSlice<'_>; 1]> = (0..150).map(|_| [IoSlice::new(b"x")]).collect();
     let messages: Vec<_> =
@@ -52,6 +61,6 @@ fn a_batch_may_exceed_one_system_call() {
 
 #[test]
 fn oversized_messages_are_refused_not_lost_silently() {
-    let (a, b) = (socket(), socket());
+    let (a, b) = pair();
     assert!(a.send_one(b.local_addr().unwrap(), &[0; 70_000], Ecn::NOT_ECT).is_err());
 }
