@@ -90,3 +90,71 @@ fn a_slot_of_no_length_is_refused() {
     let none = LoopConfig { slot: Duration::ZERO, ..config(1, 1) };
     assert_eq!(ClosedLoop::new(none).err(), Some(LoopError::Slot));
 }
+
+/// What ns-3 3.44 measured in closed loop with 60-byte reports on the air.
+struct Reference {
+    law: &'static str,
+    stations: usize,
+    nss: u8,
+    delay_ms: u64,
+    slot_ms: u64,
+    slots: (usize, usize),
+    goodput_mbps: f64,
+    level: f64,
+    delay_ms_to_frame_end: f64,
+}
+
+const fn linear(stations: usize, slot_ms: u64, slots: (usize, usize), figures: (f64, f64, f64)) -> Reference {
+    reference(("linear-pf", 2, 1), (stations, slot_ms), slots, figures)
+}
+
+const fn nonlinear(stations: usize, delay_ms: u64, slots: (usize, usize), figures: (f64, f64, f64)) -> Reference {
+    reference(("nonlinear", 1, delay_ms), (stations, 100), slots, figures)
+}
+
+const fn reference(
+    (law, nss, delay_ms): (&'static str, u8, u64),
+    (stations, slot_ms): (usize, u64),
+    slots: (usize, usize),
+    (goodput_mbps, level, delay_ms_to_frame_end): (f64, f64, f64),
+) -> Reference {
+    Reference { law, stations, nss, delay_ms, slot_ms, slots, goodput_mbps, level, delay_ms_to_frame_end }
+}
+
+const NS3: [Reference; 9] = [
+    linear(1, 500, (36, 12), (530.71, 31.91, 0.908)),
+    linear(2, 500, (36, 12), (530.53, 31.95, 1.264)),
+    linear(10, 100, (42, 20), (522.77, 32.25, 4.205)),
+    linear(20, 100, (42, 20), (515.16, 32.09, 7.904)),
+    nonlinear(1, 10, (50, 20), (327.16, 47.67, 2.476)),
+    nonlinear(5, 5, (50, 20), (294.21, 24.89, 3.341)),
+    nonlinear(10, 10, (50, 20), (291.78, 24.82, 5.850)),
+    nonlinear(20, 10, (60, 20), (211.35, 8.94, 5.320)),
+    nonlinear(20, 20, (60, 20), (283.92, 24.37, 11.007)),
+];
+
+#[test]
+fn published_laws_end_where_they_end_in_ns3() {
+    for r in NS3 {
+        let level = if r.law == "nonlinear" { 48.0 } else { 32.0 };
+        let mut law = LawConfig::named(r.law, Goal { level, delay: Some(Duration::from_millis(r.delay_ms)) });
+        if let Ok(LawConfig::Nonlinear(c)) = &mut law {
+            c.stream.assumed_phy_bps = 390e6;
+        }
+        let mut mac = MacConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
+        mac.timing = airpace_core::phy::Timing::Ns3;
+        let slot = Duration::from_millis(r.slot_ms);
+        let config = LoopConfig { report_bytes: Some(88), ..LoopConfig::new(mac, law.expect("the law exists"), slot) };
+        let closed_loop = run(config, r.slots.0 + r.slots.1);
+        let settled = &closed_loop.records()[r.slots.0..];
+        let goodput = r.stations as f64 * mean_over(settled, |s| s.goodput_mbps);
+        let frames = |s: &StationSlot| f64::from(s.frames);
+        let level = mean_over(settled, |s| s.level * frames(s)) / mean_over(settled, frames);
+        let delay_ms = 1e3 * mean_over(settled, |s| s.delay_mean.as_secs_f64());
+        let near = |ours: f64, theirs: f64, share: f64| (ours / theirs - 1.0).abs() < share;
+        let all = (r.law, r.stations, r.delay_ms, goodput, level, delay_ms);
+        assert!(near(goodput, r.goodput_mbps, 0.025), "{all:?}");
+        assert!(near(level, r.level, 0.05), "{all:?}");
+        assert!(near(delay_ms, r.delay_ms_to_frame_end, 0.06), "{all:?}");
+    }
+}
