@@ -137,8 +137,20 @@ fn a_bottleneck_before_the_access_point_caps_the_rate() {
         assert!(plant.stations[0].rate_pps < 1.3 * 3_000.0, "{}", plant.stations[0].rate_pps);
     }
     plant.stations[0].backhaul_pps = f64::INFINITY;
-    let slots = run(&mut plant, law.as_mut(), 60);
-    assert!((mean(&slots[50..], |v| v.level) / 32.0 - 1.0).abs() < 0.1, "{:?}", slots[59]);
+    let slots = run(&mut plant, law.as_mut(), 260);
+    assert!((mean(&slots[250..], |v| v.level) / 32.0 - 1.0).abs() < 0.1, "{:?}", slots[259]);
+}
+
+#[test]
+fn frames_shorter_than_configured_do_not_leave_a_standing_queue() {
+    let mut plant = Plant::new(&[390.0], 0.1);
+    plant.longest_frame = 24;
+    let slots = run(&mut plant, law("waterfill", 32.0, None).as_mut(), 400);
+    let settled = &slots[20..];
+    let queued = settled.iter().filter(|s| s[0].queue > 100).count();
+    assert!(queued < settled.len() / 8, "{queued} of {} slots", settled.len());
+    let most = 24.0 / (200e-6 + 24.0 * 31.6e-6);
+    assert!(mean(settled, |v| v.received_pps) > 0.85 * most, "{} of {most}", mean(settled, |v| v.received_pps));
 }
 
 #[test]

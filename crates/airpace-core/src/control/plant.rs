@@ -20,6 +20,8 @@ pub(super) struct PlantStation {
     pub(super) demand_pps: f64,
     pub(super) rate_pps: f64,
     arriving: f64,
+    /// Packets lost at random in this slot.
+    lost_before: f64,
     queue: u32,
     overflowed: u32,
 }
@@ -33,14 +35,16 @@ impl PlantStation {
             demand_pps: f64::INFINITY,
             rate_pps: 0.0,
             arriving: 0.0,
+            lost_before: 0.0,
             queue: 0,
             overflowed: 0,
         }
     }
 
     fn arrive(&mut self, span_s: f64) {
-        let rate = self.rate_pps.min(self.demand_pps).min(self.backhaul_pps) * (1.0 - self.random_loss);
-        self.arriving += rate * span_s;
+        let rate = self.rate_pps.min(self.demand_pps).min(self.backhaul_pps);
+        self.arriving += rate * (1.0 - self.random_loss) * span_s;
+        self.lost_before += rate * self.random_loss * span_s;
         let whole = self.arriving.floor();
         self.arriving -= whole;
         let room = 2000_u32.saturating_sub(self.queue);
@@ -70,6 +74,8 @@ pub(super) struct SlotView {
 pub(super) struct Plant {
     pub(super) stations: Vec<PlantStation>,
     pub(super) overhead_s: f64,
+    /// Most packets in a frame.
+    pub(super) longest_frame: u32,
     pub(super) slot_s: f64,
     now_s: f64,
     slot: u64,
@@ -82,7 +88,15 @@ impl Plant {
         for (idx, s) in stations.iter_mut().enumerate() {
             s.arriving = idx as f64 * 0.618 % 1.0;
         }
-        Self { stations, overhead_s: 200e-6, slot_s, now_s: 0.0, slot: 0, random: 0x9E37_79B9_7F4A_7C15 }
+        Self {
+            stations,
+            overhead_s: 200e-6,
+            longest_frame: 64,
+            slot_s,
+            now_s: 0.0,
+            slot: 0,
+            random: 0x9E37_79B9_7F4A_7C15,
+        }
     }
 
     /// Uniform in 0..1 (xorshift64).
@@ -113,7 +127,7 @@ impl Plant {
         }
         let reports: Vec<SlotReport> = tallies.iter().enumerate().map(|(idx, t)| self.report(idx, t)).collect();
         let views = reports.iter().zip(&self.stations).map(|(r, s)| view(r, s)).collect();
-        self.stations.iter_mut().for_each(|s| s.overflowed = 0);
+        self.stations.iter_mut().for_each(|s| (s.overflowed, s.lost_before) = (0, 0.0));
         for a in law.on_slot(Time::from_nanos((end * 1e9) as u64), &reports) {
             if let Some(s) = self.stations.get_mut(a.station.index()) {
                 s.rate_pps = a.rate_pps;
@@ -130,9 +144,10 @@ impl Plant {
         // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still join the frame.
         let backoff = (self.uniform() * 16.0).floor() * 9e-6 - 67.5e-6;
         self.pass_time((self.overhead_s + backoff).max(30e-6));
+        let longest = self.longest_frame;
         let s = &mut self.stations[idx];
         let airtime = packet_airtime_s(PACKET_BYTES, s.phy_bps);
-        let level = s.queue.min(64).min(((5.484e-3 / airtime) as u32).max(1));
+        let level = s.queue.min(longest).min(((5.484e-3 / airtime) as u32).max(1));
         s.queue -= level;
         self.pass_time(f64::from(level) * airtime);
         tally.frames += 1;
@@ -156,7 +171,7 @@ impl Plant {
             bytes: u64::from(tally.packets) * PACKET_BYTES as u64,
             span: (tally.frames > 0).then(|| (time(tally.first), time(tally.last))),
             inverse_rate_sum: f64::from(tally.frames) / s.phy_bps,
-            lost: s.overflowed.min(tally.packets),
+            lost: s.overflowed + s.lost_before as u32,
             late: 0,
             delay: None,
             source: LevelSource::AmpduReference,

@@ -3,7 +3,7 @@
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::config::WaterfillConfig;
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Elsewhere, Passage};
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -19,6 +19,13 @@ const FIRST_GAP_MAX: f64 = 2.5;
 pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// Less than this share of its rate sent: the source had nothing to send for a part of the slot.
 const PACED_SHARE: f64 = 0.9;
+/// Share of the standing packets remembered from slot to slot.
+const STANDING_KEPT: f64 = 0.98;
+/// Packets in flight are those of this many gaps between frames and of this time on the way.
+const IN_FLIGHT_GAPS: f64 = 3.0;
+const IN_FLIGHT_S: f64 = 0.03;
+/// Frames that may fall on the wrong side of the slot's edges.
+const EDGE_FRAMES: f64 = 1.5;
 /// Packets per slot sent to a station that was never heard of.
 const PROBE_PACKETS: f64 = 4.0;
 /// Weight of a slot in the mean packet size.
@@ -35,6 +42,17 @@ pub(super) struct Heard {
     pub(super) gap_s: f64,
     /// Packets per second inside frames, level / gap.
     pub(super) frame_pps: f64,
+}
+
+/// How much of what stands is drained in the next slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Drain {
+    /// Frames are below their longest and the path carries what it is sent: nothing stands.
+    Not,
+    /// The path falls short. What is missing may be lost and not stand anywhere: the rate is at most halved for it.
+    Half,
+    /// Frames are full: it stands in the access point.
+    Whole,
 }
 
 /// State of one station.
@@ -56,7 +74,9 @@ pub(super) struct Station {
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
     silent_slots: u8,
-    backlog: f64,
+    /// Packets sent that have neither come nor are known to be lost.
+    standing: f64,
+    drain: Drain,
     slot_s: f64,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
@@ -78,7 +98,8 @@ impl Station {
             backlogged: true,
             paced: true,
             silent_slots: 0,
-            backlog: 0.0,
+            standing: 0.0,
+            drain: Drain::Not,
             slot_s: 1.0,
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
@@ -142,16 +163,36 @@ impl Station {
         self.airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps) * self.transmissions;
     }
 
-    /// Keeps the balance of what was sent and what came: while frames are full the difference stands in the access point's queue.
+    /// Keeps the balance of what was sent and what came: while frames are full the difference stands in the access point's queue, and while the
+    /// path falls short it stands somewhere.
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else { return };
         let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged { self.rate_pps } else { sample.received_pps });
         let full = level >= FULL_SHARE * self.longest_frame(config);
-        let standing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
-        self.backlog = if full { (self.backlog + standing).max(0.0) } else { 0.0 };
-        if sample.backlogged {
-            self.elsewhere.observe(sent_pps, sample.received_pps, full);
+        // While frames are full the access point is the bottleneck, so its rounds are seen whatever the source does.
+        self.paced |= full && sample.backlogged;
+        // What was sent and neither came nor was lost is in flight, or stands in a queue. Sums of rounding are forgotten slowly.
+        let missing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
+        self.standing = (STANDING_KEPT * self.standing + missing).max(0.0);
+        let all_came = sample.received_pps >= 0.95 * sent_pps && sample.received_pps <= 1.05 * sent_pps;
+        if self.drain == Drain::Half && all_came {
+            // Less was sent so that what stands could come, and nothing came beside what was sent: it was lost unnoticed.
+            self.standing = 0.0;
         }
+        if sample.backlogged {
+            let in_flight_s = sample.round_s.map_or(0.0, |gap_s| IN_FLIGHT_GAPS * gap_s) + IN_FLIGHT_S;
+            let stands = self.standing > sent_pps * in_flight_s;
+            let edge_pps = (EDGE_FRAMES * level + 2.0) / sample.length_s;
+            let received_pps = sample.received_pps;
+            self.elsewhere.observe(&Passage { sent_pps, received_pps, edge_pps, full, stands });
+        }
+        self.drain = if full {
+            Drain::Whole
+        } else if self.elsewhere.is_short() {
+            Drain::Half
+        } else {
+            Drain::Not
+        };
     }
 
     /// Most packets that one frame to this station can hold: the window or the duration limit.
@@ -168,8 +209,13 @@ impl Station {
     /// Turns a fair share into a rate: less what drains the backlog within a slot, and no more than the path before carries.
     pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
         self.elsewhere.release_above(fair_pps);
-        let drained = fair_pps - self.backlog / self.slot_s;
-        let capped = self.elsewhere.cap_pps().map_or(drained, |cap| drained.min(cap));
+        let open = self.elsewhere.cap_pps().map_or(fair_pps, |cap| fair_pps.min(cap));
+        let excess = self.standing / self.slot_s;
+        let capped = match self.drain {
+            Drain::Not => open,
+            Drain::Half => (open - excess).max(open / 2.0),
+            Drain::Whole => open - excess,
+        };
         self.rate_pps = if capped.is_finite() { capped.max(floor_pps) } else { floor_pps };
         self.target_level = level;
     }
