@@ -135,6 +135,10 @@ impl RateController for AssumeRates {
         self.law.remove(station);
     }
 
+    fn set_weight(&mut self, station: StationId, weight: f64) -> bool {
+        self.law.set_weight(station, weight)
+    }
+
     fn diagnostics(&self) -> Diagnostics {
         self.law.diagnostics()
     }
@@ -209,6 +213,19 @@ mod tests {
         let rates: Vec<f64> = views.iter().map(|view| view.received_pps).collect();
         assert!(rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.2), "{rates:?}");
         assert!(views.iter().all(|view| view.queue < 100), "{views:?}");
+    }
+
+    #[test]
+    fn weights_share_the_airtime_in_their_proportion() {
+        let config = WaterfillConfig { delay_target: Some(Duration::from_micros(1_500)), ..WaterfillConfig::default() };
+        let law = Waterfill::new(config).expect("the defaults are valid");
+        let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
+        assert!(law.set_weight(StationId(1), 2.0));
+        assert!(!law.set_weight(StationId(1), f64::NAN));
+        let mut plant = Plant::new(&[390.0, 390.0], 0.1);
+        settle(&mut plant, &mut law, 20);
+        let rates: Vec<f64> = settle(&mut plant, &mut law, 1).iter().map(|view| view.received_pps).collect();
+        assert!((rates[1] / rates[0] - 2.0).abs() < 0.2, "{rates:?}");
     }
 
     #[test]

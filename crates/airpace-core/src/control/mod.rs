@@ -49,6 +49,12 @@ pub trait RateController {
     /// Forgets a station that has left.
     fn remove(&mut self, station: StationId);
 
+    /// Sets the weight (φ) of a station's share, from 0.001 to 1000; 1 unless set. Tells whether the law follows weights and the
+    /// weight is valid: the published laws know none.
+    fn set_weight(&mut self, _station: StationId, _weight: f64) -> bool {
+        false
+    }
+
     /// What the law believes about the medium; empty for laws that believe nothing.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()

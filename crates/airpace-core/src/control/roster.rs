@@ -50,6 +50,11 @@ impl<S> Roster<S> {
         }
     }
 
+    /// The stations, in the order of their numbers.
+    pub(super) fn ids(&self) -> &[StationId] {
+        &self.ids
+    }
+
     /// The states, in the order of stations.
     pub(super) fn states(&self) -> &[S] {
         &self.states

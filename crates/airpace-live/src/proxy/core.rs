@@ -5,7 +5,7 @@ use super::record::slot_record;
 use super::{Counts, Mode, Output, ProxyError};
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
-use airpace_api::config::{ControlConfig, Law, ProxyConfig};
+use airpace_api::config::{Law, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
 use airpace_core::control::{AssumeRates, Goal, LawConfig, RateController};
 use airpace_core::pace::{PaceConfig, Pacer};
@@ -52,7 +52,7 @@ impl ProxyCore {
     /// # Errors
     /// The law refuses its parameters.
     pub fn new(config: ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
-        let law = law(&config.control)?;
+        let law = law(&config)?;
         let ports = (0..config.stations.len()).map(|idx| port(&config, idx, key)).collect();
         let by_address = config.stations.iter().enumerate().map(|(idx, station)| (station.address, idx)).collect();
         let next_decision = Time::ZERO + config.control.slot.0;
@@ -339,7 +339,8 @@ fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
 }
 
 /// The law of the configuration; none if nothing is measured.
-fn law(control: &ControlConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
+fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
+    let control = &config.control;
     let name = match control.law {
         Law::Linear => "linear",
         Law::LinearPf => "linear-pf",
@@ -357,7 +358,13 @@ fn law(control: &ControlConfig) -> Result<Option<Box<dyn RateController + Send>>
         waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
     }
     // Agents without a monitor interface report no PHY rates.
-    Ok(Some(Box::new(AssumeRates::new(law.build()?, control.initial_overhead.0))))
+    let mut law = AssumeRates::new(law.build()?, control.initial_overhead.0);
+    for (idx, station) in config.stations.iter().enumerate().filter(|(_, station)| station.weight != 1.0) {
+        if !law.set_weight(StationId::from_index(idx), station.weight) {
+            return Err(ProxyError::Weight { station: station.name.clone(), law: name });
+        }
+    }
+    Ok(Some(Box::new(law)))
 }
 
 /// The destination of an IP packet.

@@ -78,6 +78,16 @@ pub enum ProxyError {
     /// The law refuses its parameters.
     #[error("control: {0}")]
     Law(#[from] airpace_core::control::ConfigError),
+    /// A weight that the law does not follow.
+    #[error(
+        "station `{station}`: the law `{law}` follows no weights, or not this one; `waterfill` takes 0.001 to 1000"
+    )]
+    Weight {
+        /// Name of the station.
+        station: String,
+        /// Name of the law.
+        law: &'static str,
+    },
     /// The law is not known, which the configuration rules out.
     #[error(transparent)]
     UnknownLaw(#[from] airpace_core::control::UnknownLaw),

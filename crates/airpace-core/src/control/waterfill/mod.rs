@@ -15,6 +15,7 @@ use airpace_units::{StationId, Time};
 use overhead::Overhead;
 use share::{Demand, Party, Share, Solver};
 use station::Station;
+use std::collections::BTreeMap;
 
 /// The default law: the round time and the levels are measured, the overhead follows from them by subtraction, and the optimum of the
 /// proportional fair problem is computed outright in each slot. Nothing is integrated towards.
@@ -25,6 +26,8 @@ pub struct Waterfill {
     overhead: Overhead,
     solver: Solver,
     share: Option<Share>,
+    /// Weights other than 1.
+    weights: BTreeMap<StationId, f64>,
 }
 
 impl Waterfill {
@@ -35,7 +38,14 @@ impl Waterfill {
     pub fn new(config: WaterfillConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let overhead = Overhead::new(config.frame_overhead.as_secs_f64(), config.quiet_gain);
-        Ok(Self { config, roster: Roster::new(), overhead, solver: Solver::default(), share: None })
+        Ok(Self {
+            config,
+            roster: Roster::new(),
+            overhead,
+            solver: Solver::default(),
+            share: None,
+            weights: BTreeMap::new(),
+        })
     }
 
     /// Solves the allocation problem for the stations as they are now.
@@ -48,9 +58,10 @@ impl Waterfill {
         let anyone = stations.iter().any(|s| s.demand() == Demand::Greedy);
         let shown = |demand| if anyone || matches!(demand, Demand::Probed(_)) { demand } else { Demand::Greedy };
         let config = &self.config;
-        self.solver.set(stations.iter().map(|s| Party {
+        self.solver.set(self.roster.ids().iter().zip(stations).map(|(id, s)| Party {
             airtime_s: s.airtime_s(),
             level_limit: s.level_limit(config),
+            weight: self.weights.get(id).copied().unwrap_or(1.0),
             demand: shown(s.demand()),
         }));
         let delay_s = config.delay_target.map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
@@ -91,6 +102,14 @@ impl RateController for Waterfill {
 
     fn remove(&mut self, station: StationId) {
         self.roster.remove(station);
+    }
+
+    fn set_weight(&mut self, station: StationId, weight: f64) -> bool {
+        let valid = (1e-3..=1e3).contains(&weight);
+        if valid {
+            self.weights.insert(station, weight);
+        }
+        valid
     }
 
     fn diagnostics(&self) -> Diagnostics {

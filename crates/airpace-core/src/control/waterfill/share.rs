@@ -9,6 +9,8 @@ pub(super) struct Party {
     pub(super) airtime_s: f64,
     /// The greatest level (N̄).
     pub(super) level_limit: f64,
+    /// Weight of its share (φ).
+    pub(super) weight: f64,
     /// What it has use for.
     pub(super) demand: Demand,
 }
@@ -27,7 +29,7 @@ pub(super) enum Demand {
 /// The answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Share {
-    /// Payload airtime of a station that is not at its level limit, seconds per round (A).
+    /// Payload airtime of a station of weight 1 that is not at its level limit, seconds per round (A).
     pub(super) airtime_s: f64,
     /// The round aimed at, seconds (D).
     pub(super) round_s: f64,
@@ -63,7 +65,7 @@ impl Solver {
         self.parties.extend(parties);
         let greedy = self.parties.iter().filter(|p| p.demand == Demand::Greedy);
         self.greedy.clear();
-        self.greedy.extend(greedy.map(|p| alloc::Station::new(p.airtime_s, 0.0, p.level_limit)));
+        self.greedy.extend(greedy.map(|p| alloc::Station::new(p.airtime_s, 0.0, p.level_limit).with_weight(p.weight)));
     }
 
     /// The stations, in the order in which they were given.
@@ -94,10 +96,11 @@ impl Solver {
             let round_s = overhead_s.max(frame_s);
             return Share { airtime_s: 0.0, round_s, overhead_s, smallest_delay_s: None };
         };
-        let fastest = self.greedy.iter().map(|s| s.seconds_per_packet).fold(f64::INFINITY, f64::min);
+        let fastest = self.greedy.iter().map(|s| s.seconds_per_packet / s.weight).fold(f64::INFINITY, f64::min);
         let least = fastest * LEAST_LEVEL;
         let airtime_s = wanted.max(least);
-        let payload: f64 = self.greedy.iter().map(|s| airtime_s.min(s.seconds_per_packet * s.level_limit)).sum();
+        let payload: f64 =
+            self.greedy.iter().map(|s| (s.weight * airtime_s).min(s.seconds_per_packet * s.level_limit)).sum();
         let round_s = (overhead_s + payload) / open;
         Share { airtime_s, round_s, overhead_s, smallest_delay_s: (wanted < least).then_some(round_s) }
     }
@@ -122,8 +125,8 @@ impl Solver {
 }
 
 impl Party {
-    /// Level of the station when each uncapped one has `airtime_s` of payload per round.
+    /// Level of the station when each uncapped one of weight 1 has `airtime_s` of payload per round.
     pub(super) fn level(&self, airtime_s: f64) -> f64 {
-        (airtime_s / self.airtime_s).min(self.level_limit)
+        (self.weight * airtime_s / self.airtime_s).min(self.level_limit)
     }
 }
