@@ -7,7 +7,7 @@ use airpace_api::emulation::EmulationReport;
 use airpace_api::quantity::Span;
 use airpace_core::phy;
 use airpace_emu::{EmulatorConfig, EmulatorError, Monitor, NoObserver, Outcome};
-use airpace_sim::mac::{MacConfig, StationConfig};
+use airpace_sim::mac::{MacConfig, RateChange, StationConfig};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -53,6 +53,9 @@ pub(crate) struct Emulate {
     /// Probability that an MPDU is lost: one value for all stations, or one each.
     #[arg(long, default_value = "0", value_delimiter = ',', value_parser = probability, allow_negative_numbers = true)]
     loss: Vec<f64>,
+    /// File of rate changes: per line a time, a station's index, an MCS and maybe streams, for example "2500ms 0 4 1".
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Packets that the access point queues per station.
     #[arg(long, default_value_t = 2500)]
     ap_buffer: usize,
@@ -118,13 +121,20 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         Ok(StationConfig { loss: loss[i], ..StationConfig::new(rate) })
     };
     let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
-    let cell = MacConfig { ap_queue_packets: args.ap_buffer, timing: args.timing.into(), ..MacConfig::new(stations) };
+    let trace = args.trace.as_deref().map(|path| read_trace(path, &stations)).transpose()?.unwrap_or_default();
+    let timing = args.timing.into();
+    let cell = MacConfig { ap_queue_packets: args.ap_buffer, timing, trace, ..MacConfig::new(stations) };
     let monitor = match args.monitor {
         Shown::Off => Monitor::Off,
         Shown::Headers => Monitor::Snap(HEADERS),
         Shown::Whole => Monitor::Whole,
     };
     Ok(EmulatorConfig { wired_delay: args.wired_delay.0, monitor, ..EmulatorConfig::new(cell, args.seed) })
+}
+
+fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<RateChange>> {
+    let text = std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
+    airpace_emu::parse_trace(&text, stations).map_err(bad_input)
 }
 
 /// What the arguments name, or the user's shell.
