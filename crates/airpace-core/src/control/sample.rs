@@ -57,7 +57,7 @@ impl Sample {
             round_s: round_s.filter(|&d| d > 0.0),
             last: report.span.map(|(_, last)| last),
             slot: report.slot,
-            received_pps: report.received_pps(),
+            received_pps: received_pps(report),
             lost_pps: f64::from(report.lost) / length_s,
             sent_pps: (report.sender.sent_packets > 0).then(|| f64::from(report.sender.sent_packets) / length_s),
             late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(1.0),
@@ -66,6 +66,15 @@ impl Sample {
             backlogged: report.sender.backlogged,
         })
     }
+}
+
+/// Packets received per second, whatever frames they came in.
+///
+/// The report's packets are those of frames that are samples of the level: frames that were sent again as a whole, as after each collision,
+/// are not among them. A balance of what was sent and what came needs them, and the bytes have them.
+fn received_pps(report: &SlotReport) -> f64 {
+    let by_bytes = mean_packet_bytes(report).map(|mean| report.bytes as f64 / mean / report.length.as_secs_f64());
+    by_bytes.unwrap_or(0.0).max(report.received_pps())
 }
 
 /// Mean size of the packets, if it is a size that an IP packet can have: the sender knows it exactly, the station but for losses.

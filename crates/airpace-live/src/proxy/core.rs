@@ -111,21 +111,27 @@ impl ProxyCore {
 
     /// Takes the bytes of a report that came, authentic, from a station.
     pub fn on_report(&mut self, now: Time, station: usize, bytes: &[u8]) {
-        let Some(port) = self.ports.get_mut(station) else { return };
-        let Ok(mut report) = report::decode(port.id, bytes) else {
+        let Some(id) = self.ports.get(station).map(|port| port.id) else { return };
+        let Ok(mut report) = report::decode(id, bytes) else {
             self.counts.bad_reports += 1;
             return;
         };
-        let repeated = port.last_report.as_ref().is_some_and(|(_, last)| report.slot == last.slot);
-        if repeated {
+        let last_slot = self.ports[station].last_report.as_ref().map(|(_, last)| last.slot);
+        if last_slot == Some(report.slot) {
             self.counts.bad_reports += 1;
             return;
         }
+        if self.pending.iter().any(|pending| pending.station == id) {
+            // The other stations are late: their reports count for the next decision.
+            self.decide(now);
+        }
+        let port = &mut self.ports[station];
         port.heard = now;
-        report.sender = port.account.close(now, report.length);
+        // A station that has started anew counts from zero again.
+        let slots = last_slot.and_then(|last| report.slot.checked_sub(last)).unwrap_or(1);
+        report.sender = port.account.close(now, slots);
         report.sender.backlogged |= self.config.udp_load.is_some();
         port.last_report = Some((now, report.clone()));
-        self.pending.retain(|pending| pending.station != report.station);
         self.pending.push(report);
         let expected = self.ports.iter().filter(|port| port.connected && port.mode == Mode::Controlled).count();
         if self.pending.len() >= expected.max(1) {

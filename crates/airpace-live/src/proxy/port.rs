@@ -73,21 +73,18 @@ impl Account {
         self.bytes += u64::from(bytes);
     }
 
-    /// What the controller wants to know of a slot of the station of this `length`; the next account begins.
+    /// What the controller wants to know of the slot that a report tells of; the next account begins. `slots` is more than one if
+    /// reports were lost on the way: of what was sent since the last one, only a part belongs to the slot reported.
     ///
-    /// The report took a little more or less time on its way than the last one, or some were lost: what was sent meanwhile is
-    /// scaled to the length of the slot.
-    pub(super) fn close(&mut self, now: Time, length: Duration) -> SenderView {
+    /// Otherwise nothing is scaled, although reports take a little more or less time on their way: a controller that sums what is
+    /// sent and what is received must find the same sums.
+    pub(super) fn close(&mut self, now: Time, slots: u64) -> SenderView {
         let elapsed = now.saturating_since(self.since);
         let running = self.waiting_since.map_or(Duration::ZERO, |since| now.saturating_since(since.max(self.since)));
         let backlogged = (self.waited + running).saturating_mul(BACKLOGGED_SHARE) >= elapsed;
-        let scale = length.as_secs_f64() / elapsed.as_secs_f64().max(1e-6);
-        // Float-to-integer `as` saturates.
-        let view = SenderView {
-            backlogged,
-            sent_packets: (self.packets as f64 * scale).round() as u32,
-            sent_bytes: (self.bytes as f64 * scale).round() as u64,
-        };
+        let slots = slots.max(1);
+        let sent_packets = u32::try_from(self.packets / slots).unwrap_or(u32::MAX);
+        let view = SenderView { backlogged, sent_packets, sent_bytes: self.bytes / slots };
         *self = Self { waiting_since: self.waiting_since, ..Self::new(now) };
         view
     }

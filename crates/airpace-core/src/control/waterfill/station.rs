@@ -129,7 +129,8 @@ impl Station {
         self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
         self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
-        if let Some(bytes) = sample.packet_bytes {
+        // Without a backlog they are acknowledgements and pings, which tell nothing of the packets that will fill frames.
+        if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
             self.packet_bytes += SIZE_GAIN * (bytes - self.packet_bytes);
         }
         self.transmissions += SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
