@@ -31,6 +31,12 @@ pub struct ProxySlot {
     pub round_ms: Option<f64>,
     /// The controller's estimate of the overhead of a round, us.
     pub overhead_us: Option<f64>,
+    /// Set while the delay target cannot be met: the least that can, ms. One value for all stations.
+    #[serde(default)]
+    pub smallest_delay_ms: Option<f64>,
+    /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
+    #[serde(default)]
+    pub capped_elsewhere: u32,
     /// Mean PHY rate reported, Mbit/s.
     pub phy_mbps: Option<f64>,
     /// Packets waiting at the proxy for the station at the end of the slot.

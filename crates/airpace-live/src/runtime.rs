@@ -11,7 +11,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -53,8 +53,13 @@ impl Loop {
         stop: Stop<'_>,
         (device, socket): (&impl AsFd, &UdpSocket),
     ) -> anyhow::Result<Self> {
-        if realtime && let Err(error) = realtime::try_fifo(PRIORITY) {
-            tracing::warn!(%error, "real-time scheduling is refused: deadlines will be met less well");
+        if realtime {
+            match realtime::try_fifo(PRIORITY) {
+                Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
+                Err(error) => {
+                    tracing::warn!(%error, "real-time scheduling is refused: deadlines will be met less well")
+                }
+            }
         }
         let poller = Poller::new()?;
         poller.add(stop, STOP, Interest::Read)?;
@@ -130,21 +135,37 @@ impl Journal {
         Ok(Self { file: path.map(open).transpose()?.map(BufWriter::new), dirty: false })
     }
 
-    pub(crate) fn write(&mut self, record: &impl Serialize) -> anyhow::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        serde_json::to_writer(&mut *file, record)?;
-        file.write_all(b"\n")?;
+    pub(crate) fn write(&mut self, record: &impl Serialize) {
+        let Some(file) = &mut self.file else { return };
         self.dirty = true;
-        Ok(())
+        let written =
+            serde_json::to_writer(&mut *file, record).map_err(io::Error::from).and_then(|()| file.write_all(b"\n"));
+        self.go_on_without(written);
     }
 
     /// Makes what was written visible to readers.
-    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn flush(&mut self) {
         if let Some(file) = self.file.as_mut().filter(|_| self.dirty) {
-            file.flush().context("writing telemetry")?;
             self.dirty = false;
+            let flushed = file.flush();
+            self.go_on_without(flushed);
         }
-        Ok(())
+    }
+
+    /// A full disk ends the telemetry and not the datapath.
+    fn go_on_without(&mut self, result: io::Result<()>) {
+        let Err(error) = result else { return };
+        tracing::warn!(%error, "telemetry cannot be written and ends here; packets go on");
+        if let Some(file) = self.file.take() {
+            // What is left in the buffer would be tried once more.
+            let _ = file.into_parts();
+        }
+    }
+
+    /// Whether records are still written.
+    #[cfg(test)]
+    pub(crate) const fn is_open(&self) -> bool {
+        self.file.is_some()
     }
 }
 
@@ -164,5 +185,21 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
         if dropped > 0 {
             tracing::info!(dropped, reason = reason.name(), "datagrams dropped unanswered");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_ends_telemetry_and_nothing_else() {
+        let mut journal = Journal::open(Some(Path::new("/dev/full"))).unwrap();
+        journal.write(&"a record");
+        assert!(journal.is_open(), "it is buffered");
+        journal.flush();
+        assert!(!journal.is_open());
+        journal.write(&"another");
+        journal.flush();
     }
 }

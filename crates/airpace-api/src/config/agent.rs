@@ -35,8 +35,9 @@ pub struct AgentConfig {
     /// File to which one JSON object per slot is appended (see [`crate::telemetry`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<PathBuf>,
-    /// Whether real-time scheduling is asked for; refused, the agent goes on without. Default false.
-    #[serde(default)]
+    /// Whether real-time scheduling is asked for, so that deadlines are met on a busy machine; refused, the agent says so and goes on
+    /// without. Default true.
+    #[serde(default = "super::realtime")]
     pub realtime: bool,
     /// Networks that are routed into the tunnel besides the tunnel's own. They go with the interface when the agent ends.
     #[serde(default)]

@@ -75,6 +75,11 @@ pub enum ConfigError {
     /// Law `fixed` without its rate.
     #[error("control.law = \"fixed\" needs control.fixed_rate")]
     FixedRate,
+    /// Load without a rate.
+    #[error(
+        "udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate"
+    )]
+    UnpacedLoad,
     /// The proxy's own address would be routed into the tunnel.
     #[error("route {route} contains the proxy's address {proxy}: the tunnel would swallow its own packets")]
     RouteCycle {
@@ -118,6 +123,9 @@ impl ProxyConfig {
         if let Some(load) = &self.udp_load {
             let fits = (64..=65_000).contains(&load.payload.0.0);
             range("udp_load.payload", load.payload, fits, "64 B to 65000 B")?;
+            if self.control.law == Law::None {
+                return Err(ConfigError::UnpacedLoad);
+            }
         }
         range("station", "[]", !self.stations.is_empty(), "at least one [[station]] is needed")?;
         for station in &self.stations {

@@ -43,6 +43,11 @@ pub struct TunConfig {
     pub mtu: Size,
 }
 
+/// Real-time scheduling of proxy and agent unless configured otherwise.
+const fn realtime() -> bool {
+    true
+}
+
 fn tun_name() -> String {
     "airpace0".to_owned()
 }

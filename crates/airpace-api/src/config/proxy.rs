@@ -23,8 +23,9 @@ pub struct ProxyConfig {
     /// File to which one JSON object per station and slot is appended (see [`crate::telemetry`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<PathBuf>,
-    /// Whether real-time scheduling is asked for; refused, the proxy goes on without. Default false.
-    #[serde(default)]
+    /// Whether real-time scheduling is asked for, so that deadlines are met on a busy machine; refused, the proxy says so and goes on
+    /// without. Default true.
+    #[serde(default = "super::realtime")]
     pub realtime: bool,
     /// The tunnel's interface.
     pub tun: TunConfig,

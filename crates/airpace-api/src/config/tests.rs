@@ -118,6 +118,11 @@ fn contradictions_are_told_in_one_line() {
         ("delay_target = \"20 ms\"", "slot = \"1 ms\"", "control.slot = 1 ms is impossible: 10 ms to 10 s"),
         ("delay_target = \"20 ms\"", "law = \"fixed\"", "control.law = \"fixed\" needs control.fixed_rate"),
         (
+            "delay_target = \"20 ms\"",
+            "law = \"none\"",
+            "udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate",
+        ),
+        (
             "[tun]",
             "[tun]\nname = \"a/b\"",
             "`a/b` is no name of an interface: 1 to 15 characters without `/` and blanks",

@@ -107,7 +107,7 @@ impl Agent {
         let mut rooms = Rooms { datagrams: ReceiveBatch::new(16, 65_536), frames: ReceiveBatch::new(64, SNAP) };
         loop {
             let now = self.clock.now();
-            self.on_time(now)?;
+            self.on_time(now);
             let blocked = !self.send(now);
             let own = if blocked { None } else { self.core.deadline() };
             let deadline = [self.tunnel.deadline(), own].into_iter().flatten().min();
@@ -130,7 +130,7 @@ impl Agent {
         Ok(())
     }
 
-    fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
+    fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
         if now >= self.next_map {
             self.next_map = now + MAP_AGE;
@@ -139,9 +139,9 @@ impl Agent {
         if let Some((report, record)) = self.core.handle_timeout(now) {
             // Without a session nobody is there to read it.
             let _ = self.batch.seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
-            self.journal.write(&record)?;
+            self.journal.write(&record);
         }
-        self.journal.flush()
+        self.journal.flush();
     }
 
     /// Sends what may leave now; `false` if the socket's buffer is full.

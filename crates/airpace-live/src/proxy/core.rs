@@ -1,5 +1,6 @@
 //! The proxy without sockets: queues, pacing, control and what happens when reports are missing.
 
+use super::beliefs::Beliefs;
 use super::port::{Account, Port, Rules, Statistics};
 use super::record::slot_record;
 use super::{Counts, Mode, Output, ProxyError};
@@ -7,7 +8,7 @@ use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use airpace_api::config::{Law, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
-use airpace_core::control::{AssumeRates, Goal, LawConfig, RateController};
+use airpace_core::control::{AssumeRates, Diagnostics, Goal, LawConfig, RateController};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::report::SlotReport;
@@ -38,6 +39,9 @@ pub struct ProxyCore {
     active: VecDeque<usize>,
     turn: u32,
     pending: Vec<SlotReport>,
+    /// Stations in [`Mode::Controlled`]: so many reports are awaited.
+    controlled: usize,
+    beliefs: Beliefs,
     next_decision: Time,
     records: VecDeque<ProxySlot>,
     /// Buffers of packets that the queues dropped.
@@ -65,6 +69,8 @@ impl ProxyCore {
             active: VecDeque::new(),
             turn: 0,
             pending: Vec::new(),
+            controlled: 0,
+            beliefs: Beliefs::default(),
             next_decision,
             records: VecDeque::new(),
             pool: Pool::default(),
@@ -81,6 +87,12 @@ impl ProxyCore {
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// What the law believed about the medium at the last decision.
+    #[must_use]
+    pub const fn diagnostics(&self) -> &Diagnostics {
+        self.beliefs.diagnostics()
     }
 
     /// The mode a station is in.
@@ -121,7 +133,7 @@ impl ProxyCore {
             self.counts.bad_reports += 1;
             return;
         }
-        if self.pending.iter().any(|pending| pending.station == id) {
+        if self.ports[station].reported {
             // The other stations are late: their reports count for the next decision.
             self.decide(now);
         }
@@ -129,12 +141,12 @@ impl ProxyCore {
         port.heard = now;
         // A station that has started anew counts from zero again.
         let slots = last_slot.and_then(|last| report.slot.checked_sub(last)).unwrap_or(1);
-        report.sender = port.account.close(now, slots);
+        report.sender = port.account.close(now, (report.length, slots));
         report.sender.backlogged |= self.config.udp_load.is_some();
         port.last_report = Some((now, report.clone()));
+        port.reported = true;
         self.pending.push(report);
-        let expected = self.ports.iter().filter(|port| port.connected && port.mode == Mode::Controlled).count();
-        if self.pending.len() >= expected.max(1) {
+        if self.pending.len() >= self.controlled.max(1) {
             self.decide(now);
         }
     }
@@ -147,16 +159,18 @@ impl ProxyCore {
         port.last_report = None;
         port.allocation = None;
         tracing::info!(station = %port.name, connected, "session");
-        if !connected {
+        if connected {
+            port.account = Account::new(now);
+        } else {
             while let Some(packet) = port.queue.dequeue(now) {
                 self.pool.put(packet);
             }
-            port.account.empty(now);
+            // The law is to forget it.
+            let id = port.id;
+            port.reported = false;
+            self.pending.retain(|report| report.station != id);
         }
         self.update_mode(now, station);
-        if connected && self.config.udp_load.is_some() {
-            self.activate(station);
-        }
     }
 
     /// The next packet that may leave now.
@@ -172,11 +186,10 @@ impl ProxyCore {
             }
             self.turn = 0;
             self.active.pop_front();
-            let port = &mut self.ports[idx];
-            if !port.queue.is_empty() || (self.config.udp_load.is_some() && port.connected) {
+            if self.has_something(idx) {
                 self.active.push_back(idx);
             } else {
-                port.active = false;
+                self.ports[idx].active = false;
             }
         }
         None
@@ -195,7 +208,7 @@ impl ProxyCore {
             let pacer = &self.ports[idx].pacer;
             pacer.next_release().map(|at| if pacer.is_unshaped() { at } else { at.saturating_add(gather) })
         };
-        self.active.iter().filter_map(release).chain([self.next_decision]).min()
+        self.active.iter().filter(|&&idx| self.has_something(idx)).filter_map(release).chain([self.next_decision]).min()
     }
 
     /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
@@ -203,6 +216,13 @@ impl ProxyCore {
         if now >= self.next_decision {
             self.decide(now);
         }
+    }
+
+    /// Whether there is a packet for the station, or load, which only a paced station is sent: unpaced it would be a flood.
+    fn has_something(&self, idx: usize) -> bool {
+        let port = &self.ports[idx];
+        let load = self.config.udp_load.is_some() && port.connected && !port.pacer.is_unshaped();
+        load || !port.queue.is_empty()
     }
 
     fn activate(&mut self, idx: usize) {
@@ -239,7 +259,6 @@ impl ProxyCore {
             port.statistics.sent(bytes, Some(now.saturating_since(packet.arrived())));
             return Some(Output::Packet { station: idx, packet });
         }
-        // Unpaced load would be a flood.
         let load = self.config.udp_load.as_ref().filter(|_| !port.pacer.is_unshaped())?;
         // Validated to be at most 65000 bytes.
         let payload = u32::try_from(load.payload.0.0).unwrap_or(1470);
@@ -254,9 +273,8 @@ impl ProxyCore {
     fn decide(&mut self, now: Time) {
         // Reports are waited for half a slot longer than they are due.
         self.next_decision = now + self.config.control.slot.0 * 3 / 2;
-        let reported = !self.pending.is_empty();
-        if let Some(law) = self.law.as_mut().filter(|_| reported) {
-            self.pending.sort_by_key(|report| report.station);
+        self.pending.sort_by_key(|report| report.station);
+        if let Some(law) = self.law.as_mut().filter(|_| !self.pending.is_empty()) {
             for allocation in law.on_slot(now, &self.pending) {
                 if let Some(port) = self.ports.get_mut(allocation.station.index()) {
                     port.allocation = Some(*allocation);
@@ -265,24 +283,31 @@ impl ProxyCore {
         }
         for idx in 0..self.ports.len() {
             self.update_mode(now, idx);
-            self.record(now, idx);
         }
-        self.pending.clear();
+        if let Some(law) = &self.law {
+            let target = self.config.control.delay_target.map(|target| target.0);
+            self.beliefs.update(now, law.diagnostics(), target);
+        }
+        if self.config.telemetry.is_some() {
+            self.record(now);
+        }
+        for report in self.pending.drain(..) {
+            self.ports[report.station.index()].reported = false;
+        }
     }
 
-    fn record(&mut self, now: Time, idx: usize) {
-        let diagnostics = self.law.as_ref().map(|law| law.diagnostics()).unwrap_or_default();
+    /// Writes a record of every station's slot.
+    fn record(&mut self, now: Time) {
         let rules = rules(&self.config, self.law.is_some());
-        let port = &self.ports[idx];
-        let fresh = self.pending.iter().find(|report| report.station == port.id);
-        if self.config.telemetry.is_some() {
-            let time = (now, self.epoch);
-            self.records.push_back(slot_record(time, port, port.granted(&rules), (fresh, &diagnostics)));
+        for port in &mut self.ports {
+            let fresh = self.pending.binary_search_by_key(&port.id, |report| report.station);
+            let fresh = fresh.ok().map(|at| &self.pending[at]);
+            let about = (fresh, self.beliefs.diagnostics());
+            self.records.push_back(slot_record((now, self.epoch), port, port.granted(&rules), about));
+            let counters = port.queue.counters();
+            let counters = (counters.dropped(), counters.marked);
+            port.statistics.turn_over(now, counters);
         }
-        let port = &mut self.ports[idx];
-        let counters = port.queue.counters();
-        let counters = (counters.dropped(), counters.marked);
-        port.statistics.turn_over(now, counters);
     }
 
     fn update_mode(&mut self, now: Time, idx: usize) {
@@ -291,6 +316,8 @@ impl ProxyCore {
         let mode = port.wanted_mode(now, &rules);
         if mode != port.mode {
             log_change(port, mode, now);
+            self.controlled -= usize::from(port.mode == Mode::Controlled);
+            self.controlled += usize::from(mode == Mode::Controlled);
             port.mode = mode;
             let gone = matches!(mode, Mode::Away | Mode::Unshaped);
             if let Some(law) = self.law.as_mut().filter(|_| gone) {
@@ -299,6 +326,9 @@ impl ProxyCore {
             }
         }
         port.apply(now, &rules);
+        if self.has_something(idx) {
+            self.activate(idx);
+        }
     }
 }
 
@@ -334,13 +364,14 @@ fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
         pacer: Pacer::new(pace),
         mode: Mode::Away,
         connected: false,
+        reported: false,
         active: false,
         held_back: false,
         last_report: None,
         heard: Time::ZERO,
         allocation: None,
         account: Account::new(Time::ZERO),
-        statistics: Statistics::new(),
+        statistics: Statistics::new(config.telemetry.is_some()),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`ProxyCore`] decides, sans-IO; [`run_proxy`] carries packets between it, the interface and the socket.
 
+mod beliefs;
 mod core;
 mod port;
 mod record;

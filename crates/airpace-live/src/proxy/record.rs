@@ -18,8 +18,8 @@ pub(super) fn slot_record(
     let seconds = now.saturating_since(statistics.since).as_secs_f64().max(1e-9);
     let counters = port.queue.counters();
     let sojourn = |quantile| {
-        let known = !statistics.sojourn_us.is_empty();
-        known.then(|| statistics.sojourn_us.value_at_quantile(quantile) as f64 / 1e3)
+        let histogram = statistics.sojourn_us.as_ref().filter(|histogram| !histogram.is_empty());
+        histogram.map(|histogram| histogram.value_at_quantile(quantile) as f64 / 1e3)
     };
     let delay = |pick: fn(&DelayQuantiles) -> Duration| {
         report.and_then(|report| report.delay.as_ref()).map(|delay| pick(delay).as_secs_f64() * 1e3)
@@ -37,6 +37,8 @@ pub(super) fn slot_record(
         goodput_mbps: report.map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6),
         round_ms: report.and_then(SlotReport::round_s).map(|round| round * 1e3),
         overhead_us: diagnostics.overhead_s.map(|overhead| overhead * 1e6),
+        smallest_delay_ms: diagnostics.smallest_delay_s.map(|delay| delay * 1e3),
+        capped_elsewhere: diagnostics.capped_elsewhere,
         phy_mbps: report.and_then(SlotReport::phy_rate_bps).map(|rate| rate / 1e6),
         backlog_packets: port.queue.len() as u64,
         backlog_bytes: port.queue.bytes(),

@@ -13,6 +13,7 @@ use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
 use core::net::IpAddr;
+use core::time::Duration;
 
 /// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
 ///
@@ -53,6 +54,16 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     proxy.run(clock, config.realtime, stop)
 }
 
+/// Silence after which a station is gone although its session is not over. Both ends send at least once a second
+/// ([`Timing::keepalive`]), so that this many datagrams would have to be lost in a row.
+const GONE_AFTER: Duration = Duration::from_secs(10);
+
+/// Whether a station is there: it has a session and was heard of late.
+pub(super) fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
+    let heard = tunnel.last_received(station).is_some_and(|at| now.saturating_since(at) < GONE_AFTER);
+    heard && tunnel.is_connected(now, station)
+}
+
 struct Proxy {
     tunnel: Tunnel,
     core: ProxyCore,
@@ -77,7 +88,7 @@ impl Proxy {
         let mut received = ReceiveBatch::new(16, 65_536);
         loop {
             let now = clock.now();
-            self.on_time(now)?;
+            self.on_time(now);
             let blocked = !self.send(now);
             let deadline = if blocked { self.tunnel.deadline() } else { self.deadline() };
             let ready = wait.wait(&self.socket, deadline, blocked)?;
@@ -99,20 +110,20 @@ impl Proxy {
         [self.tunnel.deadline(), self.core.deadline()].into_iter().flatten().min()
     }
 
-    fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
+    fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
         self.core.handle_timeout(now);
         if now >= self.next_look {
             // Sessions end without an event.
             self.next_look = now + runtime::LOOK;
             for station in 0..self.addresses.len() {
-                self.core.set_connected(now, station, self.tunnel.is_connected(now, station));
+                self.core.set_connected(now, station, is_present(&self.tunnel, now, station));
             }
         }
         while let Some(record) = self.core.poll_record() {
-            self.journal.write(&record)?;
+            self.journal.write(&record);
         }
-        self.journal.flush()
+        self.journal.flush();
     }
 
     /// Sends what may leave now; `false` if the socket's buffer is full.
@@ -206,6 +217,8 @@ impl Proxy {
             spoofed = self.spoofed,
             unroutable = counts.unroutable,
             away = counts.away,
+            bad_reports = counts.bad_reports,
+            contradictory_reports = self.core.diagnostics().ignored_reports,
             "proxy ends"
         );
         runtime::log_drops(tunnel);

@@ -1,12 +1,17 @@
 //! The proxy's decisions in simulated time.
 
+use super::port::Account;
 use super::*;
+use crate::keys::KeyPair;
 use crate::packet::PacketBuf;
-use ::core::net::{IpAddr, Ipv4Addr};
+use crate::tunnel::{Timing, Tunnel, TunnelConfig};
+use ::core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
-use airpace_api::config::{ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig, UdpLoadConfig};
-use airpace_api::keys::PublicKey;
+use airpace_api::config::{
+    Cipher, ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
+};
+use airpace_api::keys::{PrivateKey, PublicKey};
 use airpace_api::quantity::{Rate, Size};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::report;
@@ -301,11 +306,140 @@ fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
             bytes += packet.as_bytes().len() as u64 + 68;
         }
         wakes += 1;
-        // Each wake-up is late by 0.1 to 3 ms.
-        let late = Duration::from_micros([100, 3_000, 300][wakes % 3]);
+        // Each wake-up is late by 0.1 to 0.7 ms.
+        let late = Duration::from_micros([100, 700, 300][wakes % 3]);
         now = proxy.deadline().expect("packets wait").max(now) + late;
     }
     let rate = mbps(bytes, Duration::from_millis(100));
     assert!((580.0..620.0).contains(&rate), "{rate} Mbit/s");
     assert!(wakes < 1_000, "{wakes} wake-ups in 100 ms");
+}
+
+#[test]
+fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more() {
+    let mut config = config(1);
+    config.control.law = Law::Fixed;
+    config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
+    let mut proxy = core(config);
+    proxy.set_connected(Time::ZERO, 0, true);
+    for n in 0..5_000 {
+        proxy.on_packet(Time::ZERO, packet(Time::ZERO, 0, n, 1400));
+    }
+    run(&mut proxy, (Time::ZERO, Time::from_millis(10)), &[]);
+    let now = Time::from_millis(60);
+    let mut bytes = 0;
+    while let Some(Output::Packet { packet, .. }) = proxy.poll(now) {
+        bytes += packet.as_bytes().len() as u64 + 68;
+    }
+    // 75 kB per millisecond, and the packet that ends the burst.
+    assert!((70_000..=75_000 + 1_468).contains(&bytes), "{bytes} bytes after a stall of 50 ms");
+}
+
+/// The rate granted to a station that connects at `start` and reports a slot in which it had a backlog.
+fn rate_after_first_report(start: Time) -> f64 {
+    let mut proxy = core(config(1));
+    proxy.handle_timeout(start);
+    proxy.set_connected(start, 0, true);
+    run(&mut proxy, (start, start + SLOT), &[0]);
+    proxy.on_report(start + SLOT, 0, &report_bytes(0, 0, 4, 1.19));
+    let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
+    records.last().and_then(|record| record.rate_pps).expect("a rate")
+}
+
+#[test]
+fn a_station_that_joins_late_is_granted_as_much_as_one_that_was_there_from_the_start() {
+    let (first, late) = (rate_after_first_report(Time::ZERO), rate_after_first_report(Time::from_millis(100_000)));
+    assert!((late / first - 1.0).abs() < 1e-6, "{late} and {first}");
+}
+
+#[test]
+fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
+    let ms = Time::from_millis;
+    let mut account = Account::new(ms(0));
+    account.wait(ms(10));
+    // Packets waited all the time until 199 ms, when the late report came; the next is punctual.
+    account.empty(ms(199));
+    assert!(account.close(ms(199), (SLOT, 1)).backlogged);
+    account.sent(1500);
+    let view = account.close(ms(200), (SLOT, 1));
+    assert!(view.backlogged, "1 ms tells nothing");
+    assert_eq!((view.sent_packets, view.sent_bytes), (1, 1500), "sums are left alone");
+    assert!(!account.close(ms(300), (SLOT, 1)).backlogged, "a whole slot tells all");
+}
+
+#[test]
+fn load_without_a_rate_neither_floods_nor_keeps_the_loop_awake_and_comes_back_with_the_reports() {
+    let mut config = config(1);
+    config.udp_load = Some(UdpLoadConfig::default());
+    let mut proxy = core(config);
+    proxy.set_connected(Time::ZERO, 0, true);
+    run(&mut proxy, (Time::ZERO, Time::from_millis(6_000)), &[]);
+    assert_eq!(proxy.mode(0), Some(Mode::Unshaped));
+    let now = Time::from_millis(6_000);
+    assert!(proxy.poll(now).is_none());
+    proxy.handle_timeout(now);
+    assert!(proxy.deadline().expect("slots never end") > now + Duration::from_millis(10));
+    proxy.on_report(now, 0, &report_bytes(0, 0, 32, 1.19));
+    let sent = run(&mut proxy, (now, now + SLOT), &[]);
+    assert!(sent[0] > 100_000, "{} bytes", sent[0]);
+}
+
+#[test]
+fn reports_of_longer_slots_are_not_missed_between_them() {
+    let mut proxy = core(config(1));
+    proxy.set_connected(Time::ZERO, 0, true);
+    let mut now = Time::ZERO;
+    for slot in 0..5 {
+        let mut report = report::decode(StationId(0), &report_bytes(0, slot, 32, 1.19)).expect("valid");
+        report.length = Duration::from_millis(1_000);
+        proxy.on_report(now, 0, &report::encode(&report));
+        run(&mut proxy, (now, now + SLOT * 10), &[]);
+        now += SLOT * 10;
+        assert_eq!(proxy.mode(0), Some(Mode::Controlled), "slot {slot}");
+    }
+    run(&mut proxy, (now, now + SLOT * 50), &[]);
+    assert_eq!(proxy.mode(0), Some(Mode::Conservative), "five of its slots");
+}
+
+#[test]
+fn records_tell_of_a_delay_target_that_cannot_be_met() {
+    let mut config = config(1);
+    config.control.delay_target = Some("200 us".parse().expect("valid"));
+    let mut proxy = core(config);
+    proxy.set_connected(Time::ZERO, 0, true);
+    run(&mut proxy, (Time::ZERO, Time::ZERO + SLOT), &[0]);
+    proxy.on_report(Time::ZERO + SLOT, 0, &report_bytes(0, 0, 32, 1.19));
+    let record = std::iter::from_fn(|| proxy.poll_record()).last().expect("a record");
+    let least = record.smallest_delay_ms.expect("200 us are too little for a frame");
+    assert!((0.2..1.0).contains(&least), "{least} ms");
+    assert_eq!(proxy.diagnostics().smallest_delay_s, Some(least / 1e3));
+}
+
+#[test]
+fn a_silent_station_is_gone_long_before_its_session_ends() {
+    let keys = |seed| KeyPair::from_private(PrivateKey([seed; 32]));
+    let addresses: [SocketAddr; 2] =
+        ["192.0.2.1:51900".parse().expect("valid"), "192.0.2.2:40000".parse().expect("valid")];
+    let end = |own, peer, connect_to| {
+        let (timing, epoch) = (Timing::default(), Duration::from_secs(1_700_000_000));
+        let peers = vec![keys(peer).public];
+        Tunnel::new(TunnelConfig { keys: keys(own), peers, connect_to, cipher: Cipher::default(), epoch, timing })
+    };
+    let (mut proxy, mut agent) = (end(1, 2, None), end(2, 1, Some(addresses[0])));
+    let mut now = Time::ZERO;
+    for _ in 0..100 {
+        agent.handle_timeout(now);
+        proxy.handle_timeout(now);
+        while let Some(mut up) = agent.poll() {
+            proxy.handle(now, addresses[1], &mut up.bytes);
+        }
+        while let Some(mut down) = proxy.poll() {
+            agent.handle(now, addresses[0], &mut down.bytes);
+        }
+        now += Duration::from_millis(50);
+    }
+    assert!(run::is_present(&proxy, now, 0), "keepalives come");
+    now += Duration::from_secs(11);
+    assert!(proxy.is_connected(now, 0), "the session lasts for three minutes");
+    assert!(!run::is_present(&proxy, now, 0));
 }
