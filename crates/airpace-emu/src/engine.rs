@@ -1,19 +1,16 @@
 //! The loop: real packets and real time on one side, the sans-IO cell on the other.
 
 use crate::address::station_of;
+use crate::cell::{Cell, Ports};
 use crate::config::{EmulatorConfig, EmulatorError};
 use crate::control::Control;
-use crate::delay::DelayLine;
-use crate::monitor::MonitorWriter;
 use crate::network::Devices;
-use crate::packet::EmulatedPacket;
-use crate::port::{Port, Read, ReadBuffers};
+use crate::port::{Read, ReadBuffers};
 use crate::statistics::Statistics;
-use airpace_core::packet::Packet;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::tun::Tun;
-use airpace_sim::mac::{Direction, DropReason, FrameRecord, Input, Mac, Mpdu, Output};
+use airpace_sim::mac::{Direction, DropReason, FrameRecord, Input};
 use airpace_units::{StationId, Time};
 use nix::sys::eventfd::EventFd;
 use std::io;
@@ -107,7 +104,7 @@ impl Engine {
         let _ = self.bell.read();
         loop {
             match self.control.try_recv() {
-                Ok(control) => self.cell.handle(self.clock.now(), control.input(), &self.clock, &mut self.ports),
+                Ok(control) => self.cell.take(self.clock.now(), control.input(), &self.clock, &mut self.ports),
                 Err(TryRecvError::Empty) => return Order::GoOn,
                 Err(TryRecvError::Disconnected) => return Order::Stop,
             }
@@ -146,7 +143,7 @@ impl Engine {
             let read = self.ports.stations[index].wlan.read(&mut self.buffers, |packet| packets.push(packet));
             let station = StationId::from_index(index);
             for packet in packets.drain(..) {
-                self.cell.handle(now, Input::Uplink { station, packet }, &self.clock, &mut self.ports);
+                self.cell.take(now, Input::Uplink { station, packet }, &self.clock, &mut self.ports);
             }
             self.cell.arrivals = packets;
             let Some(malformed) = self.done(read, index as u64)? else { return Ok(()) };
@@ -167,178 +164,6 @@ impl Engine {
                 self.poller.remove(tun)?;
                 Ok(None)
             }
-        }
-    }
-}
-
-/// All devices.
-struct Ports {
-    wired: Port,
-    stations: Vec<StationPorts>,
-}
-
-struct StationPorts {
-    wlan: Port,
-    monitor: Option<Tun>,
-    /// Packets were written and not flushed.
-    dirty: bool,
-}
-
-impl Ports {
-    fn new(devices: Devices, join: bool) -> Self {
-        let station = |station: crate::network::StationDevices| StationPorts {
-            wlan: Port::new(station.wlan, join),
-            monitor: station.monitor,
-            dirty: false,
-        };
-        let stations = devices.stations.into_iter().map(station).collect();
-        Self { wired: Port::new(devices.wired, join), stations }
-    }
-
-    fn flush_stations(&mut self) {
-        for station in &mut self.stations {
-            if core::mem::take(&mut station.dirty) {
-                station.wlan.flush();
-            }
-        }
-    }
-
-    fn refused(&self) -> u64 {
-        self.wired.refused + self.stations.iter().map(|s| s.wlan.refused).sum::<u64>()
-    }
-}
-
-/// The MAC, the wires before and behind it, and what is counted. Knows real time only to measure how late it is.
-struct Cell {
-    mac: Mac<EmulatedPacket>,
-    wire_down: DelayLine<(StationId, EmulatedPacket)>,
-    wire_up: DelayLine<EmulatedPacket>,
-    statistics: Statistics,
-    observer: Box<dyn Observer>,
-    monitor: Option<MonitorWriter>,
-    /// The frame whose MPDUs are being handed out.
-    frame: Option<FrameRecord>,
-    /// Logical time that has been reached.
-    reached: Time,
-    /// Reused room for packets just read.
-    arrivals: Vec<EmulatedPacket>,
-}
-
-impl Cell {
-    fn new(config: &EmulatorConfig, observer: Box<dyn Observer>) -> Result<Self, EmulatorError> {
-        let monitor = MonitorWriter::new(config.monitor);
-        let cell = airpace_sim::mac::MacConfig { monitor: monitor.is_some(), ..config.cell.clone() };
-        let statistics = Statistics::new(cell.stations.len(), config.slot);
-        Ok(Self {
-            mac: Mac::new(cell, config.seed)?,
-            wire_down: DelayLine::new(config.wired_delay),
-            wire_up: DelayLine::new(config.wired_delay),
-            statistics,
-            observer,
-            monitor,
-            frame: None,
-            reached: Time::ZERO,
-            arrivals: Vec::new(),
-        })
-    }
-
-    /// Logical time never goes back.
-    fn at_least(&self, now: Time) -> Time {
-        now.max(self.reached)
-    }
-
-    /// When [`Cell::advance`] is due.
-    fn deadline(&self) -> Time {
-        let dues = [self.mac.deadline(), self.wire_down.deadline(), self.wire_up.deadline()];
-        dues.into_iter().flatten().fold(self.statistics.slot_end(), Time::min)
-    }
-
-    /// Lets everything happen that is due by `now`, each at its own time.
-    fn advance(&mut self, now: Time, clock: &Clock, ports: &mut Ports) {
-        loop {
-            let at = self.deadline();
-            if at > now {
-                break;
-            }
-            if let Some((at, (station, packet))) = self.wire_down.pop(at) {
-                self.handle(at, Input::Downlink { station, packet }, clock, ports);
-            } else if let Some((at, packet)) = self.wire_up.pop(at) {
-                self.statistics.on_lag(clock.now().saturating_since(at));
-                ports.wired.write(&packet);
-            } else if self.mac.deadline().is_some_and(|due| due <= at) {
-                self.handle(at, Input::Tick, clock, ports);
-            } else {
-                let mac = &mut self.mac;
-                self.statistics.end_slot(|station| (mac.queued(station), mac.take_queue_peak(station)));
-            }
-        }
-        ports.wired.flush();
-    }
-
-    /// One input to the cell, and what comes of it.
-    fn handle(&mut self, at: Time, input: Input<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
-        let at = self.at_least(at);
-        self.reached = at;
-        self.mac.handle(at, input);
-        let mut any = false;
-        while let Some(output) = self.mac.poll() {
-            any |= matches!(output, Output::Delivered { .. });
-            self.act(output, clock, ports);
-        }
-        if any {
-            ports.flush_stations();
-        }
-    }
-
-    fn act(&mut self, output: Output<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
-        match output {
-            Output::Frame(frame) => {
-                // The shorter of two frames that collided becomes known at the end of the longer: that is not late.
-                if !frame.collided {
-                    self.statistics.on_lag(clock.now().saturating_since(frame.end));
-                }
-                self.statistics.on_frame(&frame);
-                self.observer.on_frame(&frame);
-                self.frame = Some(frame);
-            }
-            Output::Heard { mpdu, packet } => self.show(&mpdu, &packet, ports),
-            Output::Delivered { at, mpdu, packet } => {
-                self.statistics.on_delivered(mpdu.station, mpdu.direction, packet.bytes());
-                self.deliver(at, &mpdu, packet, ports);
-            }
-            Output::Dropped { at, station, direction, reason, .. } => {
-                self.statistics.on_dropped(station, direction, reason);
-                self.observer.on_dropped(at, station, direction, reason);
-            }
-        }
-    }
-
-    fn show(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket, ports: &mut Ports) {
-        if mpdu.direction != Direction::Down {
-            return;
-        }
-        let monitor = ports.stations.get(mpdu.station.index()).and_then(|s| s.monitor.as_ref());
-        if let (Some(writer), Some(frame), Some(tun)) = (&mut self.monitor, &self.frame, monitor) {
-            self.statistics.stray.unheard += u64::from(!writer.show(frame, mpdu, packet, tun));
-        }
-    }
-
-    /// Down to the station's kernel; up to the wire, or back into the air if it is for another station.
-    fn deliver(&mut self, at: Time, mpdu: &Mpdu, packet: EmulatedPacket, ports: &mut Ports) {
-        if mpdu.direction == Direction::Down {
-            if let Some(station) = ports.stations.get_mut(mpdu.station.index()) {
-                station.wlan.write(&packet);
-                station.dirty = true;
-            }
-            return;
-        }
-        match station_of(packet.as_slice(), ports.stations.len()) {
-            // The cell takes it at the time it has reached, which is the end of the frame or a little later.
-            Some(index) => {
-                let input = Input::Downlink { station: StationId::from_index(index), packet };
-                self.mac.handle(self.at_least(at), input);
-            }
-            None => self.wire_up.push(at, packet),
         }
     }
 }

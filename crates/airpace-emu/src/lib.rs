@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod address;
+mod cell;
 mod command;
 mod config;
 mod control;
