@@ -17,13 +17,56 @@ pub struct PrivateKey(pub [u8; 32]);
 
 /// Why a text is no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them")]
-pub struct KeyError;
+#[non_exhaustive]
+pub enum KeyError {
+    /// It is not 32 bytes in base64.
+    #[error("this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them")]
+    Malformed,
+    /// It is a public key with which everybody agrees on the same secret.
+    #[error("this public key protects nothing (a point of low order): `airpace keygen` makes proper ones")]
+    LowOrder,
+}
 
 fn key_bytes(text: &str) -> Result<[u8; 32], KeyError> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).map_err(|_| KeyError)?;
-    bytes.try_into().map_err(|_| KeyError)
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).map_err(|_| KeyError::Malformed)?;
+    bytes.try_into().map_err(|_| KeyError::Malformed)
+}
+
+/// Points of Curve25519 and its twist whose order divides the cofactor: the outcome of a key agreement with them is zero for every
+/// private key. Little-endian, as RFC 7748 encodes them: 0, 1, the two of order 8, and p − 1, p, p + 1 with p = 2²⁵⁵ − 19.
+#[rustfmt::skip]
+const LOW_ORDER: [[u8; 32]; 7] = [
+    [0; 32],
+    [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    [0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+     0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00],
+    [0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
+     0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57],
+    near_p(0xec),
+    near_p(0xed),
+    near_p(0xee),
+];
+
+/// 2²⁵⁵ − 256 and the lowest byte.
+const fn near_p(lowest: u8) -> [u8; 32] {
+    let mut bytes = [0xff; 32];
+    bytes[0] = lowest;
+    bytes[31] = 0x7f;
+    bytes
+}
+
+impl PublicKey {
+    /// Takes the bytes of a key unless a session with its owner would protect nothing.
+    ///
+    /// # Errors
+    /// [`KeyError::LowOrder`]: everybody agrees with this key on the same secret.
+    pub fn checked(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        // The topmost bit takes no part in a key agreement (RFC 7748, section 5).
+        let mut point = bytes;
+        point[31] &= 0x7f;
+        if LOW_ORDER.contains(&point) { Err(KeyError::LowOrder) } else { Ok(Self(bytes)) }
+    }
 }
 
 fn key_text(bytes: &[u8; 32]) -> String {
@@ -32,11 +75,11 @@ fn key_text(bytes: &[u8; 32]) -> String {
 }
 
 macro_rules! key_serde {
-    ($name:ident) => {
+    ($name:ident, $checked:expr) => {
         impl FromStr for $name {
             type Err = KeyError;
             fn from_str(text: &str) -> Result<Self, KeyError> {
-                key_bytes(text).map(Self)
+                key_bytes(text).and_then($checked)
             }
         }
         impl $name {
@@ -58,8 +101,8 @@ macro_rules! key_serde {
         }
     };
 }
-key_serde!(PublicKey);
-key_serde!(PrivateKey);
+key_serde!(PublicKey, PublicKey::checked);
+key_serde!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,6 +131,19 @@ mod tests {
         let key = PrivateKey([7; 32]);
         assert_eq!(format!("{key:?}"), "PrivateKey(hidden)");
         assert_eq!(key.to_base64().parse(), Ok(key));
-        assert_eq!("AAAA".parse::<PublicKey>(), Err(KeyError));
+        assert_eq!("AAAA".parse::<PublicKey>(), Err(KeyError::Malformed));
+    }
+
+    #[test]
+    fn public_keys_that_protect_nothing_are_refused() {
+        for point in LOW_ORDER {
+            for top in [0, 0x80] {
+                let mut bytes = point;
+                bytes[31] |= top;
+                assert_eq!(PublicKey(bytes).to_base64().parse::<PublicKey>(), Err(KeyError::LowOrder), "{bytes:x?}");
+                assert!(PrivateKey(bytes).to_base64().parse::<PrivateKey>().is_ok());
+            }
+        }
+        assert!(PublicKey([9; 32]).to_base64().parse::<PublicKey>().is_ok());
     }
 }

@@ -141,6 +141,23 @@ mod tests {
     }
 
     #[test]
+    fn the_public_keys_refused_are_those_with_which_nothing_is_secret() {
+        let dh = |private: [u8; 32], public: [u8; 32]| {
+            let mut dh = DefaultResolver.resolve_dh(&snow::params::DHChoice::Curve25519).expect("built in");
+            dh.set(&private);
+            let mut shared = [0; 32];
+            dh.dh(&public, &mut shared).map_or([0; 32], |()| shared)
+        };
+        let near_p = |lowest| [[lowest].as_slice(), &[0xff; 30], &[0x7f]].concat().try_into().expect("32 bytes");
+        let one = [[1].as_slice(), &[0; 31]].concat().try_into().expect("32 bytes");
+        let points: Vec<[u8; 32]> = vec![[0; 32], one, near_p(0xec), near_p(0xed), near_p(0xee), near_p(0xef), [9; 32]];
+        for point in points {
+            let secret = dh([3; 32], point) != [0; 32] && dh([200; 32], point) != [0; 32];
+            assert_eq!(PublicKey::checked(point).is_ok(), secret, "{point:x?}");
+        }
+    }
+
+    #[test]
     fn private_key_files_are_closed_to_others_and_never_overwritten() {
         let folder = std::env::temp_dir().join(format!("airpace-keys-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a temporary folder");

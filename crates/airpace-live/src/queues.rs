@@ -5,12 +5,19 @@ use airpace_api::quantity::QueueLimit;
 use airpace_core::packet::Packet;
 use airpace_core::queue::{CoDelConfig, FqCoDel, FqCoDelConfig};
 
+/// A limit in bytes is one in packets as well: a packet occupies a buffer of 2 KiB or more however short it is, so that memory stays
+/// within four times the limit.
+const LEAST_BYTES: u64 = 512;
+
 /// An FQ-CoDel queue under a secret key of its own.
 pub(crate) fn fq_codel<P: Packet>(config: &QueueConfig, key: [u8; 16]) -> FqCoDel<P> {
     let memory = config.memory.0.0;
     let (packet_limit, byte_limit) = match config.limit {
         QueueLimit::Packets(packets) => (packets, memory),
-        QueueLimit::Bytes(bytes) => (u32::MAX, bytes.0.min(memory)),
+        QueueLimit::Bytes(bytes) => {
+            let bytes = bytes.0.min(memory);
+            (u32::try_from((bytes / LEAST_BYTES).max(1)).unwrap_or(u32::MAX), bytes)
+        }
     };
     // Validated to be at most 65536.
     let quantum = u32::try_from(config.quantum.0.0).unwrap_or(1514);

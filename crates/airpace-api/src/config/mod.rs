@@ -60,7 +60,8 @@ fn tun_mtu() -> Size {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueConfig {
-    /// Most packets in the queue. Default 10240 packets (RFC 8290 §5.2.3).
+    /// Most packets in the queue. Default 10240 packets (RFC 8290 §5.2.3). A limit in bytes also permits at most one packet
+    /// per 512 bytes, as short packets occupy whole buffers.
     pub limit: QueueLimit,
     /// Most memory the packets may hold. Default 32 MiB (as Linux).
     pub memory: Size,

@@ -158,7 +158,7 @@ impl Meter {
     /// An MPDU to this station was heard. MPDUs to others, and damaged ones, are the caller's to sort out.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         let window = &mut self.mac_windows[mpdu.tid.map_or(TIDS - 1, |tid| usize::from(tid & 0x0f))];
-        let place = window.place(mpdu.sequence);
+        let place = window.place(mpdu.sequence, mpdu.frame.retry);
         let arrival = Arrival {
             at: mpdu.arrival,
             hints: mpdu.frame,

@@ -35,7 +35,8 @@ pub(super) struct MacWindow {
 }
 
 impl MacWindow {
-    pub(super) fn place(&mut self, sequence: u16) -> Place {
+    /// `retry` tells whether the MPDU was sent before, if that is known.
+    pub(super) fn place(&mut self, sequence: u16, retry: Option<bool>) -> Place {
         let sequence = sequence % MAC_MODULUS;
         let Some(latest) = self.latest else {
             self.latest = Some(sequence);
@@ -49,7 +50,9 @@ impl MacWindow {
                 self.latest = Some(sequence);
                 Place::Ahead(u32::from(ahead))
             }
-            _ if ahead < MAC_MODULUS / 2 => {
+            // Further back than a block-ack window reaches, or behind and yet not sent before: nothing was heard for half a
+            // circle or more, and the numbers have come round.
+            _ if ahead < MAC_MODULUS - LONGEST_FRAME || retry == Some(false) => {
                 self.latest = Some(sequence);
                 Place::Ahead(1)
             }
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn mac_numbers_wrap() {
         let mut window = MacWindow::default();
-        let places = [4094, 0, 4095, 0, 3, 1, 2000].map(|sequence| window.place(sequence));
+        let places = [4094, 0, 4095, 0, 3, 1, 2000].map(|sequence| window.place(sequence, None));
         let expected = [
             Place::Ahead(1),
             Place::Ahead(2),
@@ -174,6 +177,20 @@ mod tests {
             Place::Ahead(1),
         ];
         assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn numbers_are_followed_after_a_silence_of_any_length() {
+        for silence in (1..=8_192).step_by(61) {
+            let mut window = MacWindow::default();
+            window.place(7, Some(false));
+            let next = (7 + silence) % MAC_MODULUS;
+            if next != 7 {
+                assert!(matches!(window.place(next, Some(false)), Place::Ahead(_)), "after {silence}");
+            }
+            assert_eq!(window.place((next + 1) % MAC_MODULUS, Some(false)), Place::Ahead(1), "after {silence}");
+            assert_eq!(window.place(next.wrapping_sub(3) % MAC_MODULUS, Some(true)), Place::Behind);
+        }
     }
 
     #[test]

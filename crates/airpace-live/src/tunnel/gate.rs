@@ -43,6 +43,43 @@ impl Check {
     }
 }
 
+/// Initiations of configured peers that were processed, remembered by a part of their check. Memory is fixed; what is forgotten is
+/// refused by its time stamp, only at a higher cost.
+pub(super) struct Processed {
+    marks: Box<[u64; PROCESSED]>,
+}
+
+/// A peer sends one initiation per two minutes: the last half hour of 64 peers.
+const PROCESSED: usize = 1024;
+
+impl Processed {
+    pub(super) fn new() -> Self {
+        Self { marks: Box::new([0; PROCESSED]) }
+    }
+
+    /// Whether this very message, whose check is right, was processed before.
+    pub(super) fn has(&self, message: &[u8]) -> bool {
+        let mark = Self::mark(message);
+        self.marks[Self::place(mark)] == mark
+    }
+
+    /// Remembers a message whose check is right.
+    pub(super) fn note(&mut self, message: &[u8]) {
+        let mark = Self::mark(message);
+        self.marks[Self::place(mark)] = mark;
+    }
+
+    /// The check is a keyed hash of all before it. To have another's initiation refused, one would have to find a message with
+    /// the same 64 bits before that initiation arrives.
+    fn mark(message: &[u8]) -> u64 {
+        message.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    const fn place(mark: u64) -> usize {
+        (mark % PROCESSED as u64) as usize
+    }
+}
+
 /// A token bucket.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {

@@ -31,7 +31,7 @@ use airpace_units::Time;
 use core::net::SocketAddr;
 use core::time::Duration;
 use frame::{Frame, Malformed};
-use gate::{Check, Limiter};
+use gate::{Check, Limiter, Processed};
 use peer::Peer;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use std::collections::{HashMap, VecDeque};
@@ -47,10 +47,12 @@ pub struct Timing {
     pub rekey_after: Duration,
     /// Age at which a session ends. Default 180 s (as WireGuard).
     pub reject_after: Duration,
-    /// Messages after which the initiator renews a session. Default 2²⁴, the limit of AES-GCM in RFC 8446, section 5.5.
+    /// Messages in either direction after which the initiator renews a session. Default 2²⁴, the limit of AES-GCM in RFC 8446, section 5.5.
     pub rekey_after_messages: u64,
-    /// Time between attempts of a handshake. Default 500 ms.
+    /// Time between the first two attempts of a handshake; it doubles with each further one. Default 500 ms.
     pub retry: Duration,
+    /// Longest time between attempts, up to a quarter of it besides: round trips must be shorter. Default 8 s.
+    pub retry_limit: Duration,
     /// Silence after which a keepalive is sent. Default 1 s.
     pub keepalive: Duration,
     /// Silence of the peer after which the initiator starts anew. Default 4 s.
@@ -64,6 +66,7 @@ impl Default for Timing {
             reject_after: Duration::from_secs(180),
             rekey_after_messages: 1 << 24,
             retry: Duration::from_millis(500),
+            retry_limit: Duration::from_secs(8),
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(4),
         }
@@ -81,7 +84,8 @@ pub struct TunnelConfig {
     pub connect_to: Option<SocketAddr>,
     /// Cipher of the sessions that this end initiates.
     pub cipher: Cipher,
-    /// Wall-clock time since 1970 at [`Time::ZERO`]: initiations carry it, so that old ones can be told from new ones.
+    /// Wall-clock time since 1970 at [`Time::ZERO`]: initiations carry it, so that old ones can be told from new ones. See
+    /// [`Tunnel::set_epoch`].
     pub epoch: Duration,
     /// When sessions are renewed and peers given up.
     pub timing: Timing,
@@ -142,6 +146,9 @@ pub const MAX_PEERS: usize = 1 << 14;
 /// How often timers are looked at: fine enough for [`Timing`], and cheap with many peers.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Time between warnings of old handshakes.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
 /// One end of the tunnel. See the module's description.
 pub struct Tunnel {
     config: TunnelConfig,
@@ -150,6 +157,7 @@ pub struct Tunnel {
     /// Checks initiations and responses to this end.
     check: Check,
     limiter: Limiter,
+    processed: Processed,
     random: SystemRandom,
     peers: Vec<Peer>,
     /// Looked up, never iterated.
@@ -157,6 +165,8 @@ pub struct Tunnel {
     outbox: VecDeque<Transmit>,
     next_tick: Time,
     last_stamp: u64,
+    /// When the next warning of an old handshake may be given.
+    next_warning: Time,
     counts: Counts,
 }
 
@@ -177,12 +187,14 @@ impl Tunnel {
             suite: Suite::of(config.cipher),
             check: Check::of(&config.keys.public),
             limiter: Limiter::new(key),
+            processed: Processed::new(),
             random,
             peers,
             by_key,
             outbox: VecDeque::new(),
             next_tick: Time::ZERO,
             last_stamp: 0,
+            next_warning: Time::ZERO,
             counts: Counts::default(),
             config,
         }
@@ -198,7 +210,7 @@ impl Tunnel {
                 self.on_initiation(now, from, sender, datagram).map(Received::Handshake)
             }
             Ok(Frame::Response { sender, receiver }) => {
-                self.on_response(now, (sender, receiver), datagram).map(Received::Handshake)
+                self.on_response((now, from), (sender, receiver), datagram).map(Received::Handshake)
             }
             Err(Malformed::Length) => Err(Reason::Length),
             Err(Malformed::Kind) => Err(Reason::Kind),
@@ -287,8 +299,15 @@ impl Tunnel {
     /// Starts anew, for instance when the network has changed.
     pub fn restart(&mut self, now: Time, peer: PeerIdx) {
         if self.config.connect_to.is_some() && peer < self.peers.len() {
+            self.peers[peer].start_over(now);
             self.initiate(now, peer);
         }
+    }
+
+    /// Tells the wall-clock time since 1970 at [`Time::ZERO`] again, which changes when the wall clock is set. An end that
+    /// began with a clock that was behind would else stay behind the stamps of its earlier runs.
+    pub const fn set_epoch(&mut self, epoch: Duration) {
+        self.config.epoch = epoch;
     }
 
     fn send_keepalive(&mut self, now: Time, idx: PeerIdx) {
@@ -299,7 +318,7 @@ impl Tunnel {
     }
 
     fn initiate(&mut self, now: Time, idx: PeerIdx) {
-        let Some(to) = self.peers[idx].endpoint.or(self.config.connect_to) else { return };
+        let Some(to) = self.peers[idx].initiation_to(self.config.connect_to) else { return };
         let stamp = self.stamp(now);
         let random = self.random_u32();
         let index = self.peers[idx].index_for_pending(idx, random);
@@ -307,7 +326,7 @@ impl Tunnel {
         let private = &config.keys.private.0;
         let (pending, mut bytes) = noise::initiate(self.suite, private, &config.peers[idx], index, stamp);
         peer.check.sign(self.suite, &mut bytes);
-        peer.set_pending(now, pending, &config.timing);
+        peer.set_pending(now, pending, (&config.timing, random));
         self.outbox.push_back(Transmit { to, bytes });
     }
 
@@ -330,6 +349,10 @@ impl Tunnel {
             return Err(Reason::Kind);
         }
         let suite = self.check.suite_of(datagram).ok_or(Reason::Check)?;
+        // Repeats must not use up what may be computed for new ones.
+        if self.processed.has(datagram) {
+            return Err(Reason::OldHandshake);
+        }
         let known = self.peers.iter().any(|peer| peer.endpoint == Some(from));
         if !self.limiter.admit(now, from, known) {
             return Err(Reason::Limited);
@@ -337,7 +360,9 @@ impl Tunnel {
         let private = &self.config.keys.private.0;
         let opened = noise::open(suite, private, sender, datagram).ok_or(Reason::Handshake)?;
         let idx = *self.by_key.get(&opened.peer).ok_or(Reason::Stranger)?;
+        self.processed.note(datagram);
         if opened.stamp <= self.peers[idx].greatest_stamp {
+            self.warn_of_old_handshake(now, from, idx);
             return Err(Reason::OldHandshake);
         }
         self.peers[idx].greatest_stamp = opened.stamp;
@@ -350,11 +375,26 @@ impl Tunnel {
         Ok(idx)
     }
 
-    fn on_response(&mut self, now: Time, (sender, receiver): (u32, u32), datagram: &[u8]) -> Result<PeerIdx, Reason> {
+    /// Not a repeat of what this process has seen, so most likely a peer whose clock went back, which nobody would find out.
+    fn warn_of_old_handshake(&mut self, now: Time, from: SocketAddr, idx: PeerIdx) {
+        if now < self.next_warning {
+            return;
+        }
+        self.next_warning = now + WARNING_INTERVAL;
+        let peer = &self.config.peers[idx];
+        tracing::warn!(%from, %peer, "a handshake is older than the peer's last: its clock has gone back, or it was recorded");
+    }
+
+    fn on_response(
+        &mut self,
+        (now, from): (Time, SocketAddr),
+        (sender, receiver): (u32, u32),
+        datagram: &[u8],
+    ) -> Result<PeerIdx, Reason> {
         self.check.suite_of(datagram).ok_or(Reason::Check)?;
         let idx = peer::owner(receiver);
         let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
-        peer.finish(now, (sender, receiver), datagram)?;
+        peer.finish((now, from), (sender, receiver), datagram)?;
         self.counts.handshakes += 1;
         // The responder uses the session only after it has seen data in it.
         self.send_keepalive(now, idx);

@@ -29,6 +29,8 @@ pub(super) struct Peer {
     pub(super) last_received: Option<Time>,
     sessions: Sessions,
     next_attempt: Time,
+    /// Initiations since there last was nothing to initiate.
+    attempts: u32,
 }
 
 /// Bits of an index that tell its owner (14) and which of the owner's four it is (2); the rest is random.
@@ -49,6 +51,7 @@ impl Peer {
             last_received: None,
             sessions: Sessions::default(),
             next_attempt: Time::ZERO,
+            attempts: 0,
         }
     }
 
@@ -76,17 +79,39 @@ impl Peer {
         self.fresh_index(idx, random)
     }
 
-    pub(super) fn set_pending(&mut self, now: Time, pending: Pending, timing: &Timing) {
+    /// Awaits the response. Each attempt gives up the one before, so the time between them doubles until it exceeds the round
+    /// trip, however long the queues on the way are; up to a quarter is added at random, so that the agents that lost a proxy
+    /// do not stay in step.
+    pub(super) fn set_pending(&mut self, now: Time, pending: Pending, (timing, random): (&Timing, u32)) {
         self.sessions.pending = Some(Box::new(pending));
-        self.next_attempt = now + timing.retry;
+        let wait = timing.retry.saturating_mul(1 << self.attempts.min(31)).min(timing.retry_limit);
+        self.next_attempt = now + wait + wait.mul_f64(f64::from(random) / f64::from(u32::MAX) / 4.0);
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// Forgets earlier attempts: the next is made at once, and repeated soon.
+    pub(super) fn start_over(&mut self, now: Time) {
+        self.next_attempt = now;
+        self.attempts = 0;
+    }
+
+    /// Where the next initiation goes: to where the peer was last heard, and every other time to where it was configured to be,
+    /// as a peer that moved without a word is not where it was.
+    pub(super) fn initiation_to(&self, configured: Option<SocketAddr>) -> Option<SocketAddr> {
+        if self.attempts % 2 == 0 { self.endpoint.or(configured) } else { configured.or(self.endpoint) }
     }
 
     pub(super) fn set_next(&mut self, now: Time, agreed: Agreed) {
         self.sessions.next = Some(Box::new(Session::new(now, agreed)));
     }
 
-    /// Completes the pending handshake.
-    pub(super) fn finish(&mut self, now: Time, (sender, receiver): (u32, u32), datagram: &[u8]) -> Result<(), Reason> {
+    /// Completes the pending handshake with a response that came `from` there.
+    pub(super) fn finish(
+        &mut self,
+        (now, from): (Time, SocketAddr),
+        (sender, receiver): (u32, u32),
+        datagram: &[u8],
+    ) -> Result<(), Reason> {
         let pending = self.sessions.pending.as_mut().filter(|pending| pending.own_index == receiver);
         // A forged response leaves the handshake pending.
         let agreed = pending.ok_or(Reason::Session)?.finish(sender, datagram).ok_or(Reason::Handshake)?;
@@ -94,6 +119,8 @@ impl Peer {
         self.sessions.previous = self.sessions.current.take();
         self.sessions.current = Some(Box::new(Session::new(now, agreed)));
         self.last_received = Some(now);
+        self.endpoint = Some(from);
+        self.attempts = 0;
         Ok(())
     }
 
@@ -144,15 +171,21 @@ impl Peer {
     }
 
     /// Whether the initiator is to start a handshake now.
-    pub(super) fn wants_handshake(&self, now: Time, timing: &Timing) -> bool {
-        if now < self.next_attempt {
+    pub(super) fn wants_handshake(&mut self, now: Time, timing: &Timing) -> bool {
+        if !self.needs_session(now, timing) {
+            self.attempts = 0;
             return false;
         }
+        now >= self.next_attempt
+    }
+
+    /// Whether there is no session, or one that is to be replaced.
+    fn needs_session(&self, now: Time, timing: &Timing) -> bool {
         let Some(current) = self.sessions.current.as_deref() else { return true };
         let silence = self.last_received.map(|at| now.saturating_since(at));
         let dead = silence.is_none_or(|silence| silence >= timing.dead_after);
         let old = now.saturating_since(current.established) >= timing.rekey_after;
-        let renew = current.initiator && (old || current.sealed >= timing.rekey_after_messages);
+        let renew = current.initiator && (old || current.messages() >= timing.rekey_after_messages);
         dead || renew || !is_alive(current, now, timing)
     }
 

@@ -76,6 +76,11 @@ impl Session {
         }
     }
 
+    /// Messages of the direction in which more were sent: the limits of the ciphers hold for either key.
+    pub(super) fn messages(&self) -> u64 {
+        self.sealed.max(self.received)
+    }
+
     /// Whether a counter is higher than all accepted before.
     pub(super) const fn is_newest(&self, counter: u64) -> bool {
         counter >= self.received

@@ -91,6 +91,28 @@ impl Pair {
         }
     }
 
+    /// Carries what the ends themselves send with a delay of `one_way` in each direction.
+    fn run_delayed(&mut self, span: Duration, one_way: Duration) {
+        let end = self.now + span;
+        let mut under_way: VecDeque<(Time, bool, Vec<u8>)> = VecDeque::new();
+        while self.now < end {
+            while under_way.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let (_, up, mut bytes) = under_way.pop_front().expect("there is one");
+                if up {
+                    self.proxy.handle(self.now, self.agent_at, &mut bytes);
+                } else {
+                    self.agent.handle(self.now, address(PROXY), &mut bytes);
+                }
+            }
+            self.agent.handle_timeout(self.now);
+            self.proxy.handle_timeout(self.now);
+            let at = self.now + one_way;
+            under_way.extend(std::iter::from_fn(|| self.agent.poll()).map(|up| (at, true, up.bytes)));
+            under_way.extend(std::iter::from_fn(|| self.proxy.poll()).map(|down| (at, false, down.bytes)));
+            self.now += Duration::from_millis(10);
+        }
+    }
+
     fn run(&mut self, span: Duration) {
         self.run_lossy(span, || false);
     }
@@ -190,6 +212,13 @@ fn sessions_are_renewed_by_the_count_of_messages() {
     let before = pair.agent.counts().handshakes;
     pair.run(Duration::from_millis(600));
     assert_eq!(pair.agent.counts().handshakes, before + 1);
+    // What came counts like what was sent: nearly all data may flow one way.
+    for _ in 0..1_000 {
+        let (_, datagram) = pair.sealed_by_proxy(b"x");
+        pair.open_at_agent(datagram).expect("authentic");
+    }
+    pair.run(Duration::from_millis(600));
+    assert_eq!(pair.agent.counts().handshakes, before + 2);
 }
 
 #[test]
@@ -208,9 +237,109 @@ fn handshakes_survive_loss() {
         let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
         let mut pair = Pair::new(Cipher::default());
         pair.run_lossy(Duration::from_secs(20), || random.next_u32() % 10 < 5);
-        pair.run(Duration::from_secs(5));
+        // The longest time between attempts.
+        pair.run(Duration::from_secs(11));
         assert!(pair.proxy.is_connected(pair.now, 1), "seed {seed}");
     }
+}
+
+#[test]
+fn handshakes_complete_and_sessions_hold_however_long_the_round_trip() {
+    for one_way_ms in [240, 750, 2_000, 3_900] {
+        let mut pair = Pair::new(Cipher::default());
+        let one_way = Duration::from_millis(one_way_ms);
+        pair.run_delayed(one_way * 20, one_way);
+        assert!(pair.proxy.is_connected(pair.now, 1), "{one_way:?}: {:?}", pair.proxy.counts());
+        assert!(pair.agent.is_connected(pair.now, 0), "{one_way:?}");
+    }
+    // The access point's queue has filled up: 1.5 s there and back, over several renewals.
+    let mut pair = Pair::connected(Cipher::default());
+    pair.run_delayed(Duration::from_secs(600), Duration::from_millis(750));
+    assert!(pair.proxy.is_connected(pair.now, 1) && pair.agent.is_connected(pair.now, 0));
+    assert!((5..=6).contains(&pair.agent.counts().handshakes), "{:?}", pair.agent.counts());
+}
+
+#[test]
+fn attempts_become_rare_and_start_over() {
+    let mut agent = agent_end(AGENT, Cipher::default());
+    let attempts_in = |agent: &mut Tunnel, from_s: u64, to_s: u64| {
+        let count = |n: u64| {
+            agent.handle_timeout(Time::from_millis(n * 10));
+            std::iter::from_fn(|| agent.poll()).count()
+        };
+        (from_s * 100..to_s * 100).map(count).sum::<usize>()
+    };
+    assert_eq!(attempts_in(&mut agent, 0, 2), 3);
+    let rare = attempts_in(&mut agent, 2, 102);
+    assert!((9..=14).contains(&rare), "{rare} attempts in 100 s");
+    agent.restart(Time::from_millis(102_000), 0);
+    assert_eq!(attempts_in(&mut agent, 102, 104), 3);
+}
+
+#[test]
+fn a_proxy_that_moved_without_a_word_is_looked_for_where_it_was_configured() {
+    let mut pair = Pair::connected(Cipher::default());
+    let (_, mut down) = pair.sealed_by_proxy(b"from elsewhere");
+    assert!(matches!(pair.agent.handle(pair.now, address(9), &mut down), Received::Data(_)));
+    assert_eq!(pair.agent.endpoint(0), Some(address(9)));
+    let mut asked = Vec::new();
+    let end = pair.now + Duration::from_secs(8);
+    while pair.now < end && pair.agent.endpoint(0) != Some(address(PROXY)) {
+        pair.agent.handle_timeout(pair.now);
+        while let Some(mut up) = pair.agent.poll() {
+            asked.push(up.to);
+            if up.to != address(PROXY) {
+                continue;
+            }
+            pair.proxy.handle(pair.now, pair.agent_at, &mut up.bytes);
+            while let Some(mut down) = pair.proxy.poll() {
+                pair.agent.handle(pair.now, address(PROXY), &mut down.bytes);
+            }
+        }
+        pair.now += Duration::from_millis(50);
+    }
+    assert!(asked.contains(&address(9)) && asked.contains(&address(PROXY)), "{asked:?}");
+    let up = pair.sealed_by_agent(b"found");
+    assert_eq!(pair.open_at_proxy(up), Ok(b"found".to_vec()));
+}
+
+#[test]
+fn the_wall_clock_may_be_set_forward_and_back() {
+    let mut pair = Pair::connected(Cipher::default());
+    // An agent whose clock was an hour behind when it started is refused until its clock is set, not for an hour.
+    let late = Duration::from_secs(1_700_000_000);
+    pair.agent = agent_end(AGENT, Cipher::default());
+    pair.agent.set_epoch(late.saturating_sub(Duration::from_secs(3_600)));
+    pair.run(Duration::from_secs(3));
+    assert!(!pair.agent.is_connected(pair.now, 0));
+    assert_eq!(pair.proxy.counts().dropped_for(Reason::OldHandshake), 3);
+    pair.agent.set_epoch(late);
+    pair.run(Duration::from_secs(3));
+    assert!(pair.agent.is_connected(pair.now, 0));
+    // Set back, its stamps still grow.
+    pair.agent.set_epoch(Duration::ZERO);
+    pair.agent.restart(pair.now, 0);
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.agent.counts().handshakes, 2);
+}
+
+#[test]
+fn recorded_initiations_do_not_keep_genuine_ones_out() {
+    let mut pair = Pair::connected(Cipher::default());
+    let recorded = pair.carried[0].clone();
+    // They come from the agent's own address, faster than handshakes are computed.
+    pair.proxy = proxy_end();
+    for n in 0..10_000 {
+        let _ = pair.proxy.handle(pair.now, pair.agent_at, &mut recorded.clone());
+        if n == 0 {
+            while pair.proxy.poll().is_some() {}
+        }
+    }
+    assert_eq!(pair.proxy.counts().dropped_for(Reason::OldHandshake), 9_999);
+    assert_eq!(pair.proxy.counts().dropped_for(Reason::Limited), 0);
+    pair.agent.restart(pair.now, 0);
+    pair.exchange(|| false);
+    assert!(pair.proxy.is_connected(pair.now, 1));
 }
 
 #[test]
@@ -248,13 +377,13 @@ fn strangers_and_wrong_keys_get_no_answer() {
     // An agent whose key is not configured.
     pair.agent = agent_end(99, Cipher::default());
     pair.run(Duration::from_secs(2));
-    assert_eq!(pair.proxy.counts().dropped_for(Reason::Stranger), 4);
+    assert_eq!(pair.proxy.counts().dropped_for(Reason::Stranger), 3);
     assert!(!pair.proxy.is_connected(pair.now, 1));
     // An agent that believes in another proxy's key.
     let mut pair = Pair::new(Cipher::default());
     pair.agent = Tunnel::new(TunnelConfig { peers: vec![keys(55).public], ..pair.agent.config.clone() });
     pair.run(Duration::from_secs(2));
-    assert_eq!(pair.proxy.counts().dropped_for(Reason::Check), 4);
+    assert_eq!(pair.proxy.counts().dropped_for(Reason::Check), 3);
     assert!(pair.carried.iter().all(|datagram| datagram[0] == 1), "the proxy answered");
 }
 
@@ -307,7 +436,7 @@ fn altered_or_cut_datagrams_never_pass() {
     assert_eq!(pair.proxy.poll(), None);
 }
 
-/// Memory of this process in KiB. Other tests run beside this one, so only coarse growth can be told.
+/// Memory of this process in KiB.
 fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4
@@ -367,13 +496,30 @@ fn endure_hostile_datagrams(n: u64) {
     assert_eq!(pair.proxy.endpoint(1), endpoint);
     let growth = resident_kib().saturating_sub(resident);
     println!("memory grew by {growth} KiB over {n} hostile datagrams");
-    assert!(growth < 4_096, "memory grew by {growth} KiB");
+    assert!(growth < 512, "memory grew by {growth} KiB");
     for reason in Reason::ALL {
         println!("{:>9} {}", pair.proxy.counts().dropped_for(reason), reason.name());
     }
 }
 
 #[test]
-fn a_million_hostile_datagrams_are_counted_and_not_answered() {
+#[ignore = "run by a_million_hostile_datagrams_are_counted_and_not_answered, in a process of its own"]
+fn hostile_datagrams_alone() {
+    // The first ones touch memory that the process has not used before.
+    endure_hostile_datagrams(10_000);
     endure_hostile_datagrams(1_000_000);
+}
+
+#[test]
+fn a_million_hostile_datagrams_are_counted_and_not_answered() {
+    // Memory is a property of the process, which other tests must not share.
+    let itself = std::env::current_exe().expect("this test");
+    let child = std::process::Command::new(itself)
+        .args(["--exact", "tunnel::tests::hostile_datagrams_alone", "--ignored", "--nocapture", "--test-threads=1"])
+        .output()
+        .expect("the test can be started again");
+    let (out, errors) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    println!("{out}");
+    assert!(child.status.success(), "{errors}");
+    assert!(out.contains("1 passed") && out.contains("over 1000000 hostile datagrams"), "the test did not run");
 }
