@@ -45,5 +45,5 @@ pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    tunnel::until_stopped(|stop| airpace_live::run_proxy(&config, stop))
+    tunnel::until_stopped(|stop| airpace_live::run_proxy(&config, stop).map(drop))
 }

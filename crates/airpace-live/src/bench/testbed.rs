@@ -1,6 +1,7 @@
 //! A proxy and an agent in namespaces of their own, joined by a pair of virtual Ethernet interfaces.
 
 use crate::keys::KeyPair;
+use crate::proxy::Totals;
 use crate::{run_agent, run_proxy};
 use airpace_api::config::{AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig};
 use airpace_api::network::Network;
@@ -35,10 +36,10 @@ pub struct Testbed {
     pub agent: AgentConfig,
 }
 
-/// A proxy or an agent that runs in a thread; it ends when this is dropped.
-pub struct Running {
+/// A proxy or an agent that runs in a thread; it ends when this is dropped. `T` is what it returns.
+pub struct Running<T = ()> {
     stop: UnixStream,
-    thread: Option<JoinHandle<Result<anyhow::Result<()>, NamespaceError>>>,
+    thread: Option<JoinHandle<Result<anyhow::Result<T>, NamespaceError>>>,
 }
 
 impl Testbed {
@@ -65,7 +66,7 @@ impl Testbed {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start_proxy(&self) -> anyhow::Result<Running> {
+    pub fn start_proxy(&self) -> anyhow::Result<Running<Totals>> {
         let config = self.proxy.clone();
         start(&self.proxy_side, "proxy", move |stop| run_proxy(&config, stop.as_fd()))
     }
@@ -80,34 +81,35 @@ impl Testbed {
     }
 }
 
-fn start(
+fn start<T: Send + 'static>(
     side: &Namespace,
     name: &str,
-    run: impl FnOnce(&UnixStream) -> anyhow::Result<()> + Send + 'static,
-) -> anyhow::Result<Running> {
+    run: impl FnOnce(&UnixStream) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<Running<T>> {
     let (stop, stopped) = UnixStream::pair()?;
     let thread = side.spawn_thread(name, move || run(&stopped))?;
     Ok(Running { stop, thread: Some(thread) })
 }
 
-impl Running {
+impl<T> Running<T> {
     /// Ends the loop and waits for it.
     ///
     /// # Errors
     /// Why it had ended by itself.
-    pub fn stop(mut self) -> anyhow::Result<()> {
-        self.end().context("the loop")
+    pub fn stop(mut self) -> anyhow::Result<T> {
+        self.end().context("the loop")?.context("the loop was ended before")
     }
 
-    fn end(&mut self) -> anyhow::Result<()> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
+    /// `None` if the loop was ended before.
+    fn end(&mut self) -> anyhow::Result<Option<T>> {
+        let Some(thread) = self.thread.take() else { return Ok(None) };
         // If it has ended, nobody reads this.
         let _ = self.stop.write_all(b"x");
-        thread.join().map_err(|_| anyhow::anyhow!("the thread panicked"))??
+        thread.join().map_err(|_| anyhow::anyhow!("the thread panicked"))??.map(Some)
     }
 }
 
-impl Drop for Running {
+impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
             tracing::error!(%error, "a loop had ended by itself");

@@ -12,6 +12,7 @@ pub use self::core::ProxyCore;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
+use crate::tunnel;
 use ::core::fmt;
 
 /// How a station is sent to.
@@ -70,6 +71,17 @@ pub struct Counts {
     pub away: u64,
     /// Authentic reports that made no sense or were repeated.
     pub bad_reports: u64,
+}
+
+/// What a proxy counted from its start to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Datagrams, by fate.
+    pub tunnel: tunnel::Counts,
+    /// What was dropped before it reached a queue.
+    pub core: Counts,
+    /// Packets from stations under an address that is not theirs.
+    pub spoofed: u64,
 }
 
 /// Why a proxy could not be made.

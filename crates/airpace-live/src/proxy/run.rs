@@ -1,6 +1,6 @@
 //! The proxy's loop: bytes and time in and out of the sans-IO parts, nothing else.
 
-use super::{Output, ProxyCore};
+use super::{Output, ProxyCore, Totals};
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::keys::KeyPair;
@@ -17,11 +17,12 @@ use core::time::Duration;
 
 /// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
 ///
-/// It creates the interface and the socket, and both are gone when it returns or the process ends.
+/// It creates the interface and the socket, and both are gone when it returns or the process ends. What it returns has also been
+/// logged.
 ///
 /// # Errors
 /// The configuration is contradictory, the key cannot be read, or the system refuses the interface or the socket.
-pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<()> {
+pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals> {
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
@@ -51,7 +52,8 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         socket,
         journal,
     };
-    proxy.run(clock, config.realtime, stop)
+    proxy.run(clock, config.realtime, stop)?;
+    Ok(proxy.report_end())
 }
 
 /// Silence after which a station is gone although its session is not over. Both ends send at least once a second
@@ -102,7 +104,6 @@ impl Proxy {
                 self.read_device(clock.now())?;
             }
         }
-        self.report_end();
         Ok(())
     }
 
@@ -207,7 +208,7 @@ impl Proxy {
         Ok(())
     }
 
-    fn report_end(&self) {
+    fn report_end(&self) -> Totals {
         let (counts, tunnel) = (self.core.counts(), self.tunnel.counts());
         tracing::info!(
             received = tunnel.data,
@@ -222,5 +223,6 @@ impl Proxy {
             "proxy ends"
         );
         runtime::log_drops(tunnel);
+        Totals { tunnel: *tunnel, core: *counts, spoofed: self.spoofed }
     }
 }
