@@ -1,28 +1,26 @@
 //! Virtual time: a rate controller in closed loop with the MAC.
 //!
-//! Each station has a paced source that feeds the access point, a meter that turns frames into reports, and a place in the controller's slot. All
-//! is driven by one queue of events in the total order time, class, node, sequence; a run is a function of its configuration.
+//! Each station has a source that always has packets and the live system's pacer, which lets them go to the access point; the live system's meter,
+//! which hears what a monitor interface would show of the station's MPDUs; and a place in the controller's slot. All is driven by one queue of events
+//! in the total order time, class, node, sequence; a run is a function of its configuration.
 
-mod meter;
+mod node;
 mod record;
-mod source;
 #[cfg(test)]
 mod tests;
 
 pub use record::{SlotRecord, StationSlot, mean_over, mean_round_s};
 
 use crate::mac::{self, Direction, Input, Mac, MacConfig, Neighbours, Output};
-use crate::rng::Stream;
 use airpace_core::control::{self, LawConfig, RateController};
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
-use airpace_core::report::{SenderView, SlotReport};
+use airpace_core::report::Allocation;
 use airpace_units::{StationId, Time};
 use core::cmp::Reverse;
 use core::hash::Hasher;
 use core::time::Duration;
-use meter::Meter;
-use source::Source;
+use node::Node;
 use std::collections::BinaryHeap;
 use thiserror::Error;
 
@@ -123,20 +121,6 @@ enum Class {
 /// Key of an event: time, class, node, sequence.
 type Event = (Time, Class, usize, u64);
 
-struct Node {
-    joined: bool,
-    source: Source,
-    /// Number of the source's valid event; older ones are stale.
-    epoch: u64,
-    meter: Meter,
-    sequence: u64,
-    sent: u32,
-    rate_pps: f64,
-    target_level: f64,
-    /// Where within a slot the station's report is sent.
-    report_phase: Duration,
-}
-
 /// A controller and a cell in virtual time.
 pub struct ClosedLoop {
     mac: Mac<Probe>,
@@ -163,8 +147,10 @@ impl ClosedLoop {
         }
         let stations = config.mac.stations.len();
         let nodes = (0..stations).map(|idx| Node::new(idx, &config)).collect();
+        // The meters hear what a monitor interface would show.
+        let cell = MacConfig { monitor: true, ..config.mac };
         let mut this = Self {
-            mac: Mac::new(config.mac, config.seed)?,
+            mac: Mac::new(cell, config.seed)?,
             law: config.law.build()?,
             nodes,
             events: BinaryHeap::new(),
@@ -179,7 +165,16 @@ impl ClosedLoop {
         for idx in 0..config.joined.min(stations) {
             this.join(Time::ZERO, idx);
         }
-        this.control(Time::ZERO, Duration::ZERO);
+        // Reports of nothing make the stations known.
+        let reports: Vec<_> = this
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.joined)
+            .map(|(idx, _)| Node::silence(idx, config.slot))
+            .collect();
+        let allocations = this.law.on_slot(Time::ZERO, &reports).to_vec();
+        this.apply(Time::ZERO, &allocations);
         this.push(Time::ZERO + config.slot, Class::Slot, 0, 0);
         Ok(this)
     }
@@ -261,11 +256,18 @@ impl ClosedLoop {
     }
 
     fn send_packet(&mut self, now: Time, idx: usize) {
-        self.enqueue(now, idx);
+        // The event stands for the first packet that may go; the pacer decides on any that may go with it.
+        while self.nodes[idx].pacer.release(now, self.packet_bytes) {
+            self.enqueue(now, idx);
+        }
         self.drain();
-        let node = &mut self.nodes[idx];
-        node.source.advance();
-        let event = node.source.due().map(|due| Reverse((due, Class::Packet, idx, node.epoch)));
+        self.await_release(now, idx);
+    }
+
+    /// Puts the station's next release into the queue of events.
+    fn await_release(&mut self, now: Time, idx: usize) {
+        let node = &self.nodes[idx];
+        let event = node.pacer.next_release().map(|due| Reverse((due.max(now), Class::Packet, idx, node.epoch)));
         self.events.extend(event);
     }
 
@@ -283,13 +285,16 @@ impl ClosedLoop {
         while let Some(output) = self.mac.poll() {
             match output {
                 Output::Frame(frame) if frame.direction == Direction::Down => {
-                    self.nodes[frame.station.index()].meter.frame(&frame);
+                    self.nodes[frame.station.index()].frame = Some(frame);
                     if let Some(frames) = &mut self.frames {
                         frames.push(frame);
                     }
                 }
+                Output::Heard { mpdu, packet } if mpdu.direction == Direction::Down => {
+                    self.nodes[mpdu.station.index()].hear(&mpdu, &packet);
+                }
                 Output::Delivered { at, mpdu, packet } if mpdu.direction == Direction::Down => {
-                    self.nodes[mpdu.station.index()].meter.packet(at, &packet);
+                    self.nodes[mpdu.station.index()].receive(at, &packet);
                 }
                 // Losses are seen by the station, as holes; the uplink is load only.
                 Output::Frame(_) | Output::Delivered { .. } | Output::Heard { .. } | Output::Dropped { .. } => {}
@@ -300,76 +305,34 @@ impl ClosedLoop {
     fn end_slot(&mut self, now: Time) {
         self.mac.handle(now, Input::Tick);
         self.drain();
-        let stations = self.control(now, self.slot_length);
+        let stations = self.control(now);
         let diagnostics = self.law.diagnostics();
         self.records.push(SlotRecord { slot: self.slot, end: now, stations, diagnostics });
         self.slot += 1;
         self.push(now + self.slot_length, Class::Slot, 0, 0);
     }
 
-    /// Closes the meters, lets the law decide and sets the sources; returns what the slot was.
-    fn control(&mut self, now: Time, length: Duration) -> Vec<StationSlot> {
+    /// Closes the meters, lets the law decide and sets the pacers; returns what the slot was.
+    fn control(&mut self, now: Time) -> Vec<StationSlot> {
         let mut reports = Vec::with_capacity(self.nodes.len());
         let mut stations = Vec::with_capacity(self.nodes.len());
-        for idx in 0..self.nodes.len() {
-            let (report, station) = self.close(idx, length);
+        for (idx, node) in self.nodes.iter_mut().enumerate() {
+            let id = StationId::from_index(idx);
+            let (report, mut station) = node.close(now, self.packet_bytes);
+            (station.queue, station.queue_peak) = (self.mac.queued(id), self.mac.take_queue_peak(id));
             stations.push(station);
-            reports.extend(station.joined.then_some(report));
+            reports.extend(node.joined.then_some(report));
         }
-        for allocation in self.law.on_slot(now, &reports) {
-            let idx = allocation.station.index();
-            let node = &mut self.nodes[idx];
-            (node.rate_pps, node.target_level) = (allocation.rate_pps, allocation.level);
-            node.source.set_rate(now, allocation.rate_pps);
-            node.epoch += 1;
-            let event = node.source.due().map(|due| Reverse((due, Class::Packet, idx, node.epoch)));
-            self.events.extend(event);
-        }
+        let allocations = self.law.on_slot(now, &reports).to_vec();
+        self.apply(now, &allocations);
         stations
     }
 
-    fn close(&mut self, idx: usize, length: Duration) -> (SlotReport, StationSlot) {
-        let id = StationId::from_index(idx);
-        let node = &mut self.nodes[idx];
-        let sent = core::mem::take(&mut node.sent);
-        let sent_bytes = u64::from(sent) * u64::from(self.packet_bytes);
-        let sender = SenderView { backlogged: true, sent_packets: sent, sent_bytes };
-        // A slot of no length, before the first one, only makes stations known.
-        let reported = if length.is_zero() { self.slot_length } else { length };
-        let (report, tally) = node.meter.close(self.slot, reported, sender);
-        let received_pps = f64::from(tally.received) / reported.as_secs_f64();
-        let station = StationSlot {
-            joined: node.joined,
-            rate_pps: node.rate_pps,
-            target_level: node.target_level,
-            frames: report.frames,
-            level: report.level().unwrap_or_default(),
-            round_s: report.round_s().unwrap_or_default(),
-            delay_mean: tally.delay_mean,
-            delay_max: tally.delay_max,
-            received_pps,
-            goodput_mbps: received_pps * 8e-6 * f64::from(self.packet_bytes.saturating_sub(HEADER_BYTES)),
-            lost: report.lost,
-            queue: self.mac.queued(id),
-            queue_peak: self.mac.take_queue_peak(id),
-        };
-        (report, station)
-    }
-}
-
-impl Node {
-    fn new(idx: usize, config: &LoopConfig) -> Self {
-        let phase = |name| Stream::new(config.seed, name, idx as u64).unit();
-        Self {
-            joined: false,
-            source: Source::new(phase("source phase")),
-            epoch: 0,
-            meter: Meter::new(StationId::from_index(idx)),
-            sequence: 0,
-            sent: 0,
-            rate_pps: 0.0,
-            target_level: 0.0,
-            report_phase: config.slot.mul_f64(phase("report phase")),
+    fn apply(&mut self, now: Time, allocations: &[Allocation]) {
+        for allocation in allocations {
+            let idx = allocation.station.index();
+            let start = self.nodes[idx].grant(now, allocation);
+            self.await_release(start, idx);
         }
     }
 }

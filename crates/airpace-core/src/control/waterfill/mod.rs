@@ -59,7 +59,7 @@ impl Waterfill {
         let shown = |demand| if anyone || matches!(demand, Demand::Probed(_)) { demand } else { Demand::Greedy };
         let config = &self.config;
         self.solver.set(self.roster.ids().iter().zip(stations).map(|(id, s)| Party {
-            airtime_s: s.airtime_s(),
+            airtime_s: s.airtime_s() * s.repeats(),
             level_limit: s.level_limit(config),
             weight: self.weights.get(id).copied().unwrap_or(1.0),
             demand: shown(s.demand()),
@@ -75,7 +75,7 @@ impl Waterfill {
                 Demand::Probed(pps) => (0.0, pps),
                 _ => {
                     let level = party.level(share.airtime_s);
-                    (level, level / share.round_s)
+                    (level, station.repeats() * level / share.round_s)
                 }
             };
             station.grant(level, rate_pps, self.config.floor_pps);

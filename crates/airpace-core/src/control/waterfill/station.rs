@@ -28,6 +28,10 @@ const IN_FLIGHT_S: f64 = 0.03;
 const EDGE_FRAMES: f64 = 1.5;
 /// Packets per slot sent to a station that was never heard of.
 const PROBE_PACKETS: f64 = 4.0;
+/// Weight of a slot in [`Station::repeats`]: a frame at the slot's edge is counted in one slot and its bytes in another.
+const REPEATS_GAIN: f64 = 0.1;
+/// Beyond every other frame lost, what is counted is not to be trusted.
+const REPEATS_MAX: f64 = 2.0;
 /// Weight of a slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -40,7 +44,7 @@ pub(super) struct Heard {
     pub(super) level: f64,
     /// Mean time between frames, seconds.
     pub(super) gap_s: f64,
-    /// Packets per second inside frames, level / gap.
+    /// Packets per second inside frames: level / gap, and what came in frames that are no samples of the level.
     pub(super) frame_pps: f64,
 }
 
@@ -69,6 +73,8 @@ pub(super) struct Station {
     packet_bytes: f64,
     /// Packets sent on the air per packet received, from the share of late ones.
     transmissions: f64,
+    /// Packets that came per packet that the level counts: more than one where frames are lost whole, as in collisions, and sent again.
+    repeats: f64,
     airtime_s: f64,
     backlogged: bool,
     /// Whether the source kept up with its rate through the whole slot.
@@ -94,6 +100,7 @@ impl Station {
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
+            repeats: 1.0,
             airtime_s: 0.0,
             backlogged: true,
             paced: true,
@@ -135,12 +142,16 @@ impl Station {
         }
         self.transmissions += SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
         self.update_airtime();
+        if let Some(counted_pps) = sample.level.map(|level| level * sample.frames / sample.length_s) {
+            let repeats = (sample.received_pps / counted_pps).clamp(1.0, REPEATS_MAX);
+            self.repeats += REPEATS_GAIN * (repeats - self.repeats);
+        }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         self.heard = sample.level.zip(gap_s).map(|(level, gap_s)| Heard {
             frames: sample.frames,
             level,
             gap_s,
-            frame_pps: level / gap_s,
+            frame_pps: self.repeats * level / gap_s,
         });
         self.last = sample.last.map(|at| (at, sample.slot)).or(self.last.map(|(at, _)| (at, sample.slot)));
         self.account(sample, config);
@@ -239,6 +250,11 @@ impl Station {
     /// What was heard in the last slots.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
+    }
+
+    /// Packets that are to be sent for each packet that the level counts.
+    pub(super) fn repeats(&self) -> f64 {
+        self.repeats
     }
 
     /// Airtime per packet received, retransmissions included, seconds (w).
