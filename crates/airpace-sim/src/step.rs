@@ -197,7 +197,6 @@ fn build(config: &StepConfig) -> Result<ClosedLoop, StepError> {
     let law = told_rate(LawConfig::named(config.law, Goal { level, delay: Some(delay) })?, mcs9(nss)?);
     let mut mac = MacConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
     mac.ap_queue_packets = QUEUE;
-    mac.timing = Timing::Ns3;
     let mut closed_loop = LoopConfig::new(mac, law, config.slot);
     closed_loop.report_bytes = Some(REPORT_BYTES);
     closed_loop.joined = joined;
@@ -243,7 +242,8 @@ fn target(case: Case, slots: &[SlotRecord]) -> Result<Target, StepError> {
             return Ok(Target { value: round_s, band: TIGHT_BAND, delay_s: DELAY_SLACK * round_s / 2.0 });
         }
     };
-    let ppdu_s = rate.ppdu_duration(ampdu_bytes(LEVEL as u32, mpdu_bytes(PACKET_BYTES)), Timing::Ns3).as_secs_f64();
+    let ppdu_s =
+        rate.ppdu_duration(ampdu_bytes(LEVEL as u32, mpdu_bytes(PACKET_BYTES)), Timing::Standard).as_secs_f64();
     let response_s = (SIFS + LegacyRate::Mbps24.duration(BLOCK_ACK_BYTES)).as_secs_f64();
     let frame_s = overheads * (access_s() + response_s) + ppdu_s;
     // A packet arrives uniformly within a round, joins the next frame and is handed over at its end.

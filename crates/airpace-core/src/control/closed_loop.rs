@@ -109,6 +109,19 @@ fn an_infeasible_delay_target_is_answered_with_the_smallest_feasible() {
 }
 
 #[test]
+fn a_delay_target_that_was_infeasible_for_a_while_is_held_again() {
+    let mut plant = Plant::new(&[390.0; 20], 0.1);
+    let mut law = law("waterfill", 48.0, Some(5));
+    for overhead_s in [200e-6, 300e-6, 200e-6] {
+        plant.overhead_s = overhead_s;
+        run(&mut plant, law.as_mut(), 60);
+    }
+    let slots = run(&mut plant, law.as_mut(), 60);
+    assert!((mean(&slots, |v| v.round_s) / 5e-3 - 1.0).abs() < 0.03, "{}", mean(&slots, |v| v.round_s));
+    assert_eq!(law.diagnostics().smallest_delay_s, None);
+}
+
+#[test]
 fn a_demand_limited_station_leaves_its_airtime_to_the_others() {
     let mut plant = Plant::new(&[390.0, 390.0, 390.0], 0.1);
     plant.stations[2].demand_pps = 500.0;

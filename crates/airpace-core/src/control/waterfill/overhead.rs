@@ -130,19 +130,20 @@ pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     if turns * COMMON_FACTOR > 1.0 { 1.0 } else { turns }
 }
 
-/// The round that backlogged stations have in common: the mean gap, by frames, of those whose frames aggregate and whose gaps are near the
-/// least. A station with longer gaps has had turns without a packet, even if chance has put two into some of its frames.
+/// The round that stations have in common: the mean gap, by frames, of the witnesses whose gaps are near the least, if their frames aggregate
+/// together. Station by station that must not be asked: near level 1 it would pick those whose gaps happened to be long.
 fn common_round(stations: &[Station]) -> Option<Round> {
     let least = least_gap(stations)?;
-    let (mut time, mut frames, mut n) = (0.0, 0.0, 0.0);
-    for heard in stations.iter().filter_map(Station::round_witness) {
-        if heard.level >= EVERY_ROUND_LEVEL && heard.gap_s <= NEAR_LEAST * least {
-            time += heard.gap_s * heard.frames;
-            frames += heard.frames;
-            n += 1.0;
-        }
+    let (mut time, mut frames, mut packets, mut n) = (0.0, 0.0, 0.0, 0.0);
+    let witnesses = stations.iter().filter_map(Station::round_witness);
+    for heard in witnesses.filter(|heard| heard.gap_s <= NEAR_LEAST * least) {
+        time += heard.gap_s * heard.frames;
+        frames += heard.frames;
+        packets += heard.level * heard.frames;
+        n += 1.0;
     }
-    (frames > 0.0).then(|| Round { time_s: time / frames, frames, rounds: frames / n })
+    let aggregate = frames > 0.0 && packets >= EVERY_ROUND_LEVEL * frames;
+    aggregate.then(|| Round { time_s: time / frames, frames, rounds: frames / n })
 }
 
 /// The least gap between frames to any station that witnesses rounds, an upper bound of the round.
