@@ -161,9 +161,9 @@ fn frames_shorter_than_configured_do_not_leave_a_standing_queue() {
     let slots = run(&mut plant, law("waterfill", 32.0, None).as_mut(), 400);
     let settled = &slots[20..];
     let queued = settled.iter().filter(|s| s[0].queue > 100).count();
-    assert!(queued < settled.len() / 8, "{queued} of {} slots", settled.len());
+    assert!(queued < settled.len() / 50, "{queued} of {} slots", settled.len());
     let most = 24.0 / (200e-6 + 24.0 * 31.6e-6);
-    assert!(mean(settled, |v| v.received_pps) > 0.85 * most, "{} of {most}", mean(settled, |v| v.received_pps));
+    assert!(mean(settled, |v| v.received_pps) > 0.8 * most, "{} of {most}", mean(settled, |v| v.received_pps));
 }
 
 #[test]

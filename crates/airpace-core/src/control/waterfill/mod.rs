@@ -3,6 +3,7 @@
 mod config;
 mod elsewhere;
 mod overhead;
+mod plateau;
 mod share;
 mod station;
 

@@ -4,6 +4,7 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, Passage};
+use super::plateau::Plateau;
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -20,12 +21,14 @@ pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// Less than this share of its rate sent: the source had nothing to send for a part of the slot.
 const PACED_SHARE: f64 = 0.9;
 /// Share of the standing packets remembered from slot to slot.
-const STANDING_KEPT: f64 = 0.98;
+const STANDING_KEPT: f64 = 0.985;
 /// Packets in flight are those of this many gaps between frames and of this time on the way.
 const IN_FLIGHT_GAPS: f64 = 3.0;
 const IN_FLIGHT_S: f64 = 0.03;
 /// Frames that may fall on the wrong side of the slot's edges.
 const EDGE_FRAMES: f64 = 1.5;
+/// Most of its fair share that a station is sent although nothing should be.
+const FLOOR_SHARE: f64 = 0.25;
 /// Packets per slot sent to a station that was never heard of.
 const PROBE_PACKETS: f64 = 4.0;
 /// Weight of a slot in [`Station::repeats`]: a frame at the slot's edge is counted in one slot and its bytes in another.
@@ -84,6 +87,7 @@ pub(super) struct Station {
     standing: f64,
     drain: Drain,
     slot_s: f64,
+    plateau: Plateau,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
     pub(super) rate_pps: f64,
@@ -108,6 +112,7 @@ impl Station {
             standing: 0.0,
             drain: Drain::Not,
             slot_s: 1.0,
+            plateau: Plateau::default(),
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
             rate_pps: 0.0,
@@ -162,12 +167,14 @@ impl Station {
     /// Every frame of the slot then ends exactly one of the gaps, so levels and gaps are of the same rounds; within the slot alone
     /// the first frame has no gap, which in slots of few frames is most of the noise of the overhead.
     fn whole_gap_s(&self, sample: &Sample) -> Option<f64> {
-        let (before, slot) = self.last?;
-        let (last, within_s) = sample.last.zip(sample.round_s)?;
-        let whole_s = last.checked_since(before)?.as_secs_f64();
-        let first_gap_s = whole_s - within_s * (sample.frames - 1.0);
+        let (before, slot) = self.last.filter(|_| sample.frames > 0.0)?;
+        let whole_s = sample.last?.checked_since(before)?.as_secs_f64();
         // A first gap unlike the others is of the slot before, in which the rate was another.
-        let alike = first_gap_s > 0.0 && first_gap_s < FIRST_GAP_MAX * within_s;
+        let (first_gap_s, usual_s) = match sample.round_s {
+            Some(within_s) => (whole_s - within_s * (sample.frames - 1.0), within_s),
+            None => (whole_s, sample.length_s),
+        };
+        let alike = first_gap_s > 0.0 && first_gap_s < FIRST_GAP_MAX * usual_s;
         (alike && slot.checked_add(1) == Some(sample.slot)).then_some(whole_s / sample.frames)
     }
 
@@ -191,6 +198,7 @@ impl Station {
             // Less was sent so that what stands could come, and nothing came beside what was sent: it was lost unnoticed.
             self.standing = 0.0;
         }
+        self.plateau.observe(level, self.standing, sample);
         if sample.backlogged {
             let in_flight_s = sample.round_s.map_or(0.0, |gap_s| IN_FLIGHT_GAPS * gap_s) + IN_FLIGHT_S;
             let stands = self.standing > sent_pps * in_flight_s;
@@ -207,10 +215,11 @@ impl Station {
         };
     }
 
-    /// Most packets that one frame to this station can hold: the window or the duration limit.
+    /// Most packets that one frame to this station can hold: the window, the duration limit, or what was seen.
     pub(super) fn longest_frame(&self, config: &WaterfillConfig) -> f64 {
         let by_duration = config.frame_duration.as_secs_f64() * self.transmissions / self.airtime_s;
-        config.frame_level.min(by_duration.floor()).max(1.0)
+        let seen = self.plateau.longest().unwrap_or(f64::INFINITY);
+        config.frame_level.min(by_duration.floor()).min(seen).max(1.0)
     }
 
     /// The greatest level that may be aimed at.
@@ -228,6 +237,8 @@ impl Station {
             Drain::Half => (open - excess).max(open / 2.0),
             Drain::Whole => open - excess,
         };
+        // The floor keeps reports coming; it must not be what overloads many slow stations.
+        let floor_pps = if fair_pps.is_finite() { floor_pps.min(FLOOR_SHARE * fair_pps) } else { floor_pps };
         self.rate_pps = if capped.is_finite() { capped.max(floor_pps) } else { floor_pps };
         self.target_level = level;
     }
