@@ -117,12 +117,32 @@ impl Netlink {
         self.link_field(name, 2).map(u16::from_ne_bytes)
     }
 
+    /// Packets that the kernel dropped instead of sending them out of the interface `name` (`tx_dropped`). For a TUN device:
+    /// those that came while its queue was full of what had not been read.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn transmit_drops(&mut self, name: &str) -> Result<u64, LinkError> {
+        /// Position of `tx_dropped` in `struct rtnl_link_stats64`, in words of 64 bits.
+        const TX_DROPPED: usize = 7;
+        let answer = self.link(name)?;
+        let attributes = answer.get(message::HEADER_BYTES + message::LINK_HEADER_BYTES..).unwrap_or_default();
+        let statistics = attribute::find(attributes, libc::IFLA_STATS64);
+        let bytes = statistics.and_then(|words| words.get(8 * TX_DROPPED..)?.first_chunk().copied());
+        bytes.map(u64::from_ne_bytes).ok_or_else(|| unintelligible(name))
+    }
+
     /// The bytes at offset `at` of an interface's `struct ifinfomsg`.
     fn link_field<const N: usize>(&mut self, name: &str, at: usize) -> Result<[u8; N], LinkError> {
-        let message = Message::link(libc::RTM_GETLINK, 0, (0, 0)).with(libc::IFLA_IFNAME, &attribute::text(name));
-        let answer = self.ask(message, 0).map_err(|e| refused(format!("find the interface {name}"), e))?;
+        let answer = self.link(name)?;
         let bytes = answer.get(message::HEADER_BYTES + at..).and_then(|b| b.first_chunk().copied());
-        bytes.ok_or_else(|| refused(format!("find the interface {name}"), io::ErrorKind::InvalidData.into()))
+        bytes.ok_or_else(|| unintelligible(name))
+    }
+
+    /// All that the kernel tells about an interface.
+    fn link(&mut self, name: &str) -> Result<Vec<u8>, LinkError> {
+        let message = Message::link(libc::RTM_GETLINK, 0, (0, 0)).with(libc::IFLA_IFNAME, &attribute::text(name));
+        self.ask(message, 0).map_err(|e| refused(format!("find the interface {name}"), e))
     }
 
     /// Brings an interface up.
@@ -281,6 +301,10 @@ impl Netlink {
 
 /// `VETH_INFO_PEER` of `linux/veth.h`.
 const VETH_INFO_PEER: u16 = 1;
+
+fn unintelligible(name: &str) -> LinkError {
+    refused(format!("find the interface {name}"), io::ErrorKind::InvalidData.into())
+}
 
 fn refused(what: impl Into<String>, source: io::Error) -> LinkError {
     LinkError { what: what.into(), source }

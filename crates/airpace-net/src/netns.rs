@@ -4,8 +4,10 @@
 //! closes the file, and with the last process inside goes the namespace with its interfaces. Other programs enter it through
 //! [`Namespace::path`]: `nsenter --net=/proc/1234/fd/7 ping 10.77.0.1`.
 
+use crate::clock::Clock;
 use crate::netlink::{LinkError, Netlink};
 use crate::sys;
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::Signal;
 use std::fs::File;
@@ -76,7 +78,7 @@ pub fn acquire_rights() -> Result<Rights, NamespaceError> {
     }
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let enter = || -> io::Result<()> {
-        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
+        unshare_alone(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
@@ -84,6 +86,21 @@ pub fn acquire_rights() -> Result<Rights, NamespaceError> {
     enter().map_err(NamespaceError::User)?;
     Ok(Rights::UserNamespace)
 }
+
+/// Moves the only thread of the process. A thread that has been joined may still be on its way out of the thread group, for
+/// which the kernel answers `EINVAL`: it is left a tenth of a second.
+fn unshare_alone(flags: CloneFlags) -> nix::Result<()> {
+    let clock = Clock::start();
+    loop {
+        match unshare(flags) {
+            Err(Errno::EINVAL) if clock.now().as_nanos() < THREAD_EXIT_NS => thread::yield_now(),
+            other => return other,
+        }
+    }
+}
+
+/// Longest that the exit of a joined thread may take: it is a matter of microseconds, or of time slices on a busy machine.
+const THREAD_EXIT_NS: u64 = 100_000_000;
 
 /// A network namespace, held by an open file.
 #[derive(Debug)]

@@ -233,6 +233,19 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)
     Ok((counts[0], counts[1]))
 }
 
+/// What the kernel knows of a TCP connection.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<libc::tcp_info> {
+    // SAFETY: `tcp_info` consists of integers only, for which all-zero bytes are a value.
+    let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let pointer = (&raw mut info).cast();
+    // SAFETY: pointer and length describe `info`, which outlives the call; the kernel writes at most `length` bytes.
+    Errno::result(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut length)
+    })?;
+    Ok(info)
+}
+
 /// Room for the headers of one batch; the pointers in it are set anew for every call.
 type Headers = [core::mem::MaybeUninit<libc::mmsghdr>; MAX_MESSAGES];
 

@@ -1,8 +1,8 @@
 //! What the kernel knows of a TCP connection.
 
+use crate::sys;
 use nix::errno::Errno;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// A part of the kernel's `struct tcp_info` (include/uapi/linux/tcp.h).
@@ -25,22 +25,7 @@ pub struct TcpInfo {
 /// # Errors
 /// With the kernel's reason, for example if `socket` is no TCP socket.
 pub fn tcp_info(socket: &impl AsFd) -> Result<TcpInfo, Errno> {
-    // SAFETY: `tcp_info` consists of integers only, for which all-zero bytes are a value.
-    #[expect(unsafe_code, reason = "nix has no wrapper for TCP_INFO")]
-    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
-    let mut length = mem::size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `info`, which outlives the call; the kernel writes at most `length` bytes.
-    #[expect(unsafe_code, reason = "nix has no wrapper for TCP_INFO")]
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    Errno::result(result)?;
+    let info = sys::tcp_info(socket.as_fd())?;
     Ok(TcpInfo {
         total_retransmits: info.tcpi_total_retrans,
         data_segments_out: info.tcpi_data_segs_out,

@@ -60,6 +60,9 @@ impl Message {
 /// Size of `struct nlmsghdr`.
 pub(super) const HEADER_BYTES: usize = 16;
 
+/// Size of `struct ifinfomsg`.
+pub(super) const LINK_HEADER_BYTES: usize = 16;
+
 /// Finds the answer to request `sequence` in a datagram: a message, an acknowledgement, or an error.
 pub(super) fn answer(mut datagram: &[u8], sequence: u32) -> Option<io::Result<&[u8]>> {
     while datagram.len() >= HEADER_BYTES {
@@ -102,6 +105,19 @@ pub(super) mod attribute {
         body.resize(body.len().next_multiple_of(4), 0);
     }
 
+    /// The value of the first attribute `kind` in `body`.
+    pub(in super::super) fn find(mut body: &[u8], kind: u16) -> Option<&[u8]> {
+        loop {
+            let &[a, b, c, d] = body.first_chunk()?;
+            let length = usize::from(u16::from_ne_bytes([a, b]));
+            let value = body.get(4..length)?;
+            if u16::from_ne_bytes([c, d]) == kind {
+                return Some(value);
+            }
+            body = body.get(length.next_multiple_of(4)..)?;
+        }
+    }
+
     /// A name with its terminating zero.
     pub(in super::super) fn text(name: &str) -> Vec<u8> {
         let mut bytes = name.as_bytes().to_vec();
@@ -132,6 +148,19 @@ mod tests {
         assert_eq!(bytes.len(), 16 + 16 + 8);
         assert_eq!(u32::from_ne_bytes(bytes[..4].try_into().unwrap()) as usize, bytes.len());
         assert_eq!(&bytes[32..34], 7_u16.to_ne_bytes());
+    }
+
+    #[test]
+    fn attributes_are_found_and_malformed_ones_are_not() {
+        let mut body = Vec::new();
+        attribute::push(&mut body, 3, b"abc");
+        attribute::push(&mut body, 4, b"de");
+        assert_eq!(attribute::find(&body, 4), Some(&b"de"[..]));
+        assert_eq!(attribute::find(&body, 5), None);
+        for length in [0_u8, 3, 200] {
+            body[0] = length;
+            assert_eq!(attribute::find(&body, 4), None, "{length}");
+        }
     }
 
     #[test]

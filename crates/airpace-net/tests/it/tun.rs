@@ -67,3 +67,18 @@ fn a_monitor_has_the_radiotap_link_type() {
     let kind = namespace.netlink().unwrap().link_type("mon0").unwrap();
     assert_eq!(kind, LINK_TYPE_RADIOTAP);
 }
+
+#[test]
+fn what_the_full_queue_of_a_device_drops_is_counted() {
+    let Some(namespace) = namespace() else { return };
+    let _unread = device(&namespace, TunConfig::ip("tun0"));
+    let mut link = namespace.netlink().unwrap();
+    link.set_queue_length("tun0", 8).unwrap();
+    assert_eq!(link.transmit_drops("tun0").unwrap(), 0);
+    let socket = namespace.run(|| UdpSocket::bind("10.9.0.1:7000").unwrap()).unwrap();
+    for _ in 0..20 {
+        socket.send_to(b"unread", "10.9.0.2:7").unwrap();
+    }
+    assert_eq!(link.transmit_drops("tun0").unwrap(), 12);
+    assert!(link.transmit_drops("tun1").is_err());
+}
