@@ -14,7 +14,8 @@ pub struct EmulationReport {
     pub seed: u64,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms and the system took every packet.
+    /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms, and no packet was lost between it and the
+    /// system, either way.
     pub trusted: bool,
     /// Why the figures are not to be trusted, and what else should be known; one sentence each.
     pub warnings: Vec<String>,
@@ -26,7 +27,7 @@ pub struct EmulationReport {
     pub stations: Vec<StationEmulation>,
     /// Packets that belong to no station, and packets that the system did not take.
     pub stray: Stray,
-    /// Length of the slots in seconds.
+    /// Length of the slots in seconds. In a long run neighbouring slots are merged, so that it doubles now and then.
     pub slot_s: f64,
 }
 
@@ -50,6 +51,9 @@ pub struct Stray {
     pub unroutable: u64,
     /// Refused by the system: an interface was down or its queue full.
     pub refused: u64,
+    /// Sent into the cell and dropped by the system, because the emulator did not read them in time.
+    #[serde(default)]
+    pub overflowed: u64,
     /// Frames that a monitor did not take.
     pub unheard: u64,
 }
@@ -67,7 +71,7 @@ pub struct StationEmulation {
     pub down: DirectionTotals,
     /// From the station to the access point.
     pub up: DirectionTotals,
-    /// The time series.
+    /// The time series; empty if none was asked for.
     pub slots: Vec<EmulationSlot>,
 }
 

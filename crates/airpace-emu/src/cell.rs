@@ -8,6 +8,7 @@ use crate::monitor::MonitorWriter;
 use crate::network::Devices;
 use crate::packet::EmulatedPacket;
 use crate::port::Port;
+use crate::series;
 use crate::statistics::Statistics;
 use airpace_core::packet::Packet;
 use airpace_net::clock::Clock;
@@ -75,7 +76,8 @@ impl Cell {
     pub(crate) fn new(config: &EmulatorConfig, observer: Box<dyn Observer>) -> Result<Self, EmulatorError> {
         let monitor = MonitorWriter::new(config.monitor);
         let cell = airpace_sim::mac::MacConfig { monitor: monitor.is_some(), ..config.cell.clone() };
-        let statistics = Statistics::new(cell.stations.len(), config.slot);
+        let n = cell.stations.len();
+        let statistics = Statistics::new(n, config.slot, config.series.then(|| series::limit(n)));
         Ok(Self {
             mac: Mac::new(cell, config.seed)?,
             wire_down: DelayLine::new(config.wired_delay),

@@ -22,6 +22,9 @@ pub struct EmulatorConfig {
     pub join: bool,
     /// MTU of all interfaces in bytes (default 1500).
     pub mtu: u32,
+    /// Whether the report has a time series (default yes). It is bounded: beyond 36,000 slots of a station, or 360,000 in all,
+    /// neighbouring slots are merged.
+    pub series: bool,
     /// Length of the slots of the time series (default 100 ms).
     pub slot: Duration,
     /// Priority under SCHED_FIFO of the emulator's thread, if the system permits one (default 10); `None` asks for none.
@@ -50,6 +53,7 @@ impl EmulatorConfig {
             monitor: Monitor::Whole,
             join: true,
             mtu: 1500,
+            series: true,
             slot: Duration::from_millis(100),
             realtime: Some(10),
         }

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 /// A running cell. Dropping it stops it.
 #[derive(Debug)]
 pub struct Emulator {
-    network: Network,
+    network: Arc<Network>,
     clock: Clock,
     seed: u64,
     bell: Arc<EventFd>,
@@ -45,13 +45,15 @@ impl Emulator {
     pub fn start(config: EmulatorConfig, observer: impl Observer + 'static) -> Result<Self, EmulatorError> {
         config.validate()?;
         let (network, devices) = network::create(&config)?;
+        let network = Arc::new(network);
+        let to_the_loop = (Arc::clone(&network), devices);
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let bell = Arc::new(EventFd::from_value_and_flags(0, flags).map_err(std::io::Error::from)?);
         let (control, orders) = channel();
         let (seed, clock, loop_bell) = (config.seed, Clock::start(), Arc::clone(&bell));
         let body = move || {
             let realtime = ask_for_priority(config.realtime);
-            let engine = Engine::new(&config, devices, Box::new(observer), (orders, loop_bell), clock)?;
+            let engine = Engine::new(&config, to_the_loop, Box::new(observer), (orders, loop_bell), clock)?;
             let statistics = engine.run()?;
             Ok(Finished { statistics, end: clock.now(), realtime })
         };

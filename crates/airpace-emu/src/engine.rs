@@ -4,7 +4,7 @@ use crate::address::station_of;
 use crate::cell::{Cell, Ports};
 use crate::config::{EmulatorConfig, EmulatorError};
 use crate::control::Control;
-use crate::network::Devices;
+use crate::network::{Devices, Network};
 use crate::port::{Read, ReadBuffers};
 use crate::statistics::Statistics;
 use airpace_net::clock::Clock;
@@ -38,6 +38,7 @@ impl Observer for NoObserver {
 pub(crate) struct Engine {
     clock: Clock,
     poller: Poller,
+    network: Arc<Network>,
     ports: Ports,
     cell: Cell,
     buffers: ReadBuffers,
@@ -62,7 +63,7 @@ const READS_PER_TURN: usize = 4;
 impl Engine {
     pub(crate) fn new(
         config: &EmulatorConfig,
-        devices: Devices,
+        (network, devices): (Arc<Network>, Devices),
         observer: Box<dyn Observer>,
         (control, bell): (Receiver<Control>, Arc<EventFd>),
         clock: Clock,
@@ -75,7 +76,7 @@ impl Engine {
         }
         let cell = Cell::new(config, observer)?;
         let ports = Ports::new(devices, config.join);
-        Ok(Self { clock, poller, ports, cell, buffers: ReadBuffers::new(), control, bell })
+        Ok(Self { clock, poller, network, ports, cell, buffers: ReadBuffers::new(), control, bell })
     }
 
     /// Runs until told to stop.
@@ -111,10 +112,15 @@ impl Engine {
         }
     }
 
+    /// The devices are still there: what they have dropped can be read.
     fn finish(mut self) -> Statistics {
         self.cell.advance(self.clock.now(), &self.clock, &mut self.ports);
         let mut statistics = self.cell.statistics;
         statistics.stray.refused = self.ports.refused();
+        match self.network.overflowed() {
+            Ok(packets) => statistics.stray.overflowed = packets,
+            Err(error) => tracing::warn!(%error, "whether the system dropped packets unread is not known"),
+        }
         statistics
     }
 

@@ -37,6 +37,7 @@ mod monitor;
 mod network;
 mod packet;
 mod port;
+mod series;
 mod statistics;
 mod trace;
 

@@ -3,7 +3,7 @@
 use crate::address::{self, station_address};
 use crate::config::{EmulatorConfig, EmulatorError, Monitor};
 use airpace_net::netlink::{Prefix, Route};
-use airpace_net::netns::Namespace;
+use airpace_net::netns::{Namespace, NamespaceError};
 use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
 use std::net::Ipv4Addr;
 
@@ -36,6 +36,12 @@ impl Network {
         &self.stations
     }
 
+    /// Packets that the system dropped because the emulator did not read them in time.
+    pub(crate) fn overflowed(&self) -> Result<u64, NamespaceError> {
+        let wired = self.server.netlink()?.transmit_drops(WIRED)?;
+        self.stations.iter().try_fold(wired, |sum, station| Ok(sum + station.netlink()?.transmit_drops(WLAN)?))
+    }
+
     /// Another handle of the namespace called `name`: `server`, `sta0`, `sta1`, …
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&Namespace> {
@@ -45,6 +51,12 @@ impl Network {
         }
     }
 }
+
+/// Name of the device on the wired side.
+const WIRED: &str = "wired0";
+
+/// Name of the device of a station.
+const WLAN: &str = "wlan0";
 
 /// The devices of a cell.
 #[derive(Debug)]
@@ -65,14 +77,14 @@ const KERNEL_QUEUE: u32 = 4_000;
 /// Creates namespaces and devices, with addresses and routes, and brings them up.
 pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), EmulatorError> {
     let server = prepared()?;
-    let wired = ip_device(&server, "wired0", address::SERVER, config)?;
+    let wired = ip_device(&server, WIRED, address::SERVER, config)?;
     let mut network = Network { server, stations: Vec::new() };
     let mut devices = Devices { wired, stations: Vec::new() };
     for index in 0..config.cell.stations.len() {
         let namespace = prepared()?;
-        let wlan = ip_device(&namespace, "wlan0", station_address(index), config)?;
-        let everything = Route::through(Prefix::default_v4(), "wlan0");
-        namespace.netlink()?.add_route(&everything).map_err(airpace_net::netns::NamespaceError::from)?;
+        let wlan = ip_device(&namespace, WLAN, station_address(index), config)?;
+        let everything = Route::through(Prefix::default_v4(), WLAN);
+        namespace.netlink()?.add_route(&everything).map_err(NamespaceError::from)?;
         let monitor = (config.monitor != Monitor::Off).then(|| monitor_device(&namespace)).transpose()?;
         network.stations.push(namespace);
         devices.stations.push(StationDevices { wlan, monitor });
@@ -100,13 +112,13 @@ fn ip_device(
         link.set_queue_length(name, KERNEL_QUEUE)?;
         link.set_up(name)
     };
-    settings().map_err(airpace_net::netns::NamespaceError::from)?;
+    settings().map_err(NamespaceError::from)?;
     Ok(device)
 }
 
 fn monitor_device(namespace: &Namespace) -> Result<Tun, EmulatorError> {
     let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
     let device = namespace.run(|| Tun::open(&config))??;
-    namespace.netlink()?.set_up("mon0").map_err(airpace_net::netns::NamespaceError::from)?;
+    namespace.netlink()?.set_up("mon0").map_err(NamespaceError::from)?;
     Ok(device)
 }

@@ -1,11 +1,12 @@
 //! Counts of a run, and how late the emulator was.
 
 use crate::address::station_address;
+use crate::series;
 use airpace_api::emulation::{
     DirectionTotals, EMULATION_FORMAT, EmulationReport, EmulationSlot, Lag, StationEmulation, Stray,
 };
 use airpace_core::phy::TxRate;
-use airpace_sim::mac::{Direction, DropReason, FrameRecord};
+use airpace_sim::mac::{Direction, DropReason, FrameRecord, FrameTally};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use hdrhistogram::Histogram;
@@ -20,6 +21,9 @@ pub(crate) struct Statistics {
     lag: Histogram<u64>,
     slot: Duration,
     slot_begin: Time,
+    /// Most slots of each station's series; `None` if there is to be none.
+    max_slots: Option<usize>,
+    merged: bool,
     pub(crate) stray: Stray,
 }
 
@@ -28,17 +32,24 @@ struct Station {
     down: Counters,
     up: Counters,
     rate: Option<TxRate>,
-    current: EmulationSlot,
+    current: Slot,
     slots: Vec<EmulationSlot>,
+}
+
+/// The present slot.
+#[derive(Debug, Default)]
+struct Slot {
+    down: FrameTally,
+    up: FrameTally,
+    bytes: u64,
+    up_bytes: u64,
+    dropped: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
+    frames: FrameTally,
     totals: DirectionTotals,
-    new_packets: u64,
-    airtime: Duration,
-    /// Ends of the first and the last frame with new packets.
-    span: Option<(Time, Time)>,
 }
 
 /// What the report says besides counts.
@@ -51,11 +62,12 @@ pub(crate) struct Circumstances {
 }
 
 impl Statistics {
-    pub(crate) fn new(stations: usize, slot: Duration) -> Self {
+    pub(crate) fn new(stations: usize, slot: Duration, max_slots: Option<usize>) -> Self {
         // A minute of lag in steps of two significant digits; more is counted as a minute.
         let lag = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds are valid");
         let stations = (0..stations).map(|_| Station::default()).collect();
-        Self { stations, lag, slot, slot_begin: Time::ZERO, stray: Stray::default() }
+        let stray = Stray::default();
+        Self { stations, lag, slot, slot_begin: Time::ZERO, max_slots, merged: false, stray }
     }
 
     /// When the present slot ends.
@@ -67,14 +79,19 @@ impl Statistics {
     pub(crate) fn end_slot(&mut self, mut queue: impl FnMut(StationId) -> (usize, usize)) {
         for (index, station) in self.stations.iter_mut().enumerate() {
             let (now, peak) = queue(StationId::from_index(index));
-            let mut slot = core::mem::take(&mut station.current);
-            slot.at_s = self.slot_begin.as_secs_f64();
-            slot.level = level(slot.packets.into(), slot.frames.into());
-            (slot.queue, slot.queue_max) = (count32(now), count32(peak));
+            let slot = core::mem::take(&mut station.current);
             station.down.totals.queue_max = station.down.totals.queue_max.max(peak as u64);
-            station.slots.push(slot);
+            if self.max_slots.is_some() {
+                station.slots.push(slot.finish(self.slot_begin, now, peak));
+            }
         }
         self.slot_begin += self.slot;
+        let n = self.stations.first().map_or(0, |station| station.slots.len());
+        if self.max_slots.is_some_and(|max| n >= max) {
+            self.stations.iter_mut().for_each(|station| series::halve(&mut station.slots));
+            self.slot *= 2;
+            self.merged = true;
+        }
     }
 
     pub(crate) fn on_lag(&mut self, lag: Duration) {
@@ -83,20 +100,13 @@ impl Statistics {
 
     pub(crate) fn on_frame(&mut self, frame: &FrameRecord) {
         let Some(station) = self.stations.get_mut(frame.station.index()) else { return };
-        let new = frame.mpdus.saturating_sub(frame.retries);
-        let airtime_s = frame.airtime.as_secs_f64();
-        let sample = u32::from(new > 0);
+        station.counters(frame.direction).frames.on_frame(frame);
         if frame.direction == Direction::Down {
             station.rate = Some(frame.rate);
-            station.current.frames += sample;
-            station.current.packets += u32::from(new);
-            station.current.retries += u32::from(frame.retries);
-            station.current.airtime_s += airtime_s;
+            station.current.down.on_frame(frame);
         } else {
-            station.current.up_frames += sample;
-            station.current.up_airtime_s += airtime_s;
+            station.current.up.on_frame(frame);
         }
-        station.counters(frame.direction).on_frame(frame, new);
     }
 
     pub(crate) fn on_delivered(&mut self, station: StationId, direction: Direction, bytes: u32) {
@@ -126,8 +136,12 @@ impl Statistics {
     pub(crate) fn report(self, about: Circumstances) -> EmulationReport {
         let duration_s = about.duration.as_secs_f64();
         let lag = self.lag();
-        let warnings = warnings(&lag, &self.stray, about.no_realtime);
-        let trusted = lag.p99_ms <= TRUSTED_LAG.as_secs_f64() * 1e3 && self.stray.refused == 0;
+        let mut warnings = warnings(&lag, &self.stray, about.no_realtime);
+        if self.merged {
+            warnings.push(format!("The run was long: the slots of the time series were merged to {:?}.", self.slot));
+        }
+        let late = lag.p99_ms > TRUSTED_LAG.as_secs_f64() * 1e3;
+        let trusted = !late && self.stray.refused == 0 && self.stray.overflowed == 0;
         let stations = self.stations.into_iter().enumerate();
         EmulationReport {
             format: EMULATION_FORMAT,
@@ -166,6 +180,13 @@ fn warnings(lag: &Lag, stray: &Stray, no_realtime: Option<String>) -> Vec<String
     if stray.refused > 0 {
         warnings.push(format!("The system did not take {} packets that the cell delivered.", stray.refused));
     }
+    if stray.overflowed > 0 {
+        warnings.push(format!(
+            "The emulator did not read {} packets before the system dropped them: do not trust these figures; give it a less \
+             busy machine, or send less than the machine can carry.",
+            stray.overflowed
+        ));
+    }
     if let Some(reason) = no_realtime {
         warnings.push(format!("No real-time priority: {reason}."));
     }
@@ -189,39 +210,102 @@ impl Station {
     }
 }
 
-impl Counters {
-    fn on_frame(&mut self, frame: &FrameRecord, new: u16) {
-        self.totals.retries += u64::from(frame.retries);
-        self.totals.collisions += u64::from(frame.collided);
-        self.airtime += frame.airtime;
-        if new == 0 {
-            self.totals.retry_frames += 1;
-            return;
+impl Slot {
+    fn finish(&self, begin: Time, queue: usize, queue_max: usize) -> EmulationSlot {
+        // A slot has far fewer than 2^32 frames and packets.
+        let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        EmulationSlot {
+            at_s: begin.as_secs_f64(),
+            frames: count(self.down.frames),
+            packets: count(self.down.packets),
+            level: self.down.level(),
+            bytes: self.bytes,
+            queue: count32(queue),
+            queue_max: count32(queue_max),
+            airtime_s: self.down.airtime.as_secs_f64(),
+            retries: count(self.down.retries),
+            dropped: self.dropped,
+            up_frames: count(self.up.frames),
+            up_bytes: self.up_bytes,
+            up_airtime_s: self.up.airtime.as_secs_f64(),
         }
-        self.totals.frames += 1;
-        self.new_packets += u64::from(new);
-        self.span = Some((self.span.map_or(frame.end, |(first, _)| first), frame.end));
     }
+}
 
+impl Counters {
     fn totals(&self, duration_s: f64) -> DirectionTotals {
         let per_second = |x: f64| if duration_s > 0.0 { x / duration_s } else { 0.0 };
-        let gaps = self.totals.frames.saturating_sub(1);
-        let round = self.span.filter(|_| gaps > 0);
+        let FrameTally { frames, retry_frames, retries, collisions, airtime, .. } = self.frames;
         DirectionTotals {
             goodput_mbps: per_second(self.totals.bytes as f64 * 8e-6),
-            level: level(self.new_packets, self.totals.frames),
-            round_ms: round.map(|(first, last)| last.saturating_since(first).as_secs_f64() * 1e3 / gaps as f64),
-            airtime: per_second(self.airtime.as_secs_f64()),
+            frames,
+            retry_frames,
+            retries,
+            collisions,
+            level: self.frames.level(),
+            round_ms: self.frames.round().map(|round| round.as_secs_f64() * 1e3),
+            airtime: per_second(airtime.as_secs_f64()),
             ..self.totals
         }
     }
 }
 
-fn level(packets: u64, frames: u64) -> Option<f64> {
-    (frames > 0).then(|| packets as f64 / frames as f64)
-}
-
 /// Counts of things in memory are far below 2³².
 fn count32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(statistics: Statistics) -> EmulationReport {
+        let duration = Duration::from_secs(1);
+        statistics.report(Circumstances { seed: 1, duration, no_realtime: None, realtime: true })
+    }
+
+    #[test]
+    fn a_long_series_is_merged_and_loses_nothing() {
+        let mut statistics = Statistics::new(2, Duration::from_millis(100), Some(8));
+        for slot in 0..21 {
+            statistics.on_delivered(StationId(1), Direction::Down, 100 + slot);
+            statistics.on_dropped(StationId(1), Direction::Down, DropReason::RetryLimit);
+            statistics.end_slot(|station| (slot as usize, 2 * slot as usize * station.index()));
+            assert_eq!(statistics.slot_end().as_nanos() % 100_000_000, 0);
+        }
+        let report = report(statistics);
+        let slots = &report.stations[1].slots;
+        // Eight of 100 ms became four of 200; four more made eight and four of 400; four more, then four of 800; and so on.
+        assert!(slots.len() < 8 && report.slot_s > 0.1, "{} slots of {} s", slots.len(), report.slot_s);
+        assert_eq!(slots.iter().map(|slot| slot.bytes).sum::<u64>(), report.stations[1].down.bytes);
+        assert_eq!(slots.iter().map(|slot| slot.dropped).sum::<u32>(), 21);
+        assert_eq!(slots.iter().map(|slot| slot.queue_max).max(), Some(40));
+        assert!(slots.windows(2).all(|pair| (pair[1].at_s - pair[0].at_s - report.slot_s).abs() < 1e-9));
+        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+    }
+
+    #[test]
+    fn no_series_is_kept_unless_asked_for() {
+        let mut statistics = Statistics::new(1, Duration::from_millis(100), None);
+        for _ in 0..100 {
+            statistics.end_slot(|_| (1, 7));
+        }
+        let report = report(statistics);
+        assert_eq!((report.stations[0].slots.len(), report.stations[0].down.queue_max), (0, 7));
+        assert!(report.trusted && report.warnings.is_empty());
+    }
+
+    #[test]
+    fn packets_that_were_not_read_make_a_run_untrustworthy() {
+        let mut statistics = Statistics::new(1, Duration::from_millis(100), None);
+        statistics.stray.overflowed = 3;
+        let report = report(statistics);
+        assert!(!report.trusted && report.warnings[0].contains("did not read 3 packets"), "{:?}", report.warnings);
+    }
+
+    #[test]
+    fn every_number_of_stations_has_an_even_limit() {
+        assert_eq!(series::limit(1), 36_000);
+        assert!((1..=240).all(|n| series::limit(n) % 2 == 0 && series::limit(n) >= 1_500));
+    }
 }

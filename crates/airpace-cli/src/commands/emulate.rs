@@ -129,7 +129,8 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         Shown::Headers => Monitor::Snap(HEADERS),
         Shown::Whole => Monitor::Whole,
     };
-    Ok(EmulatorConfig { wired_delay: args.wired_delay.0, monitor, ..EmulatorConfig::new(cell, args.seed) })
+    let (wired_delay, series) = (args.wired_delay.0, args.report.is_some());
+    Ok(EmulatorConfig { wired_delay, monitor, series, ..EmulatorConfig::new(cell, args.seed) })
 }
 
 fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<RateChange>> {

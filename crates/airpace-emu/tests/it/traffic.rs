@@ -1,5 +1,7 @@
 use super::{config, start};
-use airpace_emu::{EmulatorError, NoObserver};
+use airpace_emu::{Emulator, EmulatorError, NoObserver, Observer};
+use airpace_sim::mac::{Direction, DropReason, FrameRecord};
+use airpace_units::{StationId, Time};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
@@ -76,7 +78,8 @@ fn a_tcp_download_fills_frames() {
     sender.unwrap().join().unwrap().unwrap();
     let report = emulator.stop().unwrap();
     let down = &report.stations[0].down;
-    println!("{:?} {down:?}", report.lag);
+    println!("{:?} {:?} {down:?}", report.lag, report.stray);
+    assert_eq!(report.stray.overflowed, 0, "every packet was read");
     assert!(down.bytes > bytes, "headers come on top");
     assert!(down.goodput_mbps > 100.0 && down.level.unwrap() > 10.0, "{down:?}");
     assert!(report.stations[0].up.packets > 100, "acknowledgements take the air");
@@ -99,6 +102,7 @@ fn a_tcp_upload_contends_for_the_air() {
     assert_eq!(bytes.len(), 10_000_000);
     let report = emulator.stop().unwrap();
     let (up, down) = (&report.stations[0].up, &report.stations[0].down);
+    assert_eq!(report.stray.overflowed, 0, "every packet was read");
     assert!(up.bytes > 10_000_000 && up.level.unwrap() > 5.0, "{up:?}");
     assert!(down.packets > 0 && up.collisions > 0, "acknowledgements contend with data: {down:?}");
 }
@@ -116,6 +120,36 @@ fn a_trace_changes_the_rate_in_the_middle_of_a_run() {
     }
     let report = emulator.stop().unwrap();
     assert!(report.stations[0].rate.contains("MCS 1"), "{}", report.stations[0].rate);
+}
+
+/// Holds the emulator up at every frame.
+struct Slow;
+
+impl Observer for Slow {
+    fn on_frame(&mut self, _: &FrameRecord) {
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    fn on_dropped(&mut self, _: Time, _: StationId, _: Direction, _: DropReason) {}
+}
+
+#[test]
+fn packets_that_a_late_emulator_does_not_read_are_counted() {
+    if start(config(&[9])).is_none() {
+        return;
+    }
+    let emulator = Emulator::start(config(&[9]), Slow).unwrap();
+    let socket = emulator.network().server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    let begun = Instant::now();
+    let mut sent = 0;
+    // More than the 4000 packets that the system keeps for the emulator.
+    while sent < 20_000 && begun.elapsed() < Duration::from_secs(5) {
+        socket.send_to(&[0; 100], "10.77.0.10:9").unwrap();
+        sent += 1;
+    }
+    let report = emulator.stop().unwrap();
+    println!("{:?} of {sent}", report.stray);
+    assert!(report.stray.overflowed > 0 && !report.trusted, "{:?}", report.stray);
+    assert!(report.warnings.iter().any(|warning| warning.contains("did not read")), "{:?}", report.warnings);
 }
 
 #[test]

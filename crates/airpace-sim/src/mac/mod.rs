@@ -29,11 +29,13 @@ mod contention;
 mod datagram;
 mod exchange;
 mod link;
+mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use config::{ConfigError, MacConfig, Neighbours, RateChange, StationConfig};
 pub use datagram::Datagram;
+pub use tally::FrameTally;
 
 use crate::rng::Stream;
 use airpace_core::packet::Packet;

@@ -1,0 +1,41 @@
+//! A time series that does not outgrow the memory.
+
+use airpace_api::emulation::EmulationSlot;
+
+/// Most slots of one station that are kept: an hour of 100 ms.
+const MAX_SLOTS: usize = 36_000;
+
+/// Most slots of all stations that are kept, 40 MB: merging them holds the emulator up for some 10 ms, once in a long time.
+const MAX_SLOTS_IN_ALL: usize = 360_000;
+
+/// Slots that are kept per station; an even number.
+pub(crate) fn limit(stations: usize) -> usize {
+    (MAX_SLOTS_IN_ALL / stations.max(1)).min(MAX_SLOTS) & !1
+}
+
+/// Makes one slot of every two.
+pub(crate) fn halve(slots: &mut Vec<EmulationSlot>) {
+    for i in 0..slots.len() / 2 {
+        slots[i] = merged(&slots[2 * i], &slots[2 * i + 1]);
+    }
+    slots.truncate(slots.len() / 2);
+}
+
+fn merged(a: &EmulationSlot, b: &EmulationSlot) -> EmulationSlot {
+    let (frames, packets) = (a.frames.saturating_add(b.frames), a.packets.saturating_add(b.packets));
+    EmulationSlot {
+        at_s: a.at_s,
+        frames,
+        packets,
+        level: (frames > 0).then(|| f64::from(packets) / f64::from(frames)),
+        bytes: a.bytes + b.bytes,
+        queue: b.queue,
+        queue_max: a.queue_max.max(b.queue_max),
+        airtime_s: a.airtime_s + b.airtime_s,
+        retries: a.retries.saturating_add(b.retries),
+        dropped: a.dropped.saturating_add(b.dropped),
+        up_frames: a.up_frames.saturating_add(b.up_frames),
+        up_bytes: a.up_bytes + b.up_bytes,
+        up_airtime_s: a.up_airtime_s + b.up_airtime_s,
+    }
+}
