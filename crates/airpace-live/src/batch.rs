@@ -27,6 +27,7 @@ struct Group {
 #[derive(Debug)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
+    capacity: usize,
     groups: Vec<Group>,
     /// Groups of the present batch that the socket has taken.
     sent: usize,
@@ -36,12 +37,17 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        Self { bytes: Vec::with_capacity(CAPACITY), groups: Vec::with_capacity(64), sent: 0, refused: 0 }
+        Self::holding(CAPACITY)
+    }
+
+    /// A batch that has no more room once it holds so many bytes.
+    pub(crate) fn holding(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity), capacity, groups: Vec::with_capacity(64), sent: 0, refused: 0 }
     }
 
     /// Whether there is room for another datagram with a payload of `len` bytes.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL <= CAPACITY.max(SEAL_HEAD + len + SEAL_TAIL)
+        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL <= self.capacity.max(SEAL_HEAD + len + SEAL_TAIL)
             && self.groups.len() < 64
     }
 

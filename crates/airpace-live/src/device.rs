@@ -3,7 +3,7 @@
 use crate::packet::Pool;
 use airpace_api::config::TunConfig;
 use airpace_api::network::Network;
-use airpace_net::netlink::{Netlink, Prefix, Route};
+use airpace_net::netlink::{LinkError, Netlink, Prefix, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
 use anyhow::Context as _;
@@ -17,6 +17,9 @@ const KERNEL_QUEUE: u32 = 1000;
 /// The interface, and what is needed to read and write super-packets.
 pub(crate) struct Device {
     tun: Tun,
+    netlink: Netlink,
+    routes: Vec<Route>,
+    routed: bool,
     frame: Vec<u8>,
     joiner: Joiner,
     /// Packets for which the kernel had no room, or that it refused.
@@ -26,7 +29,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Creates the interface with its address and routes, and brings it up.
+    /// Creates the interface with its address, brings it up and adds the routes.
     pub(crate) fn open(config: &TunConfig, routes: &[Network]) -> anyhow::Result<Self> {
         let tun = Tun::open(&tun::TunConfig::ip(&config.name).with_offload())?;
         let name = tun.name().to_owned();
@@ -37,13 +40,40 @@ impl Device {
         let address = config.address;
         netlink.add_address(&name, Prefix::new(address.address(), address.prefix()))?;
         netlink.set_up(&name)?;
-        for route in routes {
-            let to = route.masked();
-            let route = Route::through(Prefix::new(to.address(), to.prefix()), &name);
-            netlink.add_route(&route).with_context(|| format!("route {to} through {name}"))?;
-        }
+        let routes = routes.iter().map(|route| route.masked());
+        let routes = routes.map(|to| Route::through(Prefix::new(to.address(), to.prefix()), &name)).collect();
         let joiner = Joiner::new(tun.udp_offload());
-        Ok(Self { tun, frame: vec![0; MAX_FRAME_BYTES], joiner, refused: 0, malformed: 0 })
+        let frame = vec![0; MAX_FRAME_BYTES];
+        let mut device = Self { tun, netlink, routes, routed: false, frame, joiner, refused: 0, malformed: 0 };
+        device.add_routes().with_context(|| format!("routes through {name}"))?;
+        Ok(device)
+    }
+
+    /// Whether the routes lead into the tunnel.
+    pub(crate) const fn is_routed(&self) -> bool {
+        self.routed
+    }
+
+    /// Leads the routes into the tunnel: all of them, or none if one is refused.
+    pub(crate) fn add_routes(&mut self) -> Result<(), LinkError> {
+        for (n, route) in self.routes.iter().enumerate() {
+            if let Err(error) = self.netlink.add_route(route) {
+                for added in &self.routes[..n] {
+                    let _ = self.netlink.delete_route(added);
+                }
+                return Err(error);
+            }
+        }
+        self.routed = true;
+        Ok(())
+    }
+
+    /// Takes the routes away. What somebody else removed already is no matter.
+    pub(crate) fn withdraw_routes(&mut self) {
+        for route in &self.routes {
+            let _ = self.netlink.delete_route(route);
+        }
+        self.routed = false;
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -68,13 +68,9 @@ impl Loop {
         Ok(Self { poller, clock, writing: false })
     }
 
-    /// Also waits for frames of a monitor interface.
+    /// Also waits for frames of a monitor interface, until its file is closed.
     pub(crate) fn add_monitor(&mut self, monitor: &impl AsFd) -> anyhow::Result<()> {
         Ok(self.poller.add(monitor.as_fd(), MONITOR, Interest::Read)?)
-    }
-
-    pub(crate) fn remove_monitor(&mut self, monitor: &impl AsFd) -> anyhow::Result<()> {
-        Ok(self.poller.remove(monitor.as_fd())?)
     }
 
     /// Waits for a file or the deadline; `blocked` tells that the socket's buffer is full, so that room in it ends the wait.

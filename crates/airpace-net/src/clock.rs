@@ -49,6 +49,12 @@ pub struct RealtimeMap {
 }
 
 impl RealtimeMap {
+    /// What the wall clock, as time since the Unix epoch, showed or would have shown at the clock's zero.
+    #[must_use]
+    pub fn epoch(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.offset_ns.max(0)).unwrap_or(u64::MAX))
+    }
+
     /// The instant of a stamp given as time since the Unix epoch; stamps before the clock's origin become its zero.
     #[must_use]
     pub fn time(&self, since_epoch: Duration) -> Time {
@@ -101,5 +107,6 @@ mod tests {
         let slack = Duration::from_micros(100);
         assert!(mapped + slack >= before && mapped <= after + slack, "{before} {mapped} {after}");
         assert_eq!(clock.realtime_map().time(Duration::ZERO), Time::ZERO);
+        assert!(clock.realtime_map().epoch() <= stamp);
     }
 }

@@ -95,7 +95,7 @@ impl UdpSocket {
         }
         if options.join {
             // Kernels before 5.0 lack it; datagrams then come one by one.
-            let _ = sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
+            let _ = self.set_join(true);
         }
         if address.is_ipv4() {
             sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
@@ -104,6 +104,15 @@ impl UdpSocket {
             let _ = sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
             sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)
         }
+    }
+
+    /// Lets the kernel join datagrams from now on, or no more (see [`UdpOptions::join`]). Read what is there before joining ends:
+    /// of datagrams joined before, the kernel then no longer tells the size.
+    ///
+    /// # Errors
+    /// On kernels before 5.0, which join none.
+    pub fn set_join(&self, join: bool) -> io::Result<()> {
+        sys::set_option(self.as_fd(), libc::SOL_UDP, libc::UDP_GRO, libc::c_int::from(join))
     }
 
     /// Fixes the receiver, and refuses datagrams from others.

@@ -39,7 +39,8 @@ pub struct AgentConfig {
     /// without. Default true.
     #[serde(default = "super::realtime")]
     pub realtime: bool,
-    /// Networks that are routed into the tunnel besides the tunnel's own. They go with the interface when the agent ends.
+    /// Networks that are routed into the tunnel besides the tunnel's own, while there is a session: traffic takes the plain path
+    /// before the first handshake, after 10 s without a sign of the proxy, and when the agent ends.
     #[serde(default)]
     pub routes: Vec<Network>,
     /// The tunnel's interface.
@@ -84,7 +85,9 @@ impl AgentConfig {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UplinkConfig {
-    /// Rate to which the uplink is shaped, so that its queue stands in the agent. Default none: sent as it comes.
+    /// Rate to which the uplink is shaped, so that its queue stands in the agent. Default none: sent as fast as the network takes
+    /// it. The queue then stands in the agent as far as the network exerts back-pressure on the socket, as Wi-Fi drivers do;
+    /// TUN devices (and so the emulated access point) and virtual Ethernet do not, and need a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }

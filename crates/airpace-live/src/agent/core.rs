@@ -81,6 +81,11 @@ impl AgentCore {
         self.station = Some(MacAddr(station));
     }
 
+    /// Tells the wall-clock time since 1970 at [`Time::ZERO`] again, which changes when the wall clock is set.
+    pub const fn set_epoch(&mut self, epoch: Duration) {
+        self.epoch = epoch;
+    }
+
     /// The pool that packets are to be taken from and returned to.
     pub const fn pool(&mut self) -> &mut Pool {
         &mut self.pool

@@ -3,6 +3,7 @@
 //! [`AgentCore`] decides, sans-IO; [`run_agent`] carries packets between it, the interface, the socket and the monitor.
 
 mod core;
+mod monitor;
 mod run;
 
 pub use self::core::{AgentCore, Counts};

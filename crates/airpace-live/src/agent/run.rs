@@ -1,6 +1,7 @@
 //! The agent's loop: bytes and time in and out of the sans-IO parts, nothing else.
 
 use super::AgentCore;
+use super::monitor::{Monitor, Own, any_address};
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::keys::KeyPair;
@@ -9,12 +10,9 @@ use crate::runtime::{self, Journal, Loop, Stop};
 use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
 use airpace_api::config::AgentConfig;
 use airpace_net::clock::{Clock, RealtimeMap};
-use airpace_net::interfaces::interface_of;
-use airpace_net::packet::PacketSocket;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 
 /// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
@@ -35,62 +33,78 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         epoch,
         timing: Timing::default(),
     });
-    let mut core = AgentCore::new(clock.now(), config, epoch, runtime::random_key());
-    let monitor = config.monitor.as_deref().map(open_monitor).transpose()?;
-    if let Some(station) = own_hardware(config.proxy) {
-        core.listen_for(station);
-    }
-    let device = Device::open(&config.tun, &config.routes)?;
-    // Frames are told apart by the arrival of single datagrams unless the monitor tells them.
-    let options = UdpOptions { join: monitor.is_some(), ..UdpOptions::default() };
+    let core = AgentCore::new(clock.now(), config, epoch, runtime::random_key());
+    let mut device = Device::open(&config.tun, &config.routes)?;
+    // The kernel takes the routes; they wait for a session.
+    device.withdraw_routes();
+    // Frames are told apart by the arrival of single datagrams until the monitor tells them.
+    let options = UdpOptions { join: false, send_buffer: SEND_BUFFER, ..UdpOptions::default() };
     let socket = UdpSocket::bind(any_address(config.proxy), options).context("opening the tunnel's socket")?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(proxy = %config.proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
-    let stamps = clock.realtime_map();
-    let (batch, next_map) = (Batch::new(), Time::ZERO);
-    let mut agent = Agent { clock, tunnel, core, device, socket, monitor, batch, journal, stamps, next_map };
-    agent.run(config.realtime, stop)
+    let mut wait = Loop::new(clock, config.realtime, stop, (&device, &socket))?;
+    let monitor = config.monitor.as_deref().map(|name| Monitor::open(name, &mut wait)).transpose()?;
+    let mut agent = Agent {
+        stamps: clock.realtime_map(),
+        batch: Batch::holding(BATCH_BYTES),
+        own: Own::default(),
+        joining: false,
+        metered: 0,
+        next_refresh: Time::ZERO,
+        next_look: Time::ZERO,
+        config,
+        clock,
+        tunnel,
+        core,
+        device,
+        socket,
+        monitor,
+        journal,
+    };
+    agent.run(&mut wait)
 }
 
-/// Bytes of the buffer of captured frames: some hundred milliseconds of a fast network.
-const CAPTURE_BUFFER: usize = 8 << 20;
+/// The socket's send buffer in bytes (the kernel counts twice this, bookkeeping included): where the network exerts back-pressure,
+/// packets are to wait in FQ-CoDel and not here. Some batches, so that the network need not wait for the process.
+const SEND_BUFFER: usize = 64 << 10;
+/// Bytes sealed at once, which no queue can reach any more.
+const BATCH_BYTES: usize = 32 << 10;
 /// Bytes read of each captured frame: the headers of radiotap and 802.11.
 const SNAP: usize = 160;
 
-fn open_monitor(name: &str) -> anyhow::Result<PacketSocket> {
-    PacketSocket::open(name, CAPTURE_BUFFER).with_context(|| format!("reading frames of the monitor interface {name}"))
-}
-
-/// Hardware address of the interface that leads to the proxy, if it has one (a Wi-Fi interface has, an emulated one has not).
-fn own_hardware(proxy: SocketAddr) -> Option<[u8; 6]> {
-    let probe = std::net::UdpSocket::bind(any_address(proxy)).ok()?;
-    probe.connect(proxy).ok()?;
-    interface_of(probe.local_addr().ok()?.ip()).ok()??.hardware
-}
-
-fn any_address(like: SocketAddr) -> SocketAddr {
-    let any = if like.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    SocketAddr::new(any, 0)
-}
-
-struct Agent {
+struct Agent<'a> {
+    config: &'a AgentConfig,
     clock: Clock,
     tunnel: Tunnel,
     core: AgentCore,
     device: Device,
     socket: UdpSocket,
-    monitor: Option<PacketSocket>,
+    monitor: Option<Monitor>,
+    /// Whose frames the monitor's are to be to count.
+    own: Own,
+    /// Whether the kernel joins datagrams, which then share a stamp: only while the monitor tells frames apart.
+    joining: bool,
+    /// Frames counted when the last slot ended.
+    metered: u64,
     batch: Batch,
     journal: Journal,
     /// Maps the kernel's stamps onto the clock.
     stamps: RealtimeMap,
-    next_map: Time,
+    next_refresh: Time,
+    next_look: Time,
 }
 
 /// Frames read from the interface before the other things have their turn: up to 64 kB each.
 const FRAMES_PER_TURN: usize = 8;
 /// The wall clock is slewed by at most 500 ppm, so that a map of this age is wrong by at most half a millisecond.
-const MAP_AGE: Duration = Duration::from_secs(1);
+const REFRESH: Duration = Duration::from_secs(1);
+/// Silence of the proxy, which sends a keepalive each second, after which traffic takes the plain path: long enough for losses and
+/// a handshake or two.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Time until routes that the kernel refused are tried again.
+const ROUTES_AGAIN: Duration = Duration::from_secs(10);
+/// Batches of joined datagrams that are taken from the socket at most before the kernel joins no more.
+const DRAIN: usize = 64;
 
 /// Room for what the kernel hands over at once.
 struct Rooms {
@@ -98,16 +112,15 @@ struct Rooms {
     frames: ReceiveBatch,
 }
 
-impl Agent {
-    fn run(&mut self, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
-        let mut wait = Loop::new(self.clock, realtime, stop, (&self.device, &self.socket))?;
-        if let Some(monitor) = &self.monitor {
-            wait.add_monitor(monitor)?;
-        }
+impl Agent<'_> {
+    fn run(&mut self, wait: &mut Loop) -> anyhow::Result<()> {
         let mut rooms = Rooms { datagrams: ReceiveBatch::new(16, 65_536), frames: ReceiveBatch::new(64, SNAP) };
         loop {
             let now = self.clock.now();
-            self.on_time(now);
+            self.on_time(now, wait);
+            if self.on_slot(now) {
+                self.join_no_more_if_silent(&mut rooms.datagrams);
+            }
             let blocked = !self.send(now);
             let own = if blocked { None } else { self.core.deadline() };
             let deadline = [self.tunnel.deadline(), own].into_iter().flatten().min();
@@ -117,7 +130,7 @@ impl Agent {
             }
             // Frames first, so that a slot that ends now has them.
             if ready.monitor {
-                self.capture(&mut rooms.frames, &mut wait)?;
+                self.capture(&mut rooms.frames);
             }
             if ready.socket {
                 self.receive(&mut rooms.datagrams);
@@ -130,18 +143,79 @@ impl Agent {
         Ok(())
     }
 
-    fn on_time(&mut self, now: Time) {
+    fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
-        if now >= self.next_map {
-            self.next_map = now + MAP_AGE;
-            self.stamps = self.clock.realtime_map();
+        if now >= self.next_refresh {
+            self.next_refresh = now + REFRESH;
+            self.refresh(wait);
         }
-        if let Some((report, record)) = self.core.handle_timeout(now) {
-            // Without a session nobody is there to read it.
-            let _ = self.batch.seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
-            self.journal.write(&record);
+        if now >= self.next_look {
+            self.next_look = now + runtime::LOOK;
+            self.look_after_routes(now);
         }
+    }
+
+    /// Follows what changes outside: the wall clock, the network, the monitor.
+    fn refresh(&mut self, wait: &mut Loop) {
+        self.stamps = self.clock.realtime_map();
+        self.tunnel.set_epoch(self.stamps.epoch());
+        self.core.set_epoch(self.stamps.epoch());
+        if let Some(monitor) = &mut self.monitor {
+            monitor.recover(wait);
+            self.own = self.own.or_now(Own::look_up(self.config.proxy));
+            if let Own::To(station) = self.own {
+                self.core.listen_for(station);
+            }
+        }
+    }
+
+    /// Leads the routes into the tunnel while it carries anything, and back to the plain path when it does not.
+    fn look_after_routes(&mut self, now: Time) {
+        let alive = self.tunnel.is_alive(now, 0, SILENCE);
+        if alive == self.device.is_routed() {
+            return;
+        }
+        if !alive {
+            self.device.withdraw_routes();
+            tracing::warn!("nothing from the proxy: the routes are withdrawn");
+        } else if let Err(error) = self.device.add_routes() {
+            self.next_look = now + ROUTES_AGAIN;
+            tracing::warn!(%error, "the routes are refused");
+        } else {
+            tracing::info!("the routes lead into the tunnel");
+        }
+    }
+
+    /// Ends a slot that is over, if one is.
+    fn on_slot(&mut self, now: Time) -> bool {
+        let Some((report, record)) = self.core.handle_timeout(now) else { return false };
+        // Without a session nobody is there to read it.
+        let _ = self.batch.seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
+        self.journal.write(&record);
         self.journal.flush();
+        true
+    }
+
+    /// A slot has ended. If the monitor told no frames in it, arrival times have to, and datagrams that the kernel joins have but
+    /// one.
+    fn join_no_more_if_silent(&mut self, room: &mut ReceiveBatch) {
+        let metered = core::mem::replace(&mut self.metered, self.core.counts().metered);
+        if !self.joining || self.metered > metered {
+            return;
+        }
+        // Of those joined already the kernel would not tell where to cut them.
+        for _ in 0..DRAIN {
+            if self.receive(room) == 0 {
+                break;
+            }
+        }
+        self.join(false);
+    }
+
+    fn join(&mut self, join: bool) {
+        // Where the kernel cannot join datagrams, they come singly.
+        let _ = self.socket.set_join(join);
+        self.joining = join;
     }
 
     /// Sends what may leave now; `false` if the socket's buffer is full.
@@ -167,11 +241,10 @@ impl Agent {
         }
     }
 
-    fn receive(&mut self, room: &mut ReceiveBatch) {
+    /// Takes datagrams from the socket; returns how many messages there were.
+    fn receive(&mut self, room: &mut ReceiveBatch) -> usize {
         // Errors that the network reports, such as a proxy that is gone, concern datagrams sent before.
-        if self.socket.receive(room).is_err() {
-            return;
-        }
+        let Ok(n) = self.socket.receive(room) else { return 0 };
         let now = self.clock.now();
         for message in room.iter_mut() {
             let arrival = message.stamp.map_or(now, |stamp| self.stamps.time(stamp).min(now));
@@ -184,22 +257,22 @@ impl Agent {
             }
         }
         self.device.flush();
+        n
     }
 
-    fn capture(&mut self, room: &mut ReceiveBatch, wait: &mut Loop) -> anyhow::Result<()> {
-        let Some(monitor) = &self.monitor else { return Ok(()) };
-        if let Err(error) = monitor.receive(room) {
-            tracing::warn!(%error, "the monitor interface is gone: frames are told apart by arrival times from now on");
-            wait.remove_monitor(monitor)?;
-            self.monitor = None;
-            return Ok(());
+    fn capture(&mut self, room: &mut ReceiveBatch) {
+        let Some(monitor) = &mut self.monitor else { return };
+        if !monitor.receive(room) || self.own == Own::Unknown {
+            return;
         }
-        let now = self.clock.now();
+        let (now, metered) = (self.clock.now(), self.core.counts().metered);
         for frame in room.frames() {
             let arrival = frame.stamp.map_or(now, |stamp| self.stamps.time(stamp).min(now));
             self.core.on_frame(arrival, frame.bytes, frame.length);
         }
-        Ok(())
+        if !self.joining && self.core.counts().metered > metered {
+            self.join(true);
+        }
     }
 
     fn read_device(&mut self) -> anyhow::Result<()> {
@@ -220,9 +293,12 @@ impl Agent {
         Ok(())
     }
 
-    fn report_end(&self) {
+    fn report_end(&mut self) {
         let (frames, tunnel) = (self.core.counts(), self.tunnel.counts());
-        let lost_frames = self.monitor.as_ref().and_then(|m| m.statistics().ok()).map_or(0, |s| s.dropped);
+        let lost_frames = self.monitor.as_mut().map_or(0, |monitor| {
+            monitor.count_dropped();
+            monitor.dropped
+        });
         tracing::info!(
             received = tunnel.data,
             hostile = tunnel.dropped(),

@@ -249,6 +249,13 @@ impl Tunnel {
         self.peers.get(peer).is_some_and(|peer| peer.is_connected(now, &self.config.timing))
     }
 
+    /// Whether there is a session with the peer and something authentic has come within `silence`.
+    #[must_use]
+    pub fn is_alive(&self, now: Time, peer: PeerIdx, silence: Duration) -> bool {
+        let heard = self.last_received(peer).is_some_and(|at| now.saturating_since(at) < silence);
+        heard && self.is_connected(now, peer)
+    }
+
     /// When something authentic last came from the peer.
     #[must_use]
     pub fn last_received(&self, peer: PeerIdx) -> Option<Time> {

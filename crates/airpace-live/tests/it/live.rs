@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// A testbed, or a loud line and `None` where the system does not allow namespaces.
-fn testbed() -> Option<Testbed> {
+pub(crate) fn testbed() -> Option<Testbed> {
     match Testbed::new() {
         Ok(testbed) => Some(testbed),
         Err(error) => {
@@ -72,16 +72,43 @@ fn datagrams_and_tcp_pass_the_tunnel() {
     proxy.stop().unwrap();
 }
 
+/// Whether the agent leads 198.51.100.0/24 into the tunnel.
+fn is_routed(bed: &Testbed) -> bool {
+    let table = bed.agent_side.run(|| std::fs::read_to_string("/proc/thread-self/net/route")).unwrap().unwrap();
+    table.lines().any(|line| line.starts_with("airpace0\t006433C6"))
+}
+
+/// Waits for the route to come or go; the time it took.
+fn routed_within(bed: &Testbed, routed: bool, limit: Duration) -> Option<Duration> {
+    let start = Instant::now();
+    while is_routed(bed) != routed {
+        if start.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(start.elapsed())
+}
+
 #[test]
-fn the_interface_goes_with_the_loop_and_a_restarted_proxy_is_found_again() {
-    let Some(bed) = testbed() else { return };
-    let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
+fn interface_and_routes_go_with_the_session_and_a_restarted_proxy_is_found_again() {
+    let Some(mut bed) = testbed() else { return };
+    bed.agent.routes = vec!["198.51.100.0/24".parse().unwrap()];
+    let agent = bed.start_agent().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!is_routed(&bed), "traffic is swallowed before there is a session");
+    let proxy = bed.start_proxy().unwrap();
     echo_within(&bed, Duration::from_secs(20)).expect("an echo");
+    routed_within(&bed, true, Duration::from_secs(5)).expect("the route leads into the tunnel");
     proxy.stop().unwrap();
+    let took = routed_within(&bed, false, Duration::from_secs(20)).expect("traffic takes the plain path");
+    println!("routes withdrawn after {took:?}");
+    assert!(took > Duration::from_secs(8));
     assert!(bed.proxy_side.netlink().unwrap().index("airpace0").is_err(), "the interface is still there");
     let proxy = bed.start_proxy().unwrap();
     let took = echo_within(&bed, Duration::from_secs(30)).expect("an echo from the new proxy");
     println!("found again after {took:?}");
+    routed_within(&bed, true, Duration::from_secs(5)).expect("the route leads into the tunnel again");
     agent.stop().unwrap();
     assert!(bed.agent_side.netlink().unwrap().index("airpace0").is_err(), "the interface is still there");
     proxy.stop().unwrap();

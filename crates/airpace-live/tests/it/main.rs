@@ -8,3 +8,4 @@
 
 mod bench;
 mod live;
+mod monitor;
