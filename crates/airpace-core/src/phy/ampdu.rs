@@ -14,6 +14,9 @@ pub const DELIMITER_BYTES: u32 = 4;
 pub const ACK_BYTES: u32 = 14;
 /// Compressed BlockAck with a bitmap of 64 MPDUs, with its FCS (9.3.1.8.2).
 pub const BLOCK_ACK_BYTES: u32 = 32;
+/// Compressed BlockAck with a bitmap of 256 MPDUs, with its FCS (802.11ax-2021, 9.3.1.8.2); HE answers with it what the smaller
+/// bitmap does not cover.
+pub const BLOCK_ACK_256_BYTES: u32 = 56;
 
 /// The MPDU that carries an IP packet of `msdu_ip_bytes`: LLC/SNAP, QoS header and FCS added, no encryption header.
 #[must_use]

@@ -1,7 +1,7 @@
 use super::{
-    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate,
-    PreambleField, QOS_HEADER_BYTES, SIFS, Standard, Timing, TxRate, control_rate, mpdu_bytes, psdu_bytes,
-    subframe_bytes,
+    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES,
+    LLC_BYTES, LegacyRate, PreambleField, QOS_HEADER_BYTES, SIFS, Standard, Timing, TxRate, control_rate, mpdu_bytes,
+    psdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -187,11 +187,16 @@ impl MpduBytes {
 }
 
 impl Response {
-    /// What answers a frame of `mpdus` sent at `rate`.
+    /// What answers a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, a block ack with 64 bits, or one
+    /// with 256.
     #[must_use]
     pub fn to(rate: TxRate, mpdus: u32) -> Self {
         let block = mpdus > 1;
-        let bytes = if block { BLOCK_ACK_BYTES } else { ACK_BYTES };
+        let bytes = match mpdus {
+            0 | 1 => ACK_BYTES,
+            2..=64 => BLOCK_ACK_BYTES,
+            65.. => BLOCK_ACK_256_BYTES,
+        };
         let control = control_rate(rate);
         Self { block, rate: control, bytes, duration: control.duration(bytes) }
     }
@@ -253,6 +258,15 @@ mod tests {
         let single = best_effort(ht, 1, Timing::Standard).unwrap();
         assert_eq!((single.mpdu.delimiter, single.response.block, single.psdu_bytes), (0, false, 1_536));
         assert_eq!(best_effort(vht80(1, 9), 1, Timing::Standard).unwrap().mpdu.delimiter, 4);
+    }
+
+    #[test]
+    fn more_than_64_mpdus_are_answered_with_the_larger_bitmap() {
+        let he = TxRate::new(Standard::He, Width::Mhz80, 1, 11, GuardInterval::Ns800).unwrap();
+        let answer = |mpdus| Response::to(he, mpdus);
+        assert_eq!((answer(64).bytes, answer(64).duration), (32, Duration::from_micros(32)));
+        // 16 + 448 + 6 bits in symbols of 96 after 20 µs.
+        assert_eq!((answer(65).bytes, answer(65).duration), (56, Duration::from_micros(40)));
     }
 
     #[test]

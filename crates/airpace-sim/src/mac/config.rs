@@ -10,7 +10,7 @@ pub struct MacConfig {
     pub stations: Vec<StationConfig>,
     /// Whose PPDU durations to use; the standard's by default.
     pub timing: Timing,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64).
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
     pub max_mpdus: u16,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
@@ -20,7 +20,8 @@ pub struct MacConfig {
     pub station_queue_packets: usize,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Access category of all data (default best effort).
+    /// Access category of all data (default best effort). The TXOP limit of video and voice bounds each frame with its answer, but
+    /// for a single MPDU, which always goes; a TXOP holds one frame.
     pub category: AccessCategory,
     /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
     pub beacons: bool,

@@ -3,7 +3,7 @@
 use crate::rng::Stream;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
-    ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, DELIMITER_BYTES, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+    AmpduLimits, DELIMITER_BYTES, Response, SIFS, Standard, Timing, TxRate, mpdu_bytes, subframe_bytes,
 };
 use airpace_core::queue::{self, Dropped, Fifo};
 use airpace_units::Time;
@@ -99,6 +99,8 @@ pub(super) struct Rules {
     pub(super) timing: Timing,
     pub(super) max_mpdus: u16,
     pub(super) max_duration: Duration,
+    /// TXOP limit: longest that a frame and its answer may take; zero for none.
+    pub(super) txop: Duration,
     pub(super) retry_limit: u8,
     pub(super) monitor: bool,
     pub(super) in_order: bool,
@@ -162,8 +164,9 @@ impl<P: Packet + Clone> Link<P> {
     /// Composes the next frame: retransmissions first, then new packets, within every limit. `None` if there is nothing to send.
     pub(super) fn build(&mut self, now: Time, rules: &Rules) -> Option<Built> {
         let mut frame = Assembly::default();
-        for entry in self.window.iter_mut().filter(|entry| entry.state == State::Due) {
-            if !frame.add(entry.mpdu, &self.limits) {
+        let due = self.window.iter_mut().enumerate().filter(|(_, entry)| entry.state == State::Due);
+        for (offset, entry) in due {
+            if !frame.add(offset, entry.mpdu, &self.limits) {
                 break;
             }
             entry.state = State::OnAir;
@@ -171,7 +174,7 @@ impl<P: Packet + Clone> Link<P> {
         let retries = frame.mpdus;
         while self.window.len() < self.limits.window {
             let Some(mpdu) = self.queue.peek().map(|packet| mpdu_bytes(packet.bytes())) else { break };
-            if !frame.add(mpdu, &self.limits) {
+            if !frame.add(self.window.len(), mpdu, &self.limits) {
                 break;
             }
             self.begin_flight(now, mpdu);
@@ -186,15 +189,14 @@ impl<P: Packet + Clone> Link<P> {
     }
 
     fn finish_build(&self, frame: &Assembly, retries: u16, rules: &Rules) -> Built {
-        let control = control_rate(self.rate);
-        let response = if frame.mpdus == 1 { ACK_BYTES } else { BLOCK_ACK_BYTES };
+        let psdu_bytes = frame.psdu_bytes(self.rate.standard(), rules.timing);
         Built {
             rate: self.rate,
             mpdus: frame.mpdus,
             retries,
-            psdu_bytes: frame.psdu,
-            ppdu: self.rate.ppdu_duration(frame.psdu, rules.timing),
-            response: control.duration(response),
+            psdu_bytes,
+            ppdu: self.rate.ppdu_duration(psdu_bytes, rules.timing),
+            response: Response::to(self.rate, frame.sequence_numbers()).duration,
         }
     }
 
@@ -259,11 +261,14 @@ fn sequence_number(count: u64) -> u16 {
 impl Limits {
     fn of(rate: TxRate, rules: &Rules) -> Self {
         let standard = AmpduLimits::of(rate.standard());
-        let duration = standard.duration.min(rules.max_duration);
-        Self {
-            window: usize::from(standard.window.min(rules.max_mpdus)),
-            bytes: standard.bytes.min(rate.max_psdu(duration, rules.timing)),
+        let window = standard.window.min(rules.max_mpdus);
+        let mut duration = standard.duration.min(rules.max_duration);
+        if !rules.txop.is_zero() {
+            // The whole exchange lies within the TXOP (10.23.2.9); the answer may be as long as that to a full window.
+            let answer = SIFS + Response::to(rate, window.into()).duration;
+            duration = duration.min(rules.txop.saturating_sub(answer));
         }
+        Self { window: usize::from(window), bytes: standard.bytes.min(rate.max_psdu(duration, rules.timing)) }
     }
 }
 
@@ -275,19 +280,39 @@ struct Assembly {
     psdu: u32,
     /// Bytes so far, the last subframe padded.
     padded: u32,
+    /// Places in the window of its first and its last MPDU.
+    first: usize,
+    last: usize,
 }
 
 impl Assembly {
-    /// Adds an MPDU if the frame stays within the limits; the first one always goes, since nothing smaller can be sent.
-    fn add(&mut self, mpdu: u32, limits: &Limits) -> bool {
+    /// Adds the MPDU at `offset` in the window if the frame stays within the limits; the first one always goes, since nothing smaller can be sent.
+    fn add(&mut self, offset: usize, mpdu: u32, limits: &Limits) -> bool {
         let psdu = self.padded + DELIMITER_BYTES + mpdu;
         let fits = usize::from(self.mpdus) < limits.window && psdu <= limits.bytes;
         if self.mpdus > 0 && !fits {
             return false;
         }
+        if self.mpdus == 0 {
+            self.first = offset;
+        }
+        self.last = offset;
         self.mpdus += 1;
         self.psdu = psdu;
         self.padded += subframe_bytes(mpdu);
         true
+    }
+
+    /// An HT MPDU that travels alone goes without a delimiter, as [`airpace_core::phy::psdu_bytes`] has it; ns-3 sends an A-MPDU of
+    /// one.
+    fn psdu_bytes(&self, standard: Standard, timing: Timing) -> u32 {
+        let alone = self.mpdus == 1 && standard == Standard::Ht && timing == Timing::Standard;
+        if alone { self.psdu - DELIMITER_BYTES } else { self.psdu }
+    }
+
+    /// Sequence numbers from the first to the last MPDU, which the bitmap of a block ack must span; 1 for a single MPDU.
+    fn sequence_numbers(&self) -> u32 {
+        // At most the window of 256.
+        (self.last - self.first + 1) as u32
     }
 }

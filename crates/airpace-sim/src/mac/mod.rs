@@ -241,6 +241,7 @@ impl<P: Packet + Clone> Mac<P> {
             timing: config.timing,
             max_mpdus: config.max_mpdus,
             max_duration: config.max_duration,
+            txop: edca.txop,
             retry_limit: config.retry_limit,
             monitor: config.monitor,
             in_order: config.in_order,

@@ -1,5 +1,5 @@
 use super::*;
-use airpace_core::phy::{GuardInterval, Standard, Timing, Width};
+use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, Width};
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
@@ -195,6 +195,51 @@ fn no_frame_exceeds_the_longest_ppdu() {
     let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400).unwrap();
     let tally = run(cell(&[slow]), 1, &[downlink(0, 20.0)], Duration::from_secs(1));
     assert!(tally.frames.iter().all(|frame| frame.mpdus == 3), "ns-3, S6: three MPDUs of 1500 bytes at 7.2 Mbit/s");
+}
+
+#[test]
+fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
+    let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
+    let psdu = |timing| {
+        let tally = run(MacConfig { timing, ..cell(&[ht]) }, 1, &[downlink(0, 1.0)], Duration::from_millis(200));
+        tally.frames.iter().map(|frame| (frame.mpdus, frame.psdu_bytes)).max().unwrap()
+    };
+    assert_eq!(psdu(Timing::Standard), (1, 1_536));
+    assert_eq!(psdu(Timing::Ns3), (1, 1_540));
+}
+
+#[test]
+fn more_than_64_mpdus_are_answered_by_a_longer_block_ack() {
+    let he = TxRate::new(Standard::He, Width::Mhz80, 2, 11, GuardInterval::Ns800).unwrap();
+    let answer = |max_mpdus| {
+        let tally = run(MacConfig { max_mpdus, ..cell(&[he]) }, 1, &[downlink(0, 2_000.0)], Duration::from_millis(100));
+        let longest = tally.frames.iter().max_by_key(|frame| frame.mpdus).unwrap();
+        (longest.mpdus, longest.airtime - longest.end.since(longest.start) - airpace_core::phy::SIFS)
+    };
+    assert_eq!(answer(64), (64, Duration::from_micros(32)));
+    assert_eq!(answer(256), (256, Duration::from_micros(40)));
+}
+
+#[test]
+fn the_txop_limit_bounds_a_frame_and_its_answer() {
+    let longest = |category, rate: TxRate| {
+        let config = MacConfig { category, ..cell(&[rate]) };
+        let tally = run(config, 1, &[downlink(0, 500.0)], Duration::from_millis(500));
+        tally.frames.iter().map(|frame| (frame.airtime, frame.mpdus)).max().unwrap()
+    };
+    // One MPDU more would take 210 µs at MCS 1, one stream.
+    for (category, limit) in [(AccessCategory::Video, 3_008), (AccessCategory::Voice, 1_504)] {
+        let (airtime, mpdus) = longest(category, vht(1, 1));
+        let limit = Duration::from_micros(limit);
+        assert!(
+            airtime <= limit && airtime + Duration::from_micros(215) > limit && mpdus > 1,
+            "{category:?} {airtime:?}"
+        );
+    }
+    // A first MPDU always goes.
+    let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns800).unwrap();
+    let (airtime, mpdus) = longest(AccessCategory::Voice, slow);
+    assert!(mpdus == 1 && airtime > Duration::from_micros(1_504), "{airtime:?}");
 }
 
 #[test]
