@@ -306,6 +306,6 @@ mod tests {
     #[test]
     fn every_number_of_stations_has_an_even_limit() {
         assert_eq!(series::limit(1), 36_000);
-        assert!((1..=240).all(|n| series::limit(n) % 2 == 0 && series::limit(n) >= 1_500));
+        assert!((1..=240).all(|n| series::limit(n).is_multiple_of(2) && series::limit(n) >= 1_500));
     }
 }
