@@ -98,7 +98,7 @@ impl Peer {
     /// Where the next initiation goes: to where the peer was last heard, and every other time to where it was configured to be,
     /// as a peer that moved without a word is not where it was.
     pub(super) fn initiation_to(&self, configured: Option<SocketAddr>) -> Option<SocketAddr> {
-        if self.attempts % 2 == 0 { self.endpoint.or(configured) } else { configured.or(self.endpoint) }
+        if self.attempts.is_multiple_of(2) { self.endpoint.or(configured) } else { configured.or(self.endpoint) }
     }
 
     pub(super) fn set_next(&mut self, now: Time, agreed: Agreed) {
