@@ -3,17 +3,40 @@ use super::*;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn row(law: &str, case: Case, slot: Duration) -> StepRow {
-    // Ours has settled long before: a shorter run says the same.
-    step(&StepConfig { warm_up: 20, horizon: 40, ..StepConfig::new(law, case, slot) })
-        .expect("the table's runs are valid")
+    step(&StepConfig::new(law, case, slot)).expect("the table's runs are valid")
+}
+
+/// Slots until ours has settled, with each of `seeds`; runs that never settle sort last.
+fn settling(case: Case, slot: Duration, seeds: core::ops::RangeInclusive<u64>) -> Vec<usize> {
+    let run = |seed| step(&StepConfig { seed, ..StepConfig::new("waterfill", case, slot) });
+    let mut slots: Vec<usize> =
+        seeds.map(|seed| run(seed).expect("the table's runs are valid").slots.unwrap_or(usize::MAX)).collect();
+    slots.sort_unstable();
+    slots
 }
 
 #[test]
 fn waterfill_settles_within_two_slots_in_every_case() {
     for case in Case::ALL {
         for slot in SLOTS {
-            let row = row("waterfill", case, slot);
-            assert!(row.slots.is_some_and(|slots| slots <= 2), "{row:?}");
+            let slots = settling(case, slot, 1..=3);
+            assert!(slots[1] <= 2, "{case:?} {slot:?}: {slots:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "160 runs, a minute in release"]
+fn waterfill_settles_within_two_slots_with_nearly_every_seed() {
+    for case in Case::ALL {
+        for slot in SLOTS {
+            let slots = settling(case, slot, 1..=20);
+            println!("{case:?} {slot:?} {slots:?}");
+            // Beside the neighbour a slot of 100 ms has 60 frames and collisions: the overhead is known to 12 % after the first, and 15 % is
+            // what a good slot may be off.
+            let least = if (case, slot) == (Case::Contention, MS(100)) { 12 } else { 18 };
+            let prompt = slots.iter().filter(|&&slots| slots <= 2).count();
+            assert!(prompt >= least, "{case:?} {slot:?}: {slots:?}");
         }
     }
 }

@@ -31,8 +31,8 @@ const EDGE_FRAMES: f64 = 1.5;
 const FLOOR_SHARE: f64 = 0.25;
 /// Packets per slot sent to a station that was never heard of.
 const PROBE_PACKETS: f64 = 4.0;
-/// Weight of a slot in [`Station::repeats`]: a frame at the slot's edge is counted in one slot and its bytes in another.
-const REPEATS_GAIN: f64 = 0.1;
+/// Weight of a slot in [`Station::repeats`], of noise and of a change.
+const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 /// Beyond every other frame lost, what is counted is not to be trusted.
 const REPEATS_MAX: f64 = 2.0;
 /// Weight of a slot in the mean packet size.
@@ -149,7 +149,9 @@ impl Station {
         self.update_airtime();
         if let Some(counted_pps) = sample.level.map(|level| level * sample.frames / sample.length_s) {
             let repeats = (sample.received_pps / counted_pps).clamp(1.0, REPEATS_MAX);
-            self.repeats += REPEATS_GAIN * (repeats - self.repeats);
+            // A frame at the slot's edge may be counted in one slot and its bytes in another; more than that is a change.
+            let change = (repeats - self.repeats).abs() > EDGE_FRAMES / sample.frames;
+            self.repeats += REPEATS_GAINS[usize::from(change)] * (repeats - self.repeats);
         }
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         self.heard = sample.level.zip(gap_s).map(|(level, gap_s)| Heard {
