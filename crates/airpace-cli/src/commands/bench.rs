@@ -51,6 +51,9 @@ struct Datapath {
     /// Leave the pacer out.
     #[arg(long)]
     unpaced: bool,
+    /// Let proxy and agent run without real-time scheduling.
+    #[arg(long)]
+    no_realtime: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -102,6 +105,7 @@ fn run_datapath(args: &Datapath) -> anyhow::Result<ExitCode> {
             CipherName::Aes256Gcm => Cipher::Aes256Gcm,
         },
         paced: !args.unpaced,
+        realtime: !args.no_realtime,
     };
     airpace_net::netns::acquire_rights()?;
     let report = datapath(&plan)?;

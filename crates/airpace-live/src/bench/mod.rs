@@ -32,6 +32,8 @@ pub struct DatapathPlan {
     pub cipher: Cipher,
     /// Whether packets pass the pacer, at a rate that does not hold them up, or are unshaped. Default paced.
     pub paced: bool,
+    /// Whether proxy and agent ask for real-time scheduling. Default true, as theirs.
+    pub realtime: bool,
 }
 
 impl Default for DatapathPlan {
@@ -42,6 +44,7 @@ impl Default for DatapathPlan {
             span: Duration::from_secs(3),
             cipher: Cipher::default(),
             paced: true,
+            realtime: true,
         }
     }
 }
@@ -112,6 +115,7 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     bed.proxy.control.law = if plan.paced { Law::Fixed } else { Law::None };
     bed.proxy.control.fixed_rate = Some(Rate(BitRate::from_mbps(20_000)));
     bed.agent.cipher = plan.cipher;
+    (bed.proxy.realtime, bed.agent.realtime) = (plan.realtime, plan.realtime);
     let (proxy, agent) = (bed.start_proxy()?, bed.start_agent()?);
     await_tunnel(&bed)?;
     let saturated = run(&bed, AGENT, plan, Pattern::Window(WINDOW))?.0;
