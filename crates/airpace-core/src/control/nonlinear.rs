@@ -136,8 +136,6 @@ impl Nonlinear {
         let overhead_s = self.estimate_overhead(slowest);
         self.overhead_s = Some(overhead_s);
         let outer = self.outer;
-        // Eq. 26 takes the rate of the slot that has ended, F⁻¹(z(k)), not the one that is worked out below.
-        let goal = self.set_point(slowest, slowest_airtime_s, overhead_s);
         for s in self.roster.states_mut() {
             let ratio = slowest_airtime_s / s.seen.packet_airtime_s(&config.stream);
             s.target = (outer * ratio).min(config.level_limit);
@@ -145,28 +143,20 @@ impl Nonlinear {
                 s.inner = (s.inner + config.inner_gain * (s.target - level)).clamp(INNER_RANGE.0, INNER_RANGE.1);
             }
         }
-        let round_s = self.inverse_round_s(overhead_s);
-        for s in self.roster.states_mut() {
+        let states = self.roster.states_mut();
+        let round_s =
+            overhead_s + states.iter().map(|s| s.seen.packet_airtime_s(&config.stream) * s.inner).sum::<f64>();
+        for s in states {
             s.rate_pps = s.inner / round_s;
         }
+        let goal = self.set_point(slowest, slowest_airtime_s, overhead_s);
         self.outer = (outer + config.outer_gain * (goal - outer)).max(1.0);
-    }
-
-    /// The round that the levels z give, ĉ + wᵀz: the denominator of F⁻¹.
-    fn inverse_round_s(&self, overhead_s: f64) -> f64 {
-        let payload = |s: &State| s.seen.packet_airtime_s(&self.config.stream) * s.inner;
-        overhead_s + self.roster.states().iter().map(payload).sum::<f64>()
     }
 
     /// What ν is to track.
     fn set_point(&self, slowest: usize, slowest_airtime_s: f64, overhead_s: f64) -> f64 {
         let states = self.roster.states();
-        // A station that has not been sent to yet has no rate: its level to begin with gives one.
-        let rate_pps = match states[slowest].rate_pps {
-            rate if rate > 0.0 => rate,
-            _ => states[slowest].inner / self.inverse_round_s(overhead_s),
-        };
-        let goal = (self.config.delay_target.as_secs_f64() * rate_pps).min(self.config.level_limit);
+        let goal = (self.config.delay_target.as_secs_f64() * states[slowest].rate_pps).min(self.config.level_limit);
         match self.config.set_point {
             SetPoint::Published => goal,
             SetPoint::Corrected => goal.min(self.free_airtime_s(overhead_s) / slowest_airtime_s),
