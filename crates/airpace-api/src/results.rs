@@ -75,7 +75,7 @@ pub struct ArmResult {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
-    /// Data packets lost on the way from the access point to the stations (buffer overflow or retry limit), as a share.
+    /// Data packets dropped, as a share: by the access point (buffer overflow or retry limit) and, where there is one, by the proxy's queue.
     pub loss: f64,
     /// Pings under load without an answer, as a share.
     pub ping_loss: f64,

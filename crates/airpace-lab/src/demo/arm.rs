@@ -107,12 +107,22 @@ impl Arm<'_> {
 
     fn reports_of(&self, tunnel: &Tunnel, station: usize, unix_start: f64) -> Result<Vec<Reported>> {
         let granted = tunnel.proxy_slots(station)?;
-        let report = |slot: AgentSlot| Reported {
-            at_s: slot.unix_s - unix_start,
-            frames: slot.frames,
-            packets: slot.packets,
-            payload_mbps: self.payload_mbps(slot.bytes),
-            allocated_mbps: granted.iter().rev().find(|row| row.unix_s <= slot.unix_s).and_then(|row| row.rate_mbps),
+        let mut rows = granted.iter().peekable();
+        let report = |slot: AgentSlot| {
+            let since_last = core::iter::from_fn(|| rows.next_if(|row| row.unix_s <= slot.unix_s));
+            let dropped = since_last.map(|row| row.dropped).sum();
+            Reported {
+                at_s: slot.unix_s - unix_start,
+                frames: slot.frames,
+                packets: slot.packets,
+                payload_mbps: self.payload_mbps(slot.bytes),
+                allocated_mbps: granted
+                    .iter()
+                    .rev()
+                    .find(|row| row.unix_s <= slot.unix_s)
+                    .and_then(|row| row.rate_mbps),
+                dropped,
+            }
         };
         Ok(tunnel.agent_slots(station)?.into_iter().map(report).collect())
     }

@@ -36,6 +36,8 @@ pub(super) struct Reported {
     /// Payload that the agent received, for the arm without TCP.
     pub(super) payload_mbps: f64,
     pub(super) allocated_mbps: Option<f64>,
+    /// Packets that the proxy's queue dropped since the slot before.
+    pub(super) dropped: u64,
 }
 
 /// Spans of an arm.
@@ -58,7 +60,7 @@ impl Recorded<'_> {
         let spans = self.spans();
         let sums: Vec<SlotCount> = (0..self.mcs.len()).map(|i| self.steady(i)).collect();
         let (frames, packets) = totals(&sums);
-        let dropped: u64 = sums.iter().map(|s| s.dropped).sum();
+        let dropped: u64 = sums.iter().map(|s| s.dropped).sum::<u64>() + self.dropped_at_proxy(0..self.reported.len());
         let pings = |from, to| -> Samples { self.measured.iter().flat_map(|m| window(&m.pings, from, to)).collect() };
         let airtimes: Vec<f64> = per_station.iter().map(|s| s.airtime).collect();
         ArmResult {
@@ -91,7 +93,10 @@ impl Recorded<'_> {
             goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
             ping_ms: pings(spans.steady_from, spans.load_to),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
-            loss: sum.loss(),
+            loss: {
+                let dropped = sum.dropped + self.dropped_at_proxy(index..index + 1);
+                share(dropped, sum.packets + dropped)
+            },
             ping_loss: unanswered(&measured.pings, spans.steady_from, spans.load_to),
             level: sum.level().unwrap_or(0.0),
             level_reported: self.reported_level(index..index + 1),
@@ -125,6 +130,12 @@ impl Recorded<'_> {
         let frames: u64 = slots.iter().map(|r| u64::from(r.frames)).sum();
         let packets: u64 = slots.iter().map(|r| u64::from(r.packets)).sum();
         (frames > 0).then(|| packets as f64 / frames as f64)
+    }
+
+    /// Packets that the proxy's queues dropped in the steady state: the queue that stands in the access point without a proxy stands there.
+    fn dropped_at_proxy(&self, stations: std::ops::Range<usize>) -> u64 {
+        let spans = self.spans();
+        stations.flat_map(|i| self.reports(i, spans.steady_from, spans.load_to)).map(|r| r.dropped).sum()
     }
 
     /// The arm's time series.
@@ -272,12 +283,20 @@ mod tests {
 
     #[test]
     fn without_tcp_the_agents_count_goodput() {
-        let slot = |at_s| Reported { at_s, frames: 10, packets: 330, payload_mbps: 12.0, allocated_mbps: Some(13.0) };
+        let slot = |at_s| Reported {
+            at_s,
+            frames: 10,
+            packets: 330,
+            payload_mbps: 12.0,
+            allocated_mbps: Some(13.0),
+            dropped: 1,
+        };
         let reported = [(1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(), Vec::new()];
         with(ArmKind::AirpaceUdp, &reported, |recorded| {
             let (result, series) = (recorded.result(), recorded.series());
             assert!((result.goodput_mbps - 12.0).abs() < 1e-9);
             assert_eq!(result.level_reported, Some(33.0));
+            assert!(result.loss > 0.0, "what the proxy's queue drops is lost as well");
             assert_eq!(series.per_station[0].slots.len(), 30);
             assert_eq!(series.per_station[0].slots[15].allocated_mbps, Some(13.0));
         });

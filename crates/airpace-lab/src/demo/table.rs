@@ -3,13 +3,14 @@
 use airpace_api::results::{ArmResult, DemoSummary, Quantiles};
 use std::fmt::Write;
 
-const HEADERS: [&str; 10] = [
+const HEADERS: [&str; 11] = [
     "stations",
     "arm",
     "goodput Mbit/s",
     "idle ping ms (50/95/99)",
     "loaded ping ms (50/95/99)",
     "loss %",
+    "ping loss %",
     "level",
     "round ms",
     "Jain airtime",
@@ -40,6 +41,7 @@ fn row(arm: &ArmResult) -> Vec<String> {
         quantiles(&arm.idle_ping_ms),
         quantiles(&arm.ping_ms),
         format!("{:.2}", arm.loss * 100.0),
+        format!("{:.1}", arm.ping_loss * 100.0),
         level(arm),
         format!("{:.2}", arm.round_ms),
         format!("{:.3}", arm.jain_airtime),
