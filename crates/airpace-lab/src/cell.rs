@@ -100,6 +100,10 @@ impl Cell {
     /// If the emulator had failed.
     pub fn finish(self) -> Result<CellRecord> {
         let report = self.emulator.stop().context("the emulated access point")?;
+        for station in &report.stations {
+            tracing::debug!(station = station.station, down = ?station.down, up = ?station.up, "of the whole run");
+        }
+        tracing::debug!(stray = ?report.stray, lag = ?report.lag, "of the whole run");
         let frames = lock(&self.log).take();
         Ok(CellRecord {
             frames: frames.unwrap_or_else(|| FrameLog::new(self.plan.mcs.len(), Time::ZERO, self.plan.slot)),

@@ -102,6 +102,7 @@ impl Arm<'_> {
     fn reported(&self, tunnel: Option<Tunnel>, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
         let Some(mut tunnel) = tunnel else { return Ok(Vec::new()) };
         tunnel.check().context("proxy and agents must last as long as the load")?;
+        tunnel.keep_telemetry(&self.options.out, &format!("{}-{}", self.mcs.len(), self.kind.name()))?;
         (0..self.mcs.len()).map(|station| self.reports_of(&tunnel, station, unix_start)).collect()
     }
 

@@ -21,6 +21,9 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 /// The same without load, where nothing can stand in a queue.
 const IDLE_STRAGGLERS: Duration = Duration::from_millis(200);
 
+/// Priority of the pings under SCHED_FIFO: below emulator, proxy and agents.
+const PING_PRIORITY: u8 = 1;
+
 /// A station as the load sees it.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
@@ -92,6 +95,7 @@ impl Load<'_> {
         let When { start, stop, servers_stop } = when;
         let (address, start) = (target.address, *start);
         let echo = in_namespace(scope, target.namespace, move || {
+            be_punctual();
             let socket = UdpSocket::bind((address, ECHO_PORT)).context("opening the echo server")?;
             ping::echo(&socket, servers_stop)
         });
@@ -99,6 +103,7 @@ impl Load<'_> {
             Receiver::bind((address, BULK_PORT).into())?.run(start, servers_stop)
         });
         let pinger = in_namespace(scope, self.server, move || {
+            be_punctual();
             let config = PingConfig {
                 to: SocketAddr::from((address, ECHO_PORT)),
                 interval: self.ping_interval,
@@ -121,6 +126,13 @@ impl Load<'_> {
             patience: PATIENCE,
         };
         bulk::send(&config, stop)
+    }
+}
+
+/// Pings are to measure the network, not how long their own threads wait for a processor beside the load.
+fn be_punctual() {
+    if let Err(error) = airpace_net::realtime::try_fifo(PING_PRIORITY) {
+        tracing::debug!(%error, "pings run without real-time priority");
     }
 }
 

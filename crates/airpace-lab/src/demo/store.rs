@@ -22,7 +22,9 @@ pub(super) fn prepare(folder: &Path) -> Result<()> {
 
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    name == "summary.json" || name == "index.html" || (name.starts_with("series-") && name.ends_with(".json"))
+    let telemetry = (name.starts_with("proxy-") || name.starts_with("sta")) && name.ends_with(".jsonl");
+    let series = name.starts_with("series-") && name.ends_with(".json");
+    name == "summary.json" || name == "index.html" || series || telemetry
 }
 
 /// Writes `summary.json`.

@@ -87,6 +87,16 @@ impl Tunnel {
         parse_lines(&text).context("an agent's telemetry")
     }
 
+    /// Copies the telemetry of proxy and agents to `folder`, each name followed by `suffix`.
+    pub(super) fn keep_telemetry(&self, folder: &Path, suffix: &str) -> Result<()> {
+        for (name, _) in &self.children {
+            let to = folder.join(format!("{name}-{suffix}.jsonl"));
+            let from = self.folder.join(format!("{name}.jsonl"));
+            fs::copy(from, &to).with_context(|| format!("writing {}", to.display()))?;
+        }
+        Ok(())
+    }
+
     fn write_and_spawn(&mut self, plan: &TunnelPlan<'_>) -> Result<()> {
         let proxy_keys = KeyPair::generate();
         let agent_keys: Vec<KeyPair> = plan.sites.iter().map(|_| KeyPair::generate()).collect();
