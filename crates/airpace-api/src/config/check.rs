@@ -174,6 +174,8 @@ impl AgentConfig {
         if let Some(monitor) = &self.monitor {
             check_interface(monitor)?;
         }
+        let gather = self.uplink.gather_acks;
+        range("uplink.gather_acks", gather, gather.0 <= Duration::from_millis(20), "at most 20 ms")?;
         if let Some(rate) = self.uplink.rate {
             range("uplink.rate", rate, rate.0.bps() >= 10_000, "at least 10 kbit/s")?;
         }

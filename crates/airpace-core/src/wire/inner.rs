@@ -162,6 +162,31 @@ fn hash_ports<H: Hasher>(protocol: u8, transport: Option<&[u8]>, state: &mut H) 
     }
 }
 
+/// TCP flags (RFC 9293 §3.1) that decide whether a segment does more than acknowledge: URG, ACK, RST, SYN, FIN.
+const TCP_ACTING_FLAGS: u8 = 0x37;
+const TCP_ACK: u8 = 0x10;
+const TCP_HEADER_BYTES: usize = 20;
+
+/// Whether a packet is a TCP segment that acknowledges and does nothing else: no payload, no SYN, FIN, RST or urgent data.
+///
+/// Fragments and packets with IPv6 extension headers are not looked into.
+#[must_use]
+pub fn is_pure_ack(bytes: &[u8]) -> bool {
+    let Ok(info) = IpInfo::parse(bytes) else { return false };
+    let whole_tcp = if info.version == 4 {
+        bytes[9] == protocol::TCP && u16::from_be_bytes([bytes[6], bytes[7]]) & 0x3fff == 0
+    } else {
+        bytes[6] == protocol::TCP
+    };
+    let header = if info.version == 4 { ipv4_header_bytes(bytes[0]) } else { IPV6_HEADER_BYTES };
+    let segment = bytes.get(header..info.bytes as usize).filter(|_| whole_tcp);
+    segment.is_some_and(|tcp| {
+        tcp.len() >= TCP_HEADER_BYTES
+            && usize::from(tcp[12] >> 4) * 4 == tcp.len()
+            && tcp[13] & TCP_ACTING_FLAGS == TCP_ACK
+    })
+}
+
 /// Marks a packet Congestion Experienced if its ECN field says that the transport takes part; tells whether it is marked now.
 ///
 /// The header checksum of IPv4 is brought up to date (RFC 1624).

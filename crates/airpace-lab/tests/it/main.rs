@@ -2,3 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and say what they skip")]
 
 mod comparison;
+mod demo;
+mod iperf3;
+
+use airpace_net::netns::Namespace;
+
+/// Whether this system allows what the tests need; says loudly if not.
+fn namespaces_allowed() -> bool {
+    let missing = match Namespace::new() {
+        Err(error) => Some(error.to_string()),
+        Ok(_) if !std::path::Path::new("/dev/net/tun").exists() => Some("there is no /dev/net/tun".to_owned()),
+        Ok(_) => None,
+    };
+    if let Some(reason) = &missing {
+        println!("SKIPPED: {reason}");
+    }
+    missing.is_none()
+}

@@ -1,5 +1,6 @@
 //! The agent without sockets: the meter, its slots, and the queue of the uplink.
 
+use super::acks::AckGather;
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use crate::tunnel::Opened;
@@ -37,6 +38,7 @@ pub struct AgentCore {
     meter: Meter,
     session: Option<u32>,
     next_slot: Time,
+    acks: AckGather,
     queue: FqCoDel<PacketBuf>,
     pacer: Pacer,
     pool: Pool,
@@ -69,6 +71,7 @@ impl AgentCore {
             meter: Meter::new(MeterConfig::new(StationId(0)), now),
             session: None,
             next_slot: now + config.slot.0,
+            acks: AckGather::new(config.uplink.gather_acks.0),
             queue: fq_codel(&config.queue, key),
             pacer,
             pool: Pool::default(),
@@ -99,6 +102,19 @@ impl AgentCore {
 
     /// Takes an IP packet of the station for the uplink.
     pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        if let Some(packet) = self.acks.hold(now, packet) {
+            self.release_acks(now);
+            self.enqueue(now, packet);
+        }
+    }
+
+    fn release_acks(&mut self, now: Time) {
+        while let Some(ack) = self.acks.release() {
+            self.enqueue(now, ack);
+        }
+    }
+
+    fn enqueue(&mut self, now: Time, packet: PacketBuf) {
         self.queue.enqueue(now, packet);
         while let Some(dropped) = self.queue.poll_drop() {
             self.pool.put(dropped.packet);
@@ -107,6 +123,9 @@ impl AgentCore {
 
     /// The next uplink packet that may leave now; its buffer is to be returned to the pool.
     pub fn poll(&mut self, now: Time) -> Option<PacketBuf> {
+        if self.acks.deadline().is_some_and(|due| due <= now) {
+            self.release_acks(now);
+        }
         if self.queue.is_empty() || !self.pacer.may_release(now) {
             return None;
         }
@@ -166,7 +185,7 @@ impl AgentCore {
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let release = if self.queue.is_empty() { None } else { self.pacer.next_release() };
-        release.into_iter().chain([self.next_slot]).min()
+        release.into_iter().chain(self.acks.deadline()).chain([self.next_slot]).min()
     }
 
     /// Ends a slot that is over: the report to send, and the record for telemetry.

@@ -2,6 +2,7 @@
 //!
 //! [`AgentCore`] decides, sans-IO; [`run_agent`] carries packets between it, the interface, the socket and the monitor.
 
+mod acks;
 mod core;
 mod monitor;
 mod run;

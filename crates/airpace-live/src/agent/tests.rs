@@ -138,3 +138,53 @@ fn the_uplink_is_shaped_if_so_configured() {
     // Packets of 10000 bits with the tunnel's headers: one per millisecond, and a burst.
     assert!((50..=53).contains(&sent), "{sent}");
 }
+
+/// A TCP segment over IPv4 that acknowledges and does nothing else; `mark` tells it from others.
+fn ack(mark: u8) -> PacketBuf {
+    let mut ip = vec![0; 40];
+    (ip[0], ip[3], ip[9]) = (0x45, 40, 6);
+    (ip[27], ip[32], ip[33]) = (mark, 0x50, 0x10);
+    PacketBuf::new(Time::ZERO, ip)
+}
+
+fn marks(agent: &mut AgentCore, now: Time) -> Vec<u8> {
+    std::iter::from_fn(|| agent.poll(now)).map(|packet| packet.as_bytes()[27]).collect()
+}
+
+#[test]
+fn acknowledgements_wait_for_company_and_leave_together_in_order() {
+    let mut agent = agent("[uplink]\ngather_acks = \"3 ms\"\n");
+    agent.on_packet(Time::from_millis(10), ack(1));
+    agent.on_packet(Time::from_millis(12), ack(2));
+    assert_eq!(agent.deadline(), Some(Time::from_millis(13)));
+    assert!(marks(&mut agent, Time::from_micros(12_999)).is_empty());
+    assert_eq!(marks(&mut agent, Time::from_millis(13)), [1, 2]);
+    assert_eq!(agent.deadline(), Some(Time::from_millis(100)));
+}
+
+#[test]
+fn any_other_packet_takes_the_waiting_acknowledgements_along() {
+    let mut agent = agent("");
+    agent.on_packet(Time::ZERO, ack(1));
+    let mut segment = ack(2).as_bytes().to_vec();
+    segment.push(0);
+    segment[3] = 41;
+    agent.on_packet(Time::ZERO, PacketBuf::new(Time::ZERO, segment));
+    assert_eq!(marks(&mut agent, Time::ZERO), [1, 2]);
+}
+
+#[test]
+fn no_acknowledgement_waits_if_so_configured() {
+    let mut agent = agent("[uplink]\ngather_acks = \"0 ms\"\n");
+    agent.on_packet(Time::ZERO, ack(1));
+    assert_eq!(marks(&mut agent, Time::ZERO), [1]);
+}
+
+#[test]
+fn a_flood_of_acknowledgements_is_not_held() {
+    let mut agent = agent("");
+    for mark in 0..100 {
+        agent.on_packet(Time::ZERO, ack(mark));
+    }
+    assert_eq!(marks(&mut agent, Time::ZERO), (0..65).collect::<Vec<u8>>());
+}
