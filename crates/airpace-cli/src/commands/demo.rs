@@ -42,7 +42,7 @@ pub(crate) struct Demo {
     #[arg(long, default_value = "4 s")]
     ramp: Span,
     /// Mean packets per frame that airpace aims at.
-    #[arg(long, default_value = "32", value_parser = one_or_more)]
+    #[arg(long, default_value = "24", value_parser = one_or_more)]
     level: f64,
     /// TCP flows per station.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]

@@ -82,7 +82,8 @@ pub struct DemoOptions {
     pub ap_buffer_packets: u32,
     /// TCP flows per station.
     pub flows: u16,
-    /// Mean packets per frame that airpace aims at.
+    /// Mean packets per frame that airpace aims at. Default 24: on one station at MCS 9 that is 0.88 of Cubic's goodput at 1/12 of its p95 ping, 32
+    /// is 0.91 at 1/10, 16 is 0.8 at 1/16.
     pub target_level: f64,
     /// The interval of reports.
     pub slot: Duration,
@@ -105,7 +106,7 @@ impl DemoOptions {
             wired_delay: Duration::from_millis(1),
             ap_buffer_packets: 2_500,
             flows: 1,
-            target_level: 32.0,
+            target_level: 24.0,
             slot: Duration::from_millis(100),
         }
     }
