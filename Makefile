@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-full bench lint ci tools packages
+.PHONY: help build demo demo-check test test-full bench lint ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -18,6 +18,9 @@ build: tools ## build the program: target/release/airpace
 demo: build $(VENV) ## the same download with Cubic, BBR and airpace, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
 	$(PYTHON) -m airpace.demo_report out/demo
+
+demo-check: demo ## the demo, and whether what it claims holds on this machine
+	$(PYTHON) -m airpace.demo_report out/demo --check
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from airpace import page, plots
+from airpace.findings import findings
 from airpace.results import FormatError, load
 
 EMBED_SVG_BELOW = 300_000
@@ -42,10 +43,11 @@ def _bytes(figure: Figure, kind: str) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The program; returns its exit code: 2 if the folder cannot be read."""
+    """The program; returns its exit code: 2 if the folder cannot be read, 1 if a claim is to be checked and does not hold."""
     parser = argparse.ArgumentParser(prog="python -m airpace.demo_report", description=__doc__)
     parser.add_argument("folder", type=Path, help="what `airpace demo --out` wrote to")
     parser.add_argument("--readme-figure", type=Path, help="also write the overview as PNG to this path")
+    parser.add_argument("--check", action="store_true", help="print every claim and fail if one does not hold")
     options = parser.parse_args(arguments)
     try:
         index = write_report(options.folder)
@@ -56,7 +58,15 @@ def main(arguments: list[str] | None = None) -> int:
         options.readme_figure.parent.mkdir(parents=True, exist_ok=True)
         options.readme_figure.write_bytes((options.folder / "overview.png").read_bytes())
     print(f"page: {index}")
-    return 0
+    return check(options.folder) if options.check else 0
+
+
+def check(folder: Path) -> int:
+    """Prints whether each claim holds in the run stored in `folder`; returns 1 if one does not."""
+    found = findings(load(folder))
+    for finding in found:
+        print(f"{'holds' if finding.holds else 'FAILS'}: {finding.claim} ({finding.figures})")
+    return 0 if all(finding.holds for finding in found) else 1
 
 
 if __name__ == "__main__":

@@ -56,6 +56,13 @@ def test_a_claim_that_fails_is_shown_as_failing(folder):
     assert "does not hold" in page.render(load(folder), {})
 
 
+def test_a_check_fails_with_a_claim(folder, capsys):
+    assert demo_report.main([str(folder), "--check"]) == 0
+    edit(folder, lambda s: [a.update(ping_loss=0.2) for a in s["arms"]])
+    assert demo_report.main([str(folder), "--check"]) == 1
+    assert "FAILS: one station: at most 1/10" in capsys.readouterr().out
+
+
 def test_an_arm_that_lagged_is_named(folder):
     edit(folder, lambda s: s["arms"][0].update(trusted=False, lag_p99_ms=4.5))
     assert "late in: Cubic on 1" in [f.figures for f in findings(load(folder))]
