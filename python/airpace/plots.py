@@ -72,24 +72,46 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
     pings = [q for a in drawn for q in (a["ping_ms"]["p50"], a["ping_ms"]["p95"])]
     if pings:
         axis.set_xlim(min(pings) / 1.8, max(pings) * 1.8)
-    axis.set_ylim(0, max((a["goodput_mbps"] for a in arms), default=1) * 1.15)
+    axis.set_ylim(0, max((a["goodput_mbps"] for a in arms), default=1) * 1.3)
     _direct_labels(axis, drawn)
     axis.set_xlabel("ping under load, ms (mark: p95, line from the median)")
 
 
+LABEL = (0.31, 0.13)
+"""Width and height of a label of two lines, as shares of the axes."""
+
+
 def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
-    """Names below the marks with a leader each, on alternating heights from left to right, so that none covers another."""
-    heights = (0.56, 0.36, 0.16)
-    for index, arm in enumerate(sorted(arms, key=lambda a: a["ping_ms"]["p95"])):
-        x, y = arm["ping_ms"]["p95"], arm["goodput_mbps"]
-        text = f"{label(arm['name'])}\n{y:.0f} Mbit/s, {x:.3g} ms"
+    """A name above or below each mark, or further off with a leader, wherever it covers neither a mark nor another name."""
+    top = axis.get_ylim()[1]
+    marks = [(_fraction(axis, a["ping_ms"]["p95"]), a["goodput_mbps"] / top) for a in arms]
+    boxes = [(x, y, 0.04, 0.06) for x, y in marks]
+    for arm, (x, y) in sorted(zip(arms, marks), key=lambda pair: pair[1]):
+        place = _free_place(boxes, x, y)
+        boxes.append((*place, *LABEL))
+        text = f"{label(arm['name'])}\n{arm['goodput_mbps']:.0f} Mbit/s, {arm['ping_ms']['p95']:.3g} ms"
         colour = _colour(arm["name"])
-        at = (min(max(_fraction(axis, x), 0.2), 0.8), heights[index % len(heights)])
-        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "alpha": 0.6, "relpos": (0.5, 1), "shrinkB": 6}
-        axis.annotate(
-            text, (x, y), at, textcoords="axes fraction", ha="center", va="top", fontsize=9, color=colour,
-            arrowprops=leader, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-        )  # fmt: skip
+        if abs(place[1] - y) > 0.2:
+            axis.plot([x, place[0]], [y, place[1]], color=colour, linewidth=0.8, alpha=0.6, transform=axis.transAxes)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
+        style = {"ha": "center", "va": "center", "fontsize": 9, "color": colour, "bbox": box}
+        axis.text(*place, text, transform=axis.transAxes, **style)
+
+
+def _free_place(boxes: list[tuple[float, float, float, float]], x: float, y: float) -> tuple[float, float]:
+    """The nearest place for a label of the mark at (x, y) that overlaps none of the boxes."""
+    width, height = LABEL
+    centre = min(max(x, width / 2 + 0.01), 1 - width / 2 - 0.01)
+    for step in range(1, 8):
+        for offset in (0.105 * step, -0.105 * step):
+            inside = height / 2 < y + offset < 1 - height / 2
+            covers = any(
+                abs(centre - bx) < (width + bw) / 2 and abs(y + offset - by) < (height + bh) / 2
+                for bx, by, bw, bh in boxes
+            )
+            if inside and not covers:
+                return centre, y + offset
+    return centre, y
 
 
 def _fraction(axis: Axes, x: float) -> float:
@@ -219,4 +241,4 @@ def _marker(name: str) -> str:
 
 
 def _on(stations: int) -> str:
-    return "One station" if stations == 1 else f"{stations} stations"
+    return {1: "One station", 2: "Two stations", 3: "Three stations"}.get(stations, f"{stations} stations")
