@@ -197,10 +197,27 @@ fn end(name: &str, child: &mut Child, deadline: Instant) {
     let _ = child.wait();
 }
 
+/// Name of the temporary folders, before the number of their process.
+const FOLDER: &str = "airpace-demo-";
+
+/// Removes what demos left that were killed: their keys are of no use, but nobody else should have them.
+fn sweep() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let dead = process.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists());
+        if dead && let Err(error) = fs::remove_dir_all(entry.path()) {
+            tracing::debug!(%error, folder = %entry.path().display(), "not ours to remove");
+        }
+    }
+}
+
 fn private_folder() -> Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
+    sweep();
     for attempt in 0..100 {
-        let folder = std::env::temp_dir().join(format!("airpace-demo-{}-{attempt}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("{FOLDER}{}-{attempt}", std::process::id()));
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
