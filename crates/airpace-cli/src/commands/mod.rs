@@ -9,6 +9,7 @@ mod emulate;
 mod keygen;
 mod proxy;
 mod step;
+mod tool;
 mod tunnel;
 
 use clap::Subcommand;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Airtime(airtime::Airtime),
     Step(step::Step),
     Bench(bench::Bench),
+    Tool(tool::Tool),
 }
 
 /// Runs a command and says what the process ends with.
@@ -40,5 +42,6 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Airtime(args) => airtime::run(&args),
         Command::Step(args) => step::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Tool(args) => tool::run(&args),
     }
 }

@@ -11,4 +11,5 @@ mod emulate;
 mod keygen;
 mod shared;
 mod step;
+mod tool;
 mod usage;

@@ -31,6 +31,13 @@ pub(crate) fn json(line: &str) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
+/// Reads what a run printed, which must have succeeded.
+#[track_caller]
+pub(crate) fn json_of(run: &Run) -> Value {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
 /// Asserts that the program refuses these arguments: exit code 2, nothing on standard output, one line that says `advice`.
 #[track_caller]
 pub(crate) fn assert_refused(line: &str, advice: &str) {

@@ -3,7 +3,8 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 9] = ["demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench"];
+const COMMANDS: [&str; 10] =
+    ["demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench", "tool"];
 
 #[test]
 fn every_command_has_help_with_an_example() {

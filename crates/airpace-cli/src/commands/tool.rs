@@ -1,0 +1,176 @@
+//! `airpace tool`: the traffic tools by hand, inside `airpace emulate` or anywhere.
+
+use crate::args::positive;
+use crate::failure::{Interrupted, bad_input};
+use crate::output;
+use airpace_api::quantity::Span;
+use airpace_lab::interrupt::with_signals;
+use airpace_lab::stats::Samples;
+use airpace_lab::tool::bulk::{self, Receiver, SendConfig};
+use airpace_lab::tool::cbr::{self, CbrConfig};
+use airpace_lab::tool::ping::{self, Ping, PingConfig};
+use airpace_lab::tool::{Bins, Stop};
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "Servers run until Ctrl-C or SIGTERM and then print what they received. All print JSON.
+
+Examples:
+  airpace emulate --mcs 9        a shell behind an access point; in it:
+  nsenter --net=$AIRPACE_NS_STA0 airpace tool receive 10.77.0.10:5001 &
+  nsenter --net=$AIRPACE_NS_STA0 airpace tool echo 10.77.0.10:7 &
+  nsenter --net=$AIRPACE_NS_SERVER airpace tool send 10.77.0.10:5001 --congestion bbr --for '10 s' &
+  nsenter --net=$AIRPACE_NS_SERVER airpace tool ping 10.77.0.10:7 --for '10 s'";
+
+/// Traffic by hand: bulk TCP, ping over UDP, constant-rate UDP.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Tool {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Receive bulk TCP and count its goodput.
+    Receive(Server),
+    /// Send bulk TCP.
+    Send(Send),
+    /// Answer pings.
+    Echo(Server),
+    /// Ping an echo server over UDP.
+    Ping(PingArgs),
+    /// Receive constant-rate UDP and count losses.
+    UdpReceive(Server),
+    /// Send constant-rate UDP.
+    UdpSend(UdpSend),
+}
+
+#[derive(Args)]
+struct Server {
+    /// Address and port to listen at.
+    at: SocketAddr,
+}
+
+#[derive(Args)]
+struct Send {
+    /// The receiver.
+    to: SocketAddr,
+    /// How long.
+    #[arg(long = "for", default_value = "10 s")]
+    span: Span,
+    /// Parallel flows.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: u16,
+    /// Congestion control of the kernel: cubic, bbr, reno, ...; the system's own by default.
+    #[arg(long)]
+    congestion: Option<String>,
+}
+
+#[derive(Args)]
+struct PingArgs {
+    /// The echo server.
+    to: SocketAddr,
+    /// How long.
+    #[arg(long = "for", default_value = "10 s")]
+    span: Span,
+    /// Time between pings.
+    #[arg(long, default_value = "20 ms")]
+    interval: Span,
+}
+
+#[derive(Args)]
+struct UdpSend {
+    /// The receiver.
+    to: SocketAddr,
+    /// How long.
+    #[arg(long = "for", default_value = "10 s")]
+    span: Span,
+    /// Payload per second in Mbit/s.
+    #[arg(long, value_parser = positive)]
+    mbps: f64,
+    /// Payload of a datagram in bytes.
+    #[arg(long, default_value_t = 1470, value_parser = clap::value_parser!(u16).range(16..=65_507))]
+    payload: u16,
+}
+
+/// How long a sender tries to reach its receiver, and a pinger waits for the last answers.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
+    let serves = matches!(args.what, What::Receive(_) | What::Echo(_) | What::UdpReceive(_));
+    let (result, stopped) = with_signals(|stop| work(&args.what, stop))?;
+    output::json(&result?)?;
+    // A server is ended by a signal; whatever else is has not finished.
+    if stopped && !serves { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock of a tool starts with it")]
+fn work(what: &What, stop: &Stop) -> anyhow::Result<Value> {
+    let start = Instant::now();
+    match what {
+        What::Receive(server) => Ok(received(&Receiver::bind(server.at)?.run(start, stop)?)),
+        What::Send(args) => send(args, stop),
+        What::Echo(server) => {
+            let socket = UdpSocket::bind(server.at).with_context(|| format!("listening at {}", server.at))?;
+            Ok(json!({ "answered": ping::echo(&socket, stop)? }))
+        }
+        What::Ping(args) => {
+            if args.interval.0.is_zero() {
+                return Err(bad_input("--interval: give more than 0"));
+            }
+            let (to, interval, duration) = (args.to, args.interval.0, args.span.0);
+            let config = PingConfig { to, interval, duration, patience: PATIENCE };
+            Ok(pinged(&ping::ping(&config, start, stop)?))
+        }
+        What::UdpReceive(server) => {
+            let report = cbr::receive(&cbr::listen(server.at)?, start, stop)?;
+            let mut value = received(&report.bins);
+            value["datagrams"] = json!(report.received);
+            value["late"] = json!(report.late);
+            value["loss"] = json!(report.loss());
+            Ok(value)
+        }
+        What::UdpSend(args) => {
+            let config = CbrConfig {
+                to: args.to,
+                payload: args.payload.into(),
+                rate_bps: args.mbps * 1e6,
+                duration: args.span.0,
+            };
+            Ok(json!({ "datagrams": cbr::generate(&config, stop)? }))
+        }
+    }
+}
+
+fn send(args: &Send, stop: &Stop) -> anyhow::Result<Value> {
+    let config = SendConfig {
+        to: args.to,
+        flows: args.flows,
+        congestion: args.congestion.clone(),
+        duration: args.span.0,
+        patience: PATIENCE,
+    };
+    Ok(json!({ "flows": bulk::send(&config, stop)? }))
+}
+
+/// Bytes by time, and the rate between the first and the last bin in which any came.
+fn received(bins: &Bins) -> Value {
+    let bytes = bins.bytes();
+    let first = bytes.iter().position(|&b| b > 0).unwrap_or(0);
+    let last = bytes.iter().rposition(|&b| b > 0).map_or(first, |last| last + 1);
+    let bins_per_second = 1.0 / airpace_lab::tool::BIN.as_secs_f64();
+    let seconds = (last - first) as f64 / bins_per_second;
+    let mbps = if last > first { bins.total() as f64 * 8e-6 / seconds } else { 0.0 };
+    json!({ "bytes": bins.total(), "seconds": seconds, "goodput_mbps": mbps, "bytes_per_100_ms": &bytes[first..last] })
+}
+
+fn pinged(pings: &[Ping]) -> Value {
+    let answered: Samples = pings.iter().filter_map(|ping| ping.rtt_ms).collect();
+    let lost = pings.iter().filter(|ping| ping.rtt_ms.is_none()).count();
+    json!({ "sent": pings.len(), "lost": lost, "ping_ms": answered.quantiles() })
+}
