@@ -19,14 +19,14 @@ demo: build $(VENV) ## the same download with Cubic, BBR and airpace, side by si
 	target/release/airpace demo --out out/demo
 	$(PYTHON) -m airpace.demo_report out/demo
 
-demo-check: demo ## the demo, and whether what it claims holds on this machine
+demo-check: demo ## the demo, failing if a bar that it shows is missed on this machine
 	$(PYTHON) -m airpace.demo_report out/demo --check
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked
 	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
 
-test-full: test ## all tests, then the long ones, optimised: live bars, performance floors
+test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
 	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
 
 bench: build packages ## the benchmarks of docs/benchmarks.md

@@ -16,7 +16,7 @@ The least that a configuration needs:
   private_key_file = \"agent.key\"     # made by: airpace keygen --out agent.key
   monitor = \"mon0\"                   # a radiotap interface, if there is one
   [tun]
-  address = \"10.77.0.2/24\"";
+  address = \"10.99.0.2/24\"";
 
 /// Report what received frames look like; runs on each station.
 #[derive(Args)]

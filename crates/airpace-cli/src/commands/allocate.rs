@@ -113,6 +113,8 @@ fn problem(args: &Allocate) -> anyhow::Result<Problem> {
 }
 
 fn solve(problem: &Problem, method: Method) -> anyhow::Result<Solution> {
+    // Theorem 1 knows no delay target, but one that no allocation can meet is a mistake whatever the method.
+    problem.check_delay().map_err(bad_input)?;
     match method {
         Method::Waterfill => alloc::waterfill(problem).map_err(bad_input),
         Method::Conic => alloc::conic(problem, &Utility::AlphaFair(1.0)).map_err(bad_input),

@@ -157,8 +157,10 @@ fn describe_comparison(comparison: &EmulatorComparison) -> String {
 
 /// A length of a measurement.
 fn span(seconds: f64) -> anyhow::Result<Duration> {
-    let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| span.as_secs() <= 3_600);
-    span.ok_or_else(|| bad_input("--seconds: give at most 3600"))
+    // Less than a tenth of a second holds too few frames to say anything.
+    let sensible = Duration::from_millis(100)..=Duration::from_secs(3_600);
+    let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| sensible.contains(span));
+    span.ok_or_else(|| bad_input("--seconds: give 0.1 to 3600"))
 }
 
 fn describe(report: &DatapathReport) -> String {

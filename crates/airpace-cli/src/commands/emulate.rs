@@ -6,7 +6,7 @@ use crate::rate::{self, Standard, Timing};
 use airpace_api::emulation::EmulationReport;
 use airpace_api::quantity::Span;
 use airpace_core::phy;
-use airpace_emu::{EmulatorConfig, EmulatorError, Monitor, NoObserver, Outcome};
+use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
 use airpace_sim::mac::{MacConfig, RateChange, StationConfig};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -95,6 +95,11 @@ const HEADERS: usize = 200;
 pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
     let config = config(args)?;
     config.validate().map_err(refusal)?;
+    // A report that cannot be written is better known before the run than after it.
+    if let Some(path) = &args.report {
+        std::fs::File::create(path)
+            .map_err(|e| bad_input(format!("--report: cannot write {}: {e}", path.display())))?;
+    }
     // Before the logs' or any other thread exists.
     airpace_net::netns::acquire_rights()?;
     let outcome = airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
@@ -113,6 +118,10 @@ pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
 fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let named = args.mcs.len().max(args.nss.len()).max(args.loss.len());
     let n = args.stations.unwrap_or(named);
+    // Before anything is made once for each.
+    if n > MAX_STATIONS {
+        return Err(bad_input(format!("{n} stations: there is room for {MAX_STATIONS} at most")));
+    }
     let mcs = per_station("--mcs", &args.mcs, n)?;
     let nss = per_station("--nss", &args.nss, n)?;
     let loss = per_station("--loss", &args.loss, n)?;

@@ -15,11 +15,11 @@ const EXAMPLES: &str = "Examples:
 The least that a configuration needs:
   private_key_file = \"proxy.key\"     # made by: airpace keygen --out proxy.key
   [tun]
-  address = \"10.77.0.1/24\"
+  address = \"10.99.0.1/24\"
   [[station]]
   name = \"laptop\"
   public_key = \"...\"                 # printed by: airpace keygen --out agent.key
-  address = \"10.77.0.2\"";
+  address = \"10.99.0.2\"";
 
 /// Pace what each station is sent; runs in front of the access point.
 #[derive(Args)]

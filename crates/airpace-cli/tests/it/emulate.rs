@@ -50,6 +50,8 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --stations 3 --mcs 9,4 -- true", "--mcs has 2 values for 3 stations");
     assert_refused("emulate --stations 0 -- true", "at least one station");
     assert_refused("emulate --stations 100000 -- true", "at most");
+    assert_refused("emulate --stations 9999999999999999 -- true", "at most");
+    assert_refused("emulate --report /nonexistent/report.json -- true", "cannot write");
     assert_refused("emulate --mcs 12 -- true", "MCS 0 to 9");
     assert_refused("emulate --mcs 9 --width 20 -- true", "choose another --mcs");
     assert_refused("emulate --loss 1 -- true", "below 1");

@@ -29,9 +29,9 @@ pub enum ProblemError {
     #[error("no stations: name at least one")]
     Empty,
     /// A number of a station is not in its range (or not a number).
-    #[error("station {station}: {what} is {value}; it must be from {min:e} to {max:e}")]
+    #[error("station {}: {what} is {value}; it must be from {min:e} to {max:e}", station + 1)]
     Station {
-        /// Index of the station.
+        /// Index of the station, from zero; messages count from one.
         station: usize,
         /// Which number.
         what: &'static str,
@@ -82,9 +82,9 @@ pub struct Solution {
 #[non_exhaustive]
 pub enum Violation {
     /// A station's level exceeds its limit.
-    #[error("station {station} needs {level:.1} packets per frame; its limit is {limit}")]
+    #[error("station {} needs {level:.1} packets per frame; its limit is {limit}", station + 1)]
     Level {
-        /// Index of the station.
+        /// Index of the station, from zero; messages count from one.
         station: usize,
         /// Its level.
         level: f64,
@@ -189,7 +189,11 @@ impl Problem {
         self.overhead_s + self.stations.iter().map(|s| s.seconds_per_packet).sum::<f64>()
     }
 
-    pub(super) fn check_delay(&self) -> Result<(), Infeasible> {
+    /// Checks that the delay target can be met at all.
+    ///
+    /// # Errors
+    /// With the smallest target that can, if not.
+    pub fn check_delay(&self) -> Result<(), Infeasible> {
         let smallest_s = self.smallest_delay_s();
         match self.delay_s {
             Some(delay_s) if delay_s <= smallest_s => Err(Infeasible { delay_s, smallest_s }),

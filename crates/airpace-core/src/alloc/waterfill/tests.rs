@@ -94,7 +94,7 @@ fn numbers_out_of_range_are_named() {
     ];
     for (station, message) in bad {
         let error = Problem::new(vec![good, station], None).unwrap_err().to_string();
-        assert!(error.contains("station 1") && error.contains(message), "{error}");
+        assert!(error.contains("station 2") && error.contains(message), "{error}");
         assert!(Waterfill::new().solve(&[good, station], 1e-3, None).is_err());
     }
     assert_eq!(Problem::new(vec![], None).unwrap_err(), ProblemError::Empty);
