@@ -1,18 +1,30 @@
 //! The tunnel's network interface: opening it, and moving packets in and out with offload.
 
-use crate::packet::Pool;
+use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
 use airpace_api::network::Network;
 use airpace_net::netlink::{LinkError, Netlink, Prefix, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
+use airpace_units::Time;
 use anyhow::Context as _;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets that wait in the kernel for the process to read them. Waiting is to happen in the queues, so the loop reads often;
 /// this is for bursts while it is not scheduled.
 const KERNEL_QUEUE: u32 = 1000;
+
+/// Frames read from the interface before the other things have their turn: up to 64 kB each.
+const FRAMES_PER_TURN: usize = 8;
+
+/// Whoever takes the packets that applications send.
+pub(crate) trait Intake {
+    /// Where their buffers come from.
+    fn pool(&mut self) -> &mut Pool;
+
+    /// Takes a packet.
+    fn on_packet(&mut self, now: Time, packet: PacketBuf);
+}
 
 /// The interface, and what is needed to read and write super-packets.
 pub(crate) struct Device {
@@ -80,22 +92,25 @@ impl Device {
         self.tun.name()
     }
 
-    /// Reads one frame from the kernel and hands over its packets, each in a buffer of the pool; `false` if there is none.
-    pub(crate) fn read(&mut self, pool: &mut Pool, mut take: impl FnMut(&mut Pool, Vec<u8>)) -> io::Result<bool> {
-        let Some(n) = self.tun.read(&mut self.frame)? else { return Ok(false) };
-        let Ok(packets) = SuperPacket::parse(&mut self.frame[..n]) else {
-            self.malformed += 1;
-            return Ok(true);
-        };
-        let longest = packets.max_bytes();
-        for idx in 0..packets.count() {
-            let mut buffer = pool.take(longest);
-            if let Some(len) = packets.write(idx, &mut buffer) {
-                buffer.truncate(len);
-                take(pool, buffer);
+    /// Reads frames from the kernel, a turn's worth at most, and hands over their packets, each in a buffer of the pool.
+    pub(crate) fn read(&mut self, now: Time, to: &mut impl Intake) -> anyhow::Result<()> {
+        for _ in 0..FRAMES_PER_TURN {
+            let read = self.tun.read(&mut self.frame).context("reading the tunnel's interface")?;
+            let Some(n) = read else { break };
+            let Ok(packets) = SuperPacket::parse(&mut self.frame[..n]) else {
+                self.malformed += 1;
+                continue;
+            };
+            let longest = packets.max_bytes();
+            for idx in 0..packets.count() {
+                let mut buffer = to.pool().take(longest);
+                if let Some(len) = packets.write(idx, &mut buffer) {
+                    buffer.truncate(len);
+                    to.on_packet(now, PacketBuf::new(now, buffer));
+                }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Takes a packet for the kernel; it is written at the latest by [`Device::flush`].

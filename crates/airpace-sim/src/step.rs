@@ -2,7 +2,7 @@
 
 use crate::engine::{Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s};
 use crate::mac::{MacConfig, Neighbours, StationConfig};
-use airpace_core::control::{Goal, LAW_NAMES, LawConfig, UnknownLaw};
+use airpace_core::control::{Goal, LawConfig, UnknownLaw};
 use airpace_core::phy::{
     BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate, Width, ampdu_bytes,
     mpdu_bytes,
@@ -119,8 +119,6 @@ pub enum StepError {
     Rate(#[from] RateError),
 }
 
-/// Slot lengths of the table.
-const SLOTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(100)];
 /// Level aimed at in all cases but the tight one (the papers' target).
 const LEVEL: f64 = 32.0;
 /// Delay target of those cases: never the tighter constraint.
@@ -153,14 +151,6 @@ const REPORT_BYTES: u32 = 88;
 const PACKET_BYTES: u32 = 1_498;
 /// The access point's queue, packets per station.
 const QUEUE: usize = 2_000;
-
-/// The runs of the whole table: every law, case and slot length.
-#[must_use]
-pub fn table(seed: u64) -> Vec<StepConfig<'static>> {
-    let run = |law, case, slot| StepConfig { seed, ..StepConfig::new(law, case, slot) };
-    let cases = |law| Case::ALL.into_iter().flat_map(move |case| SLOTS.map(|slot| run(law, case, slot)));
-    LAW_NAMES.into_iter().flat_map(cases).collect()
-}
 
 /// Makes one run and judges it.
 ///

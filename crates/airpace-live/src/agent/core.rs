@@ -1,6 +1,7 @@
 //! The agent without sockets: the meter, its slots, and the queue of the uplink.
 
 use super::acks::AckGather;
+use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use crate::tunnel::Opened;
@@ -221,5 +222,15 @@ impl AgentCore {
             late: report.late,
             source: source.to_owned(),
         }
+    }
+}
+
+impl Intake for AgentCore {
+    fn pool(&mut self) -> &mut Pool {
+        Self::pool(self)
+    }
+
+    fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        Self::on_packet(self, now, packet);
     }
 }

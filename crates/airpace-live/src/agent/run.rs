@@ -5,7 +5,6 @@ use super::monitor::{Monitor, Own, any_address};
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::keys::KeyPair;
-use crate::packet::PacketBuf;
 use crate::runtime::{self, Journal, Loop, Stop};
 use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
 use airpace_api::config::AgentConfig;
@@ -94,8 +93,6 @@ struct Agent<'a> {
     next_look: Time,
 }
 
-/// Frames read from the interface before the other things have their turn: up to 64 kB each.
-const FRAMES_PER_TURN: usize = 8;
 /// The wall clock is slewed by at most 500 ppm, so that a map of this age is wrong by at most half a millisecond.
 const REFRESH: Duration = Duration::from_secs(1);
 /// Silence of the proxy, which sends a keepalive each second, after which traffic takes the plain path: long enough for losses and
@@ -136,7 +133,7 @@ impl Agent<'_> {
                 self.receive(&mut rooms.datagrams);
             }
             if ready.device {
-                self.read_device()?;
+                self.device.read(self.clock.now(), &mut self.core)?;
             }
         }
         self.report_end();
@@ -273,24 +270,6 @@ impl Agent<'_> {
         if !self.joining && self.core.counts().metered > metered {
             self.join(true);
         }
-    }
-
-    fn read_device(&mut self) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        for _ in 0..FRAMES_PER_TURN {
-            let core = &mut self.core;
-            let mut pool = core::mem::take(core.pool());
-            let read = self.device.read(&mut pool, |pool, bytes| {
-                core::mem::swap(core.pool(), pool);
-                core.on_packet(now, PacketBuf::new(now, bytes));
-                core::mem::swap(core.pool(), pool);
-            });
-            *core.pool() = pool;
-            if !read.context("reading the tunnel's interface")? {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn report_end(&mut self) {

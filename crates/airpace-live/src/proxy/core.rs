@@ -4,6 +4,7 @@ use super::beliefs::Beliefs;
 use super::port::{Account, Port, Rules, Statistics};
 use super::record::slot_record;
 use super::{Counts, Mode, Output, ProxyError};
+use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use airpace_api::config::{Law, ProxyConfig};
@@ -410,5 +411,15 @@ fn destination(packet: &[u8]) -> Option<IpAddr> {
         4 => packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(IpAddr::from),
         6 => packet.get(24..40).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()).map(IpAddr::from),
         _ => None,
+    }
+}
+
+impl Intake for ProxyCore {
+    fn pool(&mut self) -> &mut Pool {
+        Self::pool(self)
+    }
+
+    fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        Self::on_packet(self, now, packet);
     }
 }

@@ -4,7 +4,6 @@ use super::{Output, ProxyCore, Totals};
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::keys::KeyPair;
-use crate::packet::PacketBuf;
 use crate::runtime::{self, Journal, Loop, Stop};
 use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
 use airpace_api::config::{Cipher, ProxyConfig};
@@ -81,9 +80,6 @@ struct Proxy {
     next_look: Time,
 }
 
-/// Frames read from the interface before the other things have their turn: up to 64 kB each.
-const FRAMES_PER_TURN: usize = 8;
-
 impl Proxy {
     fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
         let mut wait = Loop::new(clock, realtime, stop, (&self.device, &self.socket))?;
@@ -101,7 +97,7 @@ impl Proxy {
                 self.receive(clock.now(), &mut received);
             }
             if ready.device {
-                self.read_device(clock.now())?;
+                self.device.read(clock.now(), &mut self.core)?;
             }
         }
         Ok(())
@@ -189,23 +185,6 @@ impl Proxy {
             InnerKind::Report => self.core.on_report(now, opened.peer, opened.payload),
             InnerKind::Padding | InnerKind::Keepalive => {}
         }
-    }
-
-    fn read_device(&mut self, now: Time) -> anyhow::Result<()> {
-        for _ in 0..FRAMES_PER_TURN {
-            let core = &mut self.core;
-            let mut pool = core::mem::take(core.pool());
-            let read = self.device.read(&mut pool, |pool, bytes| {
-                core::mem::swap(core.pool(), pool);
-                core.on_packet(now, PacketBuf::new(now, bytes));
-                core::mem::swap(core.pool(), pool);
-            });
-            *core.pool() = pool;
-            if !read.context("reading the tunnel's interface")? {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn report_end(&self) -> Totals {

@@ -1,5 +1,7 @@
 use super::*;
 
+/// Slot lengths of the table.
+const SLOTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(100)];
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn row(law: &str, case: Case, slot: Duration) -> StepRow {
