@@ -5,6 +5,7 @@
 
 pub mod engine;
 pub mod mac;
+pub mod rate;
 pub mod rng;
 pub mod steady;
 pub mod step;

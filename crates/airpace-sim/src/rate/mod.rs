@@ -1,0 +1,131 @@
+//! Rate adaptation: which data rate a directed link sends its next frame at.
+//!
+//! One [`RateAdaptation`] belongs to one directed link. The MAC asks it once per frame built and tells it what became of the
+//! frame; it is given the time and draws from its own random stream, so that a run stays a function of its configuration.
+//!
+//! ```
+//! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+//! use airpace_sim::rate::{RateAdaptation, Trace};
+//! use airpace_units::Time;
+//!
+//! let rate = |nss| TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800);
+//! let mut trace = RateAdaptation::from(Trace::new(vec![(Time::ZERO, rate(2)?), (Time::from_millis(20_000), rate(1)?)])?);
+//! assert_eq!(trace.choose(Time::from_millis(19_999), 0), rate(2)?);
+//! assert_eq!(trace.choose(Time::from_millis(20_000), 0), rate(1)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod ideal;
+mod trace;
+
+pub use ideal::Ideal;
+pub use trace::Trace;
+
+use airpace_core::phy::TxRate;
+use airpace_units::Time;
+use thiserror::Error;
+
+/// Why a rate adaptation cannot be made.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum AdaptationError {
+    /// There is no rate to choose from.
+    #[error("rate adaptation needs at least one rate")]
+    NoRates,
+    /// A threshold of [`Ideal`] is not a number.
+    #[error("the SNR threshold of {rate} is {threshold_db} dB: give a finite number")]
+    Threshold {
+        /// The rate whose threshold it is.
+        rate: TxRate,
+        /// What was given, in dB.
+        threshold_db: f64,
+    },
+    /// The entries of a [`Trace`] are not in order of time.
+    #[error("entry {index} of the rate trace is at {at}, before the entry ahead of it: sort the trace by time")]
+    Unsorted {
+        /// Place of the entry in the list, from 0.
+        index: usize,
+        /// Its time.
+        at: Time,
+    },
+}
+
+/// What became of one data frame (PPDU) of the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameResult {
+    /// The rate that the frame was sent at.
+    pub rate: TxRate,
+    /// MPDUs that the frame carried; a result of 0 is ignored.
+    pub mpdus: u32,
+    /// How many of them the response acknowledged; 0 if there was none. More than `mpdus` counts as `mpdus`.
+    pub acked: u32,
+    /// Mean length of its MPDUs in bytes, with MAC header and FCS.
+    pub mpdu_bytes: u32,
+}
+
+/// The rate adaptation of one directed link. `choose` and `on_result` cost nanoseconds and allocate nothing.
+#[derive(Clone, Debug)]
+pub enum RateAdaptation {
+    /// Always the same rate.
+    Fixed(TxRate),
+    /// The fastest rate that the current signal-to-noise ratio (SNR) carries; it knows the SNR by [`RateAdaptation::set_snr`].
+    Ideal(Ideal),
+    /// Rates by a list of times.
+    Trace(Trace),
+}
+
+impl RateAdaptation {
+    /// The rate of the frame that is being built at `now`. To be asked once per frame.
+    ///
+    /// `unanswered` is how many frames of this link in a row had no answer: the place in the retry chain.
+    #[inline]
+    pub fn choose(&mut self, now: Time, unanswered: u8) -> TxRate {
+        let _ = unanswered;
+        match self {
+            Self::Fixed(rate) => *rate,
+            Self::Ideal(ideal) => ideal.best(),
+            Self::Trace(trace) => trace.advance(now),
+        }
+    }
+
+    /// What became of a frame. To be told once per frame sent, answered or not.
+    #[inline]
+    pub fn on_result(&mut self, now: Time, result: &FrameResult) {
+        let _ = (now, result);
+    }
+
+    /// The rate that a first attempt would use now if it did not sample another: what queue limits and reports may assume.
+    #[must_use]
+    pub fn best(&self) -> TxRate {
+        match self {
+            Self::Fixed(rate) => *rate,
+            Self::Ideal(ideal) => ideal.best(),
+            Self::Trace(trace) => trace.current(),
+        }
+    }
+
+    /// Tells the current mean SNR of the link in dB. Only [`Ideal`] heeds it.
+    pub fn set_snr(&mut self, snr_db: f64) {
+        if let Self::Ideal(ideal) = self {
+            ideal.set_snr(snr_db);
+        }
+    }
+}
+
+impl From<TxRate> for RateAdaptation {
+    fn from(rate: TxRate) -> Self {
+        Self::Fixed(rate)
+    }
+}
+
+impl From<Ideal> for RateAdaptation {
+    fn from(ideal: Ideal) -> Self {
+        Self::Ideal(ideal)
+    }
+}
+
+impl From<Trace> for RateAdaptation {
+    fn from(trace: Trace) -> Self {
+        Self::Trace(trace)
+    }
+}
