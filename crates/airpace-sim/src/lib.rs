@@ -9,3 +9,4 @@ pub mod rate;
 pub mod rng;
 pub mod steady;
 pub mod step;
+pub mod transport;

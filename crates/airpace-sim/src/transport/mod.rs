@@ -1,0 +1,3 @@
+//! Transport protocols between simulated hosts.
+
+pub mod tcp;

@@ -1,0 +1,182 @@
+//! What travels between the two ends.
+
+use airpace_units::Time;
+
+/// IPv4 header without options, in bytes (RFC 791).
+const IP_HEADER: u32 = 20;
+/// TCP header without options, in bytes (RFC 9293, section 3.1).
+const TCP_HEADER: u32 = 20;
+/// Timestamps option with two bytes of padding (RFC 7323, appendix A).
+const TIMESTAMPS: u32 = 12;
+/// Options of SYN and SYN-ACK: maximum segment size 4, SACK permitted 2, timestamps 10, window scale 3, padding 1.
+const SYN_OPTIONS: u32 = 20;
+/// SACK option without its blocks, padded (RFC 2018, section 3).
+const SACK_HEAD: u32 = 4;
+/// One SACK block.
+const SACK_BLOCK: u32 = 8;
+
+/// A packet from sender to receiver: data, or the SYN that opens the connection.
+///
+/// The stream's bytes are numbered from 0. A FIN counts as one byte after the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataSegment {
+    /// Number of the first byte.
+    pub offset: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// Whether this opens the connection; it then carries no data.
+    pub syn: bool,
+    /// Whether the stream ends after this payload.
+    pub fin: bool,
+    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping it.
+    pub ecn_capable: bool,
+    /// Congestion window reduced (RFC 3168, section 6.1).
+    pub window_reduced: bool,
+    /// Whether these bytes were sent before. Not on the wire; for statistics.
+    pub retransmission: bool,
+    /// Timestamp value (RFC 7323, section 3).
+    pub timestamp: Time,
+}
+
+impl DataSegment {
+    /// Number of the byte after the last, a FIN counted.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.len) + u64::from(self.fin)
+    }
+
+    /// Bytes of the IP packet.
+    #[must_use]
+    pub fn packet_bytes(&self) -> u32 {
+        IP_HEADER + TCP_HEADER + if self.syn { SYN_OPTIONS } else { TIMESTAMPS + self.len }
+    }
+}
+
+/// Consecutive bytes of the stream: `start` up to but not including `end`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Block {
+    /// The first byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+}
+
+impl Block {
+    /// Bytes in the block.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether all of `other` lies in it.
+    #[must_use]
+    pub fn contains(&self, other: &Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+/// Selective acknowledgements (RFC 2018): at most three beside timestamps, the most recent first.
+///
+/// A first block at or below the cumulative acknowledgement, or within the second, reports a duplicate (RFC 2883).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    blocks: [Block; Self::MOST],
+    n: u8,
+}
+
+impl SackBlocks {
+    /// Room for blocks beside the timestamps option: 40 bytes of options less 12, less 4, in blocks of 8.
+    pub const MOST: usize = 3;
+
+    /// The blocks.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.n)]
+    }
+
+    /// Adds a block if there is room.
+    pub fn push(&mut self, block: Block) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.n)) {
+            *place = block;
+            self.n += 1;
+        }
+    }
+}
+
+/// A packet from receiver to sender: an acknowledgement, or the SYN-ACK.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AckSegment {
+    /// Every byte below this has arrived.
+    pub ack: u64,
+    /// Timestamp echoed (RFC 7323, section 4.3).
+    pub echo: Time,
+    /// Bytes beyond `ack` that the receiver has room for.
+    pub window: u32,
+    /// Whether this answers a SYN.
+    pub syn: bool,
+    /// ECN echo (RFC 3168, section 6.1).
+    pub congestion_echo: bool,
+    /// What has arrived beyond `ack`; absent in the common case, so that an acknowledgement stays small.
+    pub sack: Option<Box<SackBlocks>>,
+}
+
+impl AckSegment {
+    /// Bytes of the IP packet.
+    #[must_use]
+    pub fn packet_bytes(&self) -> u32 {
+        let sack = self.blocks().len() as u32; // At most three.
+        let sack = if sack == 0 { 0 } else { SACK_HEAD + SACK_BLOCK * sack };
+        IP_HEADER + TCP_HEADER + if self.syn { SYN_OPTIONS } else { TIMESTAMPS + sack }
+    }
+
+    /// The selective acknowledgements.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        self.sack.as_ref().map_or(&[], |sack| sack.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(n_blocks: usize) -> AckSegment {
+        let mut sack = SackBlocks::default();
+        (0..n_blocks).for_each(|_| sack.push(Block { start: 1, end: 2 }));
+        let sack = (n_blocks > 0).then(|| Box::new(sack));
+        AckSegment { ack: 0, echo: Time::ZERO, window: 0, syn: false, congestion_echo: false, sack }
+    }
+
+    #[test]
+    fn packets_have_the_size_of_real_ones() {
+        let data = DataSegment {
+            offset: 0,
+            len: 1_448,
+            syn: false,
+            fin: false,
+            ecn_capable: false,
+            window_reduced: false,
+            retransmission: false,
+            timestamp: Time::ZERO,
+        };
+        assert_eq!(data.packet_bytes(), 1_500);
+        assert_eq!(DataSegment { len: 0, syn: true, ..data }.packet_bytes(), 60);
+        assert_eq!([0, 1, 2, 3].map(|n| ack(n).packet_bytes()), [52, 64, 72, 80]);
+        assert_eq!(ack(4).packet_bytes(), 80);
+    }
+
+    #[test]
+    fn a_fin_counts_as_one_byte() {
+        let fin = DataSegment {
+            offset: 10,
+            len: 5,
+            syn: false,
+            fin: true,
+            ecn_capable: false,
+            window_reduced: false,
+            retransmission: false,
+            timestamp: Time::ZERO,
+        };
+        assert_eq!(fin.end(), 16);
+    }
+}
