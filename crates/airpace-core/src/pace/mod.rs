@@ -8,6 +8,10 @@
 //! nothing drifts. A packet may be released up to the *burst* before that time: this lets a sender whose timer is late catch up,
 //! and lets it send small groups, and is also all that can leave at once after a pause.
 
+mod account;
+
+pub use account::Account;
+
 use crate::phy::{DELIMITER_BYTES, mpdu_bytes};
 use crate::report::Allocation;
 use airpace_units::{BitRate, Time};

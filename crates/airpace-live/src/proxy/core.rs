@@ -1,7 +1,7 @@
 //! The proxy without sockets: queues, pacing, control and what happens when reports are missing.
 
 use super::beliefs::Beliefs;
-use super::port::{Account, Port, Rules, Statistics};
+use super::port::{Port, Rules, Statistics};
 use super::record::slot_record;
 use super::{Counts, Mode, Output, ProxyError};
 use crate::device::Intake;
@@ -10,7 +10,7 @@ use crate::queues::fq_codel;
 use airpace_api::config::{Law, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
 use airpace_core::control::{AssumeRates, Diagnostics, Goal, LawConfig, RateController};
-use airpace_core::pace::{PaceConfig, Pacer};
+use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::report::SlotReport;
 use airpace_core::wire::report;

@@ -1,6 +1,6 @@
 //! The proxy's decisions in simulated time.
 
-use super::port::Account;
+use airpace_core::pace::Account;
 use super::*;
 use crate::keys::KeyPair;
 use crate::packet::PacketBuf;

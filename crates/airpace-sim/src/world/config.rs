@@ -1,0 +1,185 @@
+//! What a simulated network consists of.
+
+use crate::mac::{MacConfig, Neighbours};
+use airpace_core::control::LawConfig;
+use airpace_core::phy::{AccessCategory, TxRate};
+use airpace_core::queue::FqCoDelConfig;
+use airpace_units::{BitRate, Time};
+use core::time::Duration;
+
+/// A node: whatever sends, receives or forwards packets. An index into [`WorldConfig::nodes`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NodeId(pub u32);
+
+/// A network and how long it is watched.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// Seed of every draw.
+    pub seed: u64,
+    /// Time before statistics begin.
+    pub warm_up: Duration,
+    /// Time over which statistics are taken, after the warm-up.
+    pub duration: Duration,
+    /// Length of the slots for which series are recorded and controllers run, unless a proxy has its own; `None` records no series.
+    pub slot: Option<Duration>,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// Radio channels. Frames of different channels never meet.
+    pub channels: Vec<ChannelConfig>,
+    /// Wired links.
+    pub wires: Vec<WireConfig>,
+    /// Next hops that differ from those of the shortest path.
+    pub routes: Vec<RouteConfig>,
+    /// What is sent.
+    pub flows: Vec<FlowConfig>,
+    /// Proxies that pace stations.
+    pub proxies: Vec<ProxyConfig>,
+    /// What changes in the course of the run.
+    pub changes: Vec<(Time, Change)>,
+    /// What is kept beside the summary.
+    pub record: Record,
+}
+
+/// One radio channel.
+#[derive(Clone, Debug)]
+pub struct ChannelConfig {
+    /// The medium and its radios.
+    pub mac: MacConfig,
+    /// The node that each radio of `mac` belongs to, in the order of its radios.
+    pub nodes: Vec<NodeId>,
+}
+
+/// A full-duplex wired link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WireConfig {
+    /// Its two ends.
+    pub ends: (NodeId, NodeId),
+    /// Rate of each direction; `None` takes no time to send.
+    pub rate: Option<BitRate>,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Packets that wait at each end at most, the one being sent not counted; tail drop.
+    pub queue: u32,
+}
+
+/// Packets at `at` for `to` go to the neighbour `via`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteConfig {
+    /// Where the packet is.
+    pub at: NodeId,
+    /// Where it is going.
+    pub to: NodeId,
+    /// A node that `at` has a link to.
+    pub via: NodeId,
+}
+
+/// Traffic from one node to another.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Where it comes from (for `Ping` and `Web`: who asks).
+    pub from: NodeId,
+    /// Where it goes.
+    pub to: NodeId,
+    /// Access category on the air, both ways.
+    pub category: AccessCategory,
+    /// What it is.
+    pub traffic: Traffic,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops sending; `None` goes on to the end.
+    pub stop: Option<Time>,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Traffic {
+    /// UDP at a constant rate.
+    Constant {
+        /// UDP payload bytes of a packet.
+        payload: u32,
+        /// Bits of payload per second.
+        rate: BitRate,
+    },
+    /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it
+    /// is a source that always has packets waiting, whatever the window.
+    Saturating {
+        /// UDP payload bytes of a packet.
+        payload: u32,
+        /// Packets under way.
+        window: u32,
+    },
+}
+
+/// An airpace proxy: packets that pass its node for its stations wait there and are paced.
+#[derive(Clone, Debug)]
+pub struct ProxyConfig {
+    /// Where it is: the access point itself or a node before it.
+    pub at: NodeId,
+    /// Its stations.
+    pub stations: Vec<NodeId>,
+    /// The law; `None` forwards unshaped and only measures.
+    pub law: Option<LawConfig>,
+    /// Length of a slot (Δ).
+    pub slot: Duration,
+    /// IP bytes of the report that each station sends once per slot (88 for 60 bytes of UDP payload); `None` sends none.
+    pub report_bytes: Option<u32>,
+    /// How the controller learns what the stations saw.
+    pub feedback: Feedback,
+    /// The queue per station.
+    pub queue: FqCoDelConfig,
+    /// Bytes that tunnelling adds to each packet.
+    pub tunnel_bytes: u32,
+    /// IP bytes of the packets that the law reckons with.
+    pub packet_bytes: u32,
+}
+
+/// How reports reach the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Feedback {
+    /// In the packets that carry them: late if these are late, lost if they are lost.
+    #[default]
+    OverTheAir,
+    /// At the end of the slot, at once and complete, as in the ns-3 runs; packets are sent as load only.
+    Direct,
+}
+
+/// A change of the network while it runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// The rate between a node and its access point, both ways.
+    Rate(NodeId, TxRate),
+    /// The MPDU loss probability between a node and its access point, both ways.
+    Loss(NodeId, f64),
+    /// Other networks on a channel.
+    Neighbours {
+        /// Index of the channel.
+        channel: usize,
+        /// What they are from now on.
+        neighbours: Neighbours,
+    },
+    /// A flow starts or stops.
+    Flow {
+        /// Its index.
+        flow: usize,
+        /// Whether it sends from now on.
+        running: bool,
+    },
+    /// The rate of a flow with a constant rate, bits of payload per second.
+    FlowRate {
+        /// Its index.
+        flow: usize,
+        /// The new rate.
+        rate: BitRate,
+    },
+}
+
+/// What is kept beside the summary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Record {
+    /// Every data frame.
+    pub frames: bool,
+    /// Every packet that arrives.
+    pub packets: bool,
+}
