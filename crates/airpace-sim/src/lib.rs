@@ -10,3 +10,4 @@ pub mod rng;
 pub mod steady;
 pub mod step;
 pub mod transport;
+pub mod world;
