@@ -26,12 +26,38 @@ fn refusal(error: phy::RateError) -> anyhow::Error {
 #[derive(Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Standard {
+    /// Direct sequence of 802.11 and 802.11b; named by its rate alone.
+    #[value(skip)]
+    Dsss,
+    /// OFDM of 802.11a and 802.11g; named by its rate alone.
+    #[value(skip)]
+    Ofdm,
     /// 802.11n.
     Ht,
     /// 802.11ac.
     Vht,
     /// 802.11ax, single user.
     He,
+}
+
+/// The band of the channel.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+pub(crate) enum Band {
+    #[value(name = "2.4")]
+    #[serde(rename = "2.4")]
+    Ghz2_4,
+    #[value(name = "5")]
+    #[serde(rename = "5")]
+    Ghz5,
+}
+
+impl From<Band> for phy::Band {
+    fn from(band: Band) -> Self {
+        match band {
+            Band::Ghz2_4 => Self::Ghz2_4,
+            Band::Ghz5 => Self::Ghz5,
+        }
+    }
 }
 
 /// Whose conventions durations follow.
@@ -52,9 +78,23 @@ pub(crate) fn guard_interval(text: &str) -> Result<phy::GuardInterval, String> {
     text.parse().ok().and_then(phy::GuardInterval::from_nanos).ok_or_else(|| "give 400, 800, 1600 or 3200".into())
 }
 
+impl From<phy::Standard> for Standard {
+    fn from(standard: phy::Standard) -> Self {
+        match standard {
+            phy::Standard::Dsss => Self::Dsss,
+            phy::Standard::Ofdm => Self::Ofdm,
+            phy::Standard::Ht => Self::Ht,
+            phy::Standard::Vht => Self::Vht,
+            phy::Standard::He => Self::He,
+        }
+    }
+}
+
 impl From<Standard> for phy::Standard {
     fn from(standard: Standard) -> Self {
         match standard {
+            Standard::Dsss => Self::Dsss,
+            Standard::Ofdm => Self::Ofdm,
             Standard::Ht => Self::Ht,
             Standard::Vht => Self::Vht,
             Standard::He => Self::He,

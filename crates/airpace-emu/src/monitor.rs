@@ -3,7 +3,6 @@
 use crate::address::{BSSID, station_mac};
 use crate::config::Monitor;
 use crate::packet::EmulatedPacket;
-use airpace_core::phy::Standard;
 use airpace_core::wire::ieee80211::{DataHeader, QOS_HEADER_BYTES, SNAP_BYTES, write_frame};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_net::tun::Tun;
@@ -51,8 +50,8 @@ impl MonitorWriter {
 
 /// Most drivers stamp all MPDUs of an A-MPDU with the arrival of the first; so does this one.
 fn radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
-    // An HT MPDU that travels alone is not in an A-MPDU; those of VHT and HE always are.
-    let aggregated = record.mpdus > 1 || record.rate.standard() != Standard::Ht;
+    // An HT or legacy MPDU that travels alone is not in an A-MPDU; those of VHT and HE always are.
+    let aggregated = record.mpdus > 1 || record.rate.standard().always_aggregates();
     Radiotap {
         tsft_us: Some(record.start.as_nanos() / 1_000),
         flags: Some(Flags::default()),

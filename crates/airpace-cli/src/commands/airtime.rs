@@ -2,7 +2,7 @@
 
 use crate::failure::bad_input;
 use crate::output::{self, Table};
-use crate::rate::{self, Standard, Timing};
+use crate::rate::{self, Band, Standard, Timing};
 use airpace_core::phy;
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +11,9 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "Examples:
   airpace airtime --standard vht --width 80 --nss 1 --mcs 9 --gi 800 --mpdus 32 --payload 1470
-  airpace airtime --standard ht --width 20 --nss 2 --mcs 15 --gi 400 --mpdus 42 --json";
+  airpace airtime --standard ht --width 20 --nss 2 --mcs 15 --gi 400 --mpdus 42 --json
+  airpace airtime --rate dsss/1
+  airpace airtime --rate ofdm/54 --band 2.4";
 
 /// What a frame costs on the air: its duration and what it consists of.
 #[derive(Args)]
@@ -27,11 +29,20 @@ pub(crate) struct Airtime {
     #[arg(long, default_value_t = 1)]
     nss: u8,
     /// MCS index; for HT 0 to 31, which fixes the streams.
-    #[arg(long)]
-    mcs: u8,
+    #[arg(long, required_unless_present = "rate")]
+    mcs: Option<u8>,
     /// Guard interval in ns: 400, 800, 1600 or 3200.
     #[arg(long, default_value = "800", value_parser = rate::guard_interval)]
     gi: phy::GuardInterval,
+    /// A rate without MCS instead: dsss/1, dsss/2, dsss/5.5, dsss/11 or ofdm/6 to ofdm/54.
+    #[arg(long, conflicts_with_all = ["standard", "width", "nss", "mcs", "gi"])]
+    rate: Option<phy::LegacyRate>,
+    /// Send a DSSS rate with the short preamble.
+    #[arg(long, requires = "rate")]
+    short_preamble: bool,
+    /// Band in GHz: 2.4 or 5. Default: 2.4 with long slots for DSSS, 5 otherwise.
+    #[arg(long, value_enum)]
+    band: Option<Band>,
     /// MPDUs in the frame, one packet in each; at most the block-ack window.
     #[arg(long, default_value_t = 1)]
     mpdus: u32,
@@ -72,10 +83,11 @@ struct Frame {
     mpdu: Mpdu,
     aifs_us: f64,
     mean_backoff_us: f64,
+    signal_extension_us: f64,
     sifs_us: f64,
     response: &'static str,
     response_bytes: u32,
-    response_rate_mbps: u32,
+    response_rate_mbps: f64,
     response_us: f64,
     cycle_us: f64,
     goodput_mbps: f64,
@@ -103,10 +115,10 @@ struct Mpdu {
 }
 
 pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
-    let rate = rate::checked(args.standard, args.width, args.nss, args.mcs, args.gi)?;
-    let category = phy::AccessCategory::BestEffort;
-    let breakdown =
-        phy::Breakdown::new(rate, args.mpdus, args.payload, category, args.timing.into()).map_err(bad_input)?;
+    let rate = data_rate(args)?;
+    let access = (phy::AccessCategory::BestEffort, args.timing.into());
+    let sent = (args.mpdus, args.payload);
+    let breakdown = phy::Breakdown::on(medium(args, rate), rate, sent, access).map_err(bad_input)?;
     let frame = frame(args, &breakdown);
     if args.json {
         output::json(&frame)?
@@ -116,13 +128,28 @@ pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn data_rate(args: &Airtime) -> anyhow::Result<phy::TxRate> {
+    match (args.rate, args.mcs) {
+        (Some(legacy), _) if args.short_preamble => {
+            phy::TxRate::legacy(legacy).with_short_preamble().map_err(bad_input)
+        }
+        (Some(legacy), _) => Ok(phy::TxRate::legacy(legacy)),
+        (None, mcs) => rate::checked(args.standard, args.width, args.nss, mcs.unwrap_or(0), args.gi),
+    }
+}
+
+fn medium(args: &Airtime, rate: phy::TxRate) -> phy::Medium {
+    let home = phy::Medium::of(rate.standard());
+    args.band.map_or(home, |band| phy::Medium { band: band.into(), ..home })
+}
+
 fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
     let phy::Breakdown { rate, mpdu, response, .. } = breakdown;
     let preamble = rate.preamble(args.timing.into());
     let field = |f: &phy::PreambleField| Field { field: f.name, count: f.count, us: us(f.duration) };
     let phy::MpduBytes { payload, ip_udp, llc, header, fcs, delimiter, padding } = *mpdu;
     Frame {
-        standard: args.standard,
+        standard: rate.standard().into(),
         width_mhz: rate.width().mhz(),
         nss: rate.nss(),
         mcs: rate.mcs(),
@@ -145,7 +172,8 @@ fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
         mpdu: Mpdu { payload, ip_udp, llc, header, fcs, delimiter, padding },
         aifs_us: us(breakdown.aifs),
         mean_backoff_us: us(breakdown.mean_backoff),
-        sifs_us: us(phy::SIFS),
+        signal_extension_us: us(breakdown.signal_extension),
+        sifs_us: us(breakdown.sifs),
         response: if response.block { "block-ack" } else { "ack" },
         response_bytes: response.bytes,
         response_rate_mbps: response.rate.mbps(),
@@ -165,6 +193,9 @@ fn describe(frame: &Frame) -> String {
     row("preamble", frame.preamble_us, fields.join(", "));
     let symbols = format!("{} symbols of {} µs, {} bits each", frame.symbols, frame.symbol_us, frame.bits_per_symbol);
     row("data", frame.data_us, format!("{} bytes in {symbols}", frame.psdu_bytes));
+    if frame.signal_extension_us > 0.0 {
+        row("signal extension", frame.signal_extension_us, String::new());
+    }
     row("SIFS", frame.sifs_us, String::new());
     let response = format!("{} bytes at {} Mbit/s", frame.response_bytes, frame.response_rate_mbps);
     row(frame.response, frame.response_us, response);

@@ -46,13 +46,26 @@ impl Edca {
         Self { aifsn, cw_min, cw_max, txop: Duration::from_micros(txop_us) }
     }
 
-    /// The idle time before back-off starts: SIFS + AIFSN slots (10.3.2.3.6).
+    /// The defaults with the DSSS PHYs of clauses 15 and 16: aCWmin 31, so contention windows are twice those of OFDM, and longer
+    /// TXOP limits (802.11-2016 table 9-137).
+    #[must_use]
+    pub const fn of_dsss(category: AccessCategory) -> Self {
+        let (aifsn, cw_min, cw_max, txop_us) = match category {
+            AccessCategory::Background => (7, 31, 1_023, 0),
+            AccessCategory::BestEffort => (3, 31, 1_023, 0),
+            AccessCategory::Video => (2, 15, 31, 6_016),
+            AccessCategory::Voice => (2, 7, 15, 3_264),
+        };
+        Self { aifsn, cw_min, cw_max, txop: Duration::from_micros(txop_us) }
+    }
+
+    /// The idle time before back-off starts at 5 GHz: SIFS + AIFSN slots (10.3.2.3.6). [`super::Medium::aifs`] knows other bands.
     #[must_use]
     pub fn aifs(self) -> Duration {
         SIFS + SLOT * u32::from(self.aifsn)
     }
 
-    /// Mean back-off of a first try, half the smallest contention window.
+    /// Mean back-off of a first try at 5 GHz, half the smallest contention window.
     #[must_use]
     pub fn mean_backoff(self) -> Duration {
         SLOT * u32::from(self.cw_min) / 2

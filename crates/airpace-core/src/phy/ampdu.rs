@@ -8,6 +8,8 @@ pub const LLC_BYTES: u32 = 8;
 pub const QOS_HEADER_BYTES: u32 = 26;
 /// Frame check sequence (9.2.4.8).
 pub const FCS_BYTES: u32 = 4;
+/// The longest QoS data frame without A-MSDU: an MSDU of 2304 bytes (table 9-25), header and FCS.
+const LEGACY_MPDU_BYTES: u32 = 2_304 + QOS_HEADER_BYTES + FCS_BYTES;
 /// MPDU delimiter in front of each subframe of an A-MPDU (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;
 /// Ack frame with its FCS (9.3.1.4).
@@ -41,12 +43,12 @@ pub const fn ampdu_bytes(mpdus: u32, mpdu: u32) -> u32 {
     subframe_bytes(mpdu).saturating_mul(mpdus - 1).saturating_add(last)
 }
 
-/// The PSDU of a frame of `mpdus` equal MPDUs. HT sends a single MPDU as it is; a VHT or HE PSDU is always an A-MPDU, with one
-/// MPDU too (S-MPDU, 9.7.1, 10.12.7).
+/// The PSDU of a frame of `mpdus` equal MPDUs. DSSS, OFDM and HT send a single MPDU as it is; a VHT or HE PSDU is always an A-MPDU,
+/// with one MPDU too (S-MPDU, 9.7.1, 10.12.7).
 #[must_use]
 pub const fn psdu_bytes(standard: Standard, mpdus: u32, mpdu: u32) -> u32 {
     match (standard, mpdus) {
-        (Standard::Ht, 1) => mpdu,
+        (Standard::Dsss | Standard::Ofdm | Standard::Ht, 1) => mpdu,
         _ => ampdu_bytes(mpdus, mpdu),
     }
 }
@@ -63,12 +65,15 @@ pub struct AmpduLimits {
 }
 
 impl AmpduLimits {
-    /// The limits of `standard`.
+    /// The limits of `standard`; DSSS and OFDM have no A-MPDU, so their window is one MPDU.
     #[must_use]
     pub const fn of(standard: Standard) -> Self {
         // aPPDUMaxTime is 5.484 ms in tables 19-25, 21-29 and 27-54; it is what L-SIG can announce.
         let duration = Duration::from_micros(5_484);
         match standard {
+            // No A-MPDU. The LENGTH field of 16 bits counts µs (16.2.3.5).
+            Standard::Dsss => Self { window: 1, bytes: LEGACY_MPDU_BYTES, duration: Duration::from_micros(65_535) },
+            Standard::Ofdm => Self { window: 1, bytes: LEGACY_MPDU_BYTES, duration },
             // Maximum A-MPDU Length Exponent 3: 2^16 − 1 (9.4.2.55.3).
             Standard::Ht => Self { window: 64, bytes: 65_535, duration },
             // Maximum A-MPDU Length Exponent 7: 2^20 − 1 (9.4.2.157.2).

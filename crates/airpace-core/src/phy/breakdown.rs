@@ -1,6 +1,6 @@
 use super::{
-    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, Edca, FCS_BYTES,
-    LLC_BYTES, LegacyRate, PreambleField, QOS_HEADER_BYTES, SIFS, Standard, Timing, TxRate, control_rate, mpdu_bytes,
+    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES,
+    LLC_BYTES, LegacyRate, Medium, PreambleField, QOS_HEADER_BYTES, Standard, Timing, TxRate, control_rate, mpdu_bytes,
     psdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
@@ -29,15 +29,19 @@ pub struct Breakdown {
     pub symbols: u32,
     /// Time after the last symbol up to the end of the PPDU (short guard interval, padded to whole 4 µs).
     pub symbol_padding: Duration,
-    /// The data PPDU, preamble included.
+    /// The data PPDU, preamble included, signal extension not.
     pub ppdu: Duration,
+    /// Silence that belongs to the data PPDU at 2.4 GHz (signal extension); the response has its own.
+    pub signal_extension: Duration,
+    /// Between the data and its response.
+    pub sifs: Duration,
     /// Idle time before back-off.
     pub aifs: Duration,
     /// Mean back-off of a first try.
     pub mean_backoff: Duration,
     /// The ack or block ack.
     pub response: Response,
-    /// The whole exchange: access, PPDU, SIFS and response.
+    /// The whole exchange: access, PPDU, SIFS and response, signal extensions included.
     pub cycle: Duration,
     /// UDP payload per second when exchange follows exchange.
     pub goodput: BitRate,
@@ -73,7 +77,7 @@ pub struct Response {
     pub rate: LegacyRate,
     /// Its length.
     pub bytes: u32,
-    /// Its duration.
+    /// Its duration, without the signal extension of 2.4 GHz.
     pub duration: Duration,
 }
 
@@ -102,6 +106,14 @@ pub enum BreakdownError {
         /// The window.
         max: u32,
     },
+    /// The rate does not exist on the medium.
+    #[error("there is no {standard} on {medium}: choose another band")]
+    Band {
+        /// The standard asked for.
+        standard: Standard,
+        /// The medium asked for.
+        medium: Medium,
+    },
     /// The A-MPDU is too long in bytes or in time.
     #[error("{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate")]
     Length {
@@ -115,7 +127,8 @@ pub enum BreakdownError {
 }
 
 impl Breakdown {
-    /// Takes apart the exchange of `mpdus` UDP packets with `payload_bytes` each, sent as `category` in a saturated network of one.
+    /// Takes apart the exchange of `mpdus` UDP packets with `payload_bytes` each, sent as `category` in a saturated network of one:
+    /// at 2.4 GHz with long slots for DSSS, at 5 GHz otherwise ([`Medium::of`]).
     ///
     /// # Errors
     /// [`BreakdownError`] if such a frame cannot be sent, with the most that can.
@@ -126,6 +139,23 @@ impl Breakdown {
         category: AccessCategory,
         timing: Timing,
     ) -> Result<Self, BreakdownError> {
+        Self::on(Medium::of(rate.standard()), rate, (mpdus, payload_bytes), (category, timing))
+    }
+
+    /// As [`Breakdown::new`] on a medium of one's choice: `mpdus` packets with so many bytes of payload each, sent as `category` with the
+    /// conventions of `timing`.
+    ///
+    /// # Errors
+    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can; also if `rate` does not exist on `medium`.
+    pub fn on(
+        medium: Medium,
+        rate: TxRate,
+        (mpdus, payload_bytes): (u32, u32),
+        (category, timing): (AccessCategory, Timing),
+    ) -> Result<Self, BreakdownError> {
+        if !medium.carries(rate.standard()) {
+            return Err(BreakdownError::Band { standard: rate.standard(), medium });
+        }
         let mpdu = MpduBytes::new(rate.standard(), mpdus, payload_bytes)?;
         check_limits(rate, mpdus, mpdu.mpdu(), timing)?;
         let psdu_bytes = psdu_bytes(rate.standard(), mpdus, mpdu.mpdu());
@@ -133,14 +163,19 @@ impl Breakdown {
         let preamble = rate.preamble_fields(timing);
         let symbols = rate.symbols(psdu_bytes, timing);
         let response = Response::to(rate, mpdus);
-        let edca = Edca::of(category);
-        let cycle = edca.aifs() + edca.mean_backoff() + ppdu + SIFS + response.duration;
+        let edca = medium.edca(category);
+        let (aifs, mean_backoff) = (medium.aifs(edca), medium.mean_backoff(edca));
+        let extension = medium.signal_extension(rate.standard());
+        let answer = medium.sifs() + response.duration + medium.signal_extension(response.rate.standard());
+        let cycle = aifs + mean_backoff + ppdu + extension + answer;
         let bits = 8.0 * f64::from(mpdus) * f64::from(payload_bytes);
         let goodput = BitRate::from_bps_f64(bits / cycle.as_secs_f64());
         Ok(Self {
             symbol_padding: ppdu - rate.preamble(timing) - rate.symbol() * symbols,
-            aifs: edca.aifs(),
-            mean_backoff: edca.mean_backoff(),
+            signal_extension: extension,
+            sifs: medium.sifs(),
+            aifs,
+            mean_backoff,
             efficiency: goodput.as_bps_f64() / rate.rate().as_bps_f64(),
             rate,
             mpdus,
@@ -167,7 +202,7 @@ impl MpduBytes {
         }
         let mpdu = mpdu_bytes(payload + IP_UDP_BYTES);
         let padding = if mpdus > 1 { subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES } else { 0 };
-        let delimiter = if standard == Standard::Ht && mpdus == 1 { 0 } else { DELIMITER_BYTES };
+        let delimiter = if mpdus == 1 && !standard.always_aggregates() { 0 } else { DELIMITER_BYTES };
         Ok(Self {
             payload,
             ip_udp: IP_UDP_BYTES,
@@ -188,7 +223,7 @@ impl MpduBytes {
 
 impl Response {
     /// What answers a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, a block ack with 64 bits, or one
-    /// with 256.
+    /// with 256. DSSS answers with the preamble of the data where it can.
     #[must_use]
     pub fn to(rate: TxRate, mpdus: u32) -> Self {
         let block = mpdus > 1;
@@ -198,7 +233,7 @@ impl Response {
             65.. => BLOCK_ACK_256_BYTES,
         };
         let control = control_rate(rate);
-        Self { block, rate: control, bytes, duration: control.duration(bytes) }
+        Self { block, rate: control, bytes, duration: control.duration_like(bytes, rate.dsss_preamble()) }
     }
 }
 
@@ -222,7 +257,7 @@ fn check_limits(rate: TxRate, mpdus: u32, mpdu: u32, timing: Timing) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::{GuardInterval, Width};
+    use crate::phy::{GuardInterval, SIFS, Width};
 
     fn vht80(nss: u8, mcs: u8) -> TxRate {
         TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap()
@@ -279,5 +314,29 @@ mod tests {
         assert_eq!(error(ht, 64), BreakdownError::Length { mpdus: 64, what: "bytes", max: 42 });
         let huge = Breakdown::new(vht80(1, 9), 1, u32::MAX, AccessCategory::BestEffort, Timing::Standard);
         assert_eq!(huge.unwrap_err(), BreakdownError::Payload { payload: u32::MAX, max: 2_268 });
+    }
+
+    #[test]
+    fn an_exchange_at_one_megabit_by_hand() {
+        let slowest = best_effort(TxRate::legacy(LegacyRate::Mbps1), 1, Timing::Standard).unwrap();
+        // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes at 1 Mbit/s.
+        assert_eq!([slowest.aifs.as_micros(), slowest.mean_backoff.as_micros()], [70, 310]);
+        assert_eq!(slowest.ppdu.as_micros(), 192 + 8 * 1_536);
+        assert_eq!(slowest.cycle.as_micros(), 70 + 310 + 192 + 12_288 + 10 + 304);
+        let two = best_effort(TxRate::legacy(LegacyRate::Mbps1), 2, Timing::Standard).unwrap_err();
+        assert_eq!(two, BreakdownError::Window { mpdus: 2, standard: Standard::Dsss, max: 1 });
+    }
+
+    #[test]
+    fn the_signal_extension_of_erp_makes_up_for_the_shorter_sifs() {
+        let rate = TxRate::legacy(LegacyRate::Mbps54);
+        let access = (AccessCategory::BestEffort, Timing::Standard);
+        let low = Breakdown::on(Medium::GHZ_2_4, rate, (1, 1_470), access).unwrap();
+        let high = Breakdown::on(Medium::GHZ_5, rate, (1, 1_470), access).unwrap();
+        // AIFS is 6 µs shorter, data and response are 6 µs longer, SIFS is 6 µs shorter.
+        assert_eq!(low.cycle, high.cycle);
+        assert_eq!(low.ppdu + low.signal_extension + low.sifs, high.ppdu + high.sifs);
+        let refused = Breakdown::on(Medium::GHZ_5, TxRate::legacy(LegacyRate::Mbps1), (1, 1_470), access).unwrap_err();
+        assert_eq!(refused.to_string(), "there is no DSSS on 5 GHz: choose another band");
     }
 }

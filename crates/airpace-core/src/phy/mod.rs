@@ -1,7 +1,7 @@
 //! What a frame costs on the air: data rates, PPDU durations, A-MPDU overheads and limits, responses, channel access.
 //!
 //! Everything is integer arithmetic on nanoseconds, bits and bytes, so that a simulated and an emulated MAC agree to the
-//! nanosecond. Clauses are those of IEEE Std 802.11-2020 (OFDM 17, HT 19, VHT 21) and 802.11ax-2021 (HE 27).
+//! nanosecond. Clauses are those of IEEE Std 802.11-2020 (DSSS 15 and 16, OFDM 17, ERP 18, HT 19, VHT 21) and 802.11ax-2021 (HE 27).
 //!
 //! ```
 //! use airpace_core::phy::{AmpduLimits, GuardInterval, Standard, Timing, TxRate, Width, ampdu_bytes, mpdu_bytes};
@@ -18,6 +18,7 @@ mod access;
 mod ampdu;
 mod breakdown;
 mod legacy;
+mod medium;
 mod params;
 mod preamble;
 mod rate;
@@ -28,7 +29,8 @@ pub use ampdu::{
     QOS_HEADER_BYTES, ampdu_bytes, max_mpdus, mpdu_bytes, psdu_bytes, subframe_bytes,
 };
 pub use breakdown::{Breakdown, BreakdownError, MpduBytes, Response};
-pub use legacy::{LegacyRate, control_rate};
-pub use params::{GuardInterval, Standard, Timing, Width};
+pub use legacy::{LegacyRate, UnknownLegacyRate, control_rate};
+pub use medium::{Band, Medium};
+pub use params::{DsssPreamble, GuardInterval, Standard, Timing, Width};
 pub use preamble::PreambleField;
 pub use rate::{RateError, TxRate};

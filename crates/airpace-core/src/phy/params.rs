@@ -3,6 +3,11 @@ use core::fmt;
 /// The generation of the PHY, which decides subcarriers, symbol length and preamble.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Standard {
+    /// Direct sequence, 1 and 2 Mbit/s (clause 15), and its high rates with complementary code keying, 5.5 and 11 Mbit/s
+    /// (clause 16); 2.4 GHz only.
+    Dsss,
+    /// OFDM in 20 MHz, 6 to 54 Mbit/s: clause 17 at 5 GHz, the same as ERP at 2.4 GHz (clause 18).
+    Ofdm,
     /// High throughput, 802.11n (clause 19), HT-mixed format.
     Ht,
     /// Very high throughput, 802.11ac (clause 21), single user.
@@ -48,6 +53,30 @@ pub enum Timing {
     Ns3,
 }
 
+/// The preamble of a DSSS PPDU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum DsssPreamble {
+    /// 144 µs of synchronisation and 48 µs of header, all at 1 Mbit/s (16.2.2.2).
+    #[default]
+    Long,
+    /// 72 µs at 1 Mbit/s and a header of 24 µs at 2 Mbit/s (16.2.2.3); not for 1 Mbit/s.
+    Short,
+}
+
+impl Standard {
+    /// Whether a PSDU of this PHY is an A-MPDU even if it holds one MPDU (VHT and HE: 9.7.1, 10.12.7).
+    #[must_use]
+    pub const fn always_aggregates(self) -> bool {
+        matches!(self, Self::Vht | Self::He)
+    }
+
+    /// Whether this is one of the PHYs without A-MPDU (DSSS and non-HT OFDM).
+    #[must_use]
+    pub const fn is_legacy(self) -> bool {
+        matches!(self, Self::Dsss | Self::Ofdm)
+    }
+}
+
 impl Width {
     /// The width in MHz.
     #[must_use]
@@ -89,6 +118,8 @@ impl GuardInterval {
 impl fmt::Display for Standard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Dsss => "DSSS",
+            Self::Ofdm => "OFDM",
             Self::Ht => "HT",
             Self::Vht => "VHT",
             Self::He => "HE",

@@ -1,4 +1,4 @@
-use super::params::{GuardInterval, Standard, Timing};
+use super::params::{DsssPreamble, GuardInterval, Standard, Timing};
 use super::rate::TxRate;
 use core::time::Duration;
 
@@ -36,9 +36,14 @@ impl TxRate {
             count: self.training_fields(),
             duration: Duration::from_nanos(u64::from(self.training_fields()) * self.training_field_ns()),
         };
+        if self.standard() == Standard::Dsss {
+            let (sync, header) = self.dsss_fields_ns();
+            return vec![one("PLCP preamble", sync), one("PLCP header", header)];
+        }
         let legacy = [one("L-STF", 8_000), one("L-LTF", 8_000), one("L-SIG", FIELD_NS)];
         let mut fields = legacy.to_vec();
         match self.standard() {
+            Standard::Dsss | Standard::Ofdm => {}
             Standard::Ht => fields.extend([one("HT-SIG", SIG_NS), one("HT-STF", FIELD_NS), ltf("HT-LTF")]),
             Standard::Vht => {
                 fields.extend([one("VHT-SIG-A", SIG_NS), one("VHT-STF", FIELD_NS), ltf("VHT-LTF")]);
@@ -56,12 +61,25 @@ impl TxRate {
     /// The sum of [`TxRate::preamble_fields`], without building them: this is on the MAC's path per frame.
     pub(super) fn preamble_ns(self, timing: Timing) -> u64 {
         let fields = match (self.standard(), timing) {
+            (Standard::Dsss, _) => {
+                let (sync, header) = self.dsss_fields_ns();
+                return sync + header;
+            }
+            (Standard::Ofdm, _) => return LEGACY_NS,
             // HT-STF or VHT-STF.
             (Standard::Ht, _) | (Standard::Vht, Timing::Ns3) => FIELD_NS,
             // VHT-STF and VHT-SIG-B; RL-SIG and HE-STF.
             (Standard::Vht, Timing::Standard) | (Standard::He, _) => 2 * FIELD_NS,
         };
         LEGACY_NS + SIG_NS + fields + u64::from(self.training_fields()) * self.training_field_ns()
+    }
+
+    /// PLCP preamble and header of DSSS (16.2.2).
+    fn dsss_fields_ns(self) -> (u64, u64) {
+        match self.dsss_preamble() {
+            DsssPreamble::Long => (144_000, 48_000),
+            DsssPreamble::Short => (72_000, 24_000),
+        }
     }
 
     /// Long training fields (N_LTF) for this number of streams, by the same rule in all three PHYs (19.3.9.4.6, 21.3.8.3.5, 27.3.11.10).

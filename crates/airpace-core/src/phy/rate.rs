@@ -1,4 +1,5 @@
-use super::params::{GuardInterval, Standard, Timing, Width};
+use super::legacy::LegacyRate;
+use super::params::{DsssPreamble, GuardInterval, Standard, Timing, Width};
 use airpace_units::BitRate;
 use core::fmt;
 use core::time::Duration;
@@ -54,6 +55,18 @@ pub enum RateError {
         /// The guard interval asked for.
         gi: GuardInterval,
     },
+    /// DSSS and OFDM rates have nothing to choose but the index.
+    #[error("{standard} rates have 20 MHz, one spatial stream and a guard interval of 800 ns only")]
+    Legacy {
+        /// The standard asked for.
+        standard: Standard,
+    },
+    /// The short preamble of DSSS is for 2 Mbit/s and above (16.2.2.3).
+    #[error("{rate} has no short preamble: it is for DSSS 2, 5.5 and 11 Mbit/s")]
+    ShortPreamble {
+        /// The rate asked for.
+        rate: LegacyRate,
+    },
     /// A symbol of this VHT combination would not hold a whole number of data bits (clause 21.5).
     #[error(
         "VHT excludes MCS {mcs}, NSS {nss} at {width}: a symbol would hold {numerator}/{denominator} data bits, not a whole number"
@@ -102,9 +115,11 @@ pub struct TxRate {
     mcs: u8,
     /// Tail bits under [`Timing::Standard`].
     tail_bits: u8,
+    /// Long unless the rate is a DSSS one with the short preamble.
+    preamble: DsssPreamble,
 }
 
-/// SERVICE field bits before the PSDU (16 in every PHY here: 17.3.5.2, 19.3.11.1, 21.3.10.1, 27.3.12.1).
+/// SERVICE field bits before the PSDU (16 in every OFDM PHY: 17.3.5.2, 19.3.11.1, 21.3.10.1, 27.3.12.1).
 const SERVICE_BITS: u64 = 16;
 /// Tail bits that flush one binary convolutional encoder.
 const TAIL_BITS: u8 = 6;
@@ -149,25 +164,78 @@ const VHT_RAISED: [(Width, u8, u8, u32); 13] = [
 ];
 
 impl TxRate {
-    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be what it stands for.
+    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be what it stands for. For DSSS and OFDM it
+    /// is the place in [`LegacyRate::DSSS`] or [`LegacyRate::OFDM`]; [`TxRate::legacy`] is the plainer way to those.
     ///
     /// # Errors
     /// [`RateError`] if the standard has no such combination, with the reason.
     pub fn new(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<Self, RateError> {
+        if standard.is_legacy() {
+            return legacy(standard, width, nss, mcs, gi);
+        }
         check_range(standard, width, nss, mcs, gi)?;
-        let constellation = usize::from(if standard == Standard::Ht { mcs % 8 } else { mcs });
-        let (bits, numerator, denominator) = CONSTELLATIONS[constellation];
+        let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(constellation(standard, mcs))];
         let n_cbps = subcarriers(standard, width) * u32::from(nss) * bits;
         // HE rounds down where VHT excludes the combination (27.5: N_DBPS is the floor of N_CBPS · R).
         let n_dbps = n_cbps * numerator / denominator;
         let encoders = match standard {
+            Standard::Dsss | Standard::Ofdm => 0,
             Standard::Ht => n_dbps.div_ceil(HT_ENCODER_BITS),
             Standard::Vht => vht_encoders(width, nss, mcs)?,
             // One BCC encoder up to 242 tones, 4 streams and MCS 9; LDPC, which has no tail, beyond (27.3.12.5).
             Standard::He => u32::from(width == Width::Mhz20 && nss <= 4 && mcs <= 9),
         };
         let tail_bits = u8::try_from(encoders).expect("at most 12 encoders") * TAIL_BITS;
-        Ok(Self { n_dbps, symbol_ns: symbol_ns(standard, gi), standard, width, gi, nss, mcs, tail_bits })
+        let (symbol_ns, preamble) = (symbol_ns(standard, gi), DsssPreamble::Long);
+        Ok(Self { n_dbps, symbol_ns, standard, width, gi, nss, mcs, tail_bits, preamble })
+    }
+
+    /// A rate of the DSSS or the OFDM PHY; DSSS with the long preamble.
+    #[must_use]
+    pub fn legacy(rate: LegacyRate) -> Self {
+        let (symbol_ns, tail_bits) = match rate.standard() {
+            // 8 chips of 11 MHz, 727.27 ns (16.3.6); durations are counted in elevenths of µs instead.
+            Standard::Dsss if rate > LegacyRate::Mbps2 => (727, 0),
+            Standard::Dsss => (1_000, 0),
+            _ => (4_000, TAIL_BITS),
+        };
+        Self {
+            n_dbps: rate.bits_per_symbol(),
+            symbol_ns,
+            standard: rate.standard(),
+            width: Width::Mhz20,
+            gi: GuardInterval::Ns800,
+            nss: 1,
+            mcs: rate.index(),
+            tail_bits,
+            preamble: DsssPreamble::Long,
+        }
+    }
+
+    /// This rate with the short preamble of DSSS.
+    ///
+    /// # Errors
+    /// [`RateError::ShortPreamble`] for 1 Mbit/s and for OFDM. Rates of HT, VHT and HE are returned as they are.
+    pub fn with_short_preamble(self) -> Result<Self, RateError> {
+        match self.legacy_rate() {
+            None => Ok(self),
+            Some(rate) if self.standard == Standard::Dsss && rate != LegacyRate::Mbps1 => {
+                Ok(Self { preamble: DsssPreamble::Short, ..self })
+            }
+            Some(rate) => Err(RateError::ShortPreamble { rate }),
+        }
+    }
+
+    /// Which DSSS or OFDM rate this is, if it is one.
+    #[must_use]
+    pub fn legacy_rate(self) -> Option<LegacyRate> {
+        LegacyRate::of(self.standard, self.mcs)
+    }
+
+    /// The preamble of a DSSS rate; long for every other rate, where it means nothing.
+    #[must_use]
+    pub const fn dsss_preamble(self) -> DsssPreamble {
+        self.preamble
     }
 
     /// The generation of the PHY.
@@ -188,13 +256,13 @@ impl TxRate {
         self.nss
     }
 
-    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE.
+    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE; for DSSS and OFDM the place among their rates, slowest first.
     #[must_use]
     pub const fn mcs(self) -> u8 {
         self.mcs
     }
 
-    /// The guard interval.
+    /// The guard interval; 800 ns for OFDM, and for DSSS too, which has none.
     #[must_use]
     pub const fn gi(self) -> GuardInterval {
         self.gi
@@ -206,7 +274,7 @@ impl TxRate {
         self.n_dbps
     }
 
-    /// Length of a data symbol with its guard interval.
+    /// Length of a data symbol with its guard interval, rounded down to 1 ns (727 ns for 5.5 and 11 Mbit/s).
     #[must_use]
     pub const fn symbol(self) -> Duration {
         Duration::from_nanos(self.symbol_ns as u64)
@@ -216,27 +284,45 @@ impl TxRate {
     /// HE rates is a fraction of a bit per symbol above [`TxRate::bits_per_symbol`].
     #[must_use]
     pub fn rate(self) -> BitRate {
+        if let Some(legacy) = self.legacy_rate() {
+            return legacy.rate();
+        }
         let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(constellation(self.standard, self.mcs))];
         let n_cbps = u64::from(subcarriers(self.standard, self.width) * u32::from(self.nss) * bits);
         // At most 160,000 · 5 · 10^9 < 2^50.
         BitRate::from_bps(n_cbps * u64::from(numerator) * 1_000_000_000 / u64::from(denominator * self.symbol_ns))
     }
 
-    /// Data symbols (N_SYM) of a PSDU: SERVICE, PSDU and tail bits, in whole symbols (19.4.3, 21.4.3, 27.4.3).
+    /// Data symbols (N_SYM) of a PSDU: SERVICE, PSDU and tail bits, in whole symbols (17.4.3, 19.4.3, 21.4.3, 27.4.3); DSSS has neither
+    /// SERVICE nor tail in its data. Saturates at `u32::MAX`.
     #[must_use]
     pub fn symbols(self, psdu_bytes: u32, timing: Timing) -> u32 {
-        let bits = SERVICE_BITS + 8 * u64::from(psdu_bytes) + self.tail_bits(timing);
-        // At most 2^35 bits over at least 26 per symbol: below 2^31.
-        bits.div_ceil(u64::from(self.n_dbps)) as u32
+        u32::try_from(self.symbol_count(psdu_bytes, timing)).unwrap_or(u32::MAX)
     }
 
-    /// Duration of the whole PPDU that carries `psdu_bytes` (TXTIME; 19.4.3, 21.4.3, 27.4.3). HE without packet extension.
+    /// [`TxRate::symbols`] without its bound: DSSS at 1 Mbit/s has one bit per symbol, so up to 2^35.
+    fn symbol_count(self, psdu_bytes: u32, timing: Timing) -> u64 {
+        let bits = self.service_bits() + 8 * u64::from(psdu_bytes) + self.tail_bits(timing);
+        bits.div_ceil(u64::from(self.n_dbps))
+    }
+
+    /// Duration of the whole PPDU that carries `psdu_bytes` (TXTIME; 16.3.4, 17.4.3, 19.4.3, 21.4.3, 27.4.3). HE without
+    /// packet extension; at 2.4 GHz without the signal extension, which [`super::Medium::airtime`] adds.
     #[must_use]
     pub fn ppdu_duration(self, psdu_bytes: u32, timing: Timing) -> Duration {
-        // Below 2^31 symbols of at most 16 µs: no overflow in 64 bits.
-        let data = u64::from(self.symbols(psdu_bytes, timing)) * u64::from(self.symbol_ns);
+        let symbols = self.symbol_count(psdu_bytes, timing);
+        if self.standard == Standard::Dsss {
+            return Duration::from_nanos(self.preamble_ns(timing) + 1_000 * self.dsss_micros(symbols));
+        }
+        // At most 2^35 bits over at least 24 per symbol of at most 16 µs: no overflow in 64 bits.
+        let data = symbols * u64::from(self.symbol_ns);
         let data = if self.pads_to_4_us(timing) { data.next_multiple_of(4_000) } else { data };
         Duration::from_nanos(self.preamble_ns(timing) + data)
+    }
+
+    /// DSSS symbols in whole µs, as the LENGTH field counts them (16.3.4): 1 µs each at 1 and 2 Mbit/s, 8/11 µs with CCK.
+    fn dsss_micros(self, symbols: u64) -> u64 {
+        if self.symbol_ns == 1_000 { symbols } else { (symbols * 8).div_ceil(11) }
     }
 
     /// The largest PSDU in bytes whose PPDU lasts at most `duration`; 0 if none does.
@@ -246,14 +332,22 @@ impl TxRate {
     pub fn max_psdu(self, duration: Duration, timing: Timing) -> u32 {
         let whole = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let data = whole.saturating_sub(self.preamble_ns(timing));
+        if let Some(legacy) = self.legacy_rate().filter(|_| self.standard == Standard::Dsss) {
+            let bytes = (data / 1_000).saturating_mul(legacy.half_mbps().into()) / 16;
+            return u32::try_from(bytes).unwrap_or(u32::MAX);
+        }
         let data = if self.pads_to_4_us(timing) { data - data % 4_000 } else { data };
         let bits = (data / u64::from(self.symbol_ns)).saturating_mul(u64::from(self.n_dbps));
         let bytes = bits.saturating_sub(SERVICE_BITS + self.tail_bits(timing)) / 8;
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
+    fn service_bits(self) -> u64 {
+        if self.standard == Standard::Dsss { 0 } else { SERVICE_BITS }
+    }
+
     fn tail_bits(self, timing: Timing) -> u64 {
-        let one_encoder = timing == Timing::Ns3 && self.standard != Standard::He;
+        let one_encoder = timing == Timing::Ns3 && matches!(self.standard, Standard::Ht | Standard::Vht);
         u64::from(if one_encoder { TAIL_BITS } else { self.tail_bits })
     }
 
@@ -262,13 +356,24 @@ impl TxRate {
     }
 }
 
-/// The row of the table of constellations that an MCS index stands for; HT counts streams in its index.
+/// The DSSS or OFDM rate with this index, if nothing else is asked of it.
+fn legacy(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<TxRate, RateError> {
+    if (width, nss, gi) != (Width::Mhz20, 1, GuardInterval::Ns800) {
+        return Err(RateError::Legacy { standard });
+    }
+    let max = if standard == Standard::Dsss { 3 } else { 7 };
+    LegacyRate::of(standard, mcs).map(TxRate::legacy).ok_or(RateError::Mcs { standard, mcs, max })
+}
+
+/// The row of the table of constellations that an MCS index of HT, VHT or HE stands for; HT counts streams in its index.
 pub(super) fn constellation(standard: Standard, mcs: u8) -> u8 {
     if standard == Standard::Ht { mcs % 8 } else { mcs }
 }
 
 fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<(), RateError> {
     let (max_nss, max_mcs) = match standard {
+        Standard::Dsss => (1, 3),
+        Standard::Ofdm => (1, 7),
         Standard::Ht => (4, 31),
         Standard::Vht => (8, 9),
         Standard::He => (8, 11),
@@ -287,6 +392,7 @@ fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInte
         return Err(RateError::HtStreams { mcs, nss, implied });
     }
     let gi_exists = match standard {
+        Standard::Dsss | Standard::Ofdm => gi == GuardInterval::Ns800,
         Standard::Ht | Standard::Vht => gi <= GuardInterval::Ns800,
         Standard::He => gi >= GuardInterval::Ns800,
     };
@@ -296,6 +402,9 @@ fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInte
 /// Data subcarriers (N_SD): 19.3.6, 21.3.6; for HE those of the resource unit that fills the channel, of 242, 484, 996 or 2×996 tones: 27.3.7.
 fn subcarriers(standard: Standard, width: Width) -> u32 {
     match (standard, width) {
+        // One carrier, and 48 of them (17.3.2.3).
+        (Standard::Dsss, _) => 1,
+        (Standard::Ofdm, _) => 48,
         (Standard::Ht | Standard::Vht, Width::Mhz20) => 52,
         (Standard::Ht | Standard::Vht, Width::Mhz40) => 108,
         (Standard::Ht | Standard::Vht, Width::Mhz80) | (Standard::He, Width::Mhz20) => 234,
@@ -330,8 +439,12 @@ fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
 }
 
 impl fmt::Display for TxRate {
-    /// For example `VHT 80 MHz MCS 9 × 1, 800 ns`.
+    /// For example `VHT 80 MHz MCS 9 × 1, 800 ns`, `OFDM 6 Mbit/s`, `DSSS 11 Mbit/s, short preamble`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(rate) = self.legacy_rate() {
+            let short = if self.preamble == DsssPreamble::Short { ", short preamble" } else { "" };
+            return write!(f, "{} {rate}{short}", self.standard);
+        }
         write!(f, "{} {} MCS {} × {}, {}", self.standard, self.width, self.mcs, self.nss, self.gi)
     }
 }

@@ -51,6 +51,8 @@ pub struct Radiotap {
 pub struct Flags(pub u8);
 
 impl Flags {
+    /// The frame came with the short preamble of DSSS.
+    pub const SHORT_PREAMBLE: u8 = 0x02;
     /// The frame ends with its frame check sequence.
     pub const FCS_AT_END: u8 = 0x10;
     /// The header is padded to 32 bits before the body.

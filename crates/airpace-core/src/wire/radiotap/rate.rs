@@ -1,27 +1,45 @@
 //! Rates as radiotap writes them, and back.
 
+use super::Flags;
 use super::{HeUser, HtMcs, Radiotap, VhtUser};
-use crate::phy::{GuardInterval, Standard, TxRate, Width};
+use crate::phy::{DsssPreamble, GuardInterval, LegacyRate, Standard, TxRate, Width};
 
 impl Radiotap {
-    /// The header with the HT, VHT or HE field set to `rate` and the other two taken away.
+    /// The header with the field of legacy, HT, VHT or HE rates set to `rate` and the other three taken away. A flags field tells of
+    /// the short preamble of DSSS.
     #[must_use]
     pub fn with_rate(self, rate: TxRate) -> Self {
-        let none = Self { ht: None, vht: None, he: None, ..self };
+        let none = Self { legacy_rate: None, ht: None, vht: None, he: None, ..self };
+        let short = if rate.dsss_preamble() == DsssPreamble::Short { Flags::SHORT_PREAMBLE } else { 0 };
+        let none = Self { flags: self.flags.map(|f| Flags(f.0 & !Flags::SHORT_PREAMBLE | short)), ..none };
         match rate.standard() {
+            // 108 units of 500 kbit/s at most.
+            Standard::Dsss | Standard::Ofdm => {
+                Self { legacy_rate: rate.legacy_rate().map(|legacy| legacy.half_mbps() as u8), ..none }
+            }
             Standard::Ht => Self { ht: Some(HtMcs::of(rate)), ..none },
             Standard::Vht => Self { vht: Some(VhtUser::of(rate)), ..none },
             Standard::He => Self { he: Some(HeUser::of(rate)), ..none },
         }
     }
 
-    /// The HT, VHT or HE rate of the frame, if the header tells all of it and it is a rate that the standard allows.
+    /// The rate of the frame, if the header tells all of it and it is a rate that the standard allows. A legacy rate beside one of HT,
+    /// VHT or HE does not count.
     ///
     /// Multi-user and resource-unit transmissions of HE have none.
     #[must_use]
     pub fn rate(&self) -> Option<TxRate> {
         let he = self.he.and_then(HeUser::rate);
-        he.or_else(|| self.vht.and_then(VhtUser::rate)).or_else(|| self.ht.and_then(HtMcs::rate))
+        let high = he.or_else(|| self.vht.and_then(VhtUser::rate)).or_else(|| self.ht.and_then(HtMcs::rate));
+        let none = (self.ht, self.vht, self.he) == (None, None, None);
+        high.or_else(|| self.legacy_rate.filter(|_| none).and_then(|units| self.legacy(units)))
+    }
+
+    fn legacy(&self, units: u8) -> Option<TxRate> {
+        let rate = TxRate::legacy(LegacyRate::from_half_mbps(units.into())?);
+        let short = self.flags.is_some_and(|flags| flags.0 & Flags::SHORT_PREAMBLE != 0);
+        // Drivers set the flag for OFDM too, where it means nothing.
+        Some(if short { rate.with_short_preamble().unwrap_or(rate) } else { rate })
     }
 }
 
