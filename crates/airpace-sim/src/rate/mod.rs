@@ -16,9 +16,13 @@
 //! ```
 
 mod ideal;
+pub mod minstrel;
+mod supported;
 mod trace;
 
 pub use ideal::Ideal;
+pub use minstrel::{MinstrelHt, MinstrelHtConfig};
+pub use supported::rates_up_to;
 pub use trace::Trace;
 
 use airpace_core::phy::TxRate;
@@ -40,6 +44,15 @@ pub enum AdaptationError {
         /// What was given, in dB.
         threshold_db: f64,
     },
+    /// The weight of the past is out of range.
+    #[error("the weight of the past is {weight}: give a number from 0 to below 1")]
+    Weight {
+        /// What was given.
+        weight: f64,
+    },
+    /// A frame would never be sent.
+    #[error("rate adaptation needs at least one try per frame")]
+    NoTries,
     /// The entries of a [`Trace`] are not in order of time.
     #[error("entry {index} of the rate trace is at {at}, before the entry ahead of it: sort the trace by time")]
     Unsorted {
@@ -72,6 +85,8 @@ pub enum RateAdaptation {
     Ideal(Ideal),
     /// Rates by a list of times.
     Trace(Trace),
+    /// By measured delivery, as Linux does.
+    MinstrelHt(Box<MinstrelHt>),
 }
 
 impl RateAdaptation {
@@ -80,18 +95,20 @@ impl RateAdaptation {
     /// `unanswered` is how many frames of this link in a row had no answer: the place in the retry chain.
     #[inline]
     pub fn choose(&mut self, now: Time, unanswered: u8) -> TxRate {
-        let _ = unanswered;
         match self {
             Self::Fixed(rate) => *rate,
             Self::Ideal(ideal) => ideal.best(),
             Self::Trace(trace) => trace.advance(now),
+            Self::MinstrelHt(minstrel) => minstrel.choose(unanswered),
         }
     }
 
     /// What became of a frame. To be told once per frame sent, answered or not.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {
-        let _ = (now, result);
+        if let Self::MinstrelHt(minstrel) = self {
+            minstrel.on_result(now, result);
+        }
     }
 
     /// The rate that a first attempt would use now if it did not sample another: what queue limits and reports may assume.
@@ -101,6 +118,7 @@ impl RateAdaptation {
             Self::Fixed(rate) => *rate,
             Self::Ideal(ideal) => ideal.best(),
             Self::Trace(trace) => trace.current(),
+            Self::MinstrelHt(minstrel) => minstrel.best(),
         }
     }
 
@@ -127,5 +145,11 @@ impl From<Ideal> for RateAdaptation {
 impl From<Trace> for RateAdaptation {
     fn from(trace: Trace) -> Self {
         Self::Trace(trace)
+    }
+}
+
+impl From<MinstrelHt> for RateAdaptation {
+    fn from(minstrel: MinstrelHt) -> Self {
+        Self::MinstrelHt(Box::new(minstrel))
     }
 }
