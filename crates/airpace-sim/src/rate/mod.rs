@@ -103,6 +103,14 @@ impl RateAdaptation {
         }
     }
 
+    /// The most MPDUs that the frame of the rate chosen last should carry, where the adaptation sets a limit; to be asked after
+    /// [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single packets does, so a MAC without such links may leave it out.
+    #[inline]
+    #[must_use]
+    pub fn mpdu_limit(&self) -> Option<u32> {
+        if let Self::MinstrelHt(minstrel) = self { minstrel.mpdu_limit() } else { None }
+    }
+
     /// What became of a frame. To be told once per frame sent, answered or not.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {

@@ -5,8 +5,9 @@
 //! 5.11 and later replace the average by a second-order filter and the sampling by classes of rates; that is not modelled.
 //! Differences from the kernel, each deliberate:
 //!
-//! - A sample is a whole frame and the pause between samples counts frames. The kernel counts packets and its drivers send the
-//!   sampled packet alone; the share of packets sent at sampled rates is the same. ns-3 counts frames too.
+//! - By default a sample is a whole frame and the pause between samples counts frames, as in ns-3. The kernel counts packets and
+//!   its drivers send the sampled packet alone; [`Samples`] has both. The share of packets sent at sampled rates is the same, but with
+//!   long A-MPDUs the kernel's way learns as many times faster as the frames are long.
 //! - The statistics are updated every 100 ms, the interval that mac80211 documents; its HT code halves it. [`MinstrelHtConfig`] has both.
 //! - All probabilities are updated before rates are compared; the kernel compares while it updates.
 //! - Stations without HT are groups of the same table, which the kernel does since 5.11 (before, the older Minstrel served them);
@@ -33,6 +34,17 @@ pub const HALVED_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 /// Weight of the past in the averages (rc80211_minstrel: EWMA_LEVEL 96 of EWMA_DIV 128).
 pub const EWMA_WEIGHT: f64 = 0.75;
 
+/// What one sample is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Samples {
+    /// A frame as long as any other; the pause between samples counts frames. As ns-3 does.
+    #[default]
+    Frames,
+    /// One packet alone in its frame; the pause counts packets. As Linux and its drivers ath9k and mt76 do. The MAC must keep to
+    /// [`super::RateAdaptation::mpdu_limit`], or samples take a third of the air.
+    Packets,
+}
+
 /// What a [`MinstrelHt`] is made of.
 #[derive(Clone, Debug)]
 pub struct MinstrelHtConfig {
@@ -44,6 +56,8 @@ pub struct MinstrelHtConfig {
     pub weight: f64,
     /// Transmissions that the MAC makes of a frame before it gives up, at least 1: the retry chain is cut to it (default 7, the MAC's retry limit).
     pub tries: u8,
+    /// What one sample is (default [`Samples::Frames`]).
+    pub samples: Samples,
     /// The conventions that durations follow (default [`Timing::Standard`]).
     pub timing: Timing,
     /// Seed of the run.
@@ -61,6 +75,7 @@ impl MinstrelHtConfig {
             update_interval: UPDATE_INTERVAL,
             weight: EWMA_WEIGHT,
             tries: 7,
+            samples: Samples::Frames,
             timing: Timing::Standard,
             seed,
             link,
@@ -91,6 +106,8 @@ pub struct MinstrelHt {
     chain: Chain,
     /// Whether the last first try was a sample: its retries then start at the second rate of the chain.
     sampling: bool,
+    /// Whether the rate chosen last is for a sample that goes alone.
+    is_lone_sample: bool,
     /// Place in the table of the rate chosen last, where its result belongs.
     last: u16,
     tries: u8,
@@ -114,7 +131,8 @@ impl MinstrelHt {
             return Err(AdaptationError::NoTries);
         }
         let table = Table::new(config.rates, config.weight, config.timing);
-        let sampler = Sampler::new(&table, &mut Stream::new(config.seed, "minstrel", config.link));
+        let mut random = Stream::new(config.seed, "minstrel", config.link);
+        let sampler = Sampler::new(&table, config.samples, &mut random);
         let chain = Chain::new(&table, config.tries);
         Ok(Self {
             last: table.best(),
@@ -122,6 +140,7 @@ impl MinstrelHt {
             sampler,
             chain,
             sampling: false,
+            is_lone_sample: false,
             tries: config.tries,
             update_interval: config.update_interval,
             updated: Time::ZERO,
@@ -134,11 +153,20 @@ impl MinstrelHt {
         if unanswered == 0 {
             let sample = self.sampler.next(&self.table);
             self.sampling = sample.is_some();
+            self.is_lone_sample = self.sampling && self.sampler.samples_packets();
             self.last = sample.unwrap_or(self.chain.first());
         } else {
+            self.is_lone_sample = false;
             self.last = self.chain.retry(unanswered, self.sampling);
         }
         self.table.rate(self.last)
+    }
+
+    /// The most MPDUs that the frame of the rate chosen last should carry: 1 if it is a sample of one packet, `None` if the rate sets no limit.
+    #[inline]
+    #[must_use]
+    pub const fn mpdu_limit(&self) -> Option<u32> {
+        if self.is_lone_sample { Some(1) } else { None }
     }
 
     /// Counts what became of a frame; rates that are not of this link's set are ignored.
@@ -148,8 +176,9 @@ impl MinstrelHt {
         if result.mpdus == 0 {
             return;
         }
-        self.table.count(index, result.mpdus, result.acked.min(result.mpdus));
-        self.sampler.on_frame(self.table.mean_ampdu());
+        let acked = result.acked.min(result.mpdus);
+        self.table.count(index, result.mpdus, acked);
+        self.sampler.on_frame(acked, self.table.mean_ampdu());
         let due = now.saturating_since(self.updated) >= self.update_interval;
         if due {
             self.updated = now;

@@ -1,3 +1,4 @@
+use super::Samples;
 use super::table::Table;
 use crate::rng::Stream;
 
@@ -5,7 +6,7 @@ use crate::rng::Stream;
 const COLUMNS: usize = 10;
 /// The most rates that a group has: HE has MCS 0 to 11.
 const MAX_GROUP: usize = 12;
-/// Frames between two samples: this, and twice the mean A-MPDU length (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
+/// Frames or packets between two samples: this, and twice the mean A-MPDU length (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
 const PAUSE: u32 = 16;
 /// Samples per update and group, so that each rate can have its turn (rc80211_minstrel_ht: sample_count).
 const SAMPLES_PER_GROUP: u32 = 8;
@@ -26,36 +27,49 @@ pub(super) struct Sampler {
     orders: [[u8; MAX_GROUP]; COLUMNS],
     /// Row and column that each group has come to.
     cursors: Vec<(u8, u8)>,
+    samples: Samples,
     group: u16,
+    /// Frames or packets, as `samples` says, before the next sample.
     pause: u32,
+    /// Samples to make without another pause.
     burst: u8,
+    /// Samples that may still be planned before the next update.
     left: u32,
+    /// Samples of slow rates since the last update.
     slow: u8,
 }
 
 impl Sampler {
-    pub(super) fn new(table: &Table, random: &mut Stream) -> Self {
+    pub(super) fn new(table: &Table, samples: Samples, random: &mut Stream) -> Self {
         let mut orders = [core::array::from_fn(|i| i as u8); COLUMNS];
         for order in &mut orders {
             shuffle(order, random);
         }
         let cursors = vec![(0, 0); table.n_groups()];
-        Self { orders, cursors, group: 0, pause: 0, burst: FIRST_BURST, left: FIRST_SAMPLES, slow: 0 }
+        Self { orders, cursors, samples, group: 0, pause: 0, burst: FIRST_BURST, left: FIRST_SAMPLES, slow: 0 }
     }
 
     /// The place in the table of the rate to sample with the next frame, if it is time to.
     #[inline]
     pub(super) fn next(&mut self, table: &Table) -> Option<u16> {
         if self.pause > 0 {
-            self.pause -= 1;
+            self.pause -= u32::from(self.samples == Samples::Frames);
             return None;
         }
         if self.burst == 0 { None } else { self.pick(table) }
     }
 
-    /// After each frame: plans the next sample if none is planned and the update still allows one.
+    pub(super) const fn samples_packets(&self) -> bool {
+        matches!(self.samples, Samples::Packets)
+    }
+
+    /// After each frame, of which `acked` MPDUs arrived: plans the next sample if none is planned and the update still allows one.
     #[inline]
-    pub(super) fn on_frame(&mut self, mean_ampdu: f64) {
+    pub(super) fn on_frame(&mut self, acked: u32, mean_ampdu: f64) {
+        if self.samples == Samples::Packets {
+            // The kernel counts packets when they first ask for a rate. Each arrives once, or its loss counts as one.
+            self.pause = self.pause.saturating_sub(acked.max(1));
+        }
         if self.pause == 0 && self.burst == 0 && self.left > 0 {
             self.pause = PAUSE + 2 * mean_ampdu as u32;
             self.burst = 1;
