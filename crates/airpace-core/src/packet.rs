@@ -1,5 +1,6 @@
 //! What queues and the MAC need to know of a packet, simulated or real.
 
+use crate::phy::AccessCategory;
 use core::hash::Hasher;
 
 /// A packet that can be queued, aggregated and marked.
@@ -16,4 +17,9 @@ pub trait Packet {
 
     /// Marks the packet Congestion Experienced if its transport takes part in ECN (RFC 3168); tells whether it did.
     fn mark_ce(&mut self) -> bool;
+
+    /// The access category that it is sent in over the air; best effort unless the packet says otherwise.
+    fn category(&self) -> AccessCategory {
+        AccessCategory::BestEffort
+    }
 }

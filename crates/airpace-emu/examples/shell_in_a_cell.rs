@@ -4,13 +4,13 @@
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_emu::{EmulatorConfig, NoObserver, run_command};
-use airpace_sim::mac::{MacConfig, StationConfig};
+use airpace_sim::mac::{CellConfig, StationConfig};
 use std::process::Command;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     airpace_net::netns::acquire_rights()?;
     let station = |mcs| TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).map(StationConfig::new);
-    let config = EmulatorConfig::new(MacConfig::new(vec![station(9)?, station(4)?]), 1);
+    let config = EmulatorConfig::new(CellConfig::new(vec![station(9)?, station(4)?]), 1);
     let mut words = std::env::args_os().skip(1);
     let mut command = Command::new(words.next().unwrap_or_else(|| "sh".into()));
     command.args(words);

@@ -13,7 +13,9 @@ use crate::statistics::Statistics;
 use airpace_core::packet::Packet;
 use airpace_net::clock::Clock;
 use airpace_net::tun::Tun;
-use airpace_sim::mac::{Direction, FrameRecord, Input, Mac, Mpdu, Output};
+use airpace_sim::mac::{
+    CellConfig, Direction, FrameRecord, Input, Mac, Mpdu, Output, ends, station_of as station_and_direction,
+};
 use airpace_units::{StationId, Time};
 
 /// All devices.
@@ -75,11 +77,11 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) fn new(config: &EmulatorConfig, observer: Box<dyn Observer>) -> Result<Self, EmulatorError> {
         let monitor = MonitorWriter::new(config.monitor);
-        let cell = airpace_sim::mac::MacConfig { monitor: monitor.is_some(), ..config.cell.clone() };
+        let cell = CellConfig { monitor: monitor.is_some(), ..config.cell.clone() };
         let n = cell.stations.len();
         let statistics = Statistics::new(n, config.slot, config.series.then(|| series::limit(n)));
         Ok(Self {
-            mac: Mac::new(cell, config.seed)?,
+            mac: Mac::cell(&cell, config.seed)?,
             wire_down: DelayLine::new(config.wired_delay),
             wire_up: DelayLine::new(config.wired_delay),
             statistics,
@@ -112,7 +114,7 @@ impl Cell {
                 break;
             }
             if let Some((at, (station, packet))) = self.wire_down.pop(at) {
-                self.handle(at, Input::Downlink { station, packet }, clock, ports);
+                self.handle(at, Input::down(station, packet), clock, ports);
             } else if let Some((at, packet)) = self.wire_up.pop(at) {
                 if self.handing_up.is_some_and(|due| due != at) {
                     self.flush_up(clock, ports);
@@ -123,7 +125,10 @@ impl Cell {
                 self.handle(at, Input::Tick, clock, ports);
             } else {
                 let mac = &mut self.mac;
-                self.statistics.end_slot(|station| (mac.queued(station), mac.take_queue_peak(station)));
+                self.statistics.end_slot(|station| {
+                    let (from, to) = ends(station, Direction::Down);
+                    (mac.queued(from, to), mac.take_queue_peak(from, to))
+                });
             }
         }
         self.flush_up(clock, ports);
@@ -177,10 +182,11 @@ impl Cell {
             }
             Output::Heard { mpdu, packet } => self.show(&mpdu, &packet, ports),
             Output::Delivered { at, mpdu, packet } => {
-                self.statistics.on_delivered(mpdu.station, mpdu.direction, packet.bytes());
+                self.statistics.on_delivered(mpdu.station(), mpdu.direction(), packet.bytes());
                 self.deliver(at, &mpdu, packet, ports);
             }
-            Output::Dropped { at, station, direction, reason, .. } => {
+            Output::Dropped { at, from, to, reason, .. } => {
+                let (station, direction) = station_and_direction(from, to);
                 self.statistics.on_dropped(station, direction, reason);
                 self.observer.on_dropped(at, station, direction, reason);
             }
@@ -188,10 +194,10 @@ impl Cell {
     }
 
     fn show(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket, ports: &mut Ports) {
-        if mpdu.direction != Direction::Down {
+        if mpdu.direction() != Direction::Down {
             return;
         }
-        let monitor = ports.stations.get(mpdu.station.index()).and_then(|s| s.monitor.as_ref());
+        let monitor = ports.stations.get(mpdu.station().index()).and_then(|s| s.monitor.as_ref());
         if let (Some(writer), Some(frame), Some(tun)) = (&mut self.monitor, &self.frame, monitor) {
             self.statistics.stray.unheard += u64::from(!writer.show(frame, mpdu, packet, tun));
         }
@@ -199,8 +205,8 @@ impl Cell {
 
     /// Down to the station's kernel; up to the wire, or back into the air if it is for another station.
     fn deliver(&mut self, at: Time, mpdu: &Mpdu, packet: EmulatedPacket, ports: &mut Ports) {
-        if mpdu.direction == Direction::Down {
-            if let Some(station) = ports.stations.get_mut(mpdu.station.index()) {
+        if mpdu.direction() == Direction::Down {
+            if let Some(station) = ports.stations.get_mut(mpdu.station().index()) {
                 station.wlan.write(&packet);
                 station.dirty = true;
                 self.handing_down = Some(at);
@@ -210,7 +216,7 @@ impl Cell {
         match station_of(packet.as_slice(), ports.stations.len()) {
             // The cell takes it at the time it has reached, which is the end of the frame or a little later.
             Some(index) => {
-                let input = Input::Downlink { station: StationId::from_index(index), packet };
+                let input = Input::down(StationId::from_index(index), packet);
                 self.mac.handle(self.at_least(at), input);
             }
             None => self.wire_up.push(at, packet),
@@ -223,7 +229,7 @@ mod tests {
     use super::*;
     use crate::network;
     use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-    use airpace_sim::mac::{DropReason, MacConfig, StationConfig};
+    use airpace_sim::mac::{DropReason, StationConfig};
     use core::time::Duration;
     use std::sync::{Arc, Mutex};
 
@@ -248,7 +254,7 @@ mod tests {
     /// A cell of one station at the end of 1 ms of wire; a loud line and `None` where the system has no namespaces.
     fn bench() -> Option<Bench> {
         let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
-        let config = EmulatorConfig::new(MacConfig::new(vec![StationConfig::new(rate)]), 1);
+        let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
         let Ok((_, devices)) = network::create(&config) else {
             println!("SKIPPED, NOTHING WAS TESTED: no namespaces (try `unshare -rnm cargo test`)");
             return None;
@@ -264,10 +270,11 @@ mod tests {
         let (clock, station) = (Clock::start(), StationId(0));
         cell.wire_down.push(Time::ZERO, (station, packet()));
         // The loop wakes at 5 ms and finds a packet from the station; the one on the wire was at the access point at 1 ms.
-        cell.take(Time::from_millis(5), Input::Uplink { station, packet: packet() }, &clock, &mut ports);
+        cell.take(Time::from_millis(5), Input::up(station, packet()), &clock, &mut ports);
         cell.advance(Time::from_millis(6), &clock, &mut ports);
         let frames = frames.lock().unwrap();
-        let starts: Vec<_> = frames.iter().map(|frame| (frame.direction, frame.start.as_nanos() / 1_000_000)).collect();
+        let starts: Vec<_> =
+            frames.iter().map(|frame| (frame.direction(), frame.start.as_nanos() / 1_000_000)).collect();
         assert_eq!(starts, [(Direction::Down, 1), (Direction::Up, 5)]);
     }
 
@@ -278,7 +285,7 @@ mod tests {
         cell.wire_down.push(Time::ZERO, (station, packet()));
         cell.advance(Time::from_millis(3), &clock, &mut ports);
         assert_eq!(cell.statistics.lag().events, 2, "the frame's end, and its delivery");
-        cell.take(Time::from_millis(4), Input::Uplink { station, packet: packet() }, &clock, &mut ports);
+        cell.take(Time::from_millis(4), Input::up(station, packet()), &clock, &mut ports);
         cell.advance(Time::from_millis(5) + Duration::from_millis(1), &clock, &mut ports);
         assert_eq!(cell.statistics.lag().events, 4, "the frame's end, and what comes out of the wire");
     }

@@ -1,6 +1,6 @@
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::TunError;
-use airpace_sim::mac::{ConfigError, MacConfig};
+use airpace_sim::mac::{CellConfig, ConfigError};
 use core::time::Duration;
 use std::io;
 
@@ -10,7 +10,7 @@ pub use crate::address::MAX_STATIONS;
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
     /// The cell, exactly as the simulator takes it. `monitor` is set by [`EmulatorConfig::monitor`].
-    pub cell: MacConfig,
+    pub cell: CellConfig,
     /// Seed of back-off and losses.
     pub seed: u64,
     /// Delay between server and access point, each way (default 1 ms).
@@ -45,7 +45,7 @@ pub enum Monitor {
 impl EmulatorConfig {
     /// An emulation of `cell` with the defaults named at each field.
     #[must_use]
-    pub fn new(cell: MacConfig, seed: u64) -> Self {
+    pub fn new(cell: CellConfig, seed: u64) -> Self {
         Self {
             cell,
             seed,

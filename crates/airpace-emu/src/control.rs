@@ -25,11 +25,12 @@ pub enum Control {
 }
 
 impl Control {
-    pub(crate) fn input<P>(self) -> Input<P> {
-        match self {
-            Self::SetRate { station, rate } => Input::SetRate { station, rate },
-            Self::SetLoss { station, probability } => Input::SetLoss { station, probability },
-            Self::SetNeighbours(neighbours) => Input::SetNeighbours(neighbours),
-        }
+    pub(crate) fn inputs<P>(self) -> impl Iterator<Item = Input<P>> {
+        let (both_ways, once) = match self {
+            Self::SetRate { station, rate } => (Some(Input::station_rate(station, rate)), None),
+            Self::SetLoss { station, probability } => (Some(Input::station_loss(station, probability)), None),
+            Self::SetNeighbours(neighbours) => (None, Some(Input::SetNeighbours(neighbours))),
+        };
+        both_ways.into_iter().flatten().chain(once)
     }
 }

@@ -105,7 +105,10 @@ impl Engine {
         let _ = self.bell.read();
         loop {
             match self.control.try_recv() {
-                Ok(control) => self.cell.take(self.clock.now(), control.input(), &self.clock, &mut self.ports),
+                Ok(control) => {
+                    let now = self.clock.now();
+                    control.inputs().for_each(|input| self.cell.take(now, input, &self.clock, &mut self.ports));
+                }
                 Err(TryRecvError::Empty) => return Order::GoOn,
                 Err(TryRecvError::Disconnected) => return Order::Stop,
             }
@@ -149,7 +152,7 @@ impl Engine {
             let read = self.ports.stations[index].wlan.read(&mut self.buffers, |packet| packets.push(packet));
             let station = StationId::from_index(index);
             for packet in packets.drain(..) {
-                self.cell.take(now, Input::Uplink { station, packet }, &self.clock, &mut self.ports);
+                self.cell.take(now, Input::up(station, packet), &self.clock, &mut self.ports);
             }
             self.cell.arrivals = packets;
             let Some(malformed) = self.done(read, index as u64)? else { return Ok(()) };

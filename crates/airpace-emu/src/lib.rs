@@ -13,10 +13,10 @@
 //! ```no_run
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 //! use airpace_emu::{Emulator, EmulatorConfig};
-//! use airpace_sim::mac::{MacConfig, StationConfig};
+//! use airpace_sim::mac::{CellConfig, StationConfig};
 //!
 //! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)?;
-//! let config = EmulatorConfig::new(MacConfig::new(vec![StationConfig::new(rate)]), 1);
+//! let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
 //! let emulator = Emulator::start(config, airpace_emu::NoObserver)?;
 //! let socket = emulator.network().station(0).run(|| std::net::UdpSocket::bind("10.77.0.10:9"))??;
 //! // … load it …

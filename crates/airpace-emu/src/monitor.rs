@@ -41,7 +41,7 @@ impl MonitorWriter {
         self.shown = (record.ampdu, already + 1);
         self.frame.clear();
         radiotap(record, already + 1 == record.decoded).write(&mut self.frame);
-        let header = DataHeader::downlink(station_mac(mpdu.station.index()), BSSID, mpdu.sequence, mpdu.retry);
+        let header = DataHeader::downlink(station_mac(mpdu.station().index()), BSSID, mpdu.sequence, mpdu.retry);
         let packet = packet.as_slice();
         write_frame(&header, &packet[..packet.len().min(self.packet_bytes)], false, &mut self.frame);
         to.write(&self.frame).unwrap_or(false)

@@ -99,9 +99,9 @@ impl Statistics {
     }
 
     pub(crate) fn on_frame(&mut self, frame: &FrameRecord) {
-        let Some(station) = self.stations.get_mut(frame.station.index()) else { return };
-        station.counters(frame.direction).frames.on_frame(frame);
-        if frame.direction == Direction::Down {
+        let Some(station) = self.stations.get_mut(frame.station().index()) else { return };
+        station.counters(frame.direction()).frames.on_frame(frame);
+        if frame.direction() == Direction::Down {
             station.rate = Some(frame.rate);
             station.current.down.on_frame(frame);
         } else {

@@ -84,8 +84,8 @@ impl FrameLog {
 
     /// Counts a frame. Uplink frames are not counted.
     pub fn on_frame(&mut self, frame: &FrameRecord) {
-        if frame.direction == Direction::Down
-            && let Some(slot) = self.slot_at(frame.station, frame.start)
+        if frame.direction() == Direction::Down
+            && let Some(slot) = self.slot_at(frame.station(), frame.start)
         {
             slot.add_frame(frame);
         }
@@ -127,19 +127,22 @@ impl FrameLog {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+    use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
+    use airpace_sim::mac;
 
     /// A downlink frame with `mpdus` MPDUs, `retries` of them sent before, on the air from `start_ms` for one millisecond.
     pub(crate) fn frame(station: u32, start_ms: u64, mpdus: u16, retries: u16) -> FrameRecord {
         let start = Time::from_millis(start_ms);
         FrameRecord {
             ampdu: 0,
-            station: StationId(station),
-            direction: Direction::Down,
+            from: mac::ends(StationId(station), Direction::Down).0,
+            to: mac::ends(StationId(station), Direction::Down).1,
+            category: AccessCategory::BestEffort,
             start,
             end: start + Duration::from_micros(900),
             rate: TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap(),
             mpdus,
+            packets: mpdus.into(),
             retries,
             decoded: mpdus,
             psdu_bytes: 1_540 * u32::from(mpdus),
@@ -180,7 +183,8 @@ pub(crate) mod tests {
         let mut log = log();
         log.on_frame(&frame(0, 999, 10, 0));
         log.on_frame(&frame(7, 1_000, 10, 0));
-        log.on_frame(&FrameRecord { direction: Direction::Up, ..frame(0, 1_000, 10, 0) });
+        let down = frame(0, 1_000, 10, 0);
+        log.on_frame(&FrameRecord { from: down.to, to: down.from, ..down });
         log.on_drop(StationId(7), Time::from_millis(1_000));
         assert_eq!(log.sum(0, Duration::ZERO, Duration::from_secs(9)), SlotCount::default());
     }

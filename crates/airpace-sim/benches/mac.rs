@@ -1,7 +1,7 @@
 //! Packets per second of wall time through the MAC in virtual time, saturated: one station and ten.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-use airpace_sim::mac::{Datagram, Input, Mac, MacConfig, Output, StationConfig};
+use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, StationConfig};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -15,15 +15,15 @@ const IP_BYTES: u32 = 1_498;
 fn saturate(stations: u32) -> Time {
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).expect("VHT has this rate");
     let config =
-        MacConfig { ap_queue_packets: 200, ..MacConfig::new(vec![StationConfig::new(rate); stations as usize]) };
-    let mut mac = Mac::new(config, 1).expect("the cell is valid");
+        CellConfig { ap_queue_packets: 200, ..CellConfig::new(vec![StationConfig::new(rate); stations as usize]) };
+    let mut mac = Mac::cell(&config, 1).expect("the cell is valid");
     let (mut now, mut id, mut delivered) = (Time::ZERO, 0, 0);
     while delivered < PACKETS {
         // 400 Mbit/s in all against 390 on the air.
         now += Duration::from_nanos(30_000);
         id += 1;
         let station = StationId((id % u64::from(stations)) as u32);
-        mac.handle(now, Input::Downlink { station, packet: Datagram::new(id, IP_BYTES) });
+        mac.handle(now, Input::down(station, Datagram::new(id, IP_BYTES)));
         while let Some(output) = mac.poll() {
             delivered += u64::from(matches!(output, Output::Delivered { .. }));
         }

@@ -1,7 +1,7 @@
 //! The steady state of a mixed cell against the optimum of the allocation problem.
 
 use crate::engine::{ClosedLoop, LoopConfig, SlotRecord, mean_round_s};
-use crate::mac::{MacConfig, StationConfig};
+use crate::mac::{CellConfig, StationConfig};
 use crate::step::StepError;
 use airpace_core::alloc::{Problem, Station, waterfill};
 use airpace_core::control::{Goal, LawConfig};
@@ -64,7 +64,7 @@ pub struct SteadyRow {
 pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
     let rates = RATES.map(|(nss, mcs)| TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800));
     let rates = rates.into_iter().collect::<Result<Vec<TxRate>, RateError>>()?;
-    let mac = MacConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
+    let mac = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
     let law = LawConfig::named(config.law, Goal { level: LEVEL_LIMIT, delay: Some(config.delay) })?;
     let mut closed_loop = ClosedLoop::new(LoopConfig { seed: config.seed, ..LoopConfig::new(mac, law, config.slot) })?;
     closed_loop.run(config.slots.0);

@@ -7,7 +7,7 @@ use airpace_net::clock::Clock;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::Poller;
 use airpace_net::udp::{Ecn, Transmit, UdpOptions, UdpSocket};
-use airpace_sim::mac::{Datagram, Direction, Input, Mac, MacConfig, Output};
+use airpace_sim::mac::{CellConfig, Datagram, Direction, Input, Mac, Output, ends};
 use airpace_units::{StationId, Time};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -34,16 +34,16 @@ impl Figures {
 }
 
 /// Virtual time: every station always has packets waiting.
-fn simulate(config: &MacConfig, from: Duration, to: Duration) -> Vec<Figures> {
-    let mut mac = Mac::new(config.clone(), 7).unwrap();
+fn simulate(config: &CellConfig, from: Duration, to: Duration) -> Vec<Figures> {
+    let mut mac = Mac::cell(config, 7).unwrap();
     let mut figures = vec![Figures::default(); config.stations.len()];
     let window = Time::ZERO + from..Time::ZERO + to;
     let mut now = Time::ZERO;
     while now < window.end {
         for index in 0..figures.len() {
-            let station = StationId::from_index(index);
-            while mac.queued(station) < 200 {
-                mac.handle(now, Input::Downlink { station, packet: Datagram::new(0, PAYLOAD as u32 + HEADERS) });
+            let (from, to) = ends(StationId::from_index(index), Direction::Down);
+            while mac.queued(from, to) < 200 {
+                mac.handle(now, Input::Send { from, to, packet: Datagram::new(0, PAYLOAD as u32 + HEADERS) });
             }
         }
         now = mac.deadline().unwrap();
@@ -51,11 +51,11 @@ fn simulate(config: &MacConfig, from: Duration, to: Duration) -> Vec<Figures> {
         while let Some(output) = mac.poll() {
             match output {
                 Output::Frame(frame) if window.contains(&frame.end) && frame.mpdus > frame.retries => {
-                    figures[frame.station.index()].frames += 1;
-                    figures[frame.station.index()].packets += u64::from(frame.mpdus - frame.retries);
+                    figures[frame.station().index()].frames += 1;
+                    figures[frame.station().index()].packets += u64::from(frame.mpdus - frame.retries);
                 }
-                Output::Delivered { at, mpdu, .. } if window.contains(&at) && mpdu.direction == Direction::Down => {
-                    figures[mpdu.station.index()].bytes += PAYLOAD as u64 + u64::from(HEADERS);
+                Output::Delivered { at, mpdu, .. } if window.contains(&at) && mpdu.direction() == Direction::Down => {
+                    figures[mpdu.station().index()].bytes += PAYLOAD as u64 + u64::from(HEADERS);
                 }
                 _ => {}
             }
@@ -115,7 +115,7 @@ fn figures(report: &EmulationReport, from: Duration, to: Duration) -> Vec<Figure
 /// Compares a cell of stations with these MCS for `length` within the tolerances for goodput and level.
 fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration, tolerance: (f64, f64)) {
     let stations = mcs.iter().map(|&mcs| airpace_sim::mac::StationConfig { loss, ..station(mcs) });
-    let config = EmulatorConfig::new(MacConfig::new(stations.collect()), 11);
+    let config = EmulatorConfig::new(CellConfig::new(stations.collect()), 11);
     let (from, to) = (SETTLING, SETTLING + length);
     let simulated = simulate(&config.cell, from, to);
     let Some(report) = emulate(config, pps, to + Duration::from_millis(200)) else { return };

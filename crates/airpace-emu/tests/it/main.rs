@@ -13,7 +13,7 @@ mod traffic;
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_emu::{Emulator, EmulatorConfig, EmulatorError, NoObserver};
-use airpace_sim::mac::{MacConfig, StationConfig};
+use airpace_sim::mac::{CellConfig, StationConfig};
 
 /// VHT, 80 MHz, one stream.
 fn station(mcs: u8) -> StationConfig {
@@ -21,7 +21,7 @@ fn station(mcs: u8) -> StationConfig {
 }
 
 fn config(mcs: &[u8]) -> EmulatorConfig {
-    EmulatorConfig::new(MacConfig::new(mcs.iter().map(|&mcs| station(mcs)).collect()), 1)
+    EmulatorConfig::new(CellConfig::new(mcs.iter().map(|&mcs| station(mcs)).collect()), 1)
 }
 
 /// A running cell, or a loud line and `None` where the system does not allow one.

@@ -3,7 +3,9 @@
 use crate::frames::FrameLog;
 use airpace_api::results::MacFigures;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
-use airpace_sim::mac::{ConfigError, Datagram, Direction, Input, Mac, MacConfig, Output, StationConfig};
+use airpace_sim::mac::{
+    CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, StationConfig, ends, station_of,
+};
 use airpace_units::{StationId, Time};
 use std::time::Duration;
 
@@ -66,10 +68,10 @@ pub struct StationFigures {
 pub fn simulate(scenario: &Saturation) -> Result<(MacFigures, Vec<StationFigures>), SaturationError> {
     let stations =
         scenario.mcs.iter().map(|&mcs| Ok(StationConfig::new(vht80(mcs)?))).collect::<Result<_, RateError>>()?;
-    let mut config = MacConfig::new(stations);
+    let mut config = CellConfig::new(stations);
     config.ap_queue_packets = scenario.ap_buffer_packets as usize;
     let mut run = Run {
-        mac: Mac::new(config, scenario.seed)?,
+        mac: Mac::cell(&config, scenario.seed)?,
         frames: FrameLog::new(scenario.mcs.len(), Time::ZERO, SLOT),
         delivered: vec![0; scenario.mcs.len()],
         from: Time::ZERO + scenario.ramp,
@@ -101,9 +103,9 @@ impl Run {
 
     fn top_up(&mut self, now: Time, buffer: usize) {
         for index in 0..self.delivered.len() {
-            let station = StationId::from_index(index);
-            for _ in self.mac.queued(station)..buffer {
-                self.mac.handle(now, Input::Downlink { station, packet: self.packet });
+            let (from, to) = ends(StationId::from_index(index), Direction::Down);
+            for _ in self.mac.queued(from, to)..buffer {
+                self.mac.handle(now, Input::Send { from, to, packet: self.packet });
             }
         }
     }
@@ -112,10 +114,10 @@ impl Run {
         while let Some(output) = self.mac.poll() {
             match output {
                 Output::Frame(frame) => self.frames.on_frame(&frame),
-                Output::Delivered { at, mpdu, .. } if mpdu.direction == Direction::Down && at >= self.from => {
-                    self.delivered[mpdu.station.index()] += 1;
+                Output::Delivered { at, mpdu, .. } if mpdu.direction() == Direction::Down && at >= self.from => {
+                    self.delivered[mpdu.station().index()] += 1;
                 }
-                Output::Dropped { at, station, .. } => self.frames.on_drop(station, at),
+                Output::Dropped { at, from, to, .. } => self.frames.on_drop(station_of(from, to).0, at),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ mod tests;
 
 pub use record::{SlotRecord, StationSlot, mean_over, mean_round_s};
 
-use crate::mac::{self, Direction, Input, Mac, MacConfig, Neighbours, Output};
+use crate::mac::{self, CellConfig, Direction, Input, Mac, Neighbours, Output};
 use airpace_core::control::{self, LawConfig, RateController};
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
@@ -31,7 +31,7 @@ const HEADER_BYTES: u32 = 28;
 #[derive(Clone, Debug)]
 pub struct LoopConfig {
     /// The cell, with every station that will ever take part.
-    pub mac: MacConfig,
+    pub mac: CellConfig,
     /// The law.
     pub law: LawConfig,
     /// Length of a slot (Δ).
@@ -50,7 +50,7 @@ pub struct LoopConfig {
 impl LoopConfig {
     /// A loop in which every station takes part and reports cost nothing.
     #[must_use]
-    pub fn new(mac: MacConfig, law: LawConfig, slot: Duration) -> Self {
+    pub fn new(mac: CellConfig, law: LawConfig, slot: Duration) -> Self {
         let joined = mac.stations.len();
         Self { mac, law, slot, packet_bytes: 1_498, report_bytes: None, joined, seed: 1 }
     }
@@ -148,9 +148,9 @@ impl ClosedLoop {
         let stations = config.mac.stations.len();
         let nodes = (0..stations).map(|idx| Node::new(idx, &config)).collect();
         // The meters hear what a monitor interface would show.
-        let cell = MacConfig { monitor: true, ..config.mac };
+        let cell = CellConfig { monitor: true, ..config.mac };
         let mut this = Self {
-            mac: Mac::new(cell, config.seed)?,
+            mac: Mac::cell(&cell, config.seed)?,
             law: config.law.build()?,
             nodes,
             events: BinaryHeap::new(),
@@ -230,8 +230,12 @@ impl ClosedLoop {
 
     fn change(&mut self, now: Time, index: usize) {
         match self.changes[index] {
-            Change::Rate(station, rate) => self.mac.handle(now, Input::SetRate { station, rate }),
-            Change::Loss(station, probability) => self.mac.handle(now, Input::SetLoss { station, probability }),
+            Change::Rate(station, rate) => {
+                Input::station_rate(station, rate).into_iter().for_each(|input| self.mac.handle(now, input));
+            }
+            Change::Loss(station, probability) => {
+                Input::station_loss(station, probability).into_iter().for_each(|input| self.mac.handle(now, input));
+            }
             Change::Neighbours(neighbours) => self.mac.handle(now, Input::SetNeighbours(neighbours)),
             Change::Join(station) => self.join(now, station.index()),
             Change::Burst(station, packets) => (0..packets).for_each(|_| self.enqueue(now, station.index())),
@@ -250,7 +254,7 @@ impl ClosedLoop {
     fn send_report(&mut self, now: Time, idx: usize) {
         let Some(bytes) = self.report_bytes else { return };
         let station = StationId::from_index(idx);
-        self.mac.handle(now, Input::Uplink { station, packet: Probe { station, sequence: 0, sent: now, bytes } });
+        self.mac.handle(now, Input::up(station, Probe { station, sequence: 0, sent: now, bytes }));
         self.drain();
         self.push(now + self.slot_length, Class::Report, idx, 0);
     }
@@ -277,24 +281,24 @@ impl ClosedLoop {
         let packet = Probe { station, sequence: node.sequence, sent: now, bytes: self.packet_bytes };
         node.sequence += 1;
         node.sent += 1;
-        self.mac.handle(now, Input::Downlink { station, packet });
+        self.mac.handle(now, Input::down(station, packet));
     }
 
     /// Hands what the cell did to the meters.
     fn drain(&mut self) {
         while let Some(output) = self.mac.poll() {
             match output {
-                Output::Frame(frame) if frame.direction == Direction::Down => {
-                    self.nodes[frame.station.index()].frame = Some(frame);
+                Output::Frame(frame) if frame.direction() == Direction::Down => {
+                    self.nodes[frame.station().index()].frame = Some(frame);
                     if let Some(frames) = &mut self.frames {
                         frames.push(frame);
                     }
                 }
-                Output::Heard { mpdu, packet } if mpdu.direction == Direction::Down => {
-                    self.nodes[mpdu.station.index()].hear(&mpdu, &packet);
+                Output::Heard { mpdu, packet } if mpdu.direction() == Direction::Down => {
+                    self.nodes[mpdu.station().index()].hear(&mpdu, &packet);
                 }
-                Output::Delivered { at, mpdu, packet } if mpdu.direction == Direction::Down => {
-                    self.nodes[mpdu.station.index()].receive(at, &packet);
+                Output::Delivered { at, mpdu, packet } if mpdu.direction() == Direction::Down => {
+                    self.nodes[mpdu.station().index()].receive(at, &packet);
                 }
                 // Losses are seen by the station, as holes; the uplink is load only.
                 Output::Frame(_) | Output::Delivered { .. } | Output::Heard { .. } | Output::Dropped { .. } => {}
@@ -319,7 +323,8 @@ impl ClosedLoop {
         for (idx, node) in self.nodes.iter_mut().enumerate() {
             let id = StationId::from_index(idx);
             let (report, mut station) = node.close(now, self.packet_bytes);
-            (station.queue, station.queue_peak) = (self.mac.queued(id), self.mac.take_queue_peak(id));
+            let (from, to) = mac::ends(id, Direction::Down);
+            (station.queue, station.queue_peak) = (self.mac.queued(from, to), self.mac.take_queue_peak(from, to));
             stations.push(station);
             reports.extend(node.joined.then_some(report));
         }

@@ -11,7 +11,7 @@ fn mcs9(nss: u8) -> TxRate {
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
     let law = LawConfig::named("waterfill", Goal { level: 32.0, delay: None }).expect("the law exists");
-    LoopConfig::new(MacConfig::new(vec![StationConfig::new(mcs9(nss)); stations]), law, SLOT)
+    LoopConfig::new(CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]), law, SLOT)
 }
 
 fn run(config: LoopConfig, slots: usize) -> ClosedLoop {
@@ -141,7 +141,7 @@ fn published_laws_end_where_they_end_in_ns3() {
         if let Ok(LawConfig::Nonlinear(c)) = &mut law {
             c.stream.assumed_phy_bps = 390e6;
         }
-        let mut mac = MacConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
+        let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
         mac.timing = airpace_core::phy::Timing::Ns3;
         let slot = Duration::from_millis(r.slot_ms);
         let config = LoopConfig { report_bytes: Some(88), ..LoopConfig::new(mac, law.expect("the law exists"), slot) };

@@ -1,61 +1,140 @@
-use airpace_core::phy::{AccessCategory, AmpduLimits, Standard, Timing, TxRate};
-use airpace_units::{StationId, Time};
+use super::RadioId;
+use super::hearing::Hearing;
+use crate::rate::RateAdaptation;
+use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Standard, Timing};
 use core::time::Duration;
 use thiserror::Error;
 
-/// A cell: one access point, its stations and what they share.
+/// Radios that share a channel, the links between them and what they hear. [`super::CellConfig`] makes one for the common case.
 #[derive(Clone, Debug)]
 pub struct MacConfig {
-    /// The stations, indexed by [`StationId`].
-    pub stations: Vec<StationConfig>,
+    /// The radios, indexed by [`RadioId`].
+    pub radios: Vec<RadioConfig>,
+    /// Directed links: who may send data to whom. Acknowledgements need no link of their own.
+    pub links: Vec<LinkConfig>,
+    /// Who senses and disturbs whom.
+    pub hearing: Hearing,
     /// Whose PPDU durations to use; the standard's by default.
     pub timing: Timing,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
-    pub max_mpdus: u16,
-    /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
-    pub max_duration: Duration,
-    /// Packets that the access point queues per station before it drops arrivals (default 2500, a closed commercial AP).
-    pub ap_queue_packets: usize,
-    /// Packets that a station queues for the uplink (default 1000, Linux's `txqueuelen`).
-    pub station_queue_packets: usize,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Access category of all data (default best effort). The TXOP limit of video and voice bounds each frame with its answer, but
-    /// for a single MPDU, which always goes; a TXOP holds one frame.
-    pub category: AccessCategory,
-    /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
-    pub beacons: bool,
     /// Whether every MPDU decoded is also handed out as [`super::Output::Heard`], as a monitor interface would see it (default no).
     pub monitor: bool,
     /// Whether receivers hold MPDUs back behind a hole until it is filled, as the block-ack agreement demands (default yes).
     pub in_order: bool,
-    /// Changes of rate and streams, in order of time.
-    pub trace: Vec<RateChange>,
 }
 
-/// One station.
-#[derive(Clone, Copy, Debug)]
-pub struct StationConfig {
-    /// Rate of downlink data.
-    pub rate: TxRate,
-    /// Rate of uplink data.
-    pub uplink_rate: TxRate,
-    /// Probability that one MPDU of an A-MPDU to or from the station is not decoded.
-    pub loss: f64,
+/// One radio: an access point, a station or a relay; what makes it one are its links and its beacons.
+#[derive(Clone, Debug)]
+pub struct RadioConfig {
+    /// Channel access parameters, indexed by [`AccessCategory`].
+    pub edca: [Edca; 4],
+    /// The category of all data that the radio sends, whatever its packets say; `None` (default) heeds the packets.
+    pub category: Option<AccessCategory>,
+    /// Its beacons; `None` (default) for a radio that is no access point.
+    pub beacon: Option<Beacon>,
+    /// What its queues hold before they drop arrivals (default 1000 packets per link, Linux's `txqueuelen`).
+    pub queue: QueueLimit,
+    /// Which link a frame is for (default round robin).
+    pub schedule: Schedule,
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    pub max_mpdus: u16,
+    /// Most bytes in one A-MPDU, on top of the standard's limits (default: those alone).
+    pub max_bytes: u32,
+    /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
+    pub max_duration: Duration,
+    /// Most bytes in one A-MSDU: an MPDU that carries several packets; 0 (default) for one packet per MPDU. The standard allows
+    /// 3839 or 7935 bytes (HT) and up to 11,398 (VHT, HE).
+    pub max_amsdu: u32,
+    /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
+    pub rts_threshold: Option<u32>,
 }
 
-/// A change of a station's rate, both ways, at a given time.
-#[derive(Clone, Copy, Debug)]
-pub struct RateChange {
-    /// When.
-    pub at: Time,
-    /// Whose.
-    pub station: StationId,
-    /// The rate from then on.
-    pub rate: TxRate,
+/// Beacons of an access point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beacon {
+    /// When the first is due; choose it to stagger several access points.
+    pub first: Duration,
+    /// Time from one to the next: 100 time units of 1.024 ms (clause 11.1.3.2) are usual.
+    pub interval: Duration,
+    /// Airtime of each.
+    pub airtime: Duration,
 }
 
-/// Networks that share the channel: saturated transmitters that are never part of the cell.
+impl Default for Beacon {
+    /// 160 bytes at 6 Mbit/s, 236 µs, every 102.4 ms, as ns-3 3.44 sends them.
+    fn default() -> Self {
+        let interval = Duration::from_micros(102_400);
+        Self { first: interval, interval, airtime: Duration::from_micros(236) }
+    }
+}
+
+/// What the queues of one access category hold before they drop arrivals (tail drop).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueLimit {
+    /// Packets at most, at least 1.
+    pub packets: usize,
+    /// What the limit is of.
+    pub scope: QueueScope,
+    /// Whether packets count until they are acknowledged, as in ns-3, or only while they wait.
+    pub in_flight: bool,
+}
+
+/// What a queue limit is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum QueueScope {
+    /// Each link.
+    Link,
+    /// The radio: its links share the room.
+    Radio,
+}
+
+impl QueueLimit {
+    /// So many packets for each link, those in flight not counted.
+    #[must_use]
+    pub const fn per_link(packets: usize) -> Self {
+        Self { packets, scope: QueueScope::Link, in_flight: false }
+    }
+
+    /// So many packets for all links together, those in flight counted, as ns-3 has it.
+    #[must_use]
+    pub const fn shared(packets: usize) -> Self {
+        Self { packets, scope: QueueScope::Radio, in_flight: true }
+    }
+}
+
+/// Which of a radio's links the next frame of an access category is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Schedule {
+    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its turn until then.
+    #[default]
+    RoundRobin,
+    /// The link whose oldest packet came first.
+    OldestFirst,
+}
+
+/// A directed link.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// The sender.
+    pub from: RadioId,
+    /// The receiver.
+    pub to: RadioId,
+    /// How the rate of each frame is chosen.
+    pub adaptation: RateAdaptation,
+    /// How MPDUs are lost beside collisions.
+    pub quality: Quality,
+}
+
+/// How MPDUs of a link are lost beside collisions.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Quality {
+    /// Each with this probability, at least 0 and at most 1, whatever its length and rate.
+    Loss(f64),
+}
+
+/// Networks that share the channel: saturated transmitters that are never part of the cell. Every radio hears them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbours {
     /// How many transmitters.
@@ -64,57 +143,163 @@ pub struct Neighbours {
     pub airtime: Duration,
 }
 
-/// Why a cell cannot be built.
+/// Why a configuration is refused.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// There is nobody to send to.
     #[error("a cell needs at least one station")]
     NoStation,
-    /// A loss probability outside [0, 1).
-    #[error("the loss probability of {station} is {loss}; it must be at least 0 and below 1")]
+    /// There is no radio, or there are more than fit.
+    #[error("{0} radios: at least 1 and at most 65,535 are possible")]
+    Radios(usize),
+    /// A link names a radio that does not exist.
+    #[error("a link names {0}, but there are fewer radios")]
+    UnknownRadio(RadioId),
+    /// A link from a radio to itself.
+    #[error("{0} has a link to itself")]
+    Loop(RadioId),
+    /// Two links with the same ends.
+    #[error("there are two links from {from} to {to}")]
+    Twice {
+        /// The sender.
+        from: RadioId,
+        /// The receiver.
+        to: RadioId,
+    },
+    /// The receiver of a link does not sense its sender, or the other way round.
+    #[error("there is a link from {from} to {to}, but one of them does not sense the other")]
+    Unheard {
+        /// The sender.
+        from: RadioId,
+        /// The receiver.
+        to: RadioId,
+    },
+    /// The matrices of the hearing are not of as many radios as there are.
+    #[error("the hearing is of {hearing} radios, but there are {radios}")]
+    Hearing {
+        /// Radios of the smallest or largest matrix.
+        hearing: usize,
+        /// Radios configured.
+        radios: usize,
+    },
+    /// A loss probability outside [0, 1].
+    #[error("the loss probability from {from} to {to} is {loss}; it must be at least 0 and at most 1")]
     Loss {
-        /// Whose.
-        station: StationId,
+        /// The sender.
+        from: RadioId,
+        /// The receiver.
+        to: RadioId,
         /// The value.
         loss: f64,
     },
     /// A limit of zero.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
-    /// The trace names a station that does not exist.
+    /// Contention windows that are no windows.
+    #[error(
+        "{radio} has a smallest contention window of {min} and a largest of {max}: the smallest must not be the larger"
+    )]
+    Window {
+        /// Whose.
+        radio: RadioId,
+        /// The smallest.
+        min: u16,
+        /// The largest.
+        max: u16,
+    },
+    /// The rate trace of a cell names a station that does not exist.
     #[error("the rate trace names {0}, but there are fewer stations")]
-    UnknownStation(StationId),
-    /// The trace is not in order of time.
+    UnknownStation(airpace_units::StationId),
+    /// The rate trace of a cell is not in order of time.
     #[error("the rate trace goes back in time at {0}")]
-    TraceOrder(Time),
+    TraceOrder(airpace_units::Time),
 }
 
-impl StationConfig {
-    /// A loss-free station with the same rate both ways.
+impl RadioConfig {
+    /// A radio without beacons and with the defaults named at each field.
     #[must_use]
-    pub const fn new(rate: TxRate) -> Self {
-        Self { rate, uplink_rate: rate, loss: 0.0 }
+    pub fn new() -> Self {
+        use AccessCategory::{Background, BestEffort, Video, Voice};
+        Self {
+            edca: [Background, BestEffort, Video, Voice].map(Edca::of),
+            category: None,
+            beacon: None,
+            queue: QueueLimit::per_link(1_000),
+            schedule: Schedule::RoundRobin,
+            max_mpdus: 64,
+            max_bytes: u32::MAX,
+            max_duration: AmpduLimits::of(Standard::Vht).duration,
+            max_amsdu: 0,
+            rts_threshold: None,
+        }
+    }
+
+    /// An access point: a radio that sends beacons.
+    #[must_use]
+    pub fn access_point() -> Self {
+        Self { beacon: Some(Beacon::default()), ..Self::new() }
+    }
+
+    fn validate(&self, id: RadioId) -> Result<(), ConfigError> {
+        let limits = [
+            ("the A-MPDU limit", usize::from(self.max_mpdus)),
+            ("the queue limit", self.queue.packets),
+            ("the beacon interval", self.beacon.map_or(1, |beacon| beacon.interval.as_micros() as usize)),
+        ];
+        if let Some((name, _)) = limits.into_iter().find(|&(_, value)| value == 0) {
+            return Err(ConfigError::Zero(name));
+        }
+        if self.edca.iter().any(|edca| edca.aifsn == 0) {
+            return Err(ConfigError::Zero("the AIFSN"));
+        }
+        match self.edca.iter().find(|edca| edca.cw_min > edca.cw_max) {
+            Some(edca) => Err(ConfigError::Window { radio: id, min: edca.cw_min, max: edca.cw_max }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Default for RadioConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LinkConfig {
+    /// A loss-free link.
+    #[must_use]
+    pub fn new(from: RadioId, to: RadioId, adaptation: impl Into<RateAdaptation>) -> Self {
+        Self { from, to, adaptation: adaptation.into(), quality: Quality::Loss(0.0) }
+    }
+
+    fn validate(&self, radios: usize) -> Result<(), ConfigError> {
+        let (from, to) = (self.from, self.to);
+        if let Some(&unknown) = [from, to].iter().find(|id| id.index() >= radios) {
+            return Err(ConfigError::UnknownRadio(unknown));
+        }
+        if from == to {
+            return Err(ConfigError::Loop(from));
+        }
+        match self.quality {
+            Quality::Loss(loss) if !(0.0..=1.0).contains(&loss) => Err(ConfigError::Loss { from, to, loss }),
+            Quality::Loss(_) => Ok(()),
+        }
     }
 }
 
 impl MacConfig {
-    /// A cell with the defaults named at each field.
+    /// Radios and links with the defaults named at each field; everyone hears everyone.
     #[must_use]
-    pub fn new(stations: Vec<StationConfig>) -> Self {
+    pub fn new(radios: Vec<RadioConfig>, links: Vec<LinkConfig>) -> Self {
         Self {
-            stations,
+            radios,
+            links,
+            hearing: Hearing::All,
             timing: Timing::default(),
-            max_mpdus: 64,
-            max_duration: AmpduLimits::of(Standard::Vht).duration,
-            ap_queue_packets: 2_500,
-            station_queue_packets: 1_000,
             retry_limit: 7,
-            category: AccessCategory::BestEffort,
-            beacons: true,
             monitor: false,
             in_order: true,
-            trace: Vec::new(),
         }
     }
 
@@ -123,32 +308,25 @@ impl MacConfig {
     /// # Errors
     /// The first value that makes no sense, with its remedy.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.stations.is_empty() {
-            return Err(ConfigError::NoStation);
+        if !(1..=0xffff).contains(&self.radios.len()) {
+            return Err(ConfigError::Radios(self.radios.len()));
         }
-        let limits = [
-            ("the A-MPDU limit", usize::from(self.max_mpdus)),
-            ("the access point's queue limit", self.ap_queue_packets),
-            ("the station's queue limit", self.station_queue_packets),
-            ("the retry limit", usize::from(self.retry_limit)),
-        ];
-        if let Some((name, _)) = limits.into_iter().find(|&(_, value)| value == 0) {
-            return Err(ConfigError::Zero(name));
+        if self.retry_limit == 0 {
+            return Err(ConfigError::Zero("the retry limit"));
         }
-        for (index, station) in self.stations.iter().enumerate() {
-            if !(0.0..1.0).contains(&station.loss) {
-                return Err(ConfigError::Loss { station: StationId::from_index(index), loss: station.loss });
-            }
+        for (index, radio) in self.radios.iter().enumerate() {
+            radio.validate(RadioId::from_index(index))?;
         }
-        self.validate_trace()
-    }
-
-    fn validate_trace(&self) -> Result<(), ConfigError> {
-        if let Some(change) = self.trace.iter().find(|change| change.station.index() >= self.stations.len()) {
-            return Err(ConfigError::UnknownStation(change.station));
-        }
-        match self.trace.windows(2).find(|pair| pair[1].at < pair[0].at) {
-            Some(pair) => Err(ConfigError::TraceOrder(pair[1].at)),
+        self.hearing.validate(self.radios.len())?;
+        self.links.iter().try_for_each(|link| {
+            link.validate(self.radios.len())?;
+            let heard = self.hearing.senses(link.from, link.to) && self.hearing.senses(link.to, link.from);
+            if heard { Ok(()) } else { Err(ConfigError::Unheard { from: link.from, to: link.to }) }
+        })?;
+        let mut ends: Vec<_> = self.links.iter().map(|link| (link.from, link.to)).collect();
+        ends.sort_unstable();
+        match ends.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ConfigError::Twice { from: pair[0].0, to: pair[0].1 }),
             None => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use core::hash::Hasher;
 
 /// A simulated packet: a number and a length, nothing else.
@@ -8,6 +9,8 @@ pub struct Datagram {
     pub id: u64,
     /// Flow, fed to the queues' hash.
     pub flow: u32,
+    /// Its access category (default best effort).
+    pub category: AccessCategory,
     bytes: u32,
 }
 
@@ -15,7 +18,7 @@ impl Datagram {
     /// A packet of `bytes` bytes (IP header included) in flow 0.
     #[must_use]
     pub const fn new(id: u64, bytes: u32) -> Self {
-        Self { id, flow: 0, bytes }
+        Self { id, flow: 0, category: AccessCategory::BestEffort, bytes }
     }
 }
 
@@ -30,5 +33,9 @@ impl Packet for Datagram {
 
     fn mark_ce(&mut self) -> bool {
         false
+    }
+
+    fn category(&self) -> AccessCategory {
+        self.category
     }
 }

@@ -1,9 +1,9 @@
 //! From winning the channel to its falling idle again.
 
 use super::link::{Built, Fate};
-use super::{BEACON_INTERVAL, Direction, DropReason, FrameRecord, Mac, Mpdu, Node, Output, earliest};
+use super::{BEACON_INTERVAL, Direction, DropReason, FrameRecord, Mac, Mpdu, Node, Output, earliest, ends};
 use airpace_core::packet::Packet;
-use airpace_core::phy::{ACK_BYTES, LegacyRate, SIFS};
+use airpace_core::phy::{ACK_BYTES, AccessCategory, LegacyRate, SIFS};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -130,12 +130,14 @@ impl<P: Packet + Clone> Mac<P> {
         let direction = on_air.node.direction();
         let mut record = FrameRecord {
             ampdu: self.next_ampdu,
-            station: StationId::from_index(on_air.station),
-            direction,
+            from: ends(StationId::from_index(on_air.station), direction).0,
+            to: ends(StationId::from_index(on_air.station), direction).1,
+            category: AccessCategory::BestEffort,
             start: exchange.start,
             end: exchange.start + built.ppdu,
             rate: built.rate,
             mpdus: built.mpdus,
+            packets: built.mpdus.into(),
             retries: built.retries,
             decoded: 0,
             psdu_bytes: built.psdu_bytes,
@@ -212,16 +214,16 @@ impl Node {
 
 impl<P> Fate<P> {
     fn output(self, frame: &FrameRecord) -> Output<P> {
-        let FrameRecord { station, direction, end: at, ampdu, .. } = *frame;
+        let FrameRecord { from, to, category, end: at, ampdu, .. } = *frame;
         match self {
             Self::Heard { packet, sequence, retry } => {
-                Output::Heard { mpdu: Mpdu { station, direction, ampdu, sequence, retry }, packet }
+                Output::Heard { mpdu: Mpdu { from, to, category, ampdu, sequence, retry }, packet }
             }
             Self::Released { packet, sequence, ampdu, retry } => {
-                Output::Delivered { at, mpdu: Mpdu { station, direction, ampdu, sequence, retry }, packet }
+                Output::Delivered { at, mpdu: Mpdu { from, to, category, ampdu, sequence, retry }, packet }
             }
             Self::GivenUp { packet } => {
-                Output::Dropped { at, station, direction, reason: DropReason::RetryLimit, packet }
+                Output::Dropped { at, from, to, category, reason: DropReason::RetryLimit, packet }
             }
         }
     }

@@ -9,12 +9,12 @@
 //!
 //! ```
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-//! use airpace_sim::mac::{Datagram, Input, Mac, MacConfig, Output, StationConfig};
+//! use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, StationConfig};
 //! use airpace_units::{StationId, Time};
 //!
 //! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)?;
-//! let mut mac = Mac::new(MacConfig::new(vec![StationConfig::new(rate)]), 1)?;
-//! mac.handle(Time::ZERO, Input::Downlink { station: StationId(0), packet: Datagram::new(0, 1_498) });
+//! let mut mac = Mac::cell(&CellConfig::new(vec![StationConfig::new(rate)]), 1)?;
+//! mac.handle(Time::ZERO, Input::down(StationId(0), Datagram::new(0, 1_498)));
 //! let end = mac.deadline().expect("a frame is due");
 //! mac.handle(end, Input::Tick);
 //! # let end = mac.deadline().unwrap();
@@ -24,23 +24,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cell;
 mod config;
 mod contention;
 mod datagram;
 mod exchange;
+mod hearing;
+mod interface;
 mod link;
 mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ConfigError, MacConfig, Neighbours, RateChange, StationConfig};
+pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
+pub use config::{
+    Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Quality, QueueLimit, QueueScope, RadioConfig, Schedule,
+};
 pub use datagram::Datagram;
+pub use hearing::{Hearing, Relation};
+pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output, RadioId};
 pub use tally::FrameTally;
 
 use crate::rng::Stream;
 use airpace_core::packet::Packet;
-use airpace_core::phy::{Edca, TxRate};
-use airpace_core::queue::{self, Dropped};
+use airpace_core::phy::{AccessCategory, Edca, TxRate};
+use airpace_core::queue::Dropped;
 use airpace_units::{StationId, Time};
 use contention::{Channel, Contender};
 use core::time::Duration;
@@ -50,145 +58,6 @@ use std::collections::VecDeque;
 
 /// Time between beacons: 100 time units of 1.024 ms (IEEE 802.11-2020 clause 11.1.3.2, the usual setting).
 const BEACON_INTERVAL: Duration = Duration::from_micros(102_400);
-
-/// Which way a frame goes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Direction {
-    /// From the access point to a station.
-    Down,
-    /// From a station to the access point.
-    Up,
-}
-
-/// What the world does to the cell.
-#[derive(Clone, Debug)]
-pub enum Input<P> {
-    /// A packet reaches the access point for `station`.
-    Downlink {
-        /// Its receiver.
-        station: StationId,
-        /// The packet.
-        packet: P,
-    },
-    /// A packet leaves `station` for the access point.
-    Uplink {
-        /// Its sender.
-        station: StationId,
-        /// The packet.
-        packet: P,
-    },
-    /// Nothing but the passing of time.
-    Tick,
-    /// The station's rate changes, both ways; frames on the air are not touched.
-    SetRate {
-        /// Whose.
-        station: StationId,
-        /// The new rate.
-        rate: TxRate,
-    },
-    /// The station's MPDU loss probability changes, both ways. Clamped to [0, 1].
-    SetLoss {
-        /// Whose.
-        station: StationId,
-        /// Per MPDU.
-        probability: f64,
-    },
-    /// Other networks come, change or go.
-    SetNeighbours(Neighbours),
-}
-
-/// What the cell does to the world. A frame's [`Output::Frame`] comes first, then what it carried.
-#[derive(Clone, Debug)]
-pub enum Output<P> {
-    /// A frame has left the air.
-    Frame(FrameRecord),
-    /// An MPDU was decoded; only with [`MacConfig::monitor`], in the order of the air.
-    Heard {
-        /// Which frame and MPDU.
-        mpdu: Mpdu,
-        /// A copy of the packet.
-        packet: P,
-    },
-    /// A packet was handed up by its receiver.
-    Delivered {
-        /// End of the PPDU that completed it.
-        at: Time,
-        /// Which frame and MPDU.
-        mpdu: Mpdu,
-        /// The packet.
-        packet: P,
-    },
-    /// A packet is gone.
-    Dropped {
-        /// When.
-        at: Time,
-        /// The station that it was for or from.
-        station: StationId,
-        /// Which way it was going.
-        direction: Direction,
-        /// Why.
-        reason: DropReason,
-        /// The packet.
-        packet: P,
-    },
-}
-
-/// One MPDU of one frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mpdu {
-    /// The station that sent or received it.
-    pub station: StationId,
-    /// Which way it went.
-    pub direction: Direction,
-    /// The frame in which it was decoded; see [`FrameRecord::ampdu`].
-    pub ampdu: u32,
-    /// Its 12-bit sequence number.
-    pub sequence: u16,
-    /// Whether it had been sent before.
-    pub retry: bool,
-}
-
-/// Why a packet is gone.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum DropReason {
-    /// The sender's queue dropped it.
-    Queue(queue::DropReason),
-    /// It was sent as often as the retry limit allows.
-    RetryLimit,
-    /// It was for or from a station that does not exist.
-    UnknownStation,
-}
-
-/// One data frame (PPDU), written when it leaves the air.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FrameRecord {
-    /// Number of the frame within the cell, modulo 2³²; the A-MPDU reference of monitor interfaces.
-    pub ampdu: u32,
-    /// The station.
-    pub station: StationId,
-    /// Which way it went.
-    pub direction: Direction,
-    /// Beginning of the PPDU.
-    pub start: Time,
-    /// End of the PPDU.
-    pub end: Time,
-    /// Rate of its payload.
-    pub rate: TxRate,
-    /// MPDUs in it.
-    pub mpdus: u16,
-    /// Those of them that were sent before.
-    pub retries: u16,
-    /// Those of them that were decoded.
-    pub decoded: u16,
-    /// Bytes of its PSDU.
-    pub psdu_bytes: u32,
-    /// Time that the exchange kept the channel: PPDU, SIFS and (block) acknowledgement; the PPDU alone if none came.
-    pub airtime: Duration,
-    /// Whether another frame was on the air.
-    pub collided: bool,
-    /// Packets left in the sender's queue for this receiver when the frame was composed.
-    pub queued: u32,
-}
 
 /// A node that contends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,7 +103,7 @@ impl<P: Packet + Clone> Mac<P> {
     ///
     /// # Errors
     /// What is wrong with the configuration.
-    pub fn new(config: MacConfig, seed: u64) -> Result<Self, ConfigError> {
+    pub fn cell(config: &CellConfig, seed: u64) -> Result<Self, ConfigError> {
         config.validate()?;
         let edca = Edca::of(config.category);
         let rules = Rules {
@@ -246,7 +115,7 @@ impl<P: Packet + Clone> Mac<P> {
             monitor: config.monitor,
             in_order: config.in_order,
         };
-        let station = |(index, settings): (usize, &StationConfig)| Station::new(settings, index, &config, &rules, seed);
+        let station = |(index, settings): (usize, &StationConfig)| Station::new(settings, index, config, &rules, seed);
         Ok(Self {
             stations: config.stations.iter().enumerate().map(station).collect(),
             rules,
@@ -261,7 +130,7 @@ impl<P: Packet + Clone> Mac<P> {
             exchange: None,
             next_access: None,
             next_beacon: config.beacons.then_some(Time::ZERO + BEACON_INTERVAL),
-            trace: config.trace.into(),
+            trace: config.trace.clone().into(),
             next_ampdu: 0,
             outputs: VecDeque::new(),
         })
@@ -274,11 +143,13 @@ impl<P: Packet + Clone> Mac<P> {
         self.run_until(now);
         match input {
             Input::Tick => {}
-            Input::Downlink { station, packet } => self.enqueue_down(now, station, packet),
-            Input::Uplink { station, packet } => self.enqueue_up(now, station, packet),
-            Input::SetRate { station, rate } => self.set_rate(station, rate),
-            Input::SetLoss { station, probability } => {
-                if let Some(station) = self.stations.get_mut(station.index()) {
+            Input::Send { from, to, packet } => match station_of(from, to) {
+                (station, Direction::Down) => self.enqueue_down(now, station, packet),
+                (station, Direction::Up) => self.enqueue_up(now, station, packet),
+            },
+            Input::SetRate { from, to, rate } => self.set_rate(station_of(from, to).0, rate),
+            Input::SetQuality { from, to, quality: Quality::Loss(probability) } => {
+                if let Some(station) = self.stations.get_mut(station_of(from, to).0.index()) {
                     let probability = if probability.is_nan() { 0.0 } else { probability.clamp(0.0, 1.0) };
                     station.down.set_loss(probability);
                     station.up.set_loss(probability);
@@ -304,19 +175,19 @@ impl<P: Packet + Clone> Mac<P> {
 
     /// Packets that wait at the access point for `station`; those in flight are not counted.
     #[must_use]
-    pub fn queued(&self, station: StationId) -> usize {
-        self.stations.get(station.index()).map_or(0, |station| station.down.queued())
+    pub fn queued(&self, from: RadioId, to: RadioId) -> usize {
+        self.stations.get(station_of(from, to).0.index()).map_or(0, |station| station.down.queued())
     }
 
     /// Bytes of the packets counted by [`Mac::queued`].
     #[must_use]
-    pub fn queued_bytes(&self, station: StationId) -> u64 {
-        self.stations.get(station.index()).map_or(0, |station| station.down.queued_bytes())
+    pub fn queued_bytes(&self, from: RadioId, to: RadioId) -> u64 {
+        self.stations.get(station_of(from, to).0.index()).map_or(0, |station| station.down.queued_bytes())
     }
 
     /// The longest that the access point's queue for `station` has been since this was last asked.
-    pub fn take_queue_peak(&mut self, station: StationId) -> usize {
-        self.stations.get_mut(station.index()).map_or(0, |station| station.down.take_peak())
+    pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
+        self.stations.get_mut(station_of(from, to).0.index()).map_or(0, |station| station.down.take_peak())
     }
 
     /// Packets inside the cell in one direction: queued, or sent and neither handed up nor given up.
@@ -331,12 +202,14 @@ impl<P: Packet + Clone> Mac<P> {
 
     fn enqueue_down(&mut self, now: Time, id: StationId, packet: P) {
         let Some(station) = self.stations.get_mut(id.index()) else {
-            let (direction, reason) = (Direction::Down, DropReason::UnknownStation);
-            return self.outputs.push_back(Output::Dropped { at: now, station: id, direction, reason, packet });
+            let (from, to) = ends(id, Direction::Down);
+            let (category, reason) = (AccessCategory::BestEffort, DropReason::UnknownLink);
+            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         };
         if let Some(Dropped { reason, packet }) = station.down.push(now, packet) {
-            let (direction, reason) = (Direction::Down, DropReason::Queue(reason));
-            return self.outputs.push_back(Output::Dropped { at: now, station: id, direction, reason, packet });
+            let (from, to) = ends(id, Direction::Down);
+            let (category, reason) = (AccessCategory::BestEffort, DropReason::Queue(reason));
+            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         }
         if !core::mem::replace(&mut station.in_ring, true) {
             self.ring.push_back(id.index());
@@ -349,13 +222,15 @@ impl<P: Packet + Clone> Mac<P> {
 
     fn enqueue_up(&mut self, now: Time, id: StationId, packet: P) {
         let Some(station) = self.stations.get_mut(id.index()) else {
-            let (direction, reason) = (Direction::Up, DropReason::UnknownStation);
-            return self.outputs.push_back(Output::Dropped { at: now, station: id, direction, reason, packet });
+            let (from, to) = ends(id, Direction::Up);
+            let (category, reason) = (AccessCategory::BestEffort, DropReason::UnknownLink);
+            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         };
         let was_idle = !station.up.has_work();
         if let Some(Dropped { reason, packet }) = station.up.push(now, packet) {
-            let (direction, reason) = (Direction::Up, DropReason::Queue(reason));
-            return self.outputs.push_back(Output::Dropped { at: now, station: id, direction, reason, packet });
+            let (from, to) = ends(id, Direction::Up);
+            let (category, reason) = (AccessCategory::BestEffort, DropReason::Queue(reason));
+            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         }
         if was_idle {
             station.contender.arrive(now, &self.channel);
@@ -401,7 +276,7 @@ impl<P: Packet + Clone> Mac<P> {
 }
 
 impl<P: Packet + Clone> Station<P> {
-    fn new(settings: &StationConfig, index: usize, config: &MacConfig, rules: &Rules, seed: u64) -> Self {
+    fn new(settings: &StationConfig, index: usize, config: &CellConfig, rules: &Rules, seed: u64) -> Self {
         let link = |rate, limit, name| {
             let mut link = Link::new(rate, rules, limit, Stream::new(seed, name, index as u64));
             link.set_loss(settings.loss);

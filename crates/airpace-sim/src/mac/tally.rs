@@ -76,20 +76,21 @@ impl FrameTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mac::Direction;
-    use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-    use airpace_units::StationId;
+    use crate::mac::RadioId;
+    use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
 
     fn frame(end_ms: u64, mpdus: u16, retries: u16) -> FrameRecord {
         let end = Time::from_millis(end_ms);
         FrameRecord {
             ampdu: 0,
-            station: StationId(0),
-            direction: Direction::Down,
+            from: RadioId(0),
+            to: RadioId(1),
+            category: AccessCategory::BestEffort,
             start: end,
             end,
             rate: TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap(),
             mpdus,
+            packets: mpdus.into(),
             retries,
             decoded: mpdus,
             psdu_bytes: 1_540,

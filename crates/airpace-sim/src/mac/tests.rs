@@ -35,11 +35,11 @@ fn vht(nss: u8, mcs: u8) -> TxRate {
     TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap()
 }
 
-fn cell(rates: &[TxRate]) -> MacConfig {
-    MacConfig {
+fn cell(rates: &[TxRate]) -> CellConfig {
+    CellConfig {
         timing: Timing::Ns3,
         ap_queue_packets: 500,
-        ..MacConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect())
+        ..CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect())
     }
 }
 
@@ -49,12 +49,12 @@ fn downlink(station: u32, payload_mbps: f64) -> Source {
 }
 
 /// Runs the cell for `until`; what happens in the first tenth is not tallied.
-fn run(config: MacConfig, seed: u64, sources: &[Source], until: Duration) -> Tally {
-    run_mac(Mac::new(config, seed).unwrap(), sources, until)
+fn run(config: CellConfig, seed: u64, sources: &[Source], until: Duration) -> Tally {
+    run_mac(Mac::cell(&config, seed).unwrap(), sources, until)
 }
 
 fn run_mac(mut mac: Mac<Datagram>, sources: &[Source], until: Duration) -> Tally {
-    let links = mac.stations.len() * 2;
+    let links = 64;
     let warm = Time::ZERO + until / 10;
     let end = Time::ZERO + until;
     let mut tally = Tally { delivered: vec![0; links], last_id: vec![None; links], ..Tally::default() };
@@ -74,8 +74,8 @@ fn run_mac(mut mac: Mac<Datagram>, sources: &[Source], until: Duration) -> Tally
             due[index] += gap;
             tally.sent += u64::from(now >= warm);
             let input = match direction {
-                Direction::Down => Input::Downlink { station, packet },
-                Direction::Up => Input::Uplink { station, packet },
+                Direction::Down => Input::down(station, packet),
+                Direction::Up => Input::up(station, packet),
             };
             mac.handle(now, input);
         } else {
@@ -95,7 +95,7 @@ impl Tally {
     fn take(&mut self, output: Output<Datagram>, warm: Time, births: &[Time]) {
         match output {
             Output::Delivered { at, mpdu, packet } => {
-                let link = mpdu.station.index() * 2 + usize::from(mpdu.direction == Direction::Up);
+                let link = mpdu.station().index() * 2 + usize::from(mpdu.direction() == Direction::Up);
                 self.out_of_order += u64::from(self.last_id[link].is_some_and(|last| last >= packet.id));
                 self.last_id[link] = Some(packet.id);
                 if at >= warm {
@@ -137,10 +137,10 @@ fn assert_near(measured: f64, expected: f64, relative: f64) {
 
 #[test]
 fn an_idle_channel_is_taken_at_the_next_slot_boundary() {
-    let mut mac = Mac::new(MacConfig { beacons: false, ..cell(&[vht(1, 9)]) }, 1).unwrap();
+    let mut mac = Mac::cell(&CellConfig { beacons: false, ..cell(&[vht(1, 9)]) }, 1).unwrap();
     // Idle since 0; the first AIFS ends at 43 µs; slot boundaries at 43 + 9k.
     let packet = Datagram::new(0, IP_BYTES);
-    mac.handle(Time::from_micros(1_000), Input::Downlink { station: StationId(0), packet });
+    mac.handle(Time::from_micros(1_000), Input::down(StationId(0), packet));
     assert_eq!(mac.deadline(), Some(Time::from_micros(43 + 9 * 107)));
     mac.handle(Time::from_micros(2_000), Input::Tick);
     let Some(Output::Frame(frame)) = mac.poll() else { panic!("a frame was sent") };
@@ -184,10 +184,10 @@ fn stations_are_served_in_turn_whatever_their_rates() {
     let sources = [downlink(0, 400.0), downlink(1, 400.0), downlink(2, 400.0)];
     let tally = run(cell(&[vht(1, 9), vht(1, 5), vht(1, 1)]), 3, &sources, Duration::from_secs(2));
     for pair in tally.frames.windows(2) {
-        assert_eq!(pair[1].station.0, (pair[0].station.0 + 1) % 3);
+        assert_eq!(pair[1].station().0, (pair[0].station().0 + 1) % 3);
     }
     // 5.484 ms at 58.5 Mbit/s hold 25 packets, as in S3 (r38.5rr).
-    assert!(tally.frames.iter().filter(|frame| frame.station.0 == 2).all(|frame| frame.mpdus == 25));
+    assert!(tally.frames.iter().filter(|frame| frame.station().0 == 2).all(|frame| frame.mpdus == 25));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn no_frame_exceeds_the_longest_ppdu() {
 fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
     let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
     let psdu = |timing| {
-        let tally = run(MacConfig { timing, ..cell(&[ht]) }, 1, &[downlink(0, 1.0)], Duration::from_millis(200));
+        let tally = run(CellConfig { timing, ..cell(&[ht]) }, 1, &[downlink(0, 1.0)], Duration::from_millis(200));
         tally.frames.iter().map(|frame| (frame.mpdus, frame.psdu_bytes)).max().unwrap()
     };
     assert_eq!(psdu(Timing::Standard), (1, 1_536));
@@ -212,7 +212,8 @@ fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
 fn more_than_64_mpdus_are_answered_by_a_longer_block_ack() {
     let he = TxRate::new(Standard::He, Width::Mhz80, 2, 11, GuardInterval::Ns800).unwrap();
     let answer = |max_mpdus| {
-        let tally = run(MacConfig { max_mpdus, ..cell(&[he]) }, 1, &[downlink(0, 2_000.0)], Duration::from_millis(100));
+        let tally =
+            run(CellConfig { max_mpdus, ..cell(&[he]) }, 1, &[downlink(0, 2_000.0)], Duration::from_millis(100));
         let longest = tally.frames.iter().max_by_key(|frame| frame.mpdus).unwrap();
         (longest.mpdus, longest.airtime - longest.end.since(longest.start) - airpace_core::phy::SIFS)
     };
@@ -223,7 +224,7 @@ fn more_than_64_mpdus_are_answered_by_a_longer_block_ack() {
 #[test]
 fn the_txop_limit_bounds_a_frame_and_its_answer() {
     let longest = |category, rate: TxRate| {
-        let config = MacConfig { category, ..cell(&[rate]) };
+        let config = CellConfig { category, ..cell(&[rate]) };
         let tally = run(config, 1, &[downlink(0, 500.0)], Duration::from_millis(500));
         tally.frames.iter().map(|frame| (frame.airtime, frame.mpdus)).max().unwrap()
     };
@@ -261,7 +262,7 @@ fn a_station_out_of_range_loses_its_packets_at_the_retry_limit() {
     let tally = run(config, 5, &[downlink(0, 10.0), downlink(1, 10.0)], Duration::from_secs(2));
     assert!(tally.dropped > 0);
     assert_near(tally.delivered[2] as f64 * PAYLOAD_BITS / tally.seconds / 1e6, 10.0, 0.1);
-    let tries = tally.frames.iter().filter(|frame| frame.station.0 == 0 && frame.retries == 0).count();
+    let tries = tally.frames.iter().filter(|frame| frame.station().0 == 0 && frame.retries == 0).count();
     assert!(tries * 6 < tally.frames.len(), "every frame to the lost station is sent seven times");
 }
 
@@ -282,7 +283,7 @@ fn uplink_contends_and_collides() {
 #[test]
 fn neighbours_lengthen_the_access_time() {
     let frames = |neighbours| {
-        let mut mac = Mac::new(cell(&[vht(1, 9)]), 2).unwrap();
+        let mut mac = Mac::cell(&cell(&[vht(1, 9)]), 2).unwrap();
         mac.handle(Time::ZERO, Input::SetNeighbours(neighbours));
         let tally = run_mac(mac, &[downlink(0, 500.0)], Duration::from_secs(2));
         tally.frames.iter().filter(|frame| frame.decoded > 0).count() as f64
@@ -306,7 +307,7 @@ fn a_trace_changes_the_rate() {
 #[test]
 fn beacons_take_their_airtime() {
     let frames = |beacons| {
-        run(MacConfig { beacons, ..cell(&[vht(1, 9)]) }, 1, &[downlink(0, 500.0)], Duration::from_secs(5)).frames.len()
+        run(CellConfig { beacons, ..cell(&[vht(1, 9)]) }, 1, &[downlink(0, 500.0)], Duration::from_secs(5)).frames.len()
             as f64
     };
     // (236 µs + PIFS and what is left of the back-off) every 102.4 ms.
@@ -328,16 +329,13 @@ fn same_seed_same_bytes() {
 #[test]
 fn a_late_caller_changes_nothing() {
     let arrivals = |mac: &mut Mac<Datagram>, k: u64| {
-        mac.handle(
-            Time::from_micros(700 * k),
-            Input::Downlink { station: StationId(0), packet: Datagram::new(k, IP_BYTES) },
-        );
+        mac.handle(Time::from_micros(700 * k), Input::down(StationId(0), Datagram::new(k, IP_BYTES)));
     };
     let drain = |mac: &mut Mac<Datagram>, into: &mut Vec<String>| {
         into.extend(core::iter::from_fn(|| mac.poll()).map(|output| format!("{output:?}")));
     };
     let (mut prompt, mut late) = (Vec::new(), Vec::new());
-    let mut mac = Mac::new(cell(&[vht(1, 0)]), 8).unwrap();
+    let mut mac = Mac::cell(&cell(&[vht(1, 0)]), 8).unwrap();
     for k in 0..500 {
         while let Some(at) = mac.deadline().filter(|&at| at <= Time::from_micros(700 * k)) {
             mac.handle(at, Input::Tick);
@@ -345,7 +343,7 @@ fn a_late_caller_changes_nothing() {
         arrivals(&mut mac, k);
         drain(&mut mac, &mut prompt);
     }
-    let mut mac = Mac::new(cell(&[vht(1, 0)]), 8).unwrap();
+    let mut mac = Mac::cell(&cell(&[vht(1, 0)]), 8).unwrap();
     for k in 0..500 {
         arrivals(&mut mac, k);
     }
@@ -355,16 +353,16 @@ fn a_late_caller_changes_nothing() {
 
 #[test]
 fn nonsense_is_refused_or_counted() {
-    assert_eq!(Mac::<Datagram>::new(MacConfig::new(Vec::new()), 1).unwrap_err(), ConfigError::NoStation);
-    let bad = MacConfig { retry_limit: 0, ..cell(&[vht(1, 9)]) };
-    assert_eq!(Mac::<Datagram>::new(bad, 1).unwrap_err().to_string(), "the retry limit must be at least 1");
-    let mut mac = Mac::new(cell(&[vht(1, 9)]), 1).unwrap();
-    mac.handle(Time::ZERO, Input::SetLoss { station: StationId(9), probability: f64::NAN });
-    mac.handle(Time::ZERO, Input::Uplink { station: StationId(9), packet: Datagram::new(0, 60) });
-    assert!(matches!(mac.poll(), Some(Output::Dropped { reason: DropReason::UnknownStation, .. })));
+    assert_eq!(Mac::<Datagram>::cell(&CellConfig::new(Vec::new()), 1).unwrap_err(), ConfigError::NoStation);
+    let bad = CellConfig { retry_limit: 0, ..cell(&[vht(1, 9)]) };
+    assert_eq!(Mac::<Datagram>::cell(&bad, 1).unwrap_err().to_string(), "the retry limit must be at least 1");
+    let mut mac = Mac::cell(&cell(&[vht(1, 9)]), 1).unwrap();
+    Input::station_loss(StationId(9), f64::NAN).into_iter().for_each(|input| mac.handle(Time::ZERO, input));
+    mac.handle(Time::ZERO, Input::up(StationId(9), Datagram::new(0, 60)));
+    assert!(matches!(mac.poll(), Some(Output::Dropped { reason: DropReason::UnknownLink, .. })));
 }
 
-fn any_scenario() -> impl Strategy<Value = (MacConfig, Vec<Source>)> {
+fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
     let station = (1_u8..=3, 0_u8..=8, prop_oneof![Just(0.0), 0.0..0.6]);
     let source = (0_u32..4, any::<bool>(), 20_u64..3_000, 0_u64..1_000);
     let stations = proptest::collection::vec(station, 1..4);
@@ -376,13 +374,13 @@ fn any_scenario() -> impl Strategy<Value = (MacConfig, Vec<Source>)> {
             };
             let stations: Vec<_> = stations.into_iter().map(station).collect();
             let count = stations.len() as u32;
-            let config = MacConfig {
+            let config = CellConfig {
                 beacons: flags[0],
                 monitor: flags[1],
                 in_order: flags[2],
                 ap_queue_packets: limit,
                 station_queue_packets: limit,
-                ..MacConfig::new(stations)
+                ..CellConfig::new(stations)
             };
             let source = |(station, up, gap, phase)| Source {
                 station: station % count,
@@ -402,7 +400,7 @@ proptest! {
     #[test]
     fn invariants_hold_in_any_scenario((config, sources) in any_scenario(), seed in any::<u64>()) {
         let (in_order, limit) = (config.in_order, config.ap_queue_packets);
-        let mut mac = Mac::new(config, seed).unwrap();
+        let mut mac = Mac::cell(&config, seed).unwrap();
         let mut due: Vec<Time> = sources.iter().map(|source| Time::ZERO + source.phase).collect();
         let (mut sent, mut gone, mut last_end) = (0_u64, 0_u64, Time::ZERO);
         let mut last_id = [None; 8];
@@ -413,11 +411,11 @@ proptest! {
             due[index] += gap;
             sent += 1;
             mac.handle(now, match direction {
-                Direction::Down => Input::Downlink { station, packet },
-                Direction::Up => Input::Uplink { station, packet },
+                Direction::Down => Input::down(station, packet),
+                Direction::Up => Input::up(station, packet),
             });
             prop_assert!(mac.deadline().is_none_or(|at| at >= now));
-            prop_assert!(mac.queued(station) <= limit);
+            prop_assert!(mac.queued(ends(station, Direction::Down).0, ends(station, Direction::Down).1) <= limit);
             while let Some(output) = mac.poll() {
                 match output {
                     Output::Frame(frame) => {
@@ -428,7 +426,7 @@ proptest! {
                     }
                     Output::Delivered { mpdu, packet, at } => {
                         prop_assert!(at <= now);
-                        let link = mpdu.station.index() * 2 + usize::from(mpdu.direction == Direction::Up);
+                        let link = mpdu.station().index() * 2 + usize::from(mpdu.direction() == Direction::Up);
                         prop_assert!(!in_order || last_id[link].is_none_or(|last| last < packet.id));
                         last_id[link] = Some(packet.id);
                         gone += 1;

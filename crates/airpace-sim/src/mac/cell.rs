@@ -1,0 +1,239 @@
+//! The common case: one access point and its stations, all in range of each other.
+
+use super::{
+    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, Quality, QueueLimit, RadioConfig, RadioId,
+};
+use crate::rate::{RateAdaptation, Trace};
+use airpace_core::phy::{AccessCategory, AmpduLimits, Standard, Timing, TxRate};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// A cell: one access point, its stations and what they share. [`MacConfig`] is the general case.
+#[derive(Clone, Debug)]
+pub struct CellConfig {
+    /// The stations, indexed by [`StationId`].
+    pub stations: Vec<StationConfig>,
+    /// Whose PPDU durations to use; the standard's by default.
+    pub timing: Timing,
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    pub max_mpdus: u16,
+    /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
+    pub max_duration: Duration,
+    /// Packets that the access point queues per station before it drops arrivals (default 2500, a closed commercial AP).
+    pub ap_queue_packets: usize,
+    /// Packets that a station queues for the uplink (default 1000, Linux's `txqueuelen`).
+    pub station_queue_packets: usize,
+    /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
+    pub retry_limit: u8,
+    /// Access category of all data (default best effort).
+    pub category: AccessCategory,
+    /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
+    pub beacons: bool,
+    /// Whether every MPDU decoded is also handed out as [`super::Output::Heard`], as a monitor interface would see it (default no).
+    pub monitor: bool,
+    /// Whether receivers hold MPDUs back behind a hole until it is filled, as the block-ack agreement demands (default yes).
+    pub in_order: bool,
+    /// Changes of rate and streams, in order of time.
+    pub trace: Vec<RateChange>,
+}
+
+/// One station.
+#[derive(Clone, Copy, Debug)]
+pub struct StationConfig {
+    /// Rate of downlink data.
+    pub rate: TxRate,
+    /// Rate of uplink data.
+    pub uplink_rate: TxRate,
+    /// Probability that one MPDU of an A-MPDU to or from the station is not decoded, 0 to 1.
+    pub loss: f64,
+}
+
+/// A change of a station's rate, both ways, at a given time.
+#[derive(Clone, Copy, Debug)]
+pub struct RateChange {
+    /// When.
+    pub at: Time,
+    /// Whose.
+    pub station: StationId,
+    /// The rate from then on.
+    pub rate: TxRate,
+}
+
+impl StationConfig {
+    /// A loss-free station with the same rate both ways.
+    #[must_use]
+    pub const fn new(rate: TxRate) -> Self {
+        Self { rate, uplink_rate: rate, loss: 0.0 }
+    }
+}
+
+impl CellConfig {
+    /// A cell with the defaults named at each field.
+    #[must_use]
+    pub fn new(stations: Vec<StationConfig>) -> Self {
+        Self {
+            stations,
+            timing: Timing::default(),
+            max_mpdus: 64,
+            max_duration: AmpduLimits::of(Standard::Vht).duration,
+            ap_queue_packets: 2_500,
+            station_queue_packets: 1_000,
+            retry_limit: 7,
+            category: AccessCategory::BestEffort,
+            beacons: true,
+            monitor: false,
+            in_order: true,
+            trace: Vec::new(),
+        }
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first value that makes no sense, with its remedy.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.mac().map(|_| ())
+    }
+
+    /// The cell as radios and links: the access point is radio 0, station i is radio i + 1.
+    ///
+    /// # Errors
+    /// The first value that makes no sense, with its remedy.
+    pub fn mac(&self) -> Result<MacConfig, ConfigError> {
+        if self.stations.is_empty() {
+            return Err(ConfigError::NoStation);
+        }
+        if let Some(change) = self.trace.iter().find(|change| change.station.index() >= self.stations.len()) {
+            return Err(ConfigError::UnknownStation(change.station));
+        }
+        if let Some(pair) = self.trace.windows(2).find(|pair| pair[1].at < pair[0].at) {
+            return Err(ConfigError::TraceOrder(pair[1].at));
+        }
+        let stations = self.stations.iter().enumerate();
+        let links: Vec<_> = stations.flat_map(|(index, station)| self.links(index, station)).collect();
+        let mut config = MacConfig::new(self.radios(), links);
+        config.timing = self.timing;
+        config.retry_limit = self.retry_limit;
+        (config.monitor, config.in_order) = (self.monitor, self.in_order);
+        config.validate().map(|()| config)
+    }
+
+    fn radios(&self) -> Vec<RadioConfig> {
+        let radio = |queue| RadioConfig {
+            category: Some(self.category),
+            queue: QueueLimit::per_link(queue),
+            max_mpdus: self.max_mpdus,
+            max_duration: self.max_duration,
+            ..RadioConfig::new()
+        };
+        let beacon = RadioConfig::access_point().beacon.filter(|_| self.beacons);
+        let access_point = RadioConfig { beacon, ..radio(self.ap_queue_packets) };
+        let stations = core::iter::repeat_n(radio(self.station_queue_packets), self.stations.len());
+        core::iter::once(access_point).chain(stations).collect()
+    }
+
+    fn links(&self, index: usize, station: &StationConfig) -> [LinkConfig; 2] {
+        let id = StationId::from_index(index);
+        let link = |direction, rate| {
+            let (from, to) = ends(id, direction);
+            LinkConfig { from, to, adaptation: self.adaptation(id, rate), quality: Quality::Loss(station.loss) }
+        };
+        [link(Direction::Down, station.rate), link(Direction::Up, station.uplink_rate)]
+    }
+
+    fn adaptation(&self, id: StationId, rate: TxRate) -> RateAdaptation {
+        let changes = self.trace.iter().filter(|change| change.station == id);
+        let mut entries = vec![(Time::ZERO, rate)];
+        entries.extend(changes.map(|change| (change.at, change.rate)));
+        match Trace::new(entries) {
+            Ok(trace) if trace.next_change().is_some() => trace.into(),
+            // The trace was checked to be in order: only one without changes comes here.
+            _ => rate.into(),
+        }
+    }
+}
+
+/// The access point of a cell.
+pub const ACCESS_POINT: RadioId = RadioId(0);
+
+/// Sender and receiver of what goes to or from a station of a cell.
+#[must_use]
+pub const fn ends(station: StationId, direction: Direction) -> (RadioId, RadioId) {
+    let radio = RadioId(station.0.saturating_add(1));
+    match direction {
+        Direction::Down => (ACCESS_POINT, radio),
+        Direction::Up => (radio, ACCESS_POINT),
+    }
+}
+
+/// The station of a cell and the direction that two radios stand for.
+#[must_use]
+pub const fn station_of(from: RadioId, to: RadioId) -> (StationId, Direction) {
+    if from.0 == ACCESS_POINT.0 {
+        (StationId(to.0.saturating_sub(1)), Direction::Down)
+    } else {
+        (StationId(from.0.saturating_sub(1)), Direction::Up)
+    }
+}
+
+impl<P> Input<P> {
+    /// A packet reaches the access point of a cell for `station`.
+    #[must_use]
+    pub const fn down(station: StationId, packet: P) -> Self {
+        let (from, to) = ends(station, Direction::Down);
+        Self::Send { from, to, packet }
+    }
+
+    /// A packet leaves `station` of a cell for the access point.
+    #[must_use]
+    pub const fn up(station: StationId, packet: P) -> Self {
+        let (from, to) = ends(station, Direction::Up);
+        Self::Send { from, to, packet }
+    }
+
+    /// The rate of a station of a cell changes, both ways.
+    #[must_use]
+    pub fn station_rate(station: StationId, rate: TxRate) -> [Self; 2] {
+        [Direction::Down, Direction::Up].map(|direction| {
+            let (from, to) = ends(station, direction);
+            Self::SetRate { from, to, rate }
+        })
+    }
+
+    /// The MPDU loss probability of a station of a cell changes, both ways.
+    #[must_use]
+    pub fn station_loss(station: StationId, probability: f64) -> [Self; 2] {
+        [Direction::Down, Direction::Up].map(|direction| {
+            let (from, to) = ends(station, direction);
+            Self::SetQuality { from, to, quality: Quality::Loss(probability) }
+        })
+    }
+}
+
+impl FrameRecord {
+    /// In a cell, the station that it is to or from.
+    #[must_use]
+    pub const fn station(&self) -> StationId {
+        station_of(self.from, self.to).0
+    }
+
+    /// In a cell, which way it went.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        station_of(self.from, self.to).1
+    }
+}
+
+impl Mpdu {
+    /// In a cell, the station that sent or received it.
+    #[must_use]
+    pub const fn station(&self) -> StationId {
+        station_of(self.from, self.to).0
+    }
+
+    /// In a cell, which way it went.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        station_of(self.from, self.to).1
+    }
+}
