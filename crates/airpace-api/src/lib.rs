@@ -17,4 +17,5 @@ pub mod keys;
 pub mod network;
 pub mod quantity;
 pub mod results;
+pub mod scenario;
 pub mod telemetry;

@@ -201,6 +201,10 @@ pub enum QueueLimit {
     Bytes(Bytes),
 }
 
+mod radio;
+
+pub use radio::{Decibels, Frequency, Length, Packets, Power};
+
 text_serde!(Span, "100 ms");
 text_serde!(Rate, "1.2 Gbit/s");
 text_serde!(Size, "64 KiB");

@@ -1,0 +1,146 @@
+//! Nodes, wires and routes.
+
+use super::choice::choice;
+use super::point::Point;
+use super::rate::RateChoice;
+use super::section::section;
+use crate::quantity::{Length, Packets, Power, Rate, Size, Span};
+
+choice! {
+    /// What a node is.
+    NodeKind:
+    /// A client of an access point.
+    Station = "station",
+    /// An access point.
+    Ap = "ap",
+    /// A host on wires only.
+    Host = "host",
+    /// A node that forwards by radio, a client of the one above it and an access point for those below.
+    Relay = "relay",
+}
+
+choice! {
+    /// In which order a node serves those it sends to.
+    Schedule:
+    /// In turn: who was served goes to the end.
+    RoundRobin = "round-robin",
+    /// Whose first packet has waited longest.
+    OldestFirst = "oldest-first",
+}
+
+choice! {
+    /// Whom the limit of a queue is for.
+    Sharing:
+    /// Each receiver has the whole limit.
+    Separate = "separate",
+    /// All receivers share it.
+    Shared = "shared",
+}
+
+choice! {
+    /// What is done to the packets of a queue.
+    Discipline:
+    /// Nothing: first in, first out, arrivals at a full queue are dropped.
+    Fifo = "fifo",
+    /// CoDel (RFC 8289).
+    Codel = "codel",
+    /// FQ-CoDel (RFC 8290).
+    FqCodel = "fq-codel",
+}
+
+section! {
+    /// A node, or several alike.
+    Node as "[[node]]" {
+        /// Name; the default is its kind. With `count` above 1 the nodes are called NAME-1, NAME-2, ….
+        name: Option<String> = optional,
+        /// What it is.
+        kind: NodeKind = required("station"),
+        /// How many there are.
+        count: u32 = default("1", "1", "2000"),
+        /// Name of the access point (or relay) it is associated with; the default is the only access point.
+        ap: Option<String> = optional,
+        /// Names of the channels it is on; the default is that of its access point, or the first. A relay may be on two: its own
+        /// access point's, and that on which it is one.
+        channel: Vec<String> = nested,
+        /// Rate of frames to it, and from it where `uplink_rate` is left out. A list gives each of `count` nodes its own.
+        rate: Vec<RateChoice> = default("mcs 9"),
+        /// Rate of frames from it.
+        uplink_rate: Vec<RateChoice> = nested,
+        /// Probability that an MPDU to or from it is not decoded, besides the error model. A list gives each node its own.
+        loss: Vec<f64> = default("0", "0", "0.999"),
+        /// Distance from its access point, where there is no `position`.
+        distance: Length = default("2 m", "0 m", "1000 km"),
+        /// Coordinates, for example ["3 m", "4 m"].
+        position: Option<Point> = optional,
+        /// Side of a square around the access point in which it stands at random, where there is no `position`.
+        within: Option<Length> = optional("0 m", "1000 km"),
+        /// Transmit power.
+        tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
+        /// When it joins.
+        joins: Span = default("0 s", "0 s", "1000000 s"),
+        /// Its queue towards the radio.
+        queue: NodeQueue = nested,
+    }
+}
+
+section! {
+    /// A node's queue towards the radio.
+    NodeQueue as "queue" {
+        /// Packets it holds.
+        limit: Packets = default("1000 packets", "1 packet", "10000000 packets"),
+        /// Whom the limit is for.
+        sharing: Sharing = default("separate"),
+        /// Whether packets in flight count for the limit until they are acknowledged; the default is yes if it is shared, as in ns-3.
+        in_flight: Option<bool> = optional,
+        /// In which order receivers are served.
+        schedule: Schedule = default("round-robin"),
+        /// What is done to the packets.
+        discipline: Discipline = default("fifo"),
+    }
+}
+
+section! {
+    /// A wire between two nodes, the same both ways.
+    Wire as "[[wire]]" {
+        /// Name of one end.
+        a: String = required("\"server\""),
+        /// Name of the other end.
+        b: String = required("\"ap\""),
+        /// Rate.
+        rate: Rate = default("1 Gbit/s", "1 kbit/s", "1000 Gbit/s"),
+        /// Delay each way.
+        delay: Span = default("0 s", "0 s", "1000 s"),
+        /// Queue in front of each direction.
+        queue: Packets = default("1000 packets", "1 packet", "10000000 packets"),
+        /// What is done to the packets in it.
+        discipline: Discipline = default("fifo"),
+        /// Largest packet, IP header included.
+        mtu: Size = default("1500 B", "68 B", "65535 B"),
+    }
+}
+
+section! {
+    /// A static route, where the shortest way is not the one to be taken.
+    Route as "[[route]]" {
+        /// Node that forwards.
+        at: String = required("\"gateway\""),
+        /// Where the packets are bound for.
+        to: String = required("\"station\""),
+        /// Node they are handed to.
+        via: String = required("\"relay\""),
+    }
+}
+
+impl Node {
+    /// The name of the node, or of all of them where there are several.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.kind.word())
+    }
+
+    /// The name of each.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        let several = self.count > 1;
+        (1..=self.count).map(move |n| if several { format!("{}-{n}", self.group()) } else { self.group().to_owned() })
+    }
+}

@@ -1,0 +1,30 @@
+//! Coordinates.
+
+use super::section::{Kind, Setting};
+use crate::quantity::Length;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A point in the plane: `["3 m", "4 m"]`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Point(pub Length, pub Length);
+
+impl Setting for Point {
+    fn kind() -> Kind {
+        Kind::Value("pair of coordinates", "[\"3 m\", \"4 m\"]")
+    }
+    fn from_text(text: &str) -> Option<Self> {
+        let (x, y) = text.split_once(',')?;
+        Some(Self(x.parse().ok()?, y.parse().ok()?))
+    }
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let point = Self::deserialize(deserializer)?;
+        // The size of the Earth: what lies beyond is a typing error.
+        let plausible = |length: Length| length.0.abs() <= 1e7;
+        if plausible(point.0) && plausible(point.1) {
+            Ok(point)
+        } else {
+            Err(D::Error::custom("coordinates of more than 10000 km make no sense"))
+        }
+    }
+}
