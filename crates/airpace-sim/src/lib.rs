@@ -9,5 +9,6 @@ pub mod rate;
 pub mod rng;
 pub mod steady;
 pub mod step;
+pub mod traffic;
 pub mod transport;
 pub mod world;

@@ -1,0 +1,214 @@
+//! Echo requests at even intervals, and what came back.
+
+use super::{
+    Activity, DelayStatistic, DelaySummary, Emission, Pattern, Phase, Rate, SequenceStatistic, Source, SourceConfig,
+    SourceError,
+};
+use crate::rng::Stream;
+use airpace_units::Time;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// How requests are sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PingConfig {
+    /// Time between requests; 1 s by default, as `ping` has it.
+    pub interval: Duration,
+    /// Bytes after the ICMP header, 56 by default: an IP packet of 84 bytes.
+    pub payload_bytes: u32,
+    /// A reply that takes longer is late: it counts as lost. 10 s by default.
+    pub timeout: Duration,
+    /// When the first request leaves after the start.
+    pub phase: Phase,
+    /// No request leaves before.
+    pub start: Time,
+    /// No request leaves at this time or later.
+    pub stop: Option<Time>,
+    /// At most this many requests.
+    pub limit: Option<u64>,
+}
+
+impl Default for PingConfig {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(1),
+            payload_bytes: 56,
+            timeout: Duration::from_secs(10),
+            phase: Phase::Random,
+            start: Time::ZERO,
+            stop: None,
+            limit: None,
+        }
+    }
+}
+
+/// A request that leaves. The reply has the same sequence number and size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// When.
+    pub at: Time,
+    /// From zero, by one.
+    pub sequence: u64,
+    /// Bytes after the ICMP header.
+    pub payload_bytes: u32,
+}
+
+/// What came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PingReport {
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests answered in time.
+    pub received: u64,
+    /// Requests whose reply did not come within the timeout.
+    pub lost: u64,
+    /// Requests that may still be answered.
+    pub outstanding: u64,
+    /// Replies to requests that were answered already, or never sent.
+    pub stray: u64,
+    /// Round-trip times, if any reply came in time.
+    pub round_trip: Option<DelaySummary>,
+}
+
+/// Sends requests and matches replies.
+#[derive(Clone, Debug)]
+pub struct Ping {
+    source: Source,
+    timeout: Duration,
+    sent: u64,
+    lost: u64,
+    stray: u64,
+    /// Requests from number `sent - outstanding.len()` on: when they left, unless they are answered.
+    outstanding: VecDeque<Option<Time>>,
+    replies: SequenceStatistic,
+    round_trip: DelayStatistic,
+}
+
+impl Ping {
+    /// A ping as `config` says, with its phase drawn from `stream`.
+    ///
+    /// # Errors
+    /// See [`SourceError`].
+    pub fn new(config: PingConfig, stream: Stream) -> Result<Self, SourceError> {
+        let PingConfig { interval, payload_bytes, timeout, phase, start, stop, limit } = config;
+        // A request may be empty: the ICMP header makes it a packet. The source counts that header's 8 bytes.
+        let payload_bytes = payload_bytes.saturating_add(ICMP_HEADER_BYTES);
+        let pattern = Pattern::Constant { payload_bytes, rate: Rate::Packets { count: 1, period: interval } };
+        let source =
+            Source::new(SourceConfig { pattern, phase, activity: Activity::Always, start, stop, limit }, stream)?;
+        Ok(Self {
+            source,
+            timeout,
+            sent: 0,
+            lost: 0,
+            stray: 0,
+            outstanding: VecDeque::new(),
+            replies: SequenceStatistic::default(),
+            round_trip: DelayStatistic::default(),
+        })
+    }
+
+    /// The next request. Call it again when the request has left.
+    pub fn next_request(&mut self) -> Option<Request> {
+        let Emission { at, payload_bytes } = self.source.next()?;
+        self.expire(at);
+        let sequence = self.sent;
+        self.sent += 1;
+        self.outstanding.push_back(Some(at));
+        Some(Request { at, sequence, payload_bytes: payload_bytes - ICMP_HEADER_BYTES })
+    }
+
+    /// A reply came; its round-trip time if it is the first to its request and in time.
+    pub fn on_reply(&mut self, now: Time, sequence: u64) -> Option<Duration> {
+        self.expire(now);
+        let first = self.sent - self.outstanding.len() as u64;
+        let place = sequence.checked_sub(first).and_then(|place| usize::try_from(place).ok());
+        let Some(sent) = place.and_then(|place| self.outstanding.get_mut(place)).and_then(Option::take) else {
+            self.stray += 1;
+            return None;
+        };
+        let round_trip = now.saturating_since(sent);
+        self.replies.record(sequence);
+        self.round_trip.record(round_trip);
+        Some(round_trip)
+    }
+
+    /// What came back until `now`.
+    pub fn report(&mut self, now: Time) -> PingReport {
+        self.expire(now);
+        PingReport {
+            sent: self.sent,
+            received: self.replies.received(),
+            lost: self.lost,
+            outstanding: self.sent - self.replies.received() - self.lost,
+            stray: self.stray,
+            round_trip: self.round_trip.summary(),
+        }
+    }
+
+    /// Round-trip times of the replies that came in time.
+    #[must_use]
+    pub const fn round_trips(&self) -> &DelayStatistic {
+        &self.round_trip
+    }
+
+    /// Forgets requests that were answered or are too old.
+    fn expire(&mut self, now: Time) {
+        while let Some(&oldest) = self.outstanding.front() {
+            match oldest {
+                Some(sent) if now.saturating_since(sent) <= self.timeout => return,
+                Some(_) => self.lost += 1,
+                None => {}
+            }
+            self.outstanding.pop_front();
+        }
+    }
+}
+
+/// RFC 792: type, code, checksum, identifier, sequence number.
+const ICMP_HEADER_BYTES: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ping(config: PingConfig) -> Ping {
+        Ping::new(config, Stream::new(1, "ping", 0)).unwrap()
+    }
+
+    #[test]
+    fn replies_are_matched_and_late_ones_lost() {
+        let mut ping =
+            ping(PingConfig { phase: Phase::Fixed(Duration::ZERO), limit: Some(5), ..PingConfig::default() });
+        let requests: Vec<Request> = core::iter::from_fn(|| ping.next_request()).collect();
+        assert_eq!(requests.len(), 5);
+        assert!(requests.iter().all(|request| request.payload_bytes == 56));
+        assert_eq!(requests[3].at, Time::from_millis(3_000));
+        let reply = |ping: &mut Ping, ms, sequence| ping.on_reply(Time::from_millis(ms), sequence);
+        assert_eq!(reply(&mut ping, 3_020, 3), Some(Duration::from_millis(20)));
+        assert_eq!(reply(&mut ping, 3_030, 3), None);
+        assert_eq!(reply(&mut ping, 3_040, 77), None);
+        // The first was sent at 0 s and is lost after 10 s; the second is in time to the millisecond.
+        assert_eq!(reply(&mut ping, 11_000, 0), None);
+        assert_eq!(reply(&mut ping, 11_000, 1), Some(Duration::from_secs(10)));
+        let report = ping.report(Time::from_millis(11_000));
+        assert_eq!((report.sent, report.received, report.lost, report.outstanding, report.stray), (5, 2, 1, 2, 3));
+        let report = ping.report(Time::from_millis(60_000));
+        assert_eq!((report.lost, report.outstanding), (3, 0));
+        assert_eq!(report.round_trip.unwrap().min, Duration::from_millis(20));
+    }
+
+    #[test]
+    fn requests_are_remembered_no_longer_than_the_timeout() {
+        let mut ping = ping(PingConfig {
+            interval: Duration::from_millis(10),
+            timeout: Duration::from_secs(1),
+            ..PingConfig::default()
+        });
+        for _ in 0..10_000 {
+            ping.next_request();
+        }
+        assert!(ping.outstanding.len() <= 101);
+        assert_eq!(ping.report(Time::from_millis(200_000)).lost, 10_000);
+    }
+}

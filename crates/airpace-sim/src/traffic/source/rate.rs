@@ -1,0 +1,146 @@
+//! Rates as exact fractions, so that gaps do not drift.
+
+use airpace_units::BitRate;
+use core::time::Duration;
+
+/// How often something happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rate {
+    /// Payload bits per second.
+    Bits(BitRate),
+    /// `count` packets (frames, of a source of frames) in each `period`, evenly spaced.
+    Packets {
+        /// How many; none means silence.
+        count: u64,
+        /// In what time.
+        period: Duration,
+    },
+}
+
+/// Micropackets: the resolution of [`Rate::packets_per_second`].
+const RESOLUTION: f64 = 1e6;
+
+impl Rate {
+    /// `rate` packets per second, to the nearest millionth of a packet; what is negative or no number is silence.
+    #[must_use]
+    pub fn packets_per_second(rate: f64) -> Self {
+        // A float-to-integer `as` saturates and maps NaN to zero.
+        Self::Packets { count: (rate * RESOLUTION).round() as u64, period: Duration::from_secs(RESOLUTION as u64) }
+    }
+
+    /// The gap between units of `bytes`; `None` at rate zero.
+    pub(super) fn gap(self, bytes: u32) -> Option<Gap> {
+        match self {
+            Self::Bits(rate) => Gap::new(u128::from(bytes) * 8_000_000_000, rate.bps()),
+            Self::Packets { count, period } => Gap::new(period.as_nanos(), count),
+        }
+    }
+}
+
+/// A gap of `whole + rest / per` nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Gap {
+    whole: u64,
+    rest: u64,
+    per: u64,
+}
+
+/// Beyond a packet per 10⁻⁹ ns nothing is told apart; the bound keeps the sum of two rests within 64 bits.
+const MOST_PER: u64 = 1 << 62;
+
+impl Gap {
+    fn new(ns: u128, per: u64) -> Option<Self> {
+        let per = per.min(MOST_PER);
+        let whole = ns.checked_div(u128::from(per))?;
+        // The remainder is below `per`, which fits.
+        let rest = (ns % u128::from(per)) as u64;
+        Some(Self { whole: u64::try_from(whole).unwrap_or(u64::MAX), rest, per })
+    }
+
+    /// The gap in nanoseconds, for random draws.
+    pub(super) fn as_nanos_f64(self) -> f64 {
+        self.whole as f64 + self.rest as f64 / self.per as f64
+    }
+}
+
+/// A clock that ticks after each gap: times in whole nanoseconds, rounded down from the exact ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticker {
+    at_ns: u64,
+    /// Fraction of a nanosecond, in units of 1 / `per` of the present gap.
+    carried: u64,
+    gap: Option<Gap>,
+}
+
+impl Ticker {
+    pub(super) fn new(at_ns: u64, gap: Option<Gap>) -> Self {
+        Self { at_ns, carried: 0, gap }
+    }
+
+    /// The present tick; then moves on to the next. `None` while the rate is zero.
+    pub(super) fn tick(&mut self) -> Option<u64> {
+        let gap = self.gap?;
+        let now = self.at_ns;
+        self.carried += gap.rest;
+        let carry = self.carried >= gap.per;
+        if carry {
+            self.carried -= gap.per;
+        }
+        self.at_ns = now.saturating_add(gap.whole).saturating_add(u64::from(carry));
+        Some(now)
+    }
+
+    /// From the last tick on, the gap is another; the tick that was due keeps its place unless it was further away than the new one.
+    pub(super) fn set_gap(&mut self, now_ns: u64, gap: Option<Gap>) {
+        if let Some(gap) = gap {
+            // What was to come late under a lower rate, or never, comes within one new gap.
+            let soon = now_ns.saturating_add(gap.whole);
+            self.at_ns = if self.gap.is_none() { soon } else { self.at_ns.min(soon).max(now_ns) };
+        }
+        (self.carried, self.gap) = (0, gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ticks_are_the_exact_times_rounded_down(bytes in 1..100_000u32, bps in 1_000..10_000_000_000u64, ticks in 1..5_000u64) {
+            let mut ticker = Ticker::new(0, Rate::Bits(BitRate::from_bps(bps)).gap(bytes));
+            let last = (0..=ticks).map(|_| ticker.tick().unwrap()).last().unwrap();
+            let exact = u128::from(bytes) * 8_000_000_000 * u128::from(ticks) / u128::from(bps);
+            prop_assert_eq!(u128::from(last), exact);
+        }
+
+        #[test]
+        fn no_rate_and_no_change_of_it_panics(bytes: u32, rates in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..20)) {
+            let mut ticker = Ticker::new(0, None);
+            let mut last = 0;
+            for (now, bps, period) in rates {
+                let now = now.max(last);
+                let rate = if bps % 2 == 0 { Rate::Bits(BitRate::from_bps(bps)) } else { Rate::Packets { count: bps, period: Duration::from_nanos(period) } };
+                ticker.set_gap(now, rate.gap(bytes));
+                for _ in 0..3 {
+                    if let Some(at) = ticker.tick() {
+                        prop_assert!(at >= last);
+                        last = at;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_of_packets_is_a_fraction() {
+        assert_eq!(
+            Rate::packets_per_second(30.0).gap(1),
+            Rate::Packets { count: 30_000_000, period: Duration::from_secs(1_000_000) }.gap(1)
+        );
+        assert_eq!(Rate::packets_per_second(f64::NAN).gap(1), None);
+        assert_eq!(Rate::packets_per_second(-1.0).gap(1), None);
+        assert_eq!(Rate::Bits(BitRate::ZERO).gap(1), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! The receiving end of a call: jitter buffer, losses and the mean opinion score.
+
+use super::DelayStatistic;
+use airpace_core::model::voice::{Call, Codec};
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Time between the packets of a G.711 call, and the speech in each (RFC 3551 §4.5.14 with the default packing of §4.2).
+pub const VOIP_INTERVAL: Duration = Duration::from_millis(20);
+/// UDP payload of each: 160 bytes of speech at 64 kbit/s and the RTP header of 12 (RFC 3550 §5.1).
+pub const VOIP_PAYLOAD_BYTES: u32 = 172;
+
+/// How long the jitter buffer holds a packet back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Playout {
+    /// Packets are played this long after they were sent; those that come later are lost.
+    Fixed(Duration),
+    /// Packets are played the smoothed delay and four smoothed deviations after they were sent (Ramjee, Kurose, Towsley, Schulzrinne,
+    /// INFOCOM 1994, algorithm 1, weight 0.998002), but at least this long after the smoothed delay. There is no silence in which to
+    /// shift the playout, so it shifts with each packet, as stretching decoders do.
+    Adaptive {
+        /// The least that the buffer holds back beyond the smoothed delay.
+        least: Duration,
+    },
+}
+
+/// What the receiver does and how it is scored.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VoipSinkConfig {
+    /// The jitter buffer; adaptive with at least one packet's time by default.
+    pub playout: Playout,
+    /// Time for filling a packet with speech, which is between mouth and ear too; 20 ms by default.
+    pub packetization: Duration,
+    /// How the codec bears losses; G.711 with concealment by default, as every telephone has it.
+    pub codec: Codec,
+}
+
+impl Default for VoipSinkConfig {
+    fn default() -> Self {
+        Self {
+            playout: Playout::Adaptive { least: VOIP_INTERVAL },
+            packetization: VOIP_INTERVAL,
+            codec: Codec::G711_CONCEALED,
+        }
+    }
+}
+
+/// How a call went.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VoipReport {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets lost in the network.
+    pub lost: u64,
+    /// Packets that came too late to be played, or twice.
+    pub late: u64,
+    /// Mean one-way delay in the network; zero if nothing came.
+    pub network_delay: Duration,
+    /// Mean delay from mouth to ear: packing, network, buffer; zero if nothing was played.
+    pub mouth_to_ear: Duration,
+    /// Interarrival jitter (RFC 3550 §6.4.1) at the last packet.
+    pub jitter: Duration,
+    /// Part of the packets not played, 0 to 1.
+    pub effective_loss: f64,
+    /// Mean length of runs of packets not played over that of independent losses (G.107 §7.5), from 1.
+    pub burst_ratio: f64,
+    /// Mean opinion score of what is heard.
+    pub mean_opinion_score: f64,
+    /// Mean opinion score as 004 (with flent) prints it: the network's mean delay and loss alone, no buffer, the least robust codec.
+    pub network_score: f64,
+}
+
+/// The receiving end of a call.
+#[derive(Clone, Debug)]
+pub struct VoipSink {
+    config: VoipSinkConfig,
+    delay: DelayStatistic,
+    /// Sum of the delays at which packets are played, without packing.
+    played_ns: u128,
+    smoothed: Option<Smoothed>,
+    jitter_ns: f64,
+    last_transit_ns: Option<i128>,
+    late: u64,
+    fates: Fates,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Smoothed {
+    delay_ns: f64,
+    deviation_ns: f64,
+}
+
+/// Weight of the past (Ramjee et al. 1994).
+const WEIGHT: f64 = 0.998_002;
+/// Deviations that the playout stays above the delay (same).
+const DEVIATIONS: f64 = 4.0;
+
+impl VoipSink {
+    /// A receiver that has heard nothing.
+    #[must_use]
+    pub fn new(config: VoipSinkConfig) -> Self {
+        Self {
+            config,
+            delay: DelayStatistic::default(),
+            played_ns: 0,
+            smoothed: None,
+            jitter_ns: 0.0,
+            last_transit_ns: None,
+            late: 0,
+            fates: Fates::default(),
+        }
+    }
+
+    /// A packet came at `now` that left at `sent`; sequence numbers count from zero by one. Tells whether it is played.
+    pub fn on_packet(&mut self, now: Time, sequence: u64, sent: Time) -> bool {
+        let transit = now.saturating_since(sent);
+        let (known, again) = self.fates.see(sequence);
+        if again {
+            self.late += 1;
+            return false;
+        }
+        self.delay.record(transit);
+        self.count_jitter(transit);
+        let playout = self.playout_after(transit);
+        let played = known && transit <= playout;
+        if played {
+            self.fates.play(sequence);
+            self.played_ns += playout.as_nanos();
+        } else {
+            self.late += 1;
+        }
+        played
+    }
+
+    /// How the call went if `sent` packets were sent until now.
+    #[must_use]
+    pub fn report(&self, sent: u64) -> VoipReport {
+        let runs = self.fates.runs(sent);
+        let sent = sent.max(runs.played + runs.missed);
+        let effective_loss = if sent == 0 { 0.0 } else { runs.missed as f64 / sent as f64 };
+        let lost = sent.saturating_sub(self.delay.count());
+        let network_delay = self.delay.mean().unwrap_or_default();
+        let mean_ns = self.played_ns.checked_div(u128::from(runs.played));
+        let mouth_to_ear =
+            mean_ns.map_or(Duration::ZERO, |ns| Duration::from_nanos(ns as u64) + self.config.packetization);
+        let burst_ratio = runs.burst_ratio(effective_loss);
+        // A call of which nothing is heard is outside the model, which rates it by a delay that it does not have: the worst score.
+        let score = |call: Call, heard: u64| if heard == 0 && sent > 0 { 1.0 } else { call.mean_opinion_score() };
+        let call = |delay: Duration| Call::default().with_delay_ms(delay.as_secs_f64() * 1e3);
+        let heard = call(mouth_to_ear).with_codec(self.config.codec).with_loss(effective_loss, burst_ratio);
+        let network_loss = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        let network = call(network_delay).with_codec(Codec::LEAST_ROBUST).with_loss(network_loss, 1.0);
+        VoipReport {
+            sent,
+            lost,
+            late: self.late,
+            network_delay,
+            mouth_to_ear,
+            jitter: Duration::from_nanos(self.jitter_ns as u64),
+            effective_loss,
+            burst_ratio,
+            mean_opinion_score: score(heard, runs.played),
+            network_score: score(network, self.delay.count()),
+        }
+    }
+
+    /// One-way delays in the network.
+    #[must_use]
+    pub const fn delays(&self) -> &DelayStatistic {
+        &self.delay
+    }
+
+    /// RFC 3550 §6.4.1: the change of transit time between packets in order of arrival, smoothed by 1/16.
+    fn count_jitter(&mut self, transit: Duration) {
+        // Below 2^94: fits.
+        let transit_ns = transit.as_nanos() as i128;
+        if let Some(last) = self.last_transit_ns.replace(transit_ns) {
+            self.jitter_ns += ((transit_ns - last).unsigned_abs() as f64 - self.jitter_ns) / 16.0;
+        }
+    }
+
+    /// How long after it was sent a packet with delay `transit` is played, if it came in time. The buffer knows only packets before it.
+    fn playout_after(&mut self, transit: Duration) -> Duration {
+        let least = match self.config.playout {
+            Playout::Fixed(playout) => return playout,
+            Playout::Adaptive { least } => least,
+        };
+        let transit_ns = transit.as_nanos() as f64;
+        let mut smoothed = self.smoothed.unwrap_or(Smoothed { delay_ns: transit_ns, deviation_ns: 0.0 });
+        let held_ns = (DEVIATIONS * smoothed.deviation_ns).max(least.as_nanos() as f64);
+        // Rounded up, so that an even delay is never late.
+        let playout = Duration::from_nanos((smoothed.delay_ns + held_ns).ceil() as u64);
+        smoothed.delay_ns += (1.0 - WEIGHT) * (transit_ns - smoothed.delay_ns);
+        smoothed.deviation_ns += (1.0 - WEIGHT) * ((transit_ns - smoothed.delay_ns).abs() - smoothed.deviation_ns);
+        self.smoothed = Some(smoothed);
+        playout
+    }
+}
+
+/// Packets played and not played, in order of their numbers: the last 64 may still be played, what is before is decided.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fates {
+    /// Bit i: number `next - 1 - i` was seen, was played.
+    seen: u64,
+    played: u64,
+    /// One more than the greatest number seen.
+    next: u64,
+    runs: Runs,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Runs {
+    played: u64,
+    missed: u64,
+    /// Runs of numbers missed.
+    runs: u64,
+    /// Whether the last number was missed.
+    within: bool,
+}
+
+/// Numbers that are not decided.
+const OPEN: u64 = 64;
+
+impl Fates {
+    /// Whether the number is still open, and whether it was seen before.
+    fn see(&mut self, sequence: u64) -> (bool, bool) {
+        // The largest number has no successor; no call gets there.
+        let sequence = sequence.min(u64::MAX - 1);
+        if sequence >= self.next {
+            self.advance(sequence + 1 - self.next);
+        }
+        let behind = self.next - 1 - sequence;
+        if behind >= OPEN {
+            return (false, false);
+        }
+        let again = self.seen >> behind & 1 == 1;
+        self.seen |= 1 << behind;
+        (true, again)
+    }
+
+    fn play(&mut self, sequence: u64) {
+        // Called for open numbers only.
+        self.played |= 1 << (self.next - 1 - sequence);
+    }
+
+    fn advance(&mut self, steps: u64) {
+        let decided = self.next.min(OPEN).min(steps);
+        for i in 0..decided {
+            // The oldest first: bit 63, or the number 0 while there are fewer.
+            let place = self.next.min(OPEN) - 1 - i;
+            if self.next + steps - (self.next - 1 - place) > OPEN {
+                self.runs.decide(self.played >> place & 1 == 1);
+            }
+        }
+        // Numbers jumped over and out of the window at once.
+        self.runs.miss((self.next + steps).saturating_sub(OPEN).saturating_sub(self.next));
+        let shift = |bits: u64| if steps < OPEN { bits << steps } else { 0 };
+        (self.seen, self.played) = (shift(self.seen), shift(self.played));
+        self.next += steps;
+    }
+
+    /// The runs with everything decided, of `sent` numbers.
+    fn runs(&self, sent: u64) -> Runs {
+        let mut runs = self.runs;
+        for place in (0..self.next.min(OPEN)).rev() {
+            runs.decide(self.played >> place & 1 == 1);
+        }
+        runs.miss(sent.saturating_sub(self.next));
+        runs
+    }
+}
+
+impl Runs {
+    fn decide(&mut self, played: bool) {
+        if played {
+            self.played += 1;
+            self.within = false;
+        } else {
+            self.miss(1);
+        }
+    }
+
+    fn miss(&mut self, numbers: u64) {
+        if numbers > 0 {
+            self.missed += numbers;
+            self.runs += u64::from(!self.within);
+            self.within = true;
+        }
+    }
+
+    /// Mean run of misses over 1 / (1 - loss), its mean if misses were independent (G.107 §7.5).
+    fn burst_ratio(&self, loss: f64) -> f64 {
+        if self.runs == 0 {
+            return 1.0;
+        }
+        (self.missed as f64 / self.runs as f64 * (1.0 - loss)).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
