@@ -155,7 +155,8 @@ impl Call {
     /// The call with a part `loss` (0 to 1) of its packets lost in bursts `burst_ratio` times as long as independent losses'.
     #[must_use]
     pub fn with_loss(self, loss: f64, burst_ratio: f64) -> Self {
-        Self { loss_percent: loss.max(0.0).min(1.0) * 100.0, burst_ratio: burst_ratio.max(1.0), ..self }
+        let loss = if loss.is_nan() { 0.0 } else { loss.clamp(0.0, 1.0) };
+        Self { loss_percent: loss * 100.0, burst_ratio: burst_ratio.max(1.0), ..self }
     }
 
     /// The call with another codec.
