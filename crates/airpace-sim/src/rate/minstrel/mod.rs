@@ -112,7 +112,7 @@ pub struct MinstrelHt {
     last: u16,
     tries: u8,
     update_interval: Duration,
-    updated: Time,
+    next_update: Time,
 }
 
 impl MinstrelHt {
@@ -143,7 +143,7 @@ impl MinstrelHt {
             is_lone_sample: false,
             tries: config.tries,
             update_interval: config.update_interval,
-            updated: Time::ZERO,
+            next_update: Time::ZERO.saturating_add(config.update_interval),
         })
     }
 
@@ -179,9 +179,9 @@ impl MinstrelHt {
         let acked = result.acked.min(result.mpdus);
         self.table.count(index, result.mpdus, acked);
         self.sampler.on_frame(acked, self.table.mean_ampdu());
-        let due = now.saturating_since(self.updated) >= self.update_interval;
+        let due = now >= self.next_update;
         if due {
-            self.updated = now;
+            self.next_update = now.saturating_add(self.update_interval);
             self.table.update();
             self.sampler.on_update(&self.table);
         }

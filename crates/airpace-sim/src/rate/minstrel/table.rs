@@ -15,8 +15,6 @@ const ROBUST: f64 = 0.75;
 /// A rate in use has died if of more than this many MPDUs since the last update fewer than this share arrived.
 const DEATH_ATTEMPTS: u32 = 30;
 const DEATH_PROBABILITY: f64 = 0.20;
-/// How many of the best rates are kept (rc80211_minstrel: MAX_THR_RATES).
-const RANKS: usize = 4;
 
 /// What is known of one rate.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ struct Group {
 pub(super) struct Table {
     entries: Vec<Entry>,
     groups: Vec<Group>,
-    ranks: [u16; RANKS],
+    ranks: [u16; 2],
     robust: u16,
     slowest: u16,
     weight: f64,
@@ -84,7 +82,7 @@ impl Table {
         Self {
             entries,
             groups,
-            ranks: [slowest; RANKS],
+            ranks: [slowest; 2],
             robust: slowest,
             slowest,
             weight,
@@ -144,9 +142,9 @@ impl Table {
             of_kind.map(|group| self.entries[usize::from(group.ranks[0])].throughput).fold(0.0, f64::max)
         };
         let with_legacy = top(true) > top(false);
-        self.ranks = [self.slowest; RANKS];
+        self.ranks = [self.slowest; 2];
         for group in self.groups.iter().filter(|group| with_legacy || !group.is_legacy) {
-            for index in group.members() {
+            for index in group.ranks {
                 insert(&mut self.ranks, &self.entries, index);
             }
         }
@@ -258,19 +256,20 @@ fn group_key(rate: TxRate) -> impl Ord {
 }
 
 /// Puts a rate in its place among the ranks by throughput, then probability. Rates that deliver nothing have no rank.
-fn insert(ranks: &mut [u16], entries: &[Entry], index: u16) {
-    let key = |index: u16| (entries[usize::from(index)].throughput, entries[usize::from(index)].probability);
-    let (throughput, probability) = key(index);
-    if throughput <= 0.0 || ranks.contains(&index) {
+fn insert(ranks: &mut [u16; 2], entries: &[Entry], index: u16) {
+    let rate = &entries[usize::from(index)];
+    if rate.throughput <= 0.0 || ranks.contains(&index) {
         return;
     }
-    let is_better = |than: &u16| {
-        let other = key(*than);
-        throughput > other.0 || (throughput == other.0 && probability > other.1)
+    let is_better = |than: u16| {
+        let other = &entries[usize::from(than)];
+        rate.throughput > other.throughput
+            || (rate.throughput == other.throughput && rate.probability > other.probability)
     };
-    if let Some(place) = ranks.iter().position(is_better) {
-        ranks[place..].rotate_right(1);
-        ranks[place] = index;
+    if is_better(ranks[0]) {
+        *ranks = [index, ranks[0]];
+    } else if is_better(ranks[1]) {
+        ranks[1] = index;
     }
 }
 

@@ -245,8 +245,8 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
     assert_eq!(link.adaptation.best().nss(), 2);
     let one_stream_only = |rate: TxRate| if rate.nss() == 1 { 0.0 } else { 1.0 };
     // What arrived earlier in the interval would hide the death for a while.
-    let update = link.adaptation.updated;
-    while link.adaptation.updated == update {
+    let update = link.adaptation.next_update;
+    while link.adaptation.next_update == update {
         link.frame(&step(7));
     }
     let start = link.now;
