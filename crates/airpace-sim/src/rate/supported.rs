@@ -9,7 +9,8 @@ const MAX_STREAMS: u8 = 8;
 const MAX_MCS: u8 = 31;
 
 /// Every rate of `standard` that a station with these capabilities may be sent: channels of up to `width`, up to `streams` spatial
-/// streams, guard intervals of `shortest` and longer. Combinations that the standard leaves out are left out.
+/// streams, guard intervals of `shortest` and longer. Combinations that the standard leaves out are left out. DSSS and OFDM rates have 20 MHz, one
+/// stream and 800 ns whatever is asked for beyond.
 ///
 /// ```
 /// use airpace_core::phy::{GuardInterval, Standard, Width};
@@ -42,6 +43,9 @@ mod tests {
         let he = rates_up_to(Standard::He, Width::Mhz40, 1, GuardInterval::Ns1600);
         assert_eq!(he.len(), 2 * 2 * 12);
         assert!(he.iter().all(|rate| rate.gi() >= GuardInterval::Ns1600));
+        let legacy = [Standard::Dsss, Standard::Ofdm]
+            .map(|standard| rates_up_to(standard, Width::Mhz80, 4, GuardInterval::Ns400).len());
+        assert_eq!(legacy, [4, 8]);
         assert!(rates_up_to(Standard::Vht, Width::Mhz160, 0, GuardInterval::Ns400).is_empty());
     }
 }

@@ -1,5 +1,5 @@
 use super::RateStatistics;
-use airpace_core::phy::{ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, SIFS, Timing, TxRate, ampdu_bytes, control_rate};
+use airpace_core::phy::{ACK_BYTES, BLOCK_ACK_BYTES, SIFS, Timing, TxRate, ampdu_bytes, control_rate};
 use airpace_units::BitRate;
 use core::cmp::Reverse;
 
@@ -275,7 +275,7 @@ fn insert(ranks: &mut [u16; 2], entries: &[Entry], index: u16) {
 
 impl Group {
     fn starting_at(first: u16, rate: TxRate) -> Self {
-        let is_legacy = AmpduLimits::of(rate.standard()).window == 1;
+        let is_legacy = rate.standard().is_legacy();
         Self { first, len: 0, streams: rate.nss(), is_legacy, ranks: [first; 2], robust: None }
     }
 
@@ -297,7 +297,7 @@ impl Group {
 
 impl Entry {
     fn new(rate: TxRate, group: u16, timing: Timing) -> Self {
-        let is_legacy = AmpduLimits::of(rate.standard()).window == 1;
+        let is_legacy = rate.standard().is_legacy();
         let preamble_ns = rate.ppdu_duration(0, timing).as_nanos() as f64;
         let (packets, psdu, response) = if is_legacy {
             (1, PACKET_BYTES, ACK_BYTES)

@@ -30,7 +30,8 @@ impl Link {
         let rate = self.adaptation.choose(self.unanswered);
         // As many 1,500-byte packets as last at most 4 ms.
         let fits = rate.max_psdu(Duration::from_millis(4), Timing::Standard) / 1_540;
-        let mpdus = self.ampdu.min(fits).max(1).min(self.adaptation.mpdu_limit().unwrap_or(u32::MAX));
+        let ampdu = if rate.standard().is_legacy() { 1 } else { self.ampdu };
+        let mpdus = ampdu.min(fits).max(1).min(self.adaptation.mpdu_limit().unwrap_or(u32::MAX));
         let acked = (0..mpdus).filter(|_| !self.random.happens(error(rate))).count() as u32;
         let exchange = rate.ppdu_duration(ampdu_bytes(mpdus, 1_536), Timing::Standard) + SIFS;
         self.now += exchange + Duration::from_micros(32 + 43 + 67);
@@ -292,6 +293,38 @@ fn he_rates_are_grouped_like_the_others() {
     link.run(Duration::from_secs(10), &step(10));
     let best = TxRate::new(Standard::He, Width::Mhz40, 2, 10, GuardInterval::Ns800).unwrap();
     assert_eq!(link.adaptation.best(), best);
+}
+
+/// DSSS and OFDM rates up to `mbps` arrive; nothing else does.
+fn legacy_up_to(mbps: f64) -> impl Fn(TxRate) -> f64 {
+    move |rate| if rate.standard().is_legacy() && rate.rate().bps() as f64 <= mbps * 1e6 { 0.0 } else { 1.0 }
+}
+
+#[test]
+fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
+    let legacy = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
+    for (mbps, best) in [(1.0, 1_000_000), (7.0, 6_000_000), (5.5, 5_500_000), (54.0, 54_000_000)] {
+        let rates = [legacy(Standard::Dsss), legacy(Standard::Ofdm)].concat();
+        let mut link = Link::new(rates, 1);
+        link.run(Duration::from_secs(10), &legacy_up_to(mbps));
+        assert_eq!(link.adaptation.best().rate().bps(), best, "{mbps} Mbit/s");
+        assert!(link.adaptation.chain().iter().all(|entry| entry.0.rate().bps() <= best));
+    }
+}
+
+#[test]
+fn rates_without_aggregation_are_used_only_if_nothing_else_arrives() {
+    let rates = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
+    let both = || [rates(Standard::Dsss), rates(Standard::Ht)].concat();
+    let mut link = Link::new(both(), 32);
+    link.run(Duration::from_secs(10), &|_| 0.0);
+    assert!(
+        link.adaptation.chain().iter().all(|entry| entry.0.standard() == Standard::Ht),
+        "{:?}",
+        link.adaptation.chain()
+    );
+    link.run(Duration::from_secs(10), &legacy_up_to(11.0));
+    assert_eq!(link.adaptation.best().rate().bps(), 11_000_000);
 }
 
 proptest! {
