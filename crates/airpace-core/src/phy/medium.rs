@@ -216,7 +216,7 @@ mod tests {
             for rate in LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM) {
                 let known = medium.carries(rate.standard()) && !(medium.dsss_only && rate.standard() != Standard::Dsss);
                 let alike = |basic: &&LegacyRate| **basic <= rate && basic.standard() == rate.standard();
-                let highest = medium.basic_rates().iter().filter(alike).next_back();
+                let highest = medium.basic_rates().iter().rfind(alike);
                 assert!(!known || highest == Some(&control_rate(TxRate::legacy(rate))), "{medium:?} {rate}");
             }
         }

@@ -17,6 +17,7 @@
 mod access;
 mod ampdu;
 mod breakdown;
+pub mod error;
 mod legacy;
 mod medium;
 mod params;

@@ -140,6 +140,10 @@ const CONSTELLATIONS: [(u32, u32, u32); 12] = [
     (10, 5, 6),
 ];
 
+/// The same for the OFDM rates 6 to 54 Mbit/s (table 17-4).
+const OFDM_CONSTELLATIONS: [(u32, u32, u32); 8] =
+    [(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
+
 /// One VHT encoder serves at most 600 Mbit/s with the short guard interval, which is 2160 bits per 3.6 µs symbol (21.5).
 const VHT_ENCODER_BITS: u32 = 2_160;
 /// One HT encoder serves at most 300 Mbit/s with the long guard interval, which is 1200 bits per 4 µs symbol (19.5).
@@ -287,7 +291,7 @@ impl TxRate {
         if let Some(legacy) = self.legacy_rate() {
             return legacy.rate();
         }
-        let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(constellation(self.standard, self.mcs))];
+        let (bits, numerator, denominator) = self.constellation();
         let n_cbps = u64::from(subcarriers(self.standard, self.width) * u32::from(self.nss) * bits);
         // At most 160,000 · 5 · 10^9 < 2^50.
         BitRate::from_bps(n_cbps * u64::from(numerator) * 1_000_000_000 / u64::from(denominator * self.symbol_ns))
@@ -340,6 +344,15 @@ impl TxRate {
         let bits = (data / u64::from(self.symbol_ns)).saturating_mul(u64::from(self.n_dbps));
         let bytes = bits.saturating_sub(SERVICE_BITS + self.tail_bits(timing)) / 8;
         u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+
+    /// Coded bits per subcarrier and stream, and the code rate. DSSS has neither: its bits per symbol, uncoded.
+    pub(super) fn constellation(self) -> (u32, u32, u32) {
+        match self.standard {
+            Standard::Dsss => (self.n_dbps, 1, 1),
+            Standard::Ofdm => OFDM_CONSTELLATIONS[usize::from(self.mcs)],
+            standard => CONSTELLATIONS[usize::from(constellation(standard, self.mcs))],
+        }
     }
 
     fn service_bits(self) -> u64 {

@@ -1,6 +1,5 @@
 //! The proxy's decisions in simulated time.
 
-use airpace_core::pace::Account;
 use super::*;
 use crate::keys::KeyPair;
 use crate::packet::PacketBuf;
@@ -13,6 +12,7 @@ use airpace_api::config::{
 };
 use airpace_api::keys::{PrivateKey, PublicKey};
 use airpace_api::quantity::{Rate, Size};
+use airpace_core::pace::Account;
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::report;
 use airpace_units::{BitRate, StationId, Time};
