@@ -1,7 +1,7 @@
 //! What the network carries, seen from the ends: sources that say when the next packet leaves, sinks that judge what arrived.
 //!
 //! Nothing here knows the MAC, a transport or the topology. Sources are iterators over [`Emission`]s in time order; sinks are told
-//! what came and when. A source that
+//! what came and when; [`web::Browser`] speaks in terms of connections and objects that a TCP of any kind can carry out. A source that
 //! is always backlogged is not a source: whoever owns the queue keeps it full.
 //!
 //! ```
@@ -20,6 +20,7 @@ mod ping;
 mod source;
 mod statistics;
 mod voip;
+pub mod web;
 
 pub use ping::{Ping, PingConfig, PingReport, Request};
 pub use source::{

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// How requests are sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PingConfig {
-    /// Time between requests; 1 s by default, as `ping` has it.
+    /// Time between requests; 1 s by default, as `ping` has it. Zero sends none.
     pub interval: Duration,
     /// Bytes after the ICMP header, 56 by default: an IP packet of 84 bytes.
     pub payload_bytes: u32,

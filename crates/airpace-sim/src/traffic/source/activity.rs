@@ -45,7 +45,7 @@ impl Period {
         nanos(self.mean())
     }
 
-    fn draw_ns(self, stream: &mut Stream) -> u64 {
+    pub(crate) fn draw_ns(self, stream: &mut Stream) -> u64 {
         match self {
             Self::Fixed(span) => nanos(span),
             Self::Exponential(mean) => exponential_ns(stream, mean.as_nanos() as f64) as u64,

@@ -12,7 +12,7 @@ pub enum Rate {
     Packets {
         /// How many; none means silence.
         count: u64,
-        /// In what time.
+        /// In what time; zero is no rate.
         period: Duration,
     },
 }
@@ -50,6 +50,9 @@ const MOST_PER: u64 = 1 << 62;
 
 impl Gap {
     fn new(ns: u128, per: u64) -> Option<Self> {
+        if ns == 0 {
+            return None;
+        }
         let per = per.min(MOST_PER);
         let whole = ns.checked_div(u128::from(per))?;
         // The remainder is below `per`, which fits.
@@ -131,6 +134,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_period_of_zero_is_no_rate() {
+        assert_eq!(Rate::Packets { count: 1, period: Duration::ZERO }.gap(1), None);
     }
 
     #[test]

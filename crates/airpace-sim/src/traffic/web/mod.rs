@@ -1,0 +1,363 @@
+//! Web pages: a name looked up, a document, and what it names over several connections at once.
+//!
+//! [`Browser`] is the client's side without any transport: it says which connection to open and what to ask on it, and is told what
+//! came. Each connection carries one request at a time, as HTTP/1.1 without pipelining does (RFC 9112 §9.3). The document comes first,
+//! on one connection; then up to [`BrowserConfig::connections`] fetch the rest, each taking the next object as soon as it is free. The
+//! connections close when the page is whole.
+
+mod page;
+
+use super::{DelayStatistic, Period};
+use crate::rng::Stream;
+use airpace_units::Time;
+use core::time::Duration;
+pub use page::{Page, PageError};
+use std::collections::VecDeque;
+
+/// A browser and the page that it loads again and again.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BrowserConfig {
+    /// The page.
+    pub page: Page,
+    /// Connections at once, 4 by default as in 004 §4.2.2; zero is taken as one.
+    pub connections: u32,
+    /// Bytes of a request with its headers; 300 by default.
+    pub request_bytes: u32,
+    /// UDP payload of the query for the server's address; 40 bytes by default.
+    pub query_bytes: u32,
+    /// UDP payload of the answer; 120 bytes by default.
+    pub answer_bytes: u32,
+    /// A query without answer is repeated after this; 5 s by default, as resolv.conf(5) has it. Zero is taken as 1 ms.
+    pub query_retry: Duration,
+    /// Time from the end of a page to the start of the next; 1 s by default.
+    pub think: Period,
+    /// When the first page starts.
+    pub start: Time,
+    /// No page starts at this time or later.
+    pub stop: Option<Time>,
+    /// At most this many pages.
+    pub limit: Option<u64>,
+}
+
+impl BrowserConfig {
+    /// `page` from the beginning, again and again, with the defaults named above.
+    #[must_use]
+    pub const fn new(page: Page) -> Self {
+        Self {
+            page,
+            connections: 4,
+            request_bytes: 300,
+            query_bytes: 40,
+            answer_bytes: 120,
+            query_retry: Duration::from_secs(5),
+            think: Period::Fixed(Duration::from_secs(1)),
+            start: Time::ZERO,
+            stop: None,
+            limit: None,
+        }
+    }
+}
+
+/// A connection of a browser: numbered from zero over all pages, never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionId(pub u64);
+
+/// What the browser is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// The deadline has come.
+    Tick,
+    /// The answer to the query came.
+    Answered,
+    /// The connection is open: a request can be sent.
+    Connected(ConnectionId),
+    /// So many more bytes of the response came in order.
+    Received(ConnectionId, u64),
+    /// The connection failed or was closed by the server: what it was fetching is asked for again on another.
+    Lost(ConnectionId),
+}
+
+/// What the browser wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Send a query with this much UDP payload; the answer has as much as `answer`.
+    Query {
+        /// UDP payload of the query in bytes.
+        bytes: u32,
+        /// UDP payload of the answer in bytes.
+        answer: u32,
+    },
+    /// Open a connection to the server.
+    Open(ConnectionId),
+    /// Send a request; the server sends the response when it has the whole request.
+    Request {
+        /// On which connection.
+        connection: ConnectionId,
+        /// Which object of the page.
+        object: usize,
+        /// Bytes of the request.
+        bytes: u32,
+        /// Bytes of the response.
+        response: u32,
+    },
+    /// Close the connection: nothing is to come on it.
+    Close(ConnectionId),
+    /// A page is whole.
+    Loaded(PageLoad),
+}
+
+/// A page that was loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageLoad {
+    /// Number of the page, from zero.
+    pub page: u64,
+    /// When the query was sent.
+    pub start: Time,
+    /// When the last byte came.
+    pub end: Time,
+}
+
+impl PageLoad {
+    /// The page load time: from the query to the last byte.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.end.saturating_since(self.start)
+    }
+}
+
+/// The client's side of web browsing; see the module.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    config: BrowserConfig,
+    stream: Stream,
+    stage: Stage,
+    /// Start of the present page.
+    start: Time,
+    pages: u64,
+    next_connection: u64,
+    connections: Vec<Connection>,
+    /// Objects to ask for, the next first. Filled with all but the document when that is whole.
+    wanted: VecDeque<usize>,
+    /// Objects not yet whole.
+    missing: usize,
+    outputs: VecDeque<Output>,
+    load_times: DelayStatistic,
+    stray: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The next page starts then.
+    Thinking(Time),
+    /// The query is repeated then.
+    Resolving(Time),
+    Loading,
+    Finished,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    id: ConnectionId,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Opening,
+    Idle,
+    Fetching { object: usize, left: u64 },
+}
+
+impl Browser {
+    /// A browser that has loaded nothing. Times to think are drawn from `stream`.
+    #[must_use]
+    pub fn new(config: BrowserConfig, stream: Stream) -> Self {
+        let stage = Stage::Thinking(config.start);
+        let mut browser = Self {
+            config,
+            stream,
+            stage,
+            start: Time::ZERO,
+            pages: 0,
+            next_connection: 0,
+            connections: Vec::new(),
+            wanted: VecDeque::new(),
+            missing: 0,
+            outputs: VecDeque::new(),
+            load_times: DelayStatistic::default(),
+            stray: 0,
+        };
+        browser.rest_until(browser.config.start);
+        browser
+    }
+
+    /// Takes what happened. What does not fit the state (answers twice, bytes of no request) is counted as stray.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Tick => self.on_tick(now),
+            Input::Answered if matches!(self.stage, Stage::Resolving(_)) => {
+                self.stage = Stage::Loading;
+                self.wanted.push_back(0);
+                self.open();
+            }
+            Input::Answered => self.stray += 1,
+            Input::Connected(id) => match self.find(id) {
+                Some(place) if self.connections[place].state == State::Opening => self.fetch(place),
+                _ => self.stray += 1,
+            },
+            Input::Received(id, bytes) => self.on_received(now, id, bytes),
+            Input::Lost(id) => self.on_lost(id),
+        }
+    }
+
+    /// What the browser wants done next; drain it after each [`Browser::handle`].
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the browser wants a [`Input::Tick`].
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Thinking(at) | Stage::Resolving(at) => Some(at),
+            Stage::Loading | Stage::Finished => None,
+        }
+    }
+
+    /// Whether no page will be loaded any more.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.stage == Stage::Finished
+    }
+
+    /// Page load times of the pages that are whole.
+    #[must_use]
+    pub const fn load_times(&self) -> &DelayStatistic {
+        &self.load_times
+    }
+
+    /// Start of the page that is being loaded, if one is.
+    #[must_use]
+    pub fn loading_since(&self) -> Option<Time> {
+        matches!(self.stage, Stage::Resolving(_) | Stage::Loading).then_some(self.start)
+    }
+
+    /// Inputs that did not fit.
+    #[must_use]
+    pub const fn stray(&self) -> u64 {
+        self.stray
+    }
+
+    fn on_tick(&mut self, now: Time) {
+        match self.stage {
+            Stage::Thinking(at) if now >= at => {
+                self.start = now;
+                self.missing = self.config.page.objects.len();
+                self.query(now);
+            }
+            Stage::Resolving(at) if now >= at => self.query(now),
+            _ => {}
+        }
+    }
+
+    fn query(&mut self, now: Time) {
+        let BrowserConfig { query_bytes, answer_bytes, query_retry, .. } = self.config;
+        self.stage = Stage::Resolving(now.saturating_add(query_retry.max(Duration::from_millis(1))));
+        self.outputs.push_back(Output::Query { bytes: query_bytes, answer: answer_bytes });
+    }
+
+    fn on_received(&mut self, now: Time, id: ConnectionId, bytes: u64) {
+        let Some(place) = self.find(id) else {
+            self.stray += 1;
+            return;
+        };
+        let State::Fetching { object, left } = self.connections[place].state else {
+            self.stray += 1;
+            return;
+        };
+        // The server sends what was asked for, so that more than that belongs to nothing.
+        self.stray += u64::from(bytes > left);
+        if bytes < left {
+            self.connections[place].state = State::Fetching { object, left: left - bytes };
+            return;
+        }
+        self.missing -= 1;
+        if object == 0 {
+            self.wanted.extend(1..self.config.page.objects.len());
+        }
+        if self.missing == 0 {
+            self.finish_page(now);
+            return;
+        }
+        self.fetch(place);
+        self.open();
+    }
+
+    fn on_lost(&mut self, id: ConnectionId) {
+        let Some(place) = self.find(id) else {
+            self.stray += 1;
+            return;
+        };
+        // The order of connections does not matter: each takes the next object.
+        let lost = self.connections.swap_remove(place);
+        if let State::Fetching { object, .. } = lost.state {
+            self.wanted.push_front(object);
+        }
+        self.open();
+    }
+
+    /// Asks for the next object on a connection that is free.
+    fn fetch(&mut self, place: usize) {
+        let connection = &mut self.connections[place];
+        let Some(object) = self.wanted.pop_front() else {
+            connection.state = State::Idle;
+            return;
+        };
+        let response = self.config.page.objects[object];
+        connection.state = State::Fetching { object, left: u64::from(response) };
+        let bytes = self.config.request_bytes;
+        self.outputs.push_back(Output::Request { connection: connection.id, object, bytes, response });
+    }
+
+    /// Gives wanted objects to idle connections, and opens as many connections as there are objects left over, up to the limit.
+    fn open(&mut self) {
+        for place in 0..self.connections.len() {
+            if self.connections[place].state == State::Idle && !self.wanted.is_empty() {
+                self.fetch(place);
+            }
+        }
+        let opening = self.connections.iter().filter(|connection| connection.state == State::Opening).count();
+        let room = (self.config.connections.max(1) as usize).saturating_sub(self.connections.len());
+        for _ in 0..room.min(self.wanted.len().saturating_sub(opening)) {
+            let id = ConnectionId(self.next_connection);
+            self.next_connection += 1;
+            self.connections.push(Connection { id, state: State::Opening });
+            self.outputs.push_back(Output::Open(id));
+        }
+    }
+
+    fn finish_page(&mut self, now: Time) {
+        let closed = self.connections.drain(..).map(|connection| Output::Close(connection.id));
+        self.outputs.extend(closed);
+        let load = PageLoad { page: self.pages, start: self.start, end: now };
+        self.load_times.record(load.duration());
+        self.outputs.push_back(Output::Loaded(load));
+        self.pages += 1;
+        let think = self.config.think.draw_ns(&mut self.stream);
+        self.rest_until(now.saturating_add(Duration::from_nanos(think)));
+    }
+
+    /// Thinks until `at` if a page may start then.
+    fn rest_until(&mut self, at: Time) {
+        let over = self.config.limit.is_some_and(|limit| self.pages >= limit);
+        let late = self.config.stop.is_some_and(|stop| at >= stop);
+        self.stage = if over || late { Stage::Finished } else { Stage::Thinking(at) };
+    }
+
+    fn find(&self, id: ConnectionId) -> Option<usize> {
+        self.connections.iter().position(|connection| connection.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests;
