@@ -1,5 +1,9 @@
 use super::AdaptationError;
-use airpace_core::phy::TxRate;
+use airpace_core::phy::error::ErrorModel;
+use airpace_core::phy::{Standard, TxRate, Width};
+
+/// Bandwidth of DSSS, which has no width of its own, in MHz (as in [`ErrorModel`]).
+const DSSS_MHZ: f64 = 22.0;
 
 /// The fastest rate that the current SNR carries, by a table of thresholds: what a link would use that knew its channel.
 #[derive(Clone, Debug)]
@@ -35,6 +39,33 @@ impl Ideal {
         Ok(Self { table, current: 0 })
     }
 
+    /// The adaptation whose rates lose at most `target` (above 0, below 1) of the MPDUs of `bytes`, by `model`.
+    ///
+    /// [`Ideal::set_snr`] then takes the SNR over the noise of `width`: rates of narrower channels, sent with the same power, have as much
+    /// more. [`Ideal::TARGET_LOSS`] is a good target.
+    ///
+    /// # Errors
+    /// [`AdaptationError`] if there are no rates or the target is out of range.
+    pub fn by_model(
+        rates: &[TxRate],
+        width: Width,
+        model: &ErrorModel,
+        bytes: u32,
+        target: f64,
+    ) -> Result<Self, AdaptationError> {
+        if !(target > 0.0 && target < 1.0) {
+            return Err(AdaptationError::Target { target });
+        }
+        let table = rates.iter().map(|&rate| {
+            let gain_db = 10.0 * (f64::from(width.mhz()) / bandwidth_mhz(rate)).log10();
+            (model.required_snr_db(rate, bytes, target) - gain_db, rate)
+        });
+        Self::new(table.collect())
+    }
+
+    /// About what ns-3's IdealWifiManager aims at: its bit error rate of 10⁻⁶ is 1.2 % of MPDUs of 1536 bytes.
+    pub const TARGET_LOSS: f64 = 0.012;
+
     /// The SNR is now `snr_db`. Below every threshold the most robust rate is used; a value that is no number changes nothing.
     pub fn set_snr(&mut self, snr_db: f64) {
         if !snr_db.is_nan() {
@@ -47,6 +78,10 @@ impl Ideal {
     pub fn best(&self) -> TxRate {
         self.table[self.current].1
     }
+}
+
+fn bandwidth_mhz(rate: TxRate) -> f64 {
+    if rate.standard() == Standard::Dsss { DSSS_MHZ } else { f64::from(rate.width().mhz()) }
 }
 
 #[cfg(test)]
@@ -72,6 +107,23 @@ mod tests {
         }
         ideal.set_snr(f64::NAN);
         assert_eq!(ideal.best(), rate(1, 1));
+    }
+
+    #[test]
+    fn thresholds_come_from_the_error_model() {
+        let rates = crate::rate::rates_up_to(Standard::Vht, Width::Mhz80, 1, GuardInterval::Ns800);
+        let model = ErrorModel::default();
+        let mut ideal = Ideal::by_model(&rates, Width::Mhz80, &model, 1_536, Ideal::TARGET_LOSS).unwrap();
+        let required = model.required_snr_db(rate(1, 9), 1_536, Ideal::TARGET_LOSS);
+        for (snr_db, fastest) in [(required + 0.01, rate(1, 9)), (required - 0.01, rate(1, 8)), (-20.0, ideal.best())] {
+            ideal.set_snr(snr_db);
+            assert_eq!(ideal.best(), fastest, "{snr_db} dB");
+        }
+        // Far out a narrow channel carries what a wide one no longer does.
+        ideal.set_snr(-3.0);
+        assert_eq!(ideal.best().width(), Width::Mhz20);
+        let refused = Ideal::by_model(&rates, Width::Mhz80, &model, 1_536, 0.0).unwrap_err();
+        assert_eq!(refused, AdaptationError::Target { target: 0.0 });
     }
 
     #[test]

@@ -44,6 +44,12 @@ pub enum AdaptationError {
         /// What was given, in dB.
         threshold_db: f64,
     },
+    /// The target loss of [`Ideal`] is out of range.
+    #[error("the target loss is {target}: give a number above 0 and below 1")]
+    Target {
+        /// What was given.
+        target: f64,
+    },
     /// The weight of the past is out of range.
     #[error("the weight of the past is {weight}: give a number from 0 to below 1")]
     Weight {
