@@ -61,7 +61,8 @@ Print(const ErrorRateModel& model, const char* standard, uint32_t mhz, uint32_t 
         {
             std::printf(",%.3f", RatioAt(model, vector, loss, bytes));
         }
-        std::printf("\n");
+        // What IdealWifiManager takes as the threshold of the rate: its default bit error rate.
+        std::printf(",%.3f\n", 10.0 * std::log10(model.CalculateSnr(vector, 1e-6)));
     }
 }
 
@@ -71,7 +72,7 @@ int
 main()
 {
     const auto model = CreateObject<TableBasedErrorRateModel>();
-    std::printf("standard,width_mhz,mcs,coding,bytes,snr_db_per_50,snr_db_per_10,snr_db_per_1\n");
+    std::printf("standard,width_mhz,mcs,coding,bytes,snr_db_per_50,snr_db_per_10,snr_db_per_1,ideal_snr_db\n");
     for (const bool ldpc : {false, true})
     {
         for (const uint32_t mhz : {20U, 40U, 80U})

@@ -3,6 +3,7 @@
 //! What is simulated here is what is emulated under a real clock: there is one MAC. Nothing reads a clock, a file, a socket or
 //! a global random generator; a run is a function of its configuration and its seed.
 
+pub mod channel;
 pub mod engine;
 pub mod mac;
 pub mod rate;

@@ -65,6 +65,9 @@ pub struct ErrorModel {
 pub struct BitHazard(f64);
 
 impl BitHazard {
+    /// Every MPDU is lost.
+    pub const CERTAIN: Self = Self(f64::INFINITY);
+
     /// Probability that an MPDU of `bytes` is lost, 0 to 1.
     #[must_use]
     pub fn mpdu_error(self, bytes: u32) -> f64 {

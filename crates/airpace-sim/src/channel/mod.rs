@@ -1,0 +1,239 @@
+//! Radio propagation: from positions and powers to signal-to-noise ratios, to who hears whom, and to the loss of MPDUs.
+//!
+//! Log-distance path loss, thermal noise, thresholds of carrier sense and of decoding, optional block fading. Everything is a
+//! function of configuration, seed and time; nothing is drawn in the order of calls. Defaults are those of ns-3 3.44.
+//!
+//! ```
+//! use airpace_core::phy::error::ErrorModel;
+//! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+//! use airpace_sim::channel::{Channel, ChannelConfig, Position, Radio};
+//! use airpace_sim::mac::RadioId;
+//! use airpace_units::Time;
+//!
+//! let radios = [0.0, 20.0].map(|x| Radio::at(Position::new(x, 0.0, 0.0))).to_vec();
+//! let channel = Channel::new(ChannelConfig::new(radios))?;
+//! let link = channel.link(RadioId(0), RadioId(1));
+//! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 5, GuardInterval::Ns800)?;
+//! assert_eq!(format!("{:.1}", link.snr_db(Time::ZERO, rate)), "18.2");
+//! assert!(link.mpdu_error(&ErrorModel::default(), Time::ZERO, rate, 1_536) < 0.01);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod fading;
+mod ideal;
+mod link;
+mod placement;
+mod propagation;
+
+#[cfg(test)]
+mod tests;
+
+pub use fading::{Fading, FadingLaw};
+pub use ideal::{IDEAL_BIT_ERROR, ideal_rate, ideal_thresholds};
+pub use link::Link;
+pub use placement::{Position, uniform_in_square};
+pub use propagation::{PathLoss, noise_dbm};
+
+use crate::mac::{Hearing, RadioId, Relation};
+use thiserror::Error;
+
+/// A radio: where it is and what it can do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Radio {
+    /// Where it is.
+    pub position: Position,
+    /// Transmit power in dBm, antenna gain included (default 16.0206 dBm, 40 mW).
+    pub tx_power_dbm: f64,
+    /// Noise figure of the receiver in dB (default 7).
+    pub noise_figure_db: f64,
+    /// Receive antennas (default 1). More antennas than streams add up to 10 log₁₀(antennas / streams) dB, as in ns-3 without fading.
+    pub antennas: u8,
+}
+
+impl Radio {
+    /// A radio with the defaults named at each field.
+    #[must_use]
+    pub const fn at(position: Position) -> Self {
+        Self { position, tx_power_dbm: 16.0206, noise_figure_db: 7.0, antennas: 1 }
+    }
+}
+
+/// Radios and what is between them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChannelConfig {
+    /// The radios, indexed by [`RadioId`].
+    pub radios: Vec<Radio>,
+    /// Attenuation by distance.
+    pub path_loss: PathLoss,
+    /// Variation in time on top of it (default none).
+    pub fading: Fading,
+    /// Seed of the fading.
+    pub seed: u64,
+    /// What makes the channel busy and what can be received.
+    pub thresholds: Thresholds,
+}
+
+/// Received powers from which on something happens, in dBm over the whole channel.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Thresholds {
+    /// Preambles are detected, so that the channel is busy for the whole frame and its header is read: −82 dBm (17.3.10.6 demands
+    /// this of 20 MHz; ns-3's MinimumRssi).
+    pub detect_dbm: f64,
+    /// Least ratio in dB over the noise of 20 MHz for that: 4 dB, ns-3's preamble detection.
+    pub detect_snr_db: f64,
+    /// Anything makes the channel busy: −62 dBm (17.3.10.6; ns-3's CcaEdThreshold).
+    pub energy_dbm: f64,
+    /// A frame spoils what is received at the same time if it is at least so many dB above the noise of `disturb_width`: 0 dB, which
+    /// costs the other frame 3 dB. There is no capture: how strong the other frame is does not matter.
+    pub disturb_over_noise_db: f64,
+    /// Width of that noise in MHz (default 80).
+    pub disturb_width_mhz: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            detect_dbm: -82.0,
+            detect_snr_db: 4.0,
+            energy_dbm: -62.0,
+            disturb_over_noise_db: 0.0,
+            disturb_width_mhz: 80.0,
+        }
+    }
+}
+
+impl ChannelConfig {
+    /// These radios with the defaults named at each field.
+    #[must_use]
+    pub fn new(radios: Vec<Radio>) -> Self {
+        let (path_loss, thresholds) = (PathLoss::default(), Thresholds::default());
+        Self { radios, path_loss, fading: Fading::NONE, seed: 1, thresholds }
+    }
+}
+
+/// Why a channel is refused.
+#[derive(Clone, Copy, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// A figure of a radio is not a number or infinite.
+    #[error("the position, power or noise figure of {0} is not a finite number")]
+    Radio(RadioId),
+    /// The path loss makes no sense.
+    #[error("the exponent of the path loss must be above 0 and its loss at 1 m finite")]
+    PathLoss,
+    /// A threshold is not a number.
+    #[error("a threshold of the channel is not a number")]
+    Threshold,
+    /// The fading makes no sense.
+    #[error(
+        "fading needs a coherence time above 0, a Rician factor from 0 to 10,000 and a Nakagami shape from 0.5 to 10,000"
+    )]
+    Fading,
+}
+
+/// A checked channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    config: ChannelConfig,
+}
+
+impl Channel {
+    /// Checks every figure.
+    ///
+    /// # Errors
+    /// [`ChannelError`]: the first that makes no sense.
+    pub fn new(config: ChannelConfig) -> Result<Self, ChannelError> {
+        for (index, radio) in config.radios.iter().enumerate() {
+            let Position { x, y, z } = radio.position;
+            if ![x, y, z, radio.tx_power_dbm, radio.noise_figure_db].iter().all(|figure| figure.is_finite()) {
+                return Err(ChannelError::Radio(id(index)));
+            }
+        }
+        if !config.path_loss.is_sensible() {
+            return Err(ChannelError::PathLoss);
+        }
+        let Thresholds { detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db, disturb_width_mhz } =
+            config.thresholds;
+        if [detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db].iter().any(|t| t.is_nan())
+            || disturb_width_mhz.is_nan()
+            || disturb_width_mhz <= 0.0
+        {
+            return Err(ChannelError::Threshold);
+        }
+        if config.fading.is_sensible() { Ok(Self { config }) } else { Err(ChannelError::Fading) }
+    }
+
+    /// How many radios there are.
+    #[must_use]
+    pub fn radios(&self) -> usize {
+        self.config.radios.len()
+    }
+
+    /// Power that `to` receives of `from` in dBm, without fading; not a number for radios that do not exist.
+    #[must_use]
+    pub fn received_dbm(&self, from: RadioId, to: RadioId) -> f64 {
+        match (self.radio(from), self.radio(to)) {
+            (Some(sender), Some(receiver)) => {
+                let distance = sender.position.distance(receiver.position);
+                sender.tx_power_dbm - self.config.path_loss.loss_db(distance)
+            }
+            _ => f64::NAN,
+        }
+    }
+
+    /// Ratio of signal to noise in dB at `to` over `width_mhz`, without fading and for as many streams as antennas; not a number for
+    /// radios that do not exist.
+    #[must_use]
+    pub fn snr_db(&self, from: RadioId, to: RadioId, width_mhz: f64) -> f64 {
+        let figure = self.radio(to).map_or(f64::NAN, |radio| radio.noise_figure_db);
+        self.received_dbm(from, to) - noise_dbm(width_mhz, figure)
+    }
+
+    /// The link from one radio to another with its fading; without signal for radios that do not exist.
+    #[must_use]
+    pub fn link(&self, from: RadioId, to: RadioId) -> Link {
+        let receiver = self.radio(to);
+        Link {
+            received_dbm: self.received_dbm(from, to),
+            noise_figure_db: receiver.map_or(0.0, |radio| radio.noise_figure_db),
+            antennas: receiver.map_or(1, |radio| radio.antennas.max(1)),
+            detect_dbm: self.detect_dbm(to),
+            fading: self.config.fading,
+            seed: self.config.seed,
+            pair: fading::pair(from, to),
+        }
+    }
+
+    /// Who senses, disturbs and decodes whom, by mean powers: what fades does not change the sides it takes.
+    #[must_use]
+    pub fn hearing(&self) -> Hearing {
+        let thresholds = self.config.thresholds;
+        let decodes = self.relation(|from, to| self.received_dbm(from, to) >= self.detect_dbm(to));
+        let senses =
+            self.relation(|from, to| decodes.reaches(from, to) || self.received_dbm(from, to) >= thresholds.energy_dbm);
+        let disturbs = self.relation(|from, to| {
+            let over_noise = self.snr_db(from, to, thresholds.disturb_width_mhz);
+            decodes.reaches(from, to) || over_noise >= thresholds.disturb_over_noise_db
+        });
+        Hearing::Matrix { senses, disturbs, decodes }
+    }
+
+    fn relation(&self, mut reaches: impl FnMut(RadioId, RadioId) -> bool) -> Relation {
+        Relation::by(self.radios(), |from, to| from != to && reaches(from, to))
+    }
+
+    /// The power from which on `to` detects preambles.
+    fn detect_dbm(&self, to: RadioId) -> f64 {
+        let Thresholds { detect_dbm, detect_snr_db, .. } = self.config.thresholds;
+        let figure = self.radio(to).map_or(0.0, |radio| radio.noise_figure_db);
+        detect_dbm.max(noise_dbm(20.0, figure) + detect_snr_db)
+    }
+
+    fn radio(&self, id: RadioId) -> Option<&Radio> {
+        self.config.radios.get(id.index())
+    }
+}
+
+fn id(index: usize) -> RadioId {
+    RadioId(u32::try_from(index).unwrap_or(u32::MAX))
+}
