@@ -3,7 +3,7 @@
 // The output is what crates/airpace-core/tests/data/ns3_error_model.csv holds. Build and run:
 //
 //   P=$(echo /path/to/venv/lib/python3*/site-packages/ns3)
-//   g++ -std=c++20 -O1 -I$P/include error_model.cc -L$P/lib64 -Wl,-rpath,$P/lib64 -lns3.44-wifi -lns3.44-core -o error_model
+//   g++ -std=c++20 -O1 -I$P/include error_model.cc -L$P/lib64 -Wl,-rpath,$P/lib64 -lns3.44-wifi -lns3.44-network -lns3.44-core -o error_model
 //   ./error_model > ns3_error_model.csv
 
 #include "ns3/boolean.h"

@@ -13,8 +13,9 @@ fn vht(width: Width, nss: u8, mcs: u8) -> TxRate {
     TxRate::new(Standard::Vht, width, nss, mcs, GuardInterval::Ns800).unwrap()
 }
 
-/// 16 dBm over 80 MHz with ns-3's defaults; the second column is what its WifiPhy reports of frames received at this distance.
-const NS3: [(f64, f64); 4] = [(10.0, 27.27), (20.0, 18.24), (28.0, 13.85), (40.0, 9.21)];
+/// Distance in metres and ratio in dB that ns-3 3.44 reports of frames received there with 16 dBm and its defaults, measured with
+/// `validation/ns3/link_budget.cc`. It receives frames at 51 m and none at 52 m.
+const NS3: [(f64, f64); 4] = [(10.0, 27.268), (20.0, 18.237), (28.0, 13.853), (40.0, 9.206)];
 
 #[test]
 fn ratios_at_a_distance_are_those_of_ns3() {
@@ -23,12 +24,16 @@ fn ratios_at_a_distance_are_those_of_ns3() {
         config.radios[0].tx_power_dbm = 16.0;
         let channel = Channel::new(config).unwrap();
         let snr = channel.snr_db(RadioId(0), RadioId(1), 80.0);
-        assert!((snr - expected).abs() < 0.02, "{distance} m: {snr}");
+        assert!((snr - expected).abs() < 0.002, "{distance} m: {snr}");
         let link = channel.link(RadioId(0), RadioId(1));
         assert!((link.snr_db(Time::ZERO, vht(Width::Mhz80, 1, 0)) - snr).abs() < 1e-9);
         // A quarter of the width has a quarter of the noise.
         assert!((link.snr_db(Time::ZERO, vht(Width::Mhz20, 1, 0)) - snr - 6.0206).abs() < 1e-3);
     }
+    let mut config = line(&[0.0, 51.0, 52.0]);
+    config.radios[0].tx_power_dbm = 16.0;
+    let channel = Channel::new(config).unwrap();
+    assert_eq!([1, 2].map(|to| channel.link(RadioId(0), RadioId(to)).is_in_range()), [true, false]);
 }
 
 #[test]
