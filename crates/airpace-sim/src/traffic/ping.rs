@@ -136,11 +136,14 @@ impl Ping {
     /// What came back until `now`.
     pub fn report(&mut self, now: Time) -> PingReport {
         self.expire(now);
+        // The last request may be one that is drawn but has not left.
+        let ahead = self.outstanding.back().is_some_and(|last| last.is_some_and(|at| at > now));
+        let sent = self.sent - u64::from(ahead);
         PingReport {
-            sent: self.sent,
+            sent,
             received: self.replies.received(),
             lost: self.lost,
-            outstanding: self.sent - self.replies.received() - self.lost,
+            outstanding: sent.saturating_sub(self.replies.received() + self.lost),
             stray: self.stray,
             round_trip: self.round_trip.summary(),
         }
@@ -210,5 +213,14 @@ mod tests {
         }
         assert!(ping.outstanding.len() <= 101);
         assert_eq!(ping.report(Time::from_millis(200_000)).lost, 10_000);
+    }
+
+    #[test]
+    fn a_request_that_has_not_left_is_not_sent() {
+        let mut ping = ping(PingConfig { phase: Phase::Fixed(Duration::ZERO), ..PingConfig::default() });
+        let first = ping.next_request().unwrap();
+        ping.next_request();
+        let report = ping.report(first.at);
+        assert_eq!((report.sent, report.outstanding, report.lost), (1, 1, 0));
     }
 }

@@ -81,6 +81,8 @@ pub struct VoipSink {
     jitter_ns: f64,
     last_transit_ns: Option<i128>,
     late: u64,
+    /// Packets below this number are not counted.
+    first: u64,
     fates: Fates,
 }
 
@@ -107,12 +109,20 @@ impl VoipSink {
             jitter_ns: 0.0,
             last_transit_ns: None,
             late: 0,
+            first: 0,
             fates: Fates::default(),
         }
     }
 
+    /// Counts anew from packet `first` on, as after a warm-up; the buffer stays adapted. Packets with smaller numbers are then ignored.
+    pub fn restart(&mut self, first: u64) {
+        let Self { config, smoothed, jitter_ns, last_transit_ns, .. } = *self;
+        *self = Self { smoothed, jitter_ns, last_transit_ns, first, ..Self::new(config) };
+    }
+
     /// A packet came at `now` that left at `sent`; sequence numbers count from zero by one. Tells whether it is played.
     pub fn on_packet(&mut self, now: Time, sequence: u64, sent: Time) -> bool {
+        let Some(sequence) = sequence.checked_sub(self.first) else { return false };
         let transit = now.saturating_since(sent);
         let (known, again) = self.fates.see(sequence);
         if again {
@@ -132,7 +142,7 @@ impl VoipSink {
         played
     }
 
-    /// How the call went if `sent` packets were sent until now.
+    /// How the call went if `sent` packets were sent until now (since the restart, if there was one).
     #[must_use]
     pub fn report(&self, sent: u64) -> VoipReport {
         let runs = self.fates.runs(sent);

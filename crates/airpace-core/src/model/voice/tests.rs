@@ -8,7 +8,7 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 #[test]
 fn defaults_rate_as_the_recommendation_says() {
     let rating = Call::default().rating();
-    // Intermediate values that others checked against ITU-T's own calculator: No, Is and R.
+    // No and Is as flent has them, which was checked against ITU-T's own calculator; R as another public program prints it.
     near(Call::default().noise_dbm0p(), -61.179_214_386, 1e-8);
     near(rating.simultaneous, 1.413_568_08, 1e-6);
     near(rating.r(), 93.206_208, 1e-6);
@@ -25,8 +25,8 @@ fn scores_are_those_of_annex_b() {
 }
 
 #[test]
-fn delay_impairs_as_g113_tabulated_it() {
-    // G.113 (02/96): impairment by one-way delay without echo, from which the formula was fitted; no value is off by more than 2.
+fn delay_impairs_as_the_table_before_the_formula_had_it() {
+    // As usually quoted from G.113 (02/96): impairment by one-way delay without echo, which the formula replaced; within 2.
     let table = [
         (150.0, 0.0),
         (200.0, 3.0),
@@ -72,8 +72,7 @@ fn published_scores_of_004_lie_below_its_ceiling() {
     // Table 2: 4.41 at 5 ms and 4.38 at 50 ms with the voice queue and no standing queue.
     near(score(5.0), 4.41, 0.005);
     near(score(50.0), 4.38, 0.005);
-    // A standing queue of a second or two: 1.00.
-    near(score(2_000.0).max(1.0), 2.0, 1.0);
+    // A standing queue that loses packets: 1.00.
     assert!(
         Call::default().with_codec(Codec::LEAST_ROBUST).with_delay_ms(600.0).with_loss(0.1, 1.0).mean_opinion_score()
             <= 1.0

@@ -67,6 +67,22 @@ fn silence_is_the_worst_score() {
 }
 
 #[test]
+fn a_restart_forgets_what_was_before() {
+    let mut sink = VoipSink::new(VoipSinkConfig::default());
+    for sequence in [0, 5, 9, 98] {
+        sink.on_packet(Time::from_millis(sequence * 20 + 300), sequence, Time::from_millis(sequence * 20));
+    }
+    sink.restart(100);
+    for sequence in 99..200 {
+        sink.on_packet(Time::from_millis(sequence * 20 + 5), sequence, Time::from_millis(sequence * 20));
+    }
+    let report = sink.report(100);
+    assert_eq!((report.sent, report.lost, report.late, report.network_delay), (100, 0, 0, Duration::from_millis(5)));
+    // The buffer has not forgotten 300 ms.
+    assert!(report.mouth_to_ear > Duration::from_millis(250), "{report:?}");
+}
+
+#[test]
 fn a_copy_is_not_heard_twice() {
     let mut sink = VoipSink::new(VoipSinkConfig::default());
     let at = Time::from_millis(5);
