@@ -1,4 +1,4 @@
-//! Packets per second of wall time through the MAC in virtual time, saturated: one station and ten.
+//! Packets per second of wall time through the MAC in virtual time, saturated: one station, ten and a hundred.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, StationConfig};
@@ -34,7 +34,7 @@ fn saturate(stations: u32) -> Time {
 fn saturated(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("mac-saturated");
     group.throughput(Throughput::Elements(PACKETS)).sample_size(20);
-    for stations in [1, 10] {
+    for stations in [1, 10, 100] {
         group.bench_function(format!("{stations}-stations"), |bencher| bencher.iter(|| saturate(stations)));
     }
     group.finish();

@@ -1,7 +1,7 @@
 use super::RadioId;
 use super::hearing::Hearing;
 use crate::rate::RateAdaptation;
-use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Standard, Timing};
+use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing};
 use core::time::Duration;
 use thiserror::Error;
 
@@ -14,6 +14,8 @@ pub struct MacConfig {
     pub links: Vec<LinkConfig>,
     /// Who senses and disturbs whom.
     pub hearing: Hearing,
+    /// Band and slots (default 5 GHz).
+    pub medium: Medium,
     /// Whose PPDU durations to use; the standard's by default.
     pub timing: Timing,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
@@ -296,6 +298,7 @@ impl MacConfig {
             radios,
             links,
             hearing: Hearing::All,
+            medium: Medium::GHZ_5,
             timing: Timing::default(),
             retry_limit: 7,
             monitor: false,

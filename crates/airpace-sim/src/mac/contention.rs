@@ -1,103 +1,88 @@
-//! Who may transmit when: EDCA (IEEE 802.11-2020 clause 10.23.2) with every node in range of every other.
+//! Who may transmit when: EDCA (IEEE 802.11-2020 clause 10.23.2).
 
+use super::view::View;
 use crate::rng::Stream;
-use airpace_core::phy::{Edca, SIFS, SLOT};
+use airpace_core::phy::Edca;
 use airpace_units::Time;
-use core::time::Duration;
 
-/// One node's access function.
-///
-/// Idle slots are counted once for the whole cell; a node that draws a back-off of b slots remembers the count at which it
-/// expires. So a node that waits costs nothing until the channel is won.
+/// The access function of one category of one radio, or of a neighbour.
 #[derive(Debug)]
 pub(super) struct Contender {
     backoff: Stream,
+    cw_min: u32,
+    cw_max: u32,
     /// Contention window now.
     window: u32,
     /// Idle-slot count at which the back-off has run down.
     expires: u64,
-    /// When the node got something to send.
-    ready: Time,
-}
-
-/// The channel as all nodes see it.
-#[derive(Debug)]
-pub(super) struct Channel {
-    edca: Edca,
-    aifs: Duration,
-    /// Since when (or from when on) the channel is idle.
-    idle_since: Time,
-    /// Idle slots counted so far, those after each AIFS only.
-    idle_slots: u64,
-}
-
-impl Channel {
-    pub(super) fn new(edca: Edca) -> Self {
-        Self { aifs: edca.aifs(), edca, idle_since: Time::ZERO, idle_slots: 0 }
-    }
-
-    /// Whether something is in the air (or protected by an interframe space) at `now`.
-    pub(super) fn is_busy(&self, now: Time) -> bool {
-        now < self.idle_since
-    }
-
-    /// Earliest access for a frame that goes before all data (a beacon), due at `due`: one PIFS of idleness.
-    pub(super) fn priority_access(&self, due: Time) -> Time {
-        due.max(self.idle_since + SIFS + SLOT)
-    }
-
-    /// The channel is taken from `start` until it falls idle at `idle`.
-    pub(super) fn occupy(&mut self, start: Time, idle: Time) {
-        self.idle_slots += self.slots_until(start);
-        self.idle_since = idle;
-    }
-
-    /// Whole idle slots counted from the last AIFS to `at`.
-    fn slots_until(&self, at: Time) -> u64 {
-        let span = at.saturating_since(self.idle_since + self.aifs).as_nanos();
-        // A span is below 2^64 ns, so the quotient fits.
-        (span / SLOT.as_nanos()) as u64
-    }
+    /// The view of the channel that it has, and its counter there.
+    view: u32,
+    counter: u32,
+    /// Its number.
+    node: u32,
+    /// Whether it waits for the channel or has it; otherwise it has nothing to send.
+    active: bool,
 }
 
 impl Contender {
-    pub(super) fn new(seed: u64, name: &str, index: u64, edca: &Edca) -> Self {
-        Self { backoff: Stream::new(seed, name, index), window: u32::from(edca.cw_min), expires: 0, ready: Time::ZERO }
+    pub(super) fn new(node: u32, edca: &Edca, (index, view): (u32, &mut View), backoff: Stream) -> Self {
+        let (cw_min, cw_max) = (u32::from(edca.cw_min), u32::from(edca.cw_max));
+        // A view has as many counters as there are arbitration spaces, of which there are at most 255.
+        let counter = view.counter(edca.aifsn) as u32;
+        Self { backoff, cw_min, cw_max, window: cw_min, expires: 0, view: index, counter, node, active: false }
+    }
+
+    pub(super) const fn view(&self) -> usize {
+        self.view as usize
+    }
+
+    pub(super) const fn node(&self) -> u32 {
+        self.node
+    }
+
+    pub(super) const fn is_active(&self) -> bool {
+        self.active
     }
 
     /// Something to send has come to a node that had nothing.
     ///
     /// If the channel is busy and no back-off is pending, one is drawn; if it is idle, access follows at the next slot boundary.
-    pub(super) fn arrive(&mut self, now: Time, channel: &Channel) {
-        self.ready = now;
-        let pending = self.expires > channel.idle_slots + channel.slots_until(now);
-        if !pending && channel.is_busy(now) {
-            self.draw(channel);
+    pub(super) fn arrive(&mut self, now: Time, view: &mut View) {
+        let counter = self.counter as usize;
+        if self.expires <= view.counted(counter, now) {
+            if view.is_busy(now) {
+                self.draw(now, view);
+            } else {
+                self.expires = view.boundary(counter, now);
+            }
         }
+        self.wait(view);
     }
 
-    /// When the node may transmit if the channel stays idle.
-    pub(super) fn access(&self, channel: &Channel) -> Time {
-        let start = channel.idle_since + channel.aifs;
-        let remaining = self.expires.saturating_sub(channel.idle_slots);
-        let boundary = self.ready.saturating_since(start).as_nanos().div_ceil(SLOT.as_nanos()) as u64;
-        // Back-offs are at most 1023 slots and idle periods far below 2^64 ns / SLOT.
-        start + Duration::from_nanos(SLOT.as_nanos() as u64 * remaining.max(boundary))
+    /// Waits for the channel with the back-off that is pending.
+    pub(super) fn wait(&mut self, view: &mut View) {
+        self.active = true;
+        view.wait(self.counter as usize, self.expires, self.node);
+    }
+
+    /// Has nothing to send any more; a back-off that is pending runs down all the same.
+    pub(super) const fn rest(&mut self) {
+        self.active = false;
     }
 
     /// The exchange succeeded (or its frame was given up): the window falls back and a new back-off begins.
-    pub(super) fn succeed(&mut self, channel: &Channel) {
-        self.window = u32::from(channel.edca.cw_min);
-        self.draw(channel);
+    pub(super) fn succeed(&mut self, now: Time, view: &View) {
+        self.window = self.cw_min;
+        self.draw(now, view);
     }
 
     /// The exchange failed: the window doubles and a new back-off begins.
-    pub(super) fn fail(&mut self, channel: &Channel) {
-        self.window = (2 * self.window + 1).min(u32::from(channel.edca.cw_max));
-        self.draw(channel);
+    pub(super) fn fail(&mut self, now: Time, view: &View) {
+        self.window = (2 * self.window + 1).min(self.cw_max);
+        self.draw(now, view);
     }
 
-    fn draw(&mut self, channel: &Channel) {
-        self.expires = channel.idle_slots + u64::from(self.backoff.up_to(self.window));
+    fn draw(&mut self, now: Time, view: &View) {
+        self.expires = view.counted(self.counter as usize, now) + u64::from(self.backoff.up_to(self.window));
     }
 }

@@ -1,235 +1,513 @@
-//! From winning the channel to its falling idle again.
+//! From winning the channel to the end of the exchange: what is on the air, and what happens when.
 
-use super::link::{Built, Fate};
-use super::{BEACON_INTERVAL, Direction, DropReason, FrameRecord, Mac, Mpdu, Node, Output, earliest, ends};
+use super::frame::Built;
+use super::window::Fate;
+use super::{AccessCategory, DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
+use crate::rate::FrameResult;
 use airpace_core::packet::Packet;
-use airpace_core::phy::{ACK_BYTES, AccessCategory, LegacyRate, SIFS};
-use airpace_units::{StationId, Time};
+use airpace_units::Time;
 use core::time::Duration;
 
-/// Airtime of a beacon, 236 µs: 160 bytes at 6 Mbit/s, as ns-3 3.44 sends it.
-const BEACON_AIRTIME: Duration = Duration::from_micros(236);
+/// Time from the beginning of a PPDU to its being noticed (aRxPHYStartDelay of OFDM, table 17-21), which the reset of a NAV set by a
+/// request to send waits for (10.3.2.4).
+const RX_START_DELAY: Duration = Duration::from_micros(20);
 
-/// What is on the air.
-#[derive(Debug)]
+/// What is on the air, or follows after SIFS.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
-    start: Time,
-    /// End of the longest PPDU.
-    pub(super) end: Time,
-    on_air: Vec<OnAir>,
+    /// When its next step is due.
+    pub(super) at: Time,
+    /// When the PPDU on the air began.
+    begun: Time,
+    /// The radio that sends it; for neighbours the number that follows those of the radios.
+    transmitter: u32,
+    work: Work,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OnAir {
-    node: Node,
-    /// The station at the other end; unused for a neighbour.
-    station: usize,
-    /// The frame and what it left in the queue; `None` for a neighbour's.
-    frame: Option<(Built, usize)>,
+enum Work {
+    Beacon,
+    Neighbour(u32),
+    Data(Step, Flight),
 }
 
-/// What became of a frame.
+/// What happens at [`Exchange::at`]: a PPDU ends, or (due) begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Rts,
+    CtsDue,
+    Cts,
+    DataDue,
+    Data,
+    AnswerDue,
+    Answer,
+    /// The next exchange of a TXOP begins.
+    NextDue,
+}
+
+/// A data frame and whose it is.
 #[derive(Clone, Copy, Debug)]
-struct Outcome {
-    /// Time from the end of the PPDU to the end of its answer, if there was one.
-    answer: Option<Duration>,
-    /// Whether the sender has had as many frames in a row without an answer as the retry limit allows.
-    spent: bool,
+struct Flight {
+    /// The contender, which is four times the radio plus the category.
+    contender: u32,
+    lane: u32,
+    built: Built,
+    /// Packets left in the queue when the frame was built.
+    queued: usize,
+    /// Airtime of RTS, CTS and the spaces after them.
+    protection: Duration,
+    /// End of the TXOP, if it has one.
+    txop_end: Option<Time>,
+}
+
+/// What is due next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A step of the exchange at this place.
+    Step(usize),
+    /// The beacon at this place.
+    Beacon(usize),
+    /// Nodes that have waited long enough.
+    Access,
+}
+
+impl Exchange {
+    /// At one time PPDUs end first; those that follow another after SIFS begin last, because nodes whose back-off expires at that time
+    /// cannot have sensed them.
+    fn begins(&self) -> bool {
+        matches!(self.work, Work::Data(Step::CtsDue | Step::DataDue | Step::AnswerDue | Step::NextDue, _))
+    }
 }
 
 impl<P: Packet + Clone> Mac<P> {
     /// Everything that is due up to and including `now`.
     pub(super) fn run_until(&mut self, now: Time) {
-        while let Some(at) = self.deadline().filter(|&at| at <= now) {
-            if self.exchange.is_some() {
-                self.end_exchange(at);
-            } else if self.beacon_access().is_some_and(|beacon| beacon <= at) {
-                self.send_beacon(at);
-            } else {
-                self.begin_exchange(at);
+        while let Some((at, event)) = self.next.filter(|next| next.0 <= now) {
+            match event {
+                Event::Step(place) => self.step(place, at),
+                Event::Beacon(place) => self.send_beacon(place, at),
+                Event::Access => self.grant(at),
+            }
+            self.next = self.find_next();
+        }
+    }
+
+    /// What is due next, in the order: ends, beacons, accesses, beginnings after SIFS.
+    pub(super) fn find_next(&self) -> Option<(Time, Event)> {
+        let steps = self.exchanges.iter().enumerate();
+        let steps = steps.map(|(place, e)| (e.at, if e.begins() { 3 } else { 0 }, Event::Step(place)));
+        let beacons = self.beacons.iter().enumerate();
+        let beacons = beacons.map(|(place, b)| (self.views[b.view].priority_access(b.due), 1, Event::Beacon(place)));
+        let access = self.next_access.iter().flatten().min().map(|&at| (at, 2, Event::Access));
+        let first = steps.chain(beacons).chain(access).min_by_key(|&(at, class, _)| (at, class));
+        first.map(|(at, _, event)| (at, event))
+    }
+
+    fn begin_ppdu(&mut self, transmitter: u32, at: Time, end: Time) {
+        for hearer in &self.hearers[transmitter as usize] {
+            let view = hearer.view as usize;
+            self.views[view].begin(at, end, hearer);
+            if hearer.senses {
+                self.next_access[view] = None;
             }
         }
     }
 
-    fn send_beacon(&mut self, at: Time) {
-        self.next_beacon = self.next_beacon.map(|due| due + BEACON_INTERVAL);
-        self.channel.occupy(at, at + BEACON_AIRTIME);
-        self.next_access = self.find_next_access();
-    }
-
-    /// Every node whose time has come transmits.
-    fn begin_exchange(&mut self, at: Time) {
-        self.apply_trace(at);
-        let mut exchange = Exchange { start: at, end: at, on_air: Vec::with_capacity(1) };
-        if !self.ring.is_empty() && self.access_point.access(&self.channel) == at {
-            self.transmit_down(&mut exchange);
-        }
-        for position in 0..self.senders.len() {
-            let index = self.senders[position];
-            if self.stations[index].contender.access(&self.channel) == at {
-                self.transmit_up(index, &mut exchange);
+    /// A PPDU ends that announces that its exchange goes on for `announced`; tells whether it was clean in the view `at_view`.
+    fn end_ppdu(&mut self, exchange: &Exchange, announced: Duration, at_view: usize) -> bool {
+        let mut clean = false;
+        for hearer in &self.hearers[exchange.transmitter as usize] {
+            let view = hearer.view as usize;
+            let clean_here = self.views[view].end(exchange.at, exchange.begun, announced, hearer);
+            clean |= clean_here && view == at_view;
+            if hearer.senses {
+                self.next_access[view] = self.views[view].due();
             }
         }
-        for (index, neighbour) in self.neighbours.iter().enumerate() {
-            if neighbour.access(&self.channel) == at {
-                exchange.end = exchange.end.max(at + self.neighbour_airtime);
-                exchange.on_air.push(OnAir { node: Node::Neighbour(index), station: 0, frame: None });
+        clean
+    }
+
+    fn refresh(&mut self, view: usize) {
+        self.next_access[view] = self.views[view].due();
+    }
+
+    fn send_beacon(&mut self, place: usize, at: Time) {
+        let beacon = &mut self.beacons[place];
+        beacon.due += beacon.interval;
+        let (transmitter, airtime) = (beacon.radio, beacon.airtime);
+        self.airtime[transmitter as usize].beacons += airtime;
+        self.begin_ppdu(transmitter, at, at + airtime);
+        self.exchanges.push(Exchange { at: at + airtime, begun: at, transmitter, work: Work::Beacon });
+    }
+
+    /// Every node whose time has come transmits. Of one radio's categories the highest does; to the others that is a collision.
+    fn grant(&mut self, at: Time) {
+        let mut winners = core::mem::take(&mut self.winners);
+        for view in 0..self.views.len() {
+            if self.next_access[view].is_some_and(|next| next <= at) {
+                self.views[view].take_due(at, &mut winners);
+                self.refresh(view);
             }
         }
-        self.channel.occupy(at, exchange.end);
-        self.next_access = None;
-        self.exchange = Some(exchange);
-    }
-
-    fn apply_trace(&mut self, at: Time) {
-        while let Some(&change) = self.trace.front().filter(|change| change.at <= at) {
-            self.trace.pop_front();
-            self.set_rate(change.station, change.rate);
-        }
-    }
-
-    fn transmit_down(&mut self, exchange: &mut Exchange) {
-        let Some(&index) = self.ring.front() else { return };
-        let link = &mut self.stations[index].down;
-        if let Some(built) = link.build(exchange.start, &self.rules) {
-            let queued = link.queued();
-            exchange.add(Node::AccessPoint, index, built, queued);
-        }
-    }
-
-    fn transmit_up(&mut self, index: usize, exchange: &mut Exchange) {
-        let link = &mut self.stations[index].up;
-        if let Some(built) = link.build(exchange.start, &self.rules) {
-            let queued = link.queued();
-            exchange.add(Node::Station(index), index, built, queued);
-        }
-    }
-
-    /// The longest PPDU has ended: outcomes are known and the channel's next idle period begins.
-    fn end_exchange(&mut self, at: Time) {
-        let Some(exchange) = self.exchange.take() else { return };
-        let collided = exchange.on_air.len() > 1;
-        let outcomes = exchange.on_air.iter().map(|on_air| match on_air.frame {
-            Some((built, queued)) => self.end_frame(&exchange, on_air, &built, queued),
-            None => Outcome { answer: (!collided).then_some(Duration::ZERO), spent: false },
-        });
-        let outcomes: Vec<_> = outcomes.collect();
-        // After a frame without an answer every node waits out the time of one (EIFS, clause 10.3.2.3.7).
-        let after = |outcome: &Outcome| outcome.answer.unwrap_or_else(unanswered);
-        let idle = at + outcomes.iter().map(after).max().unwrap_or_default();
-        self.channel.occupy(at, idle);
-        for (on_air, outcome) in exchange.on_air.iter().zip(&outcomes) {
-            self.settle(on_air, outcome);
-        }
-        self.next_access = self.find_next_access();
-    }
-
-    /// Decides what became of one frame and hands out its record and what it carried.
-    fn end_frame(&mut self, exchange: &Exchange, on_air: &OnAir, built: &Built, queued: usize) -> Outcome {
-        let collided = exchange.on_air.len() > 1;
-        let direction = on_air.node.direction();
-        let mut record = FrameRecord {
-            ampdu: self.next_ampdu,
-            from: ends(StationId::from_index(on_air.station), direction).0,
-            to: ends(StationId::from_index(on_air.station), direction).1,
-            category: AccessCategory::BestEffort,
-            start: exchange.start,
-            end: exchange.start + built.ppdu,
-            rate: built.rate,
-            mpdus: built.mpdus,
-            packets: built.mpdus.into(),
-            retries: built.retries,
-            decoded: 0,
-            psdu_bytes: built.psdu_bytes,
-            airtime: built.ppdu,
-            collided,
-            queued: u32::try_from(queued).unwrap_or(u32::MAX),
+        winners.sort_unstable();
+        let radios = self.radios.len() as u32;
+        let yields = |place: usize, node: u32| {
+            node < 4 * radios && winners.get(place + 1).is_some_and(|next| next / 4 == node / 4)
         };
+        for (place, &node) in winners.iter().enumerate() {
+            if node >= 4 * radios {
+                self.transmit_neighbour(node, at);
+            } else if !yields(place, node) {
+                self.transmit(node, at);
+            }
+        }
+        for (place, &node) in winners.iter().enumerate() {
+            if yields(place, node) {
+                self.collide_internally(node, at);
+            }
+        }
+        winners.clear();
+        self.winners = winners;
+    }
+
+    fn transmit_neighbour(&mut self, node: u32, at: Time) {
+        let (transmitter, end) = (self.radios.len() as u32, at + self.neighbour_airtime);
+        self.begin_ppdu(transmitter, at, end);
+        self.exchanges.push(Exchange { at: end, begun: at, transmitter, work: Work::Neighbour(node) });
+    }
+
+    /// A higher category of the same radio came first: the window doubles as after a collision, and the attempt counts (10.23.2.4).
+    fn collide_internally(&mut self, node: u32, at: Time) {
+        let spent = match self.paths[node as usize].peek() {
+            Some(lane) => self.count_unanswered(node, lane),
+            None => false,
+        };
+        let contender = &mut self.contenders[node as usize];
+        let view = &mut self.views[contender.view()];
+        if spent {
+            contender.succeed(at, view)
+        } else {
+            contender.fail(at, view)
+        }
+        contender.wait(view);
+        let view = contender.view();
+        self.refresh(view);
+    }
+
+    /// Counts a frame without an answer; tells whether it was the last of as many in a row as the retry limit allows.
+    fn count_unanswered(&mut self, contender: u32, lane: u32) -> bool {
+        let link = &mut self.links[self.paths[contender as usize].lane(lane).link as usize];
+        link.unanswered += 1;
+        let spent = link.unanswered >= self.rules.retry_limit;
+        if spent {
+            link.unanswered = 0;
+        }
+        spent
+    }
+
+    /// A node has won the channel: it builds a frame and sends it, or a request to send.
+    fn transmit(&mut self, contender: u32, at: Time) {
+        let txop = self.radios[contender as usize / 4].config.edca[contender as usize % 4].txop;
+        let txop_end = (!txop.is_zero()).then(|| at + txop);
+        match self.build(contender, at, txop_end, true) {
+            Some(flight) => self.launch(flight, at, true),
+            None => self.rest(contender),
+        }
+    }
+
+    /// Nothing to send after all.
+    fn rest(&mut self, contender: u32) {
+        let contender = &mut self.contenders[contender as usize];
+        contender.rest();
+        let view = contender.view();
+        self.refresh(view);
+    }
+
+    fn build(&mut self, contender: u32, at: Time, txop_end: Option<Time>, first: bool) -> Option<Flight> {
+        let path = &mut self.paths[contender as usize];
+        let lane = path.next()?;
+        let radio = &self.radios[contender as usize / 4].config;
+        let link = &mut self.links[path.lane(lane).link as usize];
+        let (rate, mut limits) = link.choose(at, radio, &self.rules);
+        if let Some(end) = txop_end {
+            let protected = first && radio.rts_threshold.is_some();
+            limits = limits.within(end.saturating_since(at), rate, &self.rules, protected);
+            limits.strict = !first;
+        }
+        let waiting = path.lane(lane).queue.len();
+        let served = path.lane_mut(lane);
+        let built = served.window.build(&mut served.queue, rate, &limits, &self.rules);
+        let queued = served.queue.len();
+        path.took(lane, waiting - queued);
+        let Some(built) = built else {
+            path.served(lane, false);
+            return None;
+        };
+        Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end })
+    }
+
+    /// Puts the first PPDU of an exchange on the air.
+    fn launch(&mut self, flight: Flight, at: Time, may_protect: bool) {
+        let transmitter = flight.contender / 4;
+        let threshold = self.radios[transmitter as usize].config.rts_threshold;
+        let protect = may_protect && threshold.is_some_and(|threshold| flight.built.psdu_bytes > threshold);
+        let (step, ppdu) = if protect {
+            let rts = self.rules.rts(flight.built.rate);
+            self.airtime[transmitter as usize].control += rts;
+            (Step::Rts, rts)
+        } else {
+            self.airtime[transmitter as usize].data += flight.built.ppdu;
+            (Step::Data, flight.built.ppdu)
+        };
+        self.begin_ppdu(transmitter, at, at + ppdu);
+        self.exchanges.push(Exchange { at: at + ppdu, begun: at, transmitter, work: Work::Data(step, flight) });
+    }
+
+    fn step(&mut self, place: usize, at: Time) {
+        let exchange = self.exchanges.swap_remove(place);
+        match exchange.work {
+            Work::Beacon => {
+                self.end_ppdu(&exchange, Duration::ZERO, 0);
+            }
+            Work::Neighbour(node) => self.end_neighbour(&exchange, node),
+            Work::Data(Step::Rts, flight) => self.end_rts(&exchange, flight),
+            Work::Data(Step::CtsDue, flight) => self.follow(&exchange, Step::Cts, flight),
+            Work::Data(Step::Cts, flight) => self.end_cts(&exchange, flight),
+            Work::Data(Step::DataDue, flight) => self.follow(&exchange, Step::Data, flight),
+            Work::Data(Step::Data, flight) => self.end_data(&exchange, flight),
+            Work::Data(Step::AnswerDue, flight) => self.follow(&exchange, Step::Answer, flight),
+            Work::Data(Step::Answer, flight) => self.end_answer(&exchange, flight),
+            Work::Data(Step::NextDue, flight) => self.go_on(flight, at),
+        }
+    }
+
+    /// The PPDU that is due after SIFS begins.
+    fn follow(&mut self, exchange: &Exchange, step: Step, flight: Flight) {
+        let transmitter = exchange.transmitter;
+        let ppdu = match step {
+            Step::Cts => self.rules.cts(flight.built.rate),
+            Step::Answer => flight.built.response,
+            _ => flight.built.ppdu,
+        };
+        let airtime = &mut self.airtime[transmitter as usize];
+        if step == Step::Data {
+            airtime.data += ppdu
+        } else {
+            airtime.control += ppdu
+        }
+        self.begin_ppdu(transmitter, exchange.at, exchange.at + ppdu);
+        let (at, begun) = (exchange.at + ppdu, exchange.at);
+        self.exchanges.push(Exchange { at, begun, transmitter, work: Work::Data(step, flight) });
+    }
+
+    /// `transmitter` will go on with `step` after SIFS.
+    fn await_sifs(&mut self, at: Time, transmitter: u32, step: Step, flight: Flight) {
+        let at = at + self.rules.medium.sifs();
+        self.exchanges.push(Exchange { at, begun: at, transmitter, work: Work::Data(step, flight) });
+    }
+
+    fn end_neighbour(&mut self, exchange: &Exchange, node: u32) {
+        let clean = self.end_ppdu(exchange, Duration::ZERO, self.neighbour_view);
+        // It may be gone by now.
+        if let Some(contender) = self.neighbours.iter_mut().find(|contender| contender.node() == node) {
+            let view = &mut self.views[self.neighbour_view];
+            if clean {
+                contender.succeed(exchange.at, view)
+            } else {
+                contender.fail(exchange.at, view)
+            }
+            contender.wait(view);
+            self.refresh(self.neighbour_view);
+        }
+    }
+
+    /// The receiver's number and view.
+    fn receiver(&self, flight: &Flight) -> (u32, usize) {
+        let link = &self.links[self.paths[flight.contender as usize].lane(flight.lane).link as usize];
+        (link.to.0, self.radios[link.to.index()].view)
+    }
+
+    fn end_rts(&mut self, exchange: &Exchange, mut flight: Flight) {
+        let (receiver, view) = self.receiver(&flight);
+        let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
+        let reserved = self.views[view].is_reserved(exchange.at);
+        // Whoever hears no data after all is free again (10.3.2.4); whoever does is told by the data.
+        let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
+        let clean = self.end_ppdu(exchange, announced, view);
+        if clean && !reserved && !self.views[view].is_sensing() {
+            flight.protection = exchange.at.since(exchange.begun) + cts + 2 * sifs;
+            self.await_sifs(exchange.at, receiver, Step::CtsDue, flight);
+        } else {
+            self.lane_mut(&flight).window.withhold();
+            self.conclude((exchange.at, exchange.at), &flight, false);
+        }
+    }
+
+    fn end_cts(&mut self, exchange: &Exchange, flight: Flight) {
+        let sender = flight.contender / 4;
+        let sifs = self.rules.medium.sifs();
+        let announced = 2 * sifs + flight.built.ppdu + flight.built.response;
+        if self.end_ppdu(exchange, announced, self.radios[sender as usize].view) {
+            self.await_sifs(exchange.at, sender, Step::DataDue, flight);
+        } else {
+            self.lane_mut(&flight).window.withhold();
+            self.conclude((exchange.at, exchange.at), &flight, false);
+        }
+    }
+
+    fn end_data(&mut self, exchange: &Exchange, flight: Flight) {
+        let (receiver, view) = self.receiver(&flight);
+        let answer = self.rules.medium.sifs() + flight.built.response;
+        let clean = self.end_ppdu(exchange, answer, view);
+        let decoded = self.receive(exchange, &flight, clean);
+        if decoded == 0 {
+            self.conclude((exchange.at, exchange.at), &flight, false);
+        } else if self.views.len() == 1 {
+            // Everyone has heard the announcement: nothing can disturb the answer, and nothing happens before its end.
+            self.views[0].count_announced(flight.built.response);
+            self.airtime[receiver as usize].control += flight.built.response;
+            self.conclude((exchange.at, exchange.at + answer), &flight, true);
+        } else {
+            self.await_sifs(exchange.at, receiver, Step::AnswerDue, flight);
+        }
+    }
+
+    fn end_answer(&mut self, exchange: &Exchange, flight: Flight) {
+        let sender = flight.contender / 4;
+        let heard = self.end_ppdu(exchange, Duration::ZERO, self.radios[sender as usize].view);
+        self.conclude((exchange.at, exchange.at), &flight, heard);
+    }
+
+    fn lane_mut(&mut self, flight: &Flight) -> &mut super::path::Lane<P> {
+        self.paths[flight.contender as usize].lane_mut(flight.lane)
+    }
+
+    /// What of the frame is decoded; hands out its record and what it carried.
+    fn receive(&mut self, exchange: &Exchange, flight: &Flight, clean: bool) -> u16 {
+        let lane = self.paths[flight.contender as usize].lane_mut(flight.lane);
+        let link = &mut self.links[lane.link as usize];
+        let mut record = flight.record(exchange, (link.from, link.to), self.next_ampdu);
+        record.collided = !clean;
         self.next_ampdu = self.next_ampdu.wrapping_add(1);
         // The record goes first; what the frame carried, once known, completes it.
         let position = self.outputs.len();
         self.outputs.push_back(Output::Frame(record));
-        let station = &mut self.stations[on_air.station];
-        let link = if direction == Direction::Down { &mut station.down } else { &mut station.up };
-        let outputs = &mut self.outputs;
-        let ended = link.end_frame(record.ampdu, collided, &self.rules, |fate| outputs.push_back(fate.output(&record)));
-        let answer = (ended.decoded > 0).then_some(SIFS + built.response);
-        record.decoded = ended.decoded;
-        record.airtime += answer.unwrap_or_default();
+        let (outputs, at) = (&mut self.outputs, exchange.at);
+        let whose = (record.from, record.to, record.category);
+        let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, whose));
+        let lost = |_bytes| !clean || link.loses();
+        let decoded = lane.window.receive(record.ampdu, &self.rules, lost, &mut tell);
+        lane.window.release(&mut tell);
+        record.decoded = decoded;
+        if decoded > 0 {
+            record.airtime += self.rules.medium.sifs() + flight.built.response;
+        }
         self.outputs[position] = Output::Frame(record);
-        Outcome { answer, spent: ended.spent }
+        decoded
+    }
+
+    /// The exchange is over at `at`, as is known from `known` on: its sender learns what was received, if there was an answer, and goes on
+    /// or contends again.
+    fn conclude(&mut self, (known, at): (Time, Time), flight: &Flight, answered: bool) {
+        let path = &mut self.paths[flight.contender as usize];
+        let lane = path.lane_mut(flight.lane);
+        let settled = lane.window.settle(answered, &self.rules);
+        let link = &mut self.links[lane.link as usize];
+        let (from, to, category) = (link.from, link.to, category_of(flight.contender));
+        let outputs = &mut self.outputs;
+        lane.window.release(|fate| outputs.push_back(fate.output(known, (from, to, category))));
+        path.settled(flight.lane, settled.packets);
+        link.adaptation.on_result(at, &flight.result(settled.acked));
+        let spent = if answered {
+            link.unanswered = 0;
+            false
+        } else {
+            self.count_unanswered(flight.contender, flight.lane)
+        };
+        self.paths[flight.contender as usize].served(flight.lane, answered || spent);
+        let goes_on = answered && flight.txop_end.is_some_and(|end| at + self.rules.medium.sifs() < end);
+        if goes_on && self.paths[flight.contender as usize].has_work() {
+            self.await_sifs(at, flight.contender / 4, Step::NextDue, *flight);
+        } else {
+            self.back_off(at, flight.contender, answered || spent);
+        }
+    }
+
+    /// The next exchange of a TXOP, if one fits into what is left of it.
+    fn go_on(&mut self, flight: Flight, at: Time) {
+        match self.build(flight.contender, at, flight.txop_end, false) {
+            Some(next) => self.launch(next, at, false),
+            None => self.back_off(at, flight.contender, true),
+        }
     }
 
     /// Back-off, and whether the node stays in contention.
-    fn settle(&mut self, on_air: &OnAir, outcome: &Outcome) {
-        let contender = match on_air.node {
-            Node::AccessPoint => Some(&mut self.access_point),
-            Node::Station(index) => Some(&mut self.stations[index].contender),
-            Node::Neighbour(index) => self.neighbours.get_mut(index),
-        };
-        let done = outcome.answer.is_some() || outcome.spent;
-        if let Some(contender) = contender {
-            if done { contender.succeed(&self.channel) } else { contender.fail(&self.channel) }
+    fn back_off(&mut self, at: Time, node: u32, done: bool) {
+        let contender = &mut self.contenders[node as usize];
+        let view = &mut self.views[contender.view()];
+        if done {
+            contender.succeed(at, view)
+        } else {
+            contender.fail(at, view)
         }
-        match on_air.node {
-            Node::AccessPoint => self.turn_ring(on_air.station, done),
-            Node::Station(index) if !self.stations[index].up.has_work() => {
-                self.senders.retain(|&sender| sender != index)
-            }
-            Node::Station(_) | Node::Neighbour(_) => {}
+        if self.paths[node as usize].has_work() {
+            contender.wait(view)
+        } else {
+            contender.rest()
         }
-    }
-
-    /// The station served goes to the tail; one whose frame must be sent again keeps its turn; one without work leaves.
-    fn turn_ring(&mut self, index: usize, done: bool) {
-        if !self.stations[index].down.has_work() {
-            self.ring.pop_front();
-            self.stations[index].in_ring = false;
-        } else if done {
-            self.ring.rotate_left(1);
-        }
-    }
-
-    pub(super) fn find_next_access(&self) -> Option<Time> {
-        let channel = &self.channel;
-        let access_point = (!self.ring.is_empty()).then(|| self.access_point.access(channel));
-        let stations = self.senders.iter().map(|&index| self.stations[index].contender.access(channel));
-        let neighbours = self.neighbours.iter().map(|neighbour| neighbour.access(channel));
-        earliest(access_point, stations.chain(neighbours).min())
+        let view = contender.view();
+        self.refresh(view);
     }
 }
 
-impl Exchange {
-    fn add(&mut self, node: Node, station: usize, built: Built, queued: usize) {
-        self.end = self.end.max(self.start + built.ppdu);
-        self.on_air.push(OnAir { node, station, frame: Some((built, queued)) });
-    }
+/// The category of a contender.
+fn category_of(contender: u32) -> AccessCategory {
+    use AccessCategory::{Background, BestEffort, Video, Voice};
+    [Background, BestEffort, Video, Voice][contender as usize % 4]
 }
 
-impl Node {
-    fn direction(self) -> Direction {
-        if self == Self::AccessPoint { Direction::Down } else { Direction::Up }
+impl Flight {
+    fn record(&self, exchange: &Exchange, (from, to): (RadioId, RadioId), ampdu: u32) -> FrameRecord {
+        let built = &self.built;
+        FrameRecord {
+            ampdu,
+            from,
+            to,
+            category: category_of(self.contender),
+            start: exchange.begun,
+            end: exchange.at,
+            rate: built.rate,
+            mpdus: built.mpdus,
+            packets: built.packets,
+            retries: built.retries,
+            decoded: 0,
+            psdu_bytes: built.psdu_bytes,
+            airtime: self.protection + built.ppdu,
+            collided: false,
+            queued: u32::try_from(self.queued).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn result(&self, acked: u16) -> FrameResult {
+        let Built { rate, mpdus, mpdu_bytes, .. } = self.built;
+        let mpdus = u32::from(mpdus);
+        FrameResult { rate, mpdus, acked: acked.into(), mpdu_bytes: mpdu_bytes / mpdus.max(1) }
     }
 }
 
 impl<P> Fate<P> {
-    fn output(self, frame: &FrameRecord) -> Output<P> {
-        let FrameRecord { from, to, category, end: at, ampdu, .. } = *frame;
+    fn output(self, at: Time, (from, to, category): (RadioId, RadioId, AccessCategory)) -> Output<P> {
+        let mpdu = |ampdu, sequence, retry| Mpdu { from, to, category, ampdu, sequence, retry };
         match self {
-            Self::Heard { packet, sequence, retry } => {
-                Output::Heard { mpdu: Mpdu { from, to, category, ampdu, sequence, retry }, packet }
+            Self::Heard { packet, sequence, ampdu, retry } => {
+                Output::Heard { mpdu: mpdu(ampdu, sequence, retry), packet }
             }
             Self::Released { packet, sequence, ampdu, retry } => {
-                Output::Delivered { at, mpdu: Mpdu { from, to, category, ampdu, sequence, retry }, packet }
+                Output::Delivered { at, mpdu: mpdu(ampdu, sequence, retry), packet }
             }
             Self::GivenUp { packet } => {
                 Output::Dropped { at, from, to, category, reason: DropReason::RetryLimit, packet }
             }
         }
     }
-}
-
-/// Idle time that follows a frame without an answer, beyond AIFS: SIFS and an acknowledgement at the lowest basic rate.
-fn unanswered() -> Duration {
-    SIFS + LegacyRate::Mbps6.duration(ACK_BYTES)
 }

@@ -1,4 +1,5 @@
-use super::{ConfigError, RadioId};
+use super::{ConfigError, LinkConfig, RadioId};
+use std::collections::BTreeMap;
 
 /// Who hears whom. Own transmissions are always heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,10 +11,10 @@ pub enum Hearing {
     Matrix {
         /// Whose transmissions make the channel busy for whom.
         senses: Relation,
-        /// Whose transmissions spoil what whom receives at the same time. The sender of a link always disturbs its receiver.
+        /// Whose transmissions spoil what whom receives at the same time.
         disturbs: Relation,
         /// Whose frame headers who reads, and so defers for what they announce (NAV); what is sensed but not decoded is
-        /// followed by EIFS. What is decoded is always sensed and disturbs.
+        /// followed by EIFS. What is decoded is always sensed and disturbs; the two ends of a link decode each other.
         decodes: Relation,
     },
 }
@@ -89,4 +90,85 @@ impl Hearing {
             None => Ok(()),
         }
     }
+}
+
+/// A group of radios that a transmission reaches, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hearer {
+    pub(super) view: u32,
+    pub(super) senses: bool,
+    pub(super) disturbs: bool,
+    pub(super) decodes: bool,
+}
+
+/// The radios in groups that hear the same.
+#[derive(Debug)]
+pub(super) struct Views {
+    /// How many groups there are; the last is that of neighbours if `neighbours` is not a group of radios.
+    pub(super) count: usize,
+    /// The group of each radio.
+    pub(super) of_radio: Vec<u32>,
+    /// The groups that each radio's transmissions reach; the last entry is for neighbours, which reach all.
+    pub(super) hearers: Vec<Vec<Hearer>>,
+    /// The group that hears everything, as neighbours do.
+    pub(super) neighbours: u32,
+}
+
+/// What one radio hears of each transmitter: senses, disturbs, decodes.
+type Row = Vec<[bool; 3]>;
+
+impl Views {
+    pub(super) fn new(hearing: &Hearing, radios: usize, links: &[LinkConfig]) -> Self {
+        let rows = match hearing {
+            Hearing::All => vec![vec![[true; 3]; radios]],
+            Hearing::Matrix { .. } => {
+                (0..radios).map(|to| row(hearing, RadioId::from_index(to), radios, links)).collect()
+            }
+        };
+        let mut groups: BTreeMap<Row, u32> = BTreeMap::new();
+        let mut distinct: Vec<Row> = Vec::new();
+        let mut group = |row: Row| {
+            // There are at most as many groups as radios, of which there are fewer than 2^16.
+            *groups.entry(row).or_insert_with_key(|row| {
+                distinct.push(row.clone());
+                distinct.len() as u32 - 1
+            })
+        };
+        let mut of_radio: Vec<u32> = rows.into_iter().map(&mut group).collect();
+        of_radio.resize(radios, 0);
+        let neighbours = group(vec![[true; 3]; radios]);
+        let mut hearers: Vec<Vec<Hearer>> = (0..radios).map(|from| reached(&distinct, from)).collect();
+        let everyone = (0..).zip(&distinct);
+        hearers.push(everyone.map(|(view, _)| Hearer { view, senses: true, disturbs: true, decodes: true }).collect());
+        Self { count: distinct.len(), of_radio, hearers, neighbours }
+    }
+}
+
+fn row(hearing: &Hearing, to: RadioId, radios: usize, links: &[LinkConfig]) -> Row {
+    let Hearing::Matrix { senses, disturbs, decodes } = hearing else { return vec![[true; 3]; radios] };
+    let of = |from: RadioId| {
+        if from == to {
+            return [true; 3];
+        }
+        let decodes = decodes.reaches(from, to);
+        [senses.reaches(from, to) || decodes, disturbs.reaches(from, to) || decodes, decodes]
+    };
+    let mut row: Row = (0..radios).map(|from| of(RadioId::from_index(from))).collect();
+    // Both ends of a link read each other's frames: data one way, answers the other.
+    for link in links {
+        let other = if link.to == to { link.from } else { link.to };
+        if link.from == to || link.to == to {
+            row[other.index()] = [true; 3];
+        }
+    }
+    row
+}
+
+/// The groups that a transmission of `from` reaches.
+fn reached(distinct: &[Row], from: usize) -> Vec<Hearer> {
+    let hearer = |(view, row): (u32, &Row)| {
+        let [senses, disturbs, decodes] = row[from];
+        (senses || disturbs).then_some(Hearer { view, senses, disturbs, decodes })
+    };
+    (0..).zip(distinct).filter_map(hearer).collect()
 }

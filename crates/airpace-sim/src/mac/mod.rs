@@ -1,11 +1,17 @@
-//! An 802.11 cell as one sans-IO state machine: access point, stations and medium.
+//! 802.11 radios on one channel as one sans-IO state machine: access points, stations, relays and the medium between them.
 //!
-//! Per-station queues at the access point are served round robin; access point and stations contend by EDCA and collide;
-//! frames are A-MPDUs within every limit, answered by (block) acknowledgements; MPDUs are lost with a given probability, sent
-//! again in later frames and given up at the retry limit. The same machine runs in virtual time and under a real clock.
+//! Every radio has four access categories that contend by EDCA, with internal and external collisions, TXOPs and, by threshold, RTS and
+//! CTS. Frames are A-MPDUs (of A-MSDUs, if wanted) within every limit, answered by (block) acknowledgements; MPDUs are lost with a given
+//! probability, sent again in later frames and given up at the retry limit. Non-HT rates send one MPDU per frame. The same machine
+//! runs in virtual time and under a real clock.
 //!
-//! Every node hears every other (no hidden nodes), there is no capture, and data is of one access category. A frame's packets
-//! are handed over together, at the end of its PPDU.
+//! Who hears whom is given by pairs ([`Hearing`]), so hidden nodes exist; there is no capture: a frame is lost if another one that
+//! disturbs its receiver overlaps it. Radios that hear the same share one view of the channel, and a frame costs as much as there are
+//! views that hear it; in a cell in range of itself that is one. A frame's packets are handed over together, at the end of its PPDU.
+//!
+//! What is left out: capture, polling, power save, fragments, protection of legacy networks by CTS-to-self, and the recovery of a
+//! failed exchange within its TXOP (a back-off follows). Radios of one view wait for the same time after a frame without an answer,
+//! be they its sender (whose timeout is a slot or two off) or not.
 //!
 //! ```
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -29,12 +35,16 @@ mod config;
 mod contention;
 mod datagram;
 mod exchange;
+mod frame;
 mod hearing;
 mod interface;
 mod link;
+mod path;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod view;
+mod window;
 
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
 pub use config::{
@@ -44,115 +54,172 @@ pub use datagram::Datagram;
 pub use hearing::{Hearing, Relation};
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output, RadioId};
 pub use tally::FrameTally;
+pub use view::ChannelTime;
 
 use crate::rng::Stream;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{AccessCategory, Edca, TxRate};
 use airpace_core::queue::Dropped;
-use airpace_units::{StationId, Time};
-use contention::{Channel, Contender};
+use airpace_units::Time;
+use contention::Contender;
 use core::time::Duration;
-use exchange::Exchange;
-use link::{Link, Rules};
+use exchange::{Event, Exchange};
+use frame::Rules;
+use hearing::{Hearer, Views};
+use link::{Link, NO_LANE};
+use path::{Lane, Path};
 use std::collections::VecDeque;
+use view::{Spacing, View};
 
-/// Time between beacons: 100 time units of 1.024 ms (IEEE 802.11-2020 clause 11.1.3.2, the usual setting).
-const BEACON_INTERVAL: Duration = Duration::from_micros(102_400);
-
-/// A node that contends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Node {
-    AccessPoint,
-    Station(usize),
-    Neighbour(usize),
+/// Time that a radio has transmitted, by what it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RadioAirtime {
+    /// Data PPDUs.
+    pub data: Duration,
+    /// RTS, CTS and (block) acknowledgements.
+    pub control: Duration,
+    /// Beacons.
+    pub beacons: Duration,
 }
 
-/// The cell. See the module's text.
+/// The radios and their medium. See the module's text.
 #[derive(Debug)]
 pub struct Mac<P> {
     rules: Rules,
     seed: u64,
-    edca: Edca,
-    channel: Channel,
-    access_point: Contender,
-    stations: Vec<Station<P>>,
+    radios: Vec<Radio>,
+    links: Vec<Link>,
+    /// Per radio and category, four times the radio plus the category: who contends, and what it has to send.
+    contenders: Vec<Contender>,
+    paths: Vec<Path<P>>,
+    /// The channel as each group of radios has it, and when the first of each group may transmit.
+    views: Vec<View>,
+    next_access: Vec<Option<Time>>,
+    /// Which views each radio reaches; the last entry is the neighbours'.
+    hearers: Vec<Vec<Hearer>>,
+    airtime: Vec<RadioAirtime>,
     neighbours: Vec<Contender>,
     neighbour_airtime: Duration,
-    /// Stations for which the access point holds packets, in the order in which it will serve them.
-    ring: VecDeque<usize>,
-    /// Stations with uplink packets, in no particular order of service (they contend).
-    senders: Vec<usize>,
-    exchange: Option<Exchange>,
-    next_access: Option<Time>,
-    next_beacon: Option<Time>,
-    trace: VecDeque<RateChange>,
+    neighbour_view: usize,
+    /// Neighbours that there have been so far.
+    neighbours_seen: u32,
+    beacons: Vec<Beacons>,
+    /// What is on the air, in no particular order.
+    exchanges: Vec<Exchange>,
+    /// What is due next.
+    next: Option<(Time, Event)>,
+    /// Reused room for the nodes that transmit at one time.
+    winners: Vec<u32>,
     next_ampdu: u32,
     outputs: VecDeque<Output<P>>,
 }
 
 #[derive(Debug)]
-struct Station<P> {
-    down: Link<P>,
-    up: Link<P>,
-    contender: Contender,
-    in_ring: bool,
+struct Radio {
+    config: RadioConfig,
+    view: usize,
+    /// The link to each radio, or [`NO_LINK`]; as long as its receivers need.
+    peers: Vec<u32>,
 }
 
+/// Beacons to come.
+#[derive(Debug)]
+struct Beacons {
+    radio: u32,
+    view: usize,
+    due: Time,
+    interval: Duration,
+    airtime: Duration,
+}
+
+/// Marks a radio that another has no link to.
+const NO_LINK: u32 = u32::MAX;
+
 impl<P: Packet + Clone> Mac<P> {
-    /// A silent cell at time zero; all of its draws come from `seed`.
+    /// Silent radios at time zero; all of their draws come from `seed`.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(config: MacConfig, seed: u64) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let MacConfig { radios, links, hearing, medium, timing, retry_limit, monitor, in_order } = config;
+        let rules = Rules { medium, timing, retry_limit, monitor, in_order };
+        let Views { count, of_radio, hearers, neighbours } = Views::new(&hearing, radios.len(), &links);
+        let mut mac = Self {
+            seed,
+            radios: Vec::with_capacity(radios.len()),
+            links: Vec::with_capacity(links.len()),
+            contenders: Vec::new(),
+            paths: Vec::new(),
+            views: (0..count).map(|_| View::new(Spacing::of(medium))).collect(),
+            next_access: vec![None; count],
+            hearers,
+            airtime: vec![RadioAirtime::default(); radios.len()],
+            neighbours: Vec::new(),
+            neighbour_airtime: Duration::ZERO,
+            neighbour_view: neighbours as usize,
+            neighbours_seen: 0,
+            beacons: Vec::new(),
+            exchanges: Vec::new(),
+            next: None,
+            winners: Vec::new(),
+            next_ampdu: 0,
+            outputs: VecDeque::new(),
+            rules,
+        };
+        radios.into_iter().zip(of_radio).for_each(|(radio, view)| mac.add_radio(radio, view));
+        links.into_iter().for_each(|link| mac.add_link(link));
+        mac.next = mac.find_next();
+        Ok(mac)
+    }
+
+    /// An access point (radio 0) and its stations (from radio 1 on), all in range of each other.
     ///
     /// # Errors
     /// What is wrong with the configuration.
     pub fn cell(config: &CellConfig, seed: u64) -> Result<Self, ConfigError> {
-        config.validate()?;
-        let edca = Edca::of(config.category);
-        let rules = Rules {
-            timing: config.timing,
-            max_mpdus: config.max_mpdus,
-            max_duration: config.max_duration,
-            txop: edca.txop,
-            retry_limit: config.retry_limit,
-            monitor: config.monitor,
-            in_order: config.in_order,
-        };
-        let station = |(index, settings): (usize, &StationConfig)| Station::new(settings, index, config, &rules, seed);
-        Ok(Self {
-            stations: config.stations.iter().enumerate().map(station).collect(),
-            rules,
-            seed,
-            channel: Channel::new(edca),
-            access_point: Contender::new(seed, "access point", 0, &edca),
-            edca,
-            neighbours: Vec::new(),
-            neighbour_airtime: Duration::ZERO,
-            ring: VecDeque::new(),
-            senders: Vec::new(),
-            exchange: None,
-            next_access: None,
-            next_beacon: config.beacons.then_some(Time::ZERO + BEACON_INTERVAL),
-            trace: config.trace.clone().into(),
-            next_ampdu: 0,
-            outputs: VecDeque::new(),
-        })
+        Self::new(config.mac()?, seed)
     }
 
-    /// Runs the cell up to `now` and applies `input`. Drain [`Mac::poll`] afterwards.
+    fn add_radio(&mut self, config: RadioConfig, view: u32) {
+        let radio = self.radios.len() as u32;
+        let place = view as usize;
+        for (category, edca) in (0..).zip(&config.edca) {
+            let node = 4 * radio + category;
+            let backoff = Stream::new(self.seed, "backoff", node.into());
+            self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
+            self.paths.push(Path::new(config.queue, config.schedule));
+        }
+        if let Some(Beacon { first, interval, airtime }) = config.beacon {
+            let due = Time::ZERO.saturating_add(first);
+            self.beacons.push(Beacons { radio, view: place, due, interval, airtime });
+        }
+        self.radios.push(Radio { config, view: place, peers: Vec::new() });
+    }
+
+    fn add_link(&mut self, link: LinkConfig) {
+        let radio = &mut self.radios[link.from.index()];
+        let to = link.to.index();
+        if radio.peers.len() <= to {
+            radio.peers.resize(to + 1, NO_LINK);
+        }
+        // There are fewer than 2^32 pairs of radios.
+        radio.peers[to] = self.links.len() as u32;
+        self.links.push(Link::new(link, &radio.config, &self.rules, self.seed));
+    }
+
+    /// Runs everything up to `now` and applies `input`. Drain [`Mac::poll`] afterwards.
     ///
     /// Inputs may come late: whatever was due before `now` happens first, at its own time.
     pub fn handle(&mut self, now: Time, input: Input<P>) {
         self.run_until(now);
         match input {
             Input::Tick => {}
-            Input::Send { from, to, packet } => match station_of(from, to) {
-                (station, Direction::Down) => self.enqueue_down(now, station, packet),
-                (station, Direction::Up) => self.enqueue_up(now, station, packet),
-            },
-            Input::SetRate { from, to, rate } => self.set_rate(station_of(from, to).0, rate),
-            Input::SetQuality { from, to, quality: Quality::Loss(probability) } => {
-                if let Some(station) = self.stations.get_mut(station_of(from, to).0.index()) {
-                    let probability = if probability.is_nan() { 0.0 } else { probability.clamp(0.0, 1.0) };
-                    station.down.set_loss(probability);
-                    station.up.set_loss(probability);
+            Input::Send { from, to, packet } => self.send(now, (from, to), packet),
+            Input::SetRate { from, to, rate } => self.set_rate(from, to, rate),
+            Input::SetQuality { from, to, quality } => {
+                if let Some(link) = self.link(from, to) {
+                    self.links[link as usize].set_quality(quality);
                 }
             }
             Input::SetNeighbours(neighbours) => self.set_neighbours(now, neighbours),
@@ -167,134 +234,117 @@ impl<P: Packet + Clone> Mac<P> {
     /// When [`Mac::handle`] must be called next, if nothing else happens before.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        match &self.exchange {
-            Some(exchange) => Some(exchange.end),
-            None => earliest(self.next_access, self.beacon_access()),
-        }
+        self.next.map(|(at, _)| at)
     }
 
-    /// Packets that wait at the access point for `station`; those in flight are not counted.
+    /// Packets of every category that wait at `from` for `to`; those in flight are not counted.
     #[must_use]
     pub fn queued(&self, from: RadioId, to: RadioId) -> usize {
-        self.stations.get(station_of(from, to).0.index()).map_or(0, |station| station.down.queued())
+        self.lanes(from, to).map(|lane| lane.queue.len()).sum()
     }
 
     /// Bytes of the packets counted by [`Mac::queued`].
     #[must_use]
     pub fn queued_bytes(&self, from: RadioId, to: RadioId) -> u64 {
-        self.stations.get(station_of(from, to).0.index()).map_or(0, |station| station.down.queued_bytes())
+        self.lanes(from, to).map(|lane| lane.queue.bytes()).sum()
     }
 
-    /// The longest that the access point's queue for `station` has been since this was last asked.
+    /// The longest that the queue of `from` for `to` has been since this was last asked, the peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
-        self.stations.get_mut(station_of(from, to).0.index()).map_or(0, |station| station.down.take_peak())
+        let Some(link) = self.link(from, to) else { return 0 };
+        let lanes = self.links[link as usize].lanes;
+        let paths = self.paths[4 * from.index()..].iter_mut().zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
+        paths.map(|(path, lane)| path.lane_mut(lane).queue.take_peak()).sum()
     }
 
-    /// Packets inside the cell in one direction: queued, or sent and neither handed up nor given up.
+    /// Packets that `from` was given and that are neither handed up by their receivers nor given up.
     #[must_use]
-    pub fn held(&self, direction: Direction) -> usize {
-        let link = |station: &Station<P>| match direction {
-            Direction::Down => station.down.queued() + station.down.in_flight(),
-            Direction::Up => station.up.queued() + station.up.in_flight(),
-        };
-        self.stations.iter().map(link).sum()
+    pub fn held(&self, from: RadioId) -> usize {
+        let paths = self.paths.iter().skip(4 * from.index());
+        if from.index() < self.radios.len() { paths.take(4).map(Path::inside).sum() } else { 0 }
     }
 
-    fn enqueue_down(&mut self, now: Time, id: StationId, packet: P) {
-        let Some(station) = self.stations.get_mut(id.index()) else {
-            let (from, to) = ends(id, Direction::Down);
-            let (category, reason) = (AccessCategory::BestEffort, DropReason::UnknownLink);
+    /// How many radios there are.
+    #[must_use]
+    pub const fn radios(&self) -> usize {
+        self.radios.len()
+    }
+
+    /// Time that a radio has transmitted since the beginning; nothing for one that does not exist. A PPDU counts from its beginning on.
+    #[must_use]
+    pub fn airtime(&self, radio: RadioId) -> RadioAirtime {
+        self.airtime.get(radio.index()).copied().unwrap_or_default()
+    }
+
+    /// How a radio has found the channel from the beginning to `now`, its own transmissions included. What is left of the time it
+    /// was idle.
+    #[must_use]
+    pub fn channel(&self, radio: RadioId, now: Time) -> ChannelTime {
+        self.radios.get(radio.index()).map(|radio| self.views[radio.view].usage(now)).unwrap_or_default()
+    }
+
+    fn link(&self, from: RadioId, to: RadioId) -> Option<u32> {
+        let peers = &self.radios.get(from.index())?.peers;
+        peers.get(to.index()).copied().filter(|&link| link != NO_LINK)
+    }
+
+    fn lanes(&self, from: RadioId, to: RadioId) -> impl Iterator<Item = &Lane<P>> {
+        let lanes = self.link(from, to).map_or([NO_LANE; 4], |link| self.links[link as usize].lanes);
+        let paths = self.paths.iter().skip(4 * from.index()).zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
+        paths.map(|(path, lane)| path.lane(lane))
+    }
+
+    fn send(&mut self, now: Time, (from, to): (RadioId, RadioId), packet: P) {
+        let Some(link) = self.link(from, to) else {
+            let (category, reason) = (packet.category(), DropReason::UnknownLink);
             return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         };
-        if let Some(Dropped { reason, packet }) = station.down.push(now, packet) {
-            let (from, to) = ends(id, Direction::Down);
-            let (category, reason) = (AccessCategory::BestEffort, DropReason::Queue(reason));
+        let category = self.radios[from.index()].config.category.unwrap_or(packet.category());
+        let node = 4 * from.index() + category as usize;
+        let lane = &mut self.links[link as usize].lanes[category as usize];
+        if *lane == NO_LANE {
+            *lane = self.paths[node].add_lane(link);
+        }
+        if let Err(Dropped { reason, packet }) = self.paths[node].push(now, *lane, packet) {
+            let reason = DropReason::Queue(reason);
             return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         }
-        if !core::mem::replace(&mut station.in_ring, true) {
-            self.ring.push_back(id.index());
-            if self.ring.len() == 1 {
-                self.access_point.arrive(now, &self.channel);
-                self.offer_access(self.access_point.access(&self.channel));
-            }
+        if !self.contenders[node].is_active() {
+            self.arrive(now, node);
         }
     }
 
-    fn enqueue_up(&mut self, now: Time, id: StationId, packet: P) {
-        let Some(station) = self.stations.get_mut(id.index()) else {
-            let (from, to) = ends(id, Direction::Up);
-            let (category, reason) = (AccessCategory::BestEffort, DropReason::UnknownLink);
-            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
-        };
-        let was_idle = !station.up.has_work();
-        if let Some(Dropped { reason, packet }) = station.up.push(now, packet) {
-            let (from, to) = ends(id, Direction::Up);
-            let (category, reason) = (AccessCategory::BestEffort, DropReason::Queue(reason));
-            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
-        }
-        if was_idle {
-            station.contender.arrive(now, &self.channel);
-            let access = station.contender.access(&self.channel);
-            self.senders.push(id.index());
-            self.offer_access(access);
-        }
+    fn arrive(&mut self, now: Time, node: usize) {
+        let contender = &mut self.contenders[node];
+        let place = contender.view();
+        contender.arrive(now, &mut self.views[place]);
+        self.next_access[place] = self.views[place].due();
+        self.next = self.find_next();
     }
 
-    /// Brings the next access forward if a node that has just become ready comes before it.
-    fn offer_access(&mut self, at: Time) {
-        // During an exchange nothing is offered: its end works out the next access afresh.
-        if self.exchange.is_none() {
-            self.next_access = Some(self.next_access.map_or(at, |next| next.min(at)));
-        }
-    }
-
-    fn set_rate(&mut self, id: StationId, rate: TxRate) {
-        if let Some(station) = self.stations.get_mut(id.index()) {
-            station.down.set_rate(rate, &self.rules);
-            station.up.set_rate(rate, &self.rules);
+    fn set_rate(&mut self, from: RadioId, to: RadioId, rate: TxRate) {
+        if let Some(link) = self.link(from, to) {
+            self.links[link as usize].adaptation = rate.into();
         }
     }
 
     fn set_neighbours(&mut self, now: Time, neighbours: Neighbours) {
-        let count = usize::from(neighbours.count);
-        // A neighbour whose frame is on the air may be gone when it ends; `Exchange` keeps what it needs.
-        self.neighbours.truncate(count);
-        for index in self.neighbours.len()..count {
-            let mut contender = Contender::new(self.seed, "neighbour", index as u64, &self.edca);
-            contender.arrive(now, &self.channel);
+        let (place, first) = (self.neighbour_view, 4 * self.radios.len() as u32);
+        // A neighbour whose frame is on the air may be gone when it ends, and another may have come: each has a number of its own.
+        self.neighbours.truncate(usize::from(neighbours.count));
+        let stay = &self.neighbours;
+        self.views[place].retain(|node| node < first || stay.iter().any(|contender| contender.node() == node));
+        for index in self.neighbours.len()..usize::from(neighbours.count) {
+            let backoff = Stream::new(self.seed, "neighbour", index as u64);
+            let node = first.wrapping_add(self.neighbours_seen).max(first);
+            self.neighbours_seen = self.neighbours_seen.wrapping_add(1);
+            let view = (place as u32, &mut self.views[place]);
+            let mut contender = Contender::new(node, &Edca::of(AccessCategory::BestEffort), view, backoff);
+            contender.arrive(now, &mut self.views[place]);
             self.neighbours.push(contender);
         }
         self.neighbour_airtime = neighbours.airtime;
-        if self.exchange.is_none() {
-            self.next_access = self.find_next_access();
-        }
-    }
-
-    fn beacon_access(&self) -> Option<Time> {
-        self.next_beacon.map(|due| self.channel.priority_access(due))
-    }
-}
-
-impl<P: Packet + Clone> Station<P> {
-    fn new(settings: &StationConfig, index: usize, config: &CellConfig, rules: &Rules, seed: u64) -> Self {
-        let link = |rate, limit, name| {
-            let mut link = Link::new(rate, rules, limit, Stream::new(seed, name, index as u64));
-            link.set_loss(settings.loss);
-            link
-        };
-        Self {
-            down: link(settings.rate, config.ap_queue_packets, "loss down"),
-            up: link(settings.uplink_rate, config.station_queue_packets, "loss up"),
-            contender: Contender::new(seed, "station", index as u64, &Edca::of(config.category)),
-            in_ring: false,
-        }
-    }
-}
-
-/// The earlier of two times that may be never.
-fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+        self.next_access[place] = self.views[place].due();
+        self.next = self.find_next();
     }
 }

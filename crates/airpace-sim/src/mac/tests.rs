@@ -1,5 +1,6 @@
 use super::*;
-use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, Width};
+use airpace_core::phy::{GuardInterval, Standard, Timing, Width};
+use airpace_units::StationId;
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
@@ -435,7 +436,7 @@ proptest! {
                     Output::Heard { .. } => {}
                 }
             }
-            let held = (mac.held(Direction::Down) + mac.held(Direction::Up)) as u64;
+            let held = (0..mac.radios()).map(|radio| mac.held(RadioId::from_index(radio)) as u64).sum::<u64>();
             prop_assert_eq!(sent, gone + held);
         }
     }

@@ -1,0 +1,207 @@
+//! A data frame in the making, and what bounds it.
+
+use super::RadioConfig;
+use airpace_core::packet::Packet;
+use airpace_core::phy::{
+    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES, Response,
+    Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+};
+use core::time::Duration;
+
+/// Header of a subframe of an A-MSDU: two addresses and a length (9.3.2.2.2).
+const AMSDU_SUBFRAME_HEADER_BYTES: u32 = 14;
+/// RTS with its FCS (9.3.1.2).
+const RTS_BYTES: u32 = 20;
+/// CTS with its FCS (9.3.1.3), as long as an ack.
+const CTS_BYTES: u32 = ACK_BYTES;
+/// Longest MPDU that an HT A-MPDU may contain (9.7.3).
+const HT_AMPDU_MPDU_BYTES: u32 = 4_095;
+/// Longest MPDU of VHT and HE (tables 9-25 and 9-26).
+const VHT_MPDU_BYTES: u32 = 11_454;
+
+/// What all frames have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) medium: Medium,
+    pub(super) timing: Timing,
+    pub(super) retry_limit: u8,
+    pub(super) monitor: bool,
+    pub(super) in_order: bool,
+}
+
+/// What bounds a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    /// Most MPDUs in a frame, and most sequence numbers in flight.
+    pub(super) window: usize,
+    /// Largest PSDU.
+    pub(super) bytes: u32,
+    /// Largest A-MSDU; 0 for none.
+    pub(super) amsdu: u32,
+    /// Whether nothing is sent if not even one MPDU keeps the limits.
+    pub(super) strict: bool,
+}
+
+/// A frame as built: what goes on the air.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Built {
+    pub(super) rate: TxRate,
+    pub(super) mpdus: u16,
+    /// MPDUs that were sent before.
+    pub(super) retries: u16,
+    pub(super) packets: u32,
+    /// Bytes of all MPDUs, without delimiters and padding.
+    pub(super) mpdu_bytes: u32,
+    pub(super) psdu_bytes: u32,
+    pub(super) ppdu: Duration,
+    /// Duration of the (block) acknowledgement.
+    pub(super) response: Duration,
+}
+
+impl Rules {
+    /// Duration of a control frame that belongs to data sent at `rate`.
+    fn control(&self, rate: TxRate, bytes: u32) -> Duration {
+        let control: LegacyRate = control_rate(rate);
+        self.medium.control_airtime(control, bytes)
+    }
+
+    pub(super) fn rts(&self, rate: TxRate) -> Duration {
+        self.control(rate, RTS_BYTES)
+    }
+
+    pub(super) fn cts(&self, rate: TxRate) -> Duration {
+        self.control(rate, CTS_BYTES)
+    }
+
+    /// Duration of what answers `mpdus` MPDUs with consecutive sequence numbers.
+    fn answer(&self, rate: TxRate, mpdus: u32) -> Duration {
+        let response = Response::to(rate, mpdus);
+        response.duration + self.medium.signal_extension(response.rate.standard())
+    }
+}
+
+impl Limits {
+    /// The limits of frames at `rate` from a radio, TXOP apart.
+    pub(super) fn of(rate: TxRate, radio: &RadioConfig, rules: &Rules) -> Self {
+        let standard = AmpduLimits::of(rate.standard());
+        let duration = standard.duration.min(radio.max_duration);
+        let bytes = standard.bytes.min(radio.max_bytes).min(rate.max_psdu(duration, rules.timing));
+        let amsdu = match rate.standard() {
+            Standard::Dsss | Standard::Ofdm => 0,
+            Standard::Ht => HT_AMPDU_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
+            Standard::Vht | Standard::He => VHT_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
+        };
+        let window = usize::from(standard.window.min(radio.max_mpdus));
+        Self { window, bytes, amsdu: amsdu.min(radio.max_amsdu), strict: false }
+    }
+
+    /// The same within what is left of a TXOP: the whole exchange lies within it (10.23.2.9).
+    pub(super) fn within(self, room: Duration, rate: TxRate, rules: &Rules, protected: bool) -> Self {
+        // The answer may be as long as that to a full window.
+        let answer = rules.medium.sifs() + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
+        let protection =
+            if protected { rules.rts(rate) + rules.cts(rate) + 2 * rules.medium.sifs() } else { Duration::ZERO };
+        let overhead = answer + protection + rules.medium.signal_extension(rate.standard());
+        let bytes = rate.max_psdu(room.saturating_sub(overhead), rules.timing);
+        Self { bytes: self.bytes.min(bytes), ..self }
+    }
+}
+
+/// A PSDU in the making.
+#[derive(Default, Debug)]
+pub(super) struct Assembly {
+    mpdus: u16,
+    packets: u32,
+    mpdu_bytes: u32,
+    /// Bytes so far, the last subframe without its padding.
+    psdu: u32,
+    /// Bytes so far, the last subframe padded.
+    padded: u32,
+    /// Places in the window of its first and its last MPDU.
+    first: usize,
+    last: usize,
+}
+
+impl Assembly {
+    /// Adds the MPDU of `bytes` with `packets` packets at `offset` in the window if the frame stays within the limits. The first one
+    /// always goes, since nothing smaller can be sent, unless the limits are strict.
+    pub(super) fn add(&mut self, offset: usize, (bytes, packets): (u32, u16), limits: &Limits) -> bool {
+        let psdu = self.padded.saturating_add(DELIMITER_BYTES).saturating_add(bytes);
+        let fits = usize::from(self.mpdus) < limits.window && psdu <= limits.bytes;
+        if !fits && (self.mpdus > 0 || limits.strict) {
+            return false;
+        }
+        if self.mpdus == 0 {
+            self.first = offset;
+        }
+        self.last = offset;
+        self.mpdus += 1;
+        self.packets += u32::from(packets);
+        self.mpdu_bytes = self.mpdu_bytes.saturating_add(bytes);
+        self.psdu = psdu;
+        self.padded = self.padded.saturating_add(subframe_bytes(bytes));
+        true
+    }
+
+    /// Bytes that the next MPDU may have.
+    pub(super) fn room(&self, limits: &Limits) -> u32 {
+        limits.bytes.saturating_sub(self.padded.saturating_add(DELIMITER_BYTES))
+    }
+
+    /// The frame, if there is anything in it.
+    pub(super) fn finish(&self, retries: u16, rate: TxRate, rules: &Rules) -> Option<Built> {
+        if self.mpdus == 0 {
+            return None;
+        }
+        let psdu_bytes = self.psdu_bytes(rate.standard(), rules.timing);
+        // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at most a window of 256.
+        let numbers = (self.last - self.first + 1) as u32;
+        Some(Built {
+            rate,
+            mpdus: self.mpdus,
+            retries,
+            packets: self.packets,
+            mpdu_bytes: self.mpdu_bytes,
+            psdu_bytes,
+            ppdu: rules.medium.airtime(rate, psdu_bytes, rules.timing),
+            response: rules.answer(rate, numbers),
+        })
+    }
+
+    /// An HT MPDU that travels alone goes without a delimiter, as [`airpace_core::phy::psdu_bytes`] has it; ns-3 sends an A-MPDU of
+    /// one. DSSS and OFDM have no A-MPDU.
+    fn psdu_bytes(&self, standard: Standard, timing: Timing) -> u32 {
+        let plain = match standard {
+            Standard::Dsss | Standard::Ofdm => true,
+            Standard::Ht => timing == Timing::Standard,
+            Standard::Vht | Standard::He => false,
+        };
+        if self.mpdus == 1 && plain { self.psdu - DELIMITER_BYTES } else { self.psdu }
+    }
+}
+
+/// The next MPDU made of the packets at the head of a queue: its bytes and how many packets it carries. More than one packet makes
+/// an A-MSDU, which must keep its own limit and `room`.
+pub(super) fn next_mpdu<'a, P: Packet + 'a>(
+    packets: impl Iterator<Item = &'a P>,
+    limits: &Limits,
+    room: u32,
+) -> Option<(u32, u16)> {
+    let mut packets = packets.map(Packet::bytes);
+    let first = packets.next()?;
+    let single = (mpdu_bytes(first), 1);
+    if limits.amsdu == 0 {
+        return Some(single);
+    }
+    let subframe = |bytes: u32| bytes.saturating_add(AMSDU_SUBFRAME_HEADER_BYTES + LLC_BYTES);
+    let longest = limits.amsdu.min(room.saturating_sub(QOS_HEADER_BYTES + FCS_BYTES));
+    let (mut amsdu, mut count) = (subframe(first), 1_u16);
+    for bytes in packets {
+        let longer = amsdu.next_multiple_of(4).saturating_add(subframe(bytes));
+        if longer > longest || count == u16::MAX {
+            break;
+        }
+        (amsdu, count) = (longer, count + 1);
+    }
+    Some(if count == 1 { single } else { (amsdu + QOS_HEADER_BYTES + FCS_BYTES, count) })
+}

@@ -1,0 +1,265 @@
+//! The channel as one group of radios has it: busy, reserved or idle, and who of them waits for it.
+
+use super::hearing::Hearer;
+use airpace_core::phy::{ACK_BYTES, Medium};
+use airpace_units::Time;
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::BinaryHeap;
+
+/// The spaces between frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spacing {
+    pub(super) sifs: Duration,
+    pub(super) slot: Duration,
+    /// What EIFS adds to the idle time after a frame that could not be decoded: SIFS and an acknowledgement at the lowest basic
+    /// rate (10.3.2.3.7).
+    pub(super) eifs: Duration,
+}
+
+impl Spacing {
+    pub(super) fn of(medium: Medium) -> Self {
+        // Every medium has basic rates; the lowest comes first.
+        let ack = medium.basic_rates().first().map_or(Duration::ZERO, |&rate| medium.control_airtime(rate, ACK_BYTES));
+        Self { sifs: medium.sifs(), slot: medium.slot(), eifs: medium.sifs() + ack }
+    }
+}
+
+/// How a group of radios found the channel, up to some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChannelTime {
+    /// At least one transmission was sensed, their own included.
+    pub busy: Duration,
+    /// Part of `busy`: more than one transmission at a time.
+    pub overlapped: Duration,
+}
+
+/// The channel as radios that hear the same have it.
+///
+/// Idle slots are counted once for all of them, per arbitration interframe space; a node that draws a back-off of b slots
+/// remembers the count at which it expires. So a node that waits costs nothing until its turn comes.
+#[derive(Debug)]
+pub(super) struct View {
+    spacing: Spacing,
+    /// End of the last transmission sensed, in the future while it lasts.
+    busy_until: Time,
+    /// What decoded frames have announced (NAV).
+    reserved_until: Time,
+    /// End of what EIFS adds after the last frame not decoded; cut short by a frame that is.
+    extended_until: Time,
+    /// The latest of the three: since when, or from when on, the channel is idle.
+    idle_since: Time,
+    /// Transmissions on the air that are sensed, and that disturb.
+    sensed: u32,
+    disturbing: u32,
+    /// When two disturbing transmissions were last found to overlap: at the beginning of the second, and at the end of the first.
+    overlap_began: Option<Time>,
+    overlap_ended: Option<Time>,
+    counters: Vec<Counter>,
+    usage: ChannelTime,
+    busy_from: Time,
+    overlapped_from: Time,
+}
+
+/// Idle slots after one arbitration interframe space, and the nodes that count them.
+#[derive(Debug)]
+struct Counter {
+    aifsn: u8,
+    /// Idle slots counted up to the last transmission.
+    slots: u64,
+    /// Counts at which back-offs expire, and whose.
+    waiting: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl View {
+    pub(super) const fn new(spacing: Spacing) -> Self {
+        Self {
+            spacing,
+            busy_until: Time::ZERO,
+            reserved_until: Time::ZERO,
+            extended_until: Time::ZERO,
+            idle_since: Time::ZERO,
+            sensed: 0,
+            disturbing: 0,
+            overlap_began: None,
+            overlap_ended: None,
+            counters: Vec::new(),
+            usage: ChannelTime { busy: Duration::ZERO, overlapped: Duration::ZERO },
+            busy_from: Time::ZERO,
+            overlapped_from: Time::ZERO,
+        }
+    }
+
+    /// The counter of nodes that wait for `aifsn` slots after SIFS.
+    pub(super) fn counter(&mut self, aifsn: u8) -> usize {
+        if let Some(index) = self.counters.iter().position(|counter| counter.aifsn == aifsn) {
+            return index;
+        }
+        self.counters.push(Counter { aifsn, slots: 0, waiting: BinaryHeap::new() });
+        self.counters.len() - 1
+    }
+
+    /// Whether something is in the air, or protected by what was announced or by EIFS.
+    pub(super) fn is_busy(&self, now: Time) -> bool {
+        now < self.idle_since
+    }
+
+    /// Whether decoded frames have announced something beyond `now` (NAV).
+    pub(super) fn is_reserved(&self, now: Time) -> bool {
+        now < self.reserved_until
+    }
+
+    /// Whether a transmission is sensed.
+    pub(super) const fn is_sensing(&self) -> bool {
+        self.sensed > 0
+    }
+
+    /// Earliest access for a frame that goes before all data (a beacon), due at `due`: one PIFS of idleness.
+    pub(super) fn priority_access(&self, due: Time) -> Time {
+        due.max(self.idle_since + self.spacing.sifs + self.spacing.slot)
+    }
+
+    /// A transmission begins and will last until `end`.
+    pub(super) fn begin(&mut self, at: Time, end: Time, hearer: &Hearer) {
+        if hearer.senses {
+            self.count_slots(at);
+            match self.sensed {
+                0 => self.busy_from = at,
+                1 => self.overlapped_from = at,
+                _ => {}
+            }
+            self.sensed += 1;
+            self.busy_until = self.busy_until.max(end);
+            self.idle_since = self.idle_since.max(end);
+        }
+        if hearer.disturbs {
+            if self.disturbing > 0 {
+                self.overlap_began = Some(at);
+            }
+            self.disturbing += 1;
+        }
+    }
+
+    /// A transmission that began at `begun` ends and announces that its exchange goes on for `announced`. Tells whether it was clean:
+    /// no other one disturbed it here.
+    pub(super) fn end(&mut self, at: Time, begun: Time, announced: Duration, hearer: &Hearer) -> bool {
+        if hearer.disturbs {
+            if self.disturbing > 1 {
+                self.overlap_ended = Some(at);
+            }
+            self.disturbing -= 1;
+        }
+        let overlapped = self.overlap_began.is_some_and(|began| began >= begun);
+        let clean = !overlapped && self.overlap_ended.is_none_or(|ended| ended <= begun);
+        if hearer.senses {
+            self.sensed -= 1;
+            match self.sensed {
+                0 => self.usage.busy += at.since(self.busy_from),
+                1 => self.usage.overlapped += at.since(self.overlapped_from),
+                _ => {}
+            }
+            if clean && hearer.decodes {
+                self.extended_until = at;
+                self.reserved_until = self.reserved_until.max(at + announced);
+            } else {
+                self.extended_until = self.extended_until.max(at + self.spacing.eifs);
+            }
+            self.idle_since = self.busy_until.max(self.reserved_until).max(self.extended_until);
+        }
+        clean
+    }
+
+    /// Counts a transmission that the view was told of by an announcement only, and which nothing can have disturbed.
+    pub(super) fn count_announced(&mut self, airtime: Duration) {
+        self.usage.busy += airtime;
+    }
+
+    /// How the channel was up to `now`.
+    pub(super) fn usage(&self, now: Time) -> ChannelTime {
+        let since = |from: Time, least: u32| {
+            if self.sensed >= least { now.saturating_since(from) } else { Duration::ZERO }
+        };
+        ChannelTime {
+            busy: self.usage.busy + since(self.busy_from, 1),
+            overlapped: self.usage.overlapped + since(self.overlapped_from, 2),
+        }
+    }
+
+    /// Adds the idle slots up to `at`, when a transmission ends the idle period.
+    fn count_slots(&mut self, at: Time) {
+        let slots = self.slots_after_sifs(at);
+        if slots > 0 {
+            for counter in &mut self.counters {
+                counter.slots += slots.saturating_sub(counter.aifsn.into());
+            }
+        }
+    }
+
+    /// Whole slots from SIFS after the channel fell idle to `at`.
+    fn slots_after_sifs(&self, at: Time) -> u64 {
+        let span = at.saturating_since(self.idle_since + self.spacing.sifs);
+        // A span is below 2^64 ns, so the quotient fits.
+        (span.as_nanos() as u64).checked_div(self.spacing.slot.as_nanos() as u64).unwrap_or(0)
+    }
+
+    /// Idle slots counted by `counter` up to `now`.
+    pub(super) fn counted(&self, counter: usize, now: Time) -> u64 {
+        let counter = &self.counters[counter];
+        counter.slots + self.slots_after_sifs(now).saturating_sub(counter.aifsn.into())
+    }
+
+    /// The count at the first slot boundary from `now` on.
+    pub(super) fn boundary(&self, counter: usize, now: Time) -> u64 {
+        let slot = self.spacing.slot.as_nanos() as u64;
+        let counter = &self.counters[counter];
+        let span = now.saturating_since(self.start(counter)).as_nanos() as u64;
+        counter.slots + span.div_ceil(slot.max(1))
+    }
+
+    /// When back-offs begin to run down.
+    fn start(&self, counter: &Counter) -> Time {
+        self.idle_since + self.spacing.sifs + self.spacing.slot * u32::from(counter.aifsn)
+    }
+
+    /// `node` waits for the channel: its back-off expires at the count `expires`.
+    pub(super) fn wait(&mut self, counter: usize, expires: u64, node: u32) {
+        self.counters[counter].waiting.push(Reverse((expires, node)));
+    }
+
+    /// Only the nodes that `stays` wait on.
+    pub(super) fn retain(&mut self, stays: impl Fn(u32) -> bool) {
+        for counter in &mut self.counters {
+            counter.waiting.retain(|Reverse((_, node))| stays(*node));
+        }
+    }
+
+    /// When the first of the nodes that wait may transmit if the channel stays idle.
+    fn next_access(&self) -> Option<Time> {
+        let first = |counter: &Counter| Some(self.access(counter, counter.waiting.peek()?.0.0));
+        self.counters.iter().filter_map(first).min()
+    }
+
+    /// The same, if no transmission is sensed now. While one is, its end brings the answer.
+    pub(super) fn due(&self) -> Option<Time> {
+        if self.sensed > 0 { None } else { self.next_access() }
+    }
+
+    fn access(&self, counter: &Counter, expires: u64) -> Time {
+        // Back-offs are at most 2^15 slots and idle periods far below 2^64 ns.
+        let remaining = expires.saturating_sub(counter.slots);
+        self.start(counter) + Duration::from_nanos(self.spacing.slot.as_nanos() as u64 * remaining)
+    }
+
+    /// Takes out the nodes that may transmit at `at`.
+    pub(super) fn take_due(&mut self, at: Time, into: &mut Vec<u32>) {
+        for index in 0..self.counters.len() {
+            while let Some(&Reverse((expires, node))) = self.counters[index].waiting.peek() {
+                if self.access(&self.counters[index], expires) > at {
+                    break;
+                }
+                self.counters[index].waiting.pop();
+                into.push(node);
+            }
+        }
+    }
+}
