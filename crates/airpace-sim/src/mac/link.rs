@@ -29,9 +29,8 @@ impl Link {
     pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, seed: u64) -> Self {
         let LinkConfig { from, to, adaptation, quality } = config;
         let rate = adaptation.best();
-        let index = u64::from(from.0) << 32 | u64::from(to.0);
         let limits = (rate, Limits::of(rate, radio, rules));
-        let draws = Stream::new(seed, "loss", index);
+        let draws = draws(seed, from, to);
         Self { from, to, adaptation, unanswered: 0, lanes: [NO_LANE; 4], quality: clamped(quality), draws, limits }
     }
 
@@ -64,5 +63,15 @@ impl Link {
 fn clamped(quality: Quality) -> Quality {
     match quality {
         Quality::Loss(loss) => Quality::Loss(if loss.is_nan() { 0.0 } else { loss.clamp(0.0, 1.0) }),
+    }
+}
+
+/// The stream of a link's losses. Links of radio 0 have those of the cell that this MAC grew out of, so that results of a cell stay
+/// what they were for the same seed.
+fn draws(seed: u64, from: RadioId, to: RadioId) -> Stream {
+    match (from.0, to.0) {
+        (0, to) => Stream::new(seed, "loss down", u64::from(to.saturating_sub(1))),
+        (from, 0) => Stream::new(seed, "loss up", u64::from(from - 1)),
+        (from, to) => Stream::new(seed, "loss", (u64::from(from) << 32) | u64::from(to)),
     }
 }

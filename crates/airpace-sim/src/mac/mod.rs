@@ -186,7 +186,7 @@ impl<P: Packet + Clone> Mac<P> {
         let place = view as usize;
         for (category, edca) in (0..).zip(&config.edca) {
             let node = 4 * radio + category;
-            let backoff = Stream::new(self.seed, "backoff", node.into());
+            let backoff = backoff(self.seed, radio, category);
             self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
             self.paths.push(Path::new(config.queue, config.schedule));
         }
@@ -346,5 +346,15 @@ impl<P: Packet + Clone> Mac<P> {
         self.neighbour_airtime = neighbours.airtime;
         self.next_access[place] = self.views[place].due();
         self.next = self.find_next();
+    }
+}
+
+/// The stream of a contender. Best effort has the streams of the cell that this MAC grew out of, so that results of a cell stay what
+/// they were for the same seed.
+fn backoff(seed: u64, radio: u32, category: u32) -> Stream {
+    match (radio, category) {
+        (0, 1) => Stream::new(seed, "access point", 0),
+        (_, 1) => Stream::new(seed, "station", u64::from(radio - 1)),
+        _ => Stream::new(seed, "backoff", u64::from(radio) * 4 + u64::from(category)),
     }
 }
