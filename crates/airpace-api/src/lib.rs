@@ -12,6 +12,7 @@
 //! ```
 
 pub mod config;
+pub mod control;
 pub mod emulation;
 pub mod keys;
 pub mod network;

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod cell;
+pub mod control;
 pub mod demo;
 pub mod frames;
 pub mod interrupt;

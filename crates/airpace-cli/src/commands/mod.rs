@@ -4,6 +4,7 @@ mod agent;
 mod airtime;
 mod allocate;
 mod bench;
+mod control;
 mod demo;
 mod emulate;
 mod keygen;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
     Step(step::Step),
+    Control(control::Control),
     Bench(bench::Bench),
     Tool(tool::Tool),
 }
@@ -41,6 +43,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Allocate(args) => allocate::run(&args),
         Command::Airtime(args) => airtime::run(&args),
         Command::Step(args) => step::run(&args),
+        Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tool(args) => tool::run(&args),
     }

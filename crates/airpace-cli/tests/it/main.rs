@@ -6,6 +6,7 @@ mod airtime;
 mod allocate;
 mod bench;
 mod config;
+mod control;
 mod demo;
 mod emulate;
 mod keygen;
