@@ -42,7 +42,7 @@ namespace
 {
 
 /// Stations associate before this; sources start at it.
-const Time kStart = Seconds(1);
+const Time kStart = Seconds(2);
 constexpr uint16_t kPort = 5001;
 constexpr uint16_t kReportPort = 5002;
 constexpr uint32_t kSegment = 1448;
@@ -201,6 +201,8 @@ Cell::BuildInternet()
         PointToPointHelper cable;
         cable.SetDeviceAttribute("DataRate", StringValue(kCableRate));
         cable.SetChannelAttribute("Delay", StringValue(kCableDelay));
+        // The access point is to be the bottleneck, not the server's own queue.
+        cable.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
         auto ends = cable.Install(m_accessPoint.Get(0), m_server);
         addresses.SetBase("10.2.0.0", "255.255.255.0");
         auto wired = addresses.Assign(ends);

@@ -108,7 +108,13 @@ ReadScenario(int argc, char* argv[])
     flags.AddValue("payload", "bytes of UDP payload", s.payload);
     flags.AddValue("longest", "most MPDUs in an A-MPDU", s.longest);
     flags.AddValue("traffic", "udp, cubic or bbr", traffic);
-    flags.AddValue("control", "command of a controller that reads and writes JSON lines", s.control);
+    // ns-3 would read a string up to its first space.
+    flags.AddValue("control",
+                   "command of a controller that reads and writes JSON lines",
+                   ns3::Callback<bool, const std::string&>([&s](const std::string& command) {
+                       s.control = command;
+                       return true;
+                   }));
     flags.AddValue("slot", "length of a controller's slot in s", s.slotS);
     flags.AddValue("report-bytes", "UDP payload of a report sent upwards every slot; 0: none", s.reportBytes);
     flags.AddValue("seed", "number of the run", s.seed);
