@@ -1,0 +1,455 @@
+//! BBR version 1 (Cardwell and others, "BBR: congestion-based congestion control", 2016) as Linux `tcp_bbr.c` has it, without its detection of policers.
+
+use super::super::config::SenderConfig;
+use super::super::pacer::burst_segments;
+use super::filter::WindowedMax;
+use super::{AckEvent, CongestionControl, State, Window};
+use crate::rng::Stream;
+use airpace_units::Time;
+use core::time::Duration;
+
+// All constants are those of Linux `tcp_bbr.c`.
+
+/// Gain that doubles the rate each round trip: 2 / ln 2.
+const HIGH_GAIN: f64 = 2_885.0 / 1_000.0 + 1.0 / 256.0;
+/// Gain that empties the queue which start-up has made.
+const DRAIN_GAIN: f64 = 1_000.0 / 2_885.0;
+/// Window over the bandwidth-delay product when probing for bandwidth.
+const WINDOW_GAIN: f64 = 2.0;
+/// Pacing gains of the phases of a cycle.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds for which a bandwidth counts.
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// How long a smallest round-trip time counts.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// How long the queue is kept empty to measure it anew.
+const PROBE_RTT: Duration = Duration::from_millis(200);
+/// Segments in flight then, and never fewer.
+const MIN_WINDOW: u32 = 4;
+/// Start-up ends when the bandwidth has not grown by this factor…
+const FULL_GROWTH: f64 = 1.25;
+/// …for so many rounds.
+const FULL_ROUNDS: u8 = 3;
+/// Share of the bandwidth that is used: 1 % less keeps queues short.
+const PACING_MARGIN: f64 = 0.99;
+/// Rounds for which acknowledgements in excess of the bandwidth count, in two halves.
+const EXTRA_ROUNDS: u8 = 5;
+/// An epoch of aggregation is given up after so many segments.
+const EXTRA_RESET: u64 = 1 << 20;
+/// At most as many segments are allowed for aggregation as come in this time.
+const EXTRA_MOST_S: f64 = 0.1;
+/// Round-trip time assumed before any is known, seconds.
+const NOMINAL_RTT_S: f64 = 1e-3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+/// BBR version 1.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Bbr {
+    segment_bytes: f64,
+    initial_window: u32,
+    random: Stream,
+    mode: Mode,
+    /// Bandwidth, segments per second.
+    bandwidth: WindowedMax,
+    rounds: u64,
+    round_end: u64,
+    round_start: bool,
+    min_rtt: Option<(Duration, Time)>,
+    probe_rtt: ProbeRtt,
+    full: FullPipe,
+    phase: usize,
+    phase_start: Time,
+    extra: ExtraAcked,
+    /// Bytes per second.
+    pacing_rate: f64,
+    has_seen_rtt: bool,
+    idle_restart: bool,
+    conserving: bool,
+    previous_state: State,
+    saved_window: u32,
+    /// The drain target, until the sender's threshold has taken it up.
+    threshold: Option<u32>,
+}
+
+/// Progress of a measurement of the round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+struct ProbeRtt {
+    done_at: Option<Time>,
+    round_done: bool,
+}
+
+/// Whether start-up has filled the pipe.
+#[derive(Clone, Copy, Debug, Default)]
+struct FullPipe {
+    bandwidth: f64,
+    rounds: u8,
+    reached: bool,
+}
+
+/// Acknowledgements that come in bunches: how many more than the bandwidth explains.
+#[derive(Clone, Copy, Debug, Default)]
+struct ExtraAcked {
+    epoch_start: Time,
+    epoch_acked: u64,
+    most: [u64; 2],
+    half: usize,
+    rounds: u8,
+}
+
+impl Bbr {
+    pub(super) fn new(config: &SenderConfig) -> Self {
+        let segment_bytes = f64::from(config.segment_bytes);
+        Self {
+            segment_bytes,
+            initial_window: config.initial_window,
+            random: Stream::new(config.seed, "bbr", 0),
+            mode: Mode::Startup,
+            bandwidth: WindowedMax::new(BANDWIDTH_ROUNDS),
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            min_rtt: None,
+            probe_rtt: ProbeRtt::default(),
+            full: FullPipe::default(),
+            phase: 0,
+            phase_start: Time::ZERO,
+            extra: ExtraAcked::default(),
+            pacing_rate: HIGH_GAIN * f64::from(config.initial_window) * segment_bytes / NOMINAL_RTT_S,
+            has_seen_rtt: false,
+            idle_restart: false,
+            conserving: false,
+            previous_state: State::Open,
+            saved_window: 0,
+            threshold: None,
+        }
+    }
+
+    fn update_bandwidth(&mut self, ack: &AckEvent<'_>) {
+        self.round_start = false;
+        let (Some((delivered, interval)), Some(prior)) = (ack.sample.rate, ack.sample.prior_delivered) else { return };
+        if prior >= self.round_end {
+            self.round_end = ack.delivery.delivered;
+            self.rounds += 1;
+            self.round_start = true;
+            self.conserving = false;
+        }
+        let bandwidth = delivered as f64 / interval.as_secs_f64();
+        if !ack.sample.app_limited || bandwidth >= self.bandwidth.get() {
+            self.bandwidth.update(self.rounds, bandwidth);
+        }
+    }
+
+    fn update_extra(&mut self, ack: &AckEvent<'_>) {
+        if ack.delivered == 0 || ack.sample.rate.is_none() {
+            return;
+        }
+        let extra = &mut self.extra;
+        if self.round_start {
+            extra.rounds += 1;
+            if extra.rounds >= EXTRA_ROUNDS {
+                extra.rounds = 0;
+                extra.half = 1 - extra.half;
+                extra.most[extra.half] = 0;
+            }
+        }
+        let elapsed = ack.now.saturating_since(extra.epoch_start).as_secs_f64();
+        let mut expected = (self.bandwidth.get() * elapsed) as u64;
+        let delivered = u64::from(ack.delivered);
+        if extra.epoch_acked <= expected || extra.epoch_acked + delivered >= EXTRA_RESET {
+            (extra.epoch_acked, extra.epoch_start, expected) = (0, ack.now, 0);
+        }
+        extra.epoch_acked += delivered;
+        // An epoch that is new has nothing expected of it, so this cannot be negative.
+        let excess = extra.epoch_acked.saturating_sub(expected);
+        extra.most[extra.half] = extra.most[extra.half].max(excess);
+    }
+
+    fn update_phase(&mut self, ack: &AckEvent<'_>) {
+        if self.mode == Mode::ProbeBandwidth && self.phase_is_over(ack) {
+            self.next_phase(ack.now);
+        }
+    }
+
+    fn phase_is_over(&self, ack: &AckEvent<'_>) -> bool {
+        let min_rtt = self.min_rtt.map_or(Duration::MAX, |(rtt, _)| rtt);
+        let full_length = ack.now.saturating_since(self.phase_start) > min_rtt;
+        let gain = self.pacing_gain();
+        if gain > 1.0 {
+            // Until the higher rate has filled its share of the pipe, or overfilled it.
+            full_length && (ack.lost > 0 || self.in_network(ack, ack.prior_in_flight) >= self.window_for(gain))
+        } else if gain < 1.0 {
+            // Until the queue that the last phase may have made is gone.
+            full_length || self.in_network(ack, ack.prior_in_flight) <= self.window_for(1.0)
+        } else {
+            full_length
+        }
+    }
+
+    fn next_phase(&mut self, now: Time) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_start = now;
+    }
+
+    fn probe_bandwidth(&mut self, now: Time) {
+        self.mode = Mode::ProbeBandwidth;
+        // Any phase but that of the lower rate.
+        self.phase = CYCLE.len() - 1 - self.random.up_to(CYCLE.len() as u32 - 2) as usize;
+        self.next_phase(now);
+    }
+
+    fn check_full(&mut self, ack: &AckEvent<'_>) {
+        if self.full.reached || !self.round_start || ack.sample.app_limited {
+            return;
+        }
+        if self.bandwidth.get() >= self.full.bandwidth * FULL_GROWTH {
+            (self.full.bandwidth, self.full.rounds) = (self.bandwidth.get(), 0);
+            return;
+        }
+        self.full.rounds += 1;
+        self.full.reached = self.full.rounds >= FULL_ROUNDS;
+    }
+
+    fn check_drain(&mut self, ack: &AckEvent<'_>) {
+        if self.mode == Mode::Startup && self.full.reached {
+            self.mode = Mode::Drain;
+            self.threshold = Some(self.window_for(1.0));
+        }
+        if self.mode == Mode::Drain && self.in_network(ack, ack.in_flight) <= self.window_for(1.0) {
+            self.probe_bandwidth(ack.now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
+        let expired = self.min_rtt.is_some_and(|(_, at)| ack.now.saturating_since(at) > MIN_RTT_WINDOW);
+        // One segment alone may have been acknowledged late.
+        let may_be_delayed = ack.sample.prior_delivered.is_some_and(|prior| prior + 1 == ack.delivery.delivered);
+        if let Some(rtt) = ack.rtt
+            && (self.min_rtt.is_none_or(|(min, _)| rtt < min) || (expired && !may_be_delayed))
+        {
+            self.min_rtt = Some((rtt, ack.now));
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_window(window);
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt = ProbeRtt::default();
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.run_probe_rtt(ack, window);
+        }
+        if ack.sample.rate.is_some() {
+            self.idle_restart = false;
+        }
+    }
+
+    fn run_probe_rtt(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
+        if self.probe_rtt.done_at.is_some() {
+            self.probe_rtt.round_done |= self.round_start;
+            if self.probe_rtt.round_done {
+                self.end_probe_rtt(ack.now, window);
+            }
+        } else if ack.in_flight <= MIN_WINDOW {
+            self.probe_rtt = ProbeRtt { done_at: Some(ack.now + PROBE_RTT), round_done: false };
+            self.round_end = ack.delivery.delivered;
+        }
+    }
+
+    fn end_probe_rtt(&mut self, now: Time, window: &mut Window) {
+        if self.probe_rtt.done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        if let Some((_, at)) = &mut self.min_rtt {
+            *at = now;
+        }
+        window.segments = window.segments.max(self.saved_window);
+        if self.full.reached {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBandwidth => CYCLE[self.phase],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBandwidth => WINDOW_GAIN,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: f64, ack: &AckEvent<'_>, window: &Window) {
+        if !self.has_seen_rtt
+            && let Some(smoothed) = ack.smoothed_rtt
+        {
+            self.has_seen_rtt = true;
+            let rtt = smoothed.as_secs_f64().max(1e-6);
+            self.pacing_rate = self.bytes_per_second(f64::from(window.segments) / rtt, HIGH_GAIN);
+        }
+        let rate = self.bytes_per_second(self.bandwidth.get(), gain);
+        if self.full.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn bytes_per_second(&self, segments_per_second: f64, gain: f64) -> f64 {
+        segments_per_second * self.segment_bytes * gain * PACING_MARGIN
+    }
+
+    /// Bandwidth-delay product times `gain`, segments.
+    fn product(&self, gain: f64) -> u32 {
+        let Some((min_rtt, _)) = self.min_rtt else { return self.initial_window };
+        (self.bandwidth.get() * min_rtt.as_secs_f64() * gain).ceil() as u32
+    }
+
+    /// The window for `gain`, with what offload and delayed acknowledgements need.
+    fn window_for(&self, gain: f64) -> u32 {
+        self.with_quanta(self.product(gain))
+    }
+
+    fn with_quanta(&self, window: u32) -> u32 {
+        let window = window.saturating_add(3 * self.burst());
+        let even = window.saturating_add(1) & !1;
+        even + if self.mode == Mode::ProbeBandwidth && self.phase == 0 { 2 } else { 0 }
+    }
+
+    /// Segments that leave together.
+    fn burst(&self) -> u32 {
+        burst_segments(self.pacing_rate, self.segment_bytes, Duration::MAX)
+    }
+
+    /// Of `in_flight`, what will be in the network when the next segment may leave.
+    fn in_network(&self, ack: &AckEvent<'_>, in_flight: u32) -> u32 {
+        let wait = ack.next_send.saturating_since(ack.now).as_secs_f64();
+        let then = in_flight + if self.pacing_gain() > 1.0 { self.burst() } else { 0 };
+        then.saturating_sub((self.bandwidth.get() * wait) as u32)
+    }
+
+    fn set_window(&mut self, ack: &AckEvent<'_>, gain: f64, window: &mut Window) {
+        if ack.delivered > 0 {
+            let conserved = self.recover_or_restore(ack, window);
+            if !conserved {
+                self.grow(ack, gain, window);
+            }
+        }
+        if self.mode == Mode::ProbeRtt {
+            window.segments = window.segments.min(MIN_WINDOW);
+        }
+    }
+
+    fn grow(&self, ack: &AckEvent<'_>, gain: f64, window: &mut Window) {
+        let target = self.with_quanta(self.product(gain).saturating_add(self.extra_window(window)));
+        let segments = window.segments.saturating_add(ack.delivered);
+        if self.full.reached {
+            window.segments = segments.min(target);
+        } else if window.segments < target || ack.delivery.delivered < u64::from(self.initial_window) {
+            window.segments = segments;
+        }
+        window.segments = window.segments.max(MIN_WINDOW);
+    }
+
+    /// Room for acknowledgements that come in bunches.
+    fn extra_window(&self, window: &Window) -> u32 {
+        if !self.full.reached {
+            return 0;
+        }
+        let most = (self.bandwidth.get() * EXTRA_MOST_S) as u64;
+        let extra = self.extra.most[0].max(self.extra.most[1]).min(most);
+        u32::try_from(extra).unwrap_or(u32::MAX).min(window.segments)
+    }
+
+    /// Whether the window is now that of packet conservation, in the first round of a recovery.
+    fn recover_or_restore(&mut self, ack: &AckEvent<'_>, window: &mut Window) -> bool {
+        if ack.lost > 0 {
+            window.segments = window.segments.saturating_sub(ack.lost).max(1);
+        }
+        let (previous, state) = (core::mem::replace(&mut self.previous_state, ack.state), ack.state);
+        if state == State::Recovery && previous != State::Recovery {
+            self.conserving = true;
+            self.round_end = ack.delivery.delivered;
+            window.segments = ack.in_flight + ack.delivered;
+        } else if previous >= State::Recovery && state < State::Recovery {
+            window.segments = window.segments.max(self.saved_window);
+            self.conserving = false;
+        }
+        if self.conserving {
+            window.segments = window.segments.max(ack.in_flight + ack.delivered);
+        }
+        self.conserving
+    }
+
+    fn save_window(&mut self, window: &Window) {
+        let fresh = self.previous_state < State::Recovery && self.mode != Mode::ProbeRtt;
+        self.saved_window = if fresh { window.segments } else { self.saved_window.max(window.segments) };
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
+        self.update_bandwidth(ack);
+        self.update_extra(ack);
+        self.update_phase(ack);
+        self.check_full(ack);
+        self.check_drain(ack);
+        self.update_min_rtt(ack, window);
+        if let Some(threshold) = self.threshold.take() {
+            window.threshold = threshold;
+        }
+        self.set_pacing_rate(self.pacing_gain(), ack, window);
+        self.set_window(ack, self.window_gain(), window);
+    }
+
+    fn on_congestion(&mut self, _now: Time, window: &Window) -> u32 {
+        self.save_window(window);
+        window.threshold
+    }
+
+    fn on_state(&mut self, state: State) {
+        if state == State::Loss {
+            self.previous_state = State::Loss;
+            self.full.bandwidth = 0.0;
+            self.round_start = true;
+        }
+    }
+
+    fn on_undo(&mut self, window: &Window, _prior: u32) -> u32 {
+        (self.full.bandwidth, self.full.rounds) = (0.0, 0);
+        window.segments
+    }
+
+    fn on_restart(&mut self, now: Time, _idle: Duration, window: &mut Window) {
+        self.idle_restart = true;
+        (self.extra.epoch_start, self.extra.epoch_acked) = (now, 0);
+        match self.mode {
+            Mode::ProbeBandwidth => self.pacing_rate = self.bytes_per_second(self.bandwidth.get(), 1.0),
+            Mode::ProbeRtt => self.end_probe_rtt(now, window),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.pacing_rate)
+    }
+
+    fn governs_window(&self) -> bool {
+        true
+    }
+
+    fn is_probing_delay(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+}
