@@ -1,6 +1,8 @@
 //! What a simulated network consists of.
 
-use crate::mac::{MacConfig, Neighbours};
+use crate::mac::{MacConfig, Neighbours, Quality};
+use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
+use crate::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_core::control::LawConfig;
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue::FqCoDelConfig;
@@ -94,13 +96,14 @@ pub struct FlowConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// UDP at a constant rate.
-    Constant {
-        /// UDP payload bytes of a packet.
-        payload: u32,
-        /// Bits of payload per second.
-        rate: BitRate,
-    },
+    /// UDP from an open-loop source. Its own start and stop are not looked at: the flow has them.
+    Udp(SourceConfig),
+    /// One direction of a G.711 call.
+    Voip(VoipSinkConfig),
+    /// A TCP connection that carries data from `from` to `to`.
+    Tcp(TcpConfig),
+    /// Echo requests and replies. The configuration's own start and stop are not looked at.
+    Ping(PingConfig),
     /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it
     /// is a source that always has packets waiting, whatever the window.
     Saturating {
@@ -109,6 +112,17 @@ pub enum Traffic {
         /// Packets under way.
         window: u32,
     },
+}
+
+/// A TCP connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpConfig {
+    /// How the sender behaves; its seed is not looked at.
+    pub sender: SenderConfig,
+    /// How the receiver behaves.
+    pub receiver: ReceiverConfig,
+    /// Bytes to send; `None` for as many as the time allows.
+    pub bytes: Option<u64>,
 }
 
 /// An airpace proxy: packets that pass its node for its stations wait there and are paced.
@@ -148,10 +162,10 @@ pub enum Feedback {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Change {
-    /// The rate between a node and its access point, both ways.
+    /// The rate of the links from and to a node.
     Rate(NodeId, TxRate),
-    /// The MPDU loss probability between a node and its access point, both ways.
-    Loss(NodeId, f64),
+    /// How MPDUs are lost on the links from and to a node.
+    Quality(NodeId, Quality),
     /// Other networks on a channel.
     Neighbours {
         /// Index of the channel.
@@ -159,19 +173,12 @@ pub enum Change {
         /// What they are from now on.
         neighbours: Neighbours,
     },
-    /// A flow starts or stops.
-    Flow {
-        /// Its index.
-        flow: usize,
-        /// Whether it sends from now on.
-        running: bool,
-    },
-    /// The rate of a flow with a constant rate, bits of payload per second.
+    /// The rate of an open-loop source.
     FlowRate {
         /// Its index.
         flow: usize,
         /// The new rate.
-        rate: BitRate,
+        rate: Rate,
     },
 }
 

@@ -1,8 +1,501 @@
 //! A network in virtual time: radio channels, wired links, routes, flows, proxies, and what became of every packet.
+//!
+//! The world owns one [`Mac`] per channel and moves packets between them, wires, proxies and the ends of flows. One agenda of events, in
+//! the total order time, class, index, drives everything that is not on the air; frames come from the MACs, which keep their own time.
+//! A run is a function of its configuration.
 
 mod config;
+mod event;
+mod flow;
+mod outcome;
+mod parcel;
+mod pacing;
+mod proxy;
+mod route;
+mod slots;
+mod statistics;
+mod wire;
+#[cfg(test)]
+mod tests;
 
 pub use config::{
     Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, Traffic, WireConfig,
     WorldConfig,
 };
+pub use flow::Details;
+pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
+pub use parcel::{Ecn, Parcel};
+pub use proxy::ProxySlot;
+pub use slots::{LinkSlot, NodeSlot, SlotRecord};
+pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
+
+use crate::mac::{self, Input, Mac, MacConfig, Output, RadioId};
+use crate::rng::Stream;
+use crate::traffic::SourceError;
+use airpace_core::control;
+use airpace_units::Time;
+use event::{Agenda, Class, Event};
+use flow::Flow;
+use parcel::Payload;
+use proxy::Proxy;
+use route::{Hop, Routes};
+use slots::Slots;
+use statistics::Links;
+use thiserror::Error;
+use wire::Lane;
+
+/// Why a world cannot be built.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// A channel is refused.
+    #[error("channel {channel}: {error}")]
+    Mac {
+        /// Its index.
+        channel: usize,
+        /// What is wrong with it.
+        error: mac::ConfigError,
+    },
+    /// A source is refused.
+    #[error("flow {flow}: {error}")]
+    Source {
+        /// Index of the flow.
+        flow: u32,
+        /// What is wrong with it.
+        error: SourceError,
+    },
+    /// A law is refused.
+    #[error(transparent)]
+    Law(#[from] control::ConfigError),
+    /// Something names a node that does not exist.
+    #[error("there is no node {}: nodes are numbered from 0 to one less than their count", node.0)]
+    UnknownNode {
+        /// The node named.
+        node: NodeId,
+    },
+    /// A radio belongs to no node.
+    #[error("radio {radio} belongs to no node: name the node of every radio of a channel")]
+    RadioWithoutNode {
+        /// The radio's number.
+        radio: u32,
+    },
+    /// A static route goes to a node that is no neighbour.
+    #[error("the route at node {} goes via node {}, to which it has no link", at.0, via.0)]
+    RouteWithoutLink {
+        /// Where the route is.
+        at: NodeId,
+        /// Where it points.
+        via: NodeId,
+    },
+    /// A flow has no way to its end.
+    #[error("flow {flow}: there is no way from node {} to node {}; add a link between them or a relay", from.0, to.0)]
+    Unreachable {
+        /// Index of the flow.
+        flow: usize,
+        /// Where it comes from.
+        from: NodeId,
+        /// Where it goes.
+        to: NodeId,
+    },
+    /// Something must be positive.
+    #[error("{what} must be longer than zero")]
+    Zero {
+        /// What.
+        what: &'static str,
+    },
+    /// A station has two proxies, or a node has.
+    #[error("node {} has two proxies: a station is paced by one proxy, and a node runs one", node.0)]
+    TwoProxies {
+        /// The node.
+        node: NodeId,
+    },
+}
+
+/// A network that runs. See the module's text.
+pub struct World {
+    now: Time,
+    begin: Time,
+    end: Time,
+    agenda: Agenda,
+    channels: Vec<Channel>,
+    lanes: Vec<[Lane; 2]>,
+    routes: Routes,
+    flows: Vec<Flow>,
+    proxies: Vec<Proxy>,
+    /// The proxy that runs at each node.
+    proxy_at: Vec<Option<usize>>,
+    /// The proxy and port that paces each node.
+    managed: Vec<Option<(usize, usize)>>,
+    changes: Vec<Change>,
+    slots: Option<Slots>,
+    totals: Totals,
+    recorded: Recorded,
+    record: Record,
+}
+
+/// A channel with its bookkeeping.
+#[derive(Debug)]
+struct Channel {
+    mac: Mac<Parcel>,
+    nodes: Vec<NodeId>,
+    /// When the MAC must be called next.
+    due: Option<Time>,
+    links: Links,
+}
+
+/// What was asked to be kept, until it is taken.
+#[derive(Debug, Default)]
+struct Recorded {
+    frames: Vec<(u32, mac::FrameRecord)>,
+    packets: Vec<PacketRecord>,
+}
+
+/// One packet that arrived at the end of its flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PacketRecord {
+    /// Its flow.
+    pub flow: u32,
+    /// Its number within the flow and direction.
+    pub sequence: u64,
+    /// Where it went.
+    pub to: NodeId,
+    /// When it left its source.
+    pub sent: Time,
+    /// When it arrived.
+    pub received: Time,
+    /// IP bytes.
+    pub bytes: u32,
+}
+
+impl World {
+    /// A network at time zero.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
+        config.validate()?;
+        let routes = Routes::new(&config)?;
+        for (index, flow) in config.flows.iter().enumerate() {
+            let way = |from, to| routes.next(from, to).is_some();
+            if !way(flow.from, flow.to) || !way(flow.to, flow.from) {
+                return Err(WorldError::Unreachable { flow: index, from: flow.from, to: flow.to });
+            }
+        }
+        let begin = Time::ZERO.saturating_add(config.warm_up);
+        let mut this = Self {
+            now: Time::ZERO,
+            begin,
+            end: begin.saturating_add(config.duration),
+            agenda: Agenda::default(),
+            channels: channels(&config)?,
+            lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
+            routes,
+            flows: flows(config.flows, (config.seed, begin))?,
+            proxies: Vec::new(),
+            proxy_at: vec![None; config.nodes as usize],
+            managed: vec![None; config.nodes as usize],
+            changes: Vec::new(),
+            slots: config.slot.map(|length| Slots::new(length, config.nodes)),
+            totals: Totals::default(),
+            recorded: Recorded::default(),
+            record: config.record,
+        };
+        this.add_proxies(config.proxies, config.seed)?;
+        this.schedule(config.changes);
+        Ok(this)
+    }
+
+    fn schedule(&mut self, changes: Vec<(Time, Change)>) {
+        for (index, (at, change)) in (0..).zip(changes) {
+            self.changes.push(change);
+            self.agenda.push(Event { at, class: Class::Change, index });
+        }
+        if let Some(slots) = &self.slots {
+            self.agenda.push(Event { at: slots.next(), class: Class::Slot, index: 0 });
+        }
+        for index in 0..self.flows.len() {
+            self.attend(index);
+        }
+    }
+
+    /// The time that the world has reached.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the run ends.
+    #[must_use]
+    pub const fn end(&self) -> Time {
+        self.end
+    }
+
+    /// Runs to the end.
+    pub fn run(&mut self) {
+        self.run_until(self.end);
+    }
+
+    /// Runs up to and including `until`, but not beyond the end; call again to go on.
+    pub fn run_until(&mut self, until: Time) {
+        let until = until.min(self.end);
+        loop {
+            let frame = self.next_frame();
+            let event = self.agenda.next();
+            // At one instant what comes to the cell is there before the cell moves.
+            match (event, frame) {
+                (Some(at), frame) if at <= until && frame.is_none_or(|(due, _)| at <= due) => self.next_event(),
+                (_, Some((due, channel))) if due <= until => self.run_channel(due, channel),
+                _ => break,
+            }
+        }
+        self.now = until;
+    }
+
+    /// The channel whose MAC must be called first.
+    fn next_frame(&self) -> Option<(Time, usize)> {
+        self.channels.iter().enumerate().filter_map(|(index, channel)| Some((channel.due?, index))).min()
+    }
+
+    fn run_channel(&mut self, due: Time, channel: usize) {
+        self.now = due;
+        self.channels[channel].handle(due, Input::Tick);
+        self.settle();
+    }
+
+    fn next_event(&mut self) {
+        let Some(Event { at, class, index }) = self.agenda.pop() else { return };
+        self.now = at;
+        let index = index as usize;
+        match class {
+            Class::Change => self.change(index),
+            Class::Slot => self.end_slot(),
+            Class::Decision => self.decide(index),
+            Class::Report => self.report(index),
+            Class::Wire => self.arrive(index),
+            Class::Release => self.release(index),
+            Class::Flow => {
+                if self.flows[index].alarm.ring(at) {
+                    self.attend(index);
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// Lets a flow do what it has to, and sees to it that it is asked again in time.
+    fn attend(&mut self, index: usize) {
+        while let Some((node, parcel)) = self.flows[index].poll(self.now) {
+            self.totals.sent += 1;
+            self.forward(node, parcel);
+        }
+        let flow = &mut self.flows[index];
+        let due = flow.deadline();
+        // The index came out of a `u32`.
+        flow.alarm.set(&mut self.agenda, due, Class::Flow, index as u32);
+    }
+
+    /// Takes what the channels have done until none has done anything more.
+    fn settle(&mut self) {
+        for index in 0..self.channels.len() {
+            while let Some(output) = self.channels[index].mac.poll() {
+                self.on_output(index, output);
+            }
+        }
+        // What came out of one channel may have gone into another before it.
+        if self.channels.len() > 1 && self.channels.iter().any(|channel| channel.mac.has_output()) {
+            self.settle();
+        }
+    }
+
+    fn on_output(&mut self, index: usize, output: Output<Parcel>) {
+        let channel = &mut self.channels[index];
+        match output {
+            Output::Frame(frame) => {
+                let counted = frame.end >= self.begin;
+                channel.links.on_frame(&frame, counted);
+                if self.record.frames && counted {
+                    // Channels are few.
+                    self.recorded.frames.push((index as u32, frame));
+                }
+            }
+            Output::Heard { mpdu, packet } => {
+                let node = channel.nodes[mpdu.to.index()];
+                let managed = self.managed.get(node.0 as usize).copied().flatten();
+                if let Some(((proxy, port), frame)) = managed.zip(channel.links.last_frame(mpdu.from, mpdu.to)) {
+                    self.proxies[proxy].hear(port, frame, &mpdu, &packet);
+                }
+            }
+            Output::Delivered { mpdu, packet, .. } => {
+                let node = channel.nodes[mpdu.to.index()];
+                self.deliver(node, packet);
+            }
+            Output::Dropped { reason, packet, .. } => self.lose(Loss::from(reason), packet),
+        }
+    }
+
+    /// A packet has reached `node`.
+    fn deliver(&mut self, node: NodeId, mut parcel: Parcel) {
+        if parcel.to != node {
+            return self.forward(node, parcel);
+        }
+        if let Some(tunnel) = parcel.tunnel.take() {
+            if let Some((proxy, port)) = self.managed[node.0 as usize] {
+                self.proxies[proxy].receive(port, self.now, &tunnel, &parcel);
+            }
+            parcel.bytes = parcel.bytes.saturating_sub(tunnel.bytes);
+        }
+        if let Payload::Report { proxy, report } = parcel.payload {
+            return self.receive_report(proxy as usize, report);
+        }
+        self.totals.delivered += 1;
+        let index = parcel.flow as usize;
+        if self.now >= self.begin {
+            self.note(&parcel);
+        }
+        if self.flows[index].receive(self.now, parcel) {
+            self.attend(index);
+        }
+    }
+
+    /// Keeps what was asked to be kept of a packet that has arrived.
+    fn note(&mut self, parcel: &Parcel) {
+        if let Some(slots) = &mut self.slots {
+            slots.on_received(self.now, parcel);
+        }
+        if self.record.packets {
+            let &Parcel { flow, sequence, to, sent, bytes, .. } = parcel;
+            self.recorded.packets.push(PacketRecord { flow, sequence, to, sent, received: self.now, bytes });
+        }
+    }
+
+    /// Sends a packet on from `node`: into the proxy that runs there, or to the next hop.
+    fn forward(&mut self, node: NodeId, parcel: Parcel) {
+        if parcel.tunnel.is_none()
+            && let Some(proxy) = self.proxy_at[node.0 as usize]
+            && let Some(port) = self.proxies[proxy].port_of(parcel.to)
+        {
+            return self.enqueue_at_proxy(proxy, port, parcel);
+        }
+        self.transmit(node, parcel);
+    }
+
+    fn transmit(&mut self, node: NodeId, parcel: Parcel) {
+        match self.routes.next(node, parcel.to) {
+            Some(Hop::Radio { channel, from, to }) => {
+                let input = Input::Send { from: RadioId(from), to: RadioId(to), packet: parcel };
+                self.channels[channel as usize].handle(self.now, input);
+            }
+            Some(Hop::Wire { wire, forward }) => self.send_on_wire(wire, forward, parcel),
+            None => self.lose(Loss::NoRoute, parcel),
+        }
+    }
+
+    fn send_on_wire(&mut self, wire: u32, forward: bool, parcel: Parcel) {
+        let lane = &mut self.lanes[wire as usize][usize::from(!forward)];
+        let refused = lane.push(self.now, parcel);
+        lane.await_next(&mut self.agenda, wire * 2 + u32::from(!forward));
+        if let Some(parcel) = refused {
+            self.lose(Loss::Wire, parcel);
+        }
+    }
+
+    /// Packets have arrived at the end of a wire.
+    fn arrive(&mut self, index: usize) {
+        let (wire, backward) = (index / 2, index % 2);
+        self.lanes[wire][backward].ring(self.now);
+        while let Some((node, parcel)) = self.lanes[wire][backward].pop(self.now) {
+            self.deliver(node, parcel);
+        }
+        // The index came out of a `u32`.
+        self.lanes[wire][backward].await_next(&mut self.agenda, index as u32);
+    }
+
+    /// A packet is gone.
+    fn lose(&mut self, loss: Loss, parcel: Parcel) {
+        if matches!(parcel.payload, Payload::Report { .. }) {
+            self.totals.reports_dropped += 1;
+            return;
+        }
+        self.totals.dropped += 1;
+        let index = parcel.flow as usize;
+        if let Some(slots) = self.slots.as_mut().filter(|_| self.now >= self.begin) {
+            slots.on_lost(parcel.to);
+        }
+        if self.flows[index].lose(self.now, loss, &parcel) {
+            self.attend(index);
+        }
+    }
+
+    fn end_slot(&mut self) {
+        let links = self.channels.iter_mut().flat_map(Channel::take_slot).collect();
+        let Some(slots) = &mut self.slots else { return };
+        slots.close(links);
+        let at = slots.next();
+        self.agenda.push(Event { at, class: Class::Slot, index: 0 });
+    }
+
+    fn change(&mut self, index: usize) {
+        match self.changes[index].clone() {
+            Change::Rate(node, rate) => self.change_links(node, |from, to| Input::SetRate { from, to, rate }),
+            Change::Quality(node, quality) => {
+                self.change_links(node, |from, to| Input::SetQuality { from, to, quality });
+            }
+            Change::Neighbours { channel, neighbours } => {
+                if let Some(channel) = self.channels.get_mut(channel) {
+                    channel.handle(self.now, Input::SetNeighbours(neighbours));
+                }
+            }
+            Change::FlowRate { flow, rate } => {
+                if let Some(changed) = self.flows.get_mut(flow) {
+                    changed.set_rate(self.now, rate);
+                    self.attend(flow);
+                }
+            }
+        }
+    }
+
+    /// Applies an input to every link from and to a node.
+    fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
+        for channel in &mut self.channels {
+            let radio = |id: RadioId| channel.nodes[id.index()];
+            let pairs: Vec<_> = channel.links.pairs().filter(|&(a, b)| radio(a) == node || radio(b) == node).collect();
+            for (from, to) in pairs {
+                channel.handle(self.now, input(from, to));
+            }
+        }
+    }
+}
+
+fn flows(configs: Vec<FlowConfig>, about: (u64, Time)) -> Result<Vec<Flow>, WorldError> {
+    (0..).zip(configs).map(|(index, flow)| Flow::new(index, flow, about)).collect()
+}
+
+fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
+    let channel = |(index, channel): (usize, &ChannelConfig)| {
+        let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
+        let monitored = !config.proxies.is_empty();
+        let mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
+        // Each channel has draws of its own.
+        let seed = Stream::new(config.seed, "channel", index as u64).seed();
+        let radios = mac.radios.len();
+        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
+        let due = mac.deadline();
+        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios) })
+    };
+    config.channels.iter().enumerate().map(channel).collect()
+}
+
+impl Channel {
+    fn handle(&mut self, now: Time, input: Input<Parcel>) {
+        self.mac.handle(now, input);
+        self.due = self.mac.deadline();
+    }
+
+    /// What the slot that ends was, per link.
+    fn take_slot(&mut self) -> Vec<LinkSlot> {
+        let counts = self.links.take_slot();
+        let queued = |&(from, to): &(RadioId, RadioId)| self.mac.queued(from, to);
+        let pairs: Vec<_> = self.links.pairs().collect();
+        counts.into_iter().zip(&pairs).map(|(counts, pair)| LinkSlot { counts, queued: queued(pair) }).collect()
+    }
+}

@@ -1,0 +1,130 @@
+use airpace_units::Time;
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What an event is, in the order in which events of one instant happen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum Class {
+    /// A change of the network.
+    Change,
+    /// The end of a slot of statistics.
+    Slot,
+    /// The end of a slot of a proxy.
+    Decision,
+    /// A station of a proxy sends its report.
+    Report,
+    /// A packet arrives at the end of a wire, or the next one is sent.
+    Wire,
+    /// A proxy may release a packet.
+    Release,
+    /// A flow has something to do.
+    Flow,
+}
+
+const CLASSES: [Class; 7] =
+    [Class::Change, Class::Slot, Class::Decision, Class::Report, Class::Wire, Class::Release, Class::Flow];
+
+/// An event: when, what and which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Event {
+    pub(super) at: Time,
+    pub(super) class: Class,
+    pub(super) index: u32,
+}
+
+/// The events to come, in the total order time, class, index.
+#[derive(Debug, Default)]
+pub(super) struct Agenda(BinaryHeap<Reverse<u128>>);
+
+impl Agenda {
+    pub(super) fn push(&mut self, event: Event) {
+        self.0.push(Reverse(event.key()));
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.0.peek().map(|Reverse(key)| Event::of(*key).at)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.0.pop().map(|Reverse(key)| Event::of(key))
+    }
+}
+
+impl Event {
+    /// One number to compare instead of three: measured twice as fast in a heap of 100.
+    fn key(self) -> u128 {
+        u128::from(self.at.as_nanos()) << 64 | (self.class as u128) << 32 | u128::from(self.index)
+    }
+
+    fn of(key: u128) -> Self {
+        // Each `as` keeps the bits that `key` put there.
+        let at = Time::from_nanos((key >> 64) as u64);
+        Self { at, class: CLASSES[(key >> 32) as u8 as usize], index: key as u32 }
+    }
+}
+
+/// An alarm that is moved far more often than it goes off: later settings cost nothing, the event already scheduled
+/// finds out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Alarm {
+    /// The earliest event that is in the agenda.
+    scheduled: Option<Time>,
+}
+
+impl Alarm {
+    /// Sees to it that an event comes at `due` or before.
+    pub(super) fn set(&mut self, agenda: &mut Agenda, due: Option<Time>, class: Class, index: u32) {
+        let Some(at) = due else { return };
+        if self.scheduled.is_none_or(|scheduled| at < scheduled) {
+            self.scheduled = Some(at);
+            agenda.push(Event { at, class, index });
+        }
+    }
+
+    /// An event of this alarm comes at `now`; tells whether it is the one that counts.
+    pub(super) fn ring(&mut self, now: Time) -> bool {
+        let valid = self.scheduled == Some(now);
+        if valid {
+            self.scheduled = None;
+        }
+        valid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_then_class_then_index() {
+        let event = |us, class, index| Event { at: Time::from_micros(us), class, index };
+        let mut agenda = Agenda::default();
+        let order = [
+            event(1, Class::Flow, 7),
+            event(2, Class::Change, 9),
+            event(2, Class::Slot, 0),
+            event(2, Class::Flow, 1),
+            event(2, Class::Flow, 2),
+            event(3, Class::Change, 0),
+        ];
+        for index in [3, 0, 5, 2, 4, 1] {
+            agenda.push(order[index]);
+        }
+        assert_eq!(agenda.next(), Some(Time::from_micros(1)));
+        assert_eq!(core::iter::from_fn(|| agenda.pop()).collect::<Vec<_>>(), order);
+    }
+
+    #[test]
+    fn an_alarm_moved_later_goes_off_once_and_is_set_again() {
+        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
+        let at = Time::from_micros;
+        for due in [5, 9, 7, 3] {
+            alarm.set(&mut agenda, Some(at(due)), Class::Flow, 0);
+        }
+        let valid: Vec<bool> = core::iter::from_fn(|| agenda.pop()).map(|event| alarm.ring(event.at)).collect();
+        assert_eq!(valid, [true, false]);
+        alarm.set(&mut agenda, Some(at(7)), Class::Flow, 0);
+        assert_eq!(agenda.next(), Some(at(7)));
+    }
+}

@@ -1,0 +1,199 @@
+//! One flow: what its two ends do, and what has become of its packets.
+
+mod ping;
+mod tcp;
+mod udp;
+
+use super::event::Alarm;
+use super::outcome::FlowSummary;
+use super::parcel::{Ecn, Parcel, Payload};
+use super::statistics::{DirectionCounts, FlowCounts, Loss};
+use super::{FlowConfig, NodeId, Traffic, WorldError};
+use crate::rng::Stream;
+use crate::traffic::{Emission, PingReport, Rate, VoipReport};
+use airpace_core::phy::AccessCategory;
+use airpace_units::Time;
+use ping::PingEnds;
+use tcp::TcpEnds;
+pub use tcp::TcpReport;
+use udp::{Open, Saturating};
+
+/// A flow and its ends.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) index: u32,
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
+    category: AccessCategory,
+    ends: Ends,
+    pub(super) alarm: Alarm,
+    /// Numbers of the next packets forward and backward.
+    sequences: [u64; 2],
+    /// Statistics begin here.
+    begin: Time,
+    counts: FlowCounts,
+    payload_bytes: u64,
+}
+
+/// A packet that one of the ends sends.
+#[derive(Debug)]
+pub(super) struct Departure {
+    /// Whether from `from` to `to`.
+    pub(super) forward: bool,
+    pub(super) bytes: u32,
+    pub(super) ecn: Ecn,
+    pub(super) payload: Payload,
+}
+
+#[derive(Debug)]
+enum Ends {
+    Open(Box<Open>),
+    Saturating(Saturating),
+    Tcp(Box<TcpEnds>),
+    Ping(Box<PingEnds>),
+}
+
+/// What a kind of traffic tells beside packets and delays.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Details {
+    /// Nothing.
+    #[default]
+    None,
+    /// A TCP connection.
+    Tcp(TcpReport),
+    /// Echo requests.
+    Ping(PingReport),
+    /// One direction of a call.
+    Voip(VoipReport),
+}
+
+impl Flow {
+    pub(super) fn new(index: u32, config: FlowConfig, (seed, begin): (u64, Time)) -> Result<Self, WorldError> {
+        let FlowConfig { from, to, category, traffic, start, stop } = config;
+        let refused = |error| WorldError::Source { flow: index, error };
+        let stream = |name| Stream::new(seed, name, u64::from(index));
+        let ends = match traffic {
+            Traffic::Udp(mut source) => {
+                (source.start, source.stop) = (start, stop);
+                Ends::Open(Box::new(Open::udp(source, stream("source")).map_err(refused)?))
+            }
+            Traffic::Voip(sink) => Ends::Open(Box::new(Open::voip(sink, (start, stop), stream("call")).map_err(refused)?)),
+            Traffic::Saturating { payload, window } => Ends::Saturating(Saturating::new(payload, window, (start, stop))),
+            Traffic::Tcp(config) => {
+                let seed = (u64::from(stream("tcp").up_to(u32::MAX)) << 32) | u64::from(index);
+                Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), seed, begin)))
+            }
+            Traffic::Ping(mut ping) => {
+                (ping.start, ping.stop) = (start, stop);
+                Ends::Ping(Box::new(PingEnds::new(ping, stream("ping"), begin).map_err(refused)?))
+            }
+        };
+        let (sequences, counts) = ([0; 2], FlowCounts::default());
+        Ok(Self { index, from, to, category, ends, alarm: Alarm::default(), sequences, begin, counts, payload_bytes: 0 })
+    }
+
+    /// The next packet that leaves now, with the node that it leaves from.
+    pub(super) fn poll(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
+        let departure = match &mut self.ends {
+            Ends::Open(open) => open.poll(now),
+            Ends::Saturating(saturating) => saturating.poll(now),
+            Ends::Tcp(tcp) => tcp.poll(now),
+            Ends::Ping(ping) => ping.poll(now),
+        }?;
+        Some(self.dispatch(now, departure))
+    }
+
+    /// A packet of a flow that always has one, made because there is room for it.
+    pub(super) fn pull(&mut self, now: Time) -> Option<Parcel> {
+        let Ends::Saturating(saturating) = &mut self.ends else { return None };
+        let departure = saturating.pull(now)?;
+        Some(self.dispatch(now, departure).1)
+    }
+
+    /// Leaves the sending to a proxy, which pulls; tells whether the flow is of that kind.
+    pub(super) fn be_pulled(&mut self) -> bool {
+        let Ends::Saturating(saturating) = &mut self.ends else { return false };
+        saturating.be_pulled();
+        true
+    }
+
+    fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {
+        let Departure { forward, bytes, ecn, payload } = departure;
+        let (node, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
+        let next = &mut self.sequences[usize::from(!forward)];
+        let sequence = *next;
+        *next += 1;
+        if now >= self.begin {
+            self.direction(forward).sent += 1;
+        }
+        let (flow, category) = (self.index, self.category);
+        (node, Parcel { flow, sequence, sent: now, bytes, to, category, ecn, tunnel: None, payload })
+    }
+
+    /// A packet has arrived; tells whether the flow has something to do now.
+    pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> bool {
+        let forward = parcel.to == self.to;
+        if now >= self.begin {
+            self.direction(forward).on_received(now, &parcel);
+        }
+        let (payload_bytes, busy) = match &mut self.ends {
+            Ends::Open(open) => (open.receive(now, &parcel), false),
+            Ends::Saturating(saturating) => saturating.receive(),
+            Ends::Tcp(tcp) => tcp.receive(now, parcel),
+            Ends::Ping(ping) => ping.receive(now, parcel),
+        };
+        if now >= self.begin {
+            self.payload_bytes += payload_bytes;
+        }
+        busy
+    }
+
+    /// A packet was lost; tells whether the flow has something to do now.
+    pub(super) fn lose(&mut self, now: Time, loss: Loss, parcel: &Parcel) -> bool {
+        if now >= self.begin {
+            self.direction(parcel.to == self.to).lost.add(loss);
+        }
+        match &mut self.ends {
+            Ends::Saturating(saturating) => saturating.lose(),
+            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) => false,
+        }
+    }
+
+    /// When the flow must be polled next, if nothing arrives before.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        match &self.ends {
+            Ends::Open(open) => open.deadline(),
+            Ends::Saturating(saturating) => saturating.deadline(),
+            Ends::Tcp(tcp) => tcp.deadline(),
+            Ends::Ping(ping) => ping.deadline(),
+        }
+    }
+
+    /// Changes the rate of an open-loop source.
+    pub(super) fn set_rate(&mut self, now: Time, rate: Rate) {
+        if let Ends::Open(open) = &mut self.ends {
+            open.set_rate(now, rate);
+        }
+    }
+
+    fn direction(&mut self, forward: bool) -> &mut DirectionCounts {
+        if forward { &mut self.counts.forward } else { &mut self.counts.backward }
+    }
+
+    pub(super) fn summary(&mut self, now: Time) -> FlowSummary {
+        let details = match &mut self.ends {
+            Ends::Open(open) => open.details(),
+            Ends::Saturating(_) => Details::None,
+            Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
+            Ends::Ping(ping) => Details::Ping(ping.report(now)),
+        };
+        let Self { from, to, payload_bytes, .. } = *self;
+        FlowSummary { from, to, counts: self.counts.clone(), payload_bytes, details }
+    }
+}
+
+/// Whether an emission is due.
+fn due(emission: Option<Emission>, now: Time) -> bool {
+    emission.is_some_and(|emission| emission.at <= now)
+}

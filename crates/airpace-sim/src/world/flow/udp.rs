@@ -1,0 +1,129 @@
+//! UDP: sources that send whatever happens, and one that always has packets under way.
+
+use super::{Departure, Details, due};
+use crate::rng::Stream;
+use crate::traffic::{Emission, Pattern, Rate, Source, SourceConfig, SourceError, VoipSink, VoipSinkConfig};
+use crate::world::parcel::{Ecn, Parcel, Payload};
+use airpace_core::packet::Packet as _;
+use airpace_units::Time;
+
+/// Bytes of IPv4 and UDP headers.
+const HEADERS: u32 = 28;
+
+/// An open-loop source and what listens at its other end.
+#[derive(Debug)]
+pub(super) struct Open {
+    source: Source,
+    next: Option<Emission>,
+    sink: Option<VoipSink>,
+    sent: u64,
+}
+
+impl Open {
+    pub(super) fn udp(config: SourceConfig, stream: Stream) -> Result<Self, SourceError> {
+        let mut source = Source::new(config, stream)?;
+        let next = source.next();
+        Ok(Self { source, next, sink: None, sent: 0 })
+    }
+
+    /// One direction of a call.
+    pub(super) fn voip(
+        sink: VoipSinkConfig,
+        (start, stop): (Time, Option<Time>),
+        stream: Stream,
+    ) -> Result<Self, SourceError> {
+        let config = SourceConfig { start, stop, ..SourceConfig::new(Pattern::G711) };
+        Ok(Self { sink: Some(VoipSink::new(sink)), ..Self::udp(config, stream)? })
+    }
+
+    pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
+        if !due(self.next, now) {
+            return None;
+        }
+        let emission = self.next?;
+        self.next = self.source.next();
+        self.sent += 1;
+        Some(plain(emission.payload_bytes))
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.next.map(|emission| emission.at)
+    }
+
+    pub(super) fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.source.set_rate(now, rate);
+        // A silent source speaks again; what was drawn before stands.
+        if self.next.is_none() {
+            self.next = self.source.next();
+        }
+    }
+
+    /// Returns the bytes handed to the application.
+    pub(super) fn receive(&mut self, now: Time, parcel: &Parcel) -> u64 {
+        if let Some(sink) = &mut self.sink {
+            sink.on_packet(now, parcel.sequence, parcel.sent);
+        }
+        payload(parcel)
+    }
+
+    pub(super) fn details(&self) -> Details {
+        self.sink.as_ref().map_or(Details::None, |sink| Details::Voip(sink.report(self.sent)))
+    }
+}
+
+/// A source that keeps a number of packets under way, or as many as a proxy pulls.
+#[derive(Debug)]
+pub(super) struct Saturating {
+    payload: u32,
+    window: u32,
+    under_way: u32,
+    pulled: bool,
+    start: Time,
+    stop: Time,
+}
+
+impl Saturating {
+    pub(super) fn new(payload: u32, window: u32, (start, stop): (Time, Option<Time>)) -> Self {
+        Self { payload, window, under_way: 0, pulled: false, start, stop: stop.unwrap_or(Time::MAX) }
+    }
+
+    pub(super) fn be_pulled(&mut self) {
+        self.pulled = true;
+    }
+
+    pub(super) fn pull(&mut self, now: Time) -> Option<Departure> {
+        (self.start..self.stop).contains(&now).then(|| plain(self.payload))
+    }
+
+    pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
+        if self.pulled || self.under_way >= self.window {
+            return None;
+        }
+        let departure = self.pull(now)?;
+        self.under_way += 1;
+        Some(departure)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        // Once it has started it is woken by its own packets.
+        (!self.pulled && self.under_way == 0).then_some(self.start)
+    }
+
+    pub(super) fn receive(&mut self) -> (u64, bool) {
+        (u64::from(self.payload), self.lose())
+    }
+
+    pub(super) fn lose(&mut self) -> bool {
+        self.under_way = self.under_way.saturating_sub(1);
+        !self.pulled
+    }
+}
+
+fn plain(payload_bytes: u32) -> Departure {
+    let bytes = payload_bytes.saturating_add(HEADERS);
+    Departure { forward: true, bytes, ecn: Ecn::NotCapable, payload: Payload::Plain }
+}
+
+fn payload(parcel: &Parcel) -> u64 {
+    u64::from(parcel.bytes().saturating_sub(HEADERS))
+}

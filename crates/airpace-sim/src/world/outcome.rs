@@ -1,0 +1,132 @@
+//! What a run comes to.
+
+use super::config::NodeId;
+use super::slots::SlotRecord;
+use super::statistics::{DirectionCounts, FlowCounts, LinkCounts};
+use super::{PacketRecord, World};
+use crate::mac::FrameRecord;
+use core::time::Duration;
+
+/// A run's results.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Length of the time over which statistics were taken.
+    pub window: Duration,
+    /// Every flow, in the order of the configuration.
+    pub flows: Vec<FlowSummary>,
+    /// Every directed link of every channel.
+    pub links: Vec<LinkSummary>,
+    /// Every node: what reached it.
+    pub nodes: Vec<NodeSummary>,
+    /// Of the whole run, the warm-up included.
+    pub totals: Totals,
+    /// The slots, if the configuration has any.
+    pub slots: Vec<SlotRecord>,
+    /// The frames, if they were asked for: index of the channel and record.
+    pub frames: Vec<(u32, FrameRecord)>,
+    /// The packets, if they were asked for.
+    pub packets: Vec<PacketRecord>,
+}
+
+/// What became of a flow's packets.
+#[derive(Clone, Debug)]
+pub struct FlowSummary {
+    /// Where it comes from.
+    pub from: NodeId,
+    /// Where it goes.
+    pub to: NodeId,
+    /// Packets both ways.
+    pub counts: FlowCounts,
+    /// Payload delivered to the application at `to`, bytes.
+    pub payload_bytes: u64,
+}
+
+/// What was sent over a directed link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkSummary {
+    /// Index of the channel.
+    pub channel: usize,
+    /// Who sends.
+    pub from: NodeId,
+    /// Who receives.
+    pub to: NodeId,
+    /// Frames, MPDUs and airtime.
+    pub counts: LinkCounts,
+}
+
+/// What reached a node: all flows that end there, answers to its own included.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSummary {
+    /// Packets for it.
+    pub counts: DirectionCounts,
+    /// Payload delivered to its applications, bytes.
+    pub payload_bytes: u64,
+}
+
+/// Packets of flows over the whole run. `sent = delivered + dropped + held` at any time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Packets that left their sources.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Packets lost, for whatever reason.
+    pub dropped: u64,
+    /// Packets still under way.
+    pub held: u64,
+    /// Reports that stations sent to proxies.
+    pub reports_sent: u64,
+    /// Reports that arrived.
+    pub reports_delivered: u64,
+    /// Reports lost.
+    pub reports_dropped: u64,
+}
+
+impl World {
+    /// What the run comes to so far. Records that were asked for are handed over, not copied.
+    pub fn outcome(&mut self) -> Outcome {
+        let flows: Vec<FlowSummary> = self.flows.iter().map(|flow| flow.summary()).collect();
+        let mut nodes = vec![NodeSummary::default(); self.proxy_at.len()];
+        for flow in &flows {
+            let forward = &mut nodes[flow.to.0 as usize];
+            forward.counts.merge(&flow.counts.forward);
+            forward.payload_bytes += flow.payload_bytes;
+            nodes[flow.from.0 as usize].counts.merge(&flow.counts.backward);
+        }
+        let links = self.channels.iter().enumerate().flat_map(|(index, channel)| {
+            channel.links.iter().map(move |((from, to), counts)| LinkSummary {
+                channel: index,
+                from: channel.nodes[from.index()],
+                to: channel.nodes[to.index()],
+                counts: *counts,
+            })
+        });
+        Outcome {
+            window: self.now.min(self.end).saturating_since(self.begin),
+            links: links.collect(),
+            flows,
+            nodes,
+            totals: self.totals(),
+            slots: self.slots.as_mut().map(|slots| core::mem::take(&mut slots.records)).unwrap_or_default(),
+            frames: core::mem::take(&mut self.recorded.frames),
+            packets: core::mem::take(&mut self.recorded.packets),
+        }
+    }
+
+    /// Counts over the whole run, with what is under way.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let t = &self.totals;
+        let under_way = t.sent - t.delivered - t.dropped;
+        Totals { held: under_way, ..*t }
+    }
+
+    /// Packets and reports that wait or travel somewhere in the network, counted where they are.
+    #[must_use]
+    pub fn count_held(&self) -> u64 {
+        let air = self.channels.iter().map(|channel| channel.mac.held_total());
+        let wires = self.lanes.iter().flatten().map(super::wire::Lane::held);
+        let proxies = self.proxies.iter().map(super::proxy::Proxy::held);
+        air.chain(wires).chain(proxies).map(|held| held as u64).sum()
+    }
+}

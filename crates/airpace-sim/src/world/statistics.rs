@@ -1,0 +1,278 @@
+//! What has become of packets and frames.
+
+use super::Parcel;
+use crate::mac::{self, FrameRecord, RadioId};
+use crate::traffic::DelayStatistic;
+use airpace_core::packet::Packet as _;
+use airpace_core::queue::DropReason;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Why a packet never arrived.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Loss {
+    /// A queue before the air was full.
+    QueueLimit,
+    /// CoDel dropped it before the air.
+    Sojourn,
+    /// The MAC gave it up after the last retry.
+    RetryLimit,
+    /// The proxy's queue was full.
+    ProxyLimit,
+    /// The proxy's CoDel dropped it.
+    ProxySojourn,
+    /// The queue of a wire was full.
+    Wire,
+    /// There was no next hop.
+    NoRoute,
+}
+
+impl Loss {
+    /// Every reason, in the order of the enumeration.
+    pub const ALL: [Self; 7] = [
+        Self::QueueLimit,
+        Self::Sojourn,
+        Self::RetryLimit,
+        Self::ProxyLimit,
+        Self::ProxySojourn,
+        Self::Wire,
+        Self::NoRoute,
+    ];
+
+    /// Its name in tables and files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueLimit => "queue_limit",
+            Self::Sojourn => "codel",
+            Self::RetryLimit => "retry_limit",
+            Self::ProxyLimit => "proxy_limit",
+            Self::ProxySojourn => "proxy_codel",
+            Self::Wire => "wire",
+            Self::NoRoute => "no_route",
+        }
+    }
+
+    /// The reason as the proxy has it.
+    pub(super) const fn at_proxy(reason: DropReason) -> Self {
+        match reason {
+            DropReason::Sojourn => Self::ProxySojourn,
+            _ => Self::ProxyLimit,
+        }
+    }
+}
+
+impl From<mac::DropReason> for Loss {
+    fn from(reason: mac::DropReason) -> Self {
+        match reason {
+            mac::DropReason::Queue(DropReason::Sojourn) => Self::Sojourn,
+            mac::DropReason::Queue(_) => Self::QueueLimit,
+            mac::DropReason::RetryLimit => Self::RetryLimit,
+            _ => Self::NoRoute,
+        }
+    }
+}
+
+/// Packets lost, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses([u64; Loss::ALL.len()]);
+
+impl Losses {
+    /// How many were lost for `loss`.
+    #[must_use]
+    pub const fn of(&self, loss: Loss) -> u64 {
+        self.0[loss as usize]
+    }
+
+    /// How many were lost.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons for which any were lost, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
+        Loss::ALL.into_iter().map(|loss| (loss, self.of(loss))).filter(|&(_, count)| count > 0)
+    }
+
+    pub(super) fn add(&mut self, loss: Loss) {
+        self.0[loss as usize] += 1;
+    }
+
+    /// Adds another count.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+/// One direction of a flow within the time of the statistics.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionCounts {
+    /// Packets that left the source.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub received: u64,
+    /// IP bytes of the packets that arrived.
+    pub received_bytes: u64,
+    /// Packets lost.
+    pub lost: Losses,
+    /// Delay from source to end of those that arrived.
+    pub delay: DelayStatistic,
+}
+
+/// Both directions of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowCounts {
+    /// From `from` to `to`.
+    pub forward: DirectionCounts,
+    /// Answers.
+    pub backward: DirectionCounts,
+}
+
+impl DirectionCounts {
+    pub(super) fn on_received(&mut self, now: Time, parcel: &Parcel) {
+        self.received += 1;
+        self.received_bytes += u64::from(parcel.bytes());
+        self.delay.record(now.saturating_since(parcel.sent));
+    }
+
+    /// Adds another count.
+    pub fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.lost.merge(&other.lost);
+        self.delay.merge(&other.delay);
+    }
+}
+
+/// What was sent over one directed link of a channel within the time of the statistics.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct LinkCounts {
+    /// Data frames (PPDUs).
+    pub frames: u64,
+    /// MPDUs in them, sent again or not.
+    pub mpdus: u64,
+    /// Sum of the squares of the MPDUs per frame.
+    pub mpdus_squared: u64,
+    /// MPDUs sent again.
+    pub retries: u64,
+    /// MPDUs decoded.
+    pub decoded: u64,
+    /// Packets in the frames.
+    pub packets: u64,
+    /// Frames that were disturbed.
+    pub collisions: u64,
+    /// Time that frames and their answers held the channel.
+    pub airtime: Duration,
+    /// Duration of the frames alone.
+    pub ppdu_time: Duration,
+    /// Sum over the frames of 1/R, seconds per bit.
+    pub inverse_rate_sum: f64,
+    /// Sum over the frames of the packets that were left in the queue.
+    pub queued_sum: u64,
+    /// The most that were left.
+    pub queued_max: u32,
+}
+
+impl LinkCounts {
+    fn on_frame(&mut self, frame: &FrameRecord) {
+        let mpdus = u64::from(frame.mpdus);
+        self.frames += 1;
+        self.mpdus += mpdus;
+        self.mpdus_squared += mpdus * mpdus;
+        self.retries += u64::from(frame.retries);
+        self.decoded += u64::from(frame.decoded);
+        self.packets += u64::from(frame.packets);
+        self.collisions += u64::from(frame.collided);
+        self.airtime += frame.airtime;
+        self.ppdu_time += frame.end.saturating_since(frame.start);
+        self.inverse_rate_sum += 1.0 / frame.rate.rate().as_bps_f64();
+        self.queued_sum += u64::from(frame.queued);
+        self.queued_max = self.queued_max.max(frame.queued);
+    }
+
+    /// Mean MPDUs per frame (aggregation level N); `None` without frames.
+    #[must_use]
+    pub fn level(&self) -> Option<f64> {
+        (self.frames > 0).then(|| self.mpdus as f64 / self.frames as f64)
+    }
+
+    /// Standard deviation of the MPDUs per frame.
+    #[must_use]
+    pub fn level_deviation(&self) -> Option<f64> {
+        let mean = self.level()?;
+        Some((self.mpdus_squared as f64 / self.frames as f64 - mean * mean).max(0.0).sqrt())
+    }
+
+    /// Harmonic mean over the frames of the data rate in bit/s.
+    #[must_use]
+    pub fn mean_rate_bps(&self) -> Option<f64> {
+        (self.frames > 0).then(|| self.frames as f64 / self.inverse_rate_sum)
+    }
+}
+
+/// The directed links of a channel, in the order of its configuration.
+#[derive(Debug)]
+pub(super) struct Links {
+    pairs: Vec<(RadioId, RadioId)>,
+    /// Index of the link between two radios, one more than it is; zero for none.
+    index: Vec<u32>,
+    radios: usize,
+    links: Vec<LinkState>,
+}
+
+#[derive(Debug, Default)]
+struct LinkState {
+    counts: LinkCounts,
+    /// Within this slot.
+    slot: LinkCounts,
+    last: Option<FrameRecord>,
+}
+
+impl Links {
+    pub(super) fn new(pairs: Vec<(RadioId, RadioId)>, radios: usize) -> Self {
+        let mut index = vec![0; radios * radios];
+        for (number, (from, to)) in (1..).zip(&pairs) {
+            index[from.index() * radios + to.index()] = number;
+        }
+        let links = pairs.iter().map(|_| LinkState::default()).collect();
+        Self { pairs, index, radios, links }
+    }
+
+    fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
+        let number = *self.index.get(from.index() * self.radios + to.index())?;
+        (number as usize).checked_sub(1)
+    }
+
+    pub(super) fn on_frame(&mut self, frame: &FrameRecord, counted: bool) {
+        let Some(link) = self.of(frame.from, frame.to) else { return };
+        let link = &mut self.links[link];
+        link.last = Some(*frame);
+        link.slot.on_frame(frame);
+        if counted {
+            link.counts.on_frame(frame);
+        }
+    }
+
+    /// The last frame of a link.
+    pub(super) fn last_frame(&self, from: RadioId, to: RadioId) -> Option<&FrameRecord> {
+        self.links[self.of(from, to)?].last.as_ref()
+    }
+
+    /// The links, by their ends.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (RadioId, RadioId)> + '_ {
+        self.pairs.iter().copied()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((RadioId, RadioId), &LinkCounts)> {
+        self.pairs.iter().copied().zip(self.links.iter().map(|link| &link.counts))
+    }
+
+    /// What the slot that ends now was, per link.
+    pub(super) fn take_slot(&mut self) -> Vec<LinkCounts> {
+        self.links.iter_mut().map(|link| core::mem::take(&mut link.slot)).collect()
+    }
+}
