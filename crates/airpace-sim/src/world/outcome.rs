@@ -1,6 +1,8 @@
 //! What a run comes to.
 
 use super::config::NodeId;
+use super::flow::Details;
+use super::proxy::ProxySlot;
 use super::slots::SlotRecord;
 use super::statistics::{DirectionCounts, FlowCounts, LinkCounts};
 use super::{PacketRecord, World};
@@ -22,6 +24,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// The slots, if the configuration has any.
     pub slots: Vec<SlotRecord>,
+    /// What the proxies decided, in order of time, if the configuration has slots.
+    pub decisions: Vec<Vec<ProxySlot>>,
     /// The frames, if they were asked for: index of the channel and record.
     pub frames: Vec<(u32, FrameRecord)>,
     /// The packets, if they were asked for.
@@ -39,6 +43,8 @@ pub struct FlowSummary {
     pub counts: FlowCounts,
     /// Payload delivered to the application at `to`, bytes.
     pub payload_bytes: u64,
+    /// What the kind of traffic tells beside.
+    pub details: Details,
 }
 
 /// What was sent over a directed link.
@@ -80,12 +86,15 @@ pub struct Totals {
     pub reports_delivered: u64,
     /// Reports lost.
     pub reports_dropped: u64,
+    /// Reports still under way.
+    pub reports_held: u64,
 }
 
 impl World {
     /// What the run comes to so far. Records that were asked for are handed over, not copied.
     pub fn outcome(&mut self) -> Outcome {
-        let flows: Vec<FlowSummary> = self.flows.iter().map(|flow| flow.summary()).collect();
+        let now = self.now;
+        let flows: Vec<FlowSummary> = self.flows.iter_mut().map(|flow| flow.summary(now)).collect();
         let mut nodes = vec![NodeSummary::default(); self.proxy_at.len()];
         for flow in &flows {
             let forward = &mut nodes[flow.to.0 as usize];
@@ -108,6 +117,7 @@ impl World {
             nodes,
             totals: self.totals(),
             slots: self.slots.as_mut().map(|slots| core::mem::take(&mut slots.records)).unwrap_or_default(),
+            decisions: self.proxies.iter_mut().map(|proxy| core::mem::take(&mut proxy.slots)).collect(),
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
         }
@@ -117,8 +127,9 @@ impl World {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let t = &self.totals;
-        let under_way = t.sent - t.delivered - t.dropped;
-        Totals { held: under_way, ..*t }
+        let held = t.sent - t.delivered - t.dropped;
+        let reports_held = t.reports_sent - t.reports_delivered - t.reports_dropped;
+        Totals { held, reports_held, ..*t }
     }
 
     /// Packets and reports that wait or travel somewhere in the network, counted where they are.
