@@ -1,5 +1,6 @@
 //! What a simulated network consists of.
 
+use super::WorldError;
 use crate::mac::{MacConfig, Neighbours, Quality};
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{ReceiverConfig, SenderConfig};
@@ -8,6 +9,21 @@ use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue::FqCoDelConfig;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
+
+impl WorldConfig {
+    /// Checks what the parts do not check themselves.
+    pub(super) fn validate(&self) -> Result<(), WorldError> {
+        if self.duration.is_zero() {
+            return Err(WorldError::Zero { what: "the duration" });
+        }
+        if self.slot.is_some_and(|slot| slot.is_zero()) {
+            return Err(WorldError::Zero { what: "the slot" });
+        }
+        let known = |&node: &NodeId| node.0 < self.nodes;
+        let named = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
+        named.clone().find(|node| !known(node)).map_or(Ok(()), |node| Err(WorldError::UnknownNode { node }))
+    }
+}
 
 /// A node: whatever sends, receives or forwards packets. An index into [`WorldConfig::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -100,8 +116,6 @@ pub enum Traffic {
     Udp(SourceConfig),
     /// One direction of a G.711 call.
     Voip(VoipSinkConfig),
-    /// A TCP connection that carries data from `from` to `to`.
-    Tcp(TcpConfig),
     /// Echo requests and replies. The configuration's own start and stop are not looked at.
     Ping(PingConfig),
     /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it
@@ -144,8 +158,6 @@ pub struct ProxyConfig {
     pub queue: FqCoDelConfig,
     /// Bytes that tunnelling adds to each packet.
     pub tunnel_bytes: u32,
-    /// IP bytes of the packets that the law reckons with.
-    pub packet_bytes: u32,
 }
 
 /// How reports reach the controller.

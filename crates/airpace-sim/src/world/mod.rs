@@ -296,14 +296,16 @@ impl World {
 
     /// Takes what the channels have done until none has done anything more.
     fn settle(&mut self) {
-        for index in 0..self.channels.len() {
-            while let Some(output) = self.channels[index].mac.poll() {
-                self.on_output(index, output);
+        // What comes out of one channel may go into another before it.
+        let mut busy = true;
+        while busy {
+            busy = false;
+            for index in 0..self.channels.len() {
+                while let Some(output) = self.channels[index].mac.poll() {
+                    self.on_output(index, output);
+                    busy = self.channels.len() > 1;
+                }
             }
-        }
-        // What came out of one channel may have gone into another before it.
-        if self.channels.len() > 1 && self.channels.iter().any(|channel| channel.mac.has_output()) {
-            self.settle();
         }
     }
 
@@ -382,7 +384,7 @@ impl World {
     fn transmit(&mut self, node: NodeId, parcel: Parcel) {
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
-                let input = Input::Send { from: RadioId(from), to: RadioId(to), packet: parcel };
+                let input = Input::Send { from, to, packet: parcel };
                 self.channels[channel as usize].handle(self.now, input);
             }
             Some(Hop::Wire { wire, forward }) => self.send_on_wire(wire, forward, parcel),
@@ -476,7 +478,8 @@ fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
         let monitored = !config.proxies.is_empty();
         let mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
         // Each channel has draws of its own.
-        let seed = Stream::new(config.seed, "channel", index as u64).seed();
+        let mut draws = Stream::new(config.seed, "channel", index as u64);
+        let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
         let radios = mac.radios.len();
         let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
         let due = mac.deadline();

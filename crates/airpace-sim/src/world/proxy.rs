@@ -9,6 +9,7 @@ use airpace_core::control::{self, AssumeRates, Diagnostics, RateController};
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{Dropped, FqCoDel};
 use airpace_core::report::{Allocation, LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
@@ -96,7 +97,7 @@ impl Proxy {
 
     /// Packets that wait.
     pub(super) fn held(&self) -> usize {
-        self.ports.iter().map(|port| port.queue.len() as usize).sum()
+        self.ports.iter().map(|port| port.queue.len()).sum()
     }
 
     /// The first rates: those that the law gives to stations of which it knows nothing.
@@ -151,7 +152,7 @@ impl Proxy {
             retry: Some(mpdu.retry),
         };
         let (arrival, sequence, bytes) = (frame.end, mpdu.sequence, parcel.bytes());
-        let tid = Some(mpdu.category.tid());
+        let tid = Some(user_priority(mpdu.category));
         self.ports[port].meter.on_mpdu(&Mpdu { arrival, frame: frame_hints, sequence, tid, packets: 1, bytes });
     }
 
@@ -217,7 +218,7 @@ impl Proxy {
                 level: fresh.and_then(SlotReport::level),
                 round_s: fresh.and_then(SlotReport::round_s),
                 lost: fresh.map_or(0, |report| report.lost),
-                queued: port.queue.len(),
+                queued: port.queue.len() as u32,
                 overhead_s,
             });
         }
@@ -259,6 +260,16 @@ impl Port {
         }
         self.pacer.grant(now, &allocation, None);
         self.allocation = Some(allocation);
+    }
+}
+
+/// The traffic identifier that a category's packets have (802.11-2020 table 10-1; the lower of each pair).
+const fn user_priority(category: AccessCategory) -> u8 {
+    match category {
+        AccessCategory::BestEffort => 0,
+        AccessCategory::Background => 1,
+        AccessCategory::Video => 4,
+        AccessCategory::Voice => 6,
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::mac::{CellConfig, StationConfig};
 use crate::traffic::{Pattern, Rate, SourceConfig};
 use airpace_core::control::{Goal, LawConfig};
+use airpace_core::queue::FqCoDelConfig;
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -31,7 +32,7 @@ fn cell(stations: u32, flows: Vec<FlowConfig>) -> WorldConfig {
         duration: Duration::from_secs(1),
         slot: None,
         nodes: stations + 1,
-        channels: vec![ChannelConfig { mac: cell.mac(), nodes }],
+        channels: vec![ChannelConfig { mac: cell.mac().expect("the cell is valid"), nodes }],
         wires: Vec::new(),
         routes: Vec::new(),
         flows,
@@ -108,7 +109,7 @@ fn saturating_traffic_keeps_its_window_under_way() {
 #[test]
 fn packets_are_relayed_in_one_channel_and_between_two() {
     let hop = |from, to| {
-        let rate = crate::rate::RateAdaptation::from(crate::rate::Fixed::new(mcs9(1)));
+        let rate = mcs9(1);
         mac::LinkConfig::new(RadioId(from), RadioId(to), rate)
     };
     let chain = |radios: u32| {
