@@ -116,6 +116,8 @@ pub enum Traffic {
     Udp(SourceConfig),
     /// One direction of a G.711 call.
     Voip(VoipSinkConfig),
+    /// A TCP connection that carries data from `from` to `to`.
+    Tcp(TcpConfig),
     /// Echo requests and replies. The configuration's own start and stop are not looked at.
     Ping(PingConfig),
     /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it

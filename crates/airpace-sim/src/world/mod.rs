@@ -19,10 +19,10 @@ mod wire;
 mod tests;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, Traffic, WireConfig,
+    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, TcpConfig, Traffic, WireConfig,
     WorldConfig,
 };
-pub use flow::Details;
+pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
 pub use proxy::ProxySlot;
@@ -294,6 +294,13 @@ impl World {
         flow.alarm.set(&mut self.agenda, due, Class::Flow, index as u32);
     }
 
+    /// Has a flow attended to as soon as all that happens at this instant has happened: packets of one frame come at once, and what
+    /// answers them sees them all.
+    fn wake(&mut self, index: usize) {
+        // The index came out of a `u32`.
+        self.flows[index].alarm.set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
+    }
+
     /// Takes what the channels have done until none has done anything more.
     fn settle(&mut self) {
         // What comes out of one channel may go into another before it.
@@ -355,7 +362,7 @@ impl World {
             self.note(&parcel);
         }
         if self.flows[index].receive(self.now, parcel) {
-            self.attend(index);
+            self.wake(index);
         }
     }
 
@@ -424,7 +431,7 @@ impl World {
             slots.on_lost(parcel.to);
         }
         if self.flows[index].lose(self.now, loss, &parcel) {
-            self.attend(index);
+            self.wake(index);
         }
     }
 

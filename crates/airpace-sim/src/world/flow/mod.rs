@@ -1,6 +1,7 @@
 //! One flow: what its two ends do, and what has become of its packets.
 
 mod ping;
+mod tcp;
 mod udp;
 
 use super::event::Alarm;
@@ -13,6 +14,8 @@ use crate::traffic::{Emission, PingReport, Rate, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use ping::PingEnds;
+use tcp::TcpEnds;
+pub use tcp::TcpReport;
 use udp::{Open, Saturating};
 
 /// A flow and its ends.
@@ -46,6 +49,7 @@ pub(super) struct Departure {
 enum Ends {
     Open(Box<Open>),
     Saturating(Saturating),
+    Tcp(Box<TcpEnds>),
     Ping(Box<PingEnds>),
 }
 
@@ -56,6 +60,8 @@ pub enum Details {
     /// Nothing.
     #[default]
     None,
+    /// A TCP connection.
+    Tcp(TcpReport),
     /// Echo requests.
     Ping(PingReport),
     /// One direction of a call.
@@ -74,6 +80,10 @@ impl Flow {
             }
             Traffic::Voip(sink) => Ends::Open(Box::new(Open::voip(sink, (start, stop), stream("call")).map_err(refused)?)),
             Traffic::Saturating { payload, window } => Ends::Saturating(Saturating::new(payload, window, (start, stop))),
+            Traffic::Tcp(config) => {
+                let draws = u64::from(stream("tcp").up_to(u32::MAX));
+                Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), (draws, begin))))
+            }
             Traffic::Ping(mut ping) => {
                 (ping.start, ping.stop) = (start, stop);
                 Ends::Ping(Box::new(PingEnds::new(ping, stream("ping"), begin).map_err(refused)?))
@@ -88,6 +98,7 @@ impl Flow {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
             Ends::Saturating(saturating) => saturating.poll(now),
+            Ends::Tcp(tcp) => tcp.poll(now),
             Ends::Ping(ping) => ping.poll(now),
         }?;
         Some(self.dispatch(now, departure))
@@ -129,6 +140,7 @@ impl Flow {
         let (payload_bytes, busy) = match &mut self.ends {
             Ends::Open(open) => (open.receive(now, &parcel), false),
             Ends::Saturating(saturating) => saturating.receive(),
+            Ends::Tcp(tcp) => tcp.receive(now, parcel),
             Ends::Ping(ping) => ping.receive(now, parcel),
         };
         if now >= self.begin {
@@ -144,7 +156,7 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Saturating(saturating) => saturating.lose(),
-            Ends::Open(_) | Ends::Ping(_) => false,
+            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) => false,
         }
     }
 
@@ -153,6 +165,7 @@ impl Flow {
         match &self.ends {
             Ends::Open(open) => open.deadline(),
             Ends::Saturating(saturating) => saturating.deadline(),
+            Ends::Tcp(tcp) => tcp.deadline(),
             Ends::Ping(ping) => ping.deadline(),
         }
     }
@@ -172,6 +185,7 @@ impl Flow {
         let details = match &mut self.ends {
             Ends::Open(open) => open.details(),
             Ends::Saturating(_) => Details::None,
+            Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
         };
         let Self { from, to, payload_bytes, .. } = *self;
