@@ -3,6 +3,7 @@
 use super::WorldError;
 use crate::mac::{MacConfig, Neighbours, Quality};
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
+use crate::traffic::web::BrowserConfig;
 use crate::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_core::control::LawConfig;
 use airpace_core::phy::{AccessCategory, TxRate};
@@ -118,6 +119,13 @@ pub enum Traffic {
     Voip(VoipSinkConfig),
     /// A TCP connection that carries data from `from` to `to`.
     Tcp(TcpConfig),
+    /// A browser at `from` that loads pages from a server at `to`.
+    Web {
+        /// The browser. Its own start and stop are not looked at.
+        browser: BrowserConfig,
+        /// The connections; of this the number of bytes is not looked at.
+        tcp: TcpConfig,
+    },
     /// Echo requests and replies. The configuration's own start and stop are not looked at.
     Ping(PingConfig),
     /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it

@@ -1,4 +1,5 @@
 use super::NodeId;
+use super::flow::PagePacket;
 use crate::transport::tcp::{AckSegment, DataSegment};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
@@ -65,6 +66,8 @@ pub(super) enum Payload {
     Data(DataSegment),
     /// TCP from receiver to sender.
     Ack(AckSegment),
+    /// A packet of a browser or of its server.
+    Page(Box<PagePacket>),
 }
 
 impl Packet for Parcel {

@@ -3,6 +3,7 @@
 mod ping;
 mod tcp;
 mod udp;
+mod web;
 
 use super::event::Alarm;
 use super::outcome::FlowSummary;
@@ -10,13 +11,15 @@ use super::parcel::{Ecn, Parcel, Payload};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
-use crate::traffic::{Emission, PingReport, Rate, VoipReport};
+use crate::traffic::{DelaySummary, Emission, PingReport, Rate, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
 use udp::{Open, Saturating};
+pub(super) use web::PagePacket;
+use web::WebEnds;
 
 /// A flow and its ends.
 #[derive(Debug)]
@@ -51,6 +54,7 @@ enum Ends {
     Saturating(Saturating),
     Tcp(Box<TcpEnds>),
     Ping(Box<PingEnds>),
+    Web(Box<WebEnds>),
 }
 
 /// What a kind of traffic tells beside packets and delays.
@@ -66,6 +70,8 @@ pub enum Details {
     Ping(PingReport),
     /// One direction of a call.
     Voip(VoipReport),
+    /// Load times of the pages that were loaded whole, over the whole run; `None` if none was.
+    Web(Option<DelaySummary>),
 }
 
 impl Flow {
@@ -84,6 +90,9 @@ impl Flow {
                 let draws = u64::from(stream("tcp").up_to(u32::MAX));
                 Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), (draws, begin))))
             }
+            Traffic::Web { browser, tcp } => {
+                Ends::Web(Box::new(WebEnds::new(browser, tcp, (start, stop), stream("browser"))))
+            }
             Traffic::Ping(mut ping) => {
                 (ping.start, ping.stop) = (start, stop);
                 Ends::Ping(Box::new(PingEnds::new(ping, stream("ping"), begin).map_err(refused)?))
@@ -100,6 +109,7 @@ impl Flow {
             Ends::Saturating(saturating) => saturating.poll(now),
             Ends::Tcp(tcp) => tcp.poll(now),
             Ends::Ping(ping) => ping.poll(now),
+            Ends::Web(web) => web.poll(now),
         }?;
         Some(self.dispatch(now, departure))
     }
@@ -142,6 +152,7 @@ impl Flow {
             Ends::Saturating(saturating) => saturating.receive(),
             Ends::Tcp(tcp) => tcp.receive(now, parcel),
             Ends::Ping(ping) => ping.receive(now, parcel),
+            Ends::Web(web) => web.receive(now, parcel, forward),
         };
         if now >= self.begin {
             self.payload_bytes += payload_bytes;
@@ -156,7 +167,7 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Saturating(saturating) => saturating.lose(),
-            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) => false,
+            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
         }
     }
 
@@ -167,6 +178,7 @@ impl Flow {
             Ends::Saturating(saturating) => saturating.deadline(),
             Ends::Tcp(tcp) => tcp.deadline(),
             Ends::Ping(ping) => ping.deadline(),
+            Ends::Web(web) => web.deadline(),
         }
     }
 
@@ -187,6 +199,7 @@ impl Flow {
             Ends::Saturating(_) => Details::None,
             Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
+            Ends::Web(web) => Details::Web(web.load_times()),
         };
         let Self { from, to, payload_bytes, .. } = *self;
         FlowSummary { from, to, counts: self.counts.clone(), payload_bytes, details }

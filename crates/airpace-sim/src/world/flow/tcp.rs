@@ -118,7 +118,7 @@ impl TcpEnds {
                 self.sender.on_ack(now, &ack);
                 (0, true)
             }
-            Payload::Plain | Payload::Report { .. } | Payload::Echo { .. } => (0, false),
+            _ => (0, false),
         }
     }
 

@@ -4,9 +4,10 @@
 //! not ride on data of the other, as a host's would: some 52 bytes more per request.
 
 use super::Departure;
-use crate::traffic::{Browser, BrowserConfig, BrowserInput, BrowserOutput, ConnectionId, DelaySummary};
-use crate::transport::tcp::{AckSegment, DataSegment, Receiver, Sender, SenderConfig};
 use crate::rng::Stream;
+use crate::traffic::DelaySummary;
+use crate::traffic::web::{self, Browser, BrowserConfig, ConnectionId};
+use crate::transport::tcp::{AckSegment, DataSegment, Receiver, Sender, SenderConfig};
 use crate::world::TcpConfig;
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_units::Time;
@@ -62,7 +63,7 @@ impl WebEnds {
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
         if self.browser.deadline().is_some_and(|due| due <= now) {
-            self.browser.handle(now, BrowserInput::Tick);
+            self.browser.handle(now, web::Input::Tick);
         }
         self.obey();
         self.datagrams.pop_front().or_else(|| self.connections.iter_mut().find_map(|connection| connection.poll(now)))
@@ -72,17 +73,17 @@ impl WebEnds {
     fn obey(&mut self) {
         while let Some(output) = self.browser.poll() {
             match output {
-                BrowserOutput::Query { bytes, answer } => {
+                web::Output::Query { bytes, answer } => {
                     self.datagrams.push_back(departure(true, bytes.saturating_add(UDP_HEADERS), PagePacket::Query { answer }));
                 }
-                BrowserOutput::Open(id) => self.connections.push(Connection::new(id, &self.tcp)),
-                BrowserOutput::Request { connection, bytes, response, .. } => {
+                web::Output::Open(id) => self.connections.push(Connection::new(id, &self.tcp)),
+                web::Output::Request { connection, bytes, response, .. } => {
                     if let Some(connection) = self.find(connection) {
                         connection.ask(bytes, response);
                     }
                 }
-                BrowserOutput::Close(id) => self.connections.retain(|connection| connection.id != id),
-                BrowserOutput::Loaded(_) => {}
+                web::Output::Close(id) => self.connections.retain(|connection| connection.id != id),
+                web::Output::Loaded(_) => {}
             }
         }
     }
@@ -99,7 +100,7 @@ impl WebEnds {
             PagePacket::Query { answer } => {
                 self.datagrams.push_back(departure(false, answer.saturating_add(UDP_HEADERS), PagePacket::Answer));
             }
-            PagePacket::Answer => self.browser.handle(now, BrowserInput::Answered),
+            PagePacket::Answer => self.browser.handle(now, web::Input::Answered),
             PagePacket::Data(id, segment) => return (self.on_data(now, (id, segment), forward, marked), true),
             PagePacket::Ack(id, ack) => self.on_ack(now, id, &ack, forward),
         }
@@ -113,7 +114,7 @@ impl WebEnds {
         if forward {
             connection.answer();
         } else if new > 0 {
-            self.browser.handle(now, BrowserInput::Received(id, new));
+            self.browser.handle(now, web::Input::Received(id, new));
             return new;
         }
         0
@@ -123,7 +124,7 @@ impl WebEnds {
         let Some(connection) = self.find(id) else { return };
         connection.end(!forward).sender.on_ack(now, ack);
         if ack.syn && !forward {
-            self.browser.handle(now, BrowserInput::Connected(id));
+            self.browser.handle(now, web::Input::Connected(id));
         }
     }
 
