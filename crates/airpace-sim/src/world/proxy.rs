@@ -5,7 +5,7 @@ use super::parcel::{Parcel, Tunnel};
 use super::{Feedback, NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::Stream;
-use airpace_core::control::{self, AssumeRates, Diagnostics, RateController};
+use airpace_core::control::{self, AssumeRates, RateController};
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
@@ -222,11 +222,6 @@ impl Proxy {
                 overhead_s,
             });
         }
-    }
-
-    /// What the law believes.
-    pub(super) fn diagnostics(&self) -> Diagnostics {
-        self.law.as_ref().map(|law| law.diagnostics()).unwrap_or_default()
     }
 }
 
