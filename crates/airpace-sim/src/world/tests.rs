@@ -1,6 +1,8 @@
 use super::*;
 use crate::mac::{CellConfig, StationConfig};
-use crate::traffic::{Pattern, Rate, SourceConfig};
+use crate::traffic::web::{BrowserConfig, Page};
+use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
+use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::queue::FqCoDelConfig;
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
@@ -169,19 +171,95 @@ fn a_flow_without_a_way_is_refused() {
     assert_eq!(refused, Some(WorldError::Unreachable { flow: 0, from: NodeId(0), to: NodeId(2) }));
 }
 
+fn tcp(algorithm: Algorithm, ecn: bool, bytes: Option<u64>) -> TcpConfig {
+    let sender = SenderConfig { ecn, ..SenderConfig::new(algorithm) };
+    TcpConfig { sender, receiver: ReceiverConfig { merge: ecn, ..ReceiverConfig::default() }, bytes }
+}
+
+/// One of every kind of traffic.
+fn traffic(kind: u32, mbps: f64) -> Traffic {
+    match kind % 9 {
+        0 => cbr(mbps),
+        1 => {
+            let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6));
+            Traffic::Udp(SourceConfig::new(Pattern::Poisson { payload_bytes: 700, rate }))
+        }
+        2 => Traffic::Saturating { payload: 1_000, window: 1 + mbps as u32 },
+        3 => Traffic::Tcp(tcp(Algorithm::Cubic, true, None)),
+        4 => Traffic::Tcp(tcp(Algorithm::Bbr, false, None)),
+        5 => Traffic::Tcp(tcp(Algorithm::Reno, false, Some(1 + (mbps * 5e3) as u64))),
+        6 => Traffic::Ping(PingConfig { interval: Duration::from_millis(5), ..PingConfig::default() }),
+        7 => Traffic::Voip(VoipSinkConfig::default()),
+        _ => {
+            let browser = BrowserConfig::new(Page::even(56_000, 3).expect("the page is valid"));
+            Traffic::Web { browser, tcp: tcp(Algorithm::Cubic, false, None) }
+        }
+    }
+}
+
+#[test]
+fn a_transfer_completes_and_delivers_what_was_written() {
+    let mut config = cell(1, vec![flow(2, 1, Traffic::Tcp(tcp(Algorithm::Cubic, false, Some(3_000_000))))]);
+    config.nodes = 3;
+    let delay = Duration::from_millis(10);
+    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate: None, delay, queue: 100 }];
+    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(2));
+    let outcome = run(config);
+    assert_eq!(outcome.flows[0].payload_bytes, 3_000_000);
+    let Details::Tcp(report) = &outcome.flows[0].details else { panic!("it is TCP") };
+    let completed = report.completed.expect("it completed").as_secs_f64();
+    assert!((0.1..0.5).contains(&completed), "{completed}");
+    let round_trip = report.round_trip.expect("there were acknowledgements").min.as_secs_f64();
+    assert!((0.020..0.022).contains(&round_trip), "{round_trip}");
+}
+
+#[test]
+fn a_transfer_that_stops_ends_early() {
+    let mut stopped = flow(0, 1, Traffic::Tcp(tcp(Algorithm::Cubic, false, None)));
+    stopped.stop = Some(Time::from_millis(500));
+    let mut config = cell(1, vec![stopped]);
+    config.slot = Some(Duration::from_millis(100));
+    let outcome = run(config);
+    let received: Vec<u32> = outcome.slots.iter().map(|slot| slot.nodes[1].received).collect();
+    assert!(received[4] > 0 && received[6..].iter().all(|&count| count == 0), "{received:?}");
+    assert_eq!(outcome.totals.held, 0);
+}
+
+#[test]
+fn pages_load_and_pings_return_beside_a_bulk_download() {
+    let flows = [8, 6, 3].map(|kind| match kind {
+        3 => flow(0, 1, traffic(3, 1.0)),
+        kind => flow(1, 0, traffic(kind, 1.0)),
+    });
+    let mut config = cell(1, flows.to_vec());
+    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(5));
+    let outcome = run(config);
+    let Details::Web(Some(loads)) = outcome.flows[0].details else { panic!("{:?}", outcome.flows[0].details) };
+    assert!(loads.count >= 3, "{loads:?}");
+    let Details::Ping(ping) = &outcome.flows[1].details else { panic!("it is a ping") };
+    assert!(ping.received > 900 && ping.lost == 0, "{ping:?}");
+}
+
+#[test]
+fn a_call_over_an_idle_cell_is_as_good_as_can_be() {
+    let outcome = run(cell(1, vec![flow(0, 1, traffic(7, 1.0))]));
+    let Details::Voip(call) = &outcome.flows[0].details else { panic!("it is a call") };
+    assert!(call.mean_opinion_score > 4.3, "{call:?}");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn no_packet_is_made_or_lost_unseen(
         (stations, seed) in (1..6_u32, 0..1_000_u64),
-        rates in prop::collection::vec(0.1..400.0_f64, 1..8),
+        kinds in prop::collection::vec((0..9_u32, 0.1..300.0_f64), 1..8),
         (with_wire, with_proxy, queue) in (any::<bool>(), any::<bool>(), 1..300_u32),
     ) {
         let server = stations + 1;
         let from = if with_wire { server } else { 0 };
         let ends = |k: u32| if k % 3 == 2 { (1 + k % stations, from) } else { (from, 1 + k % stations) };
-        let flows = (0..).zip(&rates).map(|(k, &mbps)| flow(ends(k).0, ends(k).1, cbr(mbps))).collect();
+        let flows = (0..).zip(&kinds).map(|(k, &(kind, mbps))| flow(ends(k).0, ends(k).1, traffic(kind, mbps))).collect();
         let mut config = WorldConfig { seed, ..cell(stations, flows) };
         config.nodes += 1;
         let rate = Some(BitRate::from_mbps(300));
@@ -196,6 +274,15 @@ proptest! {
             let totals = world.totals();
             prop_assert_eq!(totals.held + totals.reports_held, world.count_held());
         }
-        prop_assert!(world.totals().delivered > 0);
+        let outcome = world.outcome();
+        for flow in &outcome.flows {
+            for counts in [&flow.counts.forward, &flow.counts.backward] {
+                prop_assert_eq!(counts.received, counts.delay.count());
+            }
+        }
+        let airtime: f64 = outcome.links.iter().map(|link| link.counts.airtime.as_secs_f64()).sum();
+        // A frame that began before the statistics did is counted whole.
+        prop_assert!(airtime <= outcome.window.as_secs_f64() + 0.006, "{airtime}");
+        prop_assert!(outcome.links.iter().all(|link| link.counts.level().is_none_or(|level| level <= 64.0)));
     }
 }
