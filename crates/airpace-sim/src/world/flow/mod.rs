@@ -166,7 +166,7 @@ impl Flow {
             self.direction(parcel.to == self.to).lost.add(loss);
         }
         match &mut self.ends {
-            Ends::Saturating(saturating) => saturating.lose(),
+            Ends::Saturating(saturating) => saturating.lose(now),
             Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
         }
     }

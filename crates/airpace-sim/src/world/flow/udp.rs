@@ -6,9 +6,13 @@ use crate::traffic::{Emission, Pattern, Rate, Source, SourceConfig, SourceError,
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_core::packet::Packet as _;
 use airpace_units::Time;
+use core::time::Duration;
 
 /// Bytes of IPv4 and UDP headers.
 const HEADERS: u32 = 28;
+
+/// Pause of a source that always has packets after one was lost.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// An open-loop source and what listens at its other end.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ pub(super) struct Saturating {
     window: u32,
     under_way: u32,
     pulled: bool,
+    /// Nothing is sent before: the start, or the end of the pause after a loss.
     start: Time,
     stop: Time,
 }
@@ -105,16 +110,18 @@ impl Saturating {
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        // Once it has started it is woken by its own packets.
-        (!self.pulled && self.under_way == 0).then_some(self.start)
+        (!self.pulled && self.under_way < self.window && self.start < self.stop).then_some(self.start)
     }
 
     pub(super) fn receive(&mut self) -> (u64, bool) {
-        (u64::from(self.payload), self.lose())
+        self.under_way = self.under_way.saturating_sub(1);
+        (u64::from(self.payload), !self.pulled)
     }
 
-    pub(super) fn lose(&mut self) -> bool {
+    /// Waits before it sends again: what was dropped at once would be dropped again at once, without end.
+    pub(super) fn lose(&mut self, now: Time) -> bool {
         self.under_way = self.under_way.saturating_sub(1);
+        self.start = self.start.max(now.saturating_add(PAUSE));
         !self.pulled
     }
 }
