@@ -8,21 +8,19 @@ mod config;
 mod event;
 mod flow;
 mod outcome;
-mod parcel;
 mod pacing;
+mod parcel;
 mod proxy;
 mod route;
 mod slots;
 mod statistics;
 mod wire;
-#[cfg(test)]
-mod tests;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, TcpConfig, Traffic, WireConfig,
+    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, Traffic, WireConfig,
     WorldConfig,
 };
-pub use flow::{Details, TcpReport};
+pub use flow::Details;
 pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
 pub use proxy::ProxySlot;

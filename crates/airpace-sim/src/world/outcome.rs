@@ -5,8 +5,8 @@ use super::flow::Details;
 use super::proxy::ProxySlot;
 use super::slots::SlotRecord;
 use super::statistics::{DirectionCounts, FlowCounts, LinkCounts};
-use super::{PacketRecord, World};
-use crate::mac::{Direction, FrameRecord};
+use super::{Channel, PacketRecord, World};
+use crate::mac::{FrameRecord, RadioId};
 use core::time::Duration;
 
 /// A run's results.
@@ -135,7 +135,10 @@ impl World {
     /// Packets and reports that wait or travel somewhere in the network, counted where they are.
     #[must_use]
     pub fn count_held(&self) -> u64 {
-        let air = self.channels.iter().map(|channel| channel.mac.held(Direction::Down) + channel.mac.held(Direction::Up));
+        let radios = |channel: &Channel| {
+            (0..channel.nodes.len()).map(|radio| channel.mac.held(RadioId::from_index(radio))).sum()
+        };
+        let air = self.channels.iter().map(radios);
         let wires = self.lanes.iter().flatten().map(super::wire::Lane::held);
         let proxies = self.proxies.iter().map(super::proxy::Proxy::held);
         air.chain(wires).chain(proxies).map(|held| held as u64).sum()

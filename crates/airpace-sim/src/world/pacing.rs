@@ -118,7 +118,8 @@ impl World {
         let (at, slot, feedback) = (config.at, config.slot, config.feedback);
         let Some(bytes) = config.report_bytes else { return };
         let node = self.proxies[proxy].ports[port].node;
-        let report = (feedback == Feedback::OverTheAir).then(|| Box::new(self.proxies[proxy].close_slot(self.now, port)));
+        let report =
+            (feedback == Feedback::OverTheAir).then(|| Box::new(self.proxies[proxy].close_slot(self.now, port)));
         self.totals.reports_sent += 1;
         let parcel = Parcel {
             flow: u32::MAX,

@@ -189,7 +189,8 @@ impl Proxy {
     /// Takes the reports that are there and sets the pacers.
     pub(super) fn decide(&mut self, now: Time, record: bool) {
         // With reports in packets the last one decides; without it no longer than half a slot is waited.
-        let patience = if self.config.feedback == Feedback::Direct { self.config.slot } else { self.config.slot * 3 / 2 };
+        let patience =
+            if self.config.feedback == Feedback::Direct { self.config.slot } else { self.config.slot * 3 / 2 };
         self.next_decision = now.saturating_add(patience);
         self.pending.sort_by_key(|report| report.station);
         if let Some(law) = self.law.as_mut().filter(|_| !self.pending.is_empty()) {

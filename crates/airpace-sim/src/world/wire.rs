@@ -74,6 +74,8 @@ impl Lane {
         // A rate of zero is refused with the configuration.
         let bits = 8 * u64::from(bytes);
         let ns = |bps: u64| (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(bps.max(1)));
-        self.config.rate.map_or(Duration::ZERO, |rate| Duration::from_nanos(ns(rate.bps()).try_into().unwrap_or(u64::MAX)))
+        self.config
+            .rate
+            .map_or(Duration::ZERO, |rate| Duration::from_nanos(ns(rate.bps()).try_into().unwrap_or(u64::MAX)))
     }
 }

@@ -1,9 +1,7 @@
 //! One flow: what its two ends do, and what has become of its packets.
 
 mod ping;
-mod tcp;
 mod udp;
-mod web;
 
 use super::event::Alarm;
 use super::outcome::FlowSummary;
@@ -11,15 +9,11 @@ use super::parcel::{Ecn, Parcel, Payload};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
-use crate::traffic::{DelaySummary, Emission, PingReport, Rate, VoipReport};
+use crate::traffic::{Emission, PingReport, Rate, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use ping::PingEnds;
-use tcp::TcpEnds;
-pub use tcp::TcpReport;
 use udp::{Open, Saturating};
-pub(super) use web::PagePacket;
-use web::WebEnds;
 
 /// A flow and its ends.
 #[derive(Debug)]
@@ -52,9 +46,7 @@ pub(super) struct Departure {
 enum Ends {
     Open(Box<Open>),
     Saturating(Saturating),
-    Tcp(Box<TcpEnds>),
     Ping(Box<PingEnds>),
-    Web(Box<WebEnds>),
 }
 
 /// What a kind of traffic tells beside packets and delays.
@@ -64,14 +56,10 @@ pub enum Details {
     /// Nothing.
     #[default]
     None,
-    /// A TCP connection.
-    Tcp(TcpReport),
     /// Echo requests.
     Ping(PingReport),
     /// One direction of a call.
     Voip(VoipReport),
-    /// Load times of the pages that were loaded whole, over the whole run; `None` if none was.
-    Web(Option<DelaySummary>),
 }
 
 impl Flow {
@@ -84,14 +72,11 @@ impl Flow {
                 (source.start, source.stop) = (start, stop);
                 Ends::Open(Box::new(Open::udp(source, stream("source")).map_err(refused)?))
             }
-            Traffic::Voip(sink) => Ends::Open(Box::new(Open::voip(sink, (start, stop), stream("call")).map_err(refused)?)),
-            Traffic::Saturating { payload, window } => Ends::Saturating(Saturating::new(payload, window, (start, stop))),
-            Traffic::Tcp(config) => {
-                let draws = u64::from(stream("tcp").up_to(u32::MAX));
-                Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), (draws, begin))))
+            Traffic::Voip(sink) => {
+                Ends::Open(Box::new(Open::voip(sink, (start, stop), stream("call")).map_err(refused)?))
             }
-            Traffic::Web { browser, tcp } => {
-                Ends::Web(Box::new(WebEnds::new(browser, tcp, (start, stop), stream("browser"))))
+            Traffic::Saturating { payload, window } => {
+                Ends::Saturating(Saturating::new(payload, window, (start, stop)))
             }
             Traffic::Ping(mut ping) => {
                 (ping.start, ping.stop) = (start, stop);
@@ -99,7 +84,18 @@ impl Flow {
             }
         };
         let (sequences, counts) = ([0; 2], FlowCounts::default());
-        Ok(Self { index, from, to, category, ends, alarm: Alarm::default(), sequences, begin, counts, payload_bytes: 0 })
+        Ok(Self {
+            index,
+            from,
+            to,
+            category,
+            ends,
+            alarm: Alarm::default(),
+            sequences,
+            begin,
+            counts,
+            payload_bytes: 0,
+        })
     }
 
     /// The next packet that leaves now, with the node that it leaves from.
@@ -107,9 +103,7 @@ impl Flow {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
             Ends::Saturating(saturating) => saturating.poll(now),
-            Ends::Tcp(tcp) => tcp.poll(now),
             Ends::Ping(ping) => ping.poll(now),
-            Ends::Web(web) => web.poll(now),
         }?;
         Some(self.dispatch(now, departure))
     }
@@ -150,9 +144,7 @@ impl Flow {
         let (payload_bytes, busy) = match &mut self.ends {
             Ends::Open(open) => (open.receive(now, &parcel), false),
             Ends::Saturating(saturating) => saturating.receive(),
-            Ends::Tcp(tcp) => tcp.receive(now, parcel),
             Ends::Ping(ping) => ping.receive(now, parcel),
-            Ends::Web(web) => web.receive(now, parcel, forward),
         };
         if now >= self.begin {
             self.payload_bytes += payload_bytes;
@@ -167,7 +159,7 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Saturating(saturating) => saturating.lose(now),
-            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
+            Ends::Open(_) | Ends::Ping(_) => false,
         }
     }
 
@@ -176,9 +168,7 @@ impl Flow {
         match &self.ends {
             Ends::Open(open) => open.deadline(),
             Ends::Saturating(saturating) => saturating.deadline(),
-            Ends::Tcp(tcp) => tcp.deadline(),
             Ends::Ping(ping) => ping.deadline(),
-            Ends::Web(web) => web.deadline(),
         }
     }
 
@@ -197,9 +187,7 @@ impl Flow {
         let details = match &mut self.ends {
             Ends::Open(open) => open.details(),
             Ends::Saturating(_) => Details::None,
-            Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
-            Ends::Web(web) => Details::Web(web.load_times()),
         };
         let Self { from, to, payload_bytes, .. } = *self;
         FlowSummary { from, to, counts: self.counts.clone(), payload_bytes, details }
