@@ -113,9 +113,10 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    /// The segment with the highest offset.
-    pub(super) fn last_id(&self) -> Option<u64> {
-        self.segments.len().checked_sub(1).map(|index| self.first + index as u64)
+    /// The segment with the highest offset of which no SACK block told.
+    pub(super) fn last_unanswered(&self) -> Option<u64> {
+        let index = self.segments.iter().rposition(|segment| !segment.sacked)?;
+        Some(self.first + index as u64)
     }
 
     pub(super) fn get(&self, id: u64) -> &Segment {

@@ -70,14 +70,10 @@ impl Sender {
         let front = self.board.front()?;
         let timeout = self.timeout().saturating_mul(1 << self.clock.backoff.min(16)).min(MAX_TIMEOUT);
         let retransmission = self.clock.progress.max(front.sent).saturating_add(timeout);
-        let (due, purpose) = if let Some(due) = self.clock.reorder_due {
-            (due, Purpose::Reordering)
-        } else if self.may_probe() {
-            (self.clock.probe_from.saturating_add(self.probe_timeout()), Purpose::Probe)
-        } else {
-            return Some((retransmission, Purpose::Retransmission));
-        };
-        Some((due.min(retransmission), purpose))
+        let reordering = self.clock.reorder_due.map(|due| (due, Purpose::Reordering));
+        let probe = || (self.clock.probe_from.saturating_add(self.probe_timeout()), Purpose::Probe);
+        let sooner = reordering.or_else(|| self.may_probe().then(probe));
+        sooner.filter(|&(due, _)| due <= retransmission).or(Some((retransmission, Purpose::Retransmission)))
     }
 
     fn may_probe(&self) -> bool {
@@ -97,13 +93,14 @@ impl Sender {
         if !core::mem::take(&mut self.clock.probe_due) {
             return None;
         }
-        let last = self.board.last_id().filter(|&last| !self.board.get(last).sacked)?;
-        self.statistics.probes += 1;
-        self.clock.progress = now;
         let new = self.next_new();
+        // With or without a segment to send, the next thing to wait for is the retransmission timer.
+        self.clock.probe = Some(Probe { end: self.stream.next, resent: new.is_none() });
+        self.clock.progress = now;
+        self.statistics.probes += 1;
         let segment = match new {
             Some(new) => self.send_new(now, new),
-            None => self.resend(now, last),
+            None => self.resend(now, self.board.last_unanswered()?),
         };
         self.clock.probe = Some(Probe { end: self.stream.next, resent: new.is_none() });
         Some(segment)
@@ -131,7 +128,9 @@ impl Sender {
         self.window.clear_credit();
         self.set_state(State::Loss);
         self.recovery.high = self.stream.next;
-        self.recovery.first_resent = None;
+        if fresh {
+            self.recovery.first_resent = None;
+        }
         self.clock.probe = None;
         self.clock.reorder_due = None;
         self.clock.backoff = self.clock.backoff.saturating_add(1);
