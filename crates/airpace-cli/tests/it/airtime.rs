@@ -46,6 +46,35 @@ fn the_table_names_every_part() {
 }
 
 #[test]
+fn rates_without_mcs_are_named() {
+    let slowest = json("airtime --rate dsss/1");
+    assert_eq!(slowest["standard"], "dsss");
+    assert_eq!((&slowest["ppdu_us"], &slowest["aifs_us"]), (&12_480.0.into(), &70.0.into()));
+    assert_eq!((&slowest["response_us"], &slowest["sifs_us"]), (&304.0.into(), &10.0.into()));
+    let short = json("airtime --rate dsss/5.5 --short-preamble");
+    assert_eq!((&short["preamble_us"], &short["response_rate_mbps"]), (&96.0.into(), &5.5.into()));
+    let low = json("airtime --rate ofdm/54 --band 2.4");
+    assert_eq!(
+        (&low["signal_extension_us"], &low["cycle_us"]),
+        (&6.0.into(), &json("airtime --rate ofdm/54")["cycle_us"])
+    );
+    let text = airpace("airtime --rate ofdm/6 --band 2.4").stdout;
+    assert!(text.contains("signal extension") && text.contains("at 6 Mbit/s"), "{text}");
+}
+
+#[test]
+fn impossible_legacy_rates_are_refused() {
+    assert_refused("airtime --rate dsss/3", "dsss/5.5");
+    assert_refused("airtime --rate dsss/1 --short-preamble", "no short preamble");
+    assert_refused("airtime --rate ofdm/6 --short-preamble", "no short preamble");
+    assert_refused("airtime --rate dsss/1 --band 5", "no DSSS on 5 GHz");
+    assert_refused("airtime --mcs 3 --band 2.4", "no VHT on 2.4 GHz");
+    assert_refused("airtime --rate ofdm/6 --mpdus 2", "at most 1");
+    assert_refused("airtime --rate ofdm/6 --mcs 2", "cannot be used with");
+    assert_refused("airtime", "--mcs");
+}
+
+#[test]
 fn impossible_rates_are_refused_with_what_is_possible() {
     assert_refused("airtime --mcs 9 --width 20", "choose another --mcs");
     assert_refused("airtime --mcs 10", "MCS 0 to 9");

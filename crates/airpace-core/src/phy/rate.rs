@@ -254,6 +254,13 @@ impl TxRate {
         self.width
     }
 
+    /// The band in MHz over which a receiver takes in noise: the channel width, and for DSSS 22 MHz, the main lobe of its spectrum
+    /// (16.3.7.4).
+    #[must_use]
+    pub fn bandwidth_mhz(self) -> f64 {
+        if self.standard == Standard::Dsss { super::error::DSSS_MHZ } else { f64::from(self.width.mhz()) }
+    }
+
     /// Spatial streams (N_SS), 1 to 8.
     #[must_use]
     pub const fn nss(self) -> u8 {

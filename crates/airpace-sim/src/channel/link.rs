@@ -1,8 +1,8 @@
 //! One direction between two radios.
 
 use super::{Fading, noise_dbm};
+use airpace_core::phy::TxRate;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
-use airpace_core::phy::{Standard, TxRate};
 use airpace_units::Time;
 
 /// Everything that decides whether an MPDU from one radio to another survives the noise; made by [`super::Channel::link`]. Cheap to
@@ -68,8 +68,7 @@ impl Link {
 
     /// The noise, less the gain by antennas beyond the streams.
     fn noise_dbm(&self, rate: TxRate) -> f64 {
-        let width_mhz = if rate.standard() == Standard::Dsss { 22.0 } else { f64::from(rate.width().mhz()) };
         let antennas = f64::from(self.antennas.max(rate.nss()));
-        noise_dbm(width_mhz, self.noise_figure_db) - 10.0 * (antennas / f64::from(rate.nss())).log10()
+        noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db) - 10.0 * (antennas / f64::from(rate.nss())).log10()
     }
 }

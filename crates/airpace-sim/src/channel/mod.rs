@@ -20,7 +20,6 @@
 //! ```
 
 mod fading;
-mod ideal;
 mod link;
 mod placement;
 mod propagation;
@@ -29,7 +28,6 @@ mod propagation;
 mod tests;
 
 pub use fading::{Fading, FadingLaw};
-pub use ideal::{IDEAL_BIT_ERROR, ideal_rate, ideal_thresholds};
 pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};

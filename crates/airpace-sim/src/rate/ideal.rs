@@ -1,9 +1,6 @@
 use super::AdaptationError;
 use airpace_core::phy::error::ErrorModel;
-use airpace_core::phy::{Standard, TxRate, Width};
-
-/// Bandwidth of DSSS, which has no width of its own, in MHz (as in [`ErrorModel`]).
-const DSSS_MHZ: f64 = 22.0;
+use airpace_core::phy::{TxRate, Width};
 
 /// The fastest rate that the current SNR carries, by a table of thresholds: what a link would use that knew its channel.
 #[derive(Clone, Debug)]
@@ -57,7 +54,7 @@ impl Ideal {
             return Err(AdaptationError::Target { target });
         }
         let table = rates.iter().map(|&rate| {
-            let gain_db = 10.0 * (f64::from(width.mhz()) / bandwidth_mhz(rate)).log10();
+            let gain_db = 10.0 * (f64::from(width.mhz()) / rate.bandwidth_mhz()).log10();
             (model.required_snr_db(rate, bytes, target) - gain_db, rate)
         });
         Self::new(table.collect())
@@ -78,10 +75,6 @@ impl Ideal {
     pub fn best(&self) -> TxRate {
         self.table[self.current].1
     }
-}
-
-fn bandwidth_mhz(rate: TxRate) -> f64 {
-    if rate.standard() == Standard::Dsss { DSSS_MHZ } else { f64::from(rate.width().mhz()) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::erfc;
 use core::f64::consts::{PI, SQRT_2};
 
 /// The bandwidth over which `snr` is taken, in MHz (16.3.7.4: the channel's main lobe).
-const BANDWIDTH_MHZ: f64 = 22.0;
+pub(in crate::phy) const BANDWIDTH_MHZ: f64 = 22.0;
 
 /// Errors per data bit with so many data bits per symbol: 1, 2 (Barker), 4 or 8 (CCK).
 pub(super) fn bit_errors(bits_per_symbol: u32, snr: f64) -> f64 {

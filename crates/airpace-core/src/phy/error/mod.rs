@@ -29,6 +29,8 @@ mod dsss;
 mod ldpc;
 mod spectrum;
 
+pub(super) use dsss::BANDWIDTH_MHZ as DSSS_MHZ;
+
 use super::{Standard, TxRate};
 
 /// The error-correcting code of HT, VHT and HE data.

@@ -9,6 +9,8 @@ struct Reference {
     bytes: u32,
     /// Ratios in dB at 50, 10 and 1 % errors.
     snr_db: [f64; 3],
+    /// The ratio in dB from which on IdealWifiManager uses the rate: 10⁻⁶ errors per bit.
+    ideal_db: f64,
 }
 
 fn references() -> Vec<Reference> {
@@ -34,7 +36,7 @@ fn reference(line: &str) -> Reference {
     };
     let coding = if words[3] == "ldpc" { Coding::Ldpc } else { Coding::Convolutional };
     let snr_db = [5, 6, 7].map(|column| words[column].parse().unwrap());
-    Reference { rate, coding, bytes: words[4].parse().unwrap(), snr_db }
+    Reference { rate, coding, bytes: words[4].parse().unwrap(), snr_db, ideal_db: words[8].parse().unwrap() }
 }
 
 /// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest` picks, and how many those are.
@@ -88,6 +90,15 @@ fn dsss_agrees_with_ns3() {
     let (most, count) = differences(|row| row.rate.standard() == Standard::Dsss && row.bytes >= 100);
     assert_eq!(count, 4 * 5);
     assert!(most.iter().all(|&d| d < 0.11) && most[1] < 0.06, "{most:?}");
+}
+
+#[test]
+fn ratios_at_a_millionth_of_errors_per_bit_are_those_of_the_ideal_manager_of_ns3() {
+    let rows = references().into_iter().filter(|row| row.coding == Coding::Convolutional && row.bytes == 1_458);
+    let loss = -(-1e-6_f64 * 8.0).exp_m1();
+    let off = |row: Reference| (ErrorModel::default().required_snr_db(row.rate, 1, loss) - row.ideal_db).abs();
+    let most = rows.map(off).fold(0.0, f64::max);
+    assert!(most < 0.5, "{most}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::phy::{GuardInterval, Standard, TxRate, Width};
+use crate::phy::{GuardInterval, LegacyRate, Standard, TxRate, Width};
 use crate::wire::ieee80211::{DataHeader, MacAddr, write_frame};
 use proptest::prelude::*;
 use std::io::Write;
@@ -145,7 +145,18 @@ fn rates() -> Vec<TxRate> {
             }
         }
     }
+    let legacy = LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM).map(TxRate::legacy);
+    rates.extend(legacy.clone());
+    rates.extend(legacy.filter_map(|rate| rate.with_short_preamble().ok()));
     rates
+}
+
+#[test]
+fn a_legacy_rate_beside_a_field_that_tells_no_rate_is_none() {
+    let header = Radiotap { legacy_rate: Some(12), ..Radiotap::default() };
+    assert_eq!(header.rate(), Some(TxRate::legacy(LegacyRate::Mbps6)));
+    assert_eq!(Radiotap { he: Some(HeUser::default()), ..header }.rate(), None);
+    assert_eq!(Radiotap { legacy_rate: Some(13), ..header }.rate(), None);
 }
 
 #[test]
