@@ -1,6 +1,6 @@
 //! One direction between two radios.
 
-use super::{Fading, noise_dbm};
+use super::{Fading, FadingLaw, noise_dbm};
 use airpace_core::phy::TxRate;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_units::Time;
@@ -22,7 +22,7 @@ impl Link {
     /// The number of the coherence interval of `now`; 0 for ever if the link does not fade.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
-        if self.fading == Fading::NONE { 0 } else { self.fading.interval(now) }
+        if self.fading.law == FadingLaw::None { 0 } else { self.fading.interval(now) }
     }
 
     /// Power received in dBm, fading included.
@@ -70,5 +70,40 @@ impl Link {
     fn noise_dbm(&self, rate: TxRate) -> f64 {
         let antennas = f64::from(self.antennas.max(rate.nss()));
         noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db) - 10.0 * (antennas / f64::from(rate.nss())).log10()
+    }
+}
+
+/// A link and an error model, with the last hazard kept: the loss of an MPDU then costs 10 ns as long as neither the rate nor the
+/// coherence interval changes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NoisyLink {
+    link: Link,
+    model: ErrorModel,
+    last: Option<(u64, TxRate, BitHazard)>,
+}
+
+impl NoisyLink {
+    /// The link under this model.
+    #[must_use]
+    pub const fn new(link: Link, model: ErrorModel) -> Self {
+        Self { link, model, last: None }
+    }
+
+    /// The link.
+    #[must_use]
+    pub const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// [`Link::mpdu_error`].
+    #[must_use]
+    pub fn mpdu_error(&mut self, now: Time, rate: TxRate, bytes: u32) -> f64 {
+        let interval = self.link.interval(now);
+        let hazard = match self.last {
+            Some((kept, of, hazard)) if (kept, of) == (interval, rate) => hazard,
+            _ => self.link.bit_hazard(&self.model, now, rate),
+        };
+        self.last = Some((interval, rate, hazard));
+        hazard.mpdu_error(bytes)
     }
 }
