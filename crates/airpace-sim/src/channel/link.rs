@@ -72,38 +72,3 @@ impl Link {
         noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db) - 10.0 * (antennas / f64::from(rate.nss())).log10()
     }
 }
-
-/// A link and an error model, with the last hazard kept: the loss of an MPDU then costs 10 ns as long as neither the rate nor the
-/// coherence interval changes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct NoisyLink {
-    link: Link,
-    model: ErrorModel,
-    last: Option<(u64, TxRate, BitHazard)>,
-}
-
-impl NoisyLink {
-    /// The link under this model.
-    #[must_use]
-    pub const fn new(link: Link, model: ErrorModel) -> Self {
-        Self { link, model, last: None }
-    }
-
-    /// The link.
-    #[must_use]
-    pub const fn link(&self) -> &Link {
-        &self.link
-    }
-
-    /// [`Link::mpdu_error`].
-    #[must_use]
-    pub fn mpdu_error(&mut self, now: Time, rate: TxRate, bytes: u32) -> f64 {
-        let interval = self.link.interval(now);
-        let hazard = match self.last {
-            Some((kept, of, hazard)) if (kept, of) == (interval, rate) => hazard,
-            _ => self.link.bit_hazard(&self.model, now, rate),
-        };
-        self.last = Some((interval, rate, hazard));
-        hazard.mpdu_error(bytes)
-    }
-}

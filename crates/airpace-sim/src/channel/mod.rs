@@ -28,7 +28,7 @@ mod propagation;
 mod tests;
 
 pub use fading::{Fading, FadingLaw};
-pub use link::{Link, NoisyLink};
+pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};
 

@@ -144,18 +144,6 @@ fn fading_is_the_same_both_ways_and_changes_with_the_interval_only() {
 }
 
 #[test]
-fn a_kept_hazard_is_that_of_its_interval_and_rate() {
-    let mut config = line(&[0.0, 20.0]);
-    config.fading = Fading { law: FadingLaw::Rayleigh, coherence: Duration::from_millis(5) };
-    let link = Channel::new(config).unwrap().link(RadioId(0), RadioId(1));
-    let mut kept = NoisyLink::new(link, ErrorModel::default());
-    for ms in 0..200 {
-        let (now, rate) = (Time::from_millis(ms), vht(Width::Mhz80, 1, (ms / 3 % 8) as u8));
-        assert_eq!(kept.mpdu_error(now, rate, 1_536), link.mpdu_error(&ErrorModel::default(), now, rate, 1_536));
-    }
-}
-
-#[test]
 fn places_stay_when_there_are_more_of_them() {
     let centre = Position::new(5.0, -5.0, 1.5);
     let (few, many) =
