@@ -2,7 +2,9 @@
 
 use super::WorldError;
 use crate::mac::{MacConfig, Neighbours, Quality};
+use crate::traffic::web::BrowserConfig;
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
+use crate::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_core::control::LawConfig;
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue::FqCoDelConfig;
@@ -115,6 +117,15 @@ pub enum Traffic {
     Udp(SourceConfig),
     /// One direction of a G.711 call.
     Voip(VoipSinkConfig),
+    /// A TCP connection that carries data from `from` to `to`.
+    Tcp(TcpConfig),
+    /// A browser at `from` that loads pages from a server at `to`.
+    Web {
+        /// The browser. Its own start and stop are not looked at.
+        browser: BrowserConfig,
+        /// The connections; of this the number of bytes is not looked at.
+        tcp: TcpConfig,
+    },
     /// Echo requests and replies. The configuration's own start and stop are not looked at.
     Ping(PingConfig),
     /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it
@@ -125,6 +136,17 @@ pub enum Traffic {
         /// Packets under way.
         window: u32,
     },
+}
+
+/// A TCP connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpConfig {
+    /// How the sender behaves; its seed is not looked at.
+    pub sender: SenderConfig,
+    /// How the receiver behaves.
+    pub receiver: ReceiverConfig,
+    /// Bytes to send; `None` for as many as the time allows.
+    pub bytes: Option<u64>,
 }
 
 /// An airpace proxy: packets that pass its node for its stations wait there and are paced.

@@ -14,13 +14,15 @@ mod proxy;
 mod route;
 mod slots;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, Traffic, WireConfig,
-    WorldConfig,
+    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, TcpConfig, Traffic,
+    WireConfig, WorldConfig,
 };
-pub use flow::Details;
+pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
 pub use proxy::ProxySlot;
@@ -356,9 +358,7 @@ impl World {
         }
         self.totals.delivered += 1;
         let index = parcel.flow as usize;
-        if self.now >= self.begin {
-            self.note(&parcel);
-        }
+        self.note(&parcel);
         if self.flows[index].receive(self.now, parcel) {
             self.wake(index);
         }
@@ -369,7 +369,7 @@ impl World {
         if let Some(slots) = &mut self.slots {
             slots.on_received(self.now, parcel);
         }
-        if self.record.packets {
+        if self.record.packets && self.now >= self.begin {
             let &Parcel { flow, sequence, to, sent, bytes, .. } = parcel;
             self.recorded.packets.push(PacketRecord { flow, sequence, to, sent, received: self.now, bytes });
         }
@@ -425,7 +425,7 @@ impl World {
         }
         self.totals.dropped += 1;
         let index = parcel.flow as usize;
-        if let Some(slots) = self.slots.as_mut().filter(|_| self.now >= self.begin) {
+        if let Some(slots) = &mut self.slots {
             slots.on_lost(parcel.to);
         }
         if self.flows[index].lose(self.now, loss, &parcel) {

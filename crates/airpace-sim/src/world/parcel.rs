@@ -1,4 +1,6 @@
 use super::NodeId;
+use super::flow::PagePacket;
+use crate::transport::tcp::{AckSegment, DataSegment};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
@@ -60,6 +62,12 @@ pub(super) enum Payload {
     Report { proxy: u32, report: Option<Box<SlotReport>> },
     /// An echo request or reply.
     Echo { request: bool, number: u64 },
+    /// TCP from sender to receiver.
+    Data(DataSegment),
+    /// TCP from receiver to sender.
+    Ack(AckSegment),
+    /// A packet of a browser or of its server.
+    Page(Box<PagePacket>),
 }
 
 impl Packet for Parcel {

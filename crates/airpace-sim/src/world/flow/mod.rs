@@ -1,7 +1,9 @@
 //! One flow: what its two ends do, and what has become of its packets.
 
 mod ping;
+mod tcp;
 mod udp;
+mod web;
 
 use super::event::Alarm;
 use super::outcome::FlowSummary;
@@ -9,11 +11,15 @@ use super::parcel::{Ecn, Parcel, Payload};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
-use crate::traffic::{Emission, PingReport, Rate, VoipReport};
+use crate::traffic::{DelaySummary, Emission, PingReport, Rate, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use ping::PingEnds;
+use tcp::TcpEnds;
+pub use tcp::TcpReport;
 use udp::{Open, Saturating};
+pub(super) use web::PagePacket;
+use web::WebEnds;
 
 /// A flow and its ends.
 #[derive(Debug)]
@@ -46,7 +52,9 @@ pub(super) struct Departure {
 enum Ends {
     Open(Box<Open>),
     Saturating(Saturating),
+    Tcp(Box<TcpEnds>),
     Ping(Box<PingEnds>),
+    Web(Box<WebEnds>),
 }
 
 /// What a kind of traffic tells beside packets and delays.
@@ -56,10 +64,14 @@ pub enum Details {
     /// Nothing.
     #[default]
     None,
+    /// A TCP connection.
+    Tcp(TcpReport),
     /// Echo requests.
     Ping(PingReport),
     /// One direction of a call.
     Voip(VoipReport),
+    /// Load times of the pages that were loaded whole, over the whole run; `None` if none was.
+    Web(Option<DelaySummary>),
 }
 
 impl Flow {
@@ -77,6 +89,13 @@ impl Flow {
             }
             Traffic::Saturating { payload, window } => {
                 Ends::Saturating(Saturating::new(payload, window, (start, stop)))
+            }
+            Traffic::Tcp(config) => {
+                let draws = u64::from(stream("tcp").up_to(u32::MAX));
+                Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), (draws, begin))))
+            }
+            Traffic::Web { browser, tcp } => {
+                Ends::Web(Box::new(WebEnds::new(browser, tcp, (start, stop), stream("browser"))))
             }
             Traffic::Ping(mut ping) => {
                 (ping.start, ping.stop) = (start, stop);
@@ -103,7 +122,9 @@ impl Flow {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
             Ends::Saturating(saturating) => saturating.poll(now),
+            Ends::Tcp(tcp) => tcp.poll(now),
             Ends::Ping(ping) => ping.poll(now),
+            Ends::Web(web) => web.poll(now),
         }?;
         Some(self.dispatch(now, departure))
     }
@@ -144,7 +165,9 @@ impl Flow {
         let (payload_bytes, busy) = match &mut self.ends {
             Ends::Open(open) => (open.receive(now, &parcel), false),
             Ends::Saturating(saturating) => saturating.receive(),
+            Ends::Tcp(tcp) => tcp.receive(now, parcel),
             Ends::Ping(ping) => ping.receive(now, parcel),
+            Ends::Web(web) => web.receive(now, parcel, forward),
         };
         if now >= self.begin {
             self.payload_bytes += payload_bytes;
@@ -159,7 +182,7 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Saturating(saturating) => saturating.lose(now),
-            Ends::Open(_) | Ends::Ping(_) => false,
+            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
         }
     }
 
@@ -168,7 +191,9 @@ impl Flow {
         match &self.ends {
             Ends::Open(open) => open.deadline(),
             Ends::Saturating(saturating) => saturating.deadline(),
+            Ends::Tcp(tcp) => tcp.deadline(),
             Ends::Ping(ping) => ping.deadline(),
+            Ends::Web(web) => web.deadline(),
         }
     }
 
@@ -187,7 +212,9 @@ impl Flow {
         let details = match &mut self.ends {
             Ends::Open(open) => open.details(),
             Ends::Saturating(_) => Details::None,
+            Ends::Tcp(tcp) => Details::Tcp(tcp.report()),
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
+            Ends::Web(web) => Details::Web(web.load_times()),
         };
         let Self { from, to, payload_bytes, .. } = *self;
         FlowSummary { from, to, counts: self.counts.clone(), payload_bytes, details }

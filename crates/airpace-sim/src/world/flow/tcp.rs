@@ -1,0 +1,142 @@
+//! A TCP connection: the sender at one end, the receiver at the other.
+
+use super::Departure;
+use crate::traffic::{DelayStatistic, DelaySummary};
+use crate::transport::tcp::{Receiver, ReceiverStatistics, Sender, SenderConfig, SenderStatistics};
+use crate::world::TcpConfig;
+use crate::world::parcel::{Ecn, Parcel, Payload};
+use airpace_units::Time;
+
+/// Bytes that a stream without end is written ahead of what is sent: enough for a burst, little enough that it ends soon after its
+/// stop.
+const AHEAD: u64 = 256_000;
+
+/// Both ends of a connection that carries data one way.
+#[derive(Debug)]
+pub(super) struct TcpEnds {
+    sender: Sender,
+    receiver: Receiver,
+    bytes: Option<u64>,
+    start: Time,
+    stop: Time,
+    /// Whether something was written, and whether everything was.
+    opened: bool,
+    closed: bool,
+    delivered: u64,
+    /// Statistics begin here.
+    begin: Time,
+    round_trip: DelayStatistic,
+    completed: Option<Time>,
+}
+
+/// How a connection went.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TcpReport {
+    /// What the sender did, over the whole run.
+    pub sender: SenderStatistics,
+    /// What the receiver saw, over the whole run.
+    pub receiver: ReceiverStatistics,
+    /// Round-trip times by the timestamps that came back within the time of the statistics.
+    pub round_trip: Option<DelaySummary>,
+    /// When the last byte arrived, if the stream has an end.
+    pub completed: Option<Time>,
+}
+
+impl TcpEnds {
+    pub(super) fn new(config: TcpConfig, (start, stop): (Time, Option<Time>), (seed, begin): (u64, Time)) -> Self {
+        Self {
+            sender: Sender::new(SenderConfig { seed, ..config.sender }),
+            receiver: Receiver::new(config.receiver),
+            bytes: config.bytes,
+            start,
+            stop: stop.unwrap_or(Time::MAX),
+            opened: false,
+            closed: false,
+            delivered: 0,
+            begin,
+            round_trip: DelayStatistic::default(),
+            completed: None,
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
+        if now < self.start {
+            return None;
+        }
+        self.write(now);
+        if self.receiver.deadline().is_some_and(|due| due <= now) {
+            self.receiver.on_timeout(now);
+        }
+        if let Some(ack) = self.receiver.poll_ack(now) {
+            let bytes = ack.packet_bytes();
+            return Some(Departure { forward: false, bytes, ecn: Ecn::NotCapable, payload: Payload::Ack(ack) });
+        }
+        if self.sender.deadline().is_some_and(|due| due <= now) {
+            self.sender.on_timeout(now);
+        }
+        let segment = self.sender.poll_transmit(now)?;
+        let ecn = if segment.ecn_capable { Ecn::Capable } else { Ecn::NotCapable };
+        Some(Departure { forward: true, bytes: segment.packet_bytes(), ecn, payload: Payload::Data(segment) })
+    }
+
+    /// Writes what is to be sent, and the end when it has come.
+    fn write(&mut self, now: Time) {
+        if self.closed {
+            return;
+        }
+        self.opened = true;
+        match self.bytes {
+            Some(bytes) => self.sender.write(bytes),
+            None if now < self.stop => {
+                // A stream without end is written a buffer ahead of what is sent.
+                if self.sender.unsent() < AHEAD {
+                    self.sender.write(AHEAD);
+                }
+                return;
+            }
+            None => {}
+        }
+        self.closed = true;
+        self.sender.close();
+    }
+
+    /// Returns the bytes handed to the application, and whether there is something to do.
+    pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
+        match parcel.payload {
+            Payload::Data(segment) => {
+                self.receiver.on_data(now, &segment, parcel.ecn == Ecn::Experienced);
+                let delivered = self.receiver.delivered();
+                let new = delivered - core::mem::replace(&mut self.delivered, delivered);
+                if self.receiver.is_complete() {
+                    self.completed.get_or_insert(now);
+                }
+                (new, true)
+            }
+            Payload::Ack(ack) => {
+                if now >= self.begin && !ack.syn {
+                    self.round_trip.record(now.saturating_since(ack.echo));
+                }
+                self.sender.on_ack(now, &ack);
+                (0, true)
+            }
+            _ => (0, false),
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        if !self.opened {
+            return Some(self.start);
+        }
+        let stop = (!self.closed && self.stop < Time::MAX).then_some(self.stop);
+        [self.sender.deadline(), self.receiver.deadline(), stop].into_iter().flatten().min()
+    }
+
+    pub(super) fn report(&self) -> TcpReport {
+        TcpReport {
+            sender: self.sender.statistics(),
+            receiver: self.receiver.statistics(),
+            round_trip: self.round_trip.summary(),
+            completed: self.completed,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+use super::*;
+use crate::mac::{CellConfig, StationConfig};
+use crate::traffic::web::{BrowserConfig, Page};
+use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
+use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
+use airpace_core::control::{Goal, LawConfig};
+use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
+use airpace_core::queue::FqCoDelConfig;
+use airpace_units::BitRate;
+use core::time::Duration;
+use proptest::prelude::*;
+
+fn mcs9(nss: u8) -> TxRate {
+    TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).expect("the rate exists")
+}
+
+fn cbr(mbps: f64) -> Traffic {
+    let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6));
+    Traffic::Udp(SourceConfig::new(Pattern::Constant { payload_bytes: 1_470, rate }))
+}
+
+fn flow(from: u32, to: u32, traffic: Traffic) -> FlowConfig {
+    let (from, to, category) = (NodeId(from), NodeId(to), AccessCategory::BestEffort);
+    FlowConfig { from, to, category, traffic, start: Time::ZERO, stop: None }
+}
+
+/// An access point (node 0) and stations (from node 1 on) in one cell.
+fn cell(stations: u32, flows: Vec<FlowConfig>) -> WorldConfig {
+    let cell = CellConfig::new(vec![StationConfig::new(mcs9(2)); stations as usize]);
+    let nodes = (0..=stations).map(NodeId).collect();
+    WorldConfig {
+        seed: 1,
+        warm_up: Duration::from_millis(300),
+        duration: Duration::from_secs(1),
+        slot: None,
+        nodes: stations + 1,
+        channels: vec![ChannelConfig { mac: cell.mac().expect("the cell is valid"), nodes }],
+        wires: Vec::new(),
+        routes: Vec::new(),
+        flows,
+        proxies: Vec::new(),
+        changes: Vec::new(),
+        record: Record::default(),
+    }
+}
+
+fn run(config: WorldConfig) -> Outcome {
+    let mut world = World::new(config).expect("the configuration is valid");
+    world.run();
+    let outcome = world.outcome();
+    assert_eq!(outcome.totals.held + outcome.totals.reports_held, world.count_held());
+    outcome
+}
+
+#[test]
+fn what_is_offered_arrives() {
+    let outcome = run(cell(2, vec![flow(0, 1, cbr(100.0)), flow(0, 2, cbr(50.0))]));
+    let mbps = |node: usize| outcome.nodes[node].payload_bytes as f64 * 8e-6 / outcome.window.as_secs_f64();
+    assert!((mbps(1) / 100.0 - 1.0).abs() < 0.005, "{}", mbps(1));
+    assert!((mbps(2) / 50.0 - 1.0).abs() < 0.005, "{}", mbps(2));
+    assert_eq!(outcome.totals.dropped, 0);
+    let delay = outcome.flows[0].counts.forward.delay.mean().expect("packets came");
+    assert!(delay < Duration::from_millis(1), "{delay:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let with_seed = |seed| {
+        let record = Record { frames: true, packets: true };
+        let outcome = run(WorldConfig { seed, record, ..cell(3, (1..=3).map(|to| flow(0, to, cbr(90.0))).collect()) });
+        (outcome.frames, outcome.packets)
+    };
+    assert_eq!(with_seed(1), with_seed(1));
+    assert_ne!(with_seed(1), with_seed(2));
+}
+
+#[test]
+fn a_station_without_traffic_changes_nothing_for_the_others() {
+    let frames = |stations| {
+        let record = Record { frames: true, packets: false };
+        run(WorldConfig { record, ..cell(stations, vec![flow(0, 1, cbr(200.0)), flow(2, 0, cbr(20.0))]) }).frames
+    };
+    assert_eq!(frames(2), frames(5));
+}
+
+#[test]
+fn a_wire_delays_by_sending_and_propagation_and_drops_when_full() {
+    let mut config = cell(1, vec![flow(2, 1, cbr(20.0))]);
+    config.nodes = 3;
+    let (rate, delay) = (Some(BitRate::from_mbps(10)), Duration::from_millis(10));
+    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate, delay, queue: 50 }];
+    config.duration = Duration::from_secs(5);
+    let outcome = run(config);
+    let counts = &outcome.flows[0].counts.forward;
+    let mbps = outcome.flows[0].payload_bytes as f64 * 8e-6 / 5.0;
+    assert!((mbps / (10.0 * 1_470.0 / 1_498.0) - 1.0).abs() < 0.01, "{mbps}");
+    // Fifty packets of 1.2 ms wait ahead, one is sent, then the wire, then the air.
+    let delay_ms = counts.delay.mean().expect("packets came").as_secs_f64() * 1e3;
+    assert!((delay_ms - (51.0 * 1.1984 + 10.0)).abs() < 2.0, "{delay_ms}");
+    assert!(counts.lost.of(Loss::Wire) > 3_000, "{:?}", counts.lost);
+}
+
+#[test]
+fn saturating_traffic_keeps_its_window_under_way() {
+    let outcome = run(cell(1, vec![flow(0, 1, Traffic::Saturating { payload: 1_470, window: 192 })]));
+    let level = outcome.links[0].counts.level().expect("frames were sent");
+    assert!(level > 63.9, "{level}");
+    assert_eq!(outcome.totals.held, 192);
+}
+
+#[test]
+fn packets_are_relayed_in_one_channel_and_between_two() {
+    let hop = |from, to| {
+        let rate = mcs9(1);
+        mac::LinkConfig::new(RadioId(from), RadioId(to), rate)
+    };
+    let chain = |radios: u32| {
+        let links = (1..radios).flat_map(|to| [hop(to - 1, to), hop(to, to - 1)]).collect();
+        MacConfig::new((0..radios).map(|_| mac::RadioConfig::new()).collect(), links)
+    };
+    let mut one = cell(3, vec![flow(0, 3, cbr(20.0))]);
+    one.channels = vec![ChannelConfig { mac: chain(4), nodes: (0..4).map(NodeId).collect() }];
+    let mut two = one.clone();
+    two.channels = vec![
+        ChannelConfig { mac: chain(2), nodes: vec![NodeId(0), NodeId(1)] },
+        ChannelConfig { mac: chain(3), nodes: vec![NodeId(1), NodeId(2), NodeId(3)] },
+    ];
+    for config in [one, two] {
+        let outcome = run(config);
+        let mbps = outcome.flows[0].payload_bytes as f64 * 8e-6;
+        assert!((mbps / 20.0 - 1.0).abs() < 0.01, "{mbps}");
+        assert_eq!(outcome.links.iter().filter(|link| link.counts.frames > 100).count(), 3);
+    }
+}
+
+fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
+    let law = LawConfig::named("waterfill", Goal { level: 32.0, delay: None }).expect("the law exists");
+    ProxyConfig {
+        at: NodeId(0),
+        stations: (1..=stations).map(NodeId).collect(),
+        law: Some(law),
+        slot: Duration::from_millis(100),
+        report_bytes: Some(88),
+        feedback,
+        queue: FqCoDelConfig::default(),
+        tunnel_bytes: 0,
+    }
+}
+
+#[test]
+fn a_proxy_holds_the_level_that_it_aims_at() {
+    for feedback in [Feedback::Direct, Feedback::OverTheAir] {
+        let flows = (1..=5).map(|to| flow(0, to, Traffic::Saturating { payload: 1_470, window: 1 })).collect();
+        let mut config =
+            WorldConfig { proxies: vec![proxy(5, feedback)], slot: Some(Duration::from_millis(100)), ..cell(5, flows) };
+        (config.warm_up, config.duration) = (Duration::from_secs(1), Duration::from_secs(2));
+        let outcome = run(config);
+        for link in outcome.links.iter().filter(|link| link.from == NodeId(0)) {
+            let level = link.counts.level().expect("frames were sent");
+            assert!((level / 32.0 - 1.0).abs() < 0.06, "{feedback:?} {level}");
+        }
+        assert_eq!(outcome.totals.dropped, 0, "{feedback:?}");
+        assert!(outcome.totals.reports_delivered >= 5 * 29, "{feedback:?}: {:?}", outcome.totals);
+    }
+}
+
+#[test]
+fn a_flow_without_a_way_is_refused() {
+    let mut config = cell(1, vec![flow(0, 2, cbr(1.0))]);
+    config.nodes = 3;
+    let refused = World::new(config).err();
+    assert_eq!(refused, Some(WorldError::Unreachable { flow: 0, from: NodeId(0), to: NodeId(2) }));
+}
+
+fn tcp(algorithm: Algorithm, ecn: bool, bytes: Option<u64>) -> TcpConfig {
+    let sender = SenderConfig { ecn, ..SenderConfig::new(algorithm) };
+    TcpConfig { sender, receiver: ReceiverConfig { merge: ecn, ..ReceiverConfig::default() }, bytes }
+}
+
+/// One of every kind of traffic.
+fn traffic(kind: u32, mbps: f64) -> Traffic {
+    match kind % 9 {
+        0 => cbr(mbps),
+        1 => {
+            let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6));
+            Traffic::Udp(SourceConfig::new(Pattern::Poisson { payload_bytes: 700, rate }))
+        }
+        2 => Traffic::Saturating { payload: 1_000, window: 1 + mbps as u32 },
+        3 => Traffic::Tcp(tcp(Algorithm::Cubic, true, None)),
+        4 => Traffic::Tcp(tcp(Algorithm::Bbr, false, None)),
+        5 => Traffic::Tcp(tcp(Algorithm::Reno, false, Some(1 + (mbps * 5e3) as u64))),
+        6 => Traffic::Ping(PingConfig { interval: Duration::from_millis(5), ..PingConfig::default() }),
+        7 => Traffic::Voip(VoipSinkConfig::default()),
+        _ => {
+            let browser = BrowserConfig::new(Page::even(56_000, 3).expect("the page is valid"));
+            Traffic::Web { browser, tcp: tcp(Algorithm::Cubic, false, None) }
+        }
+    }
+}
+
+#[test]
+fn a_transfer_completes_and_delivers_what_was_written() {
+    let mut config = cell(1, vec![flow(2, 1, Traffic::Tcp(tcp(Algorithm::Cubic, false, Some(3_000_000))))]);
+    config.nodes = 3;
+    let delay = Duration::from_millis(10);
+    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate: None, delay, queue: 100 }];
+    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(2));
+    let outcome = run(config);
+    assert_eq!(outcome.flows[0].payload_bytes, 3_000_000);
+    let Details::Tcp(report) = &outcome.flows[0].details else { panic!("it is TCP") };
+    let completed = report.completed.expect("it completed").as_secs_f64();
+    assert!((0.1..0.5).contains(&completed), "{completed}");
+    let round_trip = report.round_trip.expect("there were acknowledgements").min.as_secs_f64();
+    assert!((0.020..0.022).contains(&round_trip), "{round_trip}");
+}
+
+#[test]
+fn a_transfer_that_stops_ends_early() {
+    let mut stopped = flow(0, 1, Traffic::Tcp(tcp(Algorithm::Cubic, false, None)));
+    stopped.stop = Some(Time::from_millis(500));
+    let mut config = cell(1, vec![stopped]);
+    config.slot = Some(Duration::from_millis(100));
+    let outcome = run(config);
+    let received: Vec<u32> = outcome.slots.iter().map(|slot| slot.nodes[1].received).collect();
+    assert!(received[4] > 0 && received[6..].iter().all(|&count| count == 0), "{received:?}");
+    assert_eq!(outcome.totals.held, 0);
+}
+
+#[test]
+fn pages_load_and_pings_return_beside_a_bulk_download() {
+    let flows = [8, 6, 3].map(|kind| match kind {
+        3 => flow(0, 1, traffic(3, 1.0)),
+        kind => flow(1, 0, traffic(kind, 1.0)),
+    });
+    let mut config = cell(1, flows.to_vec());
+    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(5));
+    let outcome = run(config);
+    let Details::Web(Some(loads)) = outcome.flows[0].details else { panic!("{:?}", outcome.flows[0].details) };
+    assert!(loads.count >= 3, "{loads:?}");
+    let Details::Ping(ping) = &outcome.flows[1].details else { panic!("it is a ping") };
+    assert!(ping.received > 900 && ping.lost == 0, "{ping:?}");
+}
+
+#[test]
+fn a_call_over_an_idle_cell_is_as_good_as_can_be() {
+    let outcome = run(cell(1, vec![flow(0, 1, traffic(7, 1.0))]));
+    let Details::Voip(call) = &outcome.flows[0].details else { panic!("it is a call") };
+    assert!(call.mean_opinion_score > 4.3, "{call:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_packet_is_made_or_lost_unseen(
+        (stations, seed) in (1..6_u32, 0..1_000_u64),
+        kinds in prop::collection::vec((0..9_u32, 0.1..300.0_f64), 1..8),
+        (with_wire, with_proxy, queue) in (any::<bool>(), any::<bool>(), 1..300_u32),
+    ) {
+        let server = stations + 1;
+        let from = if with_wire { server } else { 0 };
+        let ends = |k: u32| if k % 3 == 2 { (1 + k % stations, from) } else { (from, 1 + k % stations) };
+        let flows = (0..).zip(&kinds).map(|(k, &(kind, mbps))| flow(ends(k).0, ends(k).1, traffic(kind, mbps))).collect();
+        let mut config = WorldConfig { seed, ..cell(stations, flows) };
+        config.nodes += 1;
+        let rate = Some(BitRate::from_mbps(300));
+        config.wires = vec![WireConfig { ends: (NodeId(server), NodeId(0)), rate, delay: Duration::from_millis(1), queue }];
+        if with_proxy {
+            config.proxies = vec![proxy(stations, Feedback::OverTheAir)];
+        }
+        config.duration = Duration::from_millis(300);
+        let mut world = World::new(config).expect("the configuration is valid");
+        for part in 1..=6 {
+            world.run_until(Time::from_millis(100 * part));
+            let totals = world.totals();
+            prop_assert_eq!(totals.held + totals.reports_held, world.count_held());
+        }
+        let outcome = world.outcome();
+        for flow in &outcome.flows {
+            for counts in [&flow.counts.forward, &flow.counts.backward] {
+                prop_assert_eq!(counts.received, counts.delay.count());
+            }
+        }
+        let airtime: f64 = outcome.links.iter().map(|link| link.counts.airtime.as_secs_f64()).sum();
+        // A frame that began before the statistics did is counted whole.
+        prop_assert!(airtime <= outcome.window.as_secs_f64() + 0.006, "{airtime}");
+        prop_assert!(outcome.links.iter().all(|link| link.counts.level().is_none_or(|level| level <= 64.0)));
+    }
+}
