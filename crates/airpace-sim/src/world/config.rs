@@ -167,7 +167,7 @@ pub struct ProxyConfig {
     /// The queue per station.
     pub queue: FqCoDelConfig,
     /// Bytes that tunnelling adds to each packet.
-    pub tunnel_bytes: u32,
+    pub tunnel_bytes: u16,
 }
 
 /// How reports reach the controller.

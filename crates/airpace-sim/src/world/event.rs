@@ -35,19 +35,42 @@ pub(super) struct Event {
 
 /// The events to come, in the total order time, class, index.
 #[derive(Debug, Default)]
-pub(super) struct Agenda(BinaryHeap<Reverse<u128>>);
+pub(super) struct Agenda {
+    heap: BinaryHeap<Reverse<u128>>,
+    /// Whether the first entry has been taken already. Most events bring about their successor, which then takes its place: one walk down
+    /// the heap instead of two.
+    taken: bool,
+}
 
 impl Agenda {
     pub(super) fn push(&mut self, event: Event) {
-        self.0.push(Reverse(event.key()));
+        let entry = Reverse(event.key());
+        if core::mem::take(&mut self.taken)
+            && let Some(mut first) = self.heap.peek_mut()
+        {
+            *first = entry;
+            return;
+        }
+        self.heap.push(entry);
     }
 
-    pub(super) fn next(&self) -> Option<Time> {
-        self.0.peek().map(|Reverse(key)| Event::of(*key).at)
+    pub(super) fn next(&mut self) -> Option<Time> {
+        self.settle();
+        self.heap.peek().map(|Reverse(key)| Event::of(*key).at)
     }
 
     pub(super) fn pop(&mut self) -> Option<Event> {
-        self.0.pop().map(|Reverse(key)| Event::of(key))
+        self.settle();
+        let first = self.heap.peek().map(|Reverse(key)| Event::of(*key));
+        self.taken = first.is_some();
+        first
+    }
+
+    /// Removes the entry that was taken, if nothing took its place.
+    fn settle(&mut self) {
+        if core::mem::take(&mut self.taken) {
+            self.heap.pop();
+        }
     }
 }
 

@@ -351,10 +351,10 @@ impl World {
             if let Some((proxy, port)) = self.managed[node.0 as usize] {
                 self.proxies[proxy].receive(port, self.now, &tunnel, &parcel);
             }
-            parcel.bytes = parcel.bytes.saturating_sub(tunnel.bytes);
+            parcel.bytes = parcel.bytes.saturating_sub(u32::from(tunnel.bytes));
         }
-        if let Payload::Report { proxy, report } = parcel.payload {
-            return self.receive_report(proxy as usize, report);
+        if let Payload::Report(packet) = parcel.payload {
+            return self.receive_report(*packet);
         }
         self.totals.delivered += 1;
         let index = parcel.flow as usize;
@@ -419,7 +419,7 @@ impl World {
 
     /// A packet is gone.
     fn lose(&mut self, loss: Loss, parcel: Parcel) {
-        if matches!(parcel.payload, Payload::Report { .. }) {
+        if matches!(parcel.payload, Payload::Report(_)) {
             self.totals.reports_dropped += 1;
             return;
         }

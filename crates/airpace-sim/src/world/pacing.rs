@@ -1,12 +1,11 @@
 //! The world's part in what proxies do: packets in and out, reports, decisions.
 
 use super::event::{Class, Event};
-use super::parcel::{Ecn, Parcel, Payload};
+use super::parcel::{Ecn, Parcel, Payload, ReportPacket};
 use super::proxy::Proxy;
 use super::statistics::Loss;
 use super::{Feedback, NodeId, ProxyConfig, World, WorldError};
 use airpace_core::phy::AccessCategory;
-use airpace_core::report::SlotReport;
 
 /// Ports of a proxy are told apart in events by this many numbers: there are no more nodes.
 const PORTS_LOG2: u32 = 16;
@@ -118,8 +117,7 @@ impl World {
         let (at, slot, feedback) = (config.at, config.slot, config.feedback);
         let Some(bytes) = config.report_bytes else { return };
         let node = self.proxies[proxy].ports[port].node;
-        let report =
-            (feedback == Feedback::OverTheAir).then(|| Box::new(self.proxies[proxy].close_slot(self.now, port)));
+        let report = (feedback == Feedback::OverTheAir).then(|| self.proxies[proxy].close_slot(self.now, port));
         self.totals.reports_sent += 1;
         let parcel = Parcel {
             flow: u32::MAX,
@@ -130,18 +128,18 @@ impl World {
             category: AccessCategory::BestEffort,
             ecn: Ecn::NotCapable,
             tunnel: None,
-            // Proxies are few.
-            payload: Payload::Report { proxy: proxy as u32, report },
+            payload: Payload::Report(Box::new(ReportPacket { proxy, report })),
         };
         self.forward(node, parcel);
         let at = self.now.saturating_add(slot);
         self.agenda.push(Event { at, class: Class::Report, index: index as u32 });
     }
 
-    pub(super) fn receive_report(&mut self, proxy: usize, report: Option<Box<SlotReport>>) {
+    pub(super) fn receive_report(&mut self, packet: ReportPacket) {
+        let ReportPacket { proxy, report } = packet;
         self.totals.reports_delivered += 1;
         if let Some(report) = report
-            && self.proxies[proxy].on_report(self.now, *report)
+            && self.proxies[proxy].on_report(self.now, report)
         {
             self.take_decision(proxy);
         }

@@ -45,29 +45,38 @@ pub struct Parcel {
 /// The header that a proxy puts in front.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunnel {
-    /// Number among the station's packets.
-    pub(super) sequence: u64,
     /// When the proxy let it go.
     pub(super) released: Time,
+    /// Number among the station's packets.
+    pub(super) sequence: u32,
     /// IP bytes that the header adds.
-    pub(super) bytes: u32,
+    pub(super) bytes: u16,
 }
 
-/// What a parcel carries, as far as its receiver must know.
+/// What a parcel carries, as far as its receiver must know. Boxes keep a parcel small: it is copied several times on its way.
 #[derive(Clone, Debug)]
 pub(super) enum Payload {
     /// Bytes of a source.
     Plain,
-    /// A report to the proxy of this index; empty if it is load only.
-    Report { proxy: u32, report: Option<Box<SlotReport>> },
+    /// A report.
+    Report(Box<ReportPacket>),
     /// An echo request or reply.
-    Echo { request: bool, number: u64 },
+    Echo { request: bool, number: u32 },
     /// TCP from sender to receiver.
-    Data(DataSegment),
+    Data(Box<DataSegment>),
     /// TCP from receiver to sender.
-    Ack(AckSegment),
+    Ack(Box<AckSegment>),
     /// A packet of a browser or of its server.
     Page(Box<PagePacket>),
+}
+
+/// A station's report on its way.
+#[derive(Clone, Debug)]
+pub(super) struct ReportPacket {
+    /// Index of the proxy that it is for.
+    pub(super) proxy: usize,
+    /// What it says; `None` if it is load only.
+    pub(super) report: Option<SlotReport>,
 }
 
 impl Packet for Parcel {
@@ -90,5 +99,15 @@ impl Packet for Parcel {
             self.ecn = Ecn::Experienced;
         }
         capable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parcel_stays_small() {
+        assert!(size_of::<Parcel>() <= 72, "{}", size_of::<Parcel>());
     }
 }

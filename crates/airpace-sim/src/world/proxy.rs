@@ -45,7 +45,7 @@ pub(super) struct Port {
     /// Where within a gap the first packet leaves, and where within a slot the reports are sent (0 to 1).
     phase: f64,
     pub(super) report_phase: f64,
-    sequence: u64,
+    sequence: u32,
     meter: Meter,
     last: Option<SlotReport>,
     reported: bool,
@@ -128,9 +128,9 @@ impl Proxy {
             port.account.empty(now);
         }
         let mut parcel = queued.or_else(|| port.source.and_then(|_| pull()))?;
-        parcel.bytes = parcel.bytes.saturating_add(tunnel_bytes);
-        parcel.tunnel = Some(Tunnel { sequence: port.sequence, released: now, bytes: tunnel_bytes });
-        port.sequence += 1;
+        parcel.bytes = parcel.bytes.saturating_add(u32::from(tunnel_bytes));
+        parcel.tunnel = Some(Tunnel { released: now, sequence: port.sequence, bytes: tunnel_bytes });
+        port.sequence = port.sequence.wrapping_add(1);
         port.pacer.charge(now, parcel.bytes());
         port.account.sent(parcel.bytes());
         Some(parcel)
@@ -160,7 +160,7 @@ impl Proxy {
     pub(super) fn receive(&mut self, port: usize, arrival: Time, tunnel: &Tunnel, parcel: &Parcel) {
         // No delay runs for 2^63 ns.
         let delay_ns = Some(arrival.saturating_since(tunnel.released).as_nanos() as i64);
-        let (frame, sequence, bytes) = (FrameHints::default(), tunnel.sequence, parcel.bytes());
+        let (frame, sequence, bytes) = (FrameHints::default(), u64::from(tunnel.sequence), parcel.bytes());
         self.ports[port].meter.on_packet(&Received { arrival, frame, sequence, bytes, delay_ns });
     }
 

@@ -41,10 +41,10 @@ impl PingEnds {
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
         let Payload::Echo { request, number } = parcel.payload else { return (0, false) };
         if request {
-            self.replies.push_back((number, parcel.bytes()));
+            self.replies.push_back((u64::from(number), parcel.bytes()));
             return (u64::from(parcel.bytes().saturating_sub(HEADERS)), true);
         }
-        self.ping.on_reply(now, number);
+        self.ping.on_reply(now, u64::from(number));
         (0, false)
     }
 
@@ -58,5 +58,7 @@ impl PingEnds {
 }
 
 fn echo(request: bool, bytes: u32, number: u64) -> Departure {
-    Departure { forward: request, bytes, ecn: Ecn::NotCapable, payload: Payload::Echo { request, number } }
+    // No run sends 2^32 requests.
+    let payload = Payload::Echo { request, number: number as u32 };
+    Departure { forward: request, bytes, ecn: Ecn::NotCapable, payload }
 }

@@ -69,14 +69,19 @@ impl TcpEnds {
         }
         if let Some(ack) = self.receiver.poll_ack(now) {
             let bytes = ack.packet_bytes();
-            return Some(Departure { forward: false, bytes, ecn: Ecn::NotCapable, payload: Payload::Ack(ack) });
+            return Some(Departure {
+                forward: false,
+                bytes,
+                ecn: Ecn::NotCapable,
+                payload: Payload::Ack(Box::new(ack)),
+            });
         }
         if self.sender.deadline().is_some_and(|due| due <= now) {
             self.sender.on_timeout(now);
         }
         let segment = self.sender.poll_transmit(now)?;
         let ecn = if segment.ecn_capable { Ecn::Capable } else { Ecn::NotCapable };
-        Some(Departure { forward: true, bytes: segment.packet_bytes(), ecn, payload: Payload::Data(segment) })
+        Some(Departure { forward: true, bytes: segment.packet_bytes(), ecn, payload: Payload::Data(Box::new(segment)) })
     }
 
     /// Writes what is to be sent, and the end when it has come.
