@@ -1,7 +1,10 @@
 use super::RadioId;
 use super::hearing::Hearing;
+use crate::channel;
 use crate::rate::RateAdaptation;
-use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing};
+use airpace_core::phy::error::{BitHazard, ErrorModel};
+use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing, TxRate};
+use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
 
@@ -129,11 +132,68 @@ pub struct LinkConfig {
 }
 
 /// How MPDUs of a link are lost beside collisions.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Quality {
     /// Each with this probability, at least 0 and at most 1, whatever its length and rate.
     Loss(f64),
+    /// By the ratio of signal to noise, the rate of the frame and the MPDU's length.
+    Noise(Box<Noise>),
+}
+
+/// What the errors of a link with noise depend on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Noise {
+    /// The ratio, in time.
+    pub signal: Signal,
+    /// The probabilities that follow from it.
+    pub model: ErrorModel,
+}
+
+/// The ratio of signal to noise of a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Signal {
+    /// Constant, in dB, over the noise of each frame's width.
+    Constant(f64),
+    /// By positions and powers, maybe fading.
+    Channel(channel::Link),
+}
+
+impl Signal {
+    /// The number of the interval of `now`; within one the ratio does not change.
+    pub(super) fn interval(&self, now: Time) -> u64 {
+        match self {
+            Self::Constant(_) => 0,
+            Self::Channel(link) => link.interval(now),
+        }
+    }
+
+    /// The ratio in dB for frames at `rate`.
+    pub(super) fn snr_db(&self, now: Time, rate: TxRate) -> f64 {
+        match self {
+            Self::Constant(snr_db) => *snr_db,
+            Self::Channel(link) => link.snr_db(now, rate),
+        }
+    }
+}
+
+impl Noise {
+    /// What the bits of a frame at `rate` suffer.
+    pub(super) fn bit_hazard(&self, now: Time, rate: TxRate) -> BitHazard {
+        match &self.signal {
+            Signal::Constant(snr_db) => self.model.bit_hazard(rate, *snr_db),
+            Signal::Channel(link) => link.bit_hazard(&self.model, now, rate),
+        }
+    }
+}
+
+impl Quality {
+    /// Errors by `signal` with ns-3's default error model.
+    #[must_use]
+    pub fn of(signal: Signal) -> Self {
+        Self::Noise(Box::new(Noise { signal, model: ErrorModel::default() }))
+    }
 }
 
 /// Networks that share the channel: saturated transmitters that are never part of the cell. Every radio hears them.
@@ -212,10 +272,10 @@ pub enum ConfigError {
     },
     /// The rate trace of a cell names a station that does not exist.
     #[error("the rate trace names {0}, but there are fewer stations")]
-    UnknownStation(airpace_units::StationId),
+    UnknownStation(StationId),
     /// The rate trace of a cell is not in order of time.
     #[error("the rate trace goes back in time at {0}")]
-    TraceOrder(airpace_units::Time),
+    TraceOrder(Time),
 }
 
 impl RadioConfig {
@@ -285,7 +345,7 @@ impl LinkConfig {
         }
         match self.quality {
             Quality::Loss(loss) if !(0.0..=1.0).contains(&loss) => Err(ConfigError::Loss { from, to, loss }),
-            Quality::Loss(_) => Ok(()),
+            Quality::Loss(_) | Quality::Noise(_) => Ok(()),
         }
     }
 }

@@ -20,8 +20,6 @@ pub(super) struct Contender {
     counter: u32,
     /// Its number.
     node: u32,
-    /// Whether it waits for the channel or has it; otherwise it has nothing to send.
-    active: bool,
 }
 
 impl Contender {
@@ -29,7 +27,7 @@ impl Contender {
         let (cw_min, cw_max) = (u32::from(edca.cw_min), u32::from(edca.cw_max));
         // A view has as many counters as there are arbitration spaces, of which there are at most 255.
         let counter = view.counter(edca.aifsn) as u32;
-        Self { backoff, cw_min, cw_max, window: cw_min, expires: 0, view: index, counter, node, active: false }
+        Self { backoff, cw_min, cw_max, window: cw_min, expires: 0, view: index, counter, node }
     }
 
     pub(super) const fn view(&self) -> usize {
@@ -38,10 +36,6 @@ impl Contender {
 
     pub(super) const fn node(&self) -> u32 {
         self.node
-    }
-
-    pub(super) const fn is_active(&self) -> bool {
-        self.active
     }
 
     /// Something to send has come to a node that had nothing.
@@ -61,13 +55,7 @@ impl Contender {
 
     /// Waits for the channel with the back-off that is pending.
     pub(super) fn wait(&mut self, view: &mut View) {
-        self.active = true;
         view.wait(self.counter as usize, self.expires, self.node);
-    }
-
-    /// Has nothing to send any more; a back-off that is pending runs down all the same.
-    pub(super) const fn rest(&mut self) {
-        self.active = false;
     }
 
     /// The exchange succeeded (or its frame was given up): the window falls back and a new back-off begins.

@@ -11,7 +11,8 @@ pub struct Datagram {
     pub flow: u32,
     /// Its access category (default best effort).
     pub category: AccessCategory,
-    bytes: u32,
+    /// Length in bytes, IP header included.
+    pub bytes: u32,
 }
 
 impl Datagram {

@@ -1,9 +1,8 @@
 //! From winning the channel to the end of the exchange: what is on the air, and what happens when.
 
-use super::frame::Built;
+use super::flight::{Exchange, Flight, Step, Work, category_of};
 use super::window::Fate;
-use super::{AccessCategory, DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
-use crate::rate::FrameResult;
+use super::{Mac, Output};
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
@@ -11,54 +10,6 @@ use core::time::Duration;
 /// Time from the beginning of a PPDU to its being noticed (aRxPHYStartDelay of OFDM, table 17-21), which the reset of a NAV set by a
 /// request to send waits for (10.3.2.4).
 const RX_START_DELAY: Duration = Duration::from_micros(20);
-
-/// What is on the air, or follows after SIFS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange {
-    /// When its next step is due.
-    pub(super) at: Time,
-    /// When the PPDU on the air began.
-    begun: Time,
-    /// The radio that sends it; for neighbours the number that follows those of the radios.
-    transmitter: u32,
-    work: Work,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Work {
-    Beacon,
-    Neighbour(u32),
-    Data(Step, Flight),
-}
-
-/// What happens at [`Exchange::at`]: a PPDU ends, or (due) begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
-    Rts,
-    CtsDue,
-    Cts,
-    DataDue,
-    Data,
-    AnswerDue,
-    Answer,
-    /// The next exchange of a TXOP begins.
-    NextDue,
-}
-
-/// A data frame and whose it is.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    /// The contender, which is four times the radio plus the category.
-    contender: u32,
-    lane: u32,
-    built: Built,
-    /// Packets left in the queue when the frame was built.
-    queued: usize,
-    /// Airtime of RTS, CTS and the spaces after them.
-    protection: Duration,
-    /// End of the TXOP, if it has one.
-    txop_end: Option<Time>,
-}
 
 /// What is due next.
 #[derive(Clone, Copy, Debug)]
@@ -69,14 +20,6 @@ pub(super) enum Event {
     Beacon(usize),
     /// Nodes that have waited long enough.
     Access,
-}
-
-impl Exchange {
-    /// At one time PPDUs end first; those that follow another after SIFS begin last, because nodes whose back-off expires at that time
-    /// cannot have sensed them.
-    fn begins(&self) -> bool {
-        matches!(self.work, Work::Data(Step::CtsDue | Step::DataDue | Step::AnswerDue | Step::NextDue, _))
-    }
 }
 
 impl<P: Packet + Clone> Mac<P> {
@@ -211,16 +154,8 @@ impl<P: Packet + Clone> Mac<P> {
         let txop_end = (!txop.is_zero()).then(|| at + txop);
         match self.build(contender, at, txop_end, true) {
             Some(flight) => self.launch(flight, at, true),
-            None => self.rest(contender),
+            None => self.back_off(at, contender, true),
         }
-    }
-
-    /// Nothing to send after all.
-    fn rest(&mut self, contender: u32) {
-        let contender = &mut self.contenders[contender as usize];
-        contender.rest();
-        let view = contender.view();
-        self.refresh(view);
     }
 
     fn build(&mut self, contender: u32, at: Time, txop_end: Option<Time>, first: bool) -> Option<Flight> {
@@ -395,9 +330,13 @@ impl<P: Packet + Clone> Mac<P> {
         let (outputs, at) = (&mut self.outputs, exchange.at);
         let whose = (record.from, record.to, record.category);
         let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, whose));
-        let lost = |_bytes| !clean || link.loses();
+        link.receive(exchange.begun, flight.built.rate);
+        let lost = |bytes| !clean || link.loses(bytes);
         let decoded = lane.window.receive(record.ampdu, &self.rules, lost, &mut tell);
-        lane.window.release(&mut tell);
+        if self.views.len() > 1 {
+            // Else the end of the exchange, which is known now, does it.
+            lane.window.release(&mut tell);
+        }
         record.decoded = decoded;
         if decoded > 0 {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
@@ -411,11 +350,11 @@ impl<P: Packet + Clone> Mac<P> {
     fn conclude(&mut self, (known, at): (Time, Time), flight: &Flight, answered: bool) {
         let path = &mut self.paths[flight.contender as usize];
         let lane = path.lane_mut(flight.lane);
-        let settled = lane.window.settle(answered, &self.rules);
         let link = &mut self.links[lane.link as usize];
         let (from, to, category) = (link.from, link.to, category_of(flight.contender));
         let outputs = &mut self.outputs;
-        lane.window.release(|fate| outputs.push_back(fate.output(known, (from, to, category))));
+        let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, (from, to, category)));
+        let settled = lane.window.settle(answered, &self.rules, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -451,63 +390,9 @@ impl<P: Packet + Clone> Mac<P> {
             contender.fail(at, view)
         }
         if self.paths[node as usize].has_work() {
-            contender.wait(view)
-        } else {
-            contender.rest()
+            contender.wait(view);
         }
         let view = contender.view();
         self.refresh(view);
-    }
-}
-
-/// The category of a contender.
-fn category_of(contender: u32) -> AccessCategory {
-    use AccessCategory::{Background, BestEffort, Video, Voice};
-    [Background, BestEffort, Video, Voice][contender as usize % 4]
-}
-
-impl Flight {
-    fn record(&self, exchange: &Exchange, (from, to): (RadioId, RadioId), ampdu: u32) -> FrameRecord {
-        let built = &self.built;
-        FrameRecord {
-            ampdu,
-            from,
-            to,
-            category: category_of(self.contender),
-            start: exchange.begun,
-            end: exchange.at,
-            rate: built.rate,
-            mpdus: built.mpdus,
-            packets: built.packets,
-            retries: built.retries,
-            decoded: 0,
-            psdu_bytes: built.psdu_bytes,
-            airtime: self.protection + built.ppdu,
-            collided: false,
-            queued: u32::try_from(self.queued).unwrap_or(u32::MAX),
-        }
-    }
-
-    fn result(&self, acked: u16) -> FrameResult {
-        let Built { rate, mpdus, mpdu_bytes, .. } = self.built;
-        let mpdus = u32::from(mpdus);
-        FrameResult { rate, mpdus, acked: acked.into(), mpdu_bytes: mpdu_bytes / mpdus.max(1) }
-    }
-}
-
-impl<P> Fate<P> {
-    fn output(self, at: Time, (from, to, category): (RadioId, RadioId, AccessCategory)) -> Output<P> {
-        let mpdu = |ampdu, sequence, retry| Mpdu { from, to, category, ampdu, sequence, retry };
-        match self {
-            Self::Heard { packet, sequence, ampdu, retry } => {
-                Output::Heard { mpdu: mpdu(ampdu, sequence, retry), packet }
-            }
-            Self::Released { packet, sequence, ampdu, retry } => {
-                Output::Delivered { at, mpdu: mpdu(ampdu, sequence, retry), packet }
-            }
-            Self::GivenUp { packet } => {
-                Output::Dropped { at, from, to, category, reason: DropReason::RetryLimit, packet }
-            }
-        }
     }
 }

@@ -190,9 +190,6 @@ pub(super) fn next_mpdu<'a, P: Packet + 'a>(
     let mut packets = packets.map(Packet::bytes);
     let first = packets.next()?;
     let single = (mpdu_bytes(first), 1);
-    if limits.amsdu == 0 {
-        return Some(single);
-    }
     let subframe = |bytes: u32| bytes.saturating_add(AMSDU_SUBFRAME_HEADER_BYTES + LLC_BYTES);
     let longest = limits.amsdu.min(room.saturating_sub(QOS_HEADER_BYTES + FCS_BYTES));
     let (mut amsdu, mut count) = (subframe(first), 1_u16);

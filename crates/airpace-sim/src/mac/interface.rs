@@ -66,7 +66,7 @@ pub enum Input<P> {
         /// The new rate.
         rate: TxRate,
     },
-    /// A link's quality changes. Probabilities are clamped to [0, 1]; what is no number counts as 0.
+    /// A link's quality changes. Probabilities of loss are clamped to [0, 1]; one that is no number counts as 0.
     SetQuality {
         /// The sender.
         from: RadioId,

@@ -5,10 +5,8 @@ use super::{LinkConfig, Quality, RadioConfig, RadioId};
 use crate::rate::RateAdaptation;
 use crate::rng::Stream;
 use airpace_core::phy::TxRate;
+use airpace_core::phy::error::BitHazard;
 use airpace_units::Time;
-
-/// Marks a category for which the link has no lane yet.
-pub(super) const NO_LANE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -17,29 +15,46 @@ pub(super) struct Link {
     pub(super) adaptation: RateAdaptation,
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
-    /// Its lane in the path of each category.
-    pub(super) lanes: [u32; 4],
     quality: Quality,
     draws: Stream,
     /// The limits at the last rate.
     limits: (TxRate, Limits),
+    /// For links with noise, what frames of one rate suffer in one interval, and what MPDUs of one length do then.
+    hazard: Option<(TxRate, u64, BitHazard)>,
+    error: (u32, f64),
+    /// The rate over whose noise an adaptation that knows the signal is told the ratio: the fastest that it has.
+    reference: TxRate,
 }
 
 impl Link {
     pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, seed: u64) -> Self {
-        let LinkConfig { from, to, adaptation, quality } = config;
+        let LinkConfig { from, to, mut adaptation, quality } = config;
+        adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
-        let limits = (rate, Limits::of(rate, radio, rules));
-        let draws = draws(seed, from, to);
-        Self { from, to, adaptation, unanswered: 0, lanes: [NO_LANE; 4], quality: clamped(quality), draws, limits }
+        Self {
+            from,
+            to,
+            adaptation,
+            unanswered: 0,
+            quality: clamped(quality),
+            draws: draws(seed, from, to),
+            limits: (rate, Limits::of(rate, radio, rules)),
+            hazard: None,
+            error: (0, 0.0),
+            reference: rate,
+        }
     }
 
     pub(super) fn set_quality(&mut self, quality: Quality) {
         self.quality = clamped(quality);
+        self.hazard = None;
     }
 
     /// Rate and limits of the frame that is being built.
     pub(super) fn choose(&mut self, now: Time, radio: &RadioConfig, rules: &Rules) -> (TxRate, Limits) {
+        if let (RateAdaptation::Ideal(ideal), Quality::Noise(noise)) = (&mut self.adaptation, &self.quality) {
+            ideal.set_snr(noise.signal.snr_db(now, self.reference));
+        }
         let rate = self.adaptation.choose(now, self.unanswered);
         if self.limits.0 != rate {
             self.limits = (rate, Limits::of(rate, radio, rules));
@@ -51,11 +66,29 @@ impl Link {
         (rate, limits)
     }
 
-    /// Whether an MPDU of a frame without collision is lost.
-    pub(super) fn loses(&mut self) -> bool {
-        match self.quality {
-            Quality::Loss(probability) => self.draws.happens(probability),
+    /// A frame at `rate` that began at `now` is received: works out what its MPDUs suffer.
+    pub(super) fn receive(&mut self, now: Time, rate: TxRate) {
+        let Quality::Noise(noise) = &self.quality else { return };
+        let interval = noise.signal.interval(now);
+        if self.hazard.is_none_or(|(known, since, _)| known != rate || since != interval) {
+            self.hazard = Some((rate, interval, noise.bit_hazard(now, rate)));
+            self.error = (0, 0.0);
         }
+    }
+
+    /// Whether an MPDU of `bytes` of that frame is lost.
+    pub(super) fn loses(&mut self, bytes: u32) -> bool {
+        let probability = match (&self.quality, self.hazard) {
+            (Quality::Loss(probability), _) => *probability,
+            (Quality::Noise(_), Some((_, _, hazard))) => {
+                if self.error.0 != bytes {
+                    self.error = (bytes, hazard.mpdu_error(bytes));
+                }
+                self.error.1
+            }
+            (Quality::Noise(_), None) => 0.0,
+        };
+        self.draws.happens(probability)
     }
 }
 
@@ -63,6 +96,7 @@ impl Link {
 fn clamped(quality: Quality) -> Quality {
     match quality {
         Quality::Loss(loss) => Quality::Loss(if loss.is_nan() { 0.0 } else { loss.clamp(0.0, 1.0) }),
+        noise @ Quality::Noise(_) => noise,
     }
 }
 

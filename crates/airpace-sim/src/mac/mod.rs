@@ -35,6 +35,7 @@ mod config;
 mod contention;
 mod datagram;
 mod exchange;
+mod flight;
 mod frame;
 mod hearing;
 mod interface;
@@ -48,7 +49,8 @@ mod window;
 
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
 pub use config::{
-    Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Quality, QueueLimit, QueueScope, RadioConfig, Schedule,
+    Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, QueueLimit, QueueScope, RadioConfig,
+    Schedule, Signal,
 };
 pub use datagram::Datagram;
 pub use hearing::{Hearing, Relation};
@@ -63,10 +65,11 @@ use airpace_core::queue::Dropped;
 use airpace_units::Time;
 use contention::Contender;
 use core::time::Duration;
-use exchange::{Event, Exchange};
+use exchange::Event;
+use flight::Exchange;
 use frame::Rules;
 use hearing::{Hearer, Views};
-use link::{Link, NO_LANE};
+use link::Link;
 use path::{Lane, Path};
 use std::collections::VecDeque;
 use view::{Spacing, View};
@@ -118,8 +121,17 @@ pub struct Mac<P> {
 struct Radio {
     config: RadioConfig,
     view: usize,
-    /// The link to each radio, or [`NO_LINK`]; as long as its receivers need.
-    peers: Vec<u32>,
+    /// What it has for each radio; as long as its receivers need.
+    peers: Vec<Peer>,
+}
+
+/// A possible receiver.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    /// The link to it, or [`NO_LINK`].
+    link: u32,
+    /// Its lane in the path of each category, or [`NO_LANE`].
+    lanes: [u32; 4],
 }
 
 /// Beacons to come.
@@ -134,6 +146,8 @@ struct Beacons {
 
 /// Marks a radio that another has no link to.
 const NO_LINK: u32 = u32::MAX;
+/// Marks a category in which nothing has been sent to a radio yet.
+const NO_LANE: u32 = u32::MAX;
 
 impl<P: Packet + Clone> Mac<P> {
     /// Silent radios at time zero; all of their draws come from `seed`.
@@ -201,10 +215,10 @@ impl<P: Packet + Clone> Mac<P> {
         let radio = &mut self.radios[link.from.index()];
         let to = link.to.index();
         if radio.peers.len() <= to {
-            radio.peers.resize(to + 1, NO_LINK);
+            radio.peers.resize(to + 1, Peer { link: NO_LINK, lanes: [NO_LANE; 4] });
         }
         // There are fewer than 2^32 pairs of radios.
-        radio.peers[to] = self.links.len() as u32;
+        radio.peers[to].link = self.links.len() as u32;
         self.links.push(Link::new(link, &radio.config, &self.rules, self.seed));
     }
 
@@ -251,8 +265,7 @@ impl<P: Packet + Clone> Mac<P> {
 
     /// The longest that the queue of `from` for `to` has been since this was last asked, the peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
-        let Some(link) = self.link(from, to) else { return 0 };
-        let lanes = self.links[link as usize].lanes;
+        let Some(&Peer { lanes, .. }) = self.peer(from, to) else { return 0 };
         let paths = self.paths[4 * from.index()..].iter_mut().zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
         paths.map(|(path, lane)| path.lane_mut(lane).queue.take_peak()).sum()
     }
@@ -283,33 +296,41 @@ impl<P: Packet + Clone> Mac<P> {
         self.radios.get(radio.index()).map(|radio| self.views[radio.view].usage(now)).unwrap_or_default()
     }
 
-    fn link(&self, from: RadioId, to: RadioId) -> Option<u32> {
+    fn peer(&self, from: RadioId, to: RadioId) -> Option<&Peer> {
         let peers = &self.radios.get(from.index())?.peers;
-        peers.get(to.index()).copied().filter(|&link| link != NO_LINK)
+        peers.get(to.index()).filter(|peer| peer.link != NO_LINK)
+    }
+
+    fn link(&self, from: RadioId, to: RadioId) -> Option<u32> {
+        self.peer(from, to).map(|peer| peer.link)
     }
 
     fn lanes(&self, from: RadioId, to: RadioId) -> impl Iterator<Item = &Lane<P>> {
-        let lanes = self.link(from, to).map_or([NO_LANE; 4], |link| self.links[link as usize].lanes);
+        let lanes = self.peer(from, to).map_or([NO_LANE; 4], |peer| peer.lanes);
         let paths = self.paths.iter().skip(4 * from.index()).zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
         paths.map(|(path, lane)| path.lane(lane))
     }
 
     fn send(&mut self, now: Time, (from, to): (RadioId, RadioId), packet: P) {
-        let Some(link) = self.link(from, to) else {
+        let radio = self.radios.get_mut(from.index());
+        let radio = radio.and_then(|radio| Some((radio.config.category, radio.peers.get_mut(to.index())?)));
+        let Some((category, peer)) = radio.filter(|(_, peer)| peer.link != NO_LINK) else {
             let (category, reason) = (packet.category(), DropReason::UnknownLink);
             return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         };
-        let category = self.radios[from.index()].config.category.unwrap_or(packet.category());
+        let category = category.unwrap_or(packet.category());
         let node = 4 * from.index() + category as usize;
-        let lane = &mut self.links[link as usize].lanes[category as usize];
+        let path = &mut self.paths[node];
+        let lane = &mut peer.lanes[category as usize];
         if *lane == NO_LANE {
-            *lane = self.paths[node].add_lane(link);
+            *lane = path.add_lane(peer.link);
         }
-        if let Err(Dropped { reason, packet }) = self.paths[node].push(now, *lane, packet) {
+        let was_idle = path.is_idle();
+        if let Err(Dropped { reason, packet }) = path.push(now, *lane, packet) {
             let reason = DropReason::Queue(reason);
             return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         }
-        if !self.contenders[node].is_active() {
+        if was_idle {
             self.arrive(now, node);
         }
     }

@@ -8,6 +8,7 @@ use super::frame::{Limits, next_mpdu};
 use super::window::Window;
 use super::{QueueLimit, QueueScope, Schedule};
 use airpace_core::packet::Packet;
+use airpace_core::phy::mpdu_bytes;
 use airpace_core::queue::{DropReason, Dropped};
 use airpace_units::Time;
 use core::cmp::Reverse;
@@ -30,6 +31,10 @@ impl<P: Packet> Queue<P> {
 
     /// The MPDU that the next packets make; see [`next_mpdu`].
     pub(super) fn next_mpdu(&self, limits: &Limits, room: u32) -> Option<(u32, u16)> {
+        let (_, first) = self.packets.front()?;
+        if limits.amsdu == 0 {
+            return Some((mpdu_bytes(first.bytes()), 1));
+        }
         next_mpdu(self.packets.iter().map(|(_, packet)| packet), limits, room)
     }
 
@@ -92,6 +97,8 @@ pub(super) struct Path<P> {
     order: Order,
     /// Packets that count against a limit for all links.
     held: usize,
+    /// A lane is being served.
+    serving: bool,
 }
 
 impl<P: Packet + Clone> Path<P> {
@@ -100,7 +107,7 @@ impl<P: Packet + Clone> Path<P> {
             Schedule::RoundRobin => Order::Ring(VecDeque::new()),
             Schedule::OldestFirst => Order::Oldest(BinaryHeap::new()),
         };
-        Self { limit, lanes: Vec::new(), order, held: 0 }
+        Self { limit, lanes: Vec::new(), order, held: 0, serving: false }
     }
 
     /// A lane for a link that had none.
@@ -149,6 +156,11 @@ impl<P: Packet + Clone> Path<P> {
         }
     }
 
+    /// Whether no lane waits, nor is being served.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.serving && !self.has_work()
+    }
+
     /// The lane that would be served next.
     pub(super) fn peek(&self) -> Option<u32> {
         match &self.order {
@@ -159,10 +171,12 @@ impl<P: Packet + Clone> Path<P> {
 
     /// The lane to serve now. It stands in the order no longer, until [`Path::served`].
     pub(super) fn next(&mut self) -> Option<u32> {
-        match &mut self.order {
+        let next = match &mut self.order {
             Order::Ring(ring) => ring.pop_front(),
             Order::Oldest(heap) => heap.pop().map(|Reverse((_, lane))| lane),
-        }
+        };
+        self.serving = next.is_some();
+        next
     }
 
     /// A frame of a lane was built: `packets` have left its queue.
@@ -186,6 +200,7 @@ impl<P: Packet + Clone> Path<P> {
 
     /// A lane was served. Without work it leaves the order; if it was served to the end it goes to the tail, else it keeps its turn.
     pub(super) fn served(&mut self, index: u32, done: bool) {
+        self.serving = false;
         let lane = &mut self.lanes[index as usize];
         lane.listed = lane.has_work();
         if !lane.listed {

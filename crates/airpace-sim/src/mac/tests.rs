@@ -1,3 +1,6 @@
+mod air;
+mod random;
+
 use super::*;
 use airpace_core::phy::{GuardInterval, Standard, Timing, Width};
 use airpace_units::StationId;

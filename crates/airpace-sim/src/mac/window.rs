@@ -8,9 +8,11 @@ use airpace_units::Time;
 use std::collections::VecDeque;
 
 /// An MPDU that was composed and is not settled at both ends.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// When its first packet had come.
+#[derive(Debug)]
+struct Entry<P> {
+    /// Its first packet, until it is handed over in order or given up; the others are in [`Window::more`].
+    packet: Option<P>,
+    /// When that packet had come.
     since: Time,
     bytes: u32,
     /// The frame in which it was decoded.
@@ -60,25 +62,25 @@ pub(super) struct Settled {
 #[derive(Debug)]
 pub(super) struct Window<P> {
     /// Oldest first, consecutive sequence numbers.
-    entries: VecDeque<Entry>,
-    /// Packets of the entries from `released` on, in order.
-    packets: VecDeque<P>,
+    entries: VecDeque<Entry<P>>,
+    /// Packets of A-MSDUs beyond the first of each, of the entries from `released` on, in order.
+    more: VecDeque<P>,
     /// Entries at the head whose packets have been handed over or given up.
     released: usize,
-    /// Packets in `packets` that have been handed over out of order.
-    handed: usize,
+    /// Packets that were sent and are neither handed over nor given up.
+    in_flight: usize,
     /// Sequence number of the head; the standard's 12 bits are its low ones.
     head: u64,
 }
 
 impl<P: Packet + Clone> Window<P> {
     pub(super) const fn new() -> Self {
-        Self { entries: VecDeque::new(), packets: VecDeque::new(), released: 0, handed: 0, head: 0 }
+        Self { entries: VecDeque::new(), more: VecDeque::new(), released: 0, in_flight: 0, head: 0 }
     }
 
     /// Packets that were sent and are neither handed over nor given up.
-    pub(super) fn in_flight(&self) -> usize {
-        self.packets.len() - self.handed
+    pub(super) const fn in_flight(&self) -> usize {
+        self.in_flight
     }
 
     /// Whether something must be sent again. Between exchanges whatever is left in the window stands behind (or is) such an MPDU.
@@ -121,14 +123,14 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     fn begin_flight(&mut self, queue: &mut Queue<P>, (bytes, packets): (u32, u16)) {
-        let mut since = None;
-        for _ in 0..packets {
-            let Some((came, packet)) = queue.pop() else { break };
-            since.get_or_insert(came);
-            self.packets.push_back(packet);
+        let Some((since, packet)) = queue.pop() else { return };
+        for _ in 1..packets {
+            self.more.extend(queue.pop().map(|(_, packet)| packet));
         }
+        self.in_flight += usize::from(packets);
         self.entries.push_back(Entry {
-            since: since.unwrap_or_default(),
+            packet: Some(packet),
+            since,
             bytes,
             ampdu: 0,
             packets,
@@ -153,7 +155,7 @@ impl<P: Packet + Clone> Window<P> {
         let (mut decoded, mut place) = (0, 0);
         for (offset, entry) in self.entries.iter_mut().enumerate() {
             let first = place;
-            place += if offset < self.released { 0 } else { usize::from(entry.packets) };
+            place += if offset < self.released { 0 } else { usize::from(entry.packets) - 1 };
             if entry.state != State::OnAir {
                 continue;
             }
@@ -167,16 +169,19 @@ impl<P: Packet + Clone> Window<P> {
             if !again {
                 (entry.ampdu, entry.retried) = (ampdu, retry);
             }
+            if !rules.monitor && rules.in_order {
+                continue;
+            }
             let sequence = sequence_number(self.head + offset as u64);
-            // The packets of an MPDU that was handed over are not here any more.
-            let carried = self.packets.iter().skip(first).take(place - first);
+            // The packets of an MPDU that was handed over in order are not here any more.
+            let carried = entry.packet.iter().chain(self.more.iter().skip(first).take(place - first));
             if rules.monitor {
                 carried.clone().for_each(|packet| tell(Fate::Heard { packet: packet.clone(), sequence, ampdu, retry }));
             }
             if !rules.in_order && !again {
-                entry.handed = true;
-                self.handed += place - first;
+                self.in_flight -= usize::from(entry.packets);
                 carried.for_each(|packet| tell(Fate::Released { packet: packet.clone(), sequence, ampdu, retry }));
+                entry.handed = true;
             }
         }
         decoded
@@ -189,9 +194,13 @@ impl<P: Packet + Clone> Window<P> {
         }
     }
 
-    /// The exchange is over; the sender knows what was received if it was `answered`.
-    pub(super) fn settle(&mut self, answered: bool, rules: &Rules) -> Settled {
+    /// The exchange is over; the sender knows what was received if it was `answered`. `tell` hears what is handed over or given up
+    /// now.
+    pub(super) fn settle(&mut self, answered: bool, rules: &Rules, mut tell: impl FnMut(Fate<P>)) -> Settled {
         let mut settled = Settled::default();
+        if answered {
+            self.settle_head(&mut settled, &mut tell);
+        }
         for entry in self.entries.iter_mut().filter(|entry| entry.state == State::OnAir) {
             let acked = answered && entry.received;
             if acked || entry.tries >= rules.retry_limit {
@@ -202,34 +211,62 @@ impl<P: Packet + Clone> Window<P> {
                 entry.state = State::Due;
             }
         }
+        self.release(&mut tell);
         settled
+    }
+
+    /// The same for the MPDUs at the head that are received, hold one packet each and were not handed over: nearly all that there are.
+    fn settle_head(&mut self, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
+        if self.released > 0 {
+            return;
+        }
+        while let Some(entry) = self.entries.front_mut() {
+            let plain = entry.packets == 1 && !entry.handed;
+            if entry.state != State::OnAir || !entry.received || !plain {
+                break;
+            }
+            let (ampdu, retry) = (entry.ampdu, entry.retried);
+            let packet = entry.packet.take();
+            self.entries.pop_front();
+            let sequence = sequence_number(self.head);
+            self.head += 1;
+            settled.acked += 1;
+            settled.packets += 1;
+            self.in_flight -= 1;
+            if let Some(packet) = packet {
+                tell(Fate::Released { packet, sequence, ampdu, retry });
+            }
+        }
     }
 
     /// Hands over what is in order at the receiver, gives up what its sender has given up, and forgets what is settled.
     pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {
-        while let Some(&entry) = self.entries.get(self.released) {
+        loop {
+            // The head is forgotten as soon as both ends have done with it: mostly at once.
+            while self.released > 0 && self.entries.front().is_some_and(|entry| entry.state == State::Settled) {
+                self.entries.pop_front();
+                self.released -= 1;
+                self.head += 1;
+            }
+            let sequence = sequence_number(self.head + self.released as u64);
+            let Some(entry) = self.entries.get_mut(self.released) else { break };
             if !entry.received && entry.state != State::Settled {
                 break;
             }
-            let sequence = sequence_number(self.head + self.released as u64);
             self.released += 1;
-            if entry.handed {
-                self.handed -= usize::from(entry.packets);
+            let (ampdu, retry, received) = (entry.ampdu, entry.retried, entry.received);
+            let (handed, packets) = (entry.handed, usize::from(entry.packets));
+            let more = self.more.drain(..packets - 1);
+            if !handed {
+                self.in_flight -= packets;
             }
-            for packet in self.packets.drain(..usize::from(entry.packets)) {
-                match (entry.handed, entry.received) {
-                    (true, _) => {}
-                    (false, true) => {
-                        tell(Fate::Released { packet, sequence, ampdu: entry.ampdu, retry: entry.retried });
-                    }
-                    (false, false) => tell(Fate::GivenUp { packet }),
-                }
+            for packet in entry.packet.take().into_iter().chain(more).filter(|_| !handed) {
+                tell(if received {
+                    Fate::Released { packet, sequence, ampdu, retry }
+                } else {
+                    Fate::GivenUp { packet }
+                });
             }
-        }
-        while self.released > 0 && self.entries.front().is_some_and(|entry| entry.state == State::Settled) {
-            self.entries.pop_front();
-            self.released -= 1;
-            self.head += 1;
         }
     }
 }
