@@ -445,7 +445,7 @@ impl World {
         match self.changes[index].clone() {
             Change::Rate(node, rate) => self.change_links(node, |from, to| Input::SetRate { from, to, rate }),
             Change::Quality(node, quality) => {
-                self.change_links(node, |from, to| Input::SetQuality { from, to, quality });
+                self.change_links(node, |from, to| Input::SetQuality { from, to, quality: quality.clone() });
             }
             Change::Neighbours { channel, neighbours } => {
                 if let Some(channel) = self.channels.get_mut(channel) {
