@@ -46,6 +46,10 @@ impl World {
 
     /// Flows that start at the proxy and always have packets are pulled instead of pushing.
     fn adopt_sources(&mut self, proxy: &mut Proxy) {
+        if proxy.config.law.is_none() {
+            // Without a law nothing paces, and nothing would end the pulling.
+            return;
+        }
         for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.from == proxy.config.at) {
             let Some(port) = proxy.port_of(flow.to) else { continue };
             if proxy.ports[port].source.is_none() && flow.be_pulled() {
@@ -106,7 +110,9 @@ impl World {
     }
 
     fn await_release(&mut self, index: usize, port: usize) {
-        let due = self.proxies[index].next_release(self.now, port);
+        let source = self.proxies[index].ports[port].source;
+        let from = source.and_then(|flow| self.flows[flow].available_from(self.now));
+        let due = self.proxies[index].next_release(self.now, port, from);
         self.proxies[index].ports[port].alarm.set(&mut self.agenda, due, Class::Release, event_index(index, port));
     }
 

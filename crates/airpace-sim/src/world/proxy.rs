@@ -136,11 +136,11 @@ impl Proxy {
         Some(parcel)
     }
 
-    /// When the station's next packet may leave, if any waits.
-    pub(super) fn next_release(&self, now: Time, port: usize) -> Option<Time> {
+    /// When the station's next packet may leave, if any waits or its source has one from `source` on.
+    pub(super) fn next_release(&self, now: Time, port: usize, source: Option<Time>) -> Option<Time> {
         let port = &self.ports[port];
-        let waits = !port.queue.is_empty() || (port.source.is_some() && !port.pacer.is_unshaped());
-        waits.then(|| port.pacer.next_release()).flatten().map(|at| at.max(port.not_before).max(now))
+        let from = if port.queue.is_empty() { source.filter(|_| !port.pacer.is_unshaped())? } else { now };
+        Some(port.pacer.next_release()?.max(port.not_before).max(from).max(now))
     }
 
     /// The station's monitor interface shows an MPDU of `frame`.

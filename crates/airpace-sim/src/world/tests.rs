@@ -165,6 +165,17 @@ fn a_proxy_holds_the_level_that_it_aims_at() {
 }
 
 #[test]
+fn a_paced_source_starts_late_and_stops_early() {
+    let mut saturating = flow(0, 1, Traffic::Saturating { payload: 1_470, window: 1 });
+    (saturating.start, saturating.stop) = (Time::from_millis(350), Some(Time::from_millis(750)));
+    let slot = Some(Duration::from_millis(100));
+    let config = WorldConfig { proxies: vec![proxy(1, Feedback::Direct)], slot, ..cell(1, vec![saturating]) };
+    let received: Vec<u32> = run(config).slots.iter().map(|slot| slot.nodes[1].received).collect();
+    let busy: Vec<usize> = (0..received.len()).filter(|&slot| received[slot] > 0).collect();
+    assert_eq!(busy, [3, 4, 5, 6, 7], "{received:?}");
+}
+
+#[test]
 fn a_flow_without_a_way_is_refused() {
     let mut config = cell(1, vec![flow(0, 2, cbr(1.0))]);
     config.nodes = 3;

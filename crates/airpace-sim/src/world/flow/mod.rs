@@ -136,6 +136,12 @@ impl Flow {
         Some(self.dispatch(now, departure).1)
     }
 
+    /// From when on [`Flow::pull`] has packets; `None` if it has none any more.
+    pub(super) fn available_from(&self, now: Time) -> Option<Time> {
+        let Ends::Saturating(saturating) = &self.ends else { return None };
+        saturating.available_from(now)
+    }
+
     /// Leaves the sending to a proxy, which pulls; tells whether the flow is of that kind.
     pub(super) fn be_pulled(&mut self) -> bool {
         let Ends::Saturating(saturating) = &mut self.ends else { return false };

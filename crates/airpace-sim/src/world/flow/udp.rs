@@ -96,6 +96,10 @@ impl Saturating {
         self.pulled = true;
     }
 
+    pub(super) fn available_from(&self, now: Time) -> Option<Time> {
+        Some(self.start.max(now)).filter(|&from| from < self.stop)
+    }
+
     pub(super) fn pull(&mut self, now: Time) -> Option<Departure> {
         (self.start..self.stop).contains(&now).then(|| plain(self.payload))
     }
@@ -121,7 +125,9 @@ impl Saturating {
     /// Waits before it sends again: what was dropped at once would be dropped again at once, without end.
     pub(super) fn lose(&mut self, now: Time) -> bool {
         self.under_way = self.under_way.saturating_sub(1);
-        self.start = self.start.max(now.saturating_add(PAUSE));
+        if !self.pulled {
+            self.start = self.start.max(now.saturating_add(PAUSE));
+        }
         !self.pulled
     }
 }
