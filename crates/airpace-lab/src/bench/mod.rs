@@ -2,3 +2,4 @@
 
 pub mod comparison;
 pub mod saturation;
+pub mod tcp;

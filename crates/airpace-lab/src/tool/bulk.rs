@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Bytes per write and per read: large, so that the tool's own system calls cost little next to the network's work.
 const CHUNK: usize = 128 * 1024;
 
+/// How often a sender asks the kernel for the round-trip time.
+const RTT_INTERVAL: Duration = Duration::from_millis(10);
+
 /// What a sender is asked to do.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
@@ -41,6 +44,9 @@ pub struct FlowReport {
     pub smoothed_rtt_ms: f64,
     /// The congestion window at the end, in segments.
     pub window_segments: u32,
+    /// The kernel's smoothed round-trip time over time: since the flow began, and milliseconds.
+    #[serde(skip)]
+    pub smoothed_rtts: Vec<(Duration, f64)>,
 }
 
 /// Sends on every flow until the duration is over or `stop` is raised.
@@ -59,10 +65,16 @@ pub fn send(config: &SendConfig, stop: &Stop) -> Result<Vec<FlowReport>> {
 fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
     let mut stream = connect_tcp(config.to, config.congestion.as_deref(), config.patience)?;
     stream.set_write_timeout(Some(WAKE)).context("setting a write timeout")?;
-    let deadline = Instant::now() + config.duration;
+    let (start, mut sampled) = (Instant::now(), Instant::now());
+    let deadline = start + config.duration;
     let chunk = vec![0u8; CHUNK];
     let mut report = FlowReport::default();
     while Instant::now() < deadline && !stop.is_raised() {
+        if sampled.elapsed() >= RTT_INTERVAL {
+            sampled = Instant::now();
+            let smoothed = tcp_info(&stream).context("reading TCP_INFO")?.smoothed_rtt;
+            report.smoothed_rtts.push((start.elapsed(), smoothed.as_secs_f64() * 1e3));
+        }
         match stream.write(&chunk) {
             Ok(written) => report.bytes_written += written as u64,
             Err(error) if is_timeout(&error) => {}

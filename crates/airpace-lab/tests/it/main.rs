@@ -9,6 +9,7 @@
 mod comparison;
 mod demo;
 mod iperf3;
+mod tcp;
 
 use airpace_net::netns::Namespace;
 
