@@ -4,7 +4,13 @@ use super::saturation::vht80;
 use crate::cell::{Cell, CellPlan};
 use crate::tool::Stop;
 use crate::tool::bulk::{self, FlowReport, Receiver, SendConfig};
-use airpace_sim::transport::tcp::Algorithm;
+use airpace_core::phy::AccessCategory;
+use airpace_sim::mac::{CellConfig, StationConfig};
+use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
+use airpace_sim::world::{
+    ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, Traffic, WireConfig, World, WorldConfig,
+};
+use airpace_units::{BitRate, Time};
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::SocketAddr;
 use std::thread;
@@ -53,6 +59,80 @@ pub struct KernelDownload {
     pub lag_p99_ms: f64,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
+}
+
+/// What a host beside the access point does to packets, which differs between the kernel under the emulator and ns-3.
+#[derive(Clone, Copy, Debug)]
+pub struct Hosts {
+    /// Rate of the wired link; the emulator has none.
+    pub wired_rate: Option<BitRate>,
+    /// Whether the station merges packets of one frame before it acknowledges them, as the kernel does.
+    pub merge: bool,
+}
+
+impl Hosts {
+    /// The kernel's hosts under the emulator.
+    pub const KERNEL: Self = Self { wired_rate: None, merge: true };
+    /// Those of ns-3's reference runs.
+    pub const NS3: Self = Self { wired_rate: Some(BitRate::from_mbps(1_000)), merge: false };
+}
+
+/// Node numbers of the simulated network.
+const ACCESS_POINT: NodeId = NodeId(0);
+const STATION: NodeId = NodeId(1);
+const SERVER: NodeId = NodeId(2);
+
+/// Runs the download with the simulated TCP in virtual time.
+///
+/// # Errors
+/// If the cell or the network is refused.
+pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
+    let mut world = World::new(network(download, hosts)?)?;
+    world.run();
+    let outcome = world.outcome();
+    let flow = outcome.flows.first().context("there is one flow")?;
+    let Details::Tcp(tcp) = &flow.details else { bail!("the flow is TCP") };
+    let round_trip = tcp.round_trip.context("acknowledgements came back")?;
+    Ok(DownloadFigures {
+        goodput_mbps: flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6,
+        rtt_ms: round_trip.mean.as_secs_f64() * 1e3,
+        resent: tcp.sender.resent as f64 / tcp.sender.segments.max(1) as f64,
+    })
+}
+
+fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
+    let mut cell = CellConfig::new(vec![StationConfig::new(vht80(MCS)?)]);
+    cell.ap_queue_packets = AP_BUFFER_PACKETS as usize;
+    let receiver = ReceiverConfig { merge: hosts.merge, ..ReceiverConfig::default() };
+    let tcp = TcpConfig { sender: SenderConfig::new(download.algorithm), receiver, bytes: None };
+    let wire = WireConfig {
+        ends: (SERVER, ACCESS_POINT),
+        rate: hosts.wired_rate,
+        delay: download.wired_delay,
+        // No bottleneck: as many packets as the send buffer holds.
+        queue: 10_000,
+    };
+    Ok(WorldConfig {
+        seed: download.seed,
+        warm_up: download.ramp,
+        duration: download.measure,
+        slot: None,
+        nodes: 3,
+        channels: vec![ChannelConfig { mac: cell.mac()?, nodes: vec![ACCESS_POINT, STATION] }],
+        wires: vec![wire],
+        routes: Vec::new(),
+        flows: vec![FlowConfig {
+            from: SERVER,
+            to: STATION,
+            category: AccessCategory::BestEffort,
+            traffic: Traffic::Tcp(tcp),
+            start: Time::ZERO,
+            stop: None,
+        }],
+        proxies: Vec::new(),
+        changes: Vec::new(),
+        record: Record::default(),
+    })
 }
 
 /// Runs the download with the kernel's TCP through the emulated access point.

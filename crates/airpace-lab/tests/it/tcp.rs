@@ -1,6 +1,6 @@
 //! Simulated TCP against the kernel's.
 
-use airpace_lab::bench::tcp::{Download, kernel};
+use airpace_lab::bench::tcp::{Download, Hosts, kernel, simulate};
 use airpace_lab::tool::Stop;
 use airpace_sim::transport::tcp::Algorithm;
 use std::time::Duration;
@@ -22,6 +22,25 @@ fn kernel_figures() {
             };
             let run = kernel(&download, &Stop::default()).unwrap();
             println!("{},{delay_ms},{run:?}", algorithm.name());
+        }
+    }
+}
+
+#[test]
+fn simulated_figures() {
+    for algorithm in Algorithm::ALL {
+        for delay_ms in [10, 0] {
+            for (ramp, hosts) in [(5, Hosts::KERNEL), (10, Hosts::NS3)] {
+                let download = Download {
+                    algorithm,
+                    wired_delay: Duration::from_millis(delay_ms),
+                    ramp: Duration::from_secs(ramp),
+                    measure: Duration::from_secs(10),
+                    seed: 1,
+                };
+                let run = simulate(&download, hosts).unwrap();
+                println!("{},{delay_ms},{run:?}", algorithm.name());
+            }
         }
     }
 }
