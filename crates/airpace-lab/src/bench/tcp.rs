@@ -3,12 +3,12 @@
 use super::saturation::vht80;
 use crate::cell::{Cell, CellPlan};
 use crate::tool::Stop;
-use crate::tool::bulk::{self, FlowReport, Receiver, SendConfig};
+use crate::tool::bulk::{self, FlowReport, RTT_INTERVAL, Receiver, SendConfig};
 use airpace_core::phy::AccessCategory;
 use airpace_sim::mac::{CellConfig, StationConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{
-    ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, Traffic, WireConfig, World, WorldConfig,
+    ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, TcpReport, Traffic, WireConfig, World, WorldConfig,
 };
 use airpace_units::{BitRate, Time};
 use anyhow::{Context, Result, anyhow, bail};
@@ -68,13 +68,15 @@ pub struct Hosts {
     pub wired_rate: Option<BitRate>,
     /// Whether the station merges packets of one frame before it acknowledges them, as the kernel does.
     pub merge: bool,
+    /// Whether BBR allows for acknowledgements that come in bunches; see [`SenderConfig::allow_for_bunches`].
+    pub allow_for_bunches: bool,
 }
 
 impl Hosts {
     /// The kernel's hosts under the emulator.
-    pub const KERNEL: Self = Self { wired_rate: None, merge: true };
+    pub const KERNEL: Self = Self { wired_rate: None, merge: true, allow_for_bunches: true };
     /// Those of ns-3's reference runs.
-    pub const NS3: Self = Self { wired_rate: Some(BitRate::from_mbps(1_000)), merge: false };
+    pub const NS3: Self = Self { wired_rate: Some(BitRate::from_mbps(1_000)), merge: false, allow_for_bunches: false };
 }
 
 /// Node numbers of the simulated network.
@@ -88,23 +90,37 @@ const SERVER: NodeId = NodeId(2);
 /// If the cell or the network is refused.
 pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
     let mut world = World::new(network(download, hosts)?)?;
-    world.run();
-    let outcome = world.outcome();
-    let flow = outcome.flows.first().context("there is one flow")?;
-    let Details::Tcp(tcp) = &flow.details else { bail!("the flow is TCP") };
-    let round_trip = tcp.round_trip.context("acknowledgements came back")?;
+    world.run_until(Time::ZERO + download.ramp);
+    let (mut rtt_sum_ms, mut n) = (0.0, 0);
+    // The kernel is asked for its smoothed round-trip time at fixed intervals; so is the simulation.
+    while world.now() < world.end() {
+        world.run_until(world.now() + RTT_INTERVAL);
+        let (_, tcp) = flow(&mut world)?;
+        rtt_sum_ms += tcp.info.smoothed_rtt.unwrap_or_default().as_secs_f64() * 1e3;
+        n += 1;
+    }
+    let (goodput_mbps, tcp) = flow(&mut world)?;
     Ok(DownloadFigures {
-        goodput_mbps: flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6,
-        rtt_ms: round_trip.mean.as_secs_f64() * 1e3,
+        goodput_mbps,
+        rtt_ms: rtt_sum_ms / f64::from(n),
         resent: tcp.sender.resent as f64 / tcp.sender.segments.max(1) as f64,
     })
+}
+
+/// Goodput of the one flow so far, Mbit/s, and what its ends say.
+fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
+    let outcome = world.outcome();
+    let flow = outcome.flows.first().context("there is one flow")?;
+    let Details::Tcp(tcp) = flow.details else { bail!("the flow is TCP") };
+    Ok((flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6, tcp))
 }
 
 fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
     let mut cell = CellConfig::new(vec![StationConfig::new(vht80(MCS)?)]);
     cell.ap_queue_packets = AP_BUFFER_PACKETS as usize;
     let receiver = ReceiverConfig { merge: hosts.merge, ..ReceiverConfig::default() };
-    let tcp = TcpConfig { sender: SenderConfig::new(download.algorithm), receiver, bytes: None };
+    let sender = SenderConfig { allow_for_bunches: hosts.allow_for_bunches, ..SenderConfig::new(download.algorithm) };
+    let tcp = TcpConfig { sender, receiver, bytes: None };
     let wire = WireConfig {
         ends: (SERVER, ACCESS_POINT),
         rate: hosts.wired_rate,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const CHUNK: usize = 128 * 1024;
 
 /// How often a sender asks the kernel for the round-trip time.
-const RTT_INTERVAL: Duration = Duration::from_millis(10);
+pub const RTT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a sender is asked to do.
 #[derive(Clone, Debug)]

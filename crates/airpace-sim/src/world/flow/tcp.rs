@@ -2,7 +2,7 @@
 
 use super::Departure;
 use crate::traffic::{DelayStatistic, DelaySummary};
-use crate::transport::tcp::{Receiver, ReceiverStatistics, Sender, SenderConfig, SenderStatistics};
+use crate::transport::tcp::{Receiver, ReceiverStatistics, Sender, SenderConfig, SenderInfo, SenderStatistics};
 use crate::world::TcpConfig;
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_units::Time;
@@ -40,6 +40,8 @@ pub struct TcpReport {
     pub round_trip: Option<DelaySummary>,
     /// When the last byte arrived, if the stream has an end.
     pub completed: Option<Time>,
+    /// The sender's state now.
+    pub info: SenderInfo,
 }
 
 impl TcpEnds {
@@ -142,6 +144,7 @@ impl TcpEnds {
             receiver: self.receiver.statistics(),
             round_trip: self.round_trip.summary(),
             completed: self.completed,
+            info: self.sender.info(),
         }
     }
 }

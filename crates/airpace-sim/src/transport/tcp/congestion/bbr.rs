@@ -54,6 +54,7 @@ enum Mode {
 pub(in super::super) struct Bbr {
     segment_bytes: f64,
     initial_window: u32,
+    allow_for_bunches: bool,
     random: Stream,
     mode: Mode,
     /// Bandwidth, segments per second.
@@ -109,6 +110,7 @@ impl Bbr {
         Self {
             segment_bytes,
             initial_window: config.initial_window,
+            allow_for_bunches: config.allow_for_bunches,
             random: Stream::new(config.seed, "bbr", 0),
             mode: Mode::Startup,
             bandwidth: WindowedMax::new(BANDWIDTH_ROUNDS),
@@ -364,7 +366,7 @@ impl Bbr {
 
     /// Room for acknowledgements that come in bunches.
     fn extra_window(&self, window: &Window) -> u32 {
-        if !self.full.reached {
+        if !self.full.reached || !self.allow_for_bunches {
             return 0;
         }
         let most = (self.bandwidth.get() * EXTRA_MOST_S) as u64;
