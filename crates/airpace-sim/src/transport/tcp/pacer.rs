@@ -12,6 +12,9 @@ const SINGLE_RATE: f64 = 150_000.0;
 /// Short paths get longer bursts: 64 kB halved for each 512 µs of round-trip time (Linux `tcp_tso_rtt_log` 9).
 const BURST_RTT_SHIFT: u32 = 9;
 
+/// However low the rate, the next segment leaves within this, seconds.
+const LONGEST_WAIT_S: f64 = 60.0;
+
 /// Segments that leave together at `rate` bytes per second.
 pub(super) fn burst_segments(rate: f64, segment_bytes: f64, min_rtt: Duration) -> u32 {
     let halvings = u32::try_from(min_rtt.as_micros() >> BURST_RTT_SHIFT).unwrap_or(u32::MAX).min(64);
@@ -27,6 +30,9 @@ pub(super) struct SendPacer {
     next: Time,
     /// Segments that may still leave with the present burst.
     left: u32,
+    /// By how much the burst came after its time, for whatever reason: it may be made up for, by half of the burst's own length at most
+    /// (Linux `tcp_update_skb_after_send`).
+    credit: Duration,
 }
 
 impl SendPacer {
@@ -38,6 +44,7 @@ impl SendPacer {
     /// Whether a segment may leave now; `burst` says how many may together.
     pub(super) fn may_send(&mut self, now: Time, burst: impl FnOnce() -> u32) -> bool {
         if self.left == 0 && now >= self.next {
+            self.credit = now.saturating_since(self.next);
             self.next = now;
             self.left = burst();
         }
@@ -47,7 +54,10 @@ impl SendPacer {
     /// A segment has left.
     pub(super) fn on_sent(&mut self, bytes: u32, rate: f64) {
         self.left = self.left.saturating_sub(1);
-        self.next = self.next.saturating_add(Duration::from_secs_f64((f64::from(bytes) / rate.max(1.0)).min(60.0)));
+        let wait = Duration::from_secs_f64((f64::from(bytes) / rate.max(1.0)).min(LONGEST_WAIT_S));
+        let made_up = self.credit.min(wait / 2);
+        self.credit -= made_up;
+        self.next = self.next.saturating_add(wait - made_up);
     }
 
     /// Nothing more leaves for now: what is left of the burst is not saved up.
