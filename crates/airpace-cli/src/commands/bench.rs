@@ -7,8 +7,10 @@ use airpace_api::config::Cipher;
 use airpace_api::results::EmulatorComparison;
 use airpace_lab::bench::comparison::compare;
 use airpace_lab::bench::saturation::{Saturation, vht80};
+use airpace_lab::bench::tcp::{self, Download, TcpComparison};
 use airpace_lab::interrupt::with_signals;
 use airpace_live::bench::{DatapathPlan, DatapathReport, Throughput, datapath};
+use airpace_sim::transport::tcp::Algorithm;
 use clap::{Args, Subcommand, ValueEnum};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +18,8 @@ use std::time::Duration;
 const EXAMPLES: &str = "Examples:
   airpace bench datapath
   airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json
-  airpace bench emulator --mcs 9,4,1";
+  airpace bench emulator --mcs 9,4,1
+  airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -30,6 +33,7 @@ pub(crate) struct Bench {
 enum What {
     Datapath(Datapath),
     Emulator(Emulator),
+    Tcp(Tcp),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -77,6 +81,27 @@ struct Emulator {
     json: bool,
 }
 
+/// Simulated TCP against this kernel's: one download over 390 Mbit/s of Wi-Fi, through the emulated access point and in virtual time.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+struct Tcp {
+    /// Congestion control: reno, cubic, bbr.
+    #[arg(long, default_value = "reno,cubic,bbr", value_delimiter = ',')]
+    algorithms: Vec<String>,
+    /// Delays of the wired link, each way, in ms.
+    #[arg(long, default_value = "10,0", value_delimiter = ',')]
+    delays_ms: Vec<f64>,
+    /// How long is measured, in seconds, after half as long that is not.
+    #[arg(long, default_value = "10", value_parser = positive)]
+    seconds: f64,
+    /// Seed of the cell.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum CipherName {
     /// What suits the processor.
@@ -91,6 +116,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Datapath(args) => run_datapath(args),
         What::Emulator(args) => run_emulator(args),
+        What::Tcp(args) => run_tcp(args),
     }
 }
 
@@ -153,6 +179,60 @@ fn describe_comparison(comparison: &EmulatorComparison) -> String {
     row("difference %", percent(comparison.goodput_difference), percent(comparison.level_difference));
     let verdict = if comparison.trusted { "kept up" } else { "too slow: do not trust these figures" };
     format!("{table}\nlag p99 {:.3} ms: {verdict}\n", comparison.lag_p99_ms)
+}
+
+fn run_tcp(args: &Tcp) -> anyhow::Result<ExitCode> {
+    let mut downloads = Vec::new();
+    for name in &args.algorithms {
+        let algorithm = Algorithm::from_name(name)
+            .ok_or_else(|| bad_input(format!("--algorithms: there is no {name:?}; give reno, cubic or bbr")))?;
+        for &delay_ms in &args.delays_ms {
+            let wired_delay = Duration::try_from_secs_f64(delay_ms / 1e3).map_err(bad_input)?;
+            let measure = span(args.seconds)?;
+            downloads.push(Download { algorithm, wired_delay, ramp: measure / 2, measure, seed: args.seed });
+        }
+    }
+    airpace_net::netns::acquire_rights()?;
+    let (comparisons, interrupted) =
+        with_signals(|stop| downloads.iter().map(|download| tcp::compare(download, stop)).collect::<Vec<_>>())?;
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    let comparisons = comparisons.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    if args.json {
+        output::json(&comparisons)?
+    } else {
+        output::text(&describe_tcp(&comparisons))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe_tcp(comparisons: &[TcpComparison]) -> String {
+    let mut table = Table::new([
+        "",
+        "wire ms",
+        "kernel Mbit/s",
+        "simulated",
+        "difference %",
+        "kernel RTT ms",
+        "simulated",
+        "difference %",
+        "lag p99 ms",
+    ]);
+    for row in comparisons {
+        table.row([
+            row.algorithm.to_owned(),
+            format!("{}", row.wired_delay_ms),
+            format!("{:.1}", row.kernel.goodput_mbps),
+            format!("{:.1}", row.simulated.goodput_mbps),
+            format!("{:+.1}", 100.0 * row.goodput_difference),
+            format!("{:.1}", row.kernel.rtt_ms),
+            format!("{:.1}", row.simulated.rtt_ms),
+            format!("{:+.1}", 100.0 * row.rtt_difference),
+            format!("{:.2}{}", row.lag_p99_ms, if row.trusted { "" } else { " (too slow: do not trust)" }),
+        ]);
+    }
+    format!("{table}")
 }
 
 /// A length of a measurement.

@@ -12,6 +12,7 @@ use airpace_sim::world::{
 };
 use airpace_units::{BitRate, Time};
 use anyhow::{Context, Result, anyhow, bail};
+use serde::Serialize;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,11 +41,11 @@ pub struct Download {
 }
 
 /// How a download went.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DownloadFigures {
     /// Payload delivered, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean round-trip time as the sender sees it, ms.
+    /// Mean of the sender's smoothed round-trip time, asked for at fixed intervals, ms.
     pub rtt_ms: f64,
     /// Share of segments sent again, over the whole flow.
     pub resent: f64,
@@ -59,6 +60,46 @@ pub struct KernelDownload {
     pub lag_p99_ms: f64,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
+}
+
+/// A download with the kernel's TCP and with the simulated one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TcpComparison {
+    /// Congestion control.
+    pub algorithm: &'static str,
+    /// Delay of the wired link, each way, ms.
+    pub wired_delay_ms: f64,
+    /// With real packets.
+    pub kernel: DownloadFigures,
+    /// In virtual time.
+    pub simulated: DownloadFigures,
+    /// Simulated over kernel, less one.
+    pub goodput_difference: f64,
+    /// The same of the round-trip time.
+    pub rtt_difference: f64,
+    /// How late the emulator was at the 99th percentile, ms.
+    pub lag_p99_ms: f64,
+    /// Whether the emulator itself trusts the run.
+    pub trusted: bool,
+}
+
+/// Runs the download in virtual time and then with the kernel's TCP, and compares.
+///
+/// # Errors
+/// If namespaces or TUN devices cannot be had, the kernel lacks the algorithm, or `stop` was raised.
+pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
+    let simulated = simulate(download, Hosts::KERNEL)?;
+    let KernelDownload { figures, lag_p99_ms, trusted } = kernel(download, stop)?;
+    Ok(TcpComparison {
+        algorithm: download.algorithm.name(),
+        wired_delay_ms: download.wired_delay.as_secs_f64() * 1e3,
+        kernel: figures,
+        simulated,
+        goodput_difference: simulated.goodput_mbps / figures.goodput_mbps - 1.0,
+        rtt_difference: simulated.rtt_ms / figures.rtt_ms - 1.0,
+        lag_p99_ms,
+        trusted,
+    })
 }
 
 /// What a host beside the access point does to packets, which differs between the kernel under the emulator and ns-3.
