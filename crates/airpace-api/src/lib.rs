@@ -19,4 +19,5 @@ pub mod network;
 pub mod quantity;
 pub mod results;
 pub mod scenario;
+pub mod simulation;
 pub mod telemetry;

@@ -295,13 +295,7 @@ fn proxy(scenario: &Scenario, proxy: &Proxy, at: &str) -> Checked {
     if let Some(node) = &proxy.at {
         single(scenario, node, &format!("{at}.at"))?;
     }
-    match (proxy.law, proxy.fixed_rate) {
-        (super::Law::Fixed, None) => wrong(at, "law = \"fixed\" needs `fixed_rate`"),
-        (law, Some(_)) if law != super::Law::Fixed => {
-            wrong(format!("{at}.fixed_rate"), "`fixed_rate` is for law = \"fixed\"")
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
@@ -321,24 +315,38 @@ fn change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
     if let Some(choice) = &change.rate {
         rate(choice, &format!("{at}.rate"))?;
     }
-    match (&change.flow, change.running) {
-        (Some(flow), Some(_)) => {
-            let names: Vec<&str> = scenario.flow.iter().map(Flow::label).collect();
-            if !names.contains(&flow.as_str()) {
-                return wrong(format!("{at}.flow"), format!("there is no flow `{flow}`: {}", remedy(flow, names)));
-            }
-        }
-        (None, None) => {}
-        _ => return wrong(at, "`flow` and `running` go together: which flow, and whether it sends from now on"),
-    }
+    flow_change(scenario, change, at)?;
     if let Some(name) = &change.channel {
         let names: Vec<&str> = scenario.channel.iter().map(|channel| channel.name.as_str()).collect();
         if !names.contains(&name.as_str()) {
             return wrong(format!("{at}.channel"), format!("there is no channel `{name}`: {}", remedy(name, names)));
         }
     }
-    if !of_node && change.running.is_none() && change.neighbours.is_none() {
-        return wrong(at, "nothing changes: give `rate`, `loss`, `position`, `running` or `neighbours`");
+    if !of_node && change.flow_rate.is_none() && change.neighbours.is_none() {
+        return wrong(at, "nothing changes: give `rate`, `loss`, `position`, `flow_rate` or `neighbours`");
     }
     Ok(())
+}
+
+fn flow_change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
+    match (&change.flow, change.flow_rate) {
+        (Some(name), Some(_)) => {
+            let names = scenario.flow.iter().map(Flow::label);
+            let Some(flow) = scenario.flow.iter().find(|flow| flow.label() == name) else {
+                return wrong(
+                    format!("{at}.flow"),
+                    format!("there is no flow `{name}`: {}", remedy(name, names.collect::<Vec<_>>())),
+                );
+            };
+            if matches!(flow.kind, FlowKind::UdpCbr | FlowKind::UdpPoisson) {
+                return Ok(());
+            }
+            wrong(
+                format!("{at}.flow"),
+                format!("`{name}` is of kind {}: only udp-cbr and udp-poisson have a rate to change", flow.kind),
+            )
+        }
+        (None, None) => Ok(()),
+        _ => wrong(at, "`flow` and `flow_rate` go together: whose rate, and what it is from now on"),
+    }
 }

@@ -84,13 +84,15 @@ section! {
         off: Option<Span> = optional("1 us", "1000000 s"),
         /// Rate of payload, for udp-cbr, udp-poisson and burst.
         rate: Option<Rate> = optional("1 bit/s", "100 Gbit/s"),
-        /// UDP payload of a packet, for udp-cbr, udp-poisson, saturate and ping; most of a packet for burst.
+        /// UDP payload of a packet, for udp-cbr, udp-poisson and saturate, default 1470 B; most of a packet for burst, default 1470 B;
+        /// bytes after the header of a ping, default 56 B.
         payload: Option<Size> = optional("1 B", "8972 B"),
-        /// Pictures: time between bursts. Ping: between requests. Web: from the end of a page to the next request for it.
+        /// Time between bursts, default 16667 us (60 pictures a second); between pings, default 1 s; from the end of a web page to the
+        /// next request for it, default none: the page is loaded once.
         interval: Option<Span> = optional("10 us", "1000000 s"),
-        /// Spread of the bursts' sizes: standard deviation over mean.
+        /// Standard deviation over mean of the bursts' sizes, default 0.
         spread: Option<f64> = optional("0", "2"),
-        /// TCP: congestion control.
+        /// TCP: congestion control, default cubic.
         congestion: Option<Congestion> = optional,
         /// TCP: whether ECN is negotiated; default no.
         ecn: Option<bool> = optional,
@@ -98,7 +100,7 @@ section! {
         mss: Option<Size> = optional("64 B", "8948 B"),
         /// TCP: bytes to transfer; without it, as much as goes.
         bytes: Option<Size> = optional("1 B", "1000000 GB"),
-        /// TCP: the receiver's buffer, default 6 MB.
+        /// TCP: the buffer at either end, default 6 MB.
         window: Option<Size> = optional("2 kB", "1 GB"),
         /// Web: the page; default small.
         page: Option<Page> = optional,

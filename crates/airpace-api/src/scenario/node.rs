@@ -4,7 +4,7 @@ use super::choice::choice;
 use super::point::Point;
 use super::rate::RateChoice;
 use super::section::section;
-use crate::quantity::{Length, Packets, Power, Rate, Size, Span};
+use crate::quantity::{Length, Packets, Power, Rate, Span};
 
 choice! {
     /// What a node is.
@@ -106,16 +106,12 @@ section! {
         a: String = required("\"server\""),
         /// Name of the other end.
         b: String = required("\"ap\""),
-        /// Rate.
+        /// Rate each way.
         rate: Rate = default("1 Gbit/s", "1 kbit/s", "1000 Gbit/s"),
         /// Delay each way.
         delay: Span = default("0 s", "0 s", "1000 s"),
         /// Queue in front of each direction.
         queue: Packets = default("1000 packets", "1 packet", "10000000 packets"),
-        /// What is done to the packets in it.
-        discipline: Discipline = default("fifo"),
-        /// Largest packet, IP header included.
-        mtu: Size = default("1500 B", "68 B", "65535 B"),
     }
 }
 

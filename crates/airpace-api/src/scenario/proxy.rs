@@ -23,8 +23,8 @@ choice! {
     Nonlinear = "nonlinear",
     /// The same with the interior optimum as a further bound.
     NonlinearCorrected = "nonlinear-corrected",
-    /// Every station at `fixed_rate`.
-    Fixed = "fixed",
+    /// None: packets pass unshaped, and are only measured.
+    None = "none",
 }
 
 choice! {
@@ -69,8 +69,8 @@ section! {
         overhead: Option<Span> = optional("1 us", "1 s"),
         /// Rate that a station starts at.
         initial_rate: Option<Rate> = optional("1 kbit/s", "100 Gbit/s"),
-        /// Rate of law fixed.
-        fixed_rate: Option<Rate> = optional("1 kbit/s", "100 Gbit/s"),
+        /// Bytes that tunnelling adds to each packet.
+        tunnel: Size = default("0 B", "0 B", "200 B"),
         /// Limit of the flow queue of each station.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets in place of dropping them.
@@ -91,10 +91,10 @@ section! {
         loss: Option<f64> = optional("0", "0.999"),
         /// New coordinates.
         position: Option<Point> = optional,
-        /// Flow, or name of several, that is switched.
+        /// Flow whose rate changes.
         flow: Option<String> = optional,
-        /// Whether that flow sends from now on.
-        running: Option<bool> = optional,
+        /// New rate of payload of that flow (udp-cbr, udp-poisson); 0 bit/s pauses it.
+        flow_rate: Option<Rate> = optional("0 bit/s", "100 Gbit/s"),
         /// Channel whose `neighbours` change; the default is the first.
         channel: Option<String> = optional,
         /// New number of saturated neighbours.

@@ -1,0 +1,199 @@
+//! What a run of the simulator comes to: the summary that `airpace sim run --json` prints.
+//!
+//! Fields are only ever added within one [`SIMULATION_FORMAT`]. Everything but [`SimulationSummary::wall_s`] and
+//! [`SimulationSummary::packets_per_wall_s`] is the same bytes for the same scenario, seed and version.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the format of [`SimulationSummary`] and of the files beside it.
+pub const SIMULATION_FORMAT: u32 = 1;
+
+/// A run's summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimulationSummary {
+    /// [`SIMULATION_FORMAT`].
+    pub format: u32,
+    /// Version of airpace.
+    pub program_version: String,
+    /// Seed of every draw.
+    pub seed: u64,
+    /// What was run.
+    pub scenario: ScenarioRecord,
+    /// Time left out at the beginning, seconds.
+    pub warm_up_s: f64,
+    /// Time over which the figures were taken, seconds. Shorter than the scenario's if the run was stopped.
+    pub duration_s: f64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// Every station, in the order of the scenario: what was sent to it.
+    pub stations: Vec<StationSummary>,
+    /// Every flow.
+    pub flows: Vec<FlowSummary>,
+    /// Every directed radio link that carried frames.
+    pub links: Vec<LinkSummary>,
+    /// The network.
+    pub totals: TotalsSummary,
+    /// Time that the run took, seconds.
+    pub wall_s: f64,
+    /// Packets that arrived, warm-up included, per second that the run took.
+    pub packets_per_wall_s: f64,
+}
+
+/// What was run, so that it can be run again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioRecord {
+    /// Its title.
+    pub title: String,
+    /// Hash of every setting, defaults included, but not of the seed; 32 hexadecimal digits (SipHash-2-4, 128 bits).
+    pub hash: String,
+    /// The file's text.
+    pub text: String,
+    /// The settings that replaced some of the file's, as `key=value`.
+    pub set: Vec<String>,
+}
+
+/// What was sent to a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StationSummary {
+    /// Its name.
+    pub name: String,
+    /// Payload delivered to its applications, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Mean MPDUs per data frame to it; `null` without frames.
+    pub level: Option<f64>,
+    /// Delay of the packets from their source, milliseconds; `null` without packets.
+    pub delay_ms: Option<DelaySummary>,
+    /// Packets sent to it.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub received: u64,
+    /// Packets lost, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Share of the time in which the channel carried frames to it and their answers.
+    pub airtime_share: f64,
+}
+
+/// Delays in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelaySummary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Smallest.
+    pub min: f64,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// What it is, as in the scenario: `tcp`, `udp-cbr`, ….
+    pub kind: String,
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// Payload delivered to the receiving application, Mbit/s.
+    pub goodput_mbps: f64,
+    /// One-way delay of its packets, milliseconds.
+    pub delay_ms: Option<DelaySummary>,
+    /// Packets sent towards the receiver.
+    pub sent: u64,
+    /// Packets that arrived there.
+    pub received: u64,
+    /// Packets lost, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Round-trip time, milliseconds: of a ping, or as a TCP sender measures it.
+    pub rtt_ms: Option<DelaySummary>,
+    /// Segments that a TCP sender sent again.
+    pub retransmits: Option<u64>,
+    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5.
+    pub mos: Option<f64>,
+    /// Time from request to the last object of a web page, seconds.
+    pub page_load_s: Option<PageLoadSummary>,
+}
+
+/// Loading times of web pages, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PageLoadSummary {
+    /// Pages that were loaded.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Shortest.
+    pub min: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// A directed radio link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Name of the channel.
+    pub channel: String,
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// Data frames.
+    pub frames: u64,
+    /// Mean MPDUs per frame.
+    pub level: f64,
+    /// Standard deviation of the MPDUs per frame.
+    pub level_deviation: f64,
+    /// MPDUs sent again, as a share of those sent.
+    pub retry_share: f64,
+    /// Frames disturbed by others, as a share.
+    pub collision_share: f64,
+    /// Harmonic mean of the data rate, Mbit/s.
+    pub phy_mbps: f64,
+    /// Share of the time in which the channel carried its frames and their answers.
+    pub airtime_share: f64,
+    /// Share of the time that its data frames alone took.
+    pub ppdu_share: f64,
+    /// Mean packets left in the queue when a frame was built.
+    pub queue: f64,
+}
+
+/// The network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TotalsSummary {
+    /// Payload delivered to all applications, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Mean of the stations' levels.
+    pub level: Option<f64>,
+    /// Delay of all packets to stations, milliseconds.
+    pub delay_ms: Option<DelaySummary>,
+    /// Packets sent to stations.
+    pub sent: u64,
+    /// Packets that arrived at stations.
+    pub received: u64,
+    /// Packets to stations that were lost, for whatever reason.
+    pub dropped: u64,
+    /// Sum over the links of the share of the time, per channel.
+    pub airtime_share: f64,
+    /// Jain's index of the stations' airtime; 1 is equal.
+    pub jain_airtime: Option<f64>,
+    /// Jain's index of the stations' goodput.
+    pub jain_goodput: Option<f64>,
+}
+
+/// One finished run of a sweep: a line of `runs.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepRun {
+    /// What makes the run what it is: hash of scenario, seed and program version.
+    pub key: String,
+    /// The values swept over, in the order of the command line: `key=value`.
+    pub over: Vec<String>,
+    /// Number of the repetition, from zero.
+    pub repeat: u32,
+    /// Its result.
+    pub summary: SimulationSummary,
+}
