@@ -169,13 +169,13 @@ pub struct TotalsSummary {
     pub goodput_mbps: f64,
     /// Mean of the stations' levels.
     pub level: Option<f64>,
-    /// Delay of all packets to stations, milliseconds.
+    /// Delay of the packets of all flows from sender to receiver, milliseconds; answers are not counted.
     pub delay_ms: Option<DelaySummary>,
-    /// Packets sent to stations.
+    /// Packets that the flows' senders sent.
     pub sent: u64,
-    /// Packets that arrived at stations.
+    /// Packets that arrived.
     pub received: u64,
-    /// Packets to stations that were lost, for whatever reason.
+    /// Packets that were lost, for whatever reason.
     pub dropped: u64,
     /// Sum over the links of the share of the time, per channel.
     pub airtime_share: f64,

@@ -5,11 +5,15 @@ use std::process::ExitCode;
 
 /// The input was at fault; nothing was done. The message says what to give instead.
 #[derive(Debug)]
-pub(crate) struct BadInput(String);
+pub(crate) struct BadInput {
+    message: String,
+    /// The line of a file that it is about, with a caret below: printed as it stands.
+    excerpt: Option<String>,
+}
 
 impl std::fmt::Display for BadInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
@@ -29,7 +33,12 @@ impl std::error::Error for Interrupted {}
 
 /// Turns any complaint about the input into a failure with exit code 2.
 pub(crate) fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
-    BadInput(message.to_string()).into()
+    BadInput { message: message.to_string(), excerpt: None }.into()
+}
+
+/// The same with the line of a file that it is about.
+pub(crate) fn bad_input_with(message: impl std::fmt::Display, excerpt: Option<&str>) -> anyhow::Error {
+    BadInput { message: message.to_string(), excerpt: excerpt.map(str::to_owned) }.into()
 }
 
 /// Exit code of a failure during the run.
@@ -39,7 +48,7 @@ pub(crate) const BAD_INPUT: u8 = 2;
 /// Exit code after Ctrl-C: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Reports a failure in one line and says what the process ends with.
+/// Reports a failure in one line, with the line of a file that it is about, and says what the process ends with.
 pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     let error = match result {
         Ok(code) => return code,
@@ -53,8 +62,11 @@ pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     complain(&whole_message(&error));
-    let bad_input = error.chain().any(|cause| cause.is::<BadInput>());
-    ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
+    let bad_input = error.chain().find_map(|cause| cause.downcast_ref::<BadInput>());
+    if let Some(excerpt) = bad_input.and_then(|bad| bad.excerpt.as_deref()) {
+        show(excerpt);
+    }
+    ExitCode::from(if bad_input.is_some() { BAD_INPUT } else { FAILED })
 }
 
 /// The error and its causes, without those that a message already quotes.
@@ -75,6 +87,13 @@ pub(crate) fn complain(message: &str) {
     let words: Vec<&str> = message.split_whitespace().collect();
     // Nothing is left to tell the user if standard error is closed.
     let _ = writeln!(std::io::stderr(), "error: {}", words.join(" "));
+}
+
+/// Prints lines of standard error as they stand.
+fn show(lines: &str) {
+    use std::io::Write as _;
+    // As in `complain`.
+    let _ = writeln!(std::io::stderr(), "{lines}");
 }
 
 fn is_closed_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

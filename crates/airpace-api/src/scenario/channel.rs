@@ -31,10 +31,10 @@ choice! {
 choice! {
     /// What decides whether an MPDU is decoded.
     ErrorModel:
-    /// The `loss` of the nodes alone, wherever they stand.
-    None = "none",
-    /// The signal-to-noise ratio that follows from positions and powers, by MCS, besides `loss`.
+    /// The signal-to-noise ratio that follows from positions and powers, by rate and length; where a node has a `loss`, that.
     Snr = "snr",
+    /// The `loss` of the nodes alone: wherever they stand, all hear all.
+    None = "none",
 }
 
 choice! {
@@ -46,6 +46,8 @@ choice! {
     Rayleigh = "rayleigh",
     /// Rician, with `k_factor`: a line of sight and scattered paths.
     Rician = "rician",
+    /// Nakagami, with `shape`: 1 is Rayleigh, more is milder.
+    Nakagami = "nakagami",
 }
 
 section! {
@@ -89,9 +91,9 @@ section! {
         noise_figure: Decibels = default("7 dB", "-20 dB", "60 dB"),
         /// Fading on top of the path loss.
         fading: Fading = nested,
-        /// Distance up to which a transmission is sensed; without it everybody senses everybody.
+        /// Distance up to which a transmission is sensed and its header read; without it received power decides, at -82 dBm.
         carrier_sense_range: Option<Length> = optional("0 m", "1000 km"),
-        /// Distance up to which a transmission spoils another's reception; without it that of carrier sense.
+        /// Distance up to which a transmission spoils another's reception, where there is a `carrier_sense_range`; the default is that.
         interference_range: Option<Length> = optional("0 m", "1000 km"),
         /// Saturated transmitters of other networks, heard by all.
         neighbours: u16 = default("0", "0", "1000"),
@@ -133,8 +135,8 @@ section! {
     PathLoss as "path_loss" {
         /// Exponent of the distance; 2 is free space.
         exponent: f64 = default("3", "0", "10"),
-        /// Attenuation at 1 m; the default is free space at 5.15 GHz, as in ns-3.
-        reference: Decibels = default("46.6777 dB", "0 dB", "200 dB"),
+        /// Attenuation at 1 m; the default is free space: 46.6777 dB at 5 GHz, 40.05 dB at 2.4 GHz.
+        reference: Option<Decibels> = optional("0 dB", "200 dB"),
     }
 }
 
@@ -146,7 +148,9 @@ section! {
         /// Time for which a link's gain keeps its value.
         coherence: Span = default("20 ms", "10 us", "1000 s"),
         /// Power of the line of sight over that of all other paths, for Rician fading.
-        k_factor: f64 = default("4", "0", "1000"),
+        k_factor: f64 = default("4", "0", "10000"),
+        /// Shape m of Nakagami fading.
+        shape: f64 = default("1", "0.5", "10000"),
     }
 }
 

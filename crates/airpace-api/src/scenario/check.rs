@@ -253,7 +253,7 @@ fn flow(scenario: &Scenario, flow: &Flow, at: &str) -> Checked {
 /// Keys that mean nothing for a kind of flow, and those that it needs.
 fn flow_keys(flow: &Flow, at: &str) -> Checked {
     use FlowKind::{Burst, Ping, Saturate, Tcp, UdpCbr, UdpPoisson, Web};
-    let keys: [(&str, bool, &[FlowKind]); 12] = [
+    let keys: [(&str, bool, &[FlowKind]); 13] = [
         ("rate", flow.rate.is_some(), &[UdpCbr, UdpPoisson, Burst]),
         ("payload", flow.payload.is_some(), &[UdpCbr, UdpPoisson, Burst, Ping, Saturate]),
         ("interval", flow.interval.is_some(), &[Burst, Ping, Web]),
@@ -263,9 +263,10 @@ fn flow_keys(flow: &Flow, at: &str) -> Checked {
         ("mss", flow.mss.is_some(), &[Tcp, Web]),
         ("bytes", flow.bytes.is_some(), &[Tcp]),
         ("window", flow.window.is_some(), &[Tcp, Web]),
+        ("send_buffer", flow.send_buffer.is_some(), &[Tcp, Web]),
         ("page", flow.page.is_some(), &[Web]),
         ("connections", flow.connections.is_some(), &[Web]),
-        ("on", flow.on.is_some(), &[UdpCbr, UdpPoisson, Burst, Tcp, Saturate]),
+        ("on", flow.on.is_some(), &[UdpCbr, UdpPoisson, Burst]),
     ];
     for (key, given, kinds) in keys {
         if given && !kinds.contains(&flow.kind) {

@@ -100,8 +100,10 @@ section! {
         mss: Option<Size> = optional("64 B", "8948 B"),
         /// TCP: bytes to transfer; without it, as much as goes.
         bytes: Option<Size> = optional("1 B", "1000000 GB"),
-        /// TCP: the buffer at either end, default 6 MB.
+        /// TCP: the receiver's buffer, default 6 MB.
         window: Option<Size> = optional("2 kB", "1 GB"),
+        /// TCP: the sender's buffer, default 6 MB.
+        send_buffer: Option<Size> = optional("2 kB", "1 GB"),
         /// Web: the page; default small.
         page: Option<Page> = optional,
         /// Web: connections at a time; default 4.

@@ -66,15 +66,15 @@ section! {
         rate: Vec<RateChoice> = default("mcs 9"),
         /// Rate of frames from it.
         uplink_rate: Vec<RateChoice> = nested,
-        /// Probability that an MPDU to or from it is not decoded, besides the error model. A list gives each node its own.
-        loss: Vec<f64> = default("0", "0", "0.999"),
+        /// Probability that an MPDU to or from it is not decoded, in place of the error model. A list gives each node its own.
+        loss: Vec<f64> = list("0", "0.999"),
         /// Distance from its access point, where there is no `position`.
         distance: Length = default("2 m", "0 m", "1000 km"),
         /// Coordinates, for example ["3 m", "4 m"].
         position: Option<Point> = optional,
         /// Side of a square around the access point in which it stands at random, where there is no `position`.
         within: Option<Length> = optional("0 m", "1000 km"),
-        /// Transmit power.
+        /// Transmit power, antenna gain included.
         tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
         /// When it joins.
         joins: Span = default("0 s", "0 s", "1000000 s"),

@@ -433,6 +433,9 @@ macro_rules! default_of {
     ($type:ty, nested) => {
         <$type>::default()
     };
+    ($type:ty, list($low:literal, $high:literal)) => {
+        Vec::new()
+    };
 }
 
 /// What the reference says of a key that is left out.
@@ -449,11 +452,17 @@ macro_rules! absent_of {
     (nested) => {
         $crate::scenario::section::Absent::Nested
     };
+    (list($low:literal, $high:literal)) => {
+        $crate::scenario::section::Absent::Nothing
+    };
 }
 
 /// The bounds of a key's value.
 macro_rules! bounds_of {
     (optional($low:literal, $high:literal)) => {
+        Some(($low, $high))
+    };
+    (list($low:literal, $high:literal)) => {
         Some(($low, $high))
     };
     ($how:ident($text:literal, $low:literal, $high:literal)) => {

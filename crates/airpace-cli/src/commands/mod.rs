@@ -9,6 +9,7 @@ mod demo;
 mod emulate;
 mod keygen;
 mod proxy;
+mod sim;
 mod step;
 mod tool;
 mod tunnel;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Keygen(keygen::Keygen),
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
+    Sim(sim::Sim),
     Step(step::Step),
     Control(control::Control),
     Bench(bench::Bench),
@@ -42,6 +44,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Keygen(args) => keygen::run(&args),
         Command::Allocate(args) => allocate::run(&args),
         Command::Airtime(args) => airtime::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Step(args) => step::run(&args),
         Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -11,6 +11,7 @@ mod demo;
 mod emulate;
 mod keygen;
 mod shared;
+mod sim;
 mod step;
 mod tool;
 mod usage;

@@ -211,4 +211,6 @@ pub struct Record {
     pub frames: bool,
     /// Every packet that arrives.
     pub packets: bool,
+    /// Every MPDU that is decoded.
+    pub mpdus: bool,
 }

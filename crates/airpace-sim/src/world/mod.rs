@@ -148,6 +148,20 @@ struct Channel {
 struct Recorded {
     frames: Vec<(u32, mac::FrameRecord)>,
     packets: Vec<PacketRecord>,
+    mpdus: Vec<MpduRecord>,
+}
+
+/// One MPDU that was decoded, as a monitor interface at its receiver sees it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MpduRecord {
+    /// Index of the channel.
+    pub channel: u32,
+    /// The MPDU; its frame is that with the same [`mac::FrameRecord::ampdu`].
+    pub mpdu: mac::Mpdu,
+    /// The flow of its packet, or of the first of an A-MSDU.
+    pub flow: u32,
+    /// IP bytes of that packet.
+    pub bytes: u32,
 }
 
 /// One packet that arrived at the end of its flow.
@@ -328,6 +342,10 @@ impl World {
                 }
             }
             Output::Heard { mpdu, packet } => {
+                if self.record.mpdus && self.now >= self.begin {
+                    let record = MpduRecord { channel: index as u32, mpdu, flow: packet.flow, bytes: packet.bytes };
+                    self.recorded.mpdus.push(record);
+                }
                 let node = channel.nodes[mpdu.to.index()];
                 let managed = self.managed.get(node.0 as usize).copied().flatten();
                 if let Some(((proxy, port), frame)) = managed.zip(channel.links.last_frame(mpdu.from, mpdu.to)) {
@@ -480,7 +498,7 @@ fn flows(configs: Vec<FlowConfig>, about: (u64, Time)) -> Result<Vec<Flow>, Worl
 fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
     let channel = |(index, channel): (usize, &ChannelConfig)| {
         let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
-        let monitored = !config.proxies.is_empty();
+        let monitored = !config.proxies.is_empty() || config.record.mpdus;
         let mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
         // Each channel has draws of its own.
         let mut draws = Stream::new(config.seed, "channel", index as u64);

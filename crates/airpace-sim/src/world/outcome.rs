@@ -5,7 +5,7 @@ use super::flow::Details;
 use super::proxy::ProxySlot;
 use super::slots::SlotRecord;
 use super::statistics::{DirectionCounts, FlowCounts, LinkCounts};
-use super::{Channel, PacketRecord, World};
+use super::{Channel, MpduRecord, PacketRecord, World};
 use crate::mac::{FrameRecord, RadioId};
 use core::time::Duration;
 
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub frames: Vec<(u32, FrameRecord)>,
     /// The packets, if they were asked for.
     pub packets: Vec<PacketRecord>,
+    /// The MPDUs that were decoded, if they were asked for.
+    pub mpdus: Vec<MpduRecord>,
 }
 
 /// What became of a flow's packets.
@@ -120,6 +122,7 @@ impl World {
             decisions: self.proxies.iter_mut().map(|proxy| core::mem::take(&mut proxy.slots)).collect(),
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
+            mpdus: core::mem::take(&mut self.recorded.mpdus),
         }
     }
 

@@ -1,0 +1,50 @@
+//! `airpace sim run`.
+
+use super::{Chosen, EXAMPLES};
+use crate::failure::Interrupted;
+use crate::output;
+use airpace_lab::interrupt::with_signals;
+use airpace_lab::sim::{run, store, table};
+use anyhow::Context as _;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run a scenario and print what it comes to.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Run {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder for files: the summary as JSON, tables as Parquet and, as `[record]` of the scenario says, frames, packets, a capture.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
+    let loaded = args.chosen.load()?;
+    let mut resolved = loaded.resolve().map_err(|error| args.chosen.refusal(&error))?;
+    if args.out.is_none() {
+        // Nobody would see what is recorded.
+        (resolved.world.record, resolved.world.slot) = Default::default();
+    }
+    let (finished, interrupted) = with_signals(|stop| run::run(&loaded, resolved, stop, true))?;
+    let Some(finished) = finished.context("starting the simulation")? else {
+        tracing::warn!("stopped within the warm-up: nothing was measured");
+        return Err(Interrupted.into());
+    };
+    if let Some(folder) = &args.out {
+        for file in store::store(folder, &finished, &loaded.scenario.record)? {
+            tracing::info!("wrote {}", file.display());
+        }
+    }
+    if args.json {
+        output::json(&finished.summary)?;
+    } else {
+        output::text(&table::render(&finished.summary))?;
+    }
+    if interrupted && finished.summary.interrupted { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+}

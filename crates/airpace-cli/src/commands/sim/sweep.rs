@@ -1,0 +1,58 @@
+//! `airpace sim sweep`.
+
+use super::{Chosen, EXAMPLES};
+use crate::failure::Interrupted;
+use crate::output;
+use airpace_lab::interrupt::with_signals;
+use airpace_lab::sim::sweep::{self, Axis, Journal};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run a scenario over a grid of settings, several times each, on all cores; can be resumed.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Sweep {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// A setting and its values; repeat it for a grid.
+    #[arg(long, value_name = "KEY=A,B,C", required = true)]
+    over: Vec<Axis>,
+    /// Runs of each point, with seeds that count up from the scenario's.
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: u32,
+    /// Runs at a time; by default one per core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Folder in which finished runs are kept (`runs.jsonl`). What is there is not run again.
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    /// Print the table as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
+    let loaded = args.chosen.load()?;
+    let jobs = sweep::jobs(&loaded, &args.over, args.repeats).map_err(|error| args.chosen.refusal(&error))?;
+    let mut journal = Journal::open(&args.out)?;
+    let there = sweep::finished(&jobs, &journal).len();
+    if there > 0 {
+        tracing::info!("{there} of {} runs are there already", jobs.len());
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parallel = args.jobs.map_or(cores, usize::from);
+    let (complete, interrupted) = with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
+    let complete = complete?;
+    let runs = sweep::finished(&jobs, &journal);
+    if !complete {
+        tracing::warn!("stopped with {} of {} runs done; the same command goes on from there", runs.len(), jobs.len());
+    }
+    let rows = sweep::rows(&runs);
+    if args.json {
+        output::json(&rows)?;
+    } else {
+        output::text(&sweep::table(&rows))?;
+    }
+    if interrupted && !complete { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+}

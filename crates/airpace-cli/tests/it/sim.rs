@@ -1,0 +1,140 @@
+//! `airpace sim`: runs, sweeps, the reference, and complaints.
+
+use crate::shared::{Folder, airpace, airpace_words, folder, json_of};
+use std::path::PathBuf;
+
+const CELL: &str = "\
+title = \"two stations\"
+warm_up = \"50 ms\"
+duration = \"200 ms\"
+[[node]]
+kind = \"ap\"
+[[node]]
+kind = \"station\"
+count = 2
+rate = \"mcs 9\"
+[[flow]]
+kind = \"udp-cbr\"
+rate = \"20 Mbit/s\"
+";
+
+fn file(folder: &Folder, text: &str) -> PathBuf {
+    let path = folder.path().join("cell.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_run_prints_a_table_or_the_summary_as_json() {
+    let folder = folder("sim-run");
+    let path = file(&folder, CELL);
+    let table = airpace(&format!("sim run {}", path.display()));
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    assert!(table.stdout.starts_with("two stations\n\nstation "), "{}", table.stdout);
+    assert!(table.stdout.contains("station-2") && table.stdout.contains("packets/s"), "{}", table.stdout);
+    let line = format!("sim run {} --json --seed 5", path.display());
+    let (first, second) = (airpace(&line), airpace(&line));
+    let summary = json_of(&first);
+    assert_eq!(summary["seed"], 5);
+    assert_eq!(summary["format"], 1);
+    assert_eq!(summary["scenario"]["text"], CELL);
+    assert_eq!(summary["scenario"]["set"][0], "seed=5");
+    let station = &summary["stations"][0];
+    for key in ["goodput_mbps", "level", "sent", "received", "airtime_share"] {
+        assert!(station[key].is_number(), "{key}: {station}");
+    }
+    assert!(["mean", "p50", "p95", "p99", "min"].iter().all(|q| station["delay_ms"][q].is_number()), "{station}");
+    assert!(station["dropped"].is_object() && station["name"] == "station-1");
+    assert!(summary["totals"]["goodput_mbps"].as_f64().unwrap() > 35.0);
+    assert!(summary["packets_per_wall_s"].is_number());
+    let without_wall =
+        |text: &str| text.lines().filter(|l| !l.contains("wall_s")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(without_wall(&first.stdout), without_wall(&second.stdout));
+}
+
+#[test]
+fn mistakes_show_the_line_and_the_remedy() {
+    let folder = folder("sim-mistakes");
+    let cases = [
+        (
+            "count = 2",
+            "cuont = 2",
+            ":7:1: [[node]] has no key `cuont`: did you mean `count`?\n7 | cuont = 2\n  | ^^^^^\n",
+        ),
+        ("\"mcs 9\"", "\"mcs 12\"", ":8:8: VHT has MCS 0 to 9, not 12\n8 | rate = \"mcs 12\"\n  |        ^^^^^^^^\n"),
+        (
+            "\"20 Mbit/s\"",
+            "20",
+            ":11:8: `20` has no unit: write for example \"1.2 Gbit/s\"\n11 | rate = 20\n   |        ^^\n",
+        ),
+    ];
+    for (from, to, said) in cases {
+        let path = file(&folder, &CELL.replace(from, to));
+        let run = airpace(&format!("sim run {}", path.display()));
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert_eq!(run.stdout, "");
+        assert_eq!(run.stderr, format!("error: {}{said}", path.display()));
+    }
+    let path = file(&folder, CELL);
+    let path = path.display();
+    for (arguments, said) in [
+        (
+            format!("sim run {path} --set node.station.cuont=3"),
+            "--set node.station.cuont=3: [[node]] has no key `cuont`",
+        ),
+        (format!("sim run {path} --set nonsense"), "`nonsense` is no key=value"),
+        (format!("sim run {path} --seed x"), "--seed"),
+        (
+            format!("sim sweep {path} --over node.station.count=1,0 --out out"),
+            "--set node.station.count=0: out of range",
+        ),
+        (format!("sim sweep {path} --out out"), "--over"),
+        ("sim run nowhere.toml".to_owned(), "cannot read nowhere.toml"),
+    ] {
+        crate::shared::assert_refused(&arguments, said);
+    }
+}
+
+#[test]
+fn a_sweep_resumes_and_prints_means_with_intervals() {
+    let folder = folder("sim-sweep");
+    let path = file(&folder, CELL);
+    let out = folder.path().join("out");
+    let line =
+        format!("sim sweep {} --over node.station.count=1,2 --repeats 2 --out {}", path.display(), out.display());
+    let first = airpace(&line);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    assert!(first.stdout.contains("node.station.count=2") && first.stdout.contains('±'), "{}", first.stdout);
+    let again = airpace(&format!("{line} --json"));
+    assert!(again.stderr.contains("4 of 4 runs are there already"), "{}", again.stderr);
+    let rows = json_of(&again);
+    assert_eq!(rows[1]["runs"], 2);
+    assert!(rows[1]["goodput_mbps"]["ci95"].is_number());
+    assert_eq!(std::fs::read_to_string(out.join("runs.jsonl")).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn files_are_left_in_the_folder() {
+    let folder = folder("sim-files");
+    let path = file(&folder, CELL);
+    let out = folder.path().join("out");
+    let words = ["sim", "run", path.to_str().unwrap(), "--set", "record.pcap=true", "--out", out.to_str().unwrap()];
+    let run = airpace_words(&words);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for name in ["summary.json", "summary.parquet", "stations.parquet", "slots.parquet", "air.pcap"] {
+        assert!(out.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn the_reference_lists_every_table() {
+    let markdown = airpace("sim schema");
+    assert_eq!(markdown.code, Some(0));
+    for table in
+        ["## Top level", "## [channel]", "## [[node]]", "## [[flow]]", "## [[proxy]]", "## [[change]]", "## [record]"]
+    {
+        assert!(markdown.stdout.contains(table), "{table}");
+    }
+    let json = crate::shared::json("sim schema");
+    assert_eq!(json["tables"]["[[node]]"]["count"]["default"], "1");
+}
