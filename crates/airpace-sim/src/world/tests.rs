@@ -66,7 +66,7 @@ fn what_is_offered_arrives() {
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let with_seed = |seed| {
-        let record = Record { frames: true, packets: true };
+        let record = Record { frames: true, packets: true, mpdus: false };
         let outcome = run(WorldConfig { seed, record, ..cell(3, (1..=3).map(|to| flow(0, to, cbr(90.0))).collect()) });
         (outcome.frames, outcome.packets)
     };
@@ -77,7 +77,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 #[test]
 fn a_station_without_traffic_changes_nothing_for_the_others() {
     let frames = |stations| {
-        let record = Record { frames: true, packets: false };
+        let record = Record { frames: true, ..Record::default() };
         run(WorldConfig { record, ..cell(stations, vec![flow(0, 1, cbr(200.0)), flow(2, 0, cbr(20.0))]) }).frames
     };
     assert_eq!(frames(2), frames(5));
