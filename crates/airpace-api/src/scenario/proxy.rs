@@ -89,7 +89,7 @@ section! {
         rate: Option<RateChoice> = optional,
         /// New probability of loss.
         loss: Option<f64> = optional("0", "0.999"),
-        /// New coordinates.
+        /// New coordinates: from then on what is lost is decided there; who hears whom stays as it was.
         position: Option<Point> = optional,
         /// Flow whose rate changes.
         flow: Option<String> = optional,

@@ -59,13 +59,13 @@ fn mistakes_show_the_line_and_the_remedy() {
         (
             "count = 2",
             "cuont = 2",
-            ":7:1: [[node]] has no key `cuont`: did you mean `count`?\n7 | cuont = 2\n  | ^^^^^\n",
+            ":8:1: [[node]] has no key `cuont`: did you mean `count`?\n8 | cuont = 2\n  | ^^^^^\n",
         ),
-        ("\"mcs 9\"", "\"mcs 12\"", ":8:8: VHT has MCS 0 to 9, not 12\n8 | rate = \"mcs 12\"\n  |        ^^^^^^^^\n"),
+        ("\"mcs 9\"", "\"mcs 12\"", ":9:8: VHT has MCS 0 to 9, not 12\n9 | rate = \"mcs 12\"\n  |        ^^^^^^^^\n"),
         (
             "\"20 Mbit/s\"",
             "20",
-            ":11:8: `20` has no unit: write for example \"1.2 Gbit/s\"\n11 | rate = 20\n   |        ^^\n",
+            ":12:8: `20` has no unit: write for example \"1.2 Gbit/s\"\n12 | rate = 20\n   |        ^^\n",
         ),
     ];
     for (from, to, said) in cases {

@@ -125,6 +125,27 @@ fn what_cannot_be_reached_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_station_that_walks_away_loses_its_packets() {
+    let walk = "[[change]]\nat = \"150 ms\"\nnode = \"station-1\"\nposition = [\"500 m\", \"0 m\"]\n";
+    let summary = finished(&loaded(&format!("{CELL}{walk}"), &["duration=500 ms"])).summary;
+    let goodput = |station: usize| summary.stations[station].goodput_mbps;
+    assert!(goodput(0) < 20.0 && goodput(1) > 45.0, "{:?}", summary.stations);
+    let said = refusal(&format!("{CELL}{}", walk.replace("station-1", "ap")));
+    assert!(said.contains("`ap` cannot move"), "{said}");
+}
+
+#[test]
+fn distance_decides_the_rate_that_the_oracle_takes() {
+    let at = |distance: &str| {
+        let settings = ["node.station.rate=ideal", "flow.0.rate=20 Mbit/s", distance];
+        finished(&loaded(CELL, &settings)).summary.links[0].phy_mbps
+    };
+    let (near, far) = (at("node.station.distance=2 m"), at("node.station.distance=30 m"));
+    assert!((near - 390.0).abs() < 1.0, "{near}");
+    assert!(far < 200.0, "{far}");
+}
+
+#[test]
 fn the_hash_tells_settings_apart_but_not_seeds() {
     let hash = |settings: &[&str]| loaded(CELL, settings).record().hash;
     assert_eq!(hash(&[]), hash(&["seed=9"]));

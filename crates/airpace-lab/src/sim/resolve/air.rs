@@ -38,6 +38,30 @@ pub(super) fn channels(network: &Network<'_>, rates: &Rates<'_>) -> Result<Vec<C
     channels.map(|(index, channel)| Air { network, rates, index, channel }.build()).collect()
 }
 
+/// What a client's links lose once it stands at `position`; `None` if positions decide nothing for it. Who hears whom stays as it was.
+pub(super) fn moved(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+    member: usize,
+    position: (f64, f64),
+) -> Result<Option<Quality>, Wrong> {
+    let mut network = network.clone();
+    network.members[member].position = position;
+    let (Some(index), Some(above)) = (network.members[member].uplink, network.members[member].above) else {
+        return Ok(None);
+    };
+    let channel = &network.scenario.channel[index];
+    if channel.error_model != ErrorModelName::Snr {
+        return Ok(None);
+    }
+    let air = Air { network: &network, rates, index, channel };
+    let members = air.members();
+    let radio = |node: usize| members.iter().position(|&other| other == node).map(RadioId::from_index);
+    let propagation = air.propagation(&members)?;
+    let link = radio(above).zip(radio(member)).map(|(from, to)| propagation.link(from, to));
+    Ok(link.map(|link| Quality::of(Signal::Channel(link))))
+}
+
 /// One channel in the making.
 struct Air<'n> {
     network: &'n Network<'n>,

@@ -179,9 +179,6 @@ pub(super) fn changes(
 fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str) -> Result<Vec<world::Change>, Wrong> {
     let mut changes = Vec::new();
     let Some(name) = &change.node else { return Ok(changes) };
-    if change.position.is_some() {
-        return wrong(format!("{key}.position"), "nodes do not move in this version: change `loss` or `rate`");
-    }
     for member in network.group(name) {
         let id = Network::id(member);
         if let Some(choice) = &change.rate {
@@ -197,6 +194,16 @@ fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str
         }
         if let Some(loss) = change.loss {
             changes.push(world::Change::Quality(id, Quality::Loss(loss)));
+        }
+        if let Some(point) = change.position {
+            let quality = super::air::moved(network, rates, member, (point.0.0, point.1.0));
+            let Some(quality) = quality? else {
+                let message = format!(
+                    "`{name}` cannot move: only clients of an access point whose channel has error_model = \"snr\""
+                );
+                return wrong(format!("{key}.position"), message);
+            };
+            changes.push(world::Change::Quality(id, quality));
         }
     }
     Ok(changes)

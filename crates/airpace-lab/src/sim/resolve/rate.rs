@@ -210,6 +210,6 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, Wrong> {
 
 fn width(frequency: Frequency) -> Option<Width> {
     let mhz = frequency.0 / 1_000_000;
-    let whole = frequency.0 % 1_000_000 == 0;
+    let whole = frequency.0.is_multiple_of(1_000_000);
     u32::try_from(mhz).ok().filter(|_| whole).and_then(Width::from_mhz)
 }
