@@ -129,7 +129,8 @@ fn a_station_that_walks_away_loses_its_packets() {
     let walk = "[[change]]\nat = \"150 ms\"\nnode = \"station-1\"\nposition = [\"500 m\", \"0 m\"]\n";
     let summary = finished(&loaded(&format!("{CELL}{walk}"), &["duration=500 ms"])).summary;
     let goodput = |station: usize| summary.stations[station].goodput_mbps;
-    assert!(goodput(0) < 20.0 && goodput(1) > 45.0, "{:?}", summary.stations);
+    // What is sent in vain takes airtime from the other.
+    assert!(goodput(0) < 20.0 && goodput(1) > 30.0, "{:?}", summary.stations);
     let said = refusal(&format!("{CELL}{}", walk.replace("station-1", "ap")));
     assert!(said.contains("`ap` cannot move"), "{said}");
 }

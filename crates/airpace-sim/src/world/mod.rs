@@ -11,6 +11,7 @@ mod outcome;
 mod pacing;
 mod parcel;
 mod proxy;
+mod record;
 mod route;
 mod slots;
 mod statistics;
@@ -26,6 +27,7 @@ pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
 pub use proxy::ProxySlot;
+pub use record::{MpduRecord, PacketRecord};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
 
@@ -38,6 +40,7 @@ use event::{Agenda, Class, Event};
 use flow::Flow;
 use parcel::Payload;
 use proxy::Proxy;
+use record::Recorded;
 use route::{Hop, Routes};
 use slots::Slots;
 use statistics::Links;
@@ -141,44 +144,6 @@ struct Channel {
     /// When the MAC must be called next.
     due: Option<Time>,
     links: Links,
-}
-
-/// What was asked to be kept, until it is taken.
-#[derive(Debug, Default)]
-struct Recorded {
-    frames: Vec<(u32, mac::FrameRecord)>,
-    packets: Vec<PacketRecord>,
-    mpdus: Vec<MpduRecord>,
-}
-
-/// One MPDU that was decoded, as a monitor interface at its receiver sees it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct MpduRecord {
-    /// Index of the channel.
-    pub channel: u32,
-    /// The MPDU; its frame is that with the same [`mac::FrameRecord::ampdu`].
-    pub mpdu: mac::Mpdu,
-    /// The flow of its packet, or of the first of an A-MSDU.
-    pub flow: u32,
-    /// IP bytes of that packet.
-    pub bytes: u32,
-}
-
-/// One packet that arrived at the end of its flow.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PacketRecord {
-    /// Its flow.
-    pub flow: u32,
-    /// Its number within the flow and direction.
-    pub sequence: u64,
-    /// Where it went.
-    pub to: NodeId,
-    /// When it left its source.
-    pub sent: Time,
-    /// When it arrived.
-    pub received: Time,
-    /// IP bytes.
-    pub bytes: u32,
 }
 
 impl World {
