@@ -334,7 +334,8 @@ Cell::StartDatagrams()
         source.socket = Socket::CreateSocket(m_accessPoint.Get(0), UdpSocketFactory::GetTypeId());
         source.socket->Connect(InetSocketAddress(m_addresses[index], kPort));
         Listen(m_stations.Get(static_cast<uint32_t>(index)), kPort);
-        source.phase = Uniform(kPhaseStream + static_cast<int64_t>(index));
+        const auto& phases = m_scenario.phases;
+        source.phase = phases.empty() ? Uniform(kPhaseStream + static_cast<int64_t>(index)) : phases[index];
     }
     if (m_scenario.control.empty())
     {

@@ -91,7 +91,7 @@ ReadScenario(int argc, char* argv[])
 {
     Scenario s;
     uint32_t stations = 1;
-    std::string mcs = "9", streams = "1", rates = "100", order = "rr", traffic = "udp";
+    std::string mcs = "9", streams = "1", rates = "100", phases, order = "rr", traffic = "udp";
     ns3::CommandLine flags(__FILE__);
     flags.AddValue("standard", "n, ac or ax", s.standard);
     flags.AddValue("width", "channel width in MHz", s.widthMhz);
@@ -100,6 +100,7 @@ ReadScenario(int argc, char* argv[])
     flags.AddValue("mcs", "MCS of each station, or one for all", mcs);
     flags.AddValue("nss", "spatial streams of each station, or one for all", streams);
     flags.AddValue("rates", "Mbit/s of payload for each station, or one for all", rates);
+    flags.AddValue("phases", "where in its first gap each source begins, 0 to 1; drawn unless given", phases);
     flags.AddValue("minstrel", "Minstrel-HT instead of constant rates", s.minstrel);
     flags.AddValue("square", "side in m of a square with stations at random places; 0: all 2 m away", s.squareM);
     flags.AddValue("scheduler", "fcfs or rr", order);
@@ -125,6 +126,7 @@ ReadScenario(int argc, char* argv[])
     s.mcs = PerStation<int>("mcs", mcs, stations);
     s.streams = PerStation<int>("nss", streams, stations);
     s.rates = PerStation<double>("rates", rates, stations);
+    s.phases = phases.empty() ? std::vector<double>() : PerStation<double>("phases", phases, stations);
     s.order = OneOf<Order>("scheduler", order, {{"fcfs", Order::OldestFirst}, {"rr", Order::RoundRobin}});
     s.traffic = OneOf<Traffic>("traffic",
                                traffic,

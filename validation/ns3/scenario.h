@@ -31,6 +31,7 @@ struct Scenario
     std::vector<int> mcs;              ///< of each station; for 802.11n the index 0-31, which implies the streams
     std::vector<int> streams;          ///< of each station
     std::vector<double> rates;         ///< of each station's source, Mbit/s of payload; unused with a controller or TCP
+    std::vector<double> phases;        ///< where in its first gap each source begins, 0 to 1; drawn if empty
     bool minstrel{false};              ///< Minstrel-HT at the access point in place of constant rates
     double squareM{0};                 ///< side of a square with stations at random places; 0 puts all 2 m away
     Order order{Order::RoundRobin};

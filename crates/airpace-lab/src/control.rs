@@ -61,6 +61,14 @@ impl ControlConfig {
     /// # Errors
     /// If the law does not exist or refuses a value.
     pub fn build(&self) -> Result<Box<dyn RateController + Send>, SetupError> {
+        Ok(self.law()?.build()?)
+    }
+
+    /// The law with everything set.
+    ///
+    /// # Errors
+    /// If the law does not exist.
+    pub fn law(&self) -> Result<LawConfig, UnknownLaw> {
         let mut law = LawConfig::named(&self.law, self.goal)?;
         let packet_bytes = self.payload_bytes.saturating_add(HEADER_BYTES);
         let published = match &mut law {
@@ -78,7 +86,7 @@ impl ControlConfig {
             let initial_mbps = self.initial_mbps.unwrap_or(stream.initial_mbps);
             *stream = StreamConfig { payload_bytes: self.payload_bytes, packet_bytes, initial_mbps, ..*stream };
         }
-        Ok(law.build()?)
+        Ok(law)
     }
 }
 

@@ -15,3 +15,4 @@ pub mod interrupt;
 pub mod sim;
 pub mod stats;
 pub mod tool;
+pub mod validate;

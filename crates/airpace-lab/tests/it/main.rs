@@ -10,6 +10,7 @@ mod comparison;
 mod demo;
 mod iperf3;
 mod tcp;
+mod ns3;
 
 use airpace_net::netns::Namespace;
 

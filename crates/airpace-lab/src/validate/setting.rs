@@ -1,0 +1,241 @@
+//! One setting that both simulators run.
+
+use airpace_core::control::{Goal, LawConfig};
+use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_core::queue::FqCoDelConfig;
+use airpace_sim::mac::{LinkConfig, MacConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule};
+use airpace_sim::traffic::{Pattern, Phase, Rate, SourceConfig};
+use airpace_sim::world::{ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, Traffic, WorldConfig};
+use airpace_units::{BitRate, Time};
+use anyhow::{Context as _, bail};
+use std::time::Duration;
+
+/// Bytes of IP and UDP headers.
+const HEADER_BYTES: u32 = 28;
+/// The access point is node and radio 0, the stations follow.
+const ACCESS_POINT: NodeId = NodeId(0);
+
+/// One access point, its stations, and what is sent to them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting {
+    /// Family of settings, `S1` to `S7`.
+    pub family: String,
+    /// What tells it from others of its family.
+    pub name: String,
+    /// `n`, `ac` or `ax`.
+    pub standard: String,
+    /// Channel width.
+    pub width_mhz: u32,
+    /// Guard interval.
+    pub guard_ns: u32,
+    /// The stations.
+    pub stations: Vec<Station>,
+    /// How the access point chooses among its queues.
+    pub schedule: Schedule,
+    /// Packets that it holds, those in flight included.
+    pub queue_packets: usize,
+    /// Whose limit that is.
+    pub queue_scope: QueueScope,
+    /// UDP payload of a packet.
+    pub payload_bytes: u32,
+    /// What sends.
+    pub load: Load,
+    /// Seed of both simulators.
+    pub seed: u64,
+    /// Time before the statistics.
+    pub warm_up: Duration,
+    /// Time of the statistics.
+    pub duration: Duration,
+}
+
+/// One station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Station {
+    /// MCS; for HT the index of 0 to 31 that implies the streams.
+    pub mcs: u8,
+    /// Spatial streams.
+    pub nss: u8,
+    /// Payload offered in Mbit/s; 0 with a controller.
+    pub offered_mbps: f64,
+    /// Where in its first gap its first packet is sent, 0 to 1; drawn if `None`.
+    pub phase: Option<f64>,
+}
+
+/// What sends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Load {
+    /// Each station's packets at even gaps, as offered.
+    Constant,
+    /// Packets at the rates that a controller sets at the end of every slot.
+    Controlled(Control),
+}
+
+/// A controller and its surroundings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Control {
+    /// Name of the law.
+    pub law: String,
+    /// Level aimed at, or not to be exceeded.
+    pub level: f64,
+    /// Delay target.
+    pub delay: Option<Duration>,
+    /// Length of a slot.
+    pub slot: Duration,
+    /// Rate that the published laws start a station with, Mbit/s of payload.
+    pub initial_mbps: f64,
+    /// UDP payload of the reports that each station sends once per slot; 0 for none.
+    pub report_bytes: u32,
+}
+
+impl Setting {
+    /// The setting as a network of this project's simulator, with the PPDU durations of ns-3.
+    ///
+    /// # Errors
+    /// A rate or law that does not exist.
+    pub fn world(&self) -> anyhow::Result<WorldConfig> {
+        let nodes = 1 + u32::try_from(self.stations.len()).context("too many stations")?;
+        let channel = ChannelConfig { mac: self.mac()?, nodes: (0..nodes).map(NodeId).collect() };
+        Ok(WorldConfig {
+            seed: self.seed,
+            warm_up: self.warm_up,
+            duration: self.duration,
+            slot: None,
+            nodes,
+            channels: vec![channel],
+            wires: Vec::new(),
+            routes: Vec::new(),
+            flows: (1..).zip(&self.stations).map(|(node, station)| self.flow(NodeId(node), station)).collect(),
+            proxies: self.proxy(nodes)?.into_iter().collect(),
+            changes: Vec::new(),
+            record: Record::default(),
+        })
+    }
+
+    fn mac(&self) -> anyhow::Result<MacConfig> {
+        let queue = QueueLimit { packets: self.queue_packets, scope: self.queue_scope, in_flight: true };
+        let mut radios = vec![RadioConfig { queue, schedule: self.schedule, ..RadioConfig::access_point() }];
+        let mut links = Vec::new();
+        for (radio, station) in (1..).map(RadioId).zip(&self.stations) {
+            let rate = self.rate(station)?;
+            radios.push(RadioConfig::new());
+            links.push(LinkConfig::new(RadioId(0), radio, rate));
+            links.push(LinkConfig::new(radio, RadioId(0), rate));
+        }
+        Ok(MacConfig { timing: Timing::Ns3, ..MacConfig::new(radios, links) })
+    }
+
+    fn rate(&self, station: &Station) -> anyhow::Result<TxRate> {
+        let standard = match self.standard.as_str() {
+            "n" => Standard::Ht,
+            "ac" => Standard::Vht,
+            "ax" => Standard::He,
+            other => bail!("no standard is called {other}: it is n, ac or ax"),
+        };
+        let width = match self.width_mhz {
+            20 => Width::Mhz20,
+            40 => Width::Mhz40,
+            80 => Width::Mhz80,
+            160 => Width::Mhz160,
+            other => bail!("no channel is {other} MHz wide"),
+        };
+        let guard = match self.guard_ns {
+            400 => GuardInterval::Ns400,
+            800 => GuardInterval::Ns800,
+            other => bail!("no guard interval of {other} ns is known here"),
+        };
+        Ok(TxRate::new(standard, width, station.nss, station.mcs, guard)?)
+    }
+
+    fn flow(&self, to: NodeId, station: &Station) -> FlowConfig {
+        let traffic = match self.load {
+            Load::Constant => self.paced(station),
+            // Behind a proxy such a source always has packets, and they leave at the proxy's pace.
+            Load::Controlled(_) => Traffic::Saturating { payload: self.payload_bytes, window: 1 },
+        };
+        let category = AccessCategory::BestEffort;
+        FlowConfig { from: ACCESS_POINT, to, category, traffic, start: Time::ZERO, stop: None }
+    }
+
+    fn paced(&self, station: &Station) -> Traffic {
+        let rate = BitRate::from_bps((station.offered_mbps * 1e6).round() as u64);
+        let gap_s = f64::from(self.payload_bytes) * 8e-6 / station.offered_mbps.max(1e-6);
+        let phase = station.phase.map_or(Phase::Random, |phase| Phase::Fixed(Duration::from_secs_f64(phase * gap_s)));
+        let pattern = Pattern::Constant { payload_bytes: self.payload_bytes, rate: Rate::Bits(rate) };
+        Traffic::Udp(SourceConfig { phase, ..SourceConfig::new(pattern) })
+    }
+
+    fn proxy(&self, nodes: u32) -> anyhow::Result<Option<ProxyConfig>> {
+        let Load::Controlled(control) = &self.load else { return Ok(None) };
+        Ok(Some(ProxyConfig {
+            at: ACCESS_POINT,
+            stations: (1..nodes).map(NodeId).collect(),
+            law: Some(control.law(self.payload_bytes)?),
+            slot: control.slot,
+            report_bytes: (control.report_bytes > 0).then_some(control.report_bytes + HEADER_BYTES),
+            feedback: Feedback::Direct,
+            queue: FqCoDelConfig::default(),
+            tunnel_bytes: 0,
+        }))
+    }
+
+    /// The setting as flags of `validation/ns3`; `airpace` is this program, which decides for the controllers there.
+    #[must_use]
+    pub fn flags(&self, airpace: &str) -> Vec<String> {
+        let list = |value: &dyn Fn(&Station) -> String| self.stations.iter().map(value).collect::<Vec<_>>().join(",");
+        let mut flags = vec![
+            format!("--standard={}", self.standard),
+            format!("--width={}", self.width_mhz),
+            format!("--gi={}", self.guard_ns),
+            format!("--stations={}", self.stations.len()),
+            format!("--mcs={}", list(&|station| station.mcs.to_string())),
+            format!("--nss={}", list(&|station| station.nss.to_string())),
+            format!("--scheduler={}", if self.schedule == Schedule::OldestFirst { "fcfs" } else { "rr" }),
+            format!("--queue={}", self.queue_packets),
+            format!("--queue-per-station={}", self.queue_scope == QueueScope::Link),
+            format!("--payload={}", self.payload_bytes),
+            format!("--seed={}", self.seed),
+            format!("--warm={}", self.warm_up.as_secs_f64()),
+            format!("--duration={}", self.duration.as_secs_f64()),
+        ];
+        match &self.load {
+            Load::Constant => {
+                flags.push(format!("--rates={}", list(&|station| station.offered_mbps.to_string())));
+                if self.stations.iter().all(|station| station.phase.is_some()) {
+                    flags.push(format!("--phases={}", list(&|station| station.phase.unwrap_or(0.0).to_string())));
+                }
+            }
+            Load::Controlled(control) => {
+                flags.push(format!("--slot={}", control.slot.as_secs_f64()));
+                flags.push(format!("--report-bytes={}", control.report_bytes));
+                flags.push(format!("--control='{airpace}' {}", control.arguments(self.payload_bytes)));
+            }
+        }
+        flags
+    }
+
+    /// Mbit/s of payload offered in all; `None` with a controller.
+    #[must_use]
+    pub fn offered_mbps(&self) -> Option<f64> {
+        matches!(self.load, Load::Constant).then(|| self.stations.iter().map(|station| station.offered_mbps).sum())
+    }
+}
+
+impl Control {
+    fn law(&self, payload_bytes: u32) -> anyhow::Result<LawConfig> {
+        let config = crate::control::ControlConfig {
+            law: self.law.clone(),
+            goal: Goal { level: self.level, delay: self.delay },
+            initial_mbps: Some(self.initial_mbps),
+            payload_bytes,
+        };
+        Ok(config.law()?)
+    }
+
+    fn arguments(&self, payload_bytes: u32) -> String {
+        let Self { law, level, initial_mbps, .. } = self;
+        let delay = self.delay.map_or(String::new(), |delay| format!(" --delay-ms {}", delay.as_secs_f64() * 1e3));
+        format!(
+            "control --law {law} --level {level}{delay} --initial-mbps {initial_mbps} --payload-bytes {payload_bytes}"
+        )
+    }
+}
