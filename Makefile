@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-check test test-full bench lint ci tools packages
+.PHONY: help build demo demo-check test test-full validate-ns3 bench lint ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -28,6 +28,11 @@ test: tools packages $(VENV) ## all tests
 
 test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
 	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
+
+validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
+	@scripts/prepare ns3
+	target/release/airpace validate --program target/ns3/airpace-ns3 --error-model target/ns3/error_model \
+		--out out/validate-ns3 $(if $(FULL),,--quick)
 
 bench: build packages ## the benchmarks of docs/benchmarks.md
 	$(CARGO) bench --workspace --locked --bench '*'

@@ -13,6 +13,7 @@ mod sim;
 mod step;
 mod tool;
 mod tunnel;
+mod validate;
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Control(control::Control),
     Bench(bench::Bench),
     Tool(tool::Tool),
+    #[command(hide = true)]
+    Validate(validate::Validate),
 }
 
 /// Runs a command and says what the process ends with.
@@ -49,5 +52,6 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tool(args) => tool::run(&args),
+        Command::Validate(args) => validate::run(&args),
     }
 }

@@ -66,7 +66,7 @@ fn figures(outcome: &Outcome, wall_s: f64) -> Figures {
     let mut stations = Vec::new();
     for flow in &outcome.flows {
         let delay = &flow.counts.forward.delay;
-        let to_station = |link: &&airpace_sim::world::LinkSummary| (link.from, link.to) == (flow.from, flow.to);
+        let to_station = |link: &&airpace_sim::world::LinkSummary| link.to == flow.to;
         let counts = outcome.links.iter().find(to_station).map(|link| link.counts).unwrap_or_default();
         stations.push(part(flow.payload_bytes, &counts, delay, window_s));
         all.0 += flow.payload_bytes;

@@ -1,8 +1,17 @@
 //! This project's simulator against ns-3: the same settings in both, and the differences held against bars.
 
+mod error_model;
 mod figures;
+mod grid;
+mod program;
 pub mod reference;
+mod report;
+mod run;
 mod setting;
 
 pub use figures::{Delay, Figures, Part, simulate};
+pub use grid::{Case, Extent, cases};
+pub use program::Ns3;
+pub use report::{Report, Row, Speed, rows};
+pub use run::{ValidateConfig, validate};
 pub use setting::{Control, Load, Setting, Station};

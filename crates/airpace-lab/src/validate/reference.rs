@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The columns, in order.
-const COLUMNS: &str = "family,run,standard,width_mhz,guard_ns,mcs,nss,offered_mbps,scheduler,queue_packets,queue_scope,\
+const COLUMNS: &str = "family,run,standard,width_mhz,guard_ns,mcs,nss,offered_mbps,phases,scheduler,queue_packets,queue_scope,\
 payload_bytes,law,level_target,delay_target_ms,slot_s,initial_mbps,report_bytes,seed,warm_s,duration_s,goodput_mbps,level,delay_ms,\
 total_goodput_mbps,total_level,total_delay_ms,total_sent,total_lost";
 
@@ -25,7 +25,8 @@ pub fn read(text: &str) -> anyhow::Result<Vec<(Setting, Figures)>> {
 }
 
 fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
-    let &[family, name, standard, width, guard, mcs, nss, offered, order, queue, scope, payload, ref rest @ ..] = cells
+    let &[family, name, standard, width, guard, mcs, nss, offered, phases, order, queue, scope, payload, ref rest @ ..] =
+        cells
     else {
         bail!("too few columns")
     };
@@ -39,7 +40,7 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
         standard: standard.to_owned(),
         width_mhz: number(width)?,
         guard_ns: number(guard)?,
-        stations: stations(mcs, nss, offered)?,
+        stations: stations(mcs, nss, offered, phases)?,
         schedule: if order == "fcfs" { Schedule::OldestFirst } else { Schedule::RoundRobin },
         queue_packets: number(queue)?,
         queue_scope: if scope == "link" { QueueScope::Link } else { QueueScope::Radio },
@@ -66,11 +67,14 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
     Ok((setting, figures(results)?))
 }
 
-fn stations(mcs: &str, nss: &str, offered: &str) -> anyhow::Result<Vec<Station>> {
-    let (mcs, nss, offered) = (list::<u8>(mcs)?, list::<u8>(nss)?, list::<f64>(offered)?);
-    let all = |index: usize| if offered.len() == 1 { offered[0] } else { offered[index] };
-    ensure!(mcs.len() == nss.len() && (offered.len() == 1 || offered.len() == mcs.len()), "lists of unequal length");
-    let station = |(index, (&mcs, &nss))| Station { mcs, nss, offered_mbps: all(index), phase: None };
+fn stations(mcs: &str, nss: &str, offered: &str, phases: &str) -> anyhow::Result<Vec<Station>> {
+    let (mcs, nss) = (list::<u8>(mcs)?, list::<u8>(nss)?);
+    let (offered, phases) = (list::<f64>(offered)?, list::<f64>(phases)?);
+    ensure!(mcs.len() == nss.len(), "lists of unequal length");
+    let station = |(index, (&mcs, &nss))| {
+        let offered_mbps = offered.get(index).or(offered.first()).copied().unwrap_or_default();
+        Station { mcs, nss, offered_mbps, phase: phases.get(index).copied() }
+    };
     Ok(mcs.iter().zip(&nss).enumerate().map(station).collect())
 }
 

@@ -5,13 +5,26 @@ use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate,
 use airpace_core::queue::FqCoDelConfig;
 use airpace_sim::mac::{LinkConfig, MacConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule};
 use airpace_sim::traffic::{Pattern, Phase, Rate, SourceConfig};
-use airpace_sim::world::{ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, Traffic, WorldConfig};
+use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
+use airpace_sim::world::{
+    ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, TcpConfig, Traffic, WireConfig, WorldConfig,
+};
 use airpace_units::{BitRate, Time};
 use anyhow::{Context as _, bail};
 use std::time::Duration;
 
 /// Bytes of IP and UDP headers.
 const HEADER_BYTES: u32 = 28;
+/// Buffers of TCP, as validation/ns3 has them.
+const SEND_BUFFER: u64 = 4 << 20;
+const RECEIVE_BUFFER: u32 = 6 << 20;
+/// The cable of the TCP downloads; the access point is the bottleneck, not the server's own queue.
+const CABLE: WireConfig = WireConfig {
+    ends: (NodeId(0), NodeId(0)),
+    rate: Some(BitRate::from_bps(1_000_000_000)),
+    delay: Duration::from_millis(10),
+    queue: 100_000,
+};
 /// The access point is node and radio 0, the stations follow.
 const ACCESS_POINT: NodeId = NodeId(0);
 
@@ -68,6 +81,8 @@ pub enum Load {
     Constant,
     /// Packets at the rates that a controller sets at the end of every slot.
     Controlled(Control),
+    /// One TCP download per station from a server behind a cable of 1 Gbit/s and 10 ms each way.
+    Tcp(Algorithm),
 }
 
 /// A controller and its surroundings.
@@ -93,19 +108,24 @@ impl Setting {
     /// # Errors
     /// A rate or law that does not exist.
     pub fn world(&self) -> anyhow::Result<WorldConfig> {
-        let nodes = 1 + u32::try_from(self.stations.len()).context("too many stations")?;
-        let channel = ChannelConfig { mac: self.mac()?, nodes: (0..nodes).map(NodeId).collect() };
+        let radios = 1 + u32::try_from(self.stations.len()).context("too many stations")?;
+        let channel = ChannelConfig { mac: self.mac()?, nodes: (0..radios).map(NodeId).collect() };
+        let server = NodeId(radios);
+        let (from, wires) = match self.load {
+            Load::Tcp(_) => (server, vec![WireConfig { ends: (server, ACCESS_POINT), ..CABLE }]),
+            Load::Constant | Load::Controlled(_) => (ACCESS_POINT, Vec::new()),
+        };
         Ok(WorldConfig {
             seed: self.seed,
             warm_up: self.warm_up,
             duration: self.duration,
             slot: None,
-            nodes,
+            nodes: radios + wires.len() as u32,
             channels: vec![channel],
-            wires: Vec::new(),
+            wires,
             routes: Vec::new(),
-            flows: (1..).zip(&self.stations).map(|(node, station)| self.flow(NodeId(node), station)).collect(),
-            proxies: self.proxy(nodes)?.into_iter().collect(),
+            flows: (1..).zip(&self.stations).map(|(node, station)| self.flow((from, NodeId(node)), station)).collect(),
+            proxies: self.proxy(radios)?.into_iter().collect(),
             changes: Vec::new(),
             record: Record::default(),
         })
@@ -146,14 +166,19 @@ impl Setting {
         Ok(TxRate::new(standard, width, station.nss, station.mcs, guard)?)
     }
 
-    fn flow(&self, to: NodeId, station: &Station) -> FlowConfig {
+    fn flow(&self, (from, to): (NodeId, NodeId), station: &Station) -> FlowConfig {
         let traffic = match self.load {
             Load::Constant => self.paced(station),
             // Behind a proxy such a source always has packets, and they leave at the proxy's pace.
             Load::Controlled(_) => Traffic::Saturating { payload: self.payload_bytes, window: 1 },
+            Load::Tcp(algorithm) => Traffic::Tcp(TcpConfig {
+                sender: SenderConfig { send_buffer: SEND_BUFFER, ..SenderConfig::new(algorithm) },
+                receiver: ReceiverConfig { buffer: RECEIVE_BUFFER, ..ReceiverConfig::default() },
+                bytes: None,
+            }),
         };
         let category = AccessCategory::BestEffort;
-        FlowConfig { from: ACCESS_POINT, to, category, traffic, start: Time::ZERO, stop: None }
+        FlowConfig { from, to, category, traffic, start: Time::ZERO, stop: None }
     }
 
     fn paced(&self, station: &Station) -> Traffic {
@@ -208,6 +233,9 @@ impl Setting {
                 flags.push(format!("--slot={}", control.slot.as_secs_f64()));
                 flags.push(format!("--report-bytes={}", control.report_bytes));
                 flags.push(format!("--control='{airpace}' {}", control.arguments(self.payload_bytes)));
+            }
+            Load::Tcp(algorithm) => {
+                flags.push(format!("--traffic={}", if *algorithm == Algorithm::Bbr { "bbr" } else { "cubic" }));
             }
         }
         flags
