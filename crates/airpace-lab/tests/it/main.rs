@@ -9,8 +9,8 @@
 mod comparison;
 mod demo;
 mod iperf3;
-mod tcp;
 mod ns3;
+mod tcp;
 
 use airpace_net::netns::Namespace;
 
