@@ -25,6 +25,10 @@ const STANDING_KEPT: f64 = 0.985;
 /// Packets in flight are those of this many gaps between frames and of this time on the way.
 const IN_FLIGHT_GAPS: f64 = 3.0;
 const IN_FLIGHT_S: f64 = 0.03;
+/// Share of those from which on what is missing is taken for a queue that builds up slowly, and the most of the rate that is held back for it: a
+/// path that falls short by more is found out otherwise, and what was lost unnoticed costs no more than this.
+const TRIM_FROM: f64 = 0.5;
+const TRIM_MOST: f64 = 0.06;
 /// Frames that may fall on the wrong side of the slot's edges.
 const EDGE_FRAMES: f64 = 1.5;
 /// Most of its fair share that a station is sent although nothing should be.
@@ -54,7 +58,7 @@ pub(super) struct Heard {
 /// How much of what stands is drained in the next slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Drain {
-    /// Frames are below their longest and the path carries what it is sent: nothing stands.
+    /// Frames are below their longest and the path carries what it is sent: little stands, if anything.
     Not,
     /// The path falls short. What is missing may be lost and not stand anywhere: the rate is at most halved for it.
     Half,
@@ -85,6 +89,8 @@ pub(super) struct Station {
     silent_slots: u8,
     /// Packets sent that have neither come nor are known to be lost.
     standing: f64,
+    /// Those of them that can be in flight, if any gap between frames was seen.
+    in_flight: f64,
     drain: Drain,
     slot_s: f64,
     plateau: Plateau,
@@ -110,6 +116,7 @@ impl Station {
             paced: true,
             silent_slots: 0,
             standing: 0.0,
+            in_flight: f64::INFINITY,
             drain: Drain::Not,
             slot_s: 1.0,
             plateau: Plateau::default(),
@@ -201,9 +208,10 @@ impl Station {
             self.standing = 0.0;
         }
         self.plateau.observe(level, self.standing, sample);
+        let in_flight_s = sample.round_s.map_or(0.0, |gap_s| IN_FLIGHT_GAPS * gap_s) + IN_FLIGHT_S;
+        self.in_flight = sent_pps * in_flight_s;
         if sample.backlogged {
-            let in_flight_s = sample.round_s.map_or(0.0, |gap_s| IN_FLIGHT_GAPS * gap_s) + IN_FLIGHT_S;
-            let stands = self.standing > sent_pps * in_flight_s;
+            let stands = self.standing > self.in_flight;
             let edge_pps = (EDGE_FRAMES * level + 2.0) / sample.length_s;
             let received_pps = sample.received_pps;
             self.elsewhere.observe(&Passage { sent_pps, received_pps, edge_pps, full, stands });
@@ -235,7 +243,10 @@ impl Station {
         let open = self.elsewhere.cap_pps().map_or(fair_pps, |cap| fair_pps.min(cap));
         let excess = self.standing / self.slot_s;
         let capped = match self.drain {
-            Drain::Not => open,
+            Drain::Not => {
+                let slow = (self.standing - TRIM_FROM * self.in_flight).max(0.0) / self.slot_s;
+                open - slow.min(TRIM_MOST * open)
+            }
             Drain::Half => (open - excess).max(open / 2.0),
             Drain::Whole => open - excess,
         };
