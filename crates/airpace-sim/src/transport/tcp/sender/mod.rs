@@ -101,6 +101,8 @@ struct Clock {
     /// When segments that may only be reordered count as lost.
     reorder_due: Option<Time>,
     last_sent: Time,
+    /// When the first of them expires.
+    timer: Option<Time>,
 }
 
 /// What a sender has done.
@@ -374,6 +376,7 @@ impl Sender {
             (usage.limited, usage.most, usage.until) = (limited, out, self.stream.next);
         }
         self.validate_window(now, out);
+        self.arm();
     }
 
     /// Whether the window is what bounds the flow.

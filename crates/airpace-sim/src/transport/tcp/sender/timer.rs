@@ -31,13 +31,14 @@ pub(super) struct Probe {
 }
 
 impl Sender {
-    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move both ways with every call.
+    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move both ways with every call, and is worked out when
+    /// [`Sender::poll_transmit`] has nothing more.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if let Phase::SynSent { at, n } = self.phase {
             return Some(at.saturating_add(syn_timeout(n)));
         }
-        let timer = self.timer().map(|(due, _)| due);
+        let timer = self.clock.timer;
         if self.paced { Some(timer.map_or(self.pacer.next(), |due| due.min(self.pacer.next()))) } else { timer }
     }
 
@@ -50,15 +51,23 @@ impl Sender {
             }
             return;
         }
+        if self.clock.timer.is_none_or(|due| due > now) {
+            // Only the pacer's time has come, which polling sees to.
+            return;
+        }
         match self.timer() {
             Some((due, purpose)) if due <= now => match purpose {
                 Purpose::Retransmission => self.on_retransmission_timeout(now),
                 Purpose::Probe => self.clock.probe_due = true,
                 Purpose::Reordering => self.on_reordering_timeout(now),
             },
-            // Only the pacer's time has come, which polling sees to.
             _ => {}
         }
+    }
+
+    /// Works out when the next timer expires.
+    pub(super) fn arm(&mut self) {
+        self.clock.timer = self.timer().map(|(due, _)| due);
     }
 
     /// The retransmission timeout as it is now, without back-off.
