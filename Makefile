@@ -39,6 +39,7 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench datapath
 	target/release/airpace bench emulator --mcs 9
 	target/release/airpace bench emulator --mcs 9,4,1
+	target/release/airpace bench tcp
 	target/release/airpace step
 
 lint: tools ## formatting, clippy, documentation, the rules of the tree
