@@ -68,7 +68,7 @@ section! {
         duration: Span = default("10 s", "1 ms", "1000000 s"),
         /// Length of a slot of the recorded series, and of the proxies' control.
         slot: Span = default("500 ms", "1 ms", "100 s"),
-        /// The channel, or several as [[channel]]; one with all defaults if there is none.
+        /// The channel, or a list of several; one with all defaults if there is none.
         channel: Vec<Channel> = nested,
         /// The nodes.
         node: Vec<Node> = nested,

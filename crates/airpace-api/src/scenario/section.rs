@@ -250,7 +250,7 @@ quantities! {
     crate::quantity::Frequency: "frequency", "\"80 MHz\"";
 }
 
-/// A table of a scenario file; made by [`section!`].
+/// A table of a scenario file; made by the macro `section!`.
 pub trait Section: Sized + Default {
     /// What the table is called in messages.
     const NAME: &'static str;
