@@ -138,3 +138,29 @@ fn the_reference_lists_every_table() {
     let json = crate::shared::json("sim schema");
     assert_eq!(json["tables"]["[[node]]"]["count"]["default"], "1");
 }
+
+#[test]
+fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+    let folder = folder("sim-stop");
+    let path = file(&folder, CELL);
+    let path = path.to_str().unwrap();
+    for (warm_up, printed) in [("0 s", true), ("90000 s", false)] {
+        let warm_up = format!("warm_up={warm_up}");
+        let words = ["sim", "run", path, "--set", "duration=900000 s", "--set", &warm_up];
+        let mut child = Command::new(env!("CARGO_BIN_EXE_airpace"))
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let mut text = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(text.contains("Stopped early"), printed, "{text}");
+    }
+}

@@ -10,8 +10,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-/// Steps of a run between which progress is shown and a stop is heeded.
+/// Steps of a run between which progress is shown and a stop is heeded: so many, or more if they would be longer than
+/// [`LONGEST_STEP`] of simulated time.
 const STEPS: u32 = 1_000;
+const LONGEST_STEP: Duration = Duration::from_millis(100);
 /// Runs that take less show no progress.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -49,15 +51,14 @@ pub fn run(loaded: &Loaded, resolved: Resolved, stop: &Stop, show: bool) -> Resu
 /// Runs the world to its end; tells whether it got there.
 fn advance(world: &mut World, stop: &Stop, show: bool) -> bool {
     let end = world.end();
-    let step = end.since(Time::ZERO) / STEPS;
+    let step = (end.since(Time::ZERO) / STEPS).clamp(Duration::from_nanos(1), LONGEST_STEP);
     let progress = Progress::new(show);
-    for turn in 1..=STEPS {
+    while world.now() < end {
         if stop.is_raised() {
             return false;
         }
-        let until = if turn == STEPS { end } else { Time::ZERO.saturating_add(step * turn) };
-        world.run_until(until);
-        progress.at(turn, until, end);
+        world.run_until(world.now().saturating_add(step).min(end));
+        progress.at(world.now(), end);
     }
     progress.finish();
     true
@@ -80,14 +81,14 @@ impl Progress {
         Self { bar, begun: Instant::now() }
     }
 
-    fn at(&self, turn: u32, now: Time, end: Time) {
+    fn at(&self, now: Time, end: Time) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() && self.begun.elapsed() > QUIET {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let seconds = |at: Time| at.since(Time::ZERO).as_secs_f64();
         bar.set_message(format!("{:.1} of {:.1} s", seconds(now), seconds(end)));
-        bar.set_position(u64::from(turn));
+        bar.set_position((f64::from(STEPS) * seconds(now) / seconds(end)) as u64);
     }
 
     fn finish(&self) {
