@@ -1,15 +1,15 @@
 //! The figures of a run.
 
-use super::resolve::Resolved;
+use super::resolve::{FlowName, Member, Resolved};
 use super::{Loaded, PROGRAM_VERSION};
 use crate::stats::jain;
-use airpace_api::scenario::NodeKind;
+use airpace_api::scenario::{FlowKind, NodeKind};
 use airpace_api::simulation::{
     DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, SIMULATION_FORMAT, SimulationSummary, StationSummary,
     TotalsSummary,
 };
 use airpace_sim::traffic::{self, DelayStatistic};
-use airpace_sim::world::{Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
+use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,12 +38,19 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
 fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
     let nodes = resolved.nodes.iter().zip(&outcome.nodes).enumerate();
     let stations = nodes.filter(|(_, (member, _))| member.kind == NodeKind::Station);
-    let station = |(idx, (member, node)): (usize, (&super::resolve::Member, &airpace_sim::world::NodeSummary))| {
+    let payload = |node: usize| -> u64 {
+        let flows = named(resolved, outcome);
+        flows
+            .filter(|(named, flow)| main_direction(named, flow).1.0 as usize == node)
+            .map(|(_, flow)| flow.payload_bytes)
+            .sum()
+    };
+    let station = |(idx, (member, node)): (usize, (&Member, &world::NodeSummary))| {
         let links = links_to(outcome, idx);
         let DirectionCounts { sent, received, lost, delay, .. } = &node.counts;
         StationSummary {
             name: member.name.clone(),
-            goodput_mbps: mbps(node.payload_bytes, outcome.window),
+            goodput_mbps: mbps(payload(idx), outcome.window),
             level: links.level(),
             delay_ms: delays(delay),
             sent: *sent,
@@ -68,8 +75,8 @@ fn links_to(outcome: &Outcome, node: usize) -> LinkCounts {
 
 fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -> TotalsSummary {
     let mut all = DirectionCounts::default();
-    for flow in &outcome.flows {
-        all.merge(&flow.counts.forward);
+    for (named, flow) in named(resolved, outcome) {
+        all.merge(main_direction(named, flow).2);
     }
     let levels: Vec<f64> = stations.iter().filter_map(|station| station.level).collect();
     let airtime: Duration = outcome.links.iter().map(|link| link.counts.airtime).sum();
@@ -92,15 +99,32 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
     }
 }
 
+/// What a flow carries from the sender that the scenario names: of a web page that is the answers to its receiver's requests.
+fn main_direction<'o>(named: &FlowName, flow: &'o world::FlowSummary) -> (NodeId, NodeId, &'o DirectionCounts) {
+    if named.kind == FlowKind::Web.word() {
+        (flow.to, flow.from, &flow.counts.backward)
+    } else {
+        (flow.from, flow.to, &flow.counts.forward)
+    }
+}
+
+/// The flows with their names.
+fn named<'o>(
+    resolved: &'o Resolved,
+    outcome: &'o Outcome,
+) -> impl Iterator<Item = (&'o FlowName, &'o world::FlowSummary)> {
+    resolved.flows.iter().zip(&outcome.flows)
+}
+
 fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
     let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
-    let flow = |(named, flow): (&super::resolve::FlowName, &airpace_sim::world::FlowSummary)| {
-        let DirectionCounts { sent, received, lost, delay, .. } = &flow.counts.forward;
+    let flow = |(named, flow): (&FlowName, &world::FlowSummary)| {
+        let (from, to, DirectionCounts { sent, received, lost, delay, .. }) = main_direction(named, flow);
         let mut summary = FlowSummary {
             name: named.name.clone(),
             kind: named.kind.to_owned(),
-            from: name(flow.from),
-            to: name(flow.to),
+            from: name(from),
+            to: name(to),
             goodput_mbps: mbps(flow.payload_bytes, outcome.window),
             delay_ms: delays(delay),
             sent: *sent,
@@ -114,7 +138,7 @@ fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
         detail(&mut summary, &flow.details);
         summary
     };
-    resolved.flows.iter().zip(&outcome.flows).map(flow).collect()
+    named(resolved, outcome).map(flow).collect()
 }
 
 /// What the kind of traffic tells besides.
@@ -140,7 +164,7 @@ fn detail(summary: &mut FlowSummary, details: &Details) {
 
 fn links(resolved: &Resolved, outcome: &Outcome) -> Vec<LinkSummary> {
     let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
-    let link = |link: &airpace_sim::world::LinkSummary| {
+    let link = |link: &world::LinkSummary| {
         let counts = link.counts;
         let per = |count: u64, of: u64| if of == 0 { 0.0 } else { count as f64 / of as f64 };
         Some(LinkSummary {

@@ -15,8 +15,9 @@ pub fn render(summary: &SimulationSummary) -> String {
         let _ = writeln!(text, "{}\n", summary.scenario.title);
     }
     text += &stations(summary);
-    if summary.flows.iter().any(has_details) {
-        let _ = write!(text, "\n{}", flows(summary));
+    let shown: Vec<&FlowSummary> = summary.flows.iter().filter(|flow| is_shown(summary, flow)).collect();
+    if !shown.is_empty() {
+        let _ = write!(text, "\n{}", flows(&shown));
     }
     let totals = &summary.totals;
     let _ = writeln!(
@@ -99,18 +100,23 @@ fn all(summary: &SimulationSummary) -> Vec<String> {
     ]
 }
 
-fn has_details(flow: &FlowSummary) -> bool {
-    flow.rtt_ms.is_some() || flow.mos.is_some() || flow.page_load_s.is_some() || flow.retransmits.is_some()
+/// Whether the table of stations does not tell all of a flow: it has figures of its own, or goes elsewhere.
+fn is_shown(summary: &SimulationSummary, flow: &FlowSummary) -> bool {
+    let has_details =
+        flow.rtt_ms.is_some() || flow.mos.is_some() || flow.page_load_s.is_some() || flow.retransmits.is_some();
+    has_details || !summary.stations.iter().any(|station| station.name == flow.to)
 }
 
-fn flows(summary: &SimulationSummary) -> String {
-    let heads = ["flow", "goodput Mbit/s", "delay ms", "rtt ms", "rtt p95", "retransmits", "MOS", "page s", "pages"];
+fn flows(shown: &[&FlowSummary]) -> String {
+    let heads =
+        ["flow", "goodput Mbit/s", "delay ms", "dropped", "rtt ms", "rtt p95", "retransmits", "MOS", "page s", "pages"];
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
-    for flow in summary.flows.iter().filter(|flow| has_details(flow)).take(MOST) {
+    for flow in shown.iter().take(MOST) {
         lines.push(vec![
             flow.name.clone(),
             format!("{:.2}", flow.goodput_mbps),
             number(flow.delay_ms.map(|delay| delay.mean), 3),
+            flow.dropped.values().sum::<u64>().to_string(),
             number(flow.rtt_ms.map(|rtt| rtt.mean), 3),
             number(flow.rtt_ms.map(|rtt| rtt.p95), 3),
             flow.retransmits.map_or("-".to_owned(), |count| count.to_string()),

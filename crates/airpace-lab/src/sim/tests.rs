@@ -79,6 +79,20 @@ fn the_figures_are_those_of_the_load() {
 }
 
 #[test]
+fn pages_and_uploads_count_for_whom_they_are() {
+    let text = format!(
+        "{CELL}[[flow]]\nkind = \"web\"\nto = \"station-1\"\n[[flow]]\nname = \"up\"\nkind = \"udp-cbr\"\nfrom = \"station-2\"\nto = \"ap\"\nrate = \"5 Mbit/s\"\n"
+    );
+    let summary = finished(&loaded(&text, &["duration=1 s", "warm_up=0 s", "flow.0.rate=1 Mbit/s"])).summary;
+    let page = summary.flows.iter().find(|flow| flow.name == "web").unwrap();
+    assert_eq!((page.from.as_str(), page.to.as_str()), ("ap", "station-1"));
+    assert_eq!(page.page_load_s.unwrap().count, 1);
+    let extra = summary.stations[0].goodput_mbps - summary.stations[1].goodput_mbps;
+    assert!((extra - page.goodput_mbps).abs() < 0.1 && page.goodput_mbps > 0.4, "{extra} {page:?}");
+    assert!(table::render(&summary).contains("\nup "), "{}", table::render(&summary));
+}
+
+#[test]
 fn the_same_scenario_and_seed_give_the_same_bytes() {
     let text = |settings: &[&str]| {
         let mut summary = finished(&loaded(CELL, settings)).summary;
