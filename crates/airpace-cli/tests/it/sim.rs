@@ -140,6 +140,7 @@ fn the_reference_lists_every_table() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the run of another process is waited for")]
 fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
     use std::io::Read as _;
     use std::process::{Command, Stdio};
