@@ -46,6 +46,12 @@ choice! {
     Codel = "codel",
     /// FQ-CoDel (RFC 8290).
     FqCodel = "fq-codel",
+    /// FQ-CoDel per receiver, within the MAC (paper 004, FQ-MAC).
+    FqMac = "fq-mac",
+    /// The same with airtime shared equally among receivers (paper 004, Airtime).
+    Airtime = "airtime",
+    /// A limit that follows the rate (paper 003, WQM).
+    Wqm = "wqm",
 }
 
 section! {
@@ -96,6 +102,8 @@ section! {
         schedule: Schedule = default("round-robin"),
         /// What is done to the packets.
         discipline: Discipline = default("fifo"),
+        /// Whether fq-mac and airtime serve receivers first that had nothing waiting; default yes.
+        sparse: Option<bool> = optional,
     }
 }
 

@@ -161,6 +161,21 @@ fn distance_decides_the_rate_that_the_oracle_takes() {
 }
 
 #[test]
+fn neighbours_take_their_share_from_the_beginning() {
+    let goodput = |settings: &[&str]| finished(&loaded(CELL, settings)).summary.totals.goodput_mbps;
+    let load = ["flow.0.rate=400 Mbit/s", "duration=1 s"];
+    let (alone, shared) = (goodput(&load), goodput(&[&load[..], &["channel.neighbours=2"]].concat()));
+    assert!(shared < 0.7 * alone, "{alone} {shared}");
+}
+
+#[test]
+fn queueing_that_is_not_built_is_refused() {
+    let said =
+        refusal(&CELL.replace("kind = \"ap\"", "kind = \"ap\"\nqueue = { discipline = \"airtime\", sparse = false }"));
+    assert!(said.contains("have no airtime in this version: use fifo, or a proxy"), "{said}");
+}
+
+#[test]
 fn the_hash_tells_settings_apart_but_not_seeds() {
     let hash = |settings: &[&str]| loaded(CELL, settings).record().hash;
     assert_eq!(hash(&[]), hash(&["seed=9"]));

@@ -114,8 +114,10 @@ impl Air<'_> {
         let node = self.network.table(member);
         let at = self.network.key(member);
         if node.queue.discipline != Discipline::Fifo {
-            let message =
-                format!("access points and stations have no {} here: use fifo, or a proxy", node.queue.discipline);
+            let message = format!(
+                "access points and stations have no {} in this version: use fifo, or a proxy",
+                node.queue.discipline
+            );
             return wrong(format!("{at}.queue.discipline"), message);
         }
         let channel = self.channel;

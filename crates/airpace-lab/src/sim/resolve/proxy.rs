@@ -3,7 +3,7 @@
 use super::network::Network;
 use super::rate::{Place, Rates};
 use super::{FlowName, Wrong, wrong};
-use airpace_api::scenario::{Change, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use airpace_api::scenario::{Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::mac::{Neighbours, Quality};
@@ -161,7 +161,9 @@ pub(super) fn changes(
     rates: &Rates<'_>,
     flows: &[(FlowName, FlowConfig)],
 ) -> Result<Vec<(Time, world::Change)>, Wrong> {
-    let mut changes = Vec::new();
+    let channels = network.scenario.channel.iter().enumerate().filter(|(_, channel)| channel.neighbours > 0);
+    let mut changes: Vec<(Time, world::Change)> =
+        channels.map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours))).collect();
     for (index, change) in network.scenario.change.iter().enumerate() {
         let at = Time::ZERO.saturating_add(change.at.0);
         let key = format!("change.{index}");
@@ -221,8 +223,12 @@ fn of_channel(network: &Network<'_>, change: &Change) -> Option<world::Change> {
     let channels = &network.scenario.channel;
     let channel =
         change.channel.as_ref().and_then(|name| channels.iter().position(|channel| channel.name == *name)).unwrap_or(0);
-    let airtime = channels[channel].neighbour_airtime.0;
-    Some(world::Change::Neighbours { channel, neighbours: Neighbours { count, airtime } })
+    Some(neighbours(channel, &channels[channel], count))
+}
+
+fn neighbours(index: usize, channel: &Channel, count: u16) -> world::Change {
+    let neighbours = Neighbours { count, airtime: channel.neighbour_airtime.0 };
+    world::Change::Neighbours { channel: index, neighbours }
 }
 
 pub(super) const fn record(record: &Record) -> world::Record {
