@@ -10,6 +10,7 @@ mod comparison;
 mod demo;
 mod iperf3;
 mod ns3;
+mod runaway;
 mod tcp;
 
 use airpace_net::netns::Namespace;
