@@ -61,6 +61,7 @@ fn paced(stations: u32) -> WorldConfig {
         feedback: Feedback::Direct,
         queue: FqCoDelConfig::default(),
         tunnel_bytes: 0,
+        joins: Vec::new(),
     };
     let saturating = Traffic::Saturating { payload: 1_470, window: 1 };
     WorldConfig { proxies: vec![proxy], ..network(stations, &saturating) }

@@ -200,6 +200,7 @@ impl Setting {
             feedback: Feedback::Direct,
             queue: FqCoDelConfig::default(),
             tunnel_bytes: 0,
+            joins: Vec::new(),
         }))
     }
 

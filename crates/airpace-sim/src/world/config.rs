@@ -156,6 +156,8 @@ pub struct ProxyConfig {
     pub at: NodeId,
     /// Its stations.
     pub stations: Vec<NodeId>,
+    /// Stations that are there only from a time on: before, they send no reports and the law does not know them.
+    pub joins: Vec<(NodeId, Time)>,
     /// The law; `None` forwards unshaped and only measures.
     pub law: Option<LawConfig>,
     /// Length of a slot (Δ).

@@ -2,7 +2,7 @@
 
 use super::event::{Class, Event};
 use super::parcel::{Ecn, Parcel, Payload, ReportPacket};
-use super::proxy::Proxy;
+use super::proxy::{Port, Proxy};
 use super::statistics::Loss;
 use super::{Feedback, NodeId, ProxyConfig, World, WorldError};
 use airpace_core::phy::AccessCategory;
@@ -65,7 +65,8 @@ impl World {
         self.agenda.push(Event { at, class: Class::Decision, index: index as u32 });
         for port in 0..self.proxies[index].ports.len() {
             if self.proxies[index].config.report_bytes.is_some() {
-                let at = self.now.saturating_add(slot.mul_f64(self.proxies[index].ports[port].report_phase));
+                let Port { joins, report_phase, .. } = &self.proxies[index].ports[port];
+                let at = joins.saturating_add(slot.mul_f64(*report_phase));
                 self.agenda.push(Event { at, class: Class::Report, index: event_index(index, port) });
             }
             self.await_release(index, port);
@@ -160,7 +161,9 @@ impl World {
         if self.proxies[index].config.feedback == Feedback::Direct {
             for port in 0..self.proxies[index].ports.len() {
                 let report = self.proxies[index].close_slot(self.now, port);
-                self.proxies[index].on_report(self.now, report);
+                if self.proxies[index].ports[port].joins <= self.now {
+                    self.proxies[index].on_report(self.now, report);
+                }
             }
         }
         self.take_decision(index);

@@ -34,6 +34,8 @@ pub(super) struct Proxy {
 /// One station of a proxy.
 pub(super) struct Port {
     pub(super) node: NodeId,
+    /// When it comes.
+    pub(super) joins: Time,
     pub(super) queue: FqCoDel<Parcel>,
     /// A flow that starts here and always has packets waiting.
     pub(super) source: Option<usize>,
@@ -103,7 +105,8 @@ impl Proxy {
     /// The first rates: those that the law gives to stations of which it knows nothing.
     pub(super) fn start(&mut self) {
         let slot = self.config.slot;
-        self.pending = (0..self.ports.len()).map(|port| silence(port, slot)).collect();
+        let present = |&(_, port): &(usize, &Port)| port.joins == Time::ZERO;
+        self.pending = self.ports.iter().enumerate().filter(present).map(|(port, _)| silence(port, slot)).collect();
         self.decide(Time::ZERO, false);
         self.next_decision = Time::ZERO.saturating_add(slot);
     }
@@ -183,7 +186,8 @@ impl Proxy {
         report.sender.backlogged |= port.source.is_some();
         port.last = Some(report.clone());
         self.pending.push(report);
-        self.pending.len() >= self.ports.len()
+        let present = self.ports.iter().filter(|port| port.joins <= now).count();
+        self.pending.len() >= present
     }
 
     /// Takes the reports that are there and sets the pacers.
@@ -231,8 +235,10 @@ impl Port {
         let (burst, burst_packets) = EXACT;
         let index = u64::from(node.0);
         let station = config.stations.iter().position(|&station| station == node).unwrap_or_default();
+        let joins = config.joins.iter().find(|(late, _)| *late == node).map_or(Time::ZERO, |&(_, at)| at);
         Self {
             node,
+            joins,
             queue: FqCoDel::new(config.queue, queue_key(seed, index)),
             source: None,
             alarm: Alarm::default(),

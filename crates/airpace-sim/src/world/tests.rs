@@ -144,6 +144,7 @@ fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
         feedback,
         queue: FqCoDelConfig::default(),
         tunnel_bytes: 0,
+        joins: Vec::new(),
     }
 }
 
@@ -173,6 +174,30 @@ fn a_paced_source_starts_late_and_stops_early() {
     let received: Vec<u32> = run(config).slots.iter().map(|slot| slot.nodes[1].received).collect();
     let busy: Vec<usize> = (0..received.len()).filter(|&slot| received[slot] > 0).collect();
     assert_eq!(busy, [3, 4, 5, 6, 7], "{received:?}");
+}
+
+#[test]
+fn a_station_that_joins_is_unknown_before_and_served_after() {
+    for feedback in [Feedback::Direct, Feedback::OverTheAir] {
+        let mut flows: Vec<_> =
+            (1..=2).map(|to| flow(0, to, Traffic::Saturating { payload: 1_470, window: 1 })).collect();
+        let at = Time::from_millis(600);
+        flows[1].start = at;
+        let late = ProxyConfig { joins: vec![(NodeId(2), at)], ..proxy(2, feedback) };
+        let slot = Some(Duration::from_millis(100));
+        let mut config = WorldConfig { proxies: vec![late], slot, ..cell(2, flows) };
+        config.duration = Duration::from_millis(1_200);
+        let outcome = run(config);
+        let granted = |at_ms: u64| {
+            let of = |decision: &&ProxySlot| decision.station == NodeId(2) && decision.at <= Time::from_millis(at_ms);
+            outcome.decisions[0].iter().rfind(of).and_then(|decision| decision.rate_pps)
+        };
+        assert_eq!(granted(599), None, "{feedback:?}");
+        assert!(granted(900).is_some(), "{feedback:?}");
+        let last = outcome.slots.last().expect("slots were recorded");
+        let share = last.nodes[2].bytes as f64 / last.nodes[1].bytes as f64;
+        assert!((0.8..1.25).contains(&share), "{feedback:?}: {share}");
+    }
 }
 
 #[test]

@@ -34,8 +34,11 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wr
         return wrong(format!("{at}.at"), format!("no station is reached through `{}`", network.members[place].name));
     }
     let payload = payload(network, proxy);
+    let late = |&idx: &usize| !network.table(idx).joins.0.is_zero();
+    let joins = |&idx: &usize| (Network::id(idx), Time::ZERO.saturating_add(network.table(idx).joins.0));
     Ok(ProxyConfig {
         at: Network::id(place),
+        joins: stations.iter().filter(|idx| late(idx)).map(joins).collect(),
         stations: stations.into_iter().map(Network::id).collect(),
         law: law(proxy, payload, at)?,
         slot: proxy.slot.unwrap_or(network.scenario.slot).0,
