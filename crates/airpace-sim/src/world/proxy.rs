@@ -130,7 +130,9 @@ impl Proxy {
         if port.queue.is_empty() {
             port.account.empty(now);
         }
-        let mut parcel = queued.or_else(|| port.source.and_then(|_| pull()))?;
+        // Before its first rate a source that always has packets would never be done.
+        let pulled = port.source.is_some() && !port.pacer.is_unshaped();
+        let mut parcel = queued.or_else(|| if pulled { pull() } else { None })?;
         parcel.bytes = parcel.bytes.saturating_add(u32::from(tunnel_bytes));
         parcel.tunnel = Some(Tunnel { released: now, sequence: port.sequence, bytes: tunnel_bytes });
         port.sequence = port.sequence.wrapping_add(1);
