@@ -81,6 +81,27 @@ impl Default for SenderView {
 }
 
 impl SlotReport {
+    /// The report of a station that has heard nothing in its first slot: it makes the station known to a law.
+    #[must_use]
+    pub fn silent(station: StationId, length: Duration) -> Self {
+        Self {
+            station,
+            slot: 0,
+            length,
+            frames: 0,
+            mpdus: 0,
+            packets: 0,
+            bytes: 0,
+            span: None,
+            inverse_rate_sum: 0.0,
+            lost: 0,
+            late: 0,
+            delay: None,
+            source: LevelSource::AmpduReference,
+            sender: SenderView::default(),
+        }
+    }
+
     /// Mean packets per frame (the aggregation level, μ̃ = P/F), if a frame came.
     #[must_use]
     pub fn level(&self) -> Option<f64> {

@@ -15,7 +15,7 @@ use crate::mac::{self, CellConfig, Direction, Input, Mac, Neighbours, Output};
 use airpace_core::control::{self, LawConfig, RateController};
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
-use airpace_core::report::Allocation;
+use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::cmp::Reverse;
 use core::hash::Hasher;
@@ -171,7 +171,7 @@ impl ClosedLoop {
             .iter()
             .enumerate()
             .filter(|(_, node)| node.joined)
-            .map(|(idx, _)| Node::silence(idx, config.slot))
+            .map(|(idx, _)| SlotReport::silent(StationId::from_index(idx), config.slot))
             .collect();
         let allocations = this.law.on_slot(Time::ZERO, &reports).to_vec();
         this.apply(Time::ZERO, &allocations);

@@ -5,7 +5,7 @@ use crate::mac::{self, FrameRecord};
 use crate::rng::Stream;
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
-use airpace_core::report::{Allocation, LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Allocation, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -54,26 +54,6 @@ impl Node {
             received: 0,
             delay_sum: Duration::ZERO,
             delay_max: Duration::ZERO,
-        }
-    }
-
-    /// The report of a station that has heard nothing.
-    pub(super) fn silence(idx: usize, slot: Duration) -> SlotReport {
-        SlotReport {
-            station: StationId::from_index(idx),
-            slot: 0,
-            length: slot,
-            frames: 0,
-            mpdus: 0,
-            packets: 0,
-            bytes: 0,
-            span: None,
-            inverse_rate_sum: 0.0,
-            lost: 0,
-            late: 0,
-            delay: None,
-            source: LevelSource::AmpduReference,
-            sender: SenderView::default(),
         }
     }
 

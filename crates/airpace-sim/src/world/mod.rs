@@ -100,6 +100,12 @@ pub enum WorldError {
         /// Where it goes.
         to: NodeId,
     },
+    /// A flow's packets arrive the moment they are sent, so that nothing ever ends the sending.
+    #[error("flow {flow} takes no time: give a wire on its way a rate or a delay")]
+    Instantaneous {
+        /// Index of the flow.
+        flow: usize,
+    },
     /// Something must be positive.
     #[error("{what} must be longer than zero")]
     Zero {
@@ -155,9 +161,11 @@ impl World {
         config.validate()?;
         let routes = Routes::new(&config)?;
         for (index, flow) in config.flows.iter().enumerate() {
-            let way = |from, to| routes.next(from, to).is_some();
-            if !way(flow.from, flow.to) || !way(flow.to, flow.from) {
-                return Err(WorldError::Unreachable { flow: index, from: flow.from, to: flow.to });
+            let way = |from, to| routes.takes_time(from, to, &config.wires);
+            match (way(flow.from, flow.to), way(flow.to, flow.from)) {
+                (Some(true), Some(_)) => {}
+                (Some(false), Some(_)) => return Err(WorldError::Instantaneous { flow: index }),
+                _ => return Err(WorldError::Unreachable { flow: index, from: flow.from, to: flow.to }),
             }
         }
         let begin = Time::ZERO.saturating_add(config.warm_up);

@@ -11,7 +11,7 @@ use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{Dropped, FqCoDel};
-use airpace_core::report::{Allocation, LevelSource, SenderView, SlotReport};
+use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -106,7 +106,13 @@ impl Proxy {
     pub(super) fn start(&mut self) {
         let slot = self.config.slot;
         let present = |&(_, port): &(usize, &Port)| port.joins == Time::ZERO;
-        self.pending = self.ports.iter().enumerate().filter(present).map(|(port, _)| silence(port, slot)).collect();
+        self.pending = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter(present)
+            .map(|(port, _)| SlotReport::silent(StationId::from_index(port), slot))
+            .collect();
         self.decide(Time::ZERO, false);
         self.next_decision = Time::ZERO.saturating_add(slot);
     }
@@ -285,24 +291,4 @@ fn queue_key(seed: u64, index: u64) -> [u8; 16] {
         part.copy_from_slice(&stream.up_to(u32::MAX).to_le_bytes());
     }
     key
-}
-
-/// The report of a station that has heard nothing.
-fn silence(port: usize, slot: Duration) -> SlotReport {
-    SlotReport {
-        station: StationId::from_index(port),
-        slot: 0,
-        length: slot,
-        frames: 0,
-        mpdus: 0,
-        packets: 0,
-        bytes: 0,
-        span: None,
-        inverse_rate_sum: 0.0,
-        lost: 0,
-        late: 0,
-        delay: None,
-        source: LevelSource::AmpduReference,
-        sender: SenderView::default(),
-    }
 }

@@ -1,6 +1,6 @@
 //! Where a packet goes next.
 
-use super::{NodeId, RouteConfig, WorldConfig, WorldError};
+use super::{NodeId, RouteConfig, WireConfig, WorldConfig, WorldError};
 use crate::mac::RadioId;
 use std::collections::VecDeque;
 
@@ -38,6 +38,8 @@ struct Edge {
 pub(super) struct Routes {
     nodes: usize,
     next: Vec<Option<Hop>>,
+    /// The node of each radio of each channel.
+    radios: Vec<Vec<NodeId>>,
 }
 
 impl Routes {
@@ -45,7 +47,8 @@ impl Routes {
     pub(super) fn new(config: &WorldConfig) -> Result<Self, WorldError> {
         let edges = edges(config)?;
         let nodes = config.nodes as usize;
-        let mut this = Self { nodes, next: vec![None; nodes * nodes] };
+        let radios = config.channels.iter().map(|channel| channel.nodes.clone()).collect();
+        let mut this = Self { nodes, next: vec![None; nodes * nodes], radios };
         let mut arriving = vec![Vec::new(); nodes];
         for edge in &edges {
             arriving[edge.to.0 as usize].push(*edge);
@@ -84,6 +87,29 @@ impl Routes {
         let place = route.at.0 as usize * self.nodes + route.to.0 as usize;
         self.next[place] = Some(edge.hop);
         Ok(())
+    }
+
+    /// Whether packets from `from` take any time to `to`; `None` if they do not get there.
+    pub(super) fn takes_time(&self, from: NodeId, to: NodeId, wires: &[WireConfig]) -> Option<bool> {
+        let (mut at, mut takes) = (from, false);
+        // A way that is longer than there are nodes goes in circles.
+        for _ in 0..=self.nodes {
+            if at == to {
+                return (from != to).then_some(takes);
+            }
+            at = match self.next(at, to)? {
+                Hop::Radio { channel, to, .. } => {
+                    takes = true;
+                    *self.radios.get(channel as usize)?.get(to.index())?
+                }
+                Hop::Wire { wire, forward } => {
+                    let wire = wires.get(wire as usize)?;
+                    takes |= wire.rate.is_some() || !wire.delay.is_zero();
+                    if forward { wire.ends.1 } else { wire.ends.0 }
+                }
+            };
+        }
+        None
     }
 
     /// The next hop from `at` to `to`; `None` if there is no way, or none is needed.

@@ -201,6 +201,22 @@ fn a_station_that_joins_is_unknown_before_and_served_after() {
 }
 
 #[test]
+fn a_flow_that_takes_no_time_or_goes_in_circles_is_refused() {
+    let mut config = cell(1, vec![flow(2, 3, Traffic::Saturating { payload: 1_470, window: 1 })]);
+    config.nodes = 4;
+    let wire = |a, b, delay| WireConfig { ends: (NodeId(a), NodeId(b)), rate: None, delay, queue: 1 };
+    config.wires = vec![wire(2, 3, Duration::ZERO)];
+    assert_eq!(World::new(config.clone()).err(), Some(WorldError::Instantaneous { flow: 0 }));
+    config.wires = vec![wire(2, 3, Duration::from_micros(10))];
+    assert!(World::new(config.clone()).is_ok());
+    config.wires.push(wire(0, 2, Duration::from_micros(10)));
+    let route = |at, via| RouteConfig { at: NodeId(at), to: NodeId(3), via: NodeId(via) };
+    config.routes = vec![route(2, 0), route(0, 2)];
+    let refused = World::new(config).err();
+    assert_eq!(refused, Some(WorldError::Unreachable { flow: 0, from: NodeId(2), to: NodeId(3) }));
+}
+
+#[test]
 fn a_flow_without_a_way_is_refused() {
     let mut config = cell(1, vec![flow(0, 2, cbr(1.0))]);
     config.nodes = 3;
