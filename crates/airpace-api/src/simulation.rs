@@ -70,7 +70,7 @@ pub struct StationSummary {
     pub received: u64,
     /// Packets lost, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Share of the time in which the channel carried frames to it and their answers.
+    /// Share of the time in which the channel carried frames to it or from it, and their answers.
     pub airtime_share: f64,
 }
 

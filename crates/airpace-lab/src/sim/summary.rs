@@ -56,7 +56,7 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
             sent: *sent,
             received: *received,
             dropped: dropped(lost),
-            airtime_share: share(links.airtime, outcome.window),
+            airtime_share: share(airtime_of(outcome, idx), outcome.window),
         }
     };
     stations.map(station).collect()
@@ -68,9 +68,14 @@ fn links_to(outcome: &Outcome, node: usize) -> LinkCounts {
     for link in outcome.links.iter().filter(|link| link.to.0 as usize == node) {
         sum.frames += link.counts.frames;
         sum.mpdus += link.counts.mpdus;
-        sum.airtime += link.counts.airtime;
     }
     sum
+}
+
+/// Airtime of all frames to and from a node.
+fn airtime_of(outcome: &Outcome, node: usize) -> Duration {
+    let ends = |link: &&world::LinkSummary| [link.from.0 as usize, link.to.0 as usize].contains(&node);
+    outcome.links.iter().filter(ends).map(|link| link.counts.airtime).sum()
 }
 
 fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -> TotalsSummary {
