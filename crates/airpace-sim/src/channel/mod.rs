@@ -14,7 +14,7 @@
 //! let channel = Channel::new(ChannelConfig::new(radios))?;
 //! let link = channel.link(RadioId(0), RadioId(1));
 //! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 5, GuardInterval::Ns800)?;
-//! assert_eq!(format!("{:.1}", link.snr_db(Time::ZERO, rate)), "18.2");
+//! assert_eq!(format!("{:.1}", link.snr_db(Time::ZERO, rate)), "18.3");
 //! assert!(link.mpdu_error(&ErrorModel::default(), Time::ZERO, rate, 1_536) < 0.01);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
