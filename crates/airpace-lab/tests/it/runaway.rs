@@ -3,6 +3,7 @@
 
 use airpace_lab::sim::Loaded;
 use airpace_sim::world::{Outcome, World};
+use airpace_units::Time;
 use std::path::Path;
 
 /// From this loss on, packets are lost at the entry of the shared queue for good.
@@ -27,6 +28,7 @@ fn run(law: &str, seed: u64, seconds: u32) -> Placement {
     let settings = [format!("proxy.0.law={law}"), format!("seed={seed}"), format!("duration={seconds} s")];
     let settings = settings.map(|setting| setting.parse().unwrap()).to_vec();
     let resolved = Loaded::new(&text, settings, &folder).unwrap().resolve().unwrap();
+    let begin = Time::ZERO + resolved.world.warm_up;
     let mut world = World::new(resolved.world).unwrap();
     world.run();
     let outcome = world.outcome();
@@ -34,14 +36,15 @@ fn run(law: &str, seed: u64, seconds: u32) -> Placement {
         outcome.flows.iter().map(|flow| value(&flow.counts.forward)).sum()
     };
     let loss = count(|counts| counts.lost.total()) as f64 / count(|counts| counts.sent) as f64;
-    let growth = (0..outcome.links.len()).map(|link| longest_growth(&outcome, link)).max().unwrap();
+    let growth = (0..outcome.links.len()).map(|link| longest_growth(&outcome, link, begin)).max().unwrap();
     Placement { seed, loss, growth }
 }
 
-/// Slots in a row in which more and more was left in a link's queue by the frames sent over it, from two frames' packets on.
-fn longest_growth(outcome: &Outcome, link: usize) -> u32 {
+/// Slots in a row in which more and more was left in a link's queue by the frames sent over it, from two frames' packets on. As
+/// everything else it counts from the end of the warm-up, in which rates are still being learnt.
+fn longest_growth(outcome: &Outcome, link: usize, begin: Time) -> u32 {
     let (mut longest, mut growing, mut before) = (0, 0, 0);
-    for slot in &outcome.slots {
+    for slot in outcome.slots.iter().filter(|slot| slot.end > begin) {
         let counts = &slot.links[link].counts;
         let Some(left) = counts.queued_sum.checked_div(counts.frames) else { continue };
         growing = if left > before.max(TWO_FRAMES) { growing + 1 } else { 0 };
