@@ -30,6 +30,7 @@ fn network(stations: u32, traffic: &Traffic) -> WorldConfig {
         duration: Duration::from_secs(2),
         slot: None,
         nodes: stations + 1,
+        keys: Vec::new(),
         channels: vec![ChannelConfig {
             mac: cell.mac().expect("the cell is valid"),
             nodes: (0..=stations).map(NodeId).collect(),

@@ -11,6 +11,14 @@ use siphasher::sip::SipHasher13;
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
+/// What tells the draws of something with a name from those of others, wherever it stands in a list.
+#[must_use]
+pub fn key(name: &str) -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
 impl Stream {
     /// The stream of component `name` number `index` in the run seeded with `seed`.
     #[must_use]

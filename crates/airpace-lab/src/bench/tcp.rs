@@ -175,6 +175,7 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
         duration: download.measure,
         slot: None,
         nodes: 3,
+        keys: Vec::new(),
         channels: vec![ChannelConfig { mac: cell.mac()?, nodes: vec![ACCESS_POINT, STATION] }],
         wires: vec![wire],
         routes: Vec::new(),

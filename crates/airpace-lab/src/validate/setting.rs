@@ -121,6 +121,7 @@ impl Setting {
             duration: self.duration,
             slot: None,
             nodes: radios + wires.len() as u32,
+            keys: Vec::new(),
             channels: vec![channel],
             wires,
             routes: Vec::new(),

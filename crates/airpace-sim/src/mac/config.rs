@@ -53,6 +53,9 @@ pub struct RadioConfig {
     pub max_amsdu: u32,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
     pub rts_threshold: Option<u32>,
+    /// What tells its draws, and with its peer's those of its links, from those of other radios (see [`crate::rng::key`]); `None` (default) for
+    /// its number, with which radios added before it change them.
+    pub stream: Option<u64>,
 }
 
 /// Beacons of an access point.
@@ -294,6 +297,7 @@ impl RadioConfig {
             max_duration: AmpduLimits::of(Standard::Vht).duration,
             max_amsdu: 0,
             rts_threshold: None,
+            stream: None,
         }
     }
 

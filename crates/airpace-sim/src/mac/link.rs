@@ -45,6 +45,10 @@ impl Link {
         }
     }
 
+    pub(super) fn set_draws(&mut self, draws: Stream) {
+        self.draws = draws;
+    }
+
     pub(super) fn set_quality(&mut self, quality: Quality) {
         self.quality = clamped(quality);
         self.hazard = None;

@@ -200,7 +200,10 @@ impl<P: Packet + Clone> Mac<P> {
         let place = view as usize;
         for (category, edca) in (0..).zip(&config.edca) {
             let node = 4 * radio + category;
-            let backoff = backoff(self.seed, radio, category);
+            let backoff = match config.stream {
+                Some(key) => Stream::new(self.seed, "named backoff", key.wrapping_add(u64::from(category))),
+                None => backoff(self.seed, radio, category),
+            };
             self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
             self.paths.push(Path::new(config.queue, config.schedule));
         }
@@ -219,7 +222,14 @@ impl<P: Packet + Clone> Mac<P> {
         }
         // There are fewer than 2^32 pairs of radios.
         radio.peers[to].link = self.links.len() as u32;
-        self.links.push(Link::new(link, &radio.config, &self.rules, self.seed));
+        let own = radio.config.stream;
+        let keys = own.zip(self.radios[to].config.stream);
+        let radio = &self.radios[link.from.index()];
+        let mut added = Link::new(link, &radio.config, &self.rules, self.seed);
+        if let Some((from, to)) = keys {
+            added.set_draws(Stream::new(self.seed, "named loss", from.rotate_left(1) ^ to));
+        }
+        self.links.push(added);
     }
 
     /// Runs everything up to `now` and applies `input`. Drain [`Mac::poll`] afterwards.

@@ -43,6 +43,9 @@ pub struct WorldConfig {
     pub slot: Option<Duration>,
     /// How many nodes there are.
     pub nodes: u32,
+    /// What tells the draws of each node, its radios, flows and reports from those of others (see [`crate::rng::key`]), so that nodes added anywhere
+    /// change nothing for them. Empty for their numbers.
+    pub keys: Vec<u64>,
     /// Radio channels. Frames of different channels never meet.
     pub channels: Vec<ChannelConfig>,
     /// Wired links.

@@ -36,6 +36,7 @@ use crate::rng::Stream;
 use crate::traffic::SourceError;
 use airpace_core::control;
 use airpace_units::Time;
+use core::time::Duration;
 use event::{Agenda, Class, Event};
 use flow::Flow;
 use parcel::Payload;
@@ -44,6 +45,7 @@ use record::Recorded;
 use route::{Hop, Routes};
 use slots::Slots;
 use statistics::Links;
+use std::collections::BTreeMap;
 use thiserror::Error;
 use wire::Lane;
 
@@ -124,6 +126,8 @@ pub enum WorldError {
 pub struct World {
     now: Time,
     begin: Time,
+    /// Whether the statistics have begun.
+    begun: bool,
     end: Time,
     agenda: Agenda,
     channels: Vec<Channel>,
@@ -150,6 +154,8 @@ struct Channel {
     /// When the MAC must be called next.
     due: Option<Time>,
     links: Links,
+    /// How long the channel had been busy for its first radio when the statistics began.
+    busy_before: Option<Duration>,
 }
 
 impl World {
@@ -172,12 +178,13 @@ impl World {
         let mut this = Self {
             now: Time::ZERO,
             begin,
+            begun: false,
             end: begin.saturating_add(config.duration),
             agenda: Agenda::default(),
             channels: channels(&config)?,
             lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
             routes,
-            flows: flows(config.flows, (config.seed, begin))?,
+            flows: flows(config.flows, &config.keys, (config.seed, begin))?,
             proxies: Vec::new(),
             proxy_at: vec![None; config.nodes as usize],
             managed: vec![None; config.nodes as usize],
@@ -187,7 +194,7 @@ impl World {
             recorded: Recorded::default(),
             record: config.record,
         };
-        this.add_proxies(config.proxies, config.seed)?;
+        this.add_proxies(config.proxies, (&config.keys, config.seed))?;
         this.schedule(config.changes);
         Ok(this)
     }
@@ -228,6 +235,10 @@ impl World {
         loop {
             let frame = self.next_frame();
             let event = self.agenda.next();
+            let next = event.into_iter().chain(frame.map(|(due, _)| due)).min();
+            if !self.begun && next.is_none_or(|next| next > self.begin) && until >= self.begin {
+                self.begin_statistics();
+            }
             // At one instant what comes to the cell is there before the cell moves.
             match (event, frame) {
                 (Some(at), frame) if at <= until && frame.is_none_or(|(due, _)| at <= due) => self.next_event(),
@@ -247,6 +258,14 @@ impl World {
         self.now = due;
         self.channels[channel].handle(due, Input::Tick);
         self.settle();
+    }
+
+    /// Notes how busy the channels were before the statistics.
+    fn begin_statistics(&mut self) {
+        for channel in &mut self.channels {
+            channel.busy_before = Some(channel.busy(self.begin));
+        }
+        self.begun = true;
     }
 
     fn next_event(&mut self) {
@@ -308,7 +327,7 @@ impl World {
         match output {
             Output::Frame(frame) => {
                 let counted = frame.end >= self.begin;
-                channel.links.on_frame(&frame, counted);
+                channel.links.on_frame(&frame, self.begin);
                 if self.record.frames && counted {
                     // Channels are few.
                     self.recorded.frames.push((index as u32, frame));
@@ -464,22 +483,34 @@ impl World {
     }
 }
 
-fn flows(configs: Vec<FlowConfig>, about: (u64, Time)) -> Result<Vec<Flow>, WorldError> {
-    (0..).zip(configs).map(|(index, flow)| Flow::new(index, flow, about)).collect()
+fn flows(configs: Vec<FlowConfig>, keys: &[u64], (seed, begin): (u64, Time)) -> Result<Vec<Flow>, WorldError> {
+    let mut alike = BTreeMap::new();
+    let flow = |(index, flow): (u32, FlowConfig)| {
+        let of = |node: NodeId| keys.get(node.0 as usize).copied();
+        // Flows between the same nodes are told apart by their order.
+        let count = alike.entry((flow.from, flow.to)).or_insert(0_u64);
+        let key = of(flow.from).zip(of(flow.to)).map(|(from, to)| (from.rotate_left(1) ^ to).wrapping_add(*count));
+        *count += 1;
+        Flow::new(index, flow, (key.unwrap_or(u64::from(index)), seed, begin))
+    };
+    (0..).zip(configs).map(flow).collect()
 }
 
 fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
     let channel = |(index, channel): (usize, &ChannelConfig)| {
         let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
         let monitored = !config.proxies.is_empty() || config.record.mpdus;
-        let mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
+        let mut mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
+        for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
+            radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
+        }
         // Each channel has draws of its own.
         let mut draws = Stream::new(config.seed, "channel", index as u64);
         let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
         let radios = mac.radios.len();
         let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
         let due = mac.deadline();
-        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios) })
+        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios), busy_before: None })
     };
     config.channels.iter().enumerate().map(channel).collect()
 }
@@ -488,6 +519,11 @@ impl Channel {
     fn handle(&mut self, now: Time, input: Input<Parcel>) {
         self.mac.handle(now, input);
         self.due = self.mac.deadline();
+    }
+
+    /// How long the channel has been busy for its first radio, up to `now`.
+    fn busy(&self, now: Time) -> Duration {
+        self.mac.channel(RadioId(0), now).busy
     }
 
     /// What the slot that ends was, per link.

@@ -18,6 +18,8 @@ pub struct Outcome {
     pub flows: Vec<FlowSummary>,
     /// Every directed link of every channel.
     pub links: Vec<LinkSummary>,
+    /// Per channel, how long transmissions kept it busy for its first radio, which is the first access point: at most the window.
+    pub busy: Vec<Duration>,
     /// Every node: what reached it.
     pub nodes: Vec<NodeSummary>,
     /// Of the whole run, the warm-up included.
@@ -115,6 +117,11 @@ impl World {
         Outcome {
             window: self.now.min(self.end).saturating_since(self.begin),
             links: links.collect(),
+            busy: self
+                .channels
+                .iter()
+                .map(|channel| channel.busy(now).saturating_sub(channel.busy_before.unwrap_or_default()))
+                .collect(),
             flows,
             nodes,
             totals: self.totals(),

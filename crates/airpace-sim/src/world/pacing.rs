@@ -11,14 +11,14 @@ use airpace_core::phy::AccessCategory;
 const PORTS_LOG2: u32 = 16;
 
 impl World {
-    pub(super) fn add_proxies(&mut self, configs: Vec<ProxyConfig>, seed: u64) -> Result<(), WorldError> {
+    pub(super) fn add_proxies(&mut self, configs: Vec<ProxyConfig>, draws: (&[u64], u64)) -> Result<(), WorldError> {
         for config in configs {
-            self.add_proxy(config, seed)?;
+            self.add_proxy(config, draws)?;
         }
         Ok(())
     }
 
-    fn add_proxy(&mut self, config: ProxyConfig, seed: u64) -> Result<(), WorldError> {
+    fn add_proxy(&mut self, config: ProxyConfig, draws: (&[u64], u64)) -> Result<(), WorldError> {
         let index = self.proxies.len();
         if config.slot.is_zero() {
             return Err(WorldError::Zero { what: "the slot of a proxy" });
@@ -36,7 +36,7 @@ impl World {
                 return Err(WorldError::TwoProxies { node });
             }
         }
-        let mut proxy = Proxy::new(config, nodes, seed)?;
+        let mut proxy = Proxy::new(config, nodes, draws)?;
         self.adopt_sources(&mut proxy);
         proxy.start();
         self.proxies.push(proxy);

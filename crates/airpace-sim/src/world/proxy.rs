@@ -78,7 +78,11 @@ pub struct ProxySlot {
 }
 
 impl Proxy {
-    pub(super) fn new(config: ProxyConfig, nodes: usize, seed: u64) -> Result<Self, control::ConfigError> {
+    pub(super) fn new(
+        config: ProxyConfig,
+        nodes: usize,
+        (keys, seed): (&[u64], u64),
+    ) -> Result<Self, control::ConfigError> {
         let mut by_node = vec![0; nodes];
         for (number, node) in (1..).zip(&config.stations) {
             by_node[node.0 as usize] = number;
@@ -87,7 +91,7 @@ impl Proxy {
         let overhead = PaceConfig::default().frame_overhead;
         let law = config.law.map(|law| law.build()).transpose()?;
         let law = law.map(|law| Box::new(AssumeRates::new(law, overhead)) as Box<dyn RateController + Send>);
-        let ports = config.stations.iter().map(|&node| Port::new(node, &config, seed)).collect();
+        let ports = config.stations.iter().map(|&node| Port::new(node, &config, (keys, seed))).collect();
         let next_decision = Time::ZERO.saturating_add(config.slot);
         Ok(Self { config, law, ports, by_node, pending: Vec::new(), next_decision, slots: Vec::new() })
     }
@@ -239,9 +243,9 @@ impl Proxy {
 }
 
 impl Port {
-    fn new(node: NodeId, config: &ProxyConfig, seed: u64) -> Self {
+    fn new(node: NodeId, config: &ProxyConfig, (keys, seed): (&[u64], u64)) -> Self {
         let (burst, burst_packets) = EXACT;
-        let index = u64::from(node.0);
+        let index = keys.get(node.0 as usize).copied().unwrap_or(u64::from(node.0));
         let station = config.stations.iter().position(|&station| station == node).unwrap_or_default();
         let joins = config.joins.iter().find(|(late, _)| *late == node).map_or(Time::ZERO, |&(_, at)| at);
         Self {

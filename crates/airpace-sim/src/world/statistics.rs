@@ -247,13 +247,16 @@ impl Links {
         (number as usize).checked_sub(1)
     }
 
-    pub(super) fn on_frame(&mut self, frame: &FrameRecord, counted: bool) {
+    /// Counts a frame; in the statistics, which begin at `begin`, if it ends later, and its airtime from then on only.
+    pub(super) fn on_frame(&mut self, frame: &FrameRecord, begin: Time) {
         let Some(link) = self.of(frame.from, frame.to) else { return };
         let link = &mut self.links[link];
         link.last = Some(*frame);
         link.slot.on_frame(frame);
-        if counted {
-            link.counts.on_frame(frame);
+        if frame.end >= begin {
+            let before = begin.saturating_since(frame.start);
+            let airtime = frame.airtime.saturating_sub(before);
+            link.counts.on_frame(&FrameRecord { start: frame.start.max(begin), airtime, ..*frame });
         }
     }
 

@@ -202,7 +202,7 @@ impl Air<'_> {
         let (down, up) = (&node.rate, if node.uplink_rate.is_empty() { &node.rate } else { &node.uplink_rate });
         let up_key = if node.uplink_rate.is_empty() { "rate" } else { "uplink_rate" };
         // Each direction has its own draws; other nodes have no part in the number.
-        let stream = 2 * member as u64;
+        let stream = airpace_sim::rng::key(&self.network.members[member].name);
         let link = |(from, to), choices: &[RateChoice], key: &str, link| {
             let number = self.network.members[member].number;
             let key = format!("{}.{key}", self.network.key(member));
@@ -212,7 +212,7 @@ impl Air<'_> {
             let quality = self.quality(node.loss.get(number).or(node.loss.first()), &propagation.link(from, to));
             Ok(LinkConfig { quality, ..LinkConfig::new(from, to, adaptation) })
         };
-        Ok([link((above, below), down, "rate", stream)?, link((below, above), up, up_key, stream + 1)?])
+        Ok([link((above, below), down, "rate", stream)?, link((below, above), up, up_key, stream.wrapping_add(1))?])
     }
 
     /// How MPDUs of a link are lost.

@@ -96,6 +96,7 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, Wrong> {
         duration: scenario.duration.0,
         slot: Some(scenario.slot.0),
         nodes: network.count(),
+        keys: network.members.iter().map(|member| airpace_sim::rng::key(&member.name)).collect(),
         channels,
         wires: network.wires(),
         routes: network.routes()?,

@@ -75,10 +75,14 @@ pub enum Details {
 }
 
 impl Flow {
-    pub(super) fn new(index: u32, config: FlowConfig, (seed, begin): (u64, Time)) -> Result<Self, WorldError> {
+    pub(super) fn new(
+        index: u32,
+        config: FlowConfig,
+        (key, seed, begin): (u64, u64, Time),
+    ) -> Result<Self, WorldError> {
         let FlowConfig { from, to, category, traffic, start, stop } = config;
         let refused = |error| WorldError::Source { flow: index, error };
-        let stream = |name| Stream::new(seed, name, u64::from(index));
+        let stream = |name| Stream::new(seed, name, key);
         let ends = match traffic {
             Traffic::Udp(mut source) => {
                 (source.start, source.stop) = (start, stop);
