@@ -26,7 +26,7 @@ pub struct SimulationSummary {
     pub duration_s: f64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// Every station, in the order of the scenario: what was sent to it.
+    /// Every station, in the order of the scenario: the flows that end at it or start at it.
     pub stations: Vec<StationSummary>,
     /// Every flow.
     pub flows: Vec<FlowSummary>,
@@ -53,22 +53,23 @@ pub struct ScenarioRecord {
     pub set: Vec<String>,
 }
 
-/// What was sent to a station.
+/// A station's flows: those that end at it and those that start at it, each from its sender to its receiver, without answers. A flow
+/// between two stations is counted at both, so sums over stations can exceed [`TotalsSummary`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationSummary {
     /// Its name.
     pub name: String,
-    /// Payload delivered to its applications, Mbit/s.
+    /// Payload of its flows that was delivered to the receiving applications, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean MPDUs per data frame to it; `null` without frames.
+    /// Mean MPDUs per data frame to it, or from it if there were none to it; `null` without frames.
     pub level: Option<f64>,
-    /// Delay of the packets from their source, milliseconds; `null` without packets.
+    /// One-way delay of the packets of its flows, milliseconds; `null` without packets.
     pub delay_ms: Option<DelaySummary>,
-    /// Packets sent to it.
+    /// Packets that its flows' senders sent.
     pub sent: u64,
-    /// Packets that arrived.
+    /// Packets of its flows that arrived.
     pub received: u64,
-    /// Packets lost, by reason.
+    /// Packets of its flows that were lost, by reason.
     pub dropped: BTreeMap<String, u64>,
     /// Share of the time in which the channel carried frames to it or from it, and their answers.
     pub airtime_share: f64,
@@ -183,6 +184,22 @@ pub struct TotalsSummary {
     pub jain_airtime: Option<f64>,
     /// Jain's index of the stations' goodput.
     pub jain_goodput: Option<f64>,
+    /// Packets of the whole run.
+    #[serde(default)]
+    pub run: RunTotals,
+}
+
+/// Packets of all flows both ways over the whole run, the warm-up included: `sent = delivered + dropped + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTotals {
+    /// Packets that left their sources, answers included.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Packets that were lost, for whatever reason.
+    pub dropped: u64,
+    /// Packets that were still under way at the end.
+    pub held: u64,
 }
 
 /// One finished run of a sweep: a line of `runs.jsonl`.

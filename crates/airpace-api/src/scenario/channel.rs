@@ -73,7 +73,7 @@ section! {
         max_mpdus: u16 = default("64", "1", "1024"),
         /// Longest PPDU; ath9k stops at 4 ms.
         max_duration: Span = default("5484 us", "100 us", "5484 us"),
-        /// Frames of at least this size are preceded by RTS and CTS; without it none is.
+        /// Frames longer than this are preceded by RTS and CTS; without it none is.
         rts_threshold: Option<Size> = optional("0 B", "1 GB"),
         /// Longest A-MSDU within each MPDU; without it packets are not put together.
         amsdu: Option<Size> = optional("100 B", "11398 B"),

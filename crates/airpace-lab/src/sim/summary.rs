@@ -5,8 +5,8 @@ use super::{Loaded, PROGRAM_VERSION};
 use crate::stats::jain;
 use airpace_api::scenario::{FlowKind, NodeKind};
 use airpace_api::simulation::{
-    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, SIMULATION_FORMAT, SimulationSummary, StationSummary,
-    TotalsSummary,
+    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, RunTotals, SIMULATION_FORMAT, SimulationSummary,
+    StationSummary, TotalsSummary,
 };
 use airpace_sim::traffic::{self, DelayStatistic};
 use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
@@ -36,22 +36,15 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
 }
 
 fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
-    let nodes = resolved.nodes.iter().zip(&outcome.nodes).enumerate();
+    let own = own_flows(resolved, outcome);
+    let nodes = resolved.nodes.iter().zip(&own).enumerate();
     let stations = nodes.filter(|(_, (member, _))| member.kind == NodeKind::Station);
-    let payload = |node: usize| -> u64 {
-        let flows = named(resolved, outcome);
-        flows
-            .filter(|(named, flow)| main_direction(named, flow).1.0 as usize == node)
-            .map(|(_, flow)| flow.payload_bytes)
-            .sum()
-    };
     let station = |(idx, (member, node)): (usize, (&Member, &world::NodeSummary))| {
-        let links = links_to(outcome, idx);
         let DirectionCounts { sent, received, lost, delay, .. } = &node.counts;
         StationSummary {
             name: member.name.clone(),
-            goodput_mbps: mbps(payload(idx), outcome.window),
-            level: links.level(),
+            goodput_mbps: mbps(node.payload_bytes, outcome.window),
+            level: level_of(outcome, idx),
             delay_ms: delays(delay),
             sent: *sent,
             received: *received,
@@ -62,14 +55,31 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
     stations.map(station).collect()
 }
 
-/// All frames to a node.
-fn links_to(outcome: &Outcome, node: usize) -> LinkCounts {
-    let mut sum = LinkCounts::default();
-    for link in outcome.links.iter().filter(|link| link.to.0 as usize == node) {
-        sum.frames += link.counts.frames;
-        sum.mpdus += link.counts.mpdus;
+/// For every node, its flows: those that end there and those that start there, each in its main direction.
+fn own_flows(resolved: &Resolved, outcome: &Outcome) -> Vec<world::NodeSummary> {
+    let mut own = vec![world::NodeSummary::default(); resolved.nodes.len()];
+    for (named, flow) in named(resolved, outcome) {
+        let (from, to, counts) = main_direction(named, flow);
+        for node in [from, to] {
+            let node = &mut own[node.0 as usize];
+            node.counts.merge(counts);
+            node.payload_bytes += flow.payload_bytes;
+        }
     }
-    sum
+    own
+}
+
+/// Mean MPDUs per frame to a node, or from it if there are no frames to it.
+fn level_of(outcome: &Outcome, node: usize) -> Option<f64> {
+    let level = |is_meant: fn(&world::LinkSummary, usize) -> bool| {
+        let mut sum = LinkCounts::default();
+        for link in outcome.links.iter().filter(|link| is_meant(link, node)) {
+            sum.frames += link.counts.frames;
+            sum.mpdus += link.counts.mpdus;
+        }
+        sum.level()
+    };
+    level(|link, node| link.to.0 as usize == node).or_else(|| level(|link, node| link.from.0 as usize == node))
 }
 
 /// Airtime of all frames to and from a node.
@@ -87,6 +97,7 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
     let airtime: Duration = outcome.links.iter().map(|link| link.counts.airtime).sum();
     // There are at most 20,000 channels, one per node.
     let channels = resolved.channels.len() as f64;
+    let run = outcome.totals;
     let fairness = |value: fn(&StationSummary) -> f64| {
         let shares: Vec<f64> = stations.iter().map(value).collect();
         shares.iter().any(|&share| share > 0.0).then(|| jain(&shares))
@@ -101,6 +112,7 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
         airtime_share: share(airtime, outcome.window) / channels,
         jain_airtime: fairness(|station| station.airtime_share),
         jain_goodput: fairness(|station| station.goodput_mbps),
+        run: RunTotals { sent: run.sent, delivered: run.delivered, dropped: run.dropped, held: run.held },
     }
 }
 

@@ -84,10 +84,9 @@ fn all(summary: &SimulationSummary) -> Vec<String> {
     let totals = &summary.totals;
     let delay =
         |value: fn(&airpace_api::simulation::DelaySummary) -> f64| number(totals.delay_ms.as_ref().map(value), 3);
-    let airtime: f64 = summary.stations.iter().map(|station| station.airtime_share).sum();
     vec![
         "all".to_owned(),
-        format!("{:.2}", summary.stations.iter().map(|station| station.goodput_mbps).sum::<f64>()),
+        format!("{:.2}", totals.goodput_mbps),
         number(totals.level, 2),
         delay(|delay| delay.mean),
         delay(|delay| delay.p50),
@@ -96,7 +95,7 @@ fn all(summary: &SimulationSummary) -> Vec<String> {
         totals.sent.to_string(),
         totals.received.to_string(),
         totals.dropped.to_string(),
-        format!("{:.1}", 100.0 * airtime),
+        format!("{:.1}", 100.0 * totals.airtime_share),
     ]
 }
 

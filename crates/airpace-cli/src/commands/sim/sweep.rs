@@ -42,11 +42,15 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let parallel = args.jobs.map_or(cores, usize::from);
-    let (complete, interrupted) = with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
-    let complete = complete?;
+    let (made, interrupted) = with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
+    let made = made?;
+    let complete = made.complete;
     let runs = sweep::finished(&jobs, &journal);
     if !complete {
         tracing::warn!("stopped with {} of {} runs done; the same command goes on from there", runs.len(), jobs.len());
+    }
+    if let Some(reason) = &made.reason {
+        tracing::warn!("{} of {} runs were refused and are left out; the first: {reason}", made.refused, jobs.len());
     }
     let rows = sweep::rows(&runs);
     if args.json {

@@ -80,16 +80,20 @@ impl Air<'_> {
         }
         self.stagger_beacons(&mut radios);
         let propagation = self.propagation(&members)?;
+        let hearing = self.hearing(&members, &propagation);
         let mut links = Vec::new();
         for &member in &members {
             let Some(above) = self.network.members[member].above else { continue };
             let ends = (radio(member), radio(above));
             if let (Some(below), Some(above), true) = (ends.0, ends.1, self.is_client(member)) {
+                if !(hearing.senses(below, above) && hearing.senses(above, below)) {
+                    return self.out_of_reach(member);
+                }
                 links.extend(self.links(member, (below, above), &propagation)?);
             }
         }
         let mac = MacConfig {
-            hearing: self.hearing(&members, &propagation),
+            hearing,
             medium: self.medium(),
             timing: timing(self.channel),
             retry_limit: self.channel.retry_limit,
@@ -97,6 +101,23 @@ impl Air<'_> {
             ..MacConfig::new(radios, links)
         };
         Ok(ChannelConfig { mac, nodes: members.into_iter().map(Network::id).collect() })
+    }
+
+    /// Refuses a client and an access point that do not hear each other.
+    fn out_of_reach<T>(&self, client: usize) -> Result<T, Wrong> {
+        let members = &self.network.members;
+        let (name, (x, y)) = (&members[client].name, members[client].position);
+        let above = members[client].above.map(|above| &members[above]);
+        let (above, (a, b)) = above.map_or(("", (0.0, 0.0)), |above| (above.name.as_str(), above.position));
+        let distance = (a - x).hypot(b - y);
+        let remedy = if self.channel.carrier_sense_range.is_some() {
+            "place it nearer, or widen the channel's `carrier_sense_range`"
+        } else {
+            "place it nearer, give both more `tx_power`, or give the channel a `carrier_sense_range` that is wide enough"
+        };
+        let message =
+            format!("`{name}` and its access point `{above}`, {distance:.1} m apart, do not hear each other: {remedy}");
+        wrong(self.network.key(client), message)
     }
 
     /// The nodes on this channel.

@@ -19,6 +19,13 @@ const PING_PAYLOAD: u32 = 56;
 /// Pictures per second of a stream of bursts.
 const PICTURE_INTERVAL: Duration = Duration::from_micros(16_667);
 
+/// Longest IP packet that radio carries: an MSDU of 2304 bytes (IEEE 802.11-2020, clause 9.2.4.7.1) less eight of LLC and SNAP.
+const LONGEST_PACKET: u32 = 2_304 - 8;
+/// IPv4 and UDP, or ICMP, headers.
+const UDP_HEADERS: u32 = 28;
+/// IPv4 and TCP headers with timestamps (RFC 7323).
+const TCP_HEADERS: u32 = 52;
+
 /// Most flows after expansion: beyond, a count has too many digits.
 const MOST_FLOWS: usize = 100_000;
 
@@ -30,6 +37,7 @@ pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>
         let pairs = ends(network, flow, &at)?;
         let several = pairs.len() > 1;
         let traffic = traffic(network, flow, &at)?;
+        fits(network, flow, &pairs, &at)?;
         for (from, to, other) in pairs {
             for turn in 1..=flow.count {
                 let mut name = flow.label().to_owned();
@@ -85,6 +93,21 @@ fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<u
         roots.truncate(1);
     }
     Ok(roots)
+}
+
+/// Refuses packets that are too long for the air, which every flow crosses whose ends wires do not connect.
+fn fits(network: &Network<'_>, flow: &Flow, pairs: &[(usize, usize, usize)], at: &str) -> Result<(), Wrong> {
+    for (key, size, headers) in [("payload", flow.payload, UDP_HEADERS), ("mss", flow.mss, TCP_HEADERS)] {
+        let most = LONGEST_PACKET - headers;
+        let Some(size) = size.filter(|size| size.0.0 > u64::from(most)) else { continue };
+        if pairs.iter().any(|&(from, to, _)| !network.connected_by_wire(from, to)) {
+            let message = format!(
+                "{size} and {headers} B of headers are more than the {LONGEST_PACKET} B that an IP packet has at most on the air: at most {most} B"
+            );
+            return wrong(format!("{at}.{key}"), message);
+        }
+    }
+    Ok(())
 }
 
 fn config(network: &Network<'_>, flow: &Flow, (from, to): (usize, usize), traffic: Traffic) -> FlowConfig {

@@ -225,6 +225,21 @@ impl<'s> Network<'s> {
         Ok(routes)
     }
 
+    /// Whether wires alone lead from one node to the other.
+    pub(super) fn connected_by_wire(&self, from: usize, to: usize) -> bool {
+        let mut reached = vec![self.members[from].name.as_str()];
+        let mut next = 0;
+        while let Some(&name) = reached.get(next) {
+            next += 1;
+            for wire in &self.scenario.wire {
+                let ends = [(wire.a.as_str(), wire.b.as_str()), (wire.b.as_str(), wire.a.as_str())];
+                let far = ends.into_iter().find(|(near, _)| *near == name).map(|(_, far)| far);
+                reached.extend(far.filter(|far| !reached.contains(far)));
+            }
+        }
+        reached.contains(&self.members[to].name.as_str())
+    }
+
     fn wired(&self, a: usize, b: usize) -> bool {
         let names = (self.members[a].name.as_str(), self.members[b].name.as_str());
         self.scenario

@@ -3,7 +3,7 @@
 use super::network::Network;
 use super::rate::{Place, Rates};
 use super::{FlowName, Wrong, wrong};
-use airpace_api::scenario::{Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use airpace_api::scenario::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::mac::{Neighbours, Quality};
@@ -194,6 +194,10 @@ fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str
                 );
             };
             let rate_key = format!("{key}.rate");
+            if choice.adaptation != Adaptation::Fixed {
+                let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
+                return wrong(rate_key, message);
+            }
             let place = Place { channel: &network.scenario.channel[channel], link: 0, key: &rate_key };
             changes.push(world::Change::Rate(id, rates.fixed(choice, place)?));
         }
