@@ -178,7 +178,7 @@ pub struct TotalsSummary {
     pub received: u64,
     /// Packets that were lost, for whatever reason.
     pub dropped: u64,
-    /// Sum over the links of the share of the time, per channel.
+    /// Share of the time in which something was on the air, mean over the channels, as the first radio of each hears it.
     pub airtime_share: f64,
     /// Jain's index of the stations' airtime; 1 is equal.
     pub jain_airtime: Option<f64>,

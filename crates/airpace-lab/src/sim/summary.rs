@@ -94,7 +94,7 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
         all.merge(main_direction(named, flow).2);
     }
     let levels: Vec<f64> = stations.iter().filter_map(|station| station.level).collect();
-    let airtime: Duration = outcome.links.iter().map(|link| link.counts.airtime).sum();
+    let busy: Duration = outcome.busy.iter().sum();
     // There are at most 20,000 channels, one per node.
     let channels = resolved.channels.len() as f64;
     let run = outcome.totals;
@@ -109,7 +109,7 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
         sent: all.sent,
         received: all.received,
         dropped: all.lost.total(),
-        airtime_share: share(airtime, outcome.window) / channels,
+        airtime_share: share(busy, outcome.window) / channels,
         jain_airtime: fairness(|station| station.airtime_share),
         jain_goodput: fairness(|station| station.goodput_mbps),
         run: RunTotals { sent: run.sent, delivered: run.delivered, dropped: run.dropped, held: run.held },

@@ -59,6 +59,8 @@ fn every_scenario_of_the_folder_runs() {
         let short: Vec<&str> = ["warm_up=20 ms", "duration=100 ms", "change=[]"].to_vec();
         let finished = finished(&loaded(&text, &short));
         assert!(finished.summary.totals.sent > 0 || text.contains("joins"), "{}: nothing was sent", path.display());
+        let share = finished.summary.totals.airtime_share;
+        assert!((0.0..=1.0).contains(&share), "{}: {share}", path.display());
     }
 }
 
