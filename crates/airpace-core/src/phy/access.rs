@@ -19,6 +19,20 @@ pub enum AccessCategory {
     Voice,
 }
 
+impl AccessCategory {
+    /// The user priority that stands for the category where one number must: the traffic identifier of its MPDUs (802.11-2020 table
+    /// 10-1).
+    #[must_use]
+    pub const fn user_priority(self) -> u8 {
+        match self {
+            Self::Background => 1,
+            Self::BestEffort => 0,
+            Self::Video => 5,
+            Self::Voice => 6,
+        }
+    }
+}
+
 /// Channel access parameters of one access category.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Edca {

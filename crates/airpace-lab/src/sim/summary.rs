@@ -39,7 +39,7 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
     let own = own_flows(resolved, outcome);
     let nodes = resolved.nodes.iter().zip(&own).enumerate();
     let stations = nodes.filter(|(_, (member, _))| member.kind == NodeKind::Station);
-    let station = |(idx, (member, node)): (usize, (&Member, &world::NodeSummary))| {
+    let station = |(idx, (member, node)): (usize, (&Member, &Own))| {
         let DirectionCounts { sent, received, lost, delay, .. } = &node.counts;
         StationSummary {
             name: member.name.clone(),
@@ -55,9 +55,16 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
     stations.map(station).collect()
 }
 
+/// What a node's own flows came to.
+#[derive(Clone, Default)]
+struct Own {
+    counts: DirectionCounts,
+    payload_bytes: u64,
+}
+
 /// For every node, its flows: those that end there and those that start there, each in its main direction.
-fn own_flows(resolved: &Resolved, outcome: &Outcome) -> Vec<world::NodeSummary> {
-    let mut own = vec![world::NodeSummary::default(); resolved.nodes.len()];
+fn own_flows(resolved: &Resolved, outcome: &Outcome) -> Vec<Own> {
+    let mut own = vec![Own::default(); resolved.nodes.len()];
     for (named, flow) in named(resolved, outcome) {
         let (from, to, counts) = main_direction(named, flow);
         for node in [from, to] {

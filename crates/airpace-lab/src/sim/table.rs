@@ -1,6 +1,6 @@
 //! A run's figures as text.
 
-use airpace_api::simulation::{FlowSummary, SimulationSummary, StationSummary};
+use airpace_api::simulation::{DelaySummary, FlowSummary, SimulationSummary, StationSummary};
 use std::fmt::Write as _;
 
 /// Most lines of a table on the terminal: a reader of more takes the files.
@@ -63,40 +63,28 @@ fn stations(summary: &SimulationSummary) -> String {
 }
 
 fn station(station: &StationSummary) -> Vec<String> {
-    let delay =
-        |value: fn(&airpace_api::simulation::DelaySummary) -> f64| number(station.delay_ms.as_ref().map(value), 3);
-    vec![
-        station.name.clone(),
-        format!("{:.2}", station.goodput_mbps),
-        number(station.level, 2),
-        delay(|delay| delay.mean),
-        delay(|delay| delay.p50),
-        delay(|delay| delay.p95),
-        delay(|delay| delay.p99),
-        station.sent.to_string(),
-        station.received.to_string(),
-        station.dropped.values().sum::<u64>().to_string(),
-        format!("{:.1}", 100.0 * station.airtime_share),
-    ]
+    let dropped = station.dropped.values().sum();
+    let figures = (station.goodput_mbps, station.level, station.airtime_share);
+    row(&station.name, figures, station.delay_ms.as_ref(), [station.sent, station.received, dropped])
 }
 
 fn all(summary: &SimulationSummary) -> Vec<String> {
     let totals = &summary.totals;
-    let delay =
-        |value: fn(&airpace_api::simulation::DelaySummary) -> f64| number(totals.delay_ms.as_ref().map(value), 3);
-    vec![
-        "all".to_owned(),
-        format!("{:.2}", totals.goodput_mbps),
-        number(totals.level, 2),
-        delay(|delay| delay.mean),
-        delay(|delay| delay.p50),
-        delay(|delay| delay.p95),
-        delay(|delay| delay.p99),
-        totals.sent.to_string(),
-        totals.received.to_string(),
-        totals.dropped.to_string(),
-        format!("{:.1}", 100.0 * totals.airtime_share),
-    ]
+    let figures = (totals.goodput_mbps, totals.level, totals.airtime_share);
+    row("all", figures, totals.delay_ms.as_ref(), [totals.sent, totals.received, totals.dropped])
+}
+
+fn row(
+    name: &str,
+    (goodput_mbps, level, airtime_share): (f64, Option<f64>, f64),
+    delay_ms: Option<&DelaySummary>,
+    packets: [u64; 3],
+) -> Vec<String> {
+    let delay = |value: fn(&DelaySummary) -> f64| number(delay_ms.map(value), 3);
+    let head = [name.to_owned(), format!("{goodput_mbps:.2}"), number(level, 2)];
+    let delays = [delay(|d| d.mean), delay(|d| d.p50), delay(|d| d.p95), delay(|d| d.p99)];
+    let tail = [format!("{:.1}", 100.0 * airtime_share)];
+    head.into_iter().chain(delays).chain(packets.map(|count| count.to_string())).chain(tail).collect()
 }
 
 /// Whether the table of stations does not tell all of a flow: it has figures of its own, or goes elsewhere.

@@ -3,7 +3,7 @@
 use super::{HEADER_BYTES, LoopConfig, Probe, StationSlot};
 use crate::mac::{self, FrameRecord};
 use crate::rng::Stream;
-use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
+use airpace_core::meter::{FrameHints, Meter, MeterConfig, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::report::{Allocation, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
@@ -69,14 +69,7 @@ impl Node {
     /// The monitor interface shows an MPDU.
     pub(super) fn hear(&mut self, mpdu: &mac::Mpdu, probe: &Probe) {
         let Some(frame) = &self.frame else { return };
-        let hints = FrameHints {
-            ampdu: Some(mpdu.ampdu),
-            tsft_us: Some(frame.end.as_nanos() / 1_000),
-            rate: Some(frame.rate.rate()),
-            retry: Some(mpdu.retry),
-        };
-        let (arrival, sequence, bytes) = (frame.end, mpdu.sequence, probe.bytes);
-        self.meter.on_mpdu(&Mpdu { arrival, frame: hints, sequence, tid: Some(0), packets: 1, bytes });
+        self.meter.on_mpdu(&frame.shown(mpdu, probe.bytes));
     }
 
     /// A packet was handed up.

@@ -1,6 +1,7 @@
 //! What goes into the MAC and what comes out of it.
 
 use super::{Neighbours, Quality};
+use airpace_core::meter::{self, FrameHints};
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue;
 use airpace_units::Time;
@@ -143,6 +144,21 @@ pub enum DropReason {
     RetryLimit,
     /// There is no link between these radios in this direction.
     UnknownLink,
+}
+
+impl FrameRecord {
+    /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's, that carries an IP packet of `bytes`.
+    #[must_use]
+    pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
+        let frame = FrameHints {
+            ampdu: Some(mpdu.ampdu),
+            tsft_us: Some(self.end.as_nanos() / 1_000),
+            rate: Some(self.rate.rate()),
+            retry: Some(mpdu.retry),
+        };
+        let (sequence, tid) = (mpdu.sequence, Some(mpdu.category.user_priority()));
+        meter::Mpdu { arrival: self.end, frame, sequence, tid, packets: 1, bytes }
+    }
 }
 
 /// One data frame (PPDU), written when it leaves the air.

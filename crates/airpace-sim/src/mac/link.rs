@@ -27,7 +27,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, seed: u64) -> Self {
+    pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, draws: Stream) -> Self {
         let LinkConfig { from, to, mut adaptation, quality } = config;
         adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
@@ -37,16 +37,12 @@ impl Link {
             adaptation,
             unanswered: 0,
             quality: clamped(quality),
-            draws: draws(seed, from, to),
+            draws,
             limits: (rate, Limits::of(rate, radio, rules)),
             hazard: None,
             error: (0, 0.0),
             reference: rate,
         }
-    }
-
-    pub(super) fn set_draws(&mut self, draws: Stream) {
-        self.draws = draws;
     }
 
     pub(super) fn set_quality(&mut self, quality: Quality) {
@@ -106,7 +102,7 @@ fn clamped(quality: Quality) -> Quality {
 
 /// The stream of a link's losses. Links of radio 0 have those of the cell that this MAC grew out of, so that results of a cell stay
 /// what they were for the same seed.
-fn draws(seed: u64, from: RadioId, to: RadioId) -> Stream {
+pub(super) fn draws(seed: u64, from: RadioId, to: RadioId) -> Stream {
     match (from.0, to.0) {
         (0, to) => Stream::new(seed, "loss down", u64::from(to.saturating_sub(1))),
         (from, 0) => Stream::new(seed, "loss up", u64::from(from - 1)),

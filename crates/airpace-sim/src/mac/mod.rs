@@ -222,14 +222,12 @@ impl<P: Packet + Clone> Mac<P> {
         }
         // There are fewer than 2^32 pairs of radios.
         radio.peers[to].link = self.links.len() as u32;
-        let own = radio.config.stream;
-        let keys = own.zip(self.radios[to].config.stream);
         let radio = &self.radios[link.from.index()];
-        let mut added = Link::new(link, &radio.config, &self.rules, self.seed);
-        if let Some((from, to)) = keys {
-            added.set_draws(Stream::new(self.seed, "named loss", from.rotate_left(1) ^ to));
-        }
-        self.links.push(added);
+        let draws = match radio.config.stream.zip(self.radios[to].config.stream) {
+            Some((from, to)) => Stream::new(self.seed, "named loss", from.rotate_left(1) ^ to),
+            None => link::draws(self.seed, link.from, link.to),
+        };
+        self.links.push(Link::new(link, &radio.config, &self.rules, draws));
     }
 
     /// Runs everything up to `now` and applies `input`. Drain [`Mac::poll`] afterwards.

@@ -1,10 +1,12 @@
 //! A network in virtual time: radio channels, wired links, routes, flows, proxies, and what became of every packet.
 //!
-//! The world owns one [`Mac`] per channel and moves packets between them, wires, proxies and the ends of flows. One agenda of events, in
+//! The world owns one [`crate::mac::Mac`] per channel and moves packets between them, wires, proxies and the ends of flows. One agenda of events, in
 //! the total order time, class, index, drives everything that is not on the air; frames come from the MACs, which keep their own time.
 //! A run is a function of its configuration.
 
+mod air;
 mod config;
+mod error;
 mod event;
 mod flow;
 mod outcome;
@@ -23,20 +25,18 @@ pub use config::{
     Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, TcpConfig, Traffic,
     WireConfig, WorldConfig,
 };
+pub use error::WorldError;
 pub use flow::{Details, TcpReport};
-pub use outcome::{FlowSummary, LinkSummary, NodeSummary, Outcome, Totals};
+pub use outcome::{FlowSummary, LinkSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
 pub use proxy::ProxySlot;
 pub use record::{MpduRecord, PacketRecord};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
 
-use crate::mac::{self, Input, Mac, MacConfig, Output, RadioId};
-use crate::rng::Stream;
-use crate::traffic::SourceError;
-use airpace_core::control;
+use crate::mac::{Input, Output, RadioId};
+use air::{Channel, channels};
 use airpace_units::Time;
-use core::time::Duration;
 use event::{Agenda, Class, Event};
 use flow::Flow;
 use parcel::Payload;
@@ -44,83 +44,8 @@ use proxy::Proxy;
 use record::Recorded;
 use route::{Hop, Routes};
 use slots::Slots;
-use statistics::Links;
 use std::collections::BTreeMap;
-use thiserror::Error;
 use wire::Lane;
-
-/// Why a world cannot be built.
-#[derive(Clone, PartialEq, Debug, Error)]
-#[non_exhaustive]
-pub enum WorldError {
-    /// A channel is refused.
-    #[error("channel {channel}: {error}")]
-    Mac {
-        /// Its index.
-        channel: usize,
-        /// What is wrong with it.
-        error: mac::ConfigError,
-    },
-    /// A source is refused.
-    #[error("flow {flow}: {error}")]
-    Source {
-        /// Index of the flow.
-        flow: u32,
-        /// What is wrong with it.
-        error: SourceError,
-    },
-    /// A law is refused.
-    #[error(transparent)]
-    Law(#[from] control::ConfigError),
-    /// Something names a node that does not exist.
-    #[error("there is no node {}: nodes are numbered from 0 to one less than their count", node.0)]
-    UnknownNode {
-        /// The node named.
-        node: NodeId,
-    },
-    /// A radio belongs to no node.
-    #[error("radio {radio} belongs to no node: name the node of every radio of a channel")]
-    RadioWithoutNode {
-        /// The radio's number.
-        radio: u32,
-    },
-    /// A static route goes to a node that is no neighbour.
-    #[error("the route at node {} goes via node {}, to which it has no link", at.0, via.0)]
-    RouteWithoutLink {
-        /// Where the route is.
-        at: NodeId,
-        /// Where it points.
-        via: NodeId,
-    },
-    /// A flow has no way to its end.
-    #[error("flow {flow}: there is no way from node {} to node {}; add a link between them or a relay", from.0, to.0)]
-    Unreachable {
-        /// Index of the flow.
-        flow: usize,
-        /// Where it comes from.
-        from: NodeId,
-        /// Where it goes.
-        to: NodeId,
-    },
-    /// A flow's packets arrive the moment they are sent, so that nothing ever ends the sending.
-    #[error("flow {flow} takes no time: give a wire on its way a rate or a delay")]
-    Instantaneous {
-        /// Index of the flow.
-        flow: usize,
-    },
-    /// Something must be positive.
-    #[error("{what} must be longer than zero")]
-    Zero {
-        /// What.
-        what: &'static str,
-    },
-    /// A station has two proxies, or a node has.
-    #[error("node {} has two proxies: a station is paced by one proxy, and a node runs one", node.0)]
-    TwoProxies {
-        /// The node.
-        node: NodeId,
-    },
-}
 
 /// A network that runs. See the module's text.
 pub struct World {
@@ -135,8 +60,6 @@ pub struct World {
     routes: Routes,
     flows: Vec<Flow>,
     proxies: Vec<Proxy>,
-    /// The proxy that runs at each node.
-    proxy_at: Vec<Option<usize>>,
     /// The proxy and port that paces each node.
     managed: Vec<Option<(usize, usize)>>,
     changes: Vec<Change>,
@@ -144,18 +67,6 @@ pub struct World {
     totals: Totals,
     recorded: Recorded,
     record: Record,
-}
-
-/// A channel with its bookkeeping.
-#[derive(Debug)]
-struct Channel {
-    mac: Mac<Parcel>,
-    nodes: Vec<NodeId>,
-    /// When the MAC must be called next.
-    due: Option<Time>,
-    links: Links,
-    /// How long the channel had been busy for its first radio when the statistics began.
-    busy_before: Option<Duration>,
 }
 
 impl World {
@@ -186,7 +97,6 @@ impl World {
             routes,
             flows: flows(config.flows, &config.keys, (config.seed, begin))?,
             proxies: Vec::new(),
-            proxy_at: vec![None; config.nodes as usize],
             managed: vec![None; config.nodes as usize],
             changes: Vec::new(),
             slots: config.slot.map(|length| Slots::new(length, config.nodes)),
@@ -263,7 +173,7 @@ impl World {
     /// Notes how busy the channels were before the statistics.
     fn begin_statistics(&mut self) {
         for channel in &mut self.channels {
-            channel.busy_before = Some(channel.busy(self.begin));
+            channel.begin_statistics(self.begin);
         }
         self.begun = true;
     }
@@ -388,8 +298,8 @@ impl World {
     /// Sends a packet on from `node`: into the proxy that runs there, or to the next hop.
     fn forward(&mut self, node: NodeId, parcel: Parcel) {
         if parcel.tunnel.is_none()
-            && let Some(proxy) = self.proxy_at[node.0 as usize]
-            && let Some(port) = self.proxies[proxy].port_of(parcel.to)
+            && let Some((proxy, port)) = self.managed[parcel.to.0 as usize]
+            && self.proxies[proxy].config.at == node
         {
             return self.enqueue_at_proxy(proxy, port, parcel);
         }
@@ -494,43 +404,4 @@ fn flows(configs: Vec<FlowConfig>, keys: &[u64], (seed, begin): (u64, Time)) -> 
         Flow::new(index, flow, (key.unwrap_or(u64::from(index)), seed, begin))
     };
     (0..).zip(configs).map(flow).collect()
-}
-
-fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
-    let channel = |(index, channel): (usize, &ChannelConfig)| {
-        let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
-        let monitored = !config.proxies.is_empty() || config.record.mpdus;
-        let mut mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
-        for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
-            radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
-        }
-        // Each channel has draws of its own.
-        let mut draws = Stream::new(config.seed, "channel", index as u64);
-        let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
-        let radios = mac.radios.len();
-        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
-        let due = mac.deadline();
-        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios), busy_before: None })
-    };
-    config.channels.iter().enumerate().map(channel).collect()
-}
-
-impl Channel {
-    fn handle(&mut self, now: Time, input: Input<Parcel>) {
-        self.mac.handle(now, input);
-        self.due = self.mac.deadline();
-    }
-
-    /// How long the channel has been busy for its first radio, up to `now`.
-    fn busy(&self, now: Time) -> Duration {
-        self.mac.channel(RadioId(0), now).busy
-    }
-
-    /// What the slot that ends was, per link.
-    fn take_slot(&mut self) -> Vec<LinkSlot> {
-        let counts = self.links.take_slot();
-        let queued = |&(from, to): &(RadioId, RadioId)| self.mac.queued(from, to);
-        let pairs: Vec<_> = self.links.pairs().collect();
-        counts.into_iter().zip(&pairs).map(|(counts, pair)| LinkSlot { counts, queued: queued(pair) }).collect()
-    }
 }

@@ -1,11 +1,12 @@
 //! What a run comes to.
 
+use super::air::Channel;
 use super::config::NodeId;
 use super::flow::Details;
 use super::proxy::ProxySlot;
 use super::slots::SlotRecord;
-use super::statistics::{DirectionCounts, FlowCounts, LinkCounts};
-use super::{Channel, MpduRecord, PacketRecord, World};
+use super::statistics::{FlowCounts, LinkCounts};
+use super::{MpduRecord, PacketRecord, World};
 use crate::mac::{FrameRecord, RadioId};
 use core::time::Duration;
 
@@ -20,8 +21,6 @@ pub struct Outcome {
     pub links: Vec<LinkSummary>,
     /// Per channel, how long transmissions kept it busy for its first radio, which is the first access point: at most the window.
     pub busy: Vec<Duration>,
-    /// Every node: what reached it.
-    pub nodes: Vec<NodeSummary>,
     /// Of the whole run, the warm-up included.
     pub totals: Totals,
     /// The slots, if the configuration has any.
@@ -64,15 +63,6 @@ pub struct LinkSummary {
     pub counts: LinkCounts,
 }
 
-/// What reached a node: all flows that end there, answers to its own included.
-#[derive(Clone, Debug, Default)]
-pub struct NodeSummary {
-    /// Packets for it.
-    pub counts: DirectionCounts,
-    /// Payload delivered to its applications, bytes.
-    pub payload_bytes: u64,
-}
-
 /// Packets of flows over the whole run. `sent = delivered + dropped + held` at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
@@ -99,13 +89,6 @@ impl World {
     pub fn outcome(&mut self) -> Outcome {
         let now = self.now;
         let flows: Vec<FlowSummary> = self.flows.iter_mut().map(|flow| flow.summary(now)).collect();
-        let mut nodes = vec![NodeSummary::default(); self.proxy_at.len()];
-        for flow in &flows {
-            let forward = &mut nodes[flow.to.0 as usize];
-            forward.counts.merge(&flow.counts.forward);
-            forward.payload_bytes += flow.payload_bytes;
-            nodes[flow.from.0 as usize].counts.merge(&flow.counts.backward);
-        }
         let links = self.channels.iter().enumerate().flat_map(|(index, channel)| {
             channel.links.iter().map(move |((from, to), counts)| LinkSummary {
                 channel: index,
@@ -117,13 +100,8 @@ impl World {
         Outcome {
             window: self.now.min(self.end).saturating_since(self.begin),
             links: links.collect(),
-            busy: self
-                .channels
-                .iter()
-                .map(|channel| channel.busy(now).saturating_sub(channel.busy_before.unwrap_or_default()))
-                .collect(),
+            busy: self.channels.iter().map(|channel| channel.busy_since(now)).collect(),
             flows,
-            nodes,
             totals: self.totals(),
             slots: self.slots.as_mut().map(|slots| core::mem::take(&mut slots.records)).unwrap_or_default(),
             decisions: self.proxies.iter_mut().map(|proxy| core::mem::take(&mut proxy.slots)).collect(),

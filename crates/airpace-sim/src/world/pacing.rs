@@ -23,12 +23,11 @@ impl World {
         if config.slot.is_zero() {
             return Err(WorldError::Zero { what: "the slot of a proxy" });
         }
-        let nodes = self.managed.len();
-        let known = |&node: &NodeId| (node.0 as usize) < nodes;
+        let known = |&node: &NodeId| (node.0 as usize) < self.managed.len();
         if let Some(&node) = [config.at].iter().chain(&config.stations).find(|node| !known(node)) {
             return Err(WorldError::UnknownNode { node });
         }
-        if self.proxy_at[config.at.0 as usize].replace(index).is_some() {
+        if self.proxies.iter().any(|proxy| proxy.config.at == config.at) {
             return Err(WorldError::TwoProxies { node: config.at });
         }
         for (port, &node) in config.stations.iter().enumerate() {
@@ -36,8 +35,8 @@ impl World {
                 return Err(WorldError::TwoProxies { node });
             }
         }
-        let mut proxy = Proxy::new(config, nodes, draws)?;
-        self.adopt_sources(&mut proxy);
+        let mut proxy = Proxy::new(config, draws)?;
+        self.adopt_sources(index, &mut proxy);
         proxy.start();
         self.proxies.push(proxy);
         self.begin_proxy(index);
@@ -45,15 +44,16 @@ impl World {
     }
 
     /// Flows that start at the proxy and always have packets are pulled instead of pushing.
-    fn adopt_sources(&mut self, proxy: &mut Proxy) {
+    fn adopt_sources(&mut self, index: usize, proxy: &mut Proxy) {
         if proxy.config.law.is_none() {
             // Without a law nothing paces, and nothing would end the pulling.
             return;
         }
-        for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.from == proxy.config.at) {
-            let Some(port) = proxy.port_of(flow.to) else { continue };
-            if proxy.ports[port].source.is_none() && flow.be_pulled() {
-                proxy.ports[port].source = Some(index);
+        for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.from == proxy.config.at) {
+            let port = self.managed[flow.to.0 as usize].filter(|&(paced_by, _)| paced_by == index);
+            let Some(port) = port.map(|(_, port)| &mut proxy.ports[port]) else { continue };
+            if port.source.is_none() && flow.be_pulled() {
+                port.source = Some(number);
             }
         }
     }
@@ -95,11 +95,9 @@ impl World {
         loop {
             let proxy = &mut self.proxies[index];
             let source = proxy.ports[port].source.map(|flow| &mut self.flows[flow]);
-            let before = self.totals.sent;
             let sent = &mut self.totals.sent;
             let pull = || source.and_then(|flow| flow.pull(now)).inspect(|_| *sent += 1);
             let released = proxy.release(now, port, pull);
-            debug_assert!(self.totals.sent <= before + 1, "one packet at a time");
             let at = proxy.config.at;
             while let Some(drop) = self.proxies[index].ports[port].queue.poll_drop() {
                 self.lose(Loss::at_proxy(drop.reason), drop.packet);

@@ -6,10 +6,9 @@ use super::{Feedback, NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::Stream;
 use airpace_core::control::{self, AssumeRates, RateController};
-use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
+use airpace_core::meter::{FrameHints, Meter, MeterConfig, Received};
 use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
-use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{Dropped, FqCoDel};
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -23,8 +22,6 @@ pub(super) struct Proxy {
     pub(super) config: ProxyConfig,
     law: Option<Box<dyn RateController + Send>>,
     pub(super) ports: Vec<Port>,
-    /// The port of each node, one more than its index; zero for none.
-    by_node: Vec<u32>,
     pending: Vec<SlotReport>,
     /// Number of the decision that is waited for; earlier events are stale.
     pub(super) next_decision: Time,
@@ -78,27 +75,14 @@ pub struct ProxySlot {
 }
 
 impl Proxy {
-    pub(super) fn new(
-        config: ProxyConfig,
-        nodes: usize,
-        (keys, seed): (&[u64], u64),
-    ) -> Result<Self, control::ConfigError> {
-        let mut by_node = vec![0; nodes];
-        for (number, node) in (1..).zip(&config.stations) {
-            by_node[node.0 as usize] = number;
-        }
+    pub(super) fn new(config: ProxyConfig, draws: (&[u64], u64)) -> Result<Self, control::ConfigError> {
         // Stations without a monitor interface report no rates.
         let overhead = PaceConfig::default().frame_overhead;
         let law = config.law.map(|law| law.build()).transpose()?;
         let law = law.map(|law| Box::new(AssumeRates::new(law, overhead)) as Box<dyn RateController + Send>);
-        let ports = config.stations.iter().map(|&node| Port::new(node, &config, (keys, seed))).collect();
+        let ports = config.stations.iter().map(|&node| Port::new(node, &config, draws)).collect();
         let next_decision = Time::ZERO.saturating_add(config.slot);
-        Ok(Self { config, law, ports, by_node, pending: Vec::new(), next_decision, slots: Vec::new() })
-    }
-
-    /// The port of a station of this proxy.
-    pub(super) fn port_of(&self, node: NodeId) -> Option<usize> {
-        (*self.by_node.get(node.0 as usize)? as usize).checked_sub(1)
+        Ok(Self { config, law, ports, pending: Vec::new(), next_decision, slots: Vec::new() })
     }
 
     /// Packets that wait.
@@ -160,15 +144,7 @@ impl Proxy {
 
     /// The station's monitor interface shows an MPDU of `frame`.
     pub(super) fn hear(&mut self, port: usize, frame: &FrameRecord, mpdu: &mac::Mpdu, parcel: &Parcel) {
-        let frame_hints = FrameHints {
-            ampdu: Some(mpdu.ampdu),
-            tsft_us: Some(frame.end.as_nanos() / 1_000),
-            rate: Some(frame.rate.rate()),
-            retry: Some(mpdu.retry),
-        };
-        let (arrival, sequence, bytes) = (frame.end, mpdu.sequence, parcel.bytes());
-        let tid = Some(user_priority(mpdu.category));
-        self.ports[port].meter.on_mpdu(&Mpdu { arrival, frame: frame_hints, sequence, tid, packets: 1, bytes });
+        self.ports[port].meter.on_mpdu(&frame.shown(mpdu, parcel.bytes()));
     }
 
     /// A packet of the tunnel has reached the station.
@@ -274,16 +250,6 @@ impl Port {
         }
         self.pacer.grant(now, &allocation, None);
         self.allocation = Some(allocation);
-    }
-}
-
-/// The traffic identifier that a category's packets have (802.11-2020 table 10-1; the lower of each pair).
-const fn user_priority(category: AccessCategory) -> u8 {
-    match category {
-        AccessCategory::BestEffort => 0,
-        AccessCategory::Background => 1,
-        AccessCategory::Video => 4,
-        AccessCategory::Voice => 6,
     }
 }
 

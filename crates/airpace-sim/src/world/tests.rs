@@ -1,5 +1,5 @@
 use super::*;
-use crate::mac::{CellConfig, StationConfig};
+use crate::mac::{self, CellConfig, MacConfig, StationConfig};
 use crate::traffic::web::{BrowserConfig, Page};
 use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
@@ -56,7 +56,7 @@ fn run(config: WorldConfig) -> Outcome {
 #[test]
 fn what_is_offered_arrives() {
     let outcome = run(cell(2, vec![flow(0, 1, cbr(100.0)), flow(0, 2, cbr(50.0))]));
-    let mbps = |node: usize| outcome.nodes[node].payload_bytes as f64 * 8e-6 / outcome.window.as_secs_f64();
+    let mbps = |node: usize| outcome.flows[node - 1].payload_bytes as f64 * 8e-6 / outcome.window.as_secs_f64();
     assert!((mbps(1) / 100.0 - 1.0).abs() < 0.005, "{}", mbps(1));
     assert!((mbps(2) / 50.0 - 1.0).abs() < 0.005, "{}", mbps(2));
     assert_eq!(outcome.totals.dropped, 0);

@@ -4,7 +4,6 @@
 use crate::sim::resolve::Resolved;
 use crate::sim::run::Finished;
 use airpace_api::scenario::NodeKind;
-use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ieee80211::{DataHeader, Direction, MacAddr, write_frame};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, LINK_TYPE, Radiotap};
 use airpace_sim::mac::FrameRecord;
@@ -90,7 +89,7 @@ fn mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
         more_fragments: false,
         retry: record.mpdu.retry,
         protected: false,
-        tid: Some(tid(record.mpdu.category)),
+        tid: Some(record.mpdu.category.user_priority()),
         amsdu: false,
         null: false,
     };
@@ -104,16 +103,6 @@ fn mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
 fn mac_address(node: NodeId) -> MacAddr {
     let [a, b, c, d] = node.0.to_be_bytes();
     MacAddr([0x02, 0x61, a, b, c, d])
-}
-
-/// The traffic identifier that stands for a category (IEEE 802.11-2020, table 10-1).
-const fn tid(category: AccessCategory) -> u8 {
-    match category {
-        AccessCategory::Background => 1,
-        AccessCategory::BestEffort => 0,
-        AccessCategory::Video => 5,
-        AccessCategory::Voice => 6,
-    }
 }
 
 /// IPv4 and UDP headers that tell the ends and the flow of the packet; reports of stations, which have no flow, tell port 0.

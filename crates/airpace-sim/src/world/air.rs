@@ -1,0 +1,70 @@
+//! The radio channels of a network.
+
+use super::slots::LinkSlot;
+use super::statistics::Links;
+use super::{ChannelConfig, NodeId, Parcel, WorldConfig, WorldError};
+use crate::mac::{Input, Mac, MacConfig, RadioId};
+use crate::rng::Stream;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// A channel with its bookkeeping.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) mac: Mac<Parcel>,
+    pub(super) nodes: Vec<NodeId>,
+    /// When the MAC must be called next.
+    pub(super) due: Option<Time>,
+    pub(super) links: Links,
+    /// How long the channel had been busy for its first radio when the statistics began.
+    busy_before: Option<Duration>,
+}
+
+pub(super) fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
+    let channel = |(index, channel): (usize, &ChannelConfig)| {
+        let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
+        let monitored = !config.proxies.is_empty() || config.record.mpdus;
+        let mut mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
+        for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
+            radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
+        }
+        // Each channel has draws of its own.
+        let mut draws = Stream::new(config.seed, "channel", index as u64);
+        let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
+        let radios = mac.radios.len();
+        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
+        let due = mac.deadline();
+        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios), busy_before: None })
+    };
+    config.channels.iter().enumerate().map(channel).collect()
+}
+
+impl Channel {
+    pub(super) fn handle(&mut self, now: Time, input: Input<Parcel>) {
+        self.mac.handle(now, input);
+        self.due = self.mac.deadline();
+    }
+
+    /// The statistics begin at `begin`.
+    pub(super) fn begin_statistics(&mut self, begin: Time) {
+        self.busy_before = Some(self.busy(begin));
+    }
+
+    /// How long the channel has been busy within the statistics, up to `now`.
+    pub(super) fn busy_since(&self, now: Time) -> Duration {
+        self.busy(now).saturating_sub(self.busy_before.unwrap_or_default())
+    }
+
+    /// How long the channel has been busy for its first radio, up to `now`.
+    fn busy(&self, now: Time) -> Duration {
+        self.mac.channel(RadioId(0), now).busy
+    }
+
+    /// What the slot that ends was, per link.
+    pub(super) fn take_slot(&mut self) -> Vec<LinkSlot> {
+        let counts = self.links.take_slot();
+        let queued = |&(from, to): &(RadioId, RadioId)| self.mac.queued(from, to);
+        let pairs: Vec<_> = self.links.pairs().collect();
+        counts.into_iter().zip(&pairs).map(|(counts, pair)| LinkSlot { counts, queued: queued(pair) }).collect()
+    }
+}
