@@ -1,7 +1,7 @@
 //! What a single value cannot tell: names that must exist and be unique, keys that belong together.
 
 use super::suggest::remedy;
-use super::{Adaptation, Change, Discipline, Flow, FlowKind, Node, NodeKind, Proxy, RateChoice, Scenario};
+use super::{Adaptation, Change, Flow, FlowKind, Node, NodeKind, Proxy, RateChoice, Scenario};
 
 /// What is wrong, at the dotted path of a key.
 #[derive(Debug)]
@@ -120,9 +120,7 @@ fn node(scenario: &Scenario, node: &Node, at: &str) -> Checked {
     if node.count > 1 && node.position.is_some() {
         return wrong(format!("{at}.position"), "several nodes cannot stand in one place: use `within` or `distance`");
     }
-    if node.queue.sparse.is_some() && !matches!(node.queue.discipline, Discipline::FqMac | Discipline::Airtime) {
-        return wrong(format!("{at}.queue.sparse"), "`sparse` is for the disciplines fq-mac and airtime");
-    }
+    node.queue.check(&format!("{at}.queue"))?;
     node_place(scenario, node, at)
 }
 

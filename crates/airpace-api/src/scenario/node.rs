@@ -2,6 +2,7 @@
 
 use super::choice::choice;
 use super::point::Point;
+use super::queue::NodeQueue;
 use super::rate::RateChoice;
 use super::section::section;
 use crate::quantity::{Length, Packets, Power, Rate, Span};
@@ -17,41 +18,6 @@ choice! {
     Host = "host",
     /// A node that forwards by radio, a client of the one above it and an access point for those below.
     Relay = "relay",
-}
-
-choice! {
-    /// In which order a node serves those it sends to.
-    Schedule:
-    /// In turn: who was served goes to the end.
-    RoundRobin = "round-robin",
-    /// Whose first packet has waited longest.
-    OldestFirst = "oldest-first",
-}
-
-choice! {
-    /// Whom the limit of a queue is for.
-    Sharing:
-    /// Each receiver has the whole limit.
-    Separate = "separate",
-    /// All receivers share it.
-    Shared = "shared",
-}
-
-choice! {
-    /// What is done to the packets of a queue.
-    Discipline:
-    /// Nothing: first in, first out, arrivals at a full queue are dropped.
-    Fifo = "fifo",
-    /// CoDel (RFC 8289).
-    Codel = "codel",
-    /// FQ-CoDel (RFC 8290).
-    FqCodel = "fq-codel",
-    /// FQ-CoDel per receiver, within the MAC (paper 004, FQ-MAC).
-    FqMac = "fq-mac",
-    /// The same with airtime shared equally among receivers (paper 004, Airtime).
-    Airtime = "airtime",
-    /// A limit that follows the rate (paper 003, WQM).
-    Wqm = "wqm",
 }
 
 section! {
@@ -84,26 +50,10 @@ section! {
         tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
         /// When it joins.
         joins: Span = default("0 s", "0 s", "1000000 s"),
-        /// Its queue towards the radio.
+        /// Its queues towards the radio.
         queue: NodeQueue = nested,
-    }
-}
-
-section! {
-    /// A node's queue towards the radio.
-    NodeQueue as "queue" {
-        /// Packets it holds.
-        limit: Packets = default("1000 packets", "1 packet", "10000000 packets"),
-        /// Whom the limit is for.
-        sharing: Sharing = default("separate"),
-        /// Whether packets in flight count for the limit until they are acknowledged; the default is yes if it is shared, as in ns-3.
-        in_flight: Option<bool> = optional,
-        /// In which order receivers are served.
-        schedule: Schedule = default("round-robin"),
-        /// What is done to the packets.
-        discipline: Discipline = default("fifo"),
-        /// Whether fq-mac and airtime serve receivers first that had nothing waiting; default yes.
-        sparse: Option<bool> = optional,
+        /// Share of its access point's airtime that it is due, relative to others, where that has scheme = "airtime"; 256 is Linux's default.
+        airtime_weight: u16 = default("256", "1", "65535"),
     }
 }
 

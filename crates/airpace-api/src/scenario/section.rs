@@ -281,6 +281,9 @@ impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
         T::from_short(text).map_err(E::custom)
     }
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<T, E> {
+        self.visit_str(if value { "true" } else { "false" })
+    }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let fields = T::fields();
         let mut section = T::default();

@@ -175,8 +175,8 @@ fn neighbours_take_their_share_from_the_beginning() {
 #[test]
 fn queueing_that_is_not_built_is_refused() {
     let said =
-        refusal(&CELL.replace("kind = \"ap\"", "kind = \"ap\"\nqueue = { discipline = \"airtime\", sparse = false }"));
-    assert!(said.contains("have no airtime in this version: use fifo, or a proxy"), "{said}");
+        refusal(&CELL.replace("kind = \"ap\"", "kind = \"ap\"\nqueue = { scheme = \"airtime\", sparse = false }"));
+    assert!(said.contains("airtime is not in this version: use per-station, or a proxy"), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::rate::{Place, Rates};
 use super::{Wrong, wrong};
 use airpace_api::quantity::Length;
 use airpace_api::scenario::{
-    self, Category, Channel, Discipline, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Schedule,
+    self, Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Schedule, Scheme,
     Sharing, Timing,
 };
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
@@ -134,28 +134,25 @@ impl Air<'_> {
     fn radio(&self, member: usize) -> Result<RadioConfig, Wrong> {
         let node = self.network.table(member);
         let at = self.network.key(member);
-        if node.queue.discipline != Discipline::Fifo {
-            let message = format!(
-                "access points and stations have no {} in this version: use fifo, or a proxy",
-                node.queue.discipline
-            );
-            return wrong(format!("{at}.queue.discipline"), message);
+        if node.queue.scheme != Scheme::PerStation {
+            let message = format!("{} is not in this version: use per-station, or a proxy", node.queue.scheme);
+            return wrong(format!("{at}.queue.scheme"), message);
         }
         let channel = self.channel;
         let is_above = self.network.members[member].downlink == Some(self.index);
         let beacons = channel.beacons && is_above && node.kind == NodeKind::Ap;
-        let shared = node.queue.sharing == Sharing::Shared;
+        let shared = node.queue.sharing == Some(Sharing::Shared);
         Ok(RadioConfig {
             edca: self.edca()?,
             beacon: beacons.then(|| self.beacon()),
             queue: QueueLimit {
-                packets: node.queue.limit.0 as usize,
+                packets: node.queue.limit.map_or(1_000, |limit| limit.0 as usize),
                 scope: if shared { QueueScope::Radio } else { QueueScope::Link },
                 in_flight: node.queue.in_flight.unwrap_or(shared),
             },
             schedule: match node.queue.schedule {
-                Schedule::RoundRobin => mac::Schedule::RoundRobin,
-                Schedule::OldestFirst => mac::Schedule::OldestFirst,
+                None | Some(Schedule::RoundRobin) => mac::Schedule::RoundRobin,
+                Some(Schedule::OldestFirst) => mac::Schedule::OldestFirst,
             },
             max_mpdus: channel.max_mpdus,
             max_duration: channel.max_duration.0,
