@@ -43,7 +43,7 @@ pub enum Verdict {
 /// The law of CoDel for one queue, without the queue (RFC 8289 §5).
 ///
 /// The caller takes a packet from the head and asks [`CoDel::judge`]; it tells [`CoDel::on_empty`] when there was none to take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoDel {
     /// When the sojourn time will have been above the target for an interval.
     first_above: Option<Time>,
@@ -59,6 +59,10 @@ pub struct CoDel {
 }
 
 impl CoDel {
+    /// The state of a queue that has held nothing yet.
+    pub(super) const NEW: Self =
+        Self { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false, owes_step: false };
+
     /// Judges a packet that waited for `sojourn` and left `behind` bytes in the queue.
     ///
     /// `mark` is called when a signal is due and `config.ecn` is set; it marks the packet and tells whether it could.
@@ -150,6 +154,12 @@ pub struct CoDelQueue<P> {
     fifo: Fifo<P>,
 }
 
+impl Default for CoDel {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
 impl<P: Packet> CoDelQueue<P> {
     /// An empty queue.
     #[must_use]
@@ -168,7 +178,7 @@ impl<P: Packet> CoDelQueue<P> {
         while let Some(mut queued) = self.fifo.pop() {
             let state = (now.saturating_since(queued.since), self.fifo.bytes());
             let verdict = self.law.judge(now, &self.config, state, || queued.packet.mark_ce());
-            if let Some(packet) = self.fifo.ledger.settle(verdict, queued.packet) {
+            if let Some(packet) = self.fifo.ledger.settle(verdict, queued.packet.bytes(), queued.packet) {
                 return Some(packet);
             }
         }

@@ -1,5 +1,4 @@
 use super::codel::Verdict;
-use crate::packet::Packet;
 use std::collections::VecDeque;
 
 /// Why a queue dropped a packet.
@@ -12,13 +11,15 @@ pub enum DropReason {
     ByteLimit,
     /// CoDel: packets had stayed longer than the target for an interval, and this one could not be marked.
     Sojourn,
-    /// FQ-CoDel was over its limits and this packet stood at the head of the flow with the most bytes.
+    /// The flow queues were over their limits together and this packet stood at the head of the longest one.
     FattestFlow,
+    /// The receiver left the network; nobody is there to send to.
+    Gone,
 }
 
 impl DropReason {
     /// All reasons, in the order of the enumeration.
-    pub const ALL: [Self; 4] = [Self::PacketLimit, Self::ByteLimit, Self::Sojourn, Self::FattestFlow];
+    pub const ALL: [Self; 5] = [Self::PacketLimit, Self::ByteLimit, Self::Sojourn, Self::FattestFlow, Self::Gone];
 }
 
 /// A packet that a queue dropped, handed back to the caller.
@@ -98,13 +99,9 @@ impl<P> Ledger<P> {
         self.drops.push_back(Dropped { reason, packet });
     }
 
-    /// Does what CoDel decided: hands the packet out, or drops it.
+    /// Does what CoDel decided of a packet of `bytes`: hands it out, or drops it.
     #[inline]
-    pub(super) fn settle(&mut self, verdict: Verdict, packet: P) -> Option<P>
-    where
-        P: Packet,
-    {
-        let bytes = packet.bytes();
+    pub(super) fn settle(&mut self, verdict: Verdict, bytes: u32, packet: P) -> Option<P> {
         match verdict {
             Verdict::Drop => {
                 self.drop(DropReason::Sojourn, bytes, packet);

@@ -1,13 +1,13 @@
 use super::codel::{CoDel, CoDelConfig};
 use super::counters::Ledger;
-use super::schedule::Schedule;
+use super::flow_hash::FlowHash;
+use super::longest::Longest;
+use super::schedule::{Lists, Turns};
 use super::store::{List, Store};
 use super::{Counters, DropReason, Dropped};
 use crate::packet::Packet;
 use airpace_units::Time;
-use core::hash::Hasher;
 use core::time::Duration;
-use siphasher::sip::SipHasher13;
 
 /// The smallest quantum: below it a large packet would cost many turns of the scheduler (Linux takes the same).
 const MIN_QUANTUM: u32 = 256;
@@ -54,11 +54,12 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
-    key: (u64, u64),
+    hash: FlowHash,
     flows: Vec<Flow>,
-    /// Bytes in each queue, apart from `flows` so that the fattest is found in one sweep over consecutive memory.
-    backlogs: Vec<u64>,
-    schedule: Schedule,
+    /// Bytes in each queue.
+    backlogs: Longest,
+    turns: Turns,
+    lists: Lists,
     store: Store<P>,
     len: u32,
     bytes: u64,
@@ -73,14 +74,13 @@ impl<P: Packet> FqCoDel<P> {
     pub fn new(config: FqCoDelConfig, key: [u8; 16]) -> Self {
         let queues = config.queues.clamp(1, 1 << 16);
         let flow = Flow { list: List::EMPTY, law: CoDel::default() };
-        let key = u128::from_le_bytes(key);
         Self {
             config,
-            // Both halves of the key; each `as` keeps the low 64 bits.
-            key: (key as u64, (key >> 64) as u64),
+            hash: FlowHash::new(key),
             flows: vec![flow; queues as usize],
-            backlogs: vec![0; queues as usize],
-            schedule: Schedule::new(queues, config.quantum.max(MIN_QUANTUM)),
+            backlogs: Longest::new(queues),
+            turns: Turns::new(queues, config.quantum.max(MIN_QUANTUM)),
+            lists: Lists::EMPTY,
             store: Store::new(),
             len: 0,
             bytes: 0,
@@ -97,10 +97,10 @@ impl<P: Packet> FqCoDel<P> {
         let index = self.classify(&packet);
         let flow = &mut self.flows[index as usize];
         self.store.push(&mut flow.list, now, packet);
-        self.backlogs[index as usize] += weight(bytes);
+        self.backlogs.set(index, self.backlogs.length(index) + weight(bytes));
         self.len += 1;
         self.bytes += u64::from(bytes);
-        self.schedule.wake(index);
+        self.lists.wake(&mut self.turns, index);
         while self.over_limits() {
             self.drop_from_fattest();
         }
@@ -109,13 +109,15 @@ impl<P: Packet> FqCoDel<P> {
     /// Takes the packet whose turn it is, if CoDel lets it pass.
     pub fn dequeue(&mut self, now: Time) -> Option<P> {
         self.ledger.begin();
-        while let Some(index) = self.schedule.current() {
+        while let Some(index) = self.lists.current(&mut self.turns) {
             match self.dequeue_from(index, now) {
                 Some(packet) => {
-                    self.schedule.charge(index, packet.bytes());
+                    self.turns.charge(index, packet.bytes());
                     return Some(packet);
                 }
-                None => self.schedule.found_empty(),
+                None => {
+                    self.lists.found_empty(&mut self.turns);
+                }
             }
         }
         None
@@ -125,9 +127,9 @@ impl<P: Packet> FqCoDel<P> {
     fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
-            let state = (now.saturating_since(queued.since), self.backlogs[index as usize]);
+            let state = (now.saturating_since(queued.since), self.backlogs.length(index));
             let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
-            if let Some(packet) = self.ledger.settle(verdict, queued.packet) {
+            if let Some(packet) = self.ledger.settle(verdict, queued.packet.bytes(), queued.packet) {
                 return Some(packet);
             }
         }
@@ -139,7 +141,7 @@ impl<P: Packet> FqCoDel<P> {
     fn pop(&mut self, index: u32) -> Option<super::fifo::Queued<P>> {
         let queued = self.store.pop(&mut self.flows[index as usize].list)?;
         let bytes = queued.packet.bytes();
-        self.backlogs[index as usize] -= weight(bytes);
+        self.backlogs.set(index, self.backlogs.length(index) - weight(bytes));
         self.bytes -= u64::from(bytes);
         self.len -= 1;
         Some(queued)
@@ -147,16 +149,16 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Drops half of the fattest flow, but at most one batch, from its head (RFC 8290 §4.1.3).
     fn drop_from_fattest(&mut self) {
-        let Some(index) = fattest(&self.backlogs) else {
+        let Some(index) = self.backlogs.longest() else {
             return;
         };
-        let half = self.backlogs[index as usize] / 2;
+        let half = self.backlogs.length(index) / 2;
         let mut dropped = 0;
         while let Some(queued) = self.pop(index) {
             let bytes = queued.packet.bytes();
             self.ledger.drop(DropReason::FattestFlow, bytes, queued.packet);
             dropped += 1;
-            if dropped >= self.config.drop_batch || self.backlogs[index as usize] <= half {
+            if dropped >= self.config.drop_batch || self.backlogs.length(index) <= half {
                 break;
             }
         }
@@ -169,12 +171,8 @@ impl<P: Packet> FqCoDel<P> {
 
     /// The queue of the packet's flow.
     fn classify(&self, packet: &P) -> u32 {
-        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
-        packet.hash_flow(&mut hasher);
-        // The high half of the hash, scaled to the number of queues: the product is below 2^32 · 2^16 and its high part below
-        // the number of queues.
-        let queues = self.flows.len() as u64;
-        (((hasher.finish() >> 32) * queues) >> 32) as u32
+        // The number of queues is at most 65,536.
+        self.hash.queue(packet, self.flows.len() as u32)
     }
 
     /// A packet that the last call dropped.
@@ -185,7 +183,7 @@ impl<P: Packet> FqCoDel<P> {
     /// How long the head of the queue whose turn it is has waited.
     #[must_use]
     pub fn head_sojourn(&self, now: Time) -> Option<Duration> {
-        let flow = &self.flows[self.schedule.first()? as usize];
+        let flow = &self.flows[self.lists.first()? as usize];
         let head = self.store.front(&flow.list)?;
         Some(now.saturating_since(head.since))
     }
@@ -225,13 +223,6 @@ impl<P: Packet> FqCoDel<P> {
     pub const fn counters(&self) -> &Counters {
         &self.ledger.counters
     }
-}
-
-/// The queue with the most bytes; the first of several, so that the choice is the same in every run.
-fn fattest(backlogs: &[u64]) -> Option<u32> {
-    let most = *backlogs.iter().max()?;
-    let index = backlogs.iter().position(|&b| b == most)?;
-    u32::try_from(index).ok()
 }
 
 /// What a packet adds to the backlog of its queue. An empty packet counts as one byte, so that the fattest queue is never one

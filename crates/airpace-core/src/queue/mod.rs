@@ -1,6 +1,7 @@
-//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289) and [`FqCoDel`] (RFC 8290) over anything that is a [`Packet`].
+//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289), [`FqCoDel`] (RFC 8290) and [`FqMac`] (the queues of an access
+//! point, one set of flow queues for all stations) over anything that is a [`Packet`].
 //!
-//! All have the same methods: `enqueue(now, packet)`, `dequeue(now)`, `poll_drop()`. A packet that a call drops waits, with its
+//! All have the same methods: `enqueue(now, packet)`, `dequeue(now)`, `poll_drop()`; [`FqMac`]'s also say for which TID. A packet that a call drops waits, with its
 //! reason, until the caller takes it by `poll_drop` or makes the next call; [`Counters`] count it in any case. A caller that does
 //! not care for dropped packets may therefore ignore them, and nothing grows.
 //!
@@ -11,7 +12,10 @@
 mod codel;
 mod counters;
 mod fifo;
+mod flow_hash;
 mod fq_codel;
+mod fq_mac;
+mod longest;
 mod schedule;
 mod store;
 
@@ -19,6 +23,7 @@ pub use codel::{CoDel, CoDelConfig, CoDelQueue, Verdict};
 pub use counters::{Counters, DropReason, Dropped};
 pub use fifo::{Fifo, Limits};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
+pub use fq_mac::{FqMac, FqMacConfig, TidId};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,6 +1,9 @@
 //! Deficit round robin over new and old queues (RFC 8290 §4.2).
+//!
+//! [`Turns`] holds what is known of each queue, [`Lists`] the order in which one scheduler serves some of them. FQ-CoDel has one
+//! pair of lists, the queues of an access point one for each TID, over the same turns.
 
-/// Marks the end of a list; queues number 65,536 at most.
+/// Marks the end of a list. So many queues would not fit any memory, so it is no valid index.
 const END: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +12,38 @@ struct Turn {
     listed: bool,
     /// Bytes the queue may still send in this turn; negative after a packet larger than what was left.
     deficit: i64,
+}
+
+impl Turn {
+    const IDLE: Self = Self { next: END, listed: false, deficit: 0 };
+}
+
+/// The turns of all queues. A queue stands in one list at most.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    quantum: i64,
+    turns: Vec<Turn>,
+}
+
+impl Turns {
+    pub(super) fn new(queues: u32, quantum: u32) -> Self {
+        Self { quantum: i64::from(quantum), turns: vec![Turn::IDLE; queues as usize] }
+    }
+
+    /// Adds a queue; its index follows the last one's.
+    pub(super) fn push(&mut self) {
+        self.turns.push(Turn::IDLE);
+    }
+
+    /// Whether queue `index` stands in a list, although it may have run empty.
+    pub(super) fn is_listed(&self, index: u32) -> bool {
+        self.turns[index as usize].listed
+    }
+
+    /// Queue `index` sent `bytes`.
+    pub(super) fn charge(&mut self, index: u32, bytes: u32) {
+        self.turns[index as usize].deficit -= i64::from(bytes);
+    }
 }
 
 /// A singly linked list of queues.
@@ -42,45 +77,47 @@ impl Ring {
     const fn first(&self) -> Option<u32> {
         if self.head == END { None } else { Some(self.head) }
     }
+
+    fn iter(self, turns: &Turns) -> impl Iterator<Item = u32> {
+        core::iter::successors(self.first(), |&index| {
+            let next = turns.turns[index as usize].next;
+            (next != END).then_some(next)
+        })
+    }
 }
 
-/// Whose turn it is.
-#[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    quantum: i64,
-    turns: Vec<Turn>,
+/// Whose turn it is among the queues of one scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lists {
     /// Queues that have just become busy and have not used up their first quantum.
     new: Ring,
     old: Ring,
 }
 
-impl Schedule {
-    pub(super) fn new(queues: u32, quantum: u32) -> Self {
-        let idle = Turn { next: END, listed: false, deficit: 0 };
-        Self { quantum: i64::from(quantum), turns: vec![idle; queues as usize], new: Ring::EMPTY, old: Ring::EMPTY }
-    }
+impl Lists {
+    pub(super) const EMPTY: Self = Self { new: Ring::EMPTY, old: Ring::EMPTY };
 
     /// A packet came for queue `index`: if the queue was idle it joins the new queues with one quantum.
-    pub(super) fn wake(&mut self, index: u32) {
-        let turn = &mut self.turns[index as usize];
+    pub(super) fn wake(&mut self, turns: &mut Turns, index: u32) {
+        let turn = &mut turns.turns[index as usize];
         if !turn.listed {
             turn.listed = true;
-            turn.deficit = self.quantum;
-            self.new.push(&mut self.turns, index);
+            turn.deficit = turns.quantum;
+            self.new.push(&mut turns.turns, index);
         }
     }
 
     /// The queue whose turn it is; queues that have used up their quantum get another one and go to the back of the old ones.
-    pub(super) fn current(&mut self) -> Option<u32> {
+    pub(super) fn current(&mut self, turns: &mut Turns) -> Option<u32> {
         loop {
             let index = self.first()?;
-            let turn = &mut self.turns[index as usize];
+            let turn = &mut turns.turns[index as usize];
             if turn.deficit > 0 {
                 return Some(index);
             }
-            turn.deficit += self.quantum;
-            self.pop();
-            self.old.push(&mut self.turns, index);
+            turn.deficit += turns.quantum;
+            self.pop(turns);
+            self.old.push(&mut turns.turns, index);
         }
     }
 
@@ -89,24 +126,32 @@ impl Schedule {
         self.new.first().or(self.old.first())
     }
 
-    fn pop(&mut self) -> Option<u32> {
-        self.new.pop(&self.turns).or_else(|| self.old.pop(&self.turns))
+    /// The queues in the order in which they are looked at next.
+    pub(super) fn iter(self, turns: &Turns) -> impl Iterator<Item = u32> {
+        self.new.iter(turns).chain(self.old.iter(turns))
     }
 
-    /// Queue `index` sent `bytes`.
-    pub(super) fn charge(&mut self, index: u32, bytes: u32) {
-        self.turns[index as usize].deficit -= i64::from(bytes);
+    fn pop(&mut self, turns: &Turns) -> Option<u32> {
+        self.new.pop(&turns.turns).or_else(|| self.old.pop(&turns.turns))
     }
 
     /// The current queue was found empty. A new one goes through the old ones once, so that a flow cannot keep precedence by
-    /// sending whenever its queue has just run empty; an old one leaves.
-    pub(super) fn found_empty(&mut self) {
+    /// sending whenever its queue has just run empty; an old one leaves. Tells which one left.
+    pub(super) fn found_empty(&mut self, turns: &mut Turns) -> Option<u32> {
         let was_new = self.new.first().is_some();
-        let Some(index) = self.pop() else { return };
+        let index = self.pop(turns)?;
         if was_new && self.old.first().is_some() {
-            self.old.push(&mut self.turns, index);
-        } else {
-            self.turns[index as usize].listed = false;
+            self.old.push(&mut turns.turns, index);
+            return None;
         }
+        turns.turns[index as usize].listed = false;
+        Some(index)
+    }
+
+    /// Takes out the queue that is looked at next.
+    pub(super) fn remove_first(&mut self, turns: &mut Turns) -> Option<u32> {
+        let index = self.pop(turns)?;
+        turns.turns[index as usize].listed = false;
+        Some(index)
     }
 }

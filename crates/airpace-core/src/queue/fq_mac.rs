@@ -1,0 +1,452 @@
+//! The flow queues of an access point (the paper of Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC 2017, §3.1).
+//!
+//! FQ-CoDel for each station and category would take a thousand queues for each. Here all of them share one set of queues, which
+//! is the published design, Algorithms 1 and 2:
+//!
+//! - A packet's flow is hashed to a queue of the set. The queue belongs to the packet's TID until it is idle; a packet of another
+//!   TID that hashes to it meanwhile waits in the overflow queue of its own TID.
+//! - Each TID serves its queues by deficit round robin with precedence for those that have just become busy, and each queue is
+//!   under the law of CoDel. CoDel's parameters are those of the station: a slow one's queue needs more time to show.
+//! - There is one limit for all. Above it, packets are dropped at the head of the longest queue, whoever's it is, so that nobody's
+//!   burst locks out the others.
+//!
+//! Packets leave in another order than they came in. What depends on the order, sequence numbers and initialisation vectors,
+//! belongs to a packet when it is dequeued.
+//!
+//! Where the paper is silent or we depart from it:
+//!
+//! - It drops before the new packet is appended and does not say how much room that one needs. Here the packet is appended first,
+//!   as Linux does, and packets are dropped until the limits hold: a packet may be its own queue's victim.
+//! - A flow whose packets wait in the overflow queue stays there until they have left, even if its own queue becomes idle:
+//!   otherwise later packets would overtake them.
+//! - Overflow queues are made when they are needed and used again, so that a TID without collisions costs no queue.
+//! - A TID without packets gives its queues back at once and not when it is next asked for one, which may be never.
+//! - CoDel starts afresh in a queue that goes over to another TID.
+//! - The longest queue is the one with the most bytes, of which a small packet counts [`MIN_WEIGHT`]: otherwise who fills the
+//!   packet limit with empty packets would always have the shortest queue. (Linux takes bytes for the length, and counts the
+//!   memory of the buffers against the memory limit.)
+
+use super::codel::{CoDel, CoDelConfig};
+use super::counters::Ledger;
+use super::fifo::Queued;
+use super::flow_hash::FlowHash;
+use super::longest::Longest;
+use super::schedule::{Lists, Turns};
+use super::store::{List, Store};
+use super::{Counters, DropReason, Dropped};
+use crate::packet::Packet;
+use airpace_units::{BitRate, Time};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// The smallest quantum: below it a large packet would cost many turns of the scheduler (FQ-CoDel in Linux takes the same).
+const MIN_QUANTUM: u32 = 256;
+
+/// What a packet counts at least, in bytes, against the memory limit and in the length of its queue: the descriptor of a buffer
+/// takes about as much (`struct sk_buff` in Linux: 232 bytes).
+const MIN_WEIGHT: u32 = 256;
+
+/// No queue, or no TID.
+const NONE: u32 = u32::MAX;
+
+/// More than one TID.
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// Parameters of [`FqMac`]. Defaults are those of Linux's mac80211 and, for slow stations, of the paper (§3.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FqMacConfig {
+    /// Number of queues that flows are hashed to, 1 to 65,536. Default 4096.
+    pub queues: u32,
+    /// Bytes that a queue may send per turn, at least 256. Default 300.
+    pub quantum: u32,
+    /// Packets that all queues may hold together. Default 8192.
+    pub packet_limit: u32,
+    /// Bytes that all queues may hold together, each packet counted with at least 256. Default 16 MiB.
+    pub memory_limit: u64,
+    /// Parameters of CoDel in queues of most stations. Default 20 ms and 100 ms, with marks.
+    pub codel: CoDelConfig,
+    /// Parameters of CoDel in queues of slow stations. Default 50 ms and 300 ms, with marks.
+    pub slow: CoDelConfig,
+    /// Stations that expect less are slow. Default 12 Mbit/s.
+    pub slow_below: BitRate,
+    /// A station's parameters change at most once in this time. Default 2 s.
+    pub hysteresis: Duration,
+}
+
+impl Default for FqMacConfig {
+    fn default() -> Self {
+        let codel = |target, interval| CoDelConfig {
+            target: Duration::from_millis(target),
+            interval: Duration::from_millis(interval),
+            ..CoDelConfig::default()
+        };
+        Self {
+            queues: 4096,
+            quantum: 300,
+            packet_limit: 8192,
+            memory_limit: 16 << 20,
+            codel: codel(20, 100),
+            slow: codel(50, 300),
+            slow_below: BitRate::from_mbps(12),
+            hysteresis: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What packets of one station and category wait in. It holds for the [`FqMac`] that gave it; another one panics or mistakes it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TidId(u32);
+
+/// One queue, of the set or of some TID's overflow.
+#[derive(Clone, Debug)]
+struct Flow {
+    list: List,
+    /// The TID that it belongs to while it is listed, and belonged to last otherwise.
+    owner: u32,
+    bytes: u64,
+    /// Packets of flows that hash to this queue and wait in overflow queues,
+    strays: u32,
+    /// and their TID, or that there are several.
+    strayed_from: u32,
+    law: CoDel,
+}
+
+impl Flow {
+    const NEW: Self = Self { list: List::EMPTY, owner: NONE, bytes: 0, strays: 0, strayed_from: NONE, law: CoDel::NEW };
+}
+
+#[derive(Clone, Debug)]
+struct Tid {
+    lists: Lists,
+    /// Index of its station in `FqMac::stations`.
+    station: u32,
+    /// Its overflow queue, if it has one now.
+    overflow: u32,
+    len: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Station {
+    slow: bool,
+    /// When that changed last.
+    changed: Option<Time>,
+}
+
+/// The flow queues of an access point: FQ-CoDel for each TID over queues that all share.
+#[derive(Clone, Debug)]
+pub struct FqMac<P> {
+    config: FqMacConfig,
+    hash: FlowHash,
+    /// Queues that flows are hashed to, and after them those for overflow.
+    flows: Vec<Flow>,
+    /// Overflow queues that no TID has.
+    spare: Vec<u32>,
+    lengths: Longest,
+    turns: Turns,
+    tids: Vec<Tid>,
+    stations: Vec<Station>,
+    /// Where the station of a number is in `stations`.
+    slots: BTreeMap<u32, u32>,
+    store: Store<P>,
+    len: u32,
+    bytes: u64,
+    memory: u64,
+    ledger: Ledger<(TidId, P)>,
+}
+
+impl<P: Packet> FqMac<P> {
+    /// Empty queues without TIDs. `key` is secret: who knows it can aim packets at the queue of a neighbour.
+    ///
+    /// Parameters outside their ranges are taken to the nearest valid value.
+    #[must_use]
+    pub fn new(mut config: FqMacConfig, key: [u8; 16]) -> Self {
+        config.queues = config.queues.clamp(1, 1 << 16);
+        config.quantum = config.quantum.max(MIN_QUANTUM);
+        Self {
+            config,
+            hash: FlowHash::new(key),
+            flows: vec![Flow::NEW; config.queues as usize],
+            spare: Vec::new(),
+            lengths: Longest::new(config.queues),
+            turns: Turns::new(config.queues, config.quantum),
+            tids: Vec::new(),
+            stations: Vec::new(),
+            slots: BTreeMap::new(),
+            store: Store::new(),
+            len: 0,
+            bytes: 0,
+            memory: 0,
+            ledger: Ledger::new(),
+        }
+    }
+
+    /// Adds what packets of one category to `station` wait in. TIDs of one station share its parameters of CoDel.
+    pub fn add_tid(&mut self, station: u32) -> TidId {
+        let station = self.slot(station);
+        let index = u32::try_from(self.tids.len()).expect("so many TIDs do not fit any memory");
+        self.tids.push(Tid { lists: Lists::EMPTY, station, overflow: NONE, len: 0, bytes: 0 });
+        TidId(index)
+    }
+
+    fn slot(&mut self, station: u32) -> u32 {
+        // There are as many slots as different numbers of 32 bits at most, and memory ends long before.
+        let next = self.stations.len() as u32;
+        let slot = *self.slots.entry(station).or_insert(next);
+        if slot == next {
+            self.stations.push(Station::default());
+        }
+        slot
+    }
+
+    /// Tells what throughput `station` can expect now, by the rate that it is sent at. It decides, once in the time of the
+    /// hysteresis at most, which parameters of CoDel its queues have. Call it again from time to time: a change that comes too
+    /// early is not remembered.
+    pub fn set_expected_throughput(&mut self, now: Time, station: u32, rate: BitRate) {
+        let slot = self.slot(station);
+        let station = &mut self.stations[slot as usize];
+        let slow = rate < self.config.slow_below;
+        let settled = station.changed.is_none_or(|at| now.saturating_since(at) >= self.config.hysteresis);
+        if slow != station.slow && settled {
+            *station = Station { slow, changed: Some(now) };
+        }
+    }
+
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets are dropped at the head of the longest queue, which
+    /// may be this one.
+    pub fn enqueue(&mut self, now: Time, tid: TidId, packet: P) {
+        self.ledger.begin();
+        let bytes = packet.bytes();
+        self.ledger.offer(bytes);
+        let index = self.queue_for(tid, &packet);
+        let flow = &mut self.flows[index as usize];
+        flow.bytes += u64::from(bytes);
+        self.store.push(&mut flow.list, now, packet);
+        let weight = weight(bytes);
+        self.lengths.set(index, self.lengths.length(index) + weight);
+        let state = &mut self.tids[tid.0 as usize];
+        state.len += 1;
+        state.bytes += u64::from(bytes);
+        state.lists.wake(&mut self.turns, index);
+        self.len += 1;
+        self.bytes += u64::from(bytes);
+        self.memory += weight;
+        while self.over_limits() {
+            self.drop_from_longest();
+        }
+    }
+
+    /// The queue that a packet of `tid` waits in (Algorithm 1, lines 5 to 8). It belongs to the TID from now on.
+    fn queue_for(&mut self, tid: TidId, packet: &P) -> u32 {
+        let home = self.hash.queue(packet, self.config.queues);
+        let flow = &mut self.flows[home as usize];
+        if self.turns.is_listed(home) {
+            if flow.owner == tid.0 {
+                return home;
+            }
+        } else if flow.strays == 0 || (flow.strayed_from != tid.0 && flow.strayed_from != SEVERAL) {
+            flow.give_to(tid);
+            return home;
+        }
+        let same = flow.strays == 0 || flow.strayed_from == tid.0;
+        flow.strayed_from = if same { tid.0 } else { SEVERAL };
+        flow.strays += 1;
+        self.overflow(tid)
+    }
+
+    /// The overflow queue of `tid`.
+    fn overflow(&mut self, tid: TidId) -> u32 {
+        let overflow = &mut self.tids[tid.0 as usize].overflow;
+        if *overflow == NONE {
+            *overflow = self.spare.pop().unwrap_or_else(|| {
+                self.flows.push(Flow::NEW);
+                self.lengths.push();
+                self.turns.push();
+                u32::try_from(self.flows.len() - 1).expect("so many queues do not fit any memory")
+            });
+            self.flows[*overflow as usize].give_to(tid);
+        }
+        *overflow
+    }
+
+    /// Takes the packet of `tid` whose turn it is, if CoDel lets it pass, and when it came (Algorithm 2).
+    pub fn dequeue(&mut self, now: Time, tid: TidId) -> Option<(Time, P)> {
+        self.ledger.begin();
+        while let Some(index) = self.tids[tid.0 as usize].lists.current(&mut self.turns) {
+            if let Some((since, packet)) = self.dequeue_from(now, tid, index) {
+                self.turns.charge(index, packet.bytes());
+                self.release_if_empty(tid);
+                return Some((since, packet));
+            }
+            if let Some(left) = self.tids[tid.0 as usize].lists.found_empty(&mut self.turns) {
+                self.retire(left);
+            }
+        }
+        None
+    }
+
+    /// Takes the first packet of a queue that CoDel lets pass.
+    fn dequeue_from(&mut self, now: Time, tid: TidId, index: u32) -> Option<(Time, P)> {
+        let station = self.tids[tid.0 as usize].station;
+        let slow = self.stations[station as usize].slow;
+        while let Some(mut queued) = self.pop(index) {
+            let config = if slow { &self.config.slow } else { &self.config.codel };
+            let flow = &mut self.flows[index as usize];
+            let state = (now.saturating_since(queued.since), flow.bytes);
+            let verdict = flow.law.judge(now, config, state, || queued.packet.mark_ce());
+            let bytes = queued.packet.bytes();
+            if let Some((_, packet)) = self.ledger.settle(verdict, bytes, (tid, queued.packet)) {
+                return Some((queued.since, packet));
+            }
+        }
+        self.flows[index as usize].law.on_empty();
+        None
+    }
+
+    /// Takes the head of a queue out of the books.
+    fn pop(&mut self, index: u32) -> Option<Queued<P>> {
+        let flow = &mut self.flows[index as usize];
+        let queued = self.store.pop(&mut flow.list)?;
+        let bytes = queued.packet.bytes();
+        let weight = weight(bytes);
+        flow.bytes -= u64::from(bytes);
+        self.lengths.set(index, self.lengths.length(index) - weight);
+        let tid = &mut self.tids[flow.owner as usize];
+        tid.len -= 1;
+        tid.bytes -= u64::from(bytes);
+        self.len -= 1;
+        self.bytes -= u64::from(bytes);
+        self.memory -= weight;
+        if index >= self.config.queues {
+            // A packet in an overflow queue has strayed from where it hashes to.
+            let home = self.hash.queue(&queued.packet, self.config.queues);
+            self.flows[home as usize].strays -= 1;
+        }
+        Some(queued)
+    }
+
+    fn over_limits(&self) -> bool {
+        self.len > self.config.packet_limit || self.memory > self.config.memory_limit
+    }
+
+    /// Drops the packet at the head of the longest queue.
+    fn drop_from_longest(&mut self) {
+        if let Some(index) = self.lengths.longest() {
+            let tid = TidId(self.flows[index as usize].owner);
+            self.drop_head(tid, index, DropReason::FattestFlow);
+            self.release_if_empty(tid);
+        }
+    }
+
+    /// Drops the packet at the head of a queue of `tid`; tells whether there was one.
+    fn drop_head(&mut self, tid: TidId, index: u32, reason: DropReason) -> bool {
+        let Some(queued) = self.pop(index) else { return false };
+        let bytes = queued.packet.bytes();
+        self.ledger.drop(reason, bytes, (tid, queued.packet));
+        true
+    }
+
+    /// Drops all packets of `tid`: its station has left the network.
+    pub fn flush(&mut self, tid: TidId) {
+        self.ledger.begin();
+        while let Some(index) = self.tids[tid.0 as usize].lists.remove_first(&mut self.turns) {
+            while self.drop_head(tid, index, DropReason::Gone) {}
+            self.retire(index);
+        }
+    }
+
+    /// Takes back the queues of a TID that has no packets. Each was listed by a packet, so this costs no more than a fixed
+    /// time per packet.
+    fn release_if_empty(&mut self, tid: TidId) {
+        let tid = tid.0 as usize;
+        if self.tids[tid].len == 0 {
+            while let Some(index) = self.tids[tid].lists.remove_first(&mut self.turns) {
+                self.retire(index);
+            }
+        }
+    }
+
+    /// Queue `index` is idle. An overflow queue is given back.
+    fn retire(&mut self, index: u32) {
+        if index >= self.config.queues {
+            let owner = self.flows[index as usize].owner;
+            self.tids[owner as usize].overflow = NONE;
+            self.spare.push(index);
+        }
+    }
+
+    /// A packet that the last call dropped, and its TID.
+    pub fn poll_drop(&mut self) -> Option<(TidId, Dropped<P>)> {
+        let Dropped { reason, packet: (tid, packet) } = self.ledger.poll_drop()?;
+        Some((tid, Dropped { reason, packet }))
+    }
+
+    /// How long the packet of `tid` that is next by the order of turns has waited.
+    #[must_use]
+    pub fn head_sojourn(&self, now: Time, tid: TidId) -> Option<Duration> {
+        // Queues that have run empty stand in the lists until their turn comes.
+        let mut order = self.tids[tid.0 as usize].lists.iter(&self.turns);
+        let head = order.find_map(|index| self.store.front(&self.flows[index as usize].list))?;
+        Some(now.saturating_since(head.since))
+    }
+
+    /// Packets of `tid` that wait.
+    #[must_use]
+    pub fn len(&self, tid: TidId) -> usize {
+        self.tids[tid.0 as usize].len as usize
+    }
+
+    /// Whether no packet of `tid` waits.
+    #[must_use]
+    pub fn is_empty(&self, tid: TidId) -> bool {
+        self.len(tid) == 0
+    }
+
+    /// Bytes of `tid` that wait.
+    #[must_use]
+    pub fn bytes(&self, tid: TidId) -> u64 {
+        self.tids[tid.0 as usize].bytes
+    }
+
+    /// Packets of all TIDs that wait.
+    #[must_use]
+    pub const fn total_len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Bytes of all TIDs that wait.
+    #[must_use]
+    pub const fn total_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The parameters, as they were taken.
+    #[must_use]
+    pub const fn config(&self) -> &FqMacConfig {
+        &self.config
+    }
+
+    /// What has gone through.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.ledger.counters
+    }
+}
+
+impl Flow {
+    /// The idle queue goes to `tid`. What CoDel learnt of another one's packets says nothing of the packets of this one.
+    fn give_to(&mut self, tid: TidId) {
+        if self.owner != tid.0 {
+            self.owner = tid.0;
+            self.law = CoDel::NEW;
+        }
+    }
+}
+
+/// What a packet adds to the length of its queue and to the memory in use.
+const fn weight(bytes: u32) -> u64 {
+    if bytes < MIN_WEIGHT { MIN_WEIGHT as u64 } else { bytes as u64 }
+}
+
+#[cfg(test)]
+mod tests;
