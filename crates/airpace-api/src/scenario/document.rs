@@ -216,7 +216,7 @@ impl<'t> Put<'_, 't> {
     }
 
     fn into_value(self, key: &str, value: &mut Spanned<DeValue<'t>>) -> Result<(), String> {
-        let short = matches!(value.get_ref(), DeValue::String(_));
+        let short = matches!(value.get_ref(), DeValue::String(_) | DeValue::Boolean(_));
         if short {
             // A short form gives way to the table that it stands for.
             *value = Spanned::new(self.at..self.at, DeValue::Table(DeTable::new()));

@@ -70,8 +70,8 @@ section! {
         to: String = default("each station"),
         /// What it is.
         kind: FlowKind = required("udp-cbr"),
-        /// How many of it between each pair.
-        count: u32 = default("1", "1", "1000"),
+        /// How many of it between each pair; 0: the flow is left out.
+        count: u32 = default("1", "0", "1000"),
         /// Access category of its packets.
         category: Category = default("best-effort"),
         /// When it starts.

@@ -172,6 +172,55 @@ fn mistakes_in_settings_name_the_flag() {
     assert!("a..b=1".parse::<Override>().unwrap_err().contains("is no key"));
 }
 
+/// What is said of a cell whose access point has `queue`.
+#[track_caller]
+fn queue_refusal(queue: &str) -> String {
+    refusal(&CELL.replace("kind = \"ap\"", &format!("kind = \"ap\"\nqueue = {{ {queue} }}")), &[])
+}
+
+#[test]
+fn keys_of_a_queue_that_the_scheme_does_not_have_are_refused_with_their_line() {
+    let said = queue_refusal("scheme = \"fifo\", limit = \"500 packets\"");
+    let whole = "x.toml:6:36: `limit` means nothing for scheme = \"fifo\": it is for per-station; give `qdisc_limit` or `driver_limit`\n\
+        6 | queue = { scheme = \"fifo\", limit = \"500 packets\" }\n  |                                    ^^^^^^^^^^^^^";
+    assert_eq!(said, whole);
+    let cases = [
+        ("scheme = \"airtim\"", "x.toml:6:20: `airtim` is none of them: did you mean `airtime`?"),
+        ("scheme = \"airtime\", schedule = \"round-robin\"", "airtime decides the order"),
+        ("scheme = \"airtime\", limit = \"5 packets\"", "give `packet_limit`"),
+        ("scheme = \"wqm\", qdisc_limit = \"5 packets\"", "WQM sets the limit itself"),
+        ("scheme = \"fifo\", codel = { target = \"5 ms\" }", "it is for codel, fq-codel, fq-mac, airtime, wqm-fq"),
+        ("scheme = \"fq-mac\", sparse = false", "`sparse` means nothing for scheme = \"fq-mac\": it is for airtime"),
+        ("scheme = \"fq-codel\", aql = true", "it is for fq-mac, airtime"),
+        (
+            "driver_limit = \"5 packets\"",
+            "scheme = \"per-station\": it is for fifo, codel, fq-codel, wqm, wqm-fq; give `limit`",
+        ),
+        ("scheme = \"airtime\", aql = \"yes\"", "`yes` stands where true, false or a table is needed"),
+        ("scheme = \"airtime\", aql = { lo = \"5 ms\" }", "aql has no key `lo`: did you mean `low`?"),
+        ("scheme = \"wqm\", wqm = { decrease = 1 }", "out of range: give 0.01 to 0.99"),
+        ("scheme = \"fq-mac\", quantum = \"10 B\"", "out of range: give 256 B to 1 MB"),
+    ];
+    for (queue, said) in cases {
+        let said_of_it = queue_refusal(queue);
+        assert!(said_of_it.contains(said), "`{queue}`: `{said}` is not in:\n{said_of_it}");
+    }
+    assert!(refusal(CELL, &["node.station.airtime_weight=0"]).contains("out of range: give 1 to 65535"));
+}
+
+#[test]
+fn the_path_of_a_queue_reads_and_settings_change_it() {
+    let aql = read_ok(CELL, &["node.ap.queue.scheme=airtime", "node.ap.queue.aql=true", "node.ap.queue.aql.low=8 ms"]);
+    let queue = &aql.node[0].queue;
+    assert_eq!(queue.scheme, Scheme::Airtime);
+    let limit = queue.aql.as_ref().unwrap();
+    assert!(limit.on && limit.high.is_none());
+    assert_eq!(limit.low, Some("8 ms".parse().unwrap()));
+    let text = toml::to_string(&aql).unwrap();
+    assert_eq!(read_ok(&text, &[]), aql, "{text}");
+    assert_eq!(read_ok(CELL, &["flow.udp-cbr.count=0"]).flow[0].count, 0);
+}
+
 /// Calls `each` for every table that can be reached.
 fn every_field(fields: &'static [section::Field], each: &mut dyn FnMut(&section::Field)) {
     for field in fields {
