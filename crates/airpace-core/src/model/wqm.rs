@@ -1,4 +1,9 @@
 //! Buffer sizes of an 802.11n node (003 §3.2), with the constants of its Table 1.
+//!
+//! Functions whose names end in `_of` take the bits of a data packet (`L_DATA`); the others have its 12,000.
+
+use crate::phy::AmpduLimits;
+use core::time::Duration;
 
 /// DIFS 34 µs, mean back-off (15 − 1) · 9/2 = 63 µs, two PHY headers of 33 µs, SIFS 16 µs, block ack 240 bits at 6 Mbit/s.
 const EXCHANGE_S: f64 = 63e-6 + 34e-6 + 2.0 * 33e-6 + 16e-6 + 40e-6;
@@ -8,11 +13,8 @@ const MAC_BITS: f64 = 304.0;
 const DATA_BITS: f64 = 12_000.0;
 /// TCP ack (L_TCP-ACK).
 const ACK_BITS: f64 = 320.0;
-/// Longest HT A-MPDU in bytes, and most MPDUs in one.
-const AMPDU_BYTES: f64 = 65_535.0;
-const AMPDU_MPDUS: f64 = 64.0;
-/// The frame duration that ath9k keeps to.
-const FRAME_S: f64 = 4e-3;
+/// Most MPDUs in an HT A-MPDU, its most bytes, and the frame duration that ath9k keeps to.
+pub const AMPDU: AmpduLimits = AmpduLimits { window: 64, bytes: 65_535, duration: Duration::from_millis(4) };
 
 /// The limit on queueing delay that 003 prints and uses, in seconds.
 pub const PRINTED_LIMIT_S: f64 = 2.5e-3;
@@ -21,27 +23,55 @@ pub const PRINTED_MAX_PACKETS: f64 = 95.0;
 /// ARTT of a full A-MPDU at 600 Mbit/s that 003 prints, in seconds.
 pub const PRINTED_ARTT_S: f64 = 1.9e-3;
 
+/// Time to send an A-MPDU of `mpdus` data packets and to get its block ack, in seconds (eq. 6).
+#[must_use]
+pub fn frame_s(rate_bps: f64, mpdus: f64, data_bits: f64) -> f64 {
+    EXCHANGE_S + mpdus * (MAC_BITS + data_bits) / rate_bps
+}
+
 /// Time to send an A-MPDU of `mpdus` data packets and the A-MPDU of half as many TCP acks that answers it, in seconds (ARTT, eq. 6 and 7).
 #[must_use]
 pub fn artt_s(rate_bps: f64, mpdus: f64) -> f64 {
-    let data_s = EXCHANGE_S + mpdus * (MAC_BITS + DATA_BITS) / rate_bps;
-    let ack_s = EXCHANGE_S + mpdus / 2.0 * (MAC_BITS + ACK_BITS) / rate_bps;
-    data_s + ack_s
+    artt_s_of(rate_bps, mpdus, DATA_BITS)
+}
+
+/// [`artt_s`] with packets of `data_bits`.
+#[must_use]
+pub fn artt_s_of(rate_bps: f64, mpdus: f64, data_bits: f64) -> f64 {
+    frame_s(rate_bps, mpdus, data_bits) + frame_s(rate_bps, mpdus / 2.0, ACK_BITS)
+}
+
+/// Bits of data per second when frames of `mpdus` data packets are sent one after the other.
+#[must_use]
+pub fn goodput_bps(rate_bps: f64, mpdus: f64, data_bits: f64) -> f64 {
+    mpdus * data_bits / frame_s(rate_bps, mpdus, data_bits)
 }
 
 /// The largest buffer in packets: rate times ARTT (B_max, eq. 5), rounded down.
 #[must_use]
 pub fn max_packets(rate_bps: f64, mpdus: f64) -> f64 {
-    (rate_bps / DATA_BITS * artt_s(rate_bps, mpdus)).floor()
+    max_packets_of(rate_bps, mpdus, DATA_BITS)
+}
+
+/// [`max_packets`] with packets of `data_bits`.
+#[must_use]
+pub fn max_packets_of(rate_bps: f64, mpdus: f64, data_bits: f64) -> f64 {
+    (rate_bps / data_bits * artt_s_of(rate_bps, mpdus, data_bits)).floor()
 }
 
 /// The smallest buffer in packets: the longest A-MPDU at this rate (B_min), by MPDUs, bytes and the 4 ms that ath9k keeps to.
 #[must_use]
 pub fn min_packets(rate_bps: f64) -> f64 {
-    let packet_bits = MAC_BITS + DATA_BITS;
-    let by_bytes = 8.0 * AMPDU_BYTES / packet_bits;
-    let by_time = FRAME_S * rate_bps / packet_bits;
-    by_bytes.min(by_time).min(AMPDU_MPDUS).floor().max(1.0)
+    min_packets_of(rate_bps, &AMPDU, DATA_BITS)
+}
+
+/// [`min_packets`] with packets of `data_bits` and A-MPDUs within `limits`.
+#[must_use]
+pub fn min_packets_of(rate_bps: f64, limits: &AmpduLimits, data_bits: f64) -> f64 {
+    let packet_bits = MAC_BITS + data_bits;
+    let by_bytes = 8.0 * f64::from(limits.bytes) / packet_bits;
+    let by_time = limits.duration.as_secs_f64() * rate_bps / packet_bits;
+    by_bytes.min(by_time).min(f64::from(limits.window)).floor().max(1.0)
 }
 
 /// The first buffer in packets: rate times the ARTT of one A-MPDU (B_initial, eq. 1), never below B_min.

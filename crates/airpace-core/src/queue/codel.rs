@@ -191,6 +191,18 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.poll_drop()
     }
 
+    /// The limits.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.fifo.limits()
+    }
+
+    /// Changes the limits. A backlog above the new limits is kept: it drains, and nothing is taken until it has. So does Linux when
+    /// txqueuelen is lowered under `pfifo_fast`, which compares the length at each arrival (3.9, the kernel of 003).
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.fifo.set_limits(limits);
+    }
+
     /// How long the oldest packet has waited.
     #[must_use]
     pub fn head_sojourn(&self, now: Time) -> Option<Duration> {

@@ -175,6 +175,13 @@ impl<P: Packet> FqCoDel<P> {
         self.hash.queue(packet, self.flows.len() as u32)
     }
 
+    /// Changes how many packets all queues may hold together. This call drops nothing: if more wait, the next arrival drops from the
+    /// fattest flow until the limit is kept, as any arrival does that finds the queue full. (Taking nothing until the backlog has
+    /// drained, as a FIFO does, would cost the sparse flows their packets for a queue that others have built.)
+    pub fn set_packet_limit(&mut self, packets: u32) {
+        self.config.packet_limit = packets;
+    }
+
     /// A packet that the last call dropped.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.ledger.poll_drop()

@@ -5,10 +5,15 @@
 //! reason, until the caller takes it by `poll_drop` or makes the next call; [`Counters`] count it in any case. A caller that does
 //! not care for dropped packets may therefore ignore them, and nothing grows.
 //!
+//! Beside the queues: [`AirtimeFairness`] (which station sends next), [`AirtimeLimit`] (how much may wait below the queues) and [`Wqm`]
+//! (how long a queue may be).
+//!
 //! Nothing is allocated per packet once a queue has held its largest backlog.
 //!
 //! [`Packet`]: crate::packet::Packet
 
+mod airtime;
+mod airtime_limit;
 mod codel;
 mod counters;
 mod fifo;
@@ -18,12 +23,16 @@ mod fq_mac;
 mod longest;
 mod schedule;
 mod store;
+mod wqm;
 
+pub use airtime::{AirtimeConfig, AirtimeFairness, DEFAULT_WEIGHT};
+pub use airtime_limit::{AirtimeLimit, AirtimeLimitConfig};
 pub use codel::{CoDel, CoDelConfig, CoDelQueue, Verdict};
 pub use counters::{Counters, DropReason, Dropped};
 pub use fifo::{Fifo, Limits};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use fq_mac::{FqMac, FqMacConfig, TidId};
+pub use wqm::{DrainEstimate, Wqm, WqmConfig, WqmSample};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,0 +1,109 @@
+use core::time::Duration;
+
+/// Parameters of [`AirtimeLimit`]. Defaults are those of mac80211 (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `…_H`, `IEEE80211_AQL_THRESHOLD`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AirtimeLimitConfig {
+    /// A station with less than this below the queues may always send. Default 5 ms.
+    pub per_station_low: Duration,
+    /// A station with less than this may send while all stations together are below the threshold. Default 12 ms.
+    pub per_station_high: Duration,
+    /// Airtime of all stations together from which on only the low limit counts. Default 24 ms.
+    pub threshold: Duration,
+}
+
+impl Default for AirtimeLimitConfig {
+    fn default() -> Self {
+        Self {
+            per_station_low: Duration::from_millis(5),
+            per_station_high: Duration::from_millis(12),
+            threshold: Duration::from_millis(24),
+        }
+    }
+}
+
+/// The airtime queue limit (AQL) that Linux has since 5.5: how much estimated airtime may wait below the queues, in the driver and
+/// the hardware, for each station and for all.
+///
+/// A frame is counted by its estimated airtime when it is handed down and taken off by the same estimate when it is done. The check
+/// comes before the frame, so that a station exceeds its limit by one frame at most.
+#[derive(Clone, Debug)]
+pub struct AirtimeLimit {
+    config: AirtimeLimitConfig,
+    /// Nanoseconds below the queues for each station; their sum is `total`.
+    pending: Vec<u64>,
+    total: u64,
+}
+
+impl AirtimeLimit {
+    /// Nothing is pending, and there are no stations.
+    #[must_use]
+    pub const fn new(config: AirtimeLimitConfig) -> Self {
+        Self { config, pending: Vec::new(), total: 0 }
+    }
+
+    /// Adds a station and returns its index; indices are consecutive from 0.
+    pub fn add(&mut self) -> u32 {
+        let index = u32::try_from(self.pending.len()).expect("as many stations do not fit any memory");
+        self.pending.push(0);
+        index
+    }
+
+    /// Whether another frame for the station may be handed down. Unknown stations may not send.
+    #[inline]
+    #[must_use]
+    pub fn may_send(&self, station: u32) -> bool {
+        let Some(&pending) = self.pending.get(station as usize) else { return false };
+        let below = |ns: u64, limit: Duration| u128::from(ns) < limit.as_nanos();
+        below(pending, self.config.per_station_low)
+            || (below(self.total, self.config.threshold) && below(pending, self.config.per_station_high))
+    }
+
+    /// A frame for the station was handed down that will take about `estimated`.
+    #[inline]
+    pub fn sent(&mut self, station: u32, estimated: Duration) {
+        if let Some(pending) = self.pending.get_mut(station as usize) {
+            // The total stays the sum of all stations, whatever the estimates are.
+            let ns = nanoseconds(estimated).min(u64::MAX - self.total);
+            *pending += ns;
+            self.total += ns;
+        }
+    }
+
+    /// A frame that was counted as `estimated` has been sent or given up. More than is pending is not taken off.
+    #[inline]
+    pub fn completed(&mut self, station: u32, estimated: Duration) {
+        if let Some(pending) = self.pending.get_mut(station as usize) {
+            let ns = nanoseconds(estimated).min(*pending);
+            *pending -= ns;
+            self.total -= ns;
+        }
+    }
+
+    /// The station is gone: nothing of it is pending any more.
+    pub fn forget(&mut self, station: u32) {
+        self.completed(station, Duration::MAX);
+    }
+
+    /// Estimated airtime below the queues for the station.
+    #[must_use]
+    pub fn pending(&self, station: u32) -> Duration {
+        Duration::from_nanos(self.pending.get(station as usize).copied().unwrap_or(0))
+    }
+
+    /// Estimated airtime below the queues for all stations.
+    #[must_use]
+    pub const fn total(&self) -> Duration {
+        Duration::from_nanos(self.total)
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub const fn config(&self) -> &AirtimeLimitConfig {
+        &self.config
+    }
+}
+
+/// At most 584 years.
+fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
