@@ -4,7 +4,7 @@ use crate::bench::saturation::vht80;
 use crate::frames::FrameLog;
 use airpace_emu::{Emulator, EmulatorConfig, Observer, SERVER, station_address};
 use airpace_net::netns::Namespace;
-use airpace_sim::mac::{CellConfig, Direction, DropReason, FrameRecord, StationConfig};
+use airpace_sim::mac::{CellConfig, Direction, DropReason, FrameRecord, PathConfig, StationConfig};
 use airpace_units::{StationId, Time};
 use anyhow::{Context, Result};
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ impl Cell {
     pub fn start(plan: CellPlan) -> Result<Self> {
         let stations: Result<Vec<_>, _> = plan.mcs.iter().map(|&mcs| vht80(mcs).map(StationConfig::new)).collect();
         let mut cell = CellConfig::new(stations?);
-        cell.ap_queue_packets = plan.ap_buffer_packets as usize;
+        cell.access_point = PathConfig::per_station(plan.ap_buffer_packets as usize);
         let mut config = EmulatorConfig::new(cell, plan.seed);
         config.wired_delay = plan.wired_delay;
         let log = Arc::new(Mutex::new(None));

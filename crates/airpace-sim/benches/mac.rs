@@ -1,7 +1,7 @@
 //! Packets per second of wall time through the MAC in virtual time, saturated: one station, ten and a hundred.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, StationConfig};
+use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, PathConfig, StationConfig};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -14,8 +14,10 @@ const IP_BYTES: u32 = 1_498;
 /// Offers packets faster than the air can take them until [`PACKETS`] are through; returns the time simulated.
 fn saturate(stations: u32) -> Time {
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).expect("VHT has this rate");
-    let config =
-        CellConfig { ap_queue_packets: 200, ..CellConfig::new(vec![StationConfig::new(rate); stations as usize]) };
+    let config = CellConfig {
+        access_point: PathConfig::per_station(200),
+        ..CellConfig::new(vec![StationConfig::new(rate); stations as usize])
+    };
     let mut mac = Mac::cell(&config, 1).expect("the cell is valid");
     let (mut now, mut id, mut delivered) = (Time::ZERO, 0, 0);
     while delivered < PACKETS {

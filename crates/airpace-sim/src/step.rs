@@ -1,7 +1,7 @@
 //! The step-response table: how many slots a law needs until level and delay are back.
 
 use crate::engine::{Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s};
-use crate::mac::{CellConfig, Neighbours, StationConfig};
+use crate::mac::{CellConfig, Neighbours, PathConfig, StationConfig};
 use airpace_core::control::{Goal, LawConfig, UnknownLaw};
 use airpace_core::phy::{
     BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate, Width, ampdu_bytes,
@@ -189,7 +189,7 @@ fn build(config: &StepConfig) -> Result<ClosedLoop, StepError> {
     let (level, delay) = if config.case == Case::Tight { TIGHT } else { (LEVEL, LOOSE) };
     let law = told_rate(LawConfig::named(config.law, Goal { level, delay: Some(delay) })?, mcs9(nss)?);
     let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
-    mac.ap_queue_packets = QUEUE;
+    mac.access_point = PathConfig::per_station(QUEUE);
     let mut closed_loop = LoopConfig::new(mac, law, config.slot);
     closed_loop.report_bytes = Some(REPORT_BYTES);
     closed_loop.joined = joined;

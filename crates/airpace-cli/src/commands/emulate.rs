@@ -7,7 +7,7 @@ use airpace_api::emulation::EmulationReport;
 use airpace_api::quantity::Span;
 use airpace_core::phy;
 use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
-use airpace_sim::mac::{CellConfig, RateChange, StationConfig};
+use airpace_sim::mac::{CellConfig, PathConfig, RateChange, StationConfig};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -132,7 +132,12 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
     let trace = args.trace.as_deref().map(|path| read_trace(path, &stations)).transpose()?.unwrap_or_default();
     let timing = args.timing.into();
-    let cell = CellConfig { ap_queue_packets: args.ap_buffer, timing, trace, ..CellConfig::new(stations) };
+    let cell = CellConfig {
+        access_point: PathConfig::per_station(args.ap_buffer),
+        timing,
+        trace,
+        ..CellConfig::new(stations)
+    };
     let monitor = match args.monitor {
         Shown::Off => Monitor::Off,
         Shown::Headers => Monitor::Snap(HEADERS),

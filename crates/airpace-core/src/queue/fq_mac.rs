@@ -97,6 +97,14 @@ impl Default for FqMacConfig {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TidId(u32);
 
+impl TidId {
+    /// Its number among the TIDs of its [`FqMac`], from zero in the order in which they were added.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// One queue, of the set or of some TID's overflow.
 #[derive(Clone, Debug)]
 struct Flow {

@@ -4,7 +4,7 @@ use crate::frames::FrameLog;
 use airpace_api::results::MacFigures;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
 use airpace_sim::mac::{
-    CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, StationConfig, ends, station_of,
+    CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, PathConfig, StationConfig, ends, station_of,
 };
 use airpace_units::{StationId, Time};
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub fn simulate(scenario: &Saturation) -> Result<(MacFigures, Vec<StationFigures
     let stations =
         scenario.mcs.iter().map(|&mcs| Ok(StationConfig::new(vht80(mcs)?))).collect::<Result<_, RateError>>()?;
     let mut config = CellConfig::new(stations);
-    config.ap_queue_packets = scenario.ap_buffer_packets as usize;
+    config.access_point = PathConfig::per_station(scenario.ap_buffer_packets as usize);
     let mut run = Run {
         mac: Mac::cell(&config, scenario.seed)?,
         frames: FrameLog::new(scenario.mcs.len(), Time::ZERO, SLOT),

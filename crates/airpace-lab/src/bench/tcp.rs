@@ -5,7 +5,7 @@ use crate::cell::{Cell, CellPlan};
 use crate::tool::Stop;
 use crate::tool::bulk::{self, FlowReport, RTT_INTERVAL, Receiver, SendConfig};
 use airpace_core::phy::AccessCategory;
-use airpace_sim::mac::{CellConfig, StationConfig};
+use airpace_sim::mac::{CellConfig, PathConfig, StationConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{
     ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, TcpReport, Traffic, WireConfig, World, WorldConfig,
@@ -158,7 +158,7 @@ fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
 
 fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
     let mut cell = CellConfig::new(vec![StationConfig::new(vht80(MCS)?)]);
-    cell.ap_queue_packets = AP_BUFFER_PACKETS as usize;
+    cell.access_point = PathConfig::per_station(AP_BUFFER_PACKETS as usize);
     let receiver = ReceiverConfig { merge: hosts.merge, ..ReceiverConfig::default() };
     let sender = SenderConfig { allow_for_bunches: hosts.allow_for_bunches, ..SenderConfig::new(download.algorithm) };
     let tcp = TcpConfig { sender, receiver, bytes: None };

@@ -3,7 +3,7 @@
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_core::queue::FqCoDelConfig;
-use airpace_sim::mac::{LinkConfig, MacConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule};
+use airpace_sim::mac::{LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule};
 use airpace_sim::traffic::{Pattern, Phase, Rate, SourceConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{
@@ -134,7 +134,8 @@ impl Setting {
 
     fn mac(&self) -> anyhow::Result<MacConfig> {
         let queue = QueueLimit { packets: self.queue_packets, scope: self.queue_scope, in_flight: true };
-        let mut radios = vec![RadioConfig { queue, schedule: self.schedule, ..RadioConfig::access_point() }];
+        let path = PathConfig { schedule: self.schedule, ..PathConfig::queued(queue) };
+        let mut radios = vec![RadioConfig { path, ..RadioConfig::access_point() }];
         let mut links = Vec::new();
         for (radio, station) in (1..).map(RadioId).zip(&self.stations) {
             let rate = self.rate(station)?;

@@ -1,10 +1,12 @@
 //! The common case: one access point and its stations, all in range of each other.
 
 use super::{
-    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, Quality, QueueLimit, RadioConfig, RadioId,
+    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, PathConfig, Quality, RadioConfig, RadioId,
+    Scheme,
 };
 use crate::rate::{RateAdaptation, Trace};
 use airpace_core::phy::{AccessCategory, AmpduLimits, Standard, Timing, TxRate};
+use airpace_core::queue::DEFAULT_WEIGHT;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -19,14 +21,14 @@ pub struct CellConfig {
     pub max_mpdus: u16,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
-    /// Packets that the access point queues per station before it drops arrivals (default 2500, a closed commercial AP).
-    pub ap_queue_packets: usize,
+    /// How packets get to the air at the access point (default 2500 packets per station, a closed commercial one).
+    pub access_point: PathConfig,
     /// Packets that a station queues for the uplink (default 1000, Linux's `txqueuelen`).
     pub station_queue_packets: usize,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Access category of all data (default best effort).
-    pub category: AccessCategory,
+    /// Access category of all data (default best effort); `None` for what the packets say.
+    pub category: Option<AccessCategory>,
     /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
     pub beacons: bool,
     /// Whether every MPDU decoded is also handed out as [`super::Output::Heard`], as a monitor interface would see it (default no).
@@ -46,6 +48,8 @@ pub struct StationConfig {
     pub uplink_rate: TxRate,
     /// Probability that one MPDU of an A-MPDU to or from the station is not decoded, 0 to 1.
     pub loss: f64,
+    /// Its weight where the access point shares out airtime (default [`DEFAULT_WEIGHT`]).
+    pub weight: u16,
 }
 
 /// A change of a station's rate, both ways, at a given time.
@@ -63,7 +67,7 @@ impl StationConfig {
     /// A loss-free station with the same rate both ways.
     #[must_use]
     pub const fn new(rate: TxRate) -> Self {
-        Self { rate, uplink_rate: rate, loss: 0.0 }
+        Self { rate, uplink_rate: rate, loss: 0.0, weight: DEFAULT_WEIGHT }
     }
 }
 
@@ -76,10 +80,10 @@ impl CellConfig {
             timing: Timing::default(),
             max_mpdus: 64,
             max_duration: AmpduLimits::of(Standard::Vht).duration,
-            ap_queue_packets: 2_500,
+            access_point: PathConfig::of(Scheme::PerStation),
             station_queue_packets: 1_000,
             retry_limit: 7,
-            category: AccessCategory::BestEffort,
+            category: Some(AccessCategory::BestEffort),
             beacons: true,
             monitor: false,
             in_order: true,
@@ -119,16 +123,17 @@ impl CellConfig {
     }
 
     fn radios(&self) -> Vec<RadioConfig> {
-        let radio = |queue| RadioConfig {
-            category: Some(self.category),
-            queue: QueueLimit::per_link(queue),
+        let radio = |path| RadioConfig {
+            category: self.category,
+            path,
             max_mpdus: self.max_mpdus,
             max_duration: self.max_duration,
             ..RadioConfig::new()
         };
         let beacon = RadioConfig::access_point().beacon.filter(|_| self.beacons);
-        let access_point = RadioConfig { beacon, ..radio(self.ap_queue_packets) };
-        let stations = core::iter::repeat_n(radio(self.station_queue_packets), self.stations.len());
+        let access_point = RadioConfig { beacon, ..radio(self.access_point.clone()) };
+        let station = radio(PathConfig::per_station(self.station_queue_packets));
+        let stations = core::iter::repeat_n(station, self.stations.len());
         core::iter::once(access_point).chain(stations).collect()
     }
 
@@ -136,7 +141,11 @@ impl CellConfig {
         let id = StationId::from_index(index);
         let link = |direction, rate| {
             let (from, to) = ends(id, direction);
-            LinkConfig { from, to, adaptation: self.adaptation(id, rate), quality: Quality::Loss(station.loss) }
+            LinkConfig {
+                quality: Quality::Loss(station.loss),
+                weight: station.weight,
+                ..LinkConfig::new(from, to, self.adaptation(id, rate))
+            }
         };
         [link(Direction::Down, station.rate), link(Direction::Up, station.uplink_rate)]
     }

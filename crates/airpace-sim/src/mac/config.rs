@@ -1,9 +1,11 @@
 use super::RadioId;
 use super::hearing::Hearing;
+use super::path::PathConfig;
 use crate::channel;
 use crate::rate::RateAdaptation;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing, TxRate};
+use airpace_core::queue::DEFAULT_WEIGHT;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
@@ -38,10 +40,8 @@ pub struct RadioConfig {
     pub category: Option<AccessCategory>,
     /// Its beacons; `None` (default) for a radio that is no access point.
     pub beacon: Option<Beacon>,
-    /// What its queues hold before they drop arrivals (default 1000 packets per link, Linux's `txqueuelen`).
-    pub queue: QueueLimit,
-    /// Which link a frame is for (default round robin).
-    pub schedule: Schedule,
+    /// How packets get from the network layer to the air (default a queue of 1000 packets per link, Linux's `txqueuelen`).
+    pub path: PathConfig,
     /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
     pub max_mpdus: u16,
     /// Most bytes in one A-MPDU, on top of the standard's limits (default: those alone).
@@ -77,50 +77,6 @@ impl Default for Beacon {
     }
 }
 
-/// What the queues of one access category hold before they drop arrivals (tail drop).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueLimit {
-    /// Packets at most, at least 1.
-    pub packets: usize,
-    /// What the limit is of.
-    pub scope: QueueScope,
-    /// Whether packets count until they are acknowledged, as in ns-3, or only while they wait.
-    pub in_flight: bool,
-}
-
-/// What a queue limit is of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum QueueScope {
-    /// Each link.
-    Link,
-    /// The radio: its links share the room.
-    Radio,
-}
-
-impl QueueLimit {
-    /// So many packets for each link, those in flight not counted.
-    #[must_use]
-    pub const fn per_link(packets: usize) -> Self {
-        Self { packets, scope: QueueScope::Link, in_flight: false }
-    }
-
-    /// So many packets for all links together, those in flight counted, as ns-3 has it.
-    #[must_use]
-    pub const fn shared(packets: usize) -> Self {
-        Self { packets, scope: QueueScope::Radio, in_flight: true }
-    }
-}
-
-/// Which of a radio's links the next frame of an access category is for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Schedule {
-    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its turn until then.
-    #[default]
-    RoundRobin,
-    /// The link whose oldest packet came first.
-    OldestFirst,
-}
-
 /// A directed link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
@@ -132,6 +88,8 @@ pub struct LinkConfig {
     pub adaptation: RateAdaptation,
     /// How MPDUs are lost beside collisions.
     pub quality: Quality,
+    /// The receiver's weight where the sender shares out airtime (default [`DEFAULT_WEIGHT`]).
+    pub weight: u16,
 }
 
 /// How MPDUs of a link are lost beside collisions.
@@ -273,6 +231,16 @@ pub enum ConfigError {
         /// The largest.
         max: u16,
     },
+    /// A queueing discipline above queues that never push back.
+    #[error(
+        "{0} has a queueing discipline above queues that each link has to itself: let the driver's queue be shared"
+    )]
+    Unshared(RadioId),
+    /// A queue sizing without a queueing discipline.
+    #[error(
+        "{0} sizes a queueing discipline that it does not have, or that has no limit of packets: use a FIFO or FQ-CoDel"
+    )]
+    Unsized(RadioId),
     /// The rate trace of a cell names a station that does not exist.
     #[error("the rate trace names {0}, but there are fewer stations")]
     UnknownStation(StationId),
@@ -290,8 +258,7 @@ impl RadioConfig {
             edca: [Background, BestEffort, Video, Voice].map(Edca::of),
             category: None,
             beacon: None,
-            queue: QueueLimit::per_link(1_000),
-            schedule: Schedule::RoundRobin,
+            path: PathConfig::per_station(1_000),
             max_mpdus: 64,
             max_bytes: u32::MAX,
             max_duration: AmpduLimits::of(Standard::Vht).duration,
@@ -310,7 +277,6 @@ impl RadioConfig {
     fn validate(&self, id: RadioId) -> Result<(), ConfigError> {
         let limits = [
             ("the A-MPDU limit", usize::from(self.max_mpdus)),
-            ("the queue limit", self.queue.packets),
             ("the beacon interval", self.beacon.map_or(1, |beacon| beacon.interval.as_micros() as usize)),
         ];
         if let Some((name, _)) = limits.into_iter().find(|&(_, value)| value == 0) {
@@ -319,6 +285,7 @@ impl RadioConfig {
         if self.edca.iter().any(|edca| edca.aifsn == 0) {
             return Err(ConfigError::Zero("the AIFSN"));
         }
+        self.path.validate(id)?;
         match self.edca.iter().find(|edca| edca.cw_min > edca.cw_max) {
             Some(edca) => Err(ConfigError::Window { radio: id, min: edca.cw_min, max: edca.cw_max }),
             None => Ok(()),
@@ -336,7 +303,7 @@ impl LinkConfig {
     /// A loss-free link.
     #[must_use]
     pub fn new(from: RadioId, to: RadioId, adaptation: impl Into<RateAdaptation>) -> Self {
-        Self { from, to, adaptation: adaptation.into(), quality: Quality::Loss(0.0) }
+        Self { from, to, adaptation: adaptation.into(), quality: Quality::Loss(0.0), weight: DEFAULT_WEIGHT }
     }
 
     fn validate(&self, radios: usize) -> Result<(), ConfigError> {

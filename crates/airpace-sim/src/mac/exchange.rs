@@ -2,7 +2,7 @@
 
 use super::flight::{Exchange, Flight, Step, Work, category_of};
 use super::window::Fate;
-use super::{Mac, Output};
+use super::{FrameRecord, Mac, NO_LANE, Output};
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
@@ -148,42 +148,89 @@ impl<P: Packet + Clone> Mac<P> {
         spent
     }
 
-    /// A node has won the channel: it builds a frame and sends it, or a request to send.
+    /// A node has won the channel: it sends the frame that it has ready, or builds one, or a request to send.
     fn transmit(&mut self, contender: u32, at: Time) {
         let txop = self.radios[contender as usize / 4].config.edca[contender as usize % 4].txop;
         let txop_end = (!txop.is_zero()).then(|| at + txop);
-        match self.build(contender, at, txop_end, true) {
-            Some(flight) => self.launch(flight, at, true),
+        let flight = if self.paths[contender as usize].composes_ahead() {
+            self.paths[contender as usize].take_composed().map(|flight| Flight { txop_end, ..flight })
+        } else {
+            self.compose(contender, at, (txop_end.map(|end| end.since(at)), true))
+        };
+        match flight {
+            Some(flight) => self.launch(Flight { txop_end, ..flight }, at, true),
             None => self.back_off(at, contender, true),
         }
     }
 
-    fn build(&mut self, contender: u32, at: Time, txop_end: Option<Time>, first: bool) -> Option<Flight> {
+    /// Composes a frame for the lane whose turn it is, within what `room` a TXOP has. It is the `first` of its TXOP, or there is none if not
+    /// even one MPDU fits.
+    fn compose(&mut self, contender: u32, at: Time, within: (Option<Duration>, bool)) -> Option<Flight> {
+        loop {
+            let lane = self.paths[contender as usize].next()?;
+            if let Some(flight) = self.build((contender, lane), at, within) {
+                return Some(flight);
+            }
+            let pool = self.pools[contender as usize / 4].as_deref();
+            let path = &mut self.paths[contender as usize];
+            if !within.1 && path.lane(lane).has_work(pool) {
+                path.served(lane, false, pool);
+                return None;
+            }
+            path.found_nothing(lane, pool);
+        }
+    }
+
+    fn build(
+        &mut self,
+        (contender, lane): (u32, u32),
+        at: Time,
+        (room, first): (Option<Duration>, bool),
+    ) -> Option<Flight> {
         let path = &mut self.paths[contender as usize];
-        let lane = path.next()?;
+        let mut pool = self.pools[contender as usize / 4].as_deref_mut();
         let radio = &self.radios[contender as usize / 4].config;
         let link = &mut self.links[path.lane(lane).link as usize];
         let (rate, mut limits) = link.choose(at, radio, &self.rules);
-        if let Some(end) = txop_end {
+        if let Some(room) = room {
             let protected = first && radio.rts_threshold.is_some();
-            limits = limits.within(end.saturating_since(at), rate, &self.rules, protected);
+            limits = limits.within(room, rate, &self.rules, protected);
             limits.strict = !first;
         }
-        let waiting = path.lane(lane).queue.len();
-        let served = path.lane_mut(lane);
-        let built = served.window.build(&mut served.queue, rate, &limits, &self.rules);
-        let queued = served.queue.len();
-        path.took(lane, waiting - queued);
-        let Some(built) = built else {
-            path.served(lane, false);
-            return None;
-        };
-        Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end })
+        if let Some(pool) = &mut pool {
+            let edca = &radio.edca[contender as usize % 4];
+            pool.expect(at, link.to.0, link.expected_throughput(radio, edca, &self.rules));
+        }
+        let built = path.build(at, lane, pool.as_deref_mut(), (rate, &limits), &self.rules)?;
+        let queued = path.lane(lane).waiting(pool.as_deref()).0;
+        Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end: None })
+    }
+
+    /// Composes as many aggregates as the hardware's queue has room for.
+    pub(super) fn compose_ahead(&mut self, node: usize, at: Time) {
+        while self.paths[node].wants_aggregate() {
+            // There are fewer than 2^32 contenders.
+            let Some(flight) = self.compose(node as u32, at, (self.txop(node), true)) else { break };
+            self.make_ready(flight, false);
+        }
+    }
+
+    fn make_ready(&mut self, flight: Flight, again: bool) {
+        let path = &mut self.paths[flight.contender as usize];
+        path.commit(flight.lane, self.rules.estimate(&flight.built), false);
+        path.ready(flight, again, self.pools[flight.contender as usize / 4].as_deref());
+    }
+
+    /// The length of a TXOP, if the category has any.
+    fn txop(&self, node: usize) -> Option<Duration> {
+        let txop = self.radios[node / 4].config.edca[node % 4].txop;
+        (!txop.is_zero()).then_some(txop)
     }
 
     /// Puts the first PPDU of an exchange on the air.
     fn launch(&mut self, flight: Flight, at: Time, may_protect: bool) {
         let transmitter = flight.contender / 4;
+        self.paths[flight.contender as usize].begin_service();
         let threshold = self.radios[transmitter as usize].config.rts_threshold;
         let protect = may_protect && threshold.is_some_and(|threshold| flight.built.psdu_bytes > threshold);
         let (step, ppdu) = if protect {
@@ -273,9 +320,16 @@ impl<P: Packet + Clone> Mac<P> {
             flight.protection = exchange.at.since(exchange.begun) + cts + 2 * sifs;
             self.await_sifs(exchange.at, receiver, Step::CtsDue, flight);
         } else {
-            self.lane_mut(&flight).window.withhold();
+            self.withhold(&flight, exchange.at.since(exchange.begun));
             self.conclude((exchange.at, exchange.at), &flight, false);
         }
+    }
+
+    /// The frame is not sent after all: its MPDUs count as tried, and the request for it as airtime.
+    fn withhold(&mut self, flight: &Flight, airtime: Duration) {
+        let path = &mut self.paths[flight.contender as usize];
+        path.lane_mut(flight.lane).window.withhold(flight.built.number);
+        path.charge(flight.lane, airtime);
     }
 
     fn end_cts(&mut self, exchange: &Exchange, flight: Flight) {
@@ -285,7 +339,7 @@ impl<P: Packet + Clone> Mac<P> {
         if self.end_ppdu(exchange, announced, self.radios[sender as usize].view) {
             self.await_sifs(exchange.at, sender, Step::DataDue, flight);
         } else {
-            self.lane_mut(&flight).window.withhold();
+            self.withhold(&flight, flight.protection);
             self.conclude((exchange.at, exchange.at), &flight, false);
         }
     }
@@ -313,10 +367,6 @@ impl<P: Packet + Clone> Mac<P> {
         self.conclude((exchange.at, exchange.at), &flight, heard);
     }
 
-    fn lane_mut(&mut self, flight: &Flight) -> &mut super::path::Lane<P> {
-        self.paths[flight.contender as usize].lane_mut(flight.lane)
-    }
-
     /// What of the frame is decoded; hands out its record and what it carried.
     fn receive(&mut self, exchange: &Exchange, flight: &Flight, clean: bool) -> u16 {
         let lane = self.paths[flight.contender as usize].lane_mut(flight.lane);
@@ -332,7 +382,8 @@ impl<P: Packet + Clone> Mac<P> {
         let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, whose));
         link.receive(exchange.begun, flight.built.rate);
         let lost = |bytes| !clean || link.loses(bytes);
-        let decoded = lane.window.receive(record.ampdu, &self.rules, lost, &mut tell);
+        let number = (flight.built.number, record.ampdu);
+        let decoded = lane.window.receive(number, &self.rules, lost, &mut tell);
         if self.views.len() > 1 {
             // Else the end of the exchange, which is known now, does it.
             lane.window.release(&mut tell);
@@ -342,7 +393,19 @@ impl<P: Packet + Clone> Mac<P> {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
         }
         self.outputs[position] = Output::Frame(record);
+        self.account(flight, &record);
         decoded
+    }
+
+    /// A frame was sent: its airtime is charged where airtime is shared out, at its sender and at its receiver.
+    fn account(&mut self, flight: &Flight, record: &FrameRecord) {
+        let path = &mut self.paths[flight.contender as usize];
+        path.charge(flight.lane, record.airtime);
+        path.on_frame(record);
+        let back = self.peer(record.to, record.from).map_or(NO_LANE, |peer| peer.lanes[record.category as usize]);
+        if back != NO_LANE {
+            self.paths[4 * record.to.index() + record.category as usize].charge(back, record.airtime);
+        }
     }
 
     /// The exchange is over at `at`, as is known from `known` on: its sender learns what was received, if there was an answer, and goes on
@@ -354,7 +417,7 @@ impl<P: Packet + Clone> Mac<P> {
         let (from, to, category) = (link.from, link.to, category_of(flight.contender));
         let outputs = &mut self.outputs;
         let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, (from, to, category)));
-        let settled = lane.window.settle(answered, &self.rules, tell);
+        let settled = lane.window.settle((flight.built.number, answered), &self.rules, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -363,7 +426,7 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.count_unanswered(flight.contender, flight.lane)
         };
-        self.paths[flight.contender as usize].served(flight.lane, answered || spent);
+        self.end_service(flight, at, answered || spent);
         let goes_on = answered && flight.txop_end.is_some_and(|end| at + self.rules.medium.sifs() < end);
         if goes_on && self.paths[flight.contender as usize].has_work() {
             self.await_sifs(at, flight.contender / 4, Step::NextDue, *flight);
@@ -372,11 +435,43 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
+    /// A lane was served, to the end (`done`) or not: what is ready for the next access, and what the queues above have room for now.
+    fn end_service(&mut self, flight: &Flight, at: Time, done: bool) {
+        let node = flight.contender as usize;
+        let path = &mut self.paths[node];
+        path.served(flight.lane, done, self.pools[node / 4].as_deref());
+        if path.wants_size(at) {
+            self.resize(node, at);
+        }
+        let path = &mut self.paths[node];
+        path.refill(at);
+        if path.composes_ahead() {
+            path.commit(flight.lane, self.rules.estimate(&flight.built), true);
+            // The hardware sends what was not answered again before anything else.
+            let again =
+                if done { None } else { self.build((flight.contender, flight.lane), at, (self.txop(node), true)) };
+            if let Some(again) = again {
+                self.make_ready(again, true);
+            }
+            self.compose_ahead(node, at);
+        }
+        self.report_drops(at, node);
+    }
+
     /// The next exchange of a TXOP, if one fits into what is left of it.
     fn go_on(&mut self, flight: Flight, at: Time) {
-        match self.build(flight.contender, at, flight.txop_end, false) {
-            Some(next) => self.launch(next, at, false),
-            None => self.back_off(at, flight.contender, true),
+        let (contender, txop_end) = (flight.contender, flight.txop_end);
+        let room = txop_end.map_or(Duration::ZERO, |end| end.saturating_since(at));
+        let next = if self.paths[contender as usize].composes_ahead() {
+            let path = &mut self.paths[contender as usize];
+            let fits = path.first_composed().is_some_and(|next| self.rules.estimate(&next.built) <= room);
+            if fits { path.take_composed() } else { None }
+        } else {
+            self.compose(contender, at, (Some(room), false))
+        };
+        match next {
+            Some(next) => self.launch(Flight { txop_end, ..next }, at, false),
+            None => self.back_off(at, contender, true),
         }
     }
 

@@ -3,9 +3,10 @@
 use super::RadioConfig;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
-    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES, Response,
-    Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES,
+    Response, Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
 };
+use airpace_units::BitRate;
 use core::time::Duration;
 
 /// Header of a subframe of an A-MSDU: two addresses and a length (9.3.2.2.2).
@@ -45,6 +46,8 @@ pub(super) struct Limits {
 /// A frame as built: what goes on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Built {
+    /// Tells it from other frames of its window that are not settled.
+    pub(super) number: u8,
     pub(super) rate: TxRate,
     pub(super) mpdus: u16,
     /// MPDUs that were sent before.
@@ -65,6 +68,11 @@ impl Rules {
         self.medium.control_airtime(control, bytes)
     }
 
+    /// Airtime of a frame and its answer.
+    pub(super) fn estimate(&self, built: &Built) -> Duration {
+        built.ppdu + self.medium.sifs() + built.response
+    }
+
     pub(super) fn rts(&self, rate: TxRate) -> Duration {
         self.control(rate, RTS_BYTES)
     }
@@ -80,7 +88,22 @@ impl Rules {
     }
 }
 
+/// Longest packet of Ethernet, which throughput is reckoned with.
+const PACKET_BYTES: u32 = 1_500;
+
 impl Limits {
+    /// What a receiver gets, in frames as long as they may be, when nobody else sends: what rate control lets the queues expect.
+    pub(super) fn expected_throughput(&self, rate: TxRate, edca: &Edca, rules: &Rules) -> BitRate {
+        let mut frame = Assembly::default();
+        while frame.add(usize::from(frame.mpdus), (mpdu_bytes(PACKET_BYTES), 1), self) {}
+        let Some(built) = frame.finish(0, rate, rules) else { return BitRate::ZERO };
+        let medium = &rules.medium;
+        let access = medium.sifs() + medium.slot() * (u32::from(edca.aifsn) + u32::from(edca.cw_min) / 2);
+        let exchange = access + built.ppdu + medium.sifs() + built.response;
+        let bits = f64::from(built.packets) * 8.0 * f64::from(PACKET_BYTES);
+        BitRate::from_bps_f64(bits / exchange.as_secs_f64())
+    }
+
     /// The limits of frames at `rate` from a radio, TXOP apart.
     pub(super) fn of(rate: TxRate, radio: &RadioConfig, rules: &Rules) -> Self {
         let standard = AmpduLimits::of(rate.standard());
@@ -157,6 +180,7 @@ impl Assembly {
         // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at most a window of 256.
         let numbers = (self.last - self.first + 1) as u32;
         Some(Built {
+            number: 0,
             rate,
             mpdus: self.mpdus,
             retries,

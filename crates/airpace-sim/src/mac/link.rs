@@ -4,21 +4,25 @@ use super::frame::{Limits, Rules};
 use super::{LinkConfig, Quality, RadioConfig, RadioId};
 use crate::rate::RateAdaptation;
 use crate::rng::Stream;
-use airpace_core::phy::TxRate;
 use airpace_core::phy::error::BitHazard;
-use airpace_units::Time;
+use airpace_core::phy::{Edca, TxRate};
+use airpace_units::{BitRate, Time};
 
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) from: RadioId,
     pub(super) to: RadioId,
     pub(super) adaptation: RateAdaptation,
+    /// The receiver's weight where airtime is shared out.
+    pub(super) weight: u16,
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
     quality: Quality,
     draws: Stream,
     /// The limits at the last rate.
     limits: (TxRate, Limits),
+    /// What the receiver is expected to get at the best rate.
+    expected: Option<(TxRate, BitRate)>,
     /// For links with noise, what frames of one rate suffer in one interval, and what MPDUs of one length do then.
     hazard: Option<(TxRate, u64, BitHazard)>,
     error: (u32, f64),
@@ -28,17 +32,19 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, draws: Stream) -> Self {
-        let LinkConfig { from, to, mut adaptation, quality } = config;
+        let LinkConfig { from, to, mut adaptation, quality, weight } = config;
         adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
         Self {
             from,
             to,
             adaptation,
+            weight,
             unanswered: 0,
             quality: clamped(quality),
             draws,
             limits: (rate, Limits::of(rate, radio, rules)),
+            expected: None,
             hazard: None,
             error: (0, 0.0),
             reference: rate,
@@ -64,6 +70,18 @@ impl Link {
             limits.window = limits.window.min(most.max(1) as usize);
         }
         (rate, limits)
+    }
+
+    /// What the receiver is expected to get when nobody else sends.
+    pub(super) fn expected_throughput(&mut self, radio: &RadioConfig, edca: &Edca, rules: &Rules) -> BitRate {
+        let best = self.adaptation.best();
+        let known = self.expected.filter(|(rate, _)| *rate == best);
+        let expected = known.map_or_else(
+            || Limits::of(best, radio, rules).expected_throughput(best, edca, rules),
+            |(_, expected)| expected,
+        );
+        self.expected = Some((best, expected));
+        expected
     }
 
     /// A frame at `rate` that began at `now` is received: works out what its MPDUs suffer.

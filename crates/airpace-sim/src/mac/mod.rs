@@ -48,13 +48,11 @@ mod view;
 mod window;
 
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
-pub use config::{
-    Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, QueueLimit, QueueScope, RadioConfig,
-    Schedule, Signal,
-};
+pub use config::{Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal};
 pub use datagram::Datagram;
 pub use hearing::{Hearing, Relation};
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output, RadioId};
+pub use path::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Schedule, Scheme};
 pub use tally::FrameTally;
 pub use view::ChannelTime;
 
@@ -66,11 +64,11 @@ use airpace_units::Time;
 use contention::Contender;
 use core::time::Duration;
 use exchange::Event;
-use flight::Exchange;
+use flight::{Exchange, category_of};
 use frame::Rules;
 use hearing::{Hearer, Views};
 use link::Link;
-use path::{Lane, Path};
+use path::{Path, Pool};
 use std::collections::VecDeque;
 use view::{Spacing, View};
 
@@ -95,6 +93,8 @@ pub struct Mac<P> {
     /// Per radio and category, four times the radio plus the category: who contends, and what it has to send.
     contenders: Vec<Contender>,
     paths: Vec<Path<P>>,
+    /// The flow queues of each radio that has them.
+    pools: Vec<Option<Box<Pool<P>>>>,
     /// The channel as each group of radios has it, and when the first of each group may transmit.
     views: Vec<View>,
     next_access: Vec<Option<Time>>,
@@ -165,6 +165,7 @@ impl<P: Packet + Clone> Mac<P> {
             links: Vec::with_capacity(links.len()),
             contenders: Vec::new(),
             paths: Vec::new(),
+            pools: Vec::new(),
             views: (0..count).map(|_| View::new(Spacing::of(medium))).collect(),
             next_access: vec![None; count],
             hearers,
@@ -205,8 +206,9 @@ impl<P: Packet + Clone> Mac<P> {
                 None => backoff(self.seed, radio, category),
             };
             self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
-            self.paths.push(Path::new(config.queue, config.schedule));
+            self.paths.push(Path::new(&config.path));
         }
+        self.pools.push(path::pool(&config.path));
         if let Some(Beacon { first, interval, airtime }) = config.beacon {
             let due = Time::ZERO.saturating_add(first);
             self.beacons.push(Beacons { radio, view: place, due, interval, airtime });
@@ -262,27 +264,29 @@ impl<P: Packet + Clone> Mac<P> {
     /// Packets of every category that wait at `from` for `to`; those in flight are not counted.
     #[must_use]
     pub fn queued(&self, from: RadioId, to: RadioId) -> usize {
-        self.lanes(from, to).map(|lane| lane.queue.len()).sum()
+        self.waiting(from, to).map(|(packets, _)| packets).sum()
     }
 
     /// Bytes of the packets counted by [`Mac::queued`].
     #[must_use]
     pub fn queued_bytes(&self, from: RadioId, to: RadioId) -> u64 {
-        self.lanes(from, to).map(|lane| lane.queue.bytes()).sum()
+        self.waiting(from, to).map(|(_, bytes)| bytes).sum()
     }
 
     /// The longest that the queue of `from` for `to` has been since this was last asked, the peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
         let Some(&Peer { lanes, .. }) = self.peer(from, to) else { return 0 };
+        let pool = self.pools[from.index()].as_deref();
         let paths = self.paths[4 * from.index()..].iter_mut().zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
-        paths.map(|(path, lane)| path.lane_mut(lane).queue.take_peak()).sum()
+        paths.map(|(path, lane)| path.lane_mut(lane).take_peak(pool)).sum()
     }
 
     /// Packets that `from` was given and that are neither handed up by their receivers nor given up.
     #[must_use]
     pub fn held(&self, from: RadioId) -> usize {
-        let paths = self.paths.iter().skip(4 * from.index());
-        if from.index() < self.radios.len() { paths.take(4).map(Path::inside).sum() } else { 0 }
+        let Some(pool) = self.pools.get(from.index()) else { return 0 };
+        let paths = self.paths.iter().skip(4 * from.index()).take(4);
+        paths.map(Path::inside).sum::<usize>() + pool.as_deref().map_or(0, Pool::len)
     }
 
     /// How many radios there are.
@@ -313,34 +317,71 @@ impl<P: Packet + Clone> Mac<P> {
         self.peer(from, to).map(|peer| peer.link)
     }
 
-    fn lanes(&self, from: RadioId, to: RadioId) -> impl Iterator<Item = &Lane<P>> {
+    /// Packets and bytes that wait at `from` for `to`, per category in which anything was sent.
+    fn waiting(&self, from: RadioId, to: RadioId) -> impl Iterator<Item = (usize, u64)> {
         let lanes = self.peer(from, to).map_or([NO_LANE; 4], |peer| peer.lanes);
         let paths = self.paths.iter().skip(4 * from.index()).zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
-        paths.map(|(path, lane)| path.lane(lane))
+        let pool = self.pools.get(from.index()).and_then(Option::as_deref);
+        paths.map(move |(path, lane)| path.lane(lane).waiting(pool))
     }
 
     fn send(&mut self, now: Time, (from, to): (RadioId, RadioId), packet: P) {
-        let radio = self.radios.get_mut(from.index());
-        let radio = radio.and_then(|radio| Some((radio.config.category, radio.peers.get_mut(to.index())?)));
-        let Some((category, peer)) = radio.filter(|(_, peer)| peer.link != NO_LINK) else {
+        let Some(&Peer { link, lanes }) = self.peer(from, to) else {
             let (category, reason) = (packet.category(), DropReason::UnknownLink);
             return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
         };
-        let category = category.unwrap_or(packet.category());
-        let node = 4 * from.index() + category as usize;
+        let radio = from.index();
+        let category = self.radios[radio].config.category.unwrap_or(packet.category()) as usize;
+        let node = 4 * radio + category;
+        let lane = if lanes[category] == NO_LANE { self.add_lane(node, link) } else { lanes[category] };
+        if self.paths[node].wants_size(now) {
+            self.resize(node, now);
+        }
         let path = &mut self.paths[node];
-        let lane = &mut peer.lanes[category as usize];
-        if *lane == NO_LANE {
-            *lane = path.add_lane(peer.link);
-        }
         let was_idle = path.is_idle();
-        if let Err(Dropped { reason, packet }) = path.push(now, *lane, packet) {
-            let reason = DropReason::Queue(reason);
-            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
-        }
-        if was_idle {
+        path.push(now, lane, packet, self.pools[radio].as_deref_mut());
+        self.compose_ahead(node, now);
+        self.report_drops(now, node);
+        if was_idle && self.paths[node].has_work() {
             self.arrive(now, node);
         }
+    }
+
+    /// A lane for a link over which nothing has been sent in this category.
+    fn add_lane(&mut self, node: usize, link: u32) -> u32 {
+        let radio = &mut self.radios[node / 4];
+        let &Link { to, weight, ref adaptation, .. } = &self.links[link as usize];
+        let path = &mut self.paths[node];
+        // There are fewer than 2^16 receivers, and four categories.
+        let (lane, category) = (path.lanes() as u32, (node % 4) as u8);
+        let tid = self.pools[node / 4].as_mut().map(|pool| pool.add(category, lane, to.0));
+        radio.peers[to.index()].lanes[usize::from(category)] = lane;
+        path.add_lane(link, tid, (weight, adaptation.best().rate()))
+    }
+
+    /// Tells of the packets that the queues of a path, or those that it shares with others, have dropped.
+    fn report_drops(&mut self, at: Time, node: usize) {
+        while let Some((lane, dropped)) = self.paths[node].poll_drop() {
+            self.tell_drop(at, node, lane, dropped);
+        }
+        while let Some((category, lane, dropped)) = self.pools[node / 4].as_mut().and_then(|pool| pool.poll_drop()) {
+            self.tell_drop(at, node / 4 * 4 + usize::from(category), lane, dropped);
+        }
+    }
+
+    fn tell_drop(&mut self, at: Time, node: usize, lane: u32, Dropped { reason, packet }: Dropped<P>) {
+        let &Link { from, to, .. } = &self.links[self.paths[node].lane(lane).link as usize];
+        // There are fewer than 2^32 contenders.
+        let (category, reason) = (category_of(node as u32), DropReason::Queue(reason));
+        self.outputs.push_back(Output::Dropped { at, from, to, category, reason, packet });
+    }
+
+    /// Adjusts the size of a queueing discipline to the time that others have kept the channel busy.
+    fn resize(&mut self, node: usize, now: Time) {
+        let radio = RadioId::from_index(node / 4);
+        let RadioAirtime { data, control, beacons } = self.airtime(radio);
+        let others = self.channel(radio, now).busy.saturating_sub(data + control + beacons);
+        self.paths[node].resize(now, others);
     }
 
     fn arrive(&mut self, now: Time, node: usize) {

@@ -42,7 +42,7 @@ fn vht(nss: u8, mcs: u8) -> TxRate {
 fn cell(rates: &[TxRate]) -> CellConfig {
     CellConfig {
         timing: Timing::Ns3,
-        ap_queue_packets: 500,
+        access_point: PathConfig::per_station(500),
         ..CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect())
     }
 }
@@ -234,7 +234,7 @@ fn the_txop_limit_bounds_a_frame_and_its_answer() {
     };
     // One MPDU more would take 210 µs at MCS 1, one stream.
     for (category, limit) in [(AccessCategory::Video, 3_008), (AccessCategory::Voice, 1_504)] {
-        let (airtime, mpdus) = longest(category, vht(1, 1));
+        let (airtime, mpdus) = longest(Some(category), vht(1, 1));
         let limit = Duration::from_micros(limit);
         assert!(
             airtime <= limit && airtime + Duration::from_micros(215) > limit && mpdus > 1,
@@ -243,7 +243,7 @@ fn the_txop_limit_bounds_a_frame_and_its_answer() {
     }
     // A first MPDU always goes.
     let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns800).unwrap();
-    let (airtime, mpdus) = longest(AccessCategory::Voice, slow);
+    let (airtime, mpdus) = longest(Some(AccessCategory::Voice), slow);
     assert!(mpdus == 1 && airtime > Duration::from_micros(1_504), "{airtime:?}");
 }
 
@@ -382,7 +382,7 @@ fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
                 beacons: flags[0],
                 monitor: flags[1],
                 in_order: flags[2],
-                ap_queue_packets: limit,
+                access_point: PathConfig::per_station(limit),
                 station_queue_packets: limit,
                 ..CellConfig::new(stations)
             };
@@ -403,7 +403,7 @@ proptest! {
     /// Packets are conserved, stay in order, and the air is used once at a time within every limit.
     #[test]
     fn invariants_hold_in_any_scenario((config, sources) in any_scenario(), seed in any::<u64>()) {
-        let (in_order, limit) = (config.in_order, config.ap_queue_packets);
+        let (in_order, limit) = (config.in_order, config.access_point.limit().unwrap().packets);
         let mut mac = Mac::cell(&config, seed).unwrap();
         let mut due: Vec<Time> = sources.iter().map(|source| Time::ZERO + source.phase).collect();
         let (mut sent, mut gone, mut last_end) = (0_u64, 0_u64, Time::ZERO);

@@ -1,7 +1,7 @@
 //! The block-ack window of one link and access category: what was sent and is not settled, at its sender and at its receiver.
 
 use super::frame::{Assembly, Built, Limits, Rules};
-use super::path::Queue;
+use super::path::Feed;
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
@@ -33,8 +33,8 @@ struct Entry<P> {
 enum State {
     /// To be sent (again).
     Due,
-    /// In the frame of the present exchange.
-    OnAir,
+    /// In the composed frame of this number.
+    Framed(u8),
     /// Acknowledged, or given up after the last try.
     Settled,
 }
@@ -71,11 +71,15 @@ pub(super) struct Window<P> {
     in_flight: usize,
     /// Sequence number of the head; the standard's 12 bits are its low ones.
     head: u64,
+    /// Entries that must be sent again.
+    due: usize,
+    /// Number of the next frame; at once there are far fewer than it can tell apart.
+    frame: u8,
 }
 
 impl<P: Packet + Clone> Window<P> {
     pub(super) const fn new() -> Self {
-        Self { entries: VecDeque::new(), more: VecDeque::new(), released: 0, in_flight: 0, head: 0 }
+        Self { entries: VecDeque::new(), more: VecDeque::new(), released: 0, in_flight: 0, head: 0, due: 0, frame: 0 }
     }
 
     /// Packets that were sent and are neither handed over nor given up.
@@ -83,9 +87,10 @@ impl<P: Packet + Clone> Window<P> {
         self.in_flight
     }
 
-    /// Whether something must be sent again. Between exchanges whatever is left in the window stands behind (or is) such an MPDU.
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// Whether something must be sent again and is in no composed frame. Between exchanges whatever else is left in the window is in one, or
+    /// stands behind what is or must be sent.
+    pub(super) const fn has_due(&self) -> bool {
+        self.due > 0
     }
 
     /// When the oldest packet that is not settled had come.
@@ -97,19 +102,22 @@ impl<P: Packet + Clone> Window<P> {
     /// to send.
     pub(super) fn build(
         &mut self,
-        queue: &mut Queue<P>,
+        queue: &mut impl Feed<P>,
         rate: TxRate,
         limits: &Limits,
         rules: &Rules,
     ) -> Option<Built> {
         let mut frame = Assembly::default();
         let mut retries = 0;
+        let number = self.frame;
+        let before = self.due;
         let due = self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.state == State::Due);
-        for (offset, entry) in due {
+        for (offset, entry) in due.take(before) {
             if !frame.add(offset, (entry.bytes, entry.packets), limits) {
                 break;
             }
-            entry.state = State::OnAir;
+            entry.state = State::Framed(number);
+            self.due -= 1;
             retries += u16::from(entry.sent);
         }
         while self.entries.len() < limits.window {
@@ -119,10 +127,13 @@ impl<P: Packet + Clone> Window<P> {
             }
             self.begin_flight(queue, mpdu);
         }
-        frame.finish(retries, rate, rules)
+        let mut built = frame.finish(retries, rate, rules)?;
+        built.number = number;
+        self.frame = number.wrapping_add(1);
+        Some(built)
     }
 
-    fn begin_flight(&mut self, queue: &mut Queue<P>, (bytes, packets): (u32, u16)) {
+    fn begin_flight(&mut self, queue: &mut impl Feed<P>, (bytes, packets): (u32, u16)) {
         let Some((since, packet)) = queue.pop() else { return };
         for _ in 1..packets {
             self.more.extend(queue.pop().map(|(_, packet)| packet));
@@ -135,7 +146,7 @@ impl<P: Packet + Clone> Window<P> {
             ampdu: 0,
             packets,
             tries: 0,
-            state: State::OnAir,
+            state: State::Framed(self.frame),
             sent: false,
             retried: false,
             received: false,
@@ -143,11 +154,11 @@ impl<P: Packet + Clone> Window<P> {
         });
     }
 
-    /// The frame has ended. Each MPDU is decoded or `lost`; returns how many were. `tell` hears what a monitor sees, and what is handed
+    /// The frame has ended, which got this number on the air. Each MPDU is decoded or `lost`; returns how many were. `tell` hears what a monitor sees, and what is handed
     /// over by receivers that do not reorder.
     pub(super) fn receive(
         &mut self,
-        ampdu: u32,
+        (frame, ampdu): (u8, u32),
         rules: &Rules,
         mut lost: impl FnMut(u32) -> bool,
         mut tell: impl FnMut(Fate<P>),
@@ -156,7 +167,7 @@ impl<P: Packet + Clone> Window<P> {
         for (offset, entry) in self.entries.iter_mut().enumerate() {
             let first = place;
             place += if offset < self.released { 0 } else { usize::from(entry.packets) - 1 };
-            if entry.state != State::OnAir {
+            if entry.state != State::Framed(frame) {
                 continue;
             }
             entry.tries = entry.tries.saturating_add(1);
@@ -188,20 +199,25 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     /// The frame was not sent, because nothing answered the request to send it: that counts as a try of each of its MPDUs.
-    pub(super) fn withhold(&mut self) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::OnAir) {
+    pub(super) fn withhold(&mut self, frame: u8) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Framed(frame)) {
             entry.tries = entry.tries.saturating_add(1);
         }
     }
 
     /// The exchange is over; the sender knows what was received if it was `answered`. `tell` hears what is handed over or given up
     /// now.
-    pub(super) fn settle(&mut self, answered: bool, rules: &Rules, mut tell: impl FnMut(Fate<P>)) -> Settled {
+    pub(super) fn settle(
+        &mut self,
+        (frame, answered): (u8, bool),
+        rules: &Rules,
+        mut tell: impl FnMut(Fate<P>),
+    ) -> Settled {
         let mut settled = Settled::default();
         if answered {
-            self.settle_head(&mut settled, &mut tell);
+            self.settle_head(frame, &mut settled, &mut tell);
         }
-        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::OnAir) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Framed(frame)) {
             let acked = answered && entry.received;
             if acked || entry.tries >= rules.retry_limit {
                 entry.state = State::Settled;
@@ -209,6 +225,7 @@ impl<P: Packet + Clone> Window<P> {
                 settled.packets += usize::from(entry.packets);
             } else {
                 entry.state = State::Due;
+                self.due += 1;
             }
         }
         self.release(&mut tell);
@@ -216,13 +233,13 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     /// The same for the MPDUs at the head that are received, hold one packet each and were not handed over: nearly all that there are.
-    fn settle_head(&mut self, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
+    fn settle_head(&mut self, frame: u8, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
         if self.released > 0 {
             return;
         }
         while let Some(entry) = self.entries.front_mut() {
             let plain = entry.packets == 1 && !entry.handed;
-            if entry.state != State::OnAir || !entry.received || !plain {
+            if entry.state != State::Framed(frame) || !entry.received || !plain {
                 break;
             }
             let (ampdu, retry) = (entry.ampdu, entry.retried);

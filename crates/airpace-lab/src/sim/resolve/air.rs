@@ -11,8 +11,8 @@ use airpace_api::scenario::{
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
 use airpace_sim::channel::{self, Position};
 use airpace_sim::mac::{
-    self, Beacon, Hearing, LinkConfig, MacConfig, Quality, QueueLimit, QueueScope, RadioConfig, RadioId, Relation,
-    Signal,
+    self, Beacon, Hearing, LinkConfig, MacConfig, PathConfig, Quality, QueueLimit, QueueScope, RadioConfig, RadioId,
+    Relation, Signal,
 };
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
@@ -145,14 +145,16 @@ impl Air<'_> {
         Ok(RadioConfig {
             edca: self.edca()?,
             beacon: beacons.then(|| self.beacon()),
-            queue: QueueLimit {
-                packets: node.queue.limit.map_or(1_000, |limit| limit.0 as usize),
-                scope: if shared { QueueScope::Radio } else { QueueScope::Link },
-                in_flight: node.queue.in_flight.unwrap_or(shared),
-            },
-            schedule: match node.queue.schedule {
-                None | Some(Schedule::RoundRobin) => mac::Schedule::RoundRobin,
-                Some(Schedule::OldestFirst) => mac::Schedule::OldestFirst,
+            path: PathConfig {
+                schedule: match node.queue.schedule {
+                    None | Some(Schedule::RoundRobin) => mac::Schedule::RoundRobin,
+                    Some(Schedule::OldestFirst) => mac::Schedule::OldestFirst,
+                },
+                ..PathConfig::queued(QueueLimit {
+                    packets: node.queue.limit.map_or(1_000, |limit| limit.0 as usize),
+                    scope: if shared { QueueScope::Radio } else { QueueScope::Link },
+                    in_flight: node.queue.in_flight.unwrap_or(shared),
+                })
             },
             max_mpdus: channel.max_mpdus,
             max_duration: channel.max_duration.0,

@@ -254,7 +254,7 @@ fn an_amsdu_carries_several_packets_in_one_mpdu() {
 #[test]
 fn a_shared_queue_is_shared() {
     let config = MacConfig::new(vec![RadioConfig::new(); 3], vec![link(0, 1, vht(1, 0)), link(0, 2, vht(1, 9))]);
-    let config = all_radios(config, |radio| radio.queue = QueueLimit::shared(50));
+    let config = all_radios(config, |radio| radio.path = PathConfig::queued(QueueLimit::shared(50)));
     let mut mac = Mac::new(config, 1).unwrap();
     let log = drive(&mut mac, &[Flow::new(0, 1, 100), Flow::new(0, 2, 130)], Duration::from_secs(1));
     assert!(mac.held(RadioId(0)) <= 50);
@@ -268,7 +268,7 @@ fn the_oldest_packet_goes_first_if_asked_for() {
     let order = |schedule| {
         let config = MacConfig::new(vec![RadioConfig::new(); 3], vec![link(0, 1, vht(1, 4)), link(0, 2, vht(1, 4))]);
         let mut mac =
-            Mac::new(all_radios(config, |radio| (radio.schedule, radio.max_mpdus) = (schedule, 1)), 1).unwrap();
+            Mac::new(all_radios(config, |radio| (radio.path.schedule, radio.max_mpdus) = (schedule, 1)), 1).unwrap();
         for (id, to) in [1, 1, 1, 2].into_iter().enumerate() {
             let at = Time::from_micros(1_000 + id as u64);
             mac.handle(
@@ -353,7 +353,7 @@ fn saturated_stations_get_what_bianchi_says() {
     for n in [2, 5, 10, 20, 40] {
         let links = (1..=n).map(|from| link(from, 0, vht(1, 4))).collect();
         let config = MacConfig::new(vec![RadioConfig::new(); n as usize + 1], links);
-        let config = all_radios(config, |radio| (radio.max_mpdus, radio.queue) = (1, QueueLimit::per_link(5)));
+        let config = all_radios(config, |radio| (radio.max_mpdus, radio.path) = (1, PathConfig::per_station(5)));
         let ppdu = vht(1, 4).ppdu_duration(1_540, Timing::Standard).as_secs_f64() * 1e6;
         let flows: Vec<_> = (1..=n).map(|from| Flow::new(from, 0, u64::from(n) * 120)).collect();
         let log = run_flows(config, &flows, 3_000);

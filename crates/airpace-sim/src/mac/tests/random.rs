@@ -18,8 +18,10 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
         RadioConfig {
             edca,
             beacon: flags[1].then(Beacon::default),
-            queue: QueueLimit { packets, scope, in_flight: flags[2] },
-            schedule: if flags[3] { Schedule::RoundRobin } else { Schedule::OldestFirst },
+            path: PathConfig {
+                schedule: if flags[3] { Schedule::RoundRobin } else { Schedule::OldestFirst },
+                ..PathConfig::queued(QueueLimit { packets, scope, in_flight: flags[2] })
+            },
             max_mpdus,
             max_duration: Duration::from_micros(duration),
             max_amsdu,

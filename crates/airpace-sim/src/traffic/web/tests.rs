@@ -136,7 +136,7 @@ impl Network {
 proptest! {
     #[test]
     fn pages_become_whole_in_any_order_of_events(
-        objects in prop::collection::vec(1..10_000u32, 1..40), connections in 0..7u32, picks in prop::collection::vec((any::<usize>(), 0..20u32), 1..50),
+        objects in prop::collection::vec(2..10_000u32, 1..40), connections in 0..7u32, picks in prop::collection::vec((any::<usize>(), 0..20u32), 1..50),
     ) {
         let n_objects = objects.len();
         let page = Page::new(objects).unwrap();

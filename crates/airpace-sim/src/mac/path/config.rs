@@ -1,0 +1,243 @@
+//! How the transmit path of a radio is put together.
+
+use super::super::{ConfigError, RadioId};
+use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig};
+
+/// The way of a packet from the network layer to the air: an optional queueing discipline, the queues of the driver or of the MAC, the
+/// schedule by which they are served, and the aggregates that are composed ahead for the hardware.
+///
+/// [`PathConfig::of`] has the paths that Linux has had, and that papers 003 and 004 compare.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathConfig {
+    /// The queueing discipline above the driver, one instance per access category (Linux's `mq`). It hands on what the driver's queue has
+    /// room for, so that queue must be shared by the links. `None` (default): packets go straight to the queues below.
+    pub qdisc: Option<Qdisc>,
+    /// Sizes the queueing discipline (003); `None` (default) leaves it as it is.
+    pub wqm: Option<WqmConfig>,
+    /// What packets wait in below the queueing discipline.
+    pub queues: Queues,
+    /// Which link an aggregate is for (default round robin).
+    pub schedule: Schedule,
+    /// Aggregates per access category that are composed before the channel is won, the one on the air included. 0 (default): each is composed
+    /// on winning the channel, as in ns-3. ath9k keeps 2.
+    pub hardware: u16,
+    /// How much airtime may be composed ahead (Linux's AQL); `None` (default) for no limit but `hardware`.
+    pub airtime_limit: Option<AirtimeLimitConfig>,
+    /// Secret of the hashes that tell flows apart.
+    pub key: [u8; 16],
+}
+
+/// A queueing discipline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Qdisc {
+    /// First in, first out, with tail drop.
+    Fifo {
+        /// Packets that it holds.
+        packets: usize,
+    },
+    /// CoDel (RFC 8289).
+    Codel {
+        /// Its parameters.
+        config: CoDelConfig,
+        /// Packets that it holds.
+        packets: usize,
+    },
+    /// FQ-CoDel (RFC 8290).
+    FqCodel(FqCoDelConfig),
+}
+
+/// What packets wait in below the queueing discipline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Queues {
+    /// A FIFO for each link and access category.
+    Fifo(QueueLimit),
+    /// Flow queues under CoDel, grouped by link and access category: 004's FQ-MAC. The radio's categories share one pool.
+    FlowQueues(FqMacConfig),
+}
+
+/// What the queues of one access category hold before they drop arrivals (tail drop) or, below a queueing discipline, push back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueLimit {
+    /// Packets at most, at least 1.
+    pub packets: usize,
+    /// What the limit is of.
+    pub scope: QueueScope,
+    /// Whether packets count until they are acknowledged, as in ns-3, or only while they wait.
+    pub in_flight: bool,
+}
+
+/// What a queue limit is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum QueueScope {
+    /// Each link.
+    Link,
+    /// The radio: its links share the room.
+    Radio,
+}
+
+/// Which of a radio's links the next frame of an access category is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Schedule {
+    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its turn until then. With aggregates composed
+    /// ahead it goes there when its aggregate is composed.
+    #[default]
+    RoundRobin,
+    /// The link whose oldest packet came first.
+    OldestFirst,
+    /// Equal (or weighted) airtime for all links with packets: 004's Algorithm 3.
+    Airtime(AirtimeConfig),
+}
+
+/// The transmit paths that the papers compare, by name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scheme {
+    /// A closed access point: a FIFO of 2500 packets for each station, served in turn.
+    PerStation,
+    /// Linux before 4.8: `pfifo` of 1000 packets over the driver's queue.
+    Fifo,
+    /// CoDel in place of `pfifo`.
+    Codel,
+    /// FQ-CoDel in place of `pfifo`.
+    FqCodel,
+    /// 004's FQ-MAC: flow queues within the MAC, stations in turn.
+    FqMac,
+    /// 004's airtime fairness on top of FQ-MAC.
+    Airtime,
+    /// 003's WQM: `pfifo` of a size that follows the rate.
+    Wqm,
+    /// WQM's size for an FQ-CoDel queueing discipline: flow separation as 003 leaves it to future work.
+    WqmFq,
+}
+
+impl Scheme {
+    /// All schemes, in the order of the enumeration.
+    pub const ALL: [Self; 8] =
+        [Self::PerStation, Self::Fifo, Self::Codel, Self::FqCodel, Self::FqMac, Self::Airtime, Self::Wqm, Self::WqmFq];
+
+    /// The name in scenarios, flags and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PerStation => "per-station",
+            Self::Fifo => "fifo",
+            Self::Codel => "codel",
+            Self::FqCodel => "fq-codel",
+            Self::FqMac => "fq-mac",
+            Self::Airtime => "airtime",
+            Self::Wqm => "wqm",
+            Self::WqmFq => "wqm-fq",
+        }
+    }
+
+    /// The scheme of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
+    }
+}
+
+/// Packets of a closed access point's queue for each station, as measured on commercial ones (000).
+const PER_STATION_PACKETS: usize = 2_500;
+/// Linux's `txqueuelen` of 003 and 004.
+const TXQUEUELEN: usize = 1_000;
+/// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter of its 512 buffers less 5.
+const DRIVER_PACKETS: usize = 123;
+/// Aggregates that ath9k keeps in the hardware's queue (004 §3.2).
+const HARDWARE_AGGREGATES: u16 = 2;
+
+impl PathConfig {
+    /// A FIFO of so many packets for each link, those in flight not counted, served in turn, aggregates composed on winning the channel.
+    #[must_use]
+    pub const fn per_station(packets: usize) -> Self {
+        Self::queued(QueueLimit::per_link(packets))
+    }
+
+    /// A FIFO for each link under this limit, served in turn, aggregates composed on winning the channel.
+    #[must_use]
+    pub const fn queued(limit: QueueLimit) -> Self {
+        Self {
+            qdisc: None,
+            wqm: None,
+            queues: Queues::Fifo(limit),
+            schedule: Schedule::RoundRobin,
+            hardware: 0,
+            airtime_limit: None,
+            key: [0; 16],
+        }
+    }
+
+    /// A scheme with the parameters of the papers, or of the Linux that they ran on.
+    #[must_use]
+    pub fn of(scheme: Scheme) -> Self {
+        let linux = |qdisc| {
+            let driver = QueueLimit::shared(DRIVER_PACKETS);
+            Self { qdisc: Some(qdisc), queues: Queues::Fifo(driver), hardware: HARDWARE_AGGREGATES, ..Self::default() }
+        };
+        let flow_queues = || {
+            let queues = Queues::FlowQueues(FqMacConfig::default());
+            Self { queues, hardware: HARDWARE_AGGREGATES, ..Self::default() }
+        };
+        let fifo = Qdisc::Fifo { packets: TXQUEUELEN };
+        let fq_codel = Qdisc::FqCodel(FqCoDelConfig::default());
+        match scheme {
+            Scheme::PerStation => Self::per_station(PER_STATION_PACKETS),
+            Scheme::Fifo => linux(fifo),
+            Scheme::Codel => linux(Qdisc::Codel { config: CoDelConfig::default(), packets: TXQUEUELEN }),
+            Scheme::FqCodel => linux(fq_codel),
+            Scheme::FqMac => flow_queues(),
+            Scheme::Airtime => Self { schedule: Schedule::Airtime(AirtimeConfig::default()), ..flow_queues() },
+            Scheme::Wqm => Self { wqm: Some(WqmConfig::default()), ..linux(fifo) },
+            Scheme::WqmFq => Self { wqm: Some(WqmConfig::default()), ..linux(fq_codel) },
+        }
+    }
+
+    /// The limit of the queues below the queueing discipline, if they are FIFOs.
+    #[must_use]
+    pub const fn limit(&self) -> Option<QueueLimit> {
+        match self.queues {
+            Queues::Fifo(limit) => Some(limit),
+            Queues::FlowQueues(_) => None,
+        }
+    }
+
+    pub(in crate::mac) fn validate(&self, radio: RadioId) -> Result<(), ConfigError> {
+        let qdisc = match self.qdisc {
+            Some(Qdisc::Fifo { packets } | Qdisc::Codel { packets, .. }) => packets,
+            Some(Qdisc::FqCodel(config)) => config.packet_limit as usize,
+            None => 1,
+        };
+        let below = match self.queues {
+            Queues::Fifo(limit) => limit.packets,
+            Queues::FlowQueues(config) => config.packet_limit as usize,
+        };
+        if qdisc == 0 || below == 0 {
+            return Err(ConfigError::Zero("the queue limit"));
+        }
+        if self.wqm.is_some() && !matches!(self.qdisc, Some(Qdisc::Fifo { .. } | Qdisc::FqCodel(_))) {
+            return Err(ConfigError::Unsized(radio));
+        }
+        let pushes_back = matches!(self.queues, Queues::Fifo(QueueLimit { scope: QueueScope::Radio, .. }));
+        if self.qdisc.is_some() && !pushes_back { Err(ConfigError::Unshared(radio)) } else { Ok(()) }
+    }
+}
+
+impl Default for PathConfig {
+    /// [`PathConfig::per_station`] with Linux's `txqueuelen` of 1000 packets.
+    fn default() -> Self {
+        Self::per_station(TXQUEUELEN)
+    }
+}
+
+impl QueueLimit {
+    /// So many packets for each link, those in flight not counted.
+    #[must_use]
+    pub const fn per_link(packets: usize) -> Self {
+        Self { packets, scope: QueueScope::Link, in_flight: false }
+    }
+
+    /// So many packets for all links together, those in flight counted, as ns-3 has it.
+    #[must_use]
+    pub const fn shared(packets: usize) -> Self {
+        Self { packets, scope: QueueScope::Radio, in_flight: true }
+    }
+}
