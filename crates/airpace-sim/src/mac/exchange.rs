@@ -426,7 +426,7 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.count_unanswered(flight.contender, flight.lane)
         };
-        self.end_service(flight, at, answered || spent);
+        self.end_service(flight, (known, at), answered || spent);
         let goes_on = answered && flight.txop_end.is_some_and(|end| at + self.rules.medium.sifs() < end);
         if goes_on && self.paths[flight.contender as usize].has_work() {
             self.await_sifs(at, flight.contender / 4, Step::NextDue, *flight);
@@ -435,8 +435,8 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// A lane was served, to the end (`done`) or not: what is ready for the next access, and what the queues above have room for now.
-    fn end_service(&mut self, flight: &Flight, at: Time, done: bool) {
+    /// A lane was served, to the end (`done`) or not, as is known from `known` on: what is ready for the next access, and what the queues above have room for now.
+    fn end_service(&mut self, flight: &Flight, (known, at): (Time, Time), done: bool) {
         let node = flight.contender as usize;
         let path = &mut self.paths[node];
         path.served(flight.lane, done, self.pools[node / 4].as_deref());
@@ -455,7 +455,7 @@ impl<P: Packet + Clone> Mac<P> {
             }
             self.compose_ahead(node, at);
         }
-        self.report_drops(at, node);
+        self.report_drops(known, node);
     }
 
     /// The next exchange of a TXOP, if one fits into what is left of it.

@@ -2,6 +2,7 @@
 
 use super::air::Flow;
 use super::*;
+use airpace_core::queue::AirtimeLimitConfig;
 use std::collections::BTreeMap;
 
 const CATEGORIES: [AccessCategory; 4] =
@@ -11,17 +12,16 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
     let frames = (1_u16..=64, prop_oneof![Just(0_u32), Just(3_839), Just(11_398)], 500_u64..=5_484);
     let queue = (1_usize..60, any::<[bool; 4]>());
     let limits = (prop::option::of(0_u32..5_000), 0_u64..5_000);
-    (frames, queue, limits).prop_map(|((max_mpdus, max_amsdu, duration), (packets, flags), (rts_threshold, txop))| {
+    let path = (0_usize..16, 0_u16..4, any::<bool>());
+    (frames, queue, limits, path).prop_map(|(frames, (packets, flags), (rts_threshold, txop), path)| {
+        let (max_mpdus, max_amsdu, duration) = frames;
         let mut edca = RadioConfig::new().edca;
         edca[1].txop = Duration::from_micros(if txop > 1_500 { txop } else { 0 });
         let scope = if flags[0] { QueueScope::Link } else { QueueScope::Radio };
         RadioConfig {
             edca,
             beacon: flags[1].then(Beacon::default),
-            path: PathConfig {
-                schedule: if flags[3] { Schedule::RoundRobin } else { Schedule::OldestFirst },
-                ..PathConfig::queued(QueueLimit { packets, scope, in_flight: flags[2] })
-            },
+            path: any_path(path, packets, QueueLimit { packets, scope, in_flight: flags[2] }, flags[3]),
             max_mpdus,
             max_duration: Duration::from_micros(duration),
             max_amsdu,
@@ -29,6 +29,27 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
             ..RadioConfig::new()
         }
     })
+}
+
+/// Half of the radios have a queue alone, the others one of the schemes with a short queue, or a long one above a short one.
+fn any_path(
+    (scheme, hardware, airtime_limit): (usize, u16, bool),
+    packets: usize,
+    limit: QueueLimit,
+    in_turn: bool,
+) -> PathConfig {
+    let Some(&scheme) = Scheme::ALL.get(scheme) else {
+        let schedule = if in_turn { Schedule::RoundRobin } else { Schedule::OldestFirst };
+        return PathConfig { schedule, hardware, ..PathConfig::queued(limit) };
+    };
+    let mut path = PathConfig::of(scheme);
+    path.hardware = hardware;
+    path.airtime_limit = airtime_limit.then(AirtimeLimitConfig::default);
+    match &mut path.queues {
+        Queues::Fifo(limit) => limit.packets = packets,
+        Queues::FlowQueues(flows) => flows.packet_limit = packets as u32,
+    }
+    path
 }
 
 fn any_hearing(radios: usize) -> impl Strategy<Value = Hearing> {
@@ -96,7 +117,7 @@ fn network(radios: Vec<RadioConfig>, hearing: Hearing, links: &[(u32, u32, u8, f
 struct Watch {
     config: MacConfig,
     gone: u64,
-    last: BTreeMap<(u32, u32, AccessCategory), u64>,
+    last: BTreeMap<(u32, u32, AccessCategory, u32), u64>,
     alone: Duration,
     digest: SipHasher13,
 }
@@ -110,7 +131,7 @@ impl Watch {
             Output::Delivered { at, mpdu, packet } => {
                 prop_assert!(at <= now);
                 self.gone += 1;
-                let last = self.last.insert((mpdu.from.0, mpdu.to.0, mpdu.category), packet.id);
+                let last = self.last.insert((mpdu.from.0, mpdu.to.0, mpdu.category, packet.flow), packet.id);
                 prop_assert!(!self.config.in_order || last.is_none_or(|last| last < packet.id));
             }
             Output::Dropped { at, .. } => {
