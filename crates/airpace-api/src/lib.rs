@@ -17,6 +17,7 @@ pub mod emulation;
 pub mod keys;
 pub mod network;
 pub mod quantity;
+pub mod reproduction;
 pub mod results;
 pub mod scenario;
 pub mod simulation;

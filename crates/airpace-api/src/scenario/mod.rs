@@ -47,6 +47,7 @@ pub use point::Point;
 pub use proxy::{Change, Law, Proxy, Record, Reports};
 pub use queue::{AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue};
 pub use rate::{Adaptation, RateChoice, RateStep};
+pub use suggest::distance as edit_distance;
 
 use crate::quantity::Span;
 use section::section;

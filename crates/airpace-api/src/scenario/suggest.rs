@@ -17,8 +17,9 @@ pub(super) fn remedy<'n>(word: &str, names: impl IntoIterator<Item = &'n str> + 
     }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbouring letters (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
+/// Insertions, deletions, replacements and swaps of neighbouring letters that lead from `a` to `b` (optimal string alignment).
+#[must_use]
+pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut above: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -9,6 +9,7 @@ mod demo;
 mod emulate;
 mod keygen;
 mod proxy;
+mod reproduce;
 mod sim;
 mod step;
 mod tool;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Airtime(airtime::Airtime),
     Sim(sim::Sim),
     Step(step::Step),
+    Reproduce(reproduce::Reproduce),
     Control(control::Control),
     Bench(bench::Bench),
     Tool(tool::Tool),
@@ -49,6 +51,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Airtime(args) => airtime::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Step(args) => step::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Control(args) => control::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tool(args) => tool::run(&args),

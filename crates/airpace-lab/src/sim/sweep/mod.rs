@@ -6,7 +6,7 @@ mod table;
 
 pub use grid::{Axis, Point, grid};
 pub use journal::Journal;
-pub use table::{SweepRow, rows, table};
+pub use table::{Estimate, SweepRow, rows, table};
 
 use super::run::run;
 use super::{Loaded, PROGRAM_VERSION, hex};

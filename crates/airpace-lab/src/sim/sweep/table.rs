@@ -45,7 +45,7 @@ const NORMAL: f64 = 1.960;
 
 impl Estimate {
     /// Of `values`.
-    fn of(values: &[f64]) -> Self {
+    pub(crate) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         if values.is_empty() {
             return Self::default();

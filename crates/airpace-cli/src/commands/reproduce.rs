@@ -1,0 +1,105 @@
+//! `airpace reproduce`: the papers' figures and tables from our own runs.
+
+use crate::failure::{Interrupted, bad_input};
+use crate::output;
+use airpace_api::quantity::Span;
+use airpace_api::reproduction::ListedRow;
+use airpace_lab::interrupt::with_signals;
+use airpace_lab::reproduce::{Claim, Effort, catalogue, render, reproduce, select, store};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str =
+    "A row is reproduced if every relation that the paper states holds in our runs; otherwise it says which does not.
+
+Examples:
+  airpace reproduce                     the rows that exist
+  airpace reproduce 003 004 --json      every row of two papers
+  airpace reproduce 004-T2 --seeds 10 --out out/reproduce";
+
+/// Make the papers' figures and tables again from our own runs, and tell which of their claims hold.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Reproduce {
+    /// Papers (004), rows (004-T2) or figures (003-F3); without any, the rows are listed.
+    #[arg(value_name = "ROW")]
+    ids: Vec<String>,
+    /// Seeds of each case; figures are means over them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+    /// First seed.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Measured time of every scenario, in place of its own.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// One seed and 5 s of every scenario: to see that it runs, not to judge.
+    #[arg(long, conflicts_with_all = ["seeds", "duration"])]
+    quick: bool,
+    /// Runs at a time; by default one per core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Folder for the data behind each row, as JSON.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+/// What is printed without rows.
+#[derive(Serialize)]
+struct Listing {
+    rows: Vec<ListedRow>,
+}
+
+/// What `--quick` runs.
+const QUICK: &str = "5 s";
+
+pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
+    let all = catalogue();
+    if args.ids.is_empty() {
+        return list(args, &all);
+    }
+    let claims = select(&all, &args.ids).map_err(bad_input)?;
+    let effort = effort(args);
+    let (made, _) = with_signals(|stop| reproduce(&claims, &effort, stop))?;
+    let Some(made) = made else { return Err(Interrupted.into()) };
+    if let Some(folder) = &args.out {
+        let files = store::store(folder, &made)?;
+        tracing::info!("wrote {} files to {}", files.len(), folder.display());
+    }
+    if args.json {
+        output::json(&made.reproduction)?;
+    } else if args.markdown {
+        output::text(&render::markdown(&made.reproduction))?;
+    } else {
+        output::text(&render::text(&made.reproduction))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(args: &Reproduce, all: &[Claim]) -> anyhow::Result<ExitCode> {
+    let rows: Vec<ListedRow> = all.iter().map(Claim::listed).collect();
+    if args.json {
+        output::json(&Listing { rows })?
+    } else {
+        output::text(&render::listing(&rows))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn effort(args: &Reproduce) -> Effort {
+    let mut effort = Effort { seed: args.seed, duration: args.duration, ..Effort::default() };
+    if args.quick {
+        (effort.seeds, effort.duration) = (1, QUICK.parse().ok());
+    }
+    effort.seeds = args.seeds.unwrap_or(effort.seeds);
+    effort.parallel = args.jobs.map_or(effort.parallel, usize::from);
+    effort
+}

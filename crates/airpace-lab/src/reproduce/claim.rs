@@ -1,0 +1,57 @@
+use super::case::{Case, Results};
+use super::findings::Findings;
+use super::{row_of_000, row_of_002, row_of_003, row_of_004};
+use airpace_api::reproduction::{ListedRow, RowKind};
+
+/// A figure or table of a paper, and how it is made again.
+#[derive(Clone, Copy)]
+pub struct Claim {
+    /// Paper and figure or table, as in `004-T2`; figures that are judged together as in `003-F2/3`.
+    pub id: &'static str,
+    /// Where it stands.
+    pub source: &'static str,
+    /// How its figures are had.
+    pub kind: RowKind,
+    /// What the paper says, as far as it is tested.
+    pub claim: &'static str,
+    /// Whether it is left out unless it is asked for by its own id, because it needs more than this process.
+    pub only_by_id: bool,
+    pub(super) cases: fn() -> Vec<Case>,
+    pub(super) judge: fn(&Results) -> Findings,
+}
+
+/// Every row, in the order of papers and figures.
+#[must_use]
+pub fn catalogue() -> Vec<Claim> {
+    [row_of_000::CLAIMS, row_of_002::CLAIMS, row_of_003::CLAIMS, row_of_004::CLAIMS].concat()
+}
+
+impl Claim {
+    /// A row of the model, which runs nothing.
+    pub(super) const fn model(
+        id: &'static str,
+        source: &'static str,
+        claim: &'static str,
+        judge: fn(&Results) -> Findings,
+    ) -> Self {
+        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, cases: Vec::new, judge }
+    }
+
+    /// The paper: `004`.
+    #[must_use]
+    pub fn paper(&self) -> &'static str {
+        self.id.split('-').next().unwrap_or(self.id)
+    }
+
+    /// The row as it is listed.
+    #[must_use]
+    pub fn listed(&self) -> ListedRow {
+        ListedRow {
+            id: self.id.to_owned(),
+            source: self.source.to_owned(),
+            kind: self.kind,
+            claim: self.claim.to_owned(),
+            only_by_id: self.only_by_id,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+use super::claim::Claim;
+pub(super) const CLAIMS: &[Claim] = &[];
