@@ -19,7 +19,7 @@ pub(super) fn voice_cases() -> Vec<Case> {
     for (mark, category) in CATEGORIES {
         for delay in DELAYS {
             for scheme in SCHEMES {
-                let case = under(format!("{scheme}, {mark}, {delay}"), scheme, VOIP, &["node.fast.count=3"]);
+                let case = under(format!("{scheme}, {mark}, {delay}"), scheme, VOIP, &[]);
                 cases.push(
                     case.set(format!("flow.voip.category=\"{category}\"")).set(format!("wire.0.delay=\"{delay}\"")),
                 );
@@ -59,21 +59,14 @@ pub(super) fn voice(results: &Results) -> Findings {
 
 /// Goodput of the bulk flows.
 fn bulk_mbps(results: &Results, case: &str) -> Sample {
-    results.sample(case, |summary| Some(flows(summary, "tcp").map(|flow| flow.goodput_mbps).sum()))
+    results.sample(case, |summary| Some(flows(summary, "bulk").map(|flow| flow.goodput_mbps).sum()))
 }
-
-/// Longer than the slowest page takes, so that every run loads some.
-const LONG_ENOUGH: &str = "duration=\"120 s\"";
 
 pub(super) fn web_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for page in ["small", "large"] {
         for scheme in SCHEMES {
-            // The paper's slow station alone has bulk traffic.
-            let settings = [LONG_ENOUGH, "flow.bulk.start=\"100000 s\""];
-            cases.push(
-                under(format!("{page}, {scheme}"), scheme, PAGES, &settings).set(format!("flow.web.page=\"{page}\"")),
-            );
+            cases.push(under(format!("{page}, {scheme}"), scheme, PAGES, &[]).set(format!("flow.web.page=\"{page}\"")));
         }
     }
     cases

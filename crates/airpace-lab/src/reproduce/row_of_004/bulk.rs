@@ -11,8 +11,8 @@ pub(super) const FAIRNESS: &str = "Jain's index of airtime: about 1 under airtim
 pub(super) const THROUGHPUT: &str = "TCP downloads: from FIFO over FQ-CoDel and FQ-MAC to airtime fairness the fast get more, the slow less, all together more";
 
 const TCP: &str = include_str!("../../../../../scenarios/004-f6-fairness.toml");
-/// The uploads of the scenario are left out.
-const DOWNLOADS_ONLY: &str = "flow.up.start=\"100000 s\"";
+/// Uploads as well.
+const BOTH_WAYS: &str = "flow.up.count=1";
 
 pub(super) fn udp_cases() -> Vec<Case> {
     per_scheme(UDP, &[])
@@ -38,14 +38,14 @@ pub(super) fn airtime(results: &Results) -> Findings {
 }
 
 pub(super) fn download_cases() -> Vec<Case> {
-    per_scheme(TCP, &[DOWNLOADS_ONLY])
+    per_scheme(TCP, &[])
 }
 
 pub(super) fn fairness_cases() -> Vec<Case> {
     let of = |kind: &'static str, text: &'static str, settings: &'static [&'static str]| {
         SCHEMES.iter().map(move |scheme| under(format!("{kind}, {scheme}"), scheme, text, settings))
     };
-    of("udp", UDP, &[]).chain(of("down", TCP, &[DOWNLOADS_ONLY])).chain(of("both", TCP, &[])).collect()
+    of("udp", UDP, &[]).chain(of("down", TCP, &[])).chain(of("both", TCP, &[BOTH_WAYS])).collect()
 }
 
 /// Jain's index over the three stations' airtime.

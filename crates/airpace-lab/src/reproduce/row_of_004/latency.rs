@@ -33,13 +33,9 @@ pub(super) fn downloads(results: &Results) -> Findings {
     findings
 }
 
-/// Bulk as UDP that saturates every station, in place of the scenario's TCP.
-const UDP: [&str; 4] = [
-    "flow.fast-bulk.kind=\"udp-cbr\"",
-    "flow.fast-bulk.rate=\"100 Mbit/s\"",
-    "flow.slow-bulk.kind=\"udp-cbr\"",
-    "flow.slow-bulk.rate=\"100 Mbit/s\"",
-];
+/// Bulk as UDP that saturates every station, in place of TCP.
+const UDP: [&str; 4] =
+    ["flow.fast-bulk.count=0", "flow.slow-bulk.count=0", "flow.fast-udp.count=1", "flow.slow-udp.count=1"];
 
 pub(super) fn sparse_cases() -> Vec<Case> {
     let with = |name: &str, settings: &[&str]| {

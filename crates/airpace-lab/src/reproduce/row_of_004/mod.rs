@@ -48,7 +48,7 @@ fn per_scheme(text: &'static str, settings: &[&str]) -> Vec<Case> {
 
 /// A case under a scheme.
 fn under(name: impl Into<String>, scheme: &str, text: &'static str, settings: &[&str]) -> Case {
-    Case::scenario(name, text, settings).set(format!("node.ap.queue={{ scheme = \"{scheme}\" }}"))
+    Case::scenario(name, text, settings).set(format!("node.ap.queue.scheme=\"{scheme}\""))
 }
 
 /// Airtime of the stations called `name` (each of them: the mean), as a share of that of all stations.

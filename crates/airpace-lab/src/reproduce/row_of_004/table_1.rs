@@ -53,13 +53,13 @@ fn model(findings: &mut Findings, name: &str, rows: &[Printed], total: f64) {
         relate("base rate", "Mbit/s", share.base_bps / 1e6, Bar::About(row.3, TOLERANCE_MBPS));
         relate("rate", "Mbit/s", share.rate_bps / 1e6, Bar::About(row.4, TOLERANCE_MBPS));
     }
-    let sum = got.iter().map(|share| share.rate_bps / 1e6).sum();
-    findings.relate(
-        format!("model, {name}: total"),
-        "Mbit/s",
-        &Sample::exactly(sum),
-        Bar::About(total, TOLERANCE_MBPS),
-    );
+    let sum = Sample::exactly(got.iter().map(|share| share.rate_bps / 1e6).sum());
+    // The printed totals are not the sums of the printed rates, 26.2 and 86.7 (errata); those are what a model of the rows can be held to.
+    let rates: f64 = rows.iter().map(|row| row.4).sum();
+    findings.relate(format!("model, {name}: total"), "Mbit/s", &sum, Bar::About(rates, TOLERANCE_MBPS));
+    findings.note(format!(
+        "{total} Mbit/s are printed as total of the {name} half, whose rows add up to {rates:.1} (errata)"
+    ));
 }
 
 fn simulated(findings: &mut Findings, results: &Results) {
