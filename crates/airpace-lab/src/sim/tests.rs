@@ -55,9 +55,6 @@ fn every_scenario_of_the_folder_runs() {
         assert!(text.starts_with("# "), "{}: a scenario begins with what it is about", path.display());
         let whole = loaded(&text, &[]);
         let outcome = whole.resolve();
-        if outcome.as_ref().is_err_and(|error| error.message.contains("is not in this version")) {
-            continue;
-        }
         assert!(outcome.is_ok(), "{}: {}", path.display(), outcome.unwrap_err());
         let short: Vec<&str> = ["warm_up=20 ms", "duration=100 ms", "change=[]"].to_vec();
         let finished = finished(&loaded(&text, &short));
@@ -176,10 +173,34 @@ fn neighbours_take_their_share_from_the_beginning() {
 }
 
 #[test]
-fn queueing_that_is_not_built_is_refused() {
-    let said =
-        refusal(&CELL.replace("kind = \"ap\"", "kind = \"ap\"\nqueue = { scheme = \"airtime\", sparse = false }"));
-    assert!(said.contains("airtime is not in this version: use per-station, or a proxy"), "{said}");
+fn every_scheme_runs_and_its_keys_reach_the_path() {
+    use airpace_api::scenario::Scheme;
+    use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues};
+    let path = |settings: &[&str]| {
+        let resolved = loaded(CELL, settings).resolve().unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
+        resolved.world.channels[0].mac.radios[0].path.clone()
+    };
+    for (word, _) in Scheme::WORDS {
+        let scheme = format!("node.ap.queue.scheme={word}");
+        let expected = PathConfig::of(airpace_sim::mac::Scheme::from_name(word).unwrap());
+        let found = path(&[&scheme]);
+        assert_eq!((&found.qdisc, found.hardware), (&expected.qdisc, expected.hardware), "{word}");
+        let summary = finished(&loaded(CELL, &[&scheme, "flow.0.rate=100 Mbit/s", "duration=1 s"])).summary;
+        let totals = summary.totals;
+        assert!((totals.goodput_mbps - 200.0).abs() < 4.0, "{word}: {totals:?}");
+        assert!(totals.run.sent == totals.run.delivered + totals.run.dropped + totals.run.held, "{word}: {totals:?}");
+    }
+    assert_eq!(path(&[]).queues, Queues::Fifo(QueueLimit::per_link(1_000)));
+    let shared = path(&["node.ap.queue.sharing=shared", "node.ap.queue.limit=7 packets"]);
+    assert_eq!(shared.queues, Queues::Fifo(QueueLimit::shared(7)));
+    let fifo =
+        path(&["node.ap.queue.scheme=fifo", "node.ap.queue.qdisc_limit=9 packets", "node.ap.queue.hardware_queue=1"]);
+    assert_eq!((fifo.qdisc, fifo.hardware), (Some(Qdisc::Fifo { packets: 9 }), 1));
+    let airtime = ["node.ap.queue.scheme=airtime", "node.ap.queue.slow.below=0 bit/s", "node.ap.queue.aql=true"];
+    let Queues::FlowQueues(queues) = path(&airtime).queues else { panic!("airtime has flow queues") };
+    assert_eq!(queues.slow_below.bps(), 0);
+    assert!(path(&airtime).airtime_limit.is_some());
+    assert_ne!(path(&["seed=1"]).key, path(&["seed=2"]).key);
 }
 
 #[test]

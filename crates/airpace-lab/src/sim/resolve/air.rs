@@ -5,15 +5,11 @@ use super::rate::{Place, Rates};
 use super::{Wrong, wrong};
 use airpace_api::quantity::Length;
 use airpace_api::scenario::{
-    self, Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Schedule, Scheme,
-    Sharing, Timing,
+    self, Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Timing,
 };
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
 use airpace_sim::channel::{self, Position};
-use airpace_sim::mac::{
-    self, Beacon, Hearing, LinkConfig, MacConfig, PathConfig, Quality, QueueLimit, QueueScope, RadioConfig, RadioId,
-    Relation, Signal,
-};
+use airpace_sim::mac::{Beacon, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Relation, Signal};
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
 
@@ -133,29 +129,14 @@ impl Air<'_> {
 
     fn radio(&self, member: usize) -> Result<RadioConfig, Wrong> {
         let node = self.network.table(member);
-        let at = self.network.key(member);
-        if node.queue.scheme != Scheme::PerStation {
-            let message = format!("{} is not in this version: use per-station, or a proxy", node.queue.scheme);
-            return wrong(format!("{at}.queue.scheme"), message);
-        }
         let channel = self.channel;
-        let is_above = self.network.members[member].downlink == Some(self.index);
+        let Network { scenario, members } = self.network;
+        let is_above = members[member].downlink == Some(self.index);
         let beacons = channel.beacons && is_above && node.kind == NodeKind::Ap;
-        let shared = node.queue.sharing == Some(Sharing::Shared);
         Ok(RadioConfig {
             edca: self.edca()?,
             beacon: beacons.then(|| self.beacon()),
-            path: PathConfig {
-                schedule: match node.queue.schedule {
-                    None | Some(Schedule::RoundRobin) => mac::Schedule::RoundRobin,
-                    Some(Schedule::OldestFirst) => mac::Schedule::OldestFirst,
-                },
-                ..PathConfig::queued(QueueLimit {
-                    packets: node.queue.limit.map_or(1_000, |limit| limit.0 as usize),
-                    scope: if shared { QueueScope::Radio } else { QueueScope::Link },
-                    in_flight: node.queue.in_flight.unwrap_or(shared),
-                })
-            },
+            path: super::queue::path(&node.queue, channel, scenario.seed, &members[member].name),
             max_mpdus: channel.max_mpdus,
             max_duration: channel.max_duration.0,
             // The bounds of both keys keep them within 32 bits.
@@ -232,7 +213,9 @@ impl Air<'_> {
             let quality = self.quality(node.loss.get(number).or(node.loss.first()), &propagation.link(from, to));
             Ok(LinkConfig { quality, ..LinkConfig::new(from, to, adaptation) })
         };
-        Ok([link((above, below), down, "rate", stream)?, link((below, above), up, up_key, stream.wrapping_add(1))?])
+        let down = link((above, below), down, "rate", stream)?;
+        let up = link((below, above), up, up_key, stream.wrapping_add(1))?;
+        Ok([LinkConfig { weight: node.airtime_weight, ..down }, up])
     }
 
     /// How MPDUs of a link are lost.

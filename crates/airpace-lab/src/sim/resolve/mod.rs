@@ -5,6 +5,7 @@ mod air;
 mod flow;
 mod network;
 mod proxy;
+mod queue;
 mod rate;
 
 pub use network::{Member, Network};

@@ -5,7 +5,9 @@ use airpace_api::scenario::{
     AirtimeQueueLimit, Channel, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue,
 };
 use airpace_core::phy::AmpduLimits;
-use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig, WqmConfig};
+use airpace_core::queue::{
+    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig, WqmConfig,
+};
 use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
 use airpace_sim::rng::Stream;
 
@@ -53,13 +55,12 @@ fn base(queue: &NodeQueue) -> PathConfig {
 /// Queues in the MAC alone; what is left out is as in ns-3.
 fn per_station(queue: &NodeQueue) -> PathConfig {
     let shared = queue.sharing == Some(Sharing::Shared);
-    let default = PathConfig::default();
     let limit = QueueLimit {
         packets: queue.limit.map_or(LIMIT, packets),
         scope: if shared { QueueScope::Radio } else { QueueScope::Link },
         in_flight: queue.in_flight.unwrap_or(shared),
     };
-    PathConfig { queues: Queues::Fifo(limit), ..default }
+    PathConfig::queued(limit)
 }
 
 /// Packets of a node's queue if the scenario gives no limit: Linux's `txqueuelen`.
