@@ -329,6 +329,8 @@ impl<P: Packet + Clone> Path<P> {
             self.composed.push_front(flight);
         } else {
             self.composed.push_back(flight);
+            // `next` took it out of the order.
+            self.lanes[flight.lane as usize].listed = false;
         }
         self.relist(flight.lane, pool);
     }
