@@ -1,4 +1,5 @@
 mod air;
+mod paths;
 mod random;
 
 use super::*;
