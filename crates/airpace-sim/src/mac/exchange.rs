@@ -201,7 +201,7 @@ impl<P: Packet + Clone> Mac<P> {
             let edca = &radio.edca[contender as usize % 4];
             pool.expect(at, link.to.0, link.expected_throughput(radio, edca, &self.rules));
         }
-        let built = path.build(at, lane, pool.as_deref_mut(), (rate, &limits), &self.rules)?;
+        let built = path.build((at, lane), pool.as_deref_mut(), (rate, &limits), &self.rules)?;
         let queued = path.lane(lane).waiting(pool.as_deref()).0;
         Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end: None })
     }

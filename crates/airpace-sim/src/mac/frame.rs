@@ -20,6 +20,9 @@ const HT_AMPDU_MPDU_BYTES: u32 = 4_095;
 /// Longest MPDU of VHT and HE (tables 9-25 and 9-26).
 const VHT_MPDU_BYTES: u32 = 11_454;
 
+/// The window of a block-ack agreement unless a longer one is asked for (10.25.2).
+const BLOCK_ACK_WINDOW: u16 = 64;
+
 /// What all frames have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
@@ -33,7 +36,9 @@ pub(super) struct Rules {
 /// What bounds a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
-    /// Most MPDUs in a frame, and most sequence numbers in flight.
+    /// Most MPDUs in a frame.
+    pub(super) mpdus: usize,
+    /// Most sequence numbers in flight: the window of the block-ack agreement.
     pub(super) window: usize,
     /// Largest PSDU.
     pub(super) bytes: u32,
@@ -114,8 +119,10 @@ impl Limits {
             Standard::Ht => HT_AMPDU_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
             Standard::Vht | Standard::He => VHT_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
         };
-        let window = usize::from(standard.window.min(radio.max_mpdus));
-        Self { window, bytes, amsdu: amsdu.min(radio.max_amsdu), strict: false }
+        let mpdus = usize::from(standard.window.min(radio.max_mpdus));
+        // Who sends short frames still agrees on a window of 64, and on a longer one only for longer frames.
+        let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
+        Self { mpdus, window, bytes, amsdu: amsdu.min(radio.max_amsdu), strict: false }
     }
 
     /// The same within what is left of a TXOP: the whole exchange lies within it (10.23.2.9).
@@ -150,7 +157,7 @@ impl Assembly {
     /// always goes, since nothing smaller can be sent, unless the limits are strict.
     pub(super) fn add(&mut self, offset: usize, (bytes, packets): (u32, u16), limits: &Limits) -> bool {
         let psdu = self.padded.saturating_add(DELIMITER_BYTES).saturating_add(bytes);
-        let fits = usize::from(self.mpdus) < limits.window && psdu <= limits.bytes;
+        let fits = usize::from(self.mpdus) < limits.mpdus && psdu <= limits.bytes;
         if !fits && (self.mpdus > 0 || limits.strict) {
             return false;
         }

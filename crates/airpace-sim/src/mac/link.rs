@@ -67,7 +67,7 @@ impl Link {
         }
         let mut limits = self.limits.1;
         if let Some(most) = self.adaptation.mpdu_limit() {
-            limits.window = limits.window.min(most.max(1) as usize);
+            limits.mpdus = limits.mpdus.min(most.max(1) as usize);
         }
         (rate, limits)
     }

@@ -307,8 +307,7 @@ impl<P: Packet + Clone> Path<P> {
     /// Composes the next frame of a lane, if there is anything to send that its limits allow.
     pub(super) fn build(
         &mut self,
-        now: Time,
-        index: u32,
+        (now, index): (Time, u32),
         pool: Option<&mut Pool<P>>,
         frame: (TxRate, &Limits),
         rules: &Rules,

@@ -41,7 +41,7 @@ impl Log {
         self.delivered[flow].0 as f64 * f64::from(IP_BYTES) * 8e-6 / seconds
     }
 
-    fn mean_delay(&self, flow: usize) -> Duration {
+    pub(super) fn mean_delay(&self, flow: usize) -> Duration {
         self.delivered[flow].1 / u32::try_from(self.delivered[flow].0.max(1)).unwrap()
     }
 
