@@ -187,44 +187,41 @@ impl AirtimeFairness {
     #[expect(clippy::should_implement_trait, reason = "it is no iterator: the same station may be the next many times")]
     #[inline]
     pub fn next(&mut self) -> Option<u32> {
+        self.next_allowed(|_| true)
+    }
+
+    /// The station that may send now of those that `may_send` allows, as if the others were not there: they are skipped, and those of
+    /// them in debt pay back (as in mac80211). `None` if no station waits that is allowed.
+    #[inline]
+    pub fn next_allowed(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u32> {
         if self.waiting == 0 {
             self.settle();
             return None;
         }
-        let mut since_credit = 0;
+        // Old stations looked at in vain; when that was all of them, another round would be the same.
+        let mut in_vain = 0;
         loop {
             let index = self.first()?;
             self.visits += 1;
             let state = &mut self.stations[index as usize];
-            if state.deficit > 0 && state.waits {
+            let credit = state.deficit > 0;
+            if credit && state.waits && may_send(index) {
                 return Some(index);
             }
-            if state.deficit > 0 {
+            if credit && !state.waits {
                 self.retire();
                 continue;
             }
-            state.give(1);
-            if state.place == Place::Old {
-                since_credit += 1;
+            if !credit {
+                state.give(1);
             }
+            in_vain += u32::from(state.place == Place::Old);
             self.rotate();
-            if since_credit >= self.old.len {
-                self.give_idle_rounds();
-                since_credit = 0;
+            if in_vain >= self.old.len {
+                self.give_idle_rounds(&may_send)?;
+                in_vain = 0;
             }
         }
-    }
-
-    /// The station that may send now and that `may_send` allows. Others are skipped, each at most once; `None` if none is left.
-    pub fn next_allowed(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u32> {
-        for _ in 0..self.listed() {
-            let station = self.next()?;
-            if may_send(station) {
-                return Some(station);
-            }
-            self.skip(station);
-        }
-        None
     }
 
     /// [`AirtimeFairness::next`] gave this station, and it had nothing to send. A new one goes through the old ones once, so that nobody
@@ -258,7 +255,7 @@ impl AirtimeFairness {
     }
 
     /// The station may not send now, whatever its deficit (its queue in the hardware is full): to the tail of the old stations, without
-    /// a quantum. When all stations may be in this state, use [`AirtimeFairness::next_allowed`], which ends.
+    /// a quantum. Where all stations may be in this state, [`AirtimeFairness::next_allowed`] serves better: it ends.
     pub fn skip(&mut self, station: u32) {
         if self.first() == Some(station) {
             self.rotate();
@@ -328,32 +325,43 @@ impl AirtimeFairness {
         }
     }
 
-    /// Everybody is in debt: gives the quanta of the rounds in which no station that waits would be out of debt. Those that only pay
+    /// Gives the quanta of the rounds in which nobody could be served; `None` if no later round is different. Stations that only pay
     /// back leave in these rounds, each with the quanta up to its own.
-    fn give_idle_rounds(&mut self) {
-        let mut rounds = u64::MAX;
-        let mut index = self.old.head;
-        while let Some(state) = self.stations.get(index as usize) {
-            rounds = if state.waits { rounds.min(state.rounds_to_credit()) } else { rounds };
-            index = state.next;
-        }
-        self.visits += u64::from(self.old.len);
-        if rounds == 0 || rounds == u64::MAX {
-            return;
+    fn give_idle_rounds(&mut self, may_send: impl Fn(u32) -> bool) -> Option<()> {
+        let rounds = self.idle_rounds(may_send)?;
+        if rounds == 0 {
+            return Some(());
         }
         for _ in 0..self.old.len {
-            let Some(index) = self.old.pop(&self.stations) else { return };
+            let index = self.old.pop(&self.stations)?;
             self.visits += 1;
             let state = &mut self.stations[index as usize];
             let own = state.rounds_to_credit();
             if !state.waits && own < rounds {
                 state.give(own);
                 state.place = Place::Out;
-            } else {
-                state.give(rounds);
-                self.old.push(&mut self.stations, index);
+                continue;
             }
+            // One that is out of debt, or will be, gets no more: it is not allowed to send.
+            state.give(own.min(rounds));
+            self.old.push(&mut self.stations, index);
         }
+        Some(())
+    }
+
+    /// Rounds until an old station that waits and is allowed is out of debt; `None` if there is no such station.
+    fn idle_rounds(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u64> {
+        let mut rounds = None;
+        let mut index = self.old.head;
+        while let Some(state) = self.stations.get(index as usize) {
+            self.visits += 1;
+            if state.waits && may_send(index) {
+                let own = state.rounds_to_credit();
+                rounds = Some(rounds.map_or(own, |r: u64| r.min(own)));
+            }
+            index = state.next;
+        }
+        rounds
     }
 
     /// Nobody waits: the rounds that would take everybody out of debt cost nobody anything, and all leave.

@@ -107,3 +107,94 @@ impl AirtimeLimit {
 fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn limit(stations: u32) -> AirtimeLimit {
+        let mut limit = AirtimeLimit::new(AirtimeLimitConfig::default());
+        (0..stations).for_each(|s| assert_eq!(limit.add(), s));
+        limit
+    }
+
+    #[test]
+    fn a_station_alone_may_have_the_high_limit() {
+        let mut limit = limit(1);
+        let mut sent = 0;
+        while limit.may_send(0) {
+            limit.sent(0, ms(4));
+            sent += 1;
+        }
+        assert_eq!((sent, limit.pending(0), limit.total()), (3, ms(12), ms(12)));
+        limit.completed(0, ms(4));
+        assert!(limit.may_send(0));
+    }
+
+    #[test]
+    fn beside_many_others_a_station_has_the_low_limit() {
+        let mut limit = limit(10);
+        (1..10).for_each(|s| limit.sent(s, ms(3)));
+        assert!(limit.total() > ms(24));
+        limit.sent(0, ms(4));
+        assert!(limit.may_send(0));
+        limit.sent(0, ms(1));
+        assert!(!limit.may_send(0));
+        limit.forget(1);
+        limit.forget(2);
+        limit.forget(3);
+        // 23 ms are below the threshold: the high limit counts again.
+        assert_eq!(limit.total(), ms(23));
+        assert!(limit.may_send(0));
+    }
+
+    #[test]
+    fn unknown_stations_may_not_send_and_change_nothing() {
+        let mut limit = limit(1);
+        limit.sent(3, ms(1));
+        limit.completed(3, ms(1));
+        assert!(!limit.may_send(3) && limit.total() == Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn the_total_is_the_sum_and_no_station_is_beyond_its_limit_by_more_than_a_frame(
+            steps in prop::collection::vec((0..5u32, any::<bool>(), 0..20_000u64), 0..500),
+        ) {
+            let mut limit = limit(5);
+            for (station, done, us) in steps {
+                let estimated = Duration::from_micros(us);
+                if done {
+                    limit.completed(station, estimated);
+                } else if limit.may_send(station) {
+                    prop_assert!(limit.pending(station) < ms(12));
+                    prop_assert!(limit.total() < ms(24) || limit.pending(station) < ms(5));
+                    limit.sent(station, estimated);
+                }
+                let sum: Duration = (0..5).map(|s| limit.pending(s)).sum();
+                prop_assert_eq!(sum, limit.total());
+                prop_assert!((0..5).all(|s| limit.pending(s) < ms(12) + ms(20)));
+            }
+        }
+
+        #[test]
+        fn absurd_estimates_neither_panic_nor_break_the_sum(
+            steps in prop::collection::vec((0..3u32, any::<bool>(), any::<u64>()), 0..50),
+        ) {
+            let mut limit = limit(3);
+            for (station, done, seconds) in steps {
+                let estimated = Duration::from_secs(seconds);
+                if done { limit.completed(station, estimated) } else { limit.sent(station, estimated) }
+                let sum: u128 = (0..3).map(|s| limit.pending(s).as_nanos()).sum();
+                prop_assert_eq!(sum, limit.total().as_nanos());
+            }
+            (0..3).for_each(|s| limit.forget(s));
+            prop_assert_eq!(limit.total(), Duration::ZERO);
+        }
+    }
+}

@@ -307,3 +307,18 @@ fn a_queue_that_comes_back_soon_is_met_with_the_old_rate() {
     assert!(before > 50 && after + 5 > before, "{before} then {after}");
     assert_eq!(count_after_pause(3_000).1, 1);
 }
+
+#[test]
+fn a_backlog_above_a_lowered_limit_drains_before_anything_is_taken() {
+    let mut queue = CoDelQueue::new(CoDelConfig::default(), Limits::packets(10));
+    for number in 0..10 {
+        assert!(queue.enqueue(Time::ZERO, packet(number, None)));
+    }
+    queue.set_limits(Limits::packets(4));
+    assert_eq!((queue.len(), queue.limits().packets), (10, 4));
+    for number in 10..18 {
+        assert_eq!(queue.enqueue(Time::ZERO, packet(number, None)), number == 17, "{number}");
+        queue.dequeue(Time::ZERO);
+    }
+    assert_eq!(queue.counters().dropped(), 7);
+}

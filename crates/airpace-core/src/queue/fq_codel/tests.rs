@@ -137,3 +137,18 @@ fn flows_spread_over_the_queues_by_the_key() {
     a.iter().for_each(|&index| load[index as usize] += 1);
     assert!(load.iter().all(|&n| n < 35), "{:?}", load.iter().max());
 }
+
+#[test]
+fn a_lower_limit_is_kept_from_the_next_arrival_on_at_the_cost_of_the_fattest_flow() {
+    let mut queue = queue(FqCoDelConfig::default());
+    for number in 0..100 {
+        queue.enqueue(Time::ZERO, packet(1, number, 1_500));
+    }
+    queue.set_packet_limit(40);
+    assert_eq!((queue.len(), queue.counters().dropped()), (100, 0));
+    queue.enqueue(Time::ZERO, packet(2, 0, 60));
+    assert!(queue.len() <= 40, "{}", queue.len());
+    assert_eq!(queue.counters().dropped() + queue.len() as u64, 101);
+    let out = (0..queue.len()).filter(|_| queue.dequeue(Time::ZERO).unwrap().flow == 2).count();
+    assert_eq!(out, 1);
+}
