@@ -95,9 +95,14 @@ impl<P: Packet + Clone> Lane<P> {
         (packets + self.queue.len(), bytes + self.queue.bytes())
     }
 
-    /// Whether packets wait, or must be sent again.
+    /// Whether packets wait where a frame can be composed of them: not in the queueing discipline.
+    fn has_packets(&self, pool: Option<&Pool<P>>) -> bool {
+        self.queue.len() > 0 || self.tid.zip(pool).is_some_and(|(tid, pool)| pool.queues.len(tid) > 0)
+    }
+
+    /// Whether packets wait below the queueing discipline, or must be sent again.
     pub(super) fn has_work(&self, pool: Option<&Pool<P>>) -> bool {
-        self.window.has_due() || self.waiting(pool).0 > 0
+        self.window.has_due() || self.has_packets(pool)
     }
 
     /// When the oldest of its packets came.
@@ -297,7 +302,7 @@ impl<P: Packet + Clone> Path<P> {
     /// There was nothing to compose for the lane that [`Path::next`] gave: it has no packets, or its window is full.
     pub(super) fn found_nothing(&mut self, index: u32, pool: Option<&Pool<P>>) {
         let lane = &mut self.lanes[index as usize];
-        lane.blocked = lane.waiting(pool).0 > 0;
+        lane.blocked = lane.has_packets(pool);
         lane.listed = false;
         if !lane.blocked {
             self.order.found_empty(index);
