@@ -16,6 +16,7 @@ mod row_of_003;
 mod row_of_004;
 mod sample;
 mod select;
+mod series;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -1,2 +1,0 @@
-use super::claim::Claim;
-pub(super) const CLAIMS: &[Claim] = &[];
