@@ -3,7 +3,7 @@
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
 use airpace_api::quantity::Span;
-use airpace_api::reproduction::ListedRow;
+use airpace_api::reproduction::{ListedRow, RowKind};
 use airpace_lab::interrupt::with_signals;
 use airpace_lab::reproduce::{Claim, Effort, catalogue, render, reproduce, select, store};
 use clap::Args;
@@ -68,6 +68,10 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
     }
     let claims = select(&all, &args.ids).map_err(bad_input)?;
     let effort = effort(args);
+    if claims.iter().any(|claim| claim.kind == RowKind::Live) {
+        // Before any other thread exists.
+        airpace_net::netns::acquire_rights()?;
+    }
     let (made, _) = with_signals(|stop| reproduce(&claims, &effort, stop))?;
     let Some(made) = made else { return Err(Interrupted.into()) };
     if let Some(folder) = &args.out {

@@ -2,7 +2,7 @@ use super::sample::Sample;
 use crate::sim::Loaded;
 use crate::sim::run::Finished;
 use crate::tool::Stop;
-use airpace_api::scenario::{Override, ScenarioError};
+use airpace_api::scenario::Override;
 use airpace_api::simulation::{FlowSummary, LinkSummary, SimulationSummary, StationSummary};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -74,10 +74,10 @@ impl Case {
 }
 
 /// A scenario with the settings of a case and those of the command line, which win.
-pub(super) fn load(text: &str, settings: &[String], more: &[String]) -> Result<Loaded, ScenarioError> {
-    let overrides = settings.iter().chain(more).filter_map(|setting| setting.parse::<Override>().ok()).collect();
+pub(super) fn load(text: &str, settings: &[String], more: &[String]) -> Result<Loaded, String> {
+    let overrides: Result<Vec<Override>, String> = settings.iter().chain(more).map(|setting| setting.parse()).collect();
     // No embedded scenario names files.
-    Loaded::new(text, overrides, Path::new("."))
+    Loaded::new(text, overrides?, Path::new(".")).map_err(|error| error.one_line("scenario"))
 }
 
 /// A finished run of a case.

@@ -57,7 +57,8 @@ impl Findings {
     /// Judges one figure; tells whether it holds.
     pub(super) fn relate(&mut self, what: impl Into<String>, unit: &str, measured: &Sample, bar: Bar) -> bool {
         let mean = measured.mean();
-        let holds = bar.holds(mean);
+        // What is infinite compares with something that did not come about.
+        let holds = mean.is_finite() && bar.holds(mean);
         self.relations.push(RelationResult {
             what: what.into(),
             unit: unit.to_owned(),

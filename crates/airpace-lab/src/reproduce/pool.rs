@@ -129,7 +129,7 @@ fn work(case: &Case, seed: u64, effort: &Effort) -> Work {
             let more: Vec<String> = duration.into_iter().chain([format!("seed={seed}")]).collect();
             match load(text, settings, &more) {
                 Ok(loaded) => Work::Scenario(Box::new(loaded), *extract),
-                Err(error) => Work::Refused(error.one_line("scenario")),
+                Err(error) => Work::Refused(error),
             }
         }
     }

@@ -137,7 +137,7 @@ pub(super) fn tcp_cases() -> Vec<Case> {
         under("cubic", "flow.tcp.congestion=\"cubic\""),
         under("bbr", "flow.tcp.congestion=\"bbr\""),
         // The papers' prototype sends UDP at the allocated rate.
-        under("ours", "proxy=[{ level = 32 }]").set("flow.tcp.kind=\"saturate\"").set("flow.tcp.congestion"),
+        under("ours", "proxy=[{ level = 32 }]").set("flow=[{ name = \"tcp\", kind = \"saturate\" }]"),
     ]
 }
 
