@@ -2,7 +2,7 @@
 
 use airpace_core::packet::Packet;
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-use airpace_core::queue::{Fifo, FqCoDel, FqCoDelConfig, Limits};
+use airpace_core::queue::{Fifo, FqCoDel, FqCoDelConfig, FqMac, FqMacConfig, Limits, TidId};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
@@ -72,16 +72,66 @@ fn queues(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Packets dropped because there is no room: the search for the fattest flow, shared by the batch.
-fn overload(criterion: &mut Criterion) {
-    let mut queue = FqCoDel::new(FqCoDelConfig::default(), [7; 16]);
-    let mut flow = 0;
-    criterion.bench_function("fq_codel/overload", |b| {
-        b.iter(|| {
-            flow = (flow + 1) % 10_000;
-            queue.enqueue(Time::ZERO, packet(flow));
+/// The queues of an access point with room for all, and so many TIDs.
+fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
+    let config = FqMacConfig { queues, packet_limit: 100_000, memory_limit: u64::MAX, ..FqMacConfig::default() };
+    let mut queue = FqMac::new(config, [7; 16]);
+    let tids = (0..tids).map(|station| queue.add_tid(station)).collect();
+    (queue, tids)
+}
+
+/// One packet in and one out of the queues of an access point with a standing backlog of two packets per flow. The flows are
+/// spread over the TIDs, and each TID whose packet comes in may send one. 10,000 flows share 4096 queues, or have 16,384.
+fn flow_queues(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("enqueue+dequeue");
+    group.throughput(Throughput::Elements(1));
+    let cases = [(1, 1, 4096), (100, 1, 4096), (10_000, 1, 4096), (10_000, 1, 16_384)];
+    let cases =
+        cases.into_iter().chain([(100, 20, 4096), (10_000, 20, 4096), (10_000, 1_000, 4096), (10_000, 20, 16_384)]);
+    for (flows, tids, queues) in cases {
+        let (mut queue, ids) = access_point(queues, tids);
+        let (mut now, mut flow) = (Time::ZERO, 0);
+        for i in 0..2 * flows {
+            queue.enqueue(now, ids[(i % flows % tids) as usize], packet(i % flows));
+        }
+        let name = format!("fq_mac/{flows} flows, {tids} tids, {queues} queues");
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                now += Duration::from_nanos(50);
+                flow = (flow + 1) % flows;
+                let tid = ids[(flow % tids) as usize];
+                queue.enqueue(now, tid, packet(flow));
+                black_box(queue.dequeue(now, tid))
+            });
         });
-    });
+    }
+    group.finish();
+}
+
+/// Packets dropped because there is no room, by the search for the longest queue. FQ-CoDel shares the search among a batch, the
+/// queues of the access point drop one packet for each that comes. The sizes are alike, or any mixture from 0 to 64 KiB.
+fn overload(criterion: &mut Criterion) {
+    let sizes: [fn(u32) -> u32; 2] = [|_| 1_500, |i| i.wrapping_mul(0x9e37_79b9) >> 16];
+    let mut group = criterion.benchmark_group("overload");
+    for (name, size) in ["alike", "mixed"].into_iter().zip(sizes) {
+        let mut queue = FqCoDel::new(FqCoDelConfig::default(), [7; 16]);
+        let mut i = 0u32;
+        let mut next = || {
+            i = i.wrapping_add(1);
+            Small { bytes: size(i), ..packet(i % 10_000) }
+        };
+        (0..30_000).for_each(|_| queue.enqueue(Time::ZERO, next()));
+        group.bench_function(format!("fq_codel/{name}"), |b| b.iter(|| queue.enqueue(Time::ZERO, next())));
+        let mut queue = FqMac::new(FqMacConfig { memory_limit: u64::MAX, ..FqMacConfig::default() }, [7; 16]);
+        let tids: Vec<_> = (0..20).map(|station| queue.add_tid(station)).collect();
+        let mut enqueue = || {
+            let packet = next();
+            queue.enqueue(Time::ZERO, tids[packet.ports as usize % 20], packet);
+        };
+        (0..30_000).for_each(|_| enqueue());
+        group.bench_function(format!("fq_mac/{name}"), |b| b.iter(&mut enqueue));
+    }
+    group.finish();
 }
 
 fn slot_report() -> SlotReport {
@@ -150,5 +200,5 @@ fn monitor(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, queues, overload, messages, monitor);
+criterion_group!(benches, queues, flow_queues, overload, messages, monitor);
 criterion_main!(benches);

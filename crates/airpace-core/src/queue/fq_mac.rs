@@ -21,7 +21,7 @@
 //!   otherwise later packets would overtake them.
 //! - Overflow queues are made when they are needed and used again, so that a TID without collisions costs no queue.
 //! - A TID without packets gives its queues back at once and not when it is next asked for one, which may be never.
-//! - CoDel starts afresh in a queue that goes over to another TID.
+//! - CoDel starts afresh in a queue that goes over to another TID, and in an overflow queue that is taken.
 //! - The longest queue is the one with the most bytes, of which a small packet counts [`MIN_WEIGHT`]: otherwise who fills the
 //!   packet limit with empty packets would always have the shortest queue. (Linux takes bytes for the length, and counts the
 //!   memory of the buffers against the memory limit.)
@@ -376,9 +376,11 @@ impl<P: Packet> FqMac<P> {
 
     /// Queue `index` is idle. An overflow queue is given back.
     fn retire(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.law.on_empty();
         if index >= self.config.queues {
-            let owner = self.flows[index as usize].owner;
-            self.tids[owner as usize].overflow = NONE;
+            self.tids[flow.owner as usize].overflow = NONE;
+            flow.owner = NONE;
             self.spare.push(index);
         }
     }

@@ -16,22 +16,22 @@ pub(super) struct Longest {
 
 impl Longest {
     pub(super) fn new(queues: u32) -> Self {
-        let mut this = Self { levels: vec![Vec::new()], queues: 0 };
-        this.grow(queues as usize);
+        let queues = queues as usize;
+        let mut this = Self { levels: vec![Vec::new()], queues };
+        this.make_room(queues);
         this
     }
 
     /// Adds a queue of length zero.
     pub(super) fn push(&mut self) {
         if self.queues == self.levels[0].len() {
-            self.grow(2 * self.queues);
+            self.make_room(2 * self.queues);
         }
         self.queues += 1;
     }
 
-    fn grow(&mut self, queues: usize) {
+    fn make_room(&mut self, queues: usize) {
         self.levels.truncate(1);
-        self.queues = queues;
         self.levels[0].resize(queues.next_multiple_of(FAN).max(FAN), 0);
         while let [.., below] = self.levels.as_slice()
             && below.len() > 1
@@ -89,4 +89,37 @@ impl Longest {
 
 fn greatest(lengths: &[u64]) -> u64 {
     lengths.iter().copied().fold(0, u64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(lengths: &[u64]) -> Option<u32> {
+        let best = lengths.iter().copied().max().filter(|&best| best > 0)?;
+        Some(lengths.iter().position(|&length| length == best).unwrap() as u32)
+    }
+
+    proptest! {
+        #[test]
+        fn finds_what_a_sweep_finds(
+            queues in 1..700u32,
+            changes in prop::collection::vec((any::<u32>(), prop_oneof![Just(0), 0..8u64, any::<u64>()], any::<bool>()), 0..400),
+        ) {
+            let mut tree = Longest::new(queues);
+            let mut lengths = vec![0; queues as usize];
+            for (index, length, add) in changes {
+                if add {
+                    tree.push();
+                    lengths.push(0);
+                }
+                let index = index as usize % lengths.len();
+                tree.set(index as u32, length);
+                lengths[index] = length;
+                prop_assert_eq!(tree.longest(), naive(&lengths));
+                prop_assert_eq!(tree.length(index as u32), length);
+            }
+        }
+    }
 }

@@ -6,28 +6,32 @@
 /// Marks the end of a list. So many queues would not fit any memory, so it is no valid index.
 const END: u32 = u32::MAX;
 
+/// In place of the next queue: this one stands in no list.
+const IDLE: u32 = u32::MAX - 1;
+
+/// Kept small, because the turns of several queues are read for each packet.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     next: u32,
-    listed: bool,
-    /// Bytes the queue may still send in this turn; negative after a packet larger than what was left.
-    deficit: i64,
+    /// Bytes the queue may still send in this turn; negative after a packet larger than what was left. It saturates, but only
+    /// for packets of 2 GiB.
+    deficit: i32,
 }
 
 impl Turn {
-    const IDLE: Self = Self { next: END, listed: false, deficit: 0 };
+    const IDLE: Self = Self { next: IDLE, deficit: 0 };
 }
 
 /// The turns of all queues. A queue stands in one list at most.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
-    quantum: i64,
+    quantum: i32,
     turns: Vec<Turn>,
 }
 
 impl Turns {
     pub(super) fn new(queues: u32, quantum: u32) -> Self {
-        Self { quantum: i64::from(quantum), turns: vec![Turn::IDLE; queues as usize] }
+        Self { quantum: saturated(quantum), turns: vec![Turn::IDLE; queues as usize] }
     }
 
     /// Adds a queue; its index follows the last one's.
@@ -37,13 +41,31 @@ impl Turns {
 
     /// Whether queue `index` stands in a list, although it may have run empty.
     pub(super) fn is_listed(&self, index: u32) -> bool {
-        self.turns[index as usize].listed
+        self.turns[index as usize].next != IDLE
     }
 
-    /// Queue `index` sent `bytes`.
-    pub(super) fn charge(&mut self, index: u32, bytes: u32) {
-        self.turns[index as usize].deficit -= i64::from(bytes);
+    /// Gives the queues of `ring` their quanta of all rounds that would pass in vain, so that the rounds it takes to make up for
+    /// a packet need not be gone through one by one: 64 KiB are more than 200 quanta of 300 bytes.
+    fn skip_rounds(&mut self, ring: Ring) {
+        let quantum = self.quantum;
+        let owed = |turn: &Turn| if turn.deficit > 0 { 0 } else { -turn.deficit / quantum + 1 };
+        let Some(rounds) = ring.iter(self).map(|index| owed(&self.turns[index as usize])).min() else { return };
+        let mut next = ring.first();
+        while let Some(turn) = next.and_then(|index| self.turns.get_mut(index as usize)) {
+            turn.deficit = turn.deficit.saturating_add(rounds.saturating_mul(quantum));
+            next = Some(turn.next);
+        }
     }
+
+    /// Queue `index` sent a packet of `bytes`. An empty one counts as one byte, or who sends them would never end its turn.
+    pub(super) fn charge(&mut self, index: u32, bytes: u32) {
+        let turn = &mut self.turns[index as usize];
+        turn.deficit = turn.deficit.saturating_sub(saturated(bytes.max(1))).max(-i32::MAX);
+    }
+}
+
+fn saturated(bytes: u32) -> i32 {
+    i32::try_from(bytes).unwrap_or(i32::MAX)
 }
 
 /// A singly linked list of queues.
@@ -80,8 +102,7 @@ impl Ring {
 
     fn iter(self, turns: &Turns) -> impl Iterator<Item = u32> {
         core::iter::successors(self.first(), |&index| {
-            let next = turns.turns[index as usize].next;
-            (next != END).then_some(next)
+            Some(turns.turns[index as usize].next).filter(|&next| next != END)
         })
     }
 }
@@ -100,8 +121,7 @@ impl Lists {
     /// A packet came for queue `index`: if the queue was idle it joins the new queues with one quantum.
     pub(super) fn wake(&mut self, turns: &mut Turns, index: u32) {
         let turn = &mut turns.turns[index as usize];
-        if !turn.listed {
-            turn.listed = true;
+        if turn.next == IDLE {
             turn.deficit = turns.quantum;
             self.new.push(&mut turns.turns, index);
         }
@@ -109,11 +129,18 @@ impl Lists {
 
     /// The queue whose turn it is; queues that have used up their quantum get another one and go to the back of the old ones.
     pub(super) fn current(&mut self, turns: &mut Turns) -> Option<u32> {
+        let mut passed = END;
         loop {
             let index = self.first()?;
+            if index == passed {
+                turns.skip_rounds(self.old);
+            }
             let turn = &mut turns.turns[index as usize];
             if turn.deficit > 0 {
                 return Some(index);
+            }
+            if passed == END {
+                passed = index;
             }
             turn.deficit += turns.quantum;
             self.pop(turns);
@@ -135,23 +162,28 @@ impl Lists {
         self.new.pop(&turns.turns).or_else(|| self.old.pop(&turns.turns))
     }
 
-    /// The current queue was found empty. A new one goes through the old ones once, so that a flow cannot keep precedence by
-    /// sending whenever its queue has just run empty; an old one leaves. Tells which one left.
+    /// The current queue was found empty. If it has spent some of its quantum it goes through the old ones once more before it
+    /// leaves, so that a flow cannot keep precedence by sending whenever its queue has just run empty. Tells which one left.
+    ///
+    /// RFC 8290 (§4.2) has only new queues stay. An old one that leaves with its quantum spent, or used up by what it owed, is
+    /// given another one if a packet comes just then: who times this gets up to two quanta in a round in which those with a
+    /// backlog get one.
     pub(super) fn found_empty(&mut self, turns: &mut Turns) -> Option<u32> {
-        let was_new = self.new.first().is_some();
         let index = self.pop(turns)?;
-        if was_new && self.old.first().is_some() {
+        let turn = &mut turns.turns[index as usize];
+        if turn.deficit < turns.quantum && self.old.first().is_some() {
+            turn.deficit = turns.quantum;
             self.old.push(&mut turns.turns, index);
             return None;
         }
-        turns.turns[index as usize].listed = false;
+        turn.next = IDLE;
         Some(index)
     }
 
     /// Takes out the queue that is looked at next.
     pub(super) fn remove_first(&mut self, turns: &mut Turns) -> Option<u32> {
         let index = self.pop(turns)?;
-        turns.turns[index as usize].listed = false;
+        turns.turns[index as usize].next = IDLE;
         Some(index)
     }
 }

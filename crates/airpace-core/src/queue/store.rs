@@ -78,6 +78,12 @@ impl<P: Packet> Store<P> {
         Some(queued)
     }
 
+    /// Nodes in use and free: the largest backlog so far.
+    #[cfg(test)]
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(super) fn front(&self, list: &List) -> Option<&Queued<P>> {
         self.nodes.get(list.head as usize)?.queued.as_ref()
     }
