@@ -105,22 +105,39 @@ impl TidId {
     }
 }
 
-/// One queue, of the set or of some TID's overflow.
+/// One queue, of the set or of some TID's overflow. It fills a cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Flow {
     list: List,
     /// The TID that it belongs to while it is listed, and belonged to last otherwise.
     owner: u32,
     bytes: u64,
-    /// Packets of flows that hash to this queue and wait in overflow queues,
-    strays: u32,
-    /// and their TID, or that there are several.
-    strayed_from: u32,
     law: CoDel,
 }
 
+/// Packets of flows that hash to a queue and wait in overflow queues.
+#[derive(Clone, Copy, Debug)]
+struct Strays {
+    count: u32,
+    /// Their TID, or that there are several.
+    tid: u32,
+}
+
+impl Strays {
+    /// Whether some may be of `tid`.
+    const fn may_be_of(self, tid: TidId) -> bool {
+        self.count > 0 && (self.tid == tid.0 || self.tid == SEVERAL)
+    }
+
+    const fn add(&mut self, tid: TidId) {
+        self.tid = if self.count == 0 || self.tid == tid.0 { tid.0 } else { SEVERAL };
+        self.count += 1;
+    }
+}
+
 impl Flow {
-    const NEW: Self = Self { list: List::EMPTY, owner: NONE, bytes: 0, strays: 0, strayed_from: NONE, law: CoDel::NEW };
+    const NEW: Self = Self { list: List::EMPTY, owner: NONE, bytes: 0, law: CoDel::NEW };
 }
 
 #[derive(Clone, Debug)]
@@ -148,6 +165,8 @@ pub struct FqMac<P> {
     hash: FlowHash,
     /// Queues that flows are hashed to, and after them those for overflow.
     flows: Vec<Flow>,
+    /// For each queue that flows are hashed to. Apart from `flows`, because it is only read when a queue gets busy.
+    strays: Vec<Strays>,
     /// Overflow queues that no TID has.
     spare: Vec<u32>,
     lengths: Longest,
@@ -175,6 +194,7 @@ impl<P: Packet> FqMac<P> {
             config,
             hash: FlowHash::new(key),
             flows: vec![Flow::NEW; config.queues as usize],
+            strays: vec![Strays { count: 0, tid: NONE }; config.queues as usize],
             spare: Vec::new(),
             lengths: Longest::new(config.queues),
             turns: Turns::new(config.queues, config.quantum),
@@ -248,17 +268,16 @@ impl<P: Packet> FqMac<P> {
     fn queue_for(&mut self, tid: TidId, packet: &P) -> u32 {
         let home = self.hash.queue(packet, self.config.queues);
         let flow = &mut self.flows[home as usize];
+        let strays = &mut self.strays[home as usize];
         if self.turns.is_listed(home) {
             if flow.owner == tid.0 {
                 return home;
             }
-        } else if flow.strays == 0 || (flow.strayed_from != tid.0 && flow.strayed_from != SEVERAL) {
+        } else if !strays.may_be_of(tid) {
             flow.give_to(tid);
             return home;
         }
-        let same = flow.strays == 0 || flow.strayed_from == tid.0;
-        flow.strayed_from = if same { tid.0 } else { SEVERAL };
-        flow.strays += 1;
+        strays.add(tid);
         self.overflow(tid)
     }
 
@@ -328,7 +347,7 @@ impl<P: Packet> FqMac<P> {
         if index >= self.config.queues {
             // A packet in an overflow queue has strayed from where it hashes to.
             let home = self.hash.queue(&queued.packet, self.config.queues);
-            self.flows[home as usize].strays -= 1;
+            self.strays[home as usize].count -= 1;
         }
         Some(queued)
     }
