@@ -15,7 +15,7 @@ help: ## list the targets
 build: tools ## build the program: target/release/airpace
 	$(CARGO) build --release --locked -p airpace-cli
 
-demo: build $(VENV) ## the same download with Cubic, BBR and airpace, side by side; leaves out/demo
+demo: build $(VENV) ## the same download with Cubic, BBR, airpace and a modified access point, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
 	$(PYTHON) -m airpace.demo_report out/demo
 
@@ -40,6 +40,7 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench emulator --mcs 9
 	target/release/airpace bench emulator --mcs 9,4,1
 	target/release/airpace bench tcp
+	target/release/airpace bench ap
 	target/release/airpace step
 
 lint: tools ## formatting, clippy, documentation, the rules of the tree

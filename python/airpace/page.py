@@ -32,7 +32,7 @@ pre { padding: .8rem; overflow-x: auto }
 
 def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
     """The page. `images` maps the stem of a figure to its media type and its bytes."""
-    title = "airpace: one download, four ways"
+    title = "airpace: one download, five ways"
     body = "\n".join(
         (
             f"<h1>{title}</h1>",
@@ -57,9 +57,11 @@ def _introduction(demo: Demo) -> str:
         f"({s['width_mhz']} MHz, {s['nss']} stream{'s' if s['nss'] > 1 else ''}, "
         f"{s['wired_delay_ms']:g} ms of wire each way, "
         f"a buffer of {s['ap_buffer_packets']} packets per station) through the real kernel's network stack. "
-        "<b>Cubic</b> and <b>BBR</b> use the access point as it is. With <b>airpace</b> the same access point is fed by a proxy "
-        f"that paces each station so that its frames carry {s['target_level']:g} packets at most; "
-        "<b>airpace + UDP</b> replaces TCP by a constant load at the rate that the proxy grants. "
+        "Cubic and BBR first use a <b>closed access point</b> as it is. <b>Behind airpace</b> the same access point is fed by a proxy "
+        f"that paces each station so that its frames carry {s['target_level']:g} packets at most, with Cubic, or with a constant "
+        "UDP load at the rate that the proxy grants. The <b>AP with FQ-MAC + airtime</b> is what an access point achieves whose own "
+        "queues are modified as Linux's were (flow queues under CoDel for each station, equal airtime), with Cubic and without airpace: "
+        "how near does an unmodified one come? "
         "Meanwhile every station is pinged. "
         f"Figures are of the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
     )

@@ -18,10 +18,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from airpace.results import Demo, label
 
-COLOURS = {"cubic": "#D55E00", "bbr": "#B27C00", "airpace-cubic": "#0072B2", "airpace-udp": "#009E73"}
-"""Okabe and Ito's colours (the yellow darkened for text on white), which readers with colour-vision deficiency can tell apart."""
+COLOURS = {
+    "cubic": "#D55E00",
+    "bbr": "#B27C00",
+    "fqmac-airtime-cubic": "#A8457C",
+    "airpace-cubic": "#0072B2",
+    "airpace-udp": "#009E73",
+}
+"""Okabe and Ito's colours (yellow and purple darkened for text on white), which readers with colour-vision deficiency can tell apart."""
 
-MARKERS = {"cubic": "s", "bbr": "D", "airpace-cubic": "o", "airpace-udp": "^"}
+MARKERS = {"cubic": "s", "bbr": "D", "fqmac-airtime-cubic": "v", "airpace-cubic": "o", "airpace-udp": "^"}
 
 STYLE = {
     "axes.grid": True,
@@ -77,7 +83,7 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
     axis.set_xlabel("ping under load, ms (mark: p95, line from the median)")
 
 
-LABEL = (0.31, 0.13)
+LABEL = (0.4, 0.13)
 """Width and height of a label of two lines, as shares of the axes."""
 
 
@@ -202,7 +208,7 @@ def per_station(demo: Demo, stations: int) -> Figure:
         axis.set_title(title)
         axis.grid(axis="x", visible=False)
     _milliseconds(axes[2].yaxis)
-    figure.legend(*axes[0].get_legend_handles_labels(), ncols=4, loc="outside lower center")
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside lower center")
     return figure
 
 

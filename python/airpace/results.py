@@ -11,10 +11,11 @@ FORMAT = 1
 """The version of the files that this module reads (`DEMO_FORMAT` in airpace-api)."""
 
 LABELS = {
-    "cubic": "Cubic",
-    "bbr": "BBR",
-    "airpace-cubic": "airpace + Cubic",
-    "airpace-udp": "airpace + UDP",
+    "cubic": "closed AP, Cubic",
+    "bbr": "closed AP, BBR",
+    "fqmac-airtime-cubic": "AP with FQ-MAC + airtime",
+    "airpace-cubic": "closed AP behind airpace",
+    "airpace-udp": "closed AP behind airpace, UDP",
 }
 
 

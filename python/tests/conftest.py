@@ -10,6 +10,7 @@ import pytest
 ARMS = {
     "cubic": (330, 85.0, 60),
     "bbr": (310, 14.0, 40),
+    "fqmac-airtime-cubic": (310, 9.0, 30),
     "airpace-cubic": (295, 4.0, 31),
     "airpace-udp": (300, 3.0, 32),
 }

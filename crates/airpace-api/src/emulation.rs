@@ -23,6 +23,12 @@ pub struct EmulationReport {
     pub lag: Lag,
     /// Whether the loop ran with real-time priority.
     pub realtime: bool,
+    /// How the access point queues: the name of its scheme, `custom` if it is of none.
+    #[serde(default)]
+    pub access_point: String,
+    /// Jain's index of the stations' airtime, both ways; 1 is equal.
+    #[serde(default)]
+    pub jain_airtime: f64,
     /// Per station, in order.
     pub stations: Vec<StationEmulation>,
     /// Packets that belong to no station, and packets that the system did not take.
@@ -67,6 +73,9 @@ pub struct StationEmulation {
     pub address: String,
     /// Rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty if there was none.
     pub rate: String,
+    /// Share of the run during which its frames, both ways, and their answers held the channel.
+    #[serde(default)]
+    pub airtime: f64,
     /// From the access point to the station.
     pub down: DirectionTotals,
     /// From the station to the access point.
@@ -98,12 +107,41 @@ pub struct DirectionTotals {
     pub retries: u64,
     /// Frames that met another on the air.
     pub collisions: u64,
-    /// Packets dropped because the sender's queue was full.
+    /// Packets dropped by the sender's queues: the sum of [`DirectionTotals::drops`].
     pub dropped_queue: u64,
+    /// The same by reason.
+    #[serde(default)]
+    pub drops: QueueDrops,
+    /// Packets delivered with a Congestion Experienced mark that the sender's queue set.
+    #[serde(default)]
+    pub marked: u64,
     /// Packets given up at the retry limit.
     pub dropped_retries: u64,
     /// The longest that the sender's queue has been, in packets. Known for the access point's queue only; 0 uplink.
     pub queue_max: u64,
+}
+
+/// Packets that queues dropped, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct QueueDrops {
+    /// The queue was full, in packets or bytes: tail drop.
+    pub full: u64,
+    /// CoDel: packets had waited too long, and this one could not be marked.
+    pub codel: u64,
+    /// The flow queues together were full, and this packet stood at the head of the longest.
+    pub longest_flow: u64,
+    /// Its receiver was gone.
+    pub gone: u64,
+    /// For another reason.
+    pub other: u64,
+}
+
+impl QueueDrops {
+    /// Packets dropped for any reason.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.full + self.codel + self.longest_flow + self.gone + self.other
+    }
 }
 
 /// One station in one slot.

@@ -67,8 +67,11 @@ pub struct DemoSettings {
 pub struct ArmResult {
     /// Number of stations.
     pub stations: u32,
-    /// `cubic`, `bbr`, `airpace-cubic` or `airpace-udp`.
+    /// `cubic`, `bbr`, `fqmac-airtime-cubic`, `airpace-cubic` or `airpace-udp`.
     pub name: String,
+    /// What the arm is, in a few words: for titles and tables.
+    #[serde(default)]
+    pub title: String,
     /// Goodput of all stations together in the steady state, Mbit/s of payload.
     pub goodput_mbps: f64,
     /// Round-trip time of pings under load in the steady state, all stations together.

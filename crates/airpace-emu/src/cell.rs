@@ -10,7 +10,6 @@ use crate::packet::EmulatedPacket;
 use crate::port::Port;
 use crate::series;
 use crate::statistics::Statistics;
-use airpace_core::packet::Packet;
 use airpace_net::clock::Clock;
 use airpace_net::tun::Tun;
 use airpace_sim::mac::{
@@ -182,7 +181,7 @@ impl Cell {
             }
             Output::Heard { mpdu, packet } => self.show(&mpdu, &packet, ports),
             Output::Delivered { at, mpdu, packet } => {
-                self.statistics.on_delivered(mpdu.station(), mpdu.direction(), packet.bytes());
+                self.statistics.on_delivered(mpdu.station(), mpdu.direction(), &packet);
                 self.deliver(at, &mpdu, packet, ports);
             }
             Output::Dropped { at, from, to, reason, .. } => {

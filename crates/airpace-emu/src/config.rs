@@ -1,6 +1,7 @@
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::TunError;
-use airpace_sim::mac::{CellConfig, ConfigError};
+use airpace_sim::mac::{CellConfig, ConfigError, PathConfig, Scheme};
+use airpace_sim::rng::Stream;
 use core::time::Duration;
 use std::io;
 
@@ -13,6 +14,8 @@ pub struct EmulatorConfig {
     pub cell: CellConfig,
     /// Seed of back-off and losses.
     pub seed: u64,
+    /// What the report calls the way in which the access point queues (default `per-station`).
+    pub access_point: String,
     /// Delay between server and access point, each way (default 1 ms).
     pub wired_delay: Duration,
     /// What the stations' monitor interfaces show.
@@ -49,6 +52,7 @@ impl EmulatorConfig {
         Self {
             cell,
             seed,
+            access_point: "per-station".to_owned(),
             wired_delay: Duration::from_millis(1),
             monitor: Monitor::Whole,
             join: true,
@@ -57,6 +61,15 @@ impl EmulatorConfig {
             slot: Duration::from_millis(100),
             realtime: Some(10),
         }
+    }
+
+    /// The same with an access point that queues by `scheme`, its flow queues keyed by a secret that is drawn from the seed: a run can be
+    /// repeated, and a sender that does not know the seed cannot aim for another flow's queue.
+    #[must_use]
+    pub fn with_access_point(mut self, scheme: Scheme) -> Self {
+        self.cell.access_point = PathConfig { key: flow_key(self.seed), ..PathConfig::of(scheme) };
+        scheme.name().clone_into(&mut self.access_point);
+        self
     }
 
     /// Checks every value.
@@ -80,6 +93,13 @@ impl EmulatorConfig {
         }
         Ok(())
     }
+}
+
+/// The secret of the flow queues' hashes.
+fn flow_key(seed: u64) -> [u8; 16] {
+    let mut stream = Stream::new(seed, "flow key", 0);
+    let words: [[u8; 4]; 4] = core::array::from_fn(|_| stream.up_to(u32::MAX).to_le_bytes());
+    core::array::from_fn(|i| words[i / 4][i % 4])
 }
 
 /// Longest wired delay: beyond it the packets under way would fill the memory.

@@ -18,6 +18,7 @@ pub struct Emulator {
     network: Arc<Network>,
     clock: Clock,
     seed: u64,
+    access_point: String,
     bell: Arc<EventFd>,
     /// `None` once the loop has been told to stop.
     control: Option<Sender<Control>>,
@@ -50,7 +51,8 @@ impl Emulator {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let bell = Arc::new(EventFd::from_value_and_flags(0, flags).map_err(std::io::Error::from)?);
         let (control, orders) = channel();
-        let (seed, clock, loop_bell) = (config.seed, Clock::start(), Arc::clone(&bell));
+        let (seed, access_point) = (config.seed, config.access_point.clone());
+        let (clock, loop_bell) = (Clock::start(), Arc::clone(&bell));
         let body = move || {
             let realtime = ask_for_priority(config.realtime);
             let engine = Engine::new(&config, to_the_loop, Box::new(observer), (orders, loop_bell), clock)?;
@@ -58,7 +60,7 @@ impl Emulator {
             Ok(Finished { statistics, end: clock.now(), realtime })
         };
         let thread = thread::Builder::new().name("emulator".into()).spawn(body)?;
-        Ok(Self { network, clock, seed, bell, control: Some(control), thread: Some(thread) })
+        Ok(Self { network, clock, seed, access_point, bell, control: Some(control), thread: Some(thread) })
     }
 
     /// The namespaces, to run programs and threads in.
@@ -99,8 +101,9 @@ impl Emulator {
             Realtime::Granted => (true, None),
             Realtime::Refused(reason) => (false, Some(reason)),
         };
+        let (seed, access_point) = (self.seed, core::mem::take(&mut self.access_point));
         let duration = finished.end.since(Time::ZERO);
-        Ok(finished.statistics.report(Circumstances { seed: self.seed, duration, no_realtime, realtime }))
+        Ok(finished.statistics.report(Circumstances { seed, duration, no_realtime, realtime, access_point }))
     }
 
     /// Tells the loop to stop and waits for it; `None` if it has panicked or was stopped before.

@@ -1,36 +1,53 @@
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::wire::inner::{self, IpInfo};
 use core::hash::Hasher;
 use std::rc::Rc;
 
 /// An IPv4 packet in the cell. Copies share the bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct EmulatedPacket(Rc<[u8]>);
+pub(crate) struct EmulatedPacket {
+    bytes: Rc<[u8]>,
+    category: AccessCategory,
+    /// A queue of the cell has set Congestion Experienced.
+    marked: bool,
+}
 
 impl EmulatedPacket {
     /// Copies the packet out of `bytes`; `None` if it is not IPv4 or cut off.
     pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
         let info = IpInfo::parse(bytes).ok().filter(|info| info.version == 4)?;
-        bytes.get(..info.bytes as usize).map(|packet| Self(packet.into()))
+        let bytes = bytes.get(..info.bytes as usize)?.into();
+        Some(Self { bytes, category: info.category(), marked: false })
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.0
+        &self.bytes
+    }
+
+    pub(crate) const fn is_marked(&self) -> bool {
+        self.marked
     }
 }
 
 impl Packet for EmulatedPacket {
     fn bytes(&self) -> u32 {
         // An IPv4 packet has at most 65,535 bytes.
-        self.0.len() as u32
+        self.bytes.len() as u32
     }
 
     fn hash_flow<H: Hasher>(&self, state: &mut H) {
-        inner::hash_flow(&self.0, state);
+        inner::hash_flow(&self.bytes, state);
     }
 
     fn mark_ce(&mut self) -> bool {
-        inner::mark_ce(Rc::make_mut(&mut self.0))
+        let marked = inner::mark_ce(Rc::make_mut(&mut self.bytes));
+        self.marked |= marked;
+        marked
+    }
+
+    fn category(&self) -> AccessCategory {
+        self.category
     }
 }
 
@@ -49,5 +66,20 @@ mod tests {
         bytes[0] = 0x60;
         assert!(EmulatedPacket::copy(&bytes).is_none());
         assert!(EmulatedPacket::copy(&[]).is_none());
+    }
+
+    #[test]
+    fn packets_have_the_category_of_their_code_point_and_keep_their_mark() {
+        let mut bytes = [0; 40];
+        // Expedited forwarding, ECT(0).
+        (bytes[0], bytes[1], bytes[3]) = (0x45, 46 << 2 | 2, 40);
+        let mut packet = EmulatedPacket::copy(&bytes).unwrap();
+        let shown = packet.clone();
+        assert!(packet.category() == AccessCategory::Voice && !packet.is_marked());
+        assert!(packet.mark_ce() && packet.is_marked());
+        assert_eq!((packet.as_slice()[1] & 3, shown.as_slice()[1] & 3), (3, 2), "a copy made before is as it was");
+        bytes[1] = 0;
+        let mut not_capable = EmulatedPacket::copy(&bytes).unwrap();
+        assert!(!not_capable.mark_ce() && !not_capable.is_marked());
     }
 }

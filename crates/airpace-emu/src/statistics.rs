@@ -1,11 +1,15 @@
 //! Counts of a run, and how late the emulator was.
 
 use crate::address::station_address;
+use crate::packet::EmulatedPacket;
 use crate::series;
 use airpace_api::emulation::{
-    DirectionTotals, EMULATION_FORMAT, EmulationReport, EmulationSlot, Lag, StationEmulation, Stray,
+    DirectionTotals, EMULATION_FORMAT, EmulationReport, EmulationSlot, Lag, QueueDrops, StationEmulation, Stray,
 };
+use airpace_core::model::jain;
+use airpace_core::packet::Packet as _;
 use airpace_core::phy::TxRate;
+use airpace_core::queue;
 use airpace_sim::mac::{Direction, DropReason, FrameRecord, FrameTally};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -59,6 +63,8 @@ pub(crate) struct Circumstances {
     /// Why there was no real-time priority; `None` if there was, or none was asked for.
     pub(crate) no_realtime: Option<String>,
     pub(crate) realtime: bool,
+    /// How the access point queues.
+    pub(crate) access_point: String,
 }
 
 impl Statistics {
@@ -109,13 +115,15 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn on_delivered(&mut self, station: StationId, direction: Direction, bytes: u32) {
+    pub(crate) fn on_delivered(&mut self, station: StationId, direction: Direction, packet: &EmulatedPacket) {
+        let bytes = packet.bytes();
         let Some(station) = self.stations.get_mut(station.index()) else { return };
         let in_slot =
             if direction == Direction::Down { &mut station.current.bytes } else { &mut station.current.up_bytes };
         *in_slot += u64::from(bytes);
         let totals = &mut station.counters(direction).totals;
         totals.packets += 1;
+        totals.marked += u64::from(packet.is_marked());
         totals.bytes += u64::from(bytes);
     }
 
@@ -128,7 +136,8 @@ impl Statistics {
         let totals = &mut station.counters(direction).totals;
         match reason {
             DropReason::RetryLimit => totals.dropped_retries += 1,
-            _ => totals.dropped_queue += 1,
+            DropReason::Queue(reason) => count_drop(&mut totals.drops, reason),
+            _ => totals.drops.other += 1,
         }
     }
 
@@ -143,6 +152,8 @@ impl Statistics {
         let late = lag.p99_ms > TRUSTED_LAG.as_secs_f64() * 1e3;
         let trusted = !late && self.stray.refused == 0 && self.stray.overflowed == 0;
         let stations = self.stations.into_iter().enumerate();
+        let stations: Vec<_> = stations.map(|(index, station)| station.report(index, duration_s)).collect();
+        let airtimes: Vec<f64> = stations.iter().map(|station| station.airtime).collect();
         EmulationReport {
             format: EMULATION_FORMAT,
             seed: about.seed,
@@ -151,7 +162,9 @@ impl Statistics {
             warnings,
             lag,
             realtime: about.realtime,
-            stations: stations.map(|(index, station)| station.report(index, duration_s)).collect(),
+            access_point: about.access_point,
+            jain_airtime: jain(&airtimes),
+            stations,
             stray: self.stray,
             slot_s: self.slot.as_secs_f64(),
         }
@@ -199,12 +212,14 @@ impl Station {
     }
 
     fn report(self, index: usize, duration_s: f64) -> StationEmulation {
+        let (down, up) = (self.down.totals(duration_s), self.up.totals(duration_s));
         StationEmulation {
             station: count32(index),
             address: station_address(index).to_string(),
             rate: self.rate.map(|rate| rate.to_string()).unwrap_or_default(),
-            down: self.down.totals(duration_s),
-            up: self.up.totals(duration_s),
+            airtime: down.airtime + up.airtime,
+            down,
+            up,
             slots: self.slots,
         }
     }
@@ -245,9 +260,21 @@ impl Counters {
             level: self.frames.level(),
             round_ms: self.frames.round().map(|round| round.as_secs_f64() * 1e3),
             airtime: per_second(airtime.as_secs_f64()),
+            dropped_queue: self.totals.drops.total(),
             ..self.totals
         }
     }
+}
+
+fn count_drop(drops: &mut QueueDrops, reason: queue::DropReason) {
+    use queue::DropReason::{ByteLimit, FattestFlow, Gone, PacketLimit, Sojourn};
+    *match reason {
+        PacketLimit | ByteLimit => &mut drops.full,
+        Sojourn => &mut drops.codel,
+        FattestFlow => &mut drops.longest_flow,
+        Gone => &mut drops.gone,
+        _ => &mut drops.other,
+    } += 1;
 }
 
 /// Counts of things in memory are far below 2³².
@@ -261,14 +288,33 @@ mod tests {
 
     fn report(statistics: Statistics) -> EmulationReport {
         let duration = Duration::from_secs(1);
-        statistics.report(Circumstances { seed: 1, duration, no_realtime: None, realtime: true })
+        let access_point = "fifo".to_owned();
+        statistics.report(Circumstances { seed: 1, duration, no_realtime: None, realtime: true, access_point })
+    }
+
+    fn packet(length: u8) -> EmulatedPacket {
+        let mut bytes = vec![0; length.into()];
+        (bytes[0], bytes[3]) = (0x45, length);
+        EmulatedPacket::copy(&bytes).unwrap()
+    }
+
+    #[test]
+    fn drops_have_their_reasons_and_airtime_its_index() {
+        let mut statistics = Statistics::new(2, Duration::from_millis(100), None);
+        let reasons = queue::DropReason::ALL.map(DropReason::Queue).into_iter().chain([DropReason::RetryLimit]);
+        reasons.for_each(|reason| statistics.on_dropped(StationId(0), Direction::Down, reason));
+        let report = report(statistics);
+        let down = &report.stations[0].down;
+        assert_eq!((down.drops.full, down.drops.codel, down.drops.longest_flow), (2, 1, 1), "{down:?}");
+        assert_eq!((down.dropped_queue, down.dropped_retries), (queue::DropReason::ALL.len() as u64, 1));
+        assert_eq!((report.access_point.as_str(), report.jain_airtime), ("fifo", 1.0), "nothing was shared");
     }
 
     #[test]
     fn a_long_series_is_merged_and_loses_nothing() {
         let mut statistics = Statistics::new(2, Duration::from_millis(100), Some(8));
         for slot in 0..21 {
-            statistics.on_delivered(StationId(1), Direction::Down, 100 + slot);
+            statistics.on_delivered(StationId(1), Direction::Down, &packet(100 + slot));
             statistics.on_dropped(StationId(1), Direction::Down, DropReason::RetryLimit);
             statistics.end_slot(|station| (slot as usize, 2 * slot as usize * station.index()));
             assert_eq!(statistics.slot_end().as_nanos() % 100_000_000, 0);

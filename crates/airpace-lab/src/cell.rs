@@ -2,6 +2,7 @@
 
 use crate::bench::saturation::vht80;
 use crate::frames::FrameLog;
+use airpace_core::phy::RateError;
 use airpace_emu::{Emulator, EmulatorConfig, Observer, SERVER, station_address};
 use airpace_net::netns::Namespace;
 use airpace_sim::mac::{CellConfig, Direction, DropReason, FrameRecord, PathConfig, StationConfig};
@@ -11,19 +12,15 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What the demo and the benchmarks emulate.
-#[derive(Clone, Debug)]
-pub struct CellPlan {
-    /// VHT MCS index of every station, 80 MHz, one stream.
-    pub mcs: Vec<u8>,
-    /// The access point's buffer per station, packets.
-    pub ap_buffer_packets: u32,
-    /// Delay of the wired link, each way.
-    pub wired_delay: Duration,
-    /// Seed of back-off and losses.
-    pub seed: u64,
-    /// Slots of the frame log.
-    pub slot: Duration,
+/// A closed access point and its stations: VHT at these MCS indices, 80 MHz, one stream, so many packets of buffer for each.
+///
+/// # Errors
+/// If there is no such MCS.
+pub fn closed(mcs: &[u8], buffer_packets: u32, seed: u64) -> Result<EmulatorConfig, RateError> {
+    let stations = mcs.iter().map(|&mcs| vht80(mcs).map(StationConfig::new)).collect::<Result<_, _>>()?;
+    let mut cell = CellConfig::new(stations);
+    cell.access_point = PathConfig::per_station(buffer_packets as usize);
+    Ok(EmulatorConfig::new(cell, seed))
 }
 
 /// A running emulated cell. It ends when this is dropped.
@@ -31,7 +28,8 @@ pub struct CellPlan {
 pub struct Cell {
     emulator: Emulator,
     log: Arc<Mutex<Option<FrameLog>>>,
-    plan: CellPlan,
+    stations: usize,
+    slot: Duration,
 }
 
 /// What a cell leaves.
@@ -48,25 +46,21 @@ pub struct CellRecord {
 }
 
 impl Cell {
-    /// Starts the cell. Nothing is logged before [`Cell::record_from_now`].
+    /// Starts the cell; its frames are logged by slots of the length given, from [`Cell::record_from_now`] on.
     ///
     /// # Errors
     /// If the cell is impossible, or namespaces or TUN devices cannot be had.
-    pub fn start(plan: CellPlan) -> Result<Self> {
-        let stations: Result<Vec<_>, _> = plan.mcs.iter().map(|&mcs| vht80(mcs).map(StationConfig::new)).collect();
-        let mut cell = CellConfig::new(stations?);
-        cell.access_point = PathConfig::per_station(plan.ap_buffer_packets as usize);
-        let mut config = EmulatorConfig::new(cell, plan.seed);
-        config.wired_delay = plan.wired_delay;
+    pub fn start(config: EmulatorConfig, slot: Duration) -> Result<Self> {
+        let stations = config.cell.stations.len();
         let log = Arc::new(Mutex::new(None));
         let emulator =
             Emulator::start(config, Logger(Arc::clone(&log))).context("starting the emulated access point")?;
-        Ok(Self { emulator, log, plan })
+        Ok(Self { emulator, log, stations, slot })
     }
 
     /// Forgets what was logged and counts slots from now on.
     pub fn record_from_now(&self) {
-        let log = FrameLog::new(self.plan.mcs.len(), self.emulator.clock().now(), self.plan.slot);
+        let log = FrameLog::new(self.stations, self.emulator.clock().now(), self.slot);
         *lock(&self.log) = Some(log);
     }
 
@@ -106,7 +100,7 @@ impl Cell {
         tracing::debug!(stray = ?report.stray, lag = ?report.lag, "of the whole run");
         let frames = lock(&self.log).take();
         Ok(CellRecord {
-            frames: frames.unwrap_or_else(|| FrameLog::new(self.plan.mcs.len(), Time::ZERO, self.plan.slot)),
+            frames: frames.unwrap_or_else(|| FrameLog::new(self.stations, Time::ZERO, self.slot)),
             lag_p99: Duration::from_secs_f64(report.lag.p99_ms.max(0.0) / 1e3),
             trusted: report.trusted,
             warnings: report.warnings,

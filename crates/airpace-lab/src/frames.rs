@@ -1,4 +1,4 @@
-//! The access point's own frame records, summed per station and slot: the truth that agents' reports are compared with.
+//! The frame records of a cell, summed per station and slot: the truth that agents' reports are compared with.
 
 use airpace_sim::mac::{Direction, FrameRecord};
 use airpace_units::{StationId, Time};
@@ -21,6 +21,8 @@ pub struct SlotCount {
     pub packets: u64,
     /// Time that the station's frames, also those of retransmissions, kept the channel.
     pub airtime: Duration,
+    /// The same of the station's own frames.
+    pub up_airtime: Duration,
     /// Beginning of the first and of the last frame counted.
     pub span: Option<(Time, Time)>,
     /// Packets waiting at the access point when the last frame was composed.
@@ -66,6 +68,7 @@ impl SlotCount {
         self.frames += later.frames;
         self.packets += later.packets;
         self.airtime += later.airtime;
+        self.up_airtime += later.up_airtime;
         self.dropped += later.dropped;
         self.queued = later.queued.or(self.queued);
         self.span = match (self.span, later.span) {
@@ -82,12 +85,12 @@ impl FrameLog {
         Self { origin, slot, stations: vec![Vec::new(); stations] }
     }
 
-    /// Counts a frame. Uplink frames are not counted.
+    /// Counts a frame; of uplink frames their airtime alone.
     pub fn on_frame(&mut self, frame: &FrameRecord) {
-        if frame.direction() == Direction::Down
-            && let Some(slot) = self.slot_at(frame.station(), frame.start)
-        {
-            slot.add_frame(frame);
+        let Some(slot) = self.slot_at(frame.station(), frame.start) else { return };
+        match frame.direction() {
+            Direction::Down => slot.add_frame(frame),
+            Direction::Up => slot.up_airtime += frame.airtime,
         }
     }
 
@@ -179,14 +182,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_foreign_or_early_is_not_counted() {
+    fn what_is_foreign_or_early_is_not_counted_and_of_the_uplink_airtime_alone() {
         let mut log = log();
         log.on_frame(&frame(0, 999, 10, 0));
         log.on_frame(&frame(7, 1_000, 10, 0));
         let down = frame(0, 1_000, 10, 0);
-        log.on_frame(&FrameRecord { from: down.to, to: down.from, ..down });
         log.on_drop(StationId(7), Time::from_millis(1_000));
         assert_eq!(log.sum(0, Duration::ZERO, Duration::from_secs(9)), SlotCount::default());
+        log.on_frame(&FrameRecord { from: down.to, to: down.from, ..down });
+        let airtime_alone = SlotCount { up_airtime: Duration::from_millis(1), ..SlotCount::default() };
+        assert_eq!(log.sum(0, Duration::ZERO, Duration::from_secs(9)), airtime_alone);
     }
 
     #[test]

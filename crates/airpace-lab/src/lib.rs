@@ -12,6 +12,7 @@ pub mod control;
 pub mod demo;
 pub mod frames;
 pub mod interrupt;
+mod load;
 pub mod reproduce;
 pub mod sim;
 pub mod stats;

@@ -1,5 +1,7 @@
 //! Quantiles and Jain's index.
 
+pub use airpace_core::model::jain;
+
 use airpace_api::results::Quantiles;
 use hdrhistogram::Histogram;
 
@@ -55,14 +57,6 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// Jain's fairness index (Σx)²/(n·Σx²): 1 if all are equal, 1/n if one has all. One share, or nothing shared, is fair.
-#[must_use]
-pub fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|x| x * x).sum();
-    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,12 +72,5 @@ mod tests {
     #[test]
     fn no_samples_and_no_numbers_give_zeros() {
         assert_eq!([f64::NAN].into_iter().collect::<Samples>().quantiles(), Quantiles::default());
-    }
-
-    #[test]
-    fn jain_is_one_for_equals_and_one_nth_for_a_monopoly() {
-        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
-        assert!((jain(&[5.0, 0.0, 0.0]) - 1.0 / 3.0).abs() < 1e-12);
-        assert_eq!(jain(&[0.0, 0.0]), 1.0);
     }
 }

@@ -1,5 +1,7 @@
 //! `airpace bench`: measurements of the real thing on this machine.
 
+mod ap;
+
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
@@ -19,7 +21,9 @@ const EXAMPLES: &str = "Examples:
   airpace bench datapath
   airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json
   airpace bench emulator --mcs 9,4,1
-  airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0";
+  airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
+  airpace bench ap
+  airpace bench ap --schemes fifo,airtime --seconds 10 --json";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -34,6 +38,7 @@ enum What {
     Datapath(Datapath),
     Emulator(Emulator),
     Tcp(Tcp),
+    Ap(ap::Ap),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -117,6 +122,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Datapath(args) => run_datapath(args),
         What::Emulator(args) => run_emulator(args),
         What::Tcp(args) => run_tcp(args),
+        What::Ap(args) => ap::run(args),
     }
 }
 

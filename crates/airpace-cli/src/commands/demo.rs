@@ -19,24 +19,24 @@ Examples:
   airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
   airpace demo --stations 9 --stations 9,4,1 --seed 7";
 
-/// The same download over an emulated access point with Cubic, BBR and airpace, side by side.
+/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified one, side by side.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
     /// Folder for the results.
     #[arg(long, default_value = "out/demo", value_name = "FOLDER")]
     out: PathBuf,
-    /// Arms to run: cubic, bbr, airpace-cubic, airpace-udp. All by default.
+    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp. All by default.
     #[arg(long, value_delimiter = ',', value_parser = arm)]
     arms: Vec<ArmKind>,
     /// Stations by their VHT MCS at 80 MHz and one stream; repeat it for several cells. Default: 9, and 9,4,1.
     #[arg(long, value_name = "MCS,...", value_parser = cell)]
     stations: Vec<Cell>,
     /// How long pings are measured without load.
-    #[arg(long, default_value = "2 s")]
+    #[arg(long, default_value = "1 s")]
     idle: Span,
     /// How long the load lasts.
-    #[arg(long, default_value = "14 s")]
+    #[arg(long, default_value = "13 s")]
     load: Span,
     /// How much of the load's beginning the figures leave out.
     #[arg(long, default_value = "4 s")]

@@ -3,11 +3,12 @@
 use crate::args::{per_station, probability};
 use crate::failure::{Interrupted, bad_input};
 use crate::rate::{self, Standard, Timing};
-use airpace_api::emulation::EmulationReport;
+use airpace_api::emulation::{DirectionTotals, EmulationReport, QueueDrops};
 use airpace_api::quantity::Span;
-use airpace_core::phy;
+use airpace_core::phy::{self, AccessCategory};
+use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
 use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
-use airpace_sim::mac::{CellConfig, PathConfig, RateChange, StationConfig};
+use airpace_sim::mac::{CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -25,6 +26,9 @@ Examples:
   airpace emulate --stations 2 --mcs 9,4 --nss 1 -- sh -c 'nsenter --net=$AIRPACE_NS_STA0 ping -c 3 $AIRPACE_SERVER'
   airpace emulate --mcs 9 --loss 0.05 --wired-delay '20 ms' --report run.json -- ping -c 9 10.77.0.10
   airpace emulate --stations 3 --mcs 9,4,1        a shell behind a busy access point
+  airpace emulate --ap airtime --standard ht --width 20 --gi 400 --mcs 15,15,0 --nss 2,2,1 --max-duration '4 ms'
+  airpace emulate --ap fq-mac --aql --qos --mcs 9,4 --nss 1 -- ping -Q 0xb8 -c 9 10.77.0.11
+  airpace emulate --ap airtime --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
 
 Exit code: that of CMD; 130 after Ctrl-C.";
 
@@ -56,9 +60,24 @@ pub(crate) struct Emulate {
     /// File of rate changes: per line a time, a station's index, an MCS and maybe streams, for example "2500ms 0 4 1".
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Packets that the access point queues per station.
-    #[arg(long, default_value_t = 2500)]
-    ap_buffer: usize,
+    /// How the access point queues: per-station (a closed one), fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq.
+    #[arg(long, default_value = "per-station", value_parser = scheme)]
+    ap: Scheme,
+    /// Packets that a per-station access point queues for each; 2500 by default.
+    #[arg(long, value_name = "PACKETS")]
+    ap_buffer: Option<usize>,
+    /// Share of the airtime that stations are due, relative to others: one value for all, or one each; --ap airtime only.
+    #[arg(long, default_value = "256", value_delimiter = ',', value_name = "WEIGHT", value_parser = clap::value_parser!(u16).range(1..))]
+    airtime_weight: Vec<u16>,
+    /// Limit the airtime that the access point composes ahead, as Linux does since 5.5; --ap fq-mac and airtime only.
+    #[arg(long)]
+    aql: bool,
+    /// Send packets in the access category of their DSCP (RFC 8325), not all as best effort.
+    #[arg(long)]
+    qos: bool,
+    /// Longest frame.
+    #[arg(long, default_value = "5.484 ms", value_name = "SPAN")]
+    max_duration: Span,
     /// Delay between the wired side and the access point, each way.
     #[arg(long, default_value = "1 ms")]
     wired_delay: Span,
@@ -116,7 +135,8 @@ pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
 }
 
 fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
-    let named = args.mcs.len().max(args.nss.len()).max(args.loss.len());
+    let named = [args.mcs.len(), args.nss.len(), args.loss.len(), args.airtime_weight.len()];
+    let named = named.into_iter().max().unwrap_or(1);
     let n = args.stations.unwrap_or(named);
     // Before anything is made once for each.
     if n > MAX_STATIONS {
@@ -125,26 +145,54 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let mcs = per_station("--mcs", &args.mcs, n)?;
     let nss = per_station("--nss", &args.nss, n)?;
     let loss = per_station("--loss", &args.loss, n)?;
+    let weight = per_station("--airtime-weight", &args.airtime_weight, n)?;
     let station = |i: usize| {
         let rate = rate::checked(args.standard, args.width, nss[i], mcs[i], args.gi)?;
-        Ok(StationConfig { loss: loss[i], ..StationConfig::new(rate) })
+        Ok(StationConfig { loss: loss[i], weight: weight[i], ..StationConfig::new(rate) })
     };
     let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
     let trace = args.trace.as_deref().map(|path| read_trace(path, &stations)).transpose()?.unwrap_or_default();
-    let timing = args.timing.into();
-    let cell = CellConfig {
-        access_point: PathConfig::per_station(args.ap_buffer),
-        timing,
-        trace,
-        ..CellConfig::new(stations)
-    };
+    let category = (!args.qos).then_some(AccessCategory::BestEffort);
+    let (timing, max_duration) = (args.timing.into(), args.max_duration.0);
+    let cell = CellConfig { category, timing, max_duration, trace, ..CellConfig::new(stations) };
     let monitor = match args.monitor {
         Shown::Off => Monitor::Off,
         Shown::Headers => Monitor::Snap(HEADERS),
         Shown::Whole => Monitor::Whole,
     };
     let (wired_delay, series) = (args.wired_delay.0, args.report.is_some());
-    Ok(EmulatorConfig { wired_delay, monitor, series, ..EmulatorConfig::new(cell, args.seed) })
+    let mut config = EmulatorConfig::new(cell, args.seed).with_access_point(args.ap);
+    access_point(args, &mut config.cell.access_point)?;
+    Ok(EmulatorConfig { wired_delay, monitor, series, ..config })
+}
+
+/// What the arguments change of the scheme's path.
+fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
+    let only = |flag: &str, schemes: &[Scheme]| {
+        let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
+        let names = names.join(" or ");
+        if schemes.contains(&args.ap) { Ok(()) } else { Err(bad_input(format!("{flag} needs --ap {names}"))) }
+    };
+    if let Some(packets) = args.ap_buffer {
+        only("--ap-buffer", &[Scheme::PerStation])?;
+        path.queues = Queues::Fifo(QueueLimit::per_link(packets));
+    }
+    if args.aql {
+        only("--aql", &[Scheme::FqMac, Scheme::Airtime])?;
+        path.airtime_limit = Some(AirtimeLimitConfig::default());
+    }
+    if args.airtime_weight.iter().any(|&weight| weight != DEFAULT_WEIGHT) {
+        only("--airtime-weight", &[Scheme::Airtime])?;
+    }
+    Ok(())
+}
+
+/// A scheme by its name.
+pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
+    Scheme::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Scheme::ALL.iter().map(|scheme| scheme.name()).collect();
+        format!("give one of {}", names.join(", "))
+    })
 }
 
 fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<RateChange>> {
@@ -167,14 +215,39 @@ fn refusal(error: EmulatorError) -> anyhow::Error {
 }
 
 fn summary(report: &EmulationReport) -> impl Iterator<Item = String> {
-    report.stations.iter().map(|station| {
+    let whole =
+        format!("access point {}: Jain index of the stations' airtime {:.3}", report.access_point, report.jain_airtime);
+    let stations = report.stations.iter().map(|station| {
         let (down, up) = (&station.down, &station.up);
         let level = down.level.map_or("no frames".to_owned(), |level| format!("{level:.1} packets per frame"));
         format!(
-            "station {}: {:.1} Mbit/s down with {level}, {:.1} Mbit/s up, {} packets dropped by the full queue",
-            station.station, down.goodput_mbps, up.goodput_mbps, down.dropped_queue
+            "station {}: {:.1} Mbit/s down with {level}, {:.1} Mbit/s up, {:.1} % of the time on the air, {}",
+            station.station,
+            down.goodput_mbps,
+            up.goodput_mbps,
+            100.0 * station.airtime,
+            losses(down)
         )
-    })
+    });
+    core::iter::once(whole).chain(stations)
+}
+
+/// What became of the packets that did not arrive, and of those that were marked.
+fn losses(down: &DirectionTotals) -> String {
+    let QueueDrops { full, codel, longest_flow, gone, other } = down.drops;
+    let reasons = [
+        (full, "by a full queue"),
+        (codel, "by CoDel"),
+        (longest_flow, "at the head of the longest flow"),
+        (gone, "with their receiver"),
+        (other, "for other reasons"),
+        (down.dropped_retries, "at the retry limit"),
+    ];
+    let parts: Vec<String> =
+        reasons.iter().filter(|(count, _)| *count > 0).map(|(count, reason)| format!("{count} {reason}")).collect();
+    let dropped = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
+    let marked = if down.marked > 0 { format!(", {} marked", down.marked) } else { String::new() };
+    format!("packets dropped: {dropped}{marked}")
 }
 
 fn write_report(path: &Path, report: &EmulationReport) -> anyhow::Result<()> {

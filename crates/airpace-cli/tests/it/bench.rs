@@ -12,5 +12,7 @@ fn plans_that_make_no_sense_are_refused() {
     assert_refused("bench datapath --cipher rot13", "aes-256-gcm");
     assert_refused("bench emulator --mcs 9,10", "MCS 0 to 9");
     assert_refused("bench emulator --seconds 0", "above 0");
+    assert_refused("bench ap --schemes fifo,tail", "fq-codel");
+    assert_refused("bench ap --seconds 0", "above 0");
     assert_refused("bench everything", "everything");
 }

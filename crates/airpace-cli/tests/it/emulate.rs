@@ -39,6 +39,31 @@ fn the_report_says_what_went_over_the_air() {
 }
 
 #[test]
+fn every_scheme_carries_packets_and_is_named() {
+    let folder = folder("emulate-schemes");
+    let send = "for i in $(seq 50); do echo $i >/dev/udp/10.77.0.10/9; echo $i >/dev/udp/10.77.0.12/9; done; sleep 0.3";
+    for scheme in ["fifo", "codel", "fq-codel", "fq-mac", "airtime", "wqm", "wqm-fq", "per-station"] {
+        let path = folder.path().join(format!("{scheme}.json"));
+        let cell = ["--standard", "ht", "--width", "20", "--gi", "400", "--mcs", "15,15,0", "--nss", "2,2,1"];
+        let rest = ["--ap", scheme, "--qos", "--max-duration", "4 ms", "--report", path.to_str().unwrap()];
+        let command = ["--", "bash", "-c", send];
+        let Some(run) = emulate(&[&cell[..], &rest[..], &command[..]].concat()) else { return };
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(report["access_point"], scheme);
+        for station in [0, 2] {
+            let totals = &report["stations"][station]["down"];
+            assert_eq!(totals["packets"], 50, "{scheme}: {totals}");
+            assert_eq!(totals["drops"]["full"], 0, "{scheme}");
+        }
+        assert!(report["stations"][2]["airtime"].as_f64() > report["stations"][0]["airtime"].as_f64(), "{scheme}");
+        let jain = report["jain_airtime"].as_f64().unwrap();
+        assert!(jain > 0.3 && jain < 1.0, "{scheme}: {jain}");
+        assert!(run.stderr.contains(&format!("access point {scheme}: Jain index")), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_command_that_does_not_exist_is_named() {
     let Some(run) = emulate(&["--", "no-such-program"]) else { return };
     assert_eq!(run.code, Some(1));
@@ -59,4 +84,11 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --loss -1 -- true", "0 or more");
     assert_refused("emulate --wired-delay 20 -- true", "no unit");
     assert_refused("emulate --ap-buffer 0 -- true", "queue limit");
+    assert_refused("emulate --ap bufferbloat -- true", "fq-codel");
+    assert_refused("emulate --ap airtime --ap-buffer 9 -- true", "--ap-buffer needs --ap per-station");
+    assert_refused("emulate --ap fifo --aql -- true", "--aql needs --ap fq-mac or airtime");
+    assert_refused("emulate --ap fq-mac --mcs 9,9 --airtime-weight 512,256 -- true", "--airtime-weight needs --ap airtime");
+    assert_refused("emulate --ap airtime --airtime-weight 0 -- true", "--airtime-weight");
+    assert_refused("emulate --ap airtime --stations 3 --airtime-weight 1,2 -- true", "--airtime-weight has 2 values");
+    assert_refused("emulate --max-duration 4 -- true", "no unit");
 }

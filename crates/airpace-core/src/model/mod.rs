@@ -5,6 +5,7 @@
 //! - [`stability`]: how large the gains of the published controllers may be.
 //! - [`anomaly`]: throughput and airtime shares of 802.11n stations (004 §2.2.1).
 //! - [`wqm`]: buffer sizes of 802.11n nodes (003 §3.2).
+//! - [`jain`]: how evenly something is shared.
 //! - [`voice`]: how a call is heard, by ITU-T G.107 (004 §4.2.1).
 //!
 //! Floats live here and in the allocator; the clocks and counters of the MAC do not depend on them.
@@ -22,6 +23,7 @@
 pub mod anomaly;
 mod delay;
 mod downlink;
+mod fairness;
 mod refined;
 pub mod stability;
 pub mod voice;
@@ -29,3 +31,4 @@ pub mod wqm;
 
 pub use delay::{mean_delay_s, round_variation};
 pub use downlink::{Downlink, Link, ModelError, Operating, effective_overhead_s, round_with_limited_demand_s};
+pub use fairness::jain;

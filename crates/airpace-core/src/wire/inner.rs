@@ -1,8 +1,9 @@
 //! What queues need of an IP packet: its length, its flow, its ECN field (RFC 791, RFC 8200, RFC 3168).
 //!
 //! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] once on arrival, then [`hash_flow`] and
-//! [`mark_ce`].
+//! [`mark_ce`]; [`IpInfo::category`] says what its differentiated services mean on the air.
 
+use crate::phy::AccessCategory;
 use core::hash::Hasher;
 use thiserror::Error;
 
@@ -66,6 +67,23 @@ pub struct IpInfo {
 }
 
 impl IpInfo {
+    /// The access category that the code point stands for (RFC 8325 §4.3, figure 1; RFC 8622 for the lower-effort code point).
+    ///
+    /// CS6 and CS7 count as best effort, as do code points without a meaning: nobody beyond the wireless hop is a router that has control
+    /// traffic of its own to send, and any sender could otherwise help itself to the highest priority (RFC 8325 §8.2).
+    #[must_use]
+    pub const fn category(&self) -> AccessCategory {
+        match self.dscp {
+            // LE and CS1.
+            1 | 8 => AccessCategory::Background,
+            // CS3, AF3x, CS4, AF4x, CS5.
+            24 | 26 | 28 | 30 | 32 | 34 | 36 | 38 | 40 => AccessCategory::Video,
+            // VOICE-ADMIT and EF.
+            44 | 46 => AccessCategory::Voice,
+            _ => AccessCategory::BestEffort,
+        }
+    }
+
     /// Reads and checks the header of the packet that `bytes` begins with.
     ///
     /// # Errors

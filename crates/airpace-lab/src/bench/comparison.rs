@@ -1,7 +1,7 @@
 //! The emulator against virtual time: the same cell, saturated with UDP, once with real packets and once without.
 
 use super::saturation::{Saturation, StationFigures, cell_figures, simulate};
-use crate::cell::{Cell, CellPlan, CellRecord};
+use crate::cell::{Cell, CellRecord, closed};
 use crate::tool::Stop;
 use crate::tool::cbr::{self, CbrConfig, CbrReport};
 use airpace_api::results::{EmulatorComparison, MacFigures};
@@ -35,13 +35,8 @@ pub fn compare(scenario: &Saturation, stop: &Stop) -> Result<EmulatorComparison>
 }
 
 fn emulate(scenario: &Saturation, expected: &[StationFigures], stop: &Stop) -> Result<(MacFigures, CellRecord)> {
-    let cell = Cell::start(CellPlan {
-        mcs: scenario.mcs.clone(),
-        ap_buffer_packets: scenario.ap_buffer_packets,
-        wired_delay: Duration::from_millis(1),
-        seed: scenario.seed,
-        slot: Duration::from_millis(10),
-    })?;
+    let config = closed(&scenario.mcs, scenario.ap_buffer_packets, scenario.seed)?;
+    let cell = Cell::start(config, Duration::from_millis(10))?;
     cell.record_from_now();
     let start = Instant::now();
     let reports = flood(&cell, scenario, expected, start, stop)?;

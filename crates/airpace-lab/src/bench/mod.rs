@@ -1,5 +1,6 @@
 //! Benchmarks whose results are figures of the system, not of a function.
 
+pub mod ap;
 pub mod comparison;
 pub mod saturation;
 pub mod tcp;

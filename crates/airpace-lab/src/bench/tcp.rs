@@ -1,7 +1,7 @@
 //! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and with real packets.
 
 use super::saturation::vht80;
-use crate::cell::{Cell, CellPlan};
+use crate::cell::{Cell, closed};
 use crate::tool::Stop;
 use crate::tool::bulk::{self, FlowReport, RTT_INTERVAL, Receiver, SendConfig};
 use airpace_core::phy::AccessCategory;
@@ -198,14 +198,9 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
 /// # Errors
 /// If namespaces or TUN devices cannot be had, the kernel lacks the algorithm, or `stop` was raised.
 pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
-    vht80(MCS).context("the station's rate")?;
-    let cell = Cell::start(CellPlan {
-        mcs: vec![MCS],
-        ap_buffer_packets: AP_BUFFER_PACKETS,
-        wired_delay: download.wired_delay,
-        seed: download.seed,
-        slot: Duration::from_millis(10),
-    })?;
+    let mut config = closed(&[MCS], AP_BUFFER_PACKETS, download.seed)?;
+    config.wired_delay = download.wired_delay;
+    let cell = Cell::start(config, Duration::from_millis(10))?;
     let start = Instant::now();
     let to = SocketAddr::new(cell.station_address(0), PORT);
     let receiver = cell.station(0).run(|| Receiver::bind(to))??;

@@ -1,16 +1,17 @@
 //! One arm from the empty cell to its figures.
 
 use super::collect::{Recorded, Reported};
-use super::load::{Load, Measured, Target};
 use super::plan::{ArmKind, DemoOptions};
 use super::progress::Progress;
 use super::tunnel::{Site, Tunnel, TunnelPlan};
 use crate::bench::saturation::{UDP_OVERHEAD, vht80};
-use crate::cell::{Cell, CellPlan};
+use crate::cell::{Cell, closed};
+use crate::load::{Load, Measured, Target};
 use crate::tool::Stop;
 use airpace_api::config::UdpLoadConfig;
 use airpace_api::results::{ArmResult, ArmSeries};
 use airpace_api::telemetry::AgentSlot;
+use airpace_sim::mac::Scheme;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -60,13 +61,12 @@ impl Arm<'_> {
     }
 
     fn cell(&self) -> Result<Cell> {
-        Cell::start(CellPlan {
-            mcs: self.mcs.to_vec(),
-            ap_buffer_packets: self.options.ap_buffer_packets,
-            wired_delay: self.options.wired_delay,
-            seed: self.options.seed,
-            slot: self.options.slot,
-        })
+        let mut config = closed(self.mcs, self.options.ap_buffer_packets, self.options.seed)?;
+        config.wired_delay = self.options.wired_delay;
+        if self.kind.scheme() != Scheme::PerStation {
+            config = config.with_access_point(self.kind.scheme());
+        }
+        Cell::start(config, self.options.slot)
     }
 
     fn phase<'c>(&self, cell: &'c Cell, tunnelled: bool, idle: bool) -> Load<'c> {

@@ -1,8 +1,8 @@
 //! From what was recorded to the figures of an arm.
 
-use super::load::Measured;
 use super::plan::{ArmKind, DemoOptions};
 use crate::frames::{FrameLog, SlotCount};
+use crate::load::Measured;
 use crate::stats::{Samples, jain};
 use crate::tool::ping::Ping;
 use airpace_api::results::{ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries};
@@ -66,6 +66,7 @@ impl Recorded<'_> {
         ArmResult {
             stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
             name: self.kind.name().to_owned(),
+            title: self.kind.title().to_owned(),
             goodput_mbps: per_station.iter().map(|s| s.goodput_mbps).sum(),
             ping_ms: pings(spans.steady_from, spans.load_to).quantiles(),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle).quantiles(),

@@ -1,4 +1,5 @@
-//! The demo: the same download over the same emulated access point with Cubic, BBR and airpace.
+//! The demo: the same download over the same emulated access point with Cubic, BBR and airpace, and over one with FQ-MAC and airtime
+//! fairness.
 //!
 //! [`run`] runs every arm in namespaces of its own, writes what it measured to a folder and returns the summary; [`table::render`]
 //! makes a table of it. Proxies and agents are children of this process, started from the airpace program.
@@ -6,7 +7,6 @@
 mod arm;
 mod collect;
 mod configs;
-mod load;
 mod plan;
 mod progress;
 mod store;
@@ -39,7 +39,7 @@ pub fn run(options: &DemoOptions, stop: &Stop) -> Result<DemoSummary> {
     let mut progress = Progress::new(span * arms);
     for mcs in &options.cells {
         for &kind in &options.arms {
-            let title = format!("{} on {}", kind.name(), stations(mcs.len()));
+            let title = format!("{} on {}", kind.title(), stations(mcs.len()));
             progress.begin(&title);
             let (result, series) = Arm { options, kind, mcs }.run(stop, &progress).with_context(|| title.clone())?;
             progress.end(span, &one_line(&title, &result));

@@ -1,6 +1,7 @@
 //! What a demo runs: arms, stations, spans of time.
 
 use airpace_api::results::DemoSettings;
+use airpace_sim::mac::Scheme;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ pub enum ArmKind {
     Cubic,
     /// The kernel's BBR through the access point as it is.
     Bbr,
+    /// The kernel's Cubic through an access point with FQ-MAC and airtime fairness: what a modified one achieves.
+    ModifiedCubic,
     /// The same Cubic through proxy and agents.
     AirpaceCubic,
     /// Constant UDP from the proxy at the allocated rate: the papers' prototype.
@@ -19,7 +22,8 @@ pub enum ArmKind {
 
 impl ArmKind {
     /// All arms in the order in which they are run.
-    pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::AirpaceCubic, Self::AirpaceUdp];
+    pub const ALL: [Self; 5] =
+        [Self::Cubic, Self::Bbr, Self::ModifiedCubic, Self::AirpaceCubic, Self::AirpaceUdp];
 
     /// The name in files and tables.
     #[must_use]
@@ -27,8 +31,21 @@ impl ArmKind {
         match self {
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
+            Self::ModifiedCubic => "fqmac-airtime-cubic",
             Self::AirpaceCubic => "airpace-cubic",
             Self::AirpaceUdp => "airpace-udp",
+        }
+    }
+
+    /// What it is, for titles and tables.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Cubic => "closed AP, Cubic",
+            Self::Bbr => "closed AP, BBR",
+            Self::ModifiedCubic => "AP with FQ-MAC + airtime",
+            Self::AirpaceCubic => "closed AP behind airpace",
+            Self::AirpaceUdp => "closed AP behind airpace, UDP",
         }
     }
 
@@ -42,9 +59,18 @@ impl ArmKind {
     #[must_use]
     pub const fn congestion(self) -> Option<&'static str> {
         match self {
-            Self::Cubic | Self::AirpaceCubic => Some("cubic"),
+            Self::Cubic | Self::ModifiedCubic | Self::AirpaceCubic => Some("cubic"),
             Self::Bbr => Some("bbr"),
             Self::AirpaceUdp => None,
+        }
+    }
+
+    /// How the access point queues.
+    #[must_use]
+    pub const fn scheme(self) -> Scheme {
+        match self {
+            Self::ModifiedCubic => Scheme::Airtime,
+            Self::Cubic | Self::Bbr | Self::AirpaceCubic | Self::AirpaceUdp => Scheme::PerStation,
         }
     }
 
@@ -90,7 +116,7 @@ pub struct DemoOptions {
 }
 
 impl DemoOptions {
-    /// The demo as `make demo` runs it: one station at MCS 9, then three at MCS 9, 4 and 1; eight arms in less than three minutes.
+    /// The demo as `make demo` runs it: one station at MCS 9, then three at MCS 9, 4 and 1; ten arms in less than three minutes.
     #[must_use]
     pub fn new(out: PathBuf, program: PathBuf) -> Self {
         Self {
@@ -99,8 +125,8 @@ impl DemoOptions {
             seed: 1,
             cells: vec![vec![9], vec![9, 4, 1]],
             arms: ArmKind::ALL.to_vec(),
-            idle: Duration::from_secs(2),
-            load: Duration::from_secs(14),
+            idle: Duration::from_secs(1),
+            load: Duration::from_secs(13),
             ramp: Duration::from_secs(4),
             ping_interval: Duration::from_millis(10),
             wired_delay: Duration::from_millis(1),

@@ -27,7 +27,7 @@ pub fn render(summary: &DemoSummary) -> String {
         let _ = writeln!(
             table,
             "! {} on {} station(s): the emulator ran up to {:.1} ms late (p99); its figures are not to be trusted",
-            arm.name, arm.stations, arm.lag_p99_ms
+            arm.title, arm.stations, arm.lag_p99_ms
         );
     }
     table
@@ -36,7 +36,7 @@ pub fn render(summary: &DemoSummary) -> String {
 fn row(arm: &ArmResult) -> Vec<String> {
     vec![
         arm.stations.to_string(),
-        arm.name.clone(),
+        arm.title.clone(),
         format!("{:.1}", arm.goodput_mbps),
         quantiles(&arm.idle_ping_ms),
         quantiles(&arm.ping_ms),

@@ -1,5 +1,6 @@
 //! Plausible results for the tests of tables and files.
 
+use crate::demo::ArmKind;
 use airpace_api::results::{ArmResult, DEMO_FORMAT, DemoSettings, DemoSummary, Environment, Quantiles, StationResult};
 
 /// A summary without arms.
@@ -27,6 +28,7 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
     ArmResult {
         stations,
         name: name.to_owned(),
+        title: ArmKind::from_name(name).map_or(name, ArmKind::title).to_owned(),
         goodput_mbps: 331.2,
         ping_ms: ping,
         idle_ping_ms,

@@ -1,5 +1,5 @@
 use crate::namespaces_allowed;
-use airpace_lab::cell::{Cell, CellPlan};
+use airpace_lab::cell::{Cell, closed};
 use airpace_net::netns::Namespace;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -25,14 +25,7 @@ fn iperf3_works_through_the_emulated_access_point() {
     if !namespaces_allowed() {
         return;
     }
-    let cell = Cell::start(CellPlan {
-        mcs: vec![9],
-        ap_buffer_packets: 2_500,
-        wired_delay: Duration::from_millis(1),
-        seed: 1,
-        slot: Duration::from_millis(100),
-    })
-    .unwrap();
+    let cell = Cell::start(closed(&[9], 2_500, 1).unwrap(), Duration::from_millis(100)).unwrap();
     let station = cell.station_address(0).to_string();
     let server = iperf3(cell.station(0), &["--server", "--one-off", "--bind", &station]).unwrap();
     // iperf3 has no option to wait for its server.

@@ -6,6 +6,7 @@
     reason = "tests against the real kernel and clock; they fail by panicking and say what they skip"
 )]
 
+mod ap;
 mod comparison;
 mod demo;
 mod iperf3;

@@ -1,4 +1,4 @@
-//! What loads an arm: pings to every station, alone or beside bulk TCP.
+//! What loads a cell: pings to every station, alone or beside bulk TCP.
 
 use crate::tool::bulk::{self, FlowReport, Receiver, SendConfig};
 use crate::tool::ping::{self, Ping, PingConfig};
@@ -26,38 +26,38 @@ const PING_PRIORITY: u8 = 1;
 
 /// A station as the load sees it.
 #[derive(Debug)]
-pub(super) struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// Where its programs run.
-    pub(super) namespace: &'a Namespace,
+    pub(crate) namespace: &'a Namespace,
     /// The address at which servers reach it: its own, or its address in the tunnel.
-    pub(super) address: IpAddr,
+    pub(crate) address: IpAddr,
 }
 
-/// One phase of an arm.
+/// One phase of an experiment.
 #[derive(Debug)]
-pub(super) struct Load<'a> {
+pub(crate) struct Load<'a> {
     /// Where the servers run.
-    pub(super) server: &'a Namespace,
+    pub(crate) server: &'a Namespace,
     /// The stations in order.
-    pub(super) targets: Vec<Target<'a>>,
+    pub(crate) targets: Vec<Target<'a>>,
     /// Congestion control of bulk TCP; no TCP if absent.
-    pub(super) congestion: Option<&'static str>,
+    pub(crate) congestion: Option<&'static str>,
     /// TCP flows per station.
-    pub(super) flows: u16,
+    pub(crate) flows: u16,
     /// Time between pings to one station.
-    pub(super) ping_interval: Duration,
+    pub(crate) ping_interval: Duration,
     /// How long it lasts.
-    pub(super) duration: Duration,
+    pub(crate) duration: Duration,
     /// Whether the stations are idle but for the pings.
-    pub(super) idle: bool,
+    pub(crate) idle: bool,
 }
 
 /// What the tools at one station measured; times count from the start of the load's clock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
-    pub(super) pings: Vec<Ping>,
-    pub(super) received: Bins,
-    pub(super) flows: Vec<FlowReport>,
+pub(crate) struct Measured {
+    pub(crate) pings: Vec<Ping>,
+    pub(crate) received: Bins,
+    pub(crate) flows: Vec<FlowReport>,
 }
 
 /// The clock of a phase and its ends: servers must outlive clients, and a failure anywhere must end all.
@@ -71,7 +71,7 @@ type Worker<'s, T> = ScopedJoinHandle<'s, Result<T>>;
 
 impl Load<'_> {
     /// Runs the phase from now on; times in the results count from `start`. `tick` is called a few times per second.
-    pub(super) fn run(&self, start: Instant, stop: &Stop, mut tick: impl FnMut(Duration)) -> Result<Vec<Measured>> {
+    pub(crate) fn run(&self, start: Instant, stop: &Stop, mut tick: impl FnMut(Duration)) -> Result<Vec<Measured>> {
         let when = When { start, stop: stop.clone(), servers_stop: Stop::default() };
         thread::scope(|scope| {
             let stations: Vec<_> = self.targets.iter().map(|t| self.start_station(scope, t, &when)).collect();

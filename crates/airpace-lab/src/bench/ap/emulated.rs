@@ -1,0 +1,64 @@
+//! With real packets.
+
+use super::{CellFigures, MAX_DURATION, Plan, StationFigures, WIRED_DELAY, rates};
+use crate::cell::{Cell, CellRecord};
+use crate::load::{Load, Measured, Target};
+use crate::stats::Samples;
+use crate::tool::Stop;
+use airpace_core::phy::TxRate;
+use airpace_emu::EmulatorConfig;
+use airpace_sim::mac::{CellConfig, Scheme, StationConfig};
+use anyhow::{Result, bail};
+use std::time::{Duration, Instant};
+
+pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigures, CellRecord)> {
+    let rates = rates()?;
+    let cell = Cell::start(config(plan, scheme, &rates), Duration::from_millis(10))?;
+    let start = Instant::now();
+    cell.record_from_now();
+    let target = |i| Target { namespace: cell.station(i), address: cell.station_address(i) };
+    let load = Load {
+        server: cell.server(),
+        targets: (0..rates.len()).map(target).collect(),
+        congestion: Some("cubic"),
+        flows: 1,
+        ping_interval: plan.ping_interval,
+        duration: plan.ramp + plan.measure,
+        idle: false,
+    };
+    let measured = load.run(start, stop, |_| {})?;
+    if stop.is_raised() {
+        bail!("stopped");
+    }
+    let record = cell.finish()?;
+    record.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok((figures(plan, &rates, &record, &measured), record))
+}
+
+fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
+    let stations = rates.iter().copied().map(StationConfig::new).collect();
+    let cell = CellConfig { max_duration: MAX_DURATION, ..CellConfig::new(stations) };
+    let config = EmulatorConfig::new(cell, plan.seed).with_access_point(scheme);
+    EmulatorConfig { wired_delay: WIRED_DELAY, series: false, ..config }
+}
+
+fn figures(plan: &Plan, rates: &[TxRate], record: &CellRecord, measured: &[Measured]) -> CellFigures {
+    let (from, to) = (plan.ramp, plan.ramp + plan.measure);
+    let airtime = |i: usize| {
+        let sum = record.frames.sum(i, from, to);
+        (sum.airtime + sum.up_airtime).as_secs_f64()
+    };
+    let all: f64 = (0..rates.len()).map(airtime).sum();
+    let station = |(i, (rate, measured)): (usize, (&TxRate, &Measured))| {
+        let pings = measured.pings.iter().filter(|p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64());
+        let pings = pings.filter_map(|ping| ping.rtt_ms).collect::<Samples>().quantiles();
+        StationFigures {
+            phy_mbps: rate.rate().as_mbps_f64(),
+            goodput_mbps: measured.received.mbps(from, to),
+            ping_p50_ms: pings.p50,
+            ping_p95_ms: pings.p95,
+            airtime: if all > 0.0 { airtime(i) / all } else { 0.0 },
+        }
+    };
+    CellFigures::new(rates.iter().zip(measured).enumerate().map(station).collect())
+}

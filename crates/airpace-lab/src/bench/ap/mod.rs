@@ -1,0 +1,266 @@
+//! The access point's own queues, compared by what the kernel's TCP does through them: the three stations of paper 004 (two at 144.4 Mbit/s, one at
+//! 7.2 Mbit/s), a download by Cubic and pings to each, under every scheme; and the same cell in virtual time beside it.
+
+mod emulated;
+mod simulated;
+
+use crate::stats::jain;
+use crate::tool::Stop;
+use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
+use airpace_sim::mac::Scheme;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::time::Duration;
+
+/// MCS and streams of the stations: HT, 20 MHz, 400 ns (004 §4: two fast stations and one that is held to MCS 0).
+const STATIONS: [(u8, u8); 3] = [(15, 2), (15, 2), (0, 1)];
+
+/// Longest PPDU of ath9k.
+const MAX_DURATION: Duration = Duration::from_millis(4);
+
+/// Delay of the wire, each way: that of `scenarios/004-f1-latency.toml`.
+const WIRED_DELAY: Duration = Duration::from_millis(5);
+
+/// Bar of the median ping: how many times shorter than under `fifo` (004 §4.1.1: an order of magnitude).
+pub const PING_BAR: f64 = 8.0;
+
+/// Bar of Jain's index of airtime under `airtime` (004 figure 6: close to 1 one way).
+pub const JAIN_BAR: f64 = 0.99;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The schemes in the order in which they are run.
+    pub schemes: Vec<Scheme>,
+    /// What is left out at the beginning.
+    pub ramp: Duration,
+    /// What is measured after it.
+    pub measure: Duration,
+    /// Time between pings to one station.
+    pub ping_interval: Duration,
+    /// Seed of the cell.
+    pub seed: u64,
+    /// Whether the cell is also simulated.
+    pub simulate: bool,
+}
+
+impl Plan {
+    /// Every scheme that the papers compare, and the closed access point, for so long.
+    #[must_use]
+    pub fn new(measure: Duration) -> Self {
+        let schemes = [Scheme::Fifo, Scheme::FqCodel, Scheme::FqMac, Scheme::Airtime, Scheme::Wqm, Scheme::PerStation];
+        Self {
+            schemes: schemes.to_vec(),
+            ramp: Duration::from_secs(5),
+            measure,
+            ping_interval: Duration::from_millis(100),
+            seed: 1,
+            simulate: true,
+        }
+    }
+}
+
+/// What one station had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StationFigures {
+    /// PHY rate, Mbit/s.
+    pub phy_mbps: f64,
+    /// Payload received, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Median of the pings, ms.
+    pub ping_p50_ms: f64,
+    /// 95th percentile of the pings, ms.
+    pub ping_p95_ms: f64,
+    /// Airtime of its frames, both ways, as a share of that of all stations.
+    pub airtime: f64,
+}
+
+/// What a cell did under one scheme.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CellFigures {
+    /// Payload received by all stations, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Mean over the stations of the medians of their pings, ms.
+    pub ping_p50_ms: f64,
+    /// The same of the 95th percentiles, ms.
+    pub ping_p95_ms: f64,
+    /// Jain's index of the stations' airtime, both ways.
+    pub jain_airtime: f64,
+    /// Per station, in order.
+    pub stations: Vec<StationFigures>,
+}
+
+impl CellFigures {
+    fn new(stations: Vec<StationFigures>) -> Self {
+        let airtimes: Vec<f64> = stations.iter().map(|s| s.airtime).collect();
+        let n = stations.len().max(1) as f64;
+        Self {
+            goodput_mbps: stations.iter().map(|s| s.goodput_mbps).sum(),
+            ping_p50_ms: stations.iter().map(|s| s.ping_p50_ms).sum::<f64>() / n,
+            ping_p95_ms: stations.iter().map(|s| s.ping_p95_ms).sum::<f64>() / n,
+            jain_airtime: jain(&airtimes),
+            stations,
+        }
+    }
+}
+
+/// One scheme, with real packets and in virtual time.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemeFigures {
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// With the kernel's TCP.
+    pub emulated: CellFigures,
+    /// In virtual time; `None` if that was not asked for.
+    pub simulated: Option<CellFigures>,
+    /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not run.
+    pub ping_gain: Option<f64>,
+    /// Goodput of all stations over that under `fifo`, emulated.
+    pub goodput_gain: Option<f64>,
+    /// How late the emulator was at the 99th percentile, ms.
+    pub lag_p99_ms: f64,
+    /// Whether the emulator itself trusts the run.
+    pub trusted: bool,
+}
+
+/// What must hold, and whether it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bar {
+    /// What.
+    pub claim: String,
+    /// The least that is asked for.
+    pub bar: f64,
+    /// What was measured.
+    pub measured: f64,
+    /// Whether it is reached.
+    pub holds: bool,
+}
+
+/// The comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct ApComparison {
+    /// Per scheme, in the order in which they were run.
+    pub schemes: Vec<SchemeFigures>,
+    /// The bars that the schemes that were run decide.
+    pub bars: Vec<Bar>,
+}
+
+/// Runs every scheme.
+///
+/// # Errors
+/// If namespaces or TUN devices cannot be had, or `stop` was raised.
+pub fn compare(plan: &Plan, stop: &Stop) -> Result<ApComparison> {
+    let mut schemes = Vec::new();
+    for &scheme in &plan.schemes {
+        let run = one(plan, scheme, stop).with_context(|| format!("with {}", scheme.name()))?;
+        let CellFigures { goodput_mbps, ping_p50_ms, jain_airtime, .. } = run.emulated;
+        tracing::info!(
+            "{}: {goodput_mbps:.1} Mbit/s, median ping {ping_p50_ms:.1} ms, Jain index of airtime {jain_airtime:.3}",
+            run.scheme
+        );
+        schemes.push(run);
+    }
+    Ok(conclude(schemes))
+}
+
+fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
+    let simulated = plan.simulate.then(|| simulated::run(plan, scheme, stop)).transpose()?;
+    let (emulated, record) = emulated::run(plan, scheme, stop)?;
+    Ok(SchemeFigures {
+        scheme: scheme.name(),
+        emulated,
+        simulated,
+        ping_gain: None,
+        goodput_gain: None,
+        lag_p99_ms: record.lag_p99.as_secs_f64() * 1e3,
+        trusted: record.trusted,
+    })
+}
+
+/// Puts the schemes beside `fifo` and holds them against the bars.
+fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
+    let fifo = schemes.iter().find(|run| run.scheme == Scheme::Fifo.name()).cloned();
+    let mut bars = Vec::new();
+    for run in &mut schemes {
+        if let Some(fifo) = &fifo {
+            run.ping_gain = Some(fifo.emulated.ping_p50_ms / run.emulated.ping_p50_ms);
+            run.goodput_gain = Some(run.emulated.goodput_mbps / fifo.emulated.goodput_mbps);
+        }
+        let kinds = [
+            ("kernel TCP", Some(&run.emulated), fifo.as_ref().map(|fifo| &fifo.emulated)),
+            ("simulated", run.simulated.as_ref(), fifo.as_ref().and_then(|fifo| fifo.simulated.as_ref())),
+        ];
+        for (kind, figures, fifo) in kinds {
+            bars.extend(figures.into_iter().flat_map(|figures| bars_of(run.scheme, kind, figures, fifo)));
+        }
+    }
+    ApComparison { schemes, bars }
+}
+
+fn bars_of(scheme: &str, kind: &str, figures: &CellFigures, fifo: Option<&CellFigures>) -> Vec<Bar> {
+    let bar = |what: String, bar: f64, measured: f64| {
+        Bar { claim: format!("{scheme}, {kind}: {what}"), bar, measured, holds: measured >= bar }
+    };
+    let mut bars = Vec::new();
+    if let Some(fifo) = fifo
+        && [Scheme::FqMac, Scheme::Airtime].iter().any(|s| s.name() == scheme)
+    {
+        let gain = fifo.ping_p50_ms / figures.ping_p50_ms;
+        bars.push(bar(format!("median ping {PING_BAR} times shorter than with fifo"), PING_BAR, gain));
+    }
+    if scheme == Scheme::Airtime.name() {
+        bars.push(bar(format!("Jain index of airtime at least {JAIN_BAR}"), JAIN_BAR, figures.jain_airtime));
+    }
+    bars
+}
+
+/// The rates of the stations.
+fn rates() -> Result<Vec<TxRate>, RateError> {
+    let rate = |&(mcs, nss): &(u8, u8)| TxRate::new(Standard::Ht, Width::Mhz20, nss, mcs, GuardInterval::Ns400);
+    STATIONS.iter().map(rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(scheme: Scheme, ping_p50_ms: f64, airtime: [f64; 3]) -> SchemeFigures {
+        let station = |airtime| StationFigures { goodput_mbps: 5.0, ping_p50_ms, airtime, ..StationFigures::default() };
+        SchemeFigures {
+            scheme: scheme.name(),
+            emulated: CellFigures::new(airtime.map(station).to_vec()),
+            simulated: None,
+            ping_gain: None,
+            goodput_gain: None,
+            lag_p99_ms: 0.1,
+            trusted: true,
+        }
+    }
+
+    #[test]
+    fn schemes_are_held_against_fifo() {
+        let runs = vec![
+            figures(Scheme::Airtime, 20.0, [0.33, 0.33, 0.34]),
+            figures(Scheme::FqMac, 50.0, [0.2, 0.2, 0.6]),
+            figures(Scheme::Fifo, 200.0, [0.1, 0.1, 0.8]),
+        ];
+        let ApComparison { schemes, bars } = conclude(runs);
+        assert_eq!(schemes[0].ping_gain, Some(10.0));
+        assert_eq!(schemes[2].goodput_gain, Some(1.0));
+        let holds: Vec<bool> = bars.iter().map(|bar| bar.holds).collect();
+        assert_eq!(holds, [true, true, false], "{bars:?}");
+    }
+
+    #[test]
+    fn without_fifo_only_the_airtime_is_judged() {
+        let ApComparison { schemes, bars } = conclude(vec![figures(Scheme::Airtime, 20.0, [0.2, 0.2, 0.6])]);
+        assert_eq!(schemes[0].ping_gain, None);
+        assert!(bars.len() == 1 && !bars[0].holds, "{bars:?}");
+    }
+
+    #[test]
+    fn the_stations_have_the_rates_of_the_paper() {
+        let mbps: Vec<f64> = rates().unwrap().iter().map(|rate| rate.rate().as_mbps_f64()).collect();
+        assert!(mbps.iter().zip([144.4, 144.4, 7.2]).all(|(ours, paper)| (ours - paper).abs() < 0.05), "{mbps:?}");
+    }
+}

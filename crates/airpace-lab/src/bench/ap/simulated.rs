@@ -1,0 +1,81 @@
+//! In virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the plan.
+
+use super::{CellFigures, Plan, StationFigures, rates};
+use crate::sim::{Loaded, run as simulation};
+use crate::tool::Stop;
+use airpace_api::scenario::Override;
+use airpace_api::simulation::{FlowSummary, SimulationSummary, StationSummary};
+use airpace_core::phy::TxRate;
+use airpace_sim::mac::{PathConfig, Queues, Scheme};
+use anyhow::{Context, Result};
+use std::path::Path;
+
+const SCENARIO: &str = include_str!("../../../../../scenarios/004-f1-latency.toml");
+
+pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<CellFigures> {
+    let loaded = Loaded::new(SCENARIO, settings(plan, scheme), Path::new("."))?;
+    let mut resolved = loaded.resolve()?;
+    // Nobody looks at what is recorded.
+    (resolved.world.record, resolved.world.slot) = Default::default();
+    let finished = simulation::run(&loaded, resolved, stop, false)?;
+    let finished = finished.filter(|run| !run.summary.interrupted).context("stopped")?;
+    figures(&finished.summary)
+}
+
+fn settings(plan: &Plan, scheme: Scheme) -> Vec<Override> {
+    let queue = match PathConfig::of(scheme).queues {
+        // The closed access point of the emulator holds more than a scenario's default.
+        Queues::Fifo(limit) if scheme == Scheme::PerStation => {
+            format!("{{ scheme = \"{}\", limit = \"{} packets\" }}", scheme.name(), limit.packets)
+        }
+        _ => format!("{{ scheme = \"{}\" }}", scheme.name()),
+    };
+    let pairs = [
+        ("node.ap.queue", queue),
+        ("warm_up", format!("{} ms", plan.ramp.as_millis())),
+        ("duration", format!("{} ms", plan.measure.as_millis())),
+        ("seed", plan.seed.to_string()),
+        ("flow.1.interval", format!("{} ms", plan.ping_interval.as_millis())),
+    ];
+    pairs.map(|(key, value)| Override { key: key.to_owned(), value }).to_vec()
+}
+
+fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
+    let all: f64 = summary.stations.iter().map(|s| s.airtime_share).sum();
+    let station = |(rate, station): (TxRate, &StationSummary)| {
+        let is_ping = |flow: &&FlowSummary| flow.kind == "ping" && [&flow.from, &flow.to].contains(&&station.name);
+        let ping = summary.flows.iter().find(is_ping).and_then(|flow| flow.rtt_ms.as_ref());
+        let ping = ping.with_context(|| format!("no ping to {} was answered", station.name))?;
+        Ok(StationFigures {
+            phy_mbps: rate.rate().as_mbps_f64(),
+            goodput_mbps: station.goodput_mbps,
+            ping_p50_ms: ping.p50,
+            ping_p95_ms: ping.p95,
+            airtime: if all > 0.0 { station.airtime_share / all } else { 0.0 },
+        })
+    };
+    let stations = rates()?.into_iter().zip(&summary.stations).map(station).collect::<Result<_>>()?;
+    Ok(CellFigures::new(stations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MAX_DURATION, WIRED_DELAY};
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_scenario_is_the_cell_that_is_emulated() {
+        let plan = Plan::new(Duration::from_secs(1));
+        for scheme in plan.schemes.iter().copied() {
+            let loaded = Loaded::new(SCENARIO, settings(&plan, scheme), Path::new(".")).unwrap();
+            let world = loaded.resolve().unwrap().world;
+            assert!(world.wires.iter().all(|wire| wire.delay == WIRED_DELAY));
+            let mac = &world.channels[0].mac;
+            assert!(mac.radios.iter().all(|radio| radio.max_duration == MAX_DURATION));
+            let path = PathConfig { key: mac.radios[0].path.key, ..PathConfig::of(scheme) };
+            assert_eq!(mac.radios[0].path, path, "{}", scheme.name());
+            assert_eq!(mac.radios.len(), rates().unwrap().len() + 1);
+        }
+    }
+}
