@@ -28,7 +28,7 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
     ArmResult {
         stations,
         name: name.to_owned(),
-        title: ArmKind::from_name(name).map_or(name, ArmKind::title).to_owned(),
+        title: ArmKind::from_name(name).map_or("an arm", ArmKind::title).to_owned(),
         goodput_mbps: 331.2,
         ping_ms: ping,
         idle_ping_ms,

@@ -23,8 +23,8 @@ pub struct CellConfig {
     pub max_duration: Duration,
     /// How packets get to the air at the access point (default 2500 packets per station, a closed commercial one).
     pub access_point: PathConfig,
-    /// Packets that a station queues for the uplink (default 1000, Linux's `txqueuelen`).
-    pub station_queue_packets: usize,
+    /// How packets get to the air at each station (default 1000 packets, Linux's `txqueuelen`).
+    pub station: PathConfig,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
     /// Access category of all data (default best effort); `None` for what the packets say.
@@ -81,7 +81,7 @@ impl CellConfig {
             max_mpdus: 64,
             max_duration: AmpduLimits::of(Standard::Vht).duration,
             access_point: PathConfig::of(Scheme::PerStation),
-            station_queue_packets: 1_000,
+            station: PathConfig::default(),
             retry_limit: 7,
             category: Some(AccessCategory::BestEffort),
             beacons: true,
@@ -132,7 +132,7 @@ impl CellConfig {
         };
         let beacon = RadioConfig::access_point().beacon.filter(|_| self.beacons);
         let access_point = RadioConfig { beacon, ..radio(self.access_point.clone()) };
-        let station = radio(PathConfig::per_station(self.station_queue_packets));
+        let station = radio(self.station.clone());
         let stations = core::iter::repeat_n(station, self.stations.len());
         core::iter::once(access_point).chain(stations).collect()
     }

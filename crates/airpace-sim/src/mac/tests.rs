@@ -384,7 +384,7 @@ fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
                 monitor: flags[1],
                 in_order: flags[2],
                 access_point: PathConfig::per_station(limit),
-                station_queue_packets: limit,
+                station: PathConfig::per_station(limit),
                 ..CellConfig::new(stations)
             };
             let source = |(station, up, gap, phase)| Source {

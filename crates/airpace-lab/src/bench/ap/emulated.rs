@@ -1,13 +1,13 @@
 //! With real packets.
 
-use super::{CellFigures, MAX_DURATION, Plan, StationFigures, WIRED_DELAY, rates};
+use super::{CellFigures, MAX_DURATION, MAX_MPDUS, Plan, StationFigures, WIRED_DELAY, rates};
 use crate::cell::{Cell, CellRecord};
 use crate::load::{Load, Measured, Target};
 use crate::stats::Samples;
 use crate::tool::Stop;
 use airpace_core::phy::TxRate;
 use airpace_emu::EmulatorConfig;
-use airpace_sim::mac::{CellConfig, Scheme, StationConfig};
+use airpace_sim::mac::{CellConfig, PathConfig, Scheme, StationConfig};
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,9 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
 
 fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
     let stations = rates.iter().copied().map(StationConfig::new).collect();
-    let cell = CellConfig { max_duration: MAX_DURATION, ..CellConfig::new(stations) };
+    let station = PathConfig::of(Scheme::Fifo);
+    let cell =
+        CellConfig { max_duration: MAX_DURATION, max_mpdus: MAX_MPDUS, station, ..CellConfig::new(stations) };
     let config = EmulatorConfig::new(cell, plan.seed).with_access_point(scheme);
     EmulatorConfig { wired_delay: WIRED_DELAY, series: false, ..config }
 }

@@ -18,8 +18,11 @@ const STATIONS: [(u8, u8); 3] = [(15, 2), (15, 2), (0, 1)];
 /// Longest PPDU of ath9k.
 const MAX_DURATION: Duration = Duration::from_millis(4);
 
-/// Delay of the wire, each way: that of `scenarios/004-f1-latency.toml`.
-const WIRED_DELAY: Duration = Duration::from_millis(5);
+/// Most MPDUs in an A-MPDU of ath9k.
+const MAX_MPDUS: u16 = 32;
+
+/// Delay of the wire, each way: that of `scenarios/004-f1-latency.toml`, one hop of Ethernet.
+const WIRED_DELAY: Duration = Duration::from_micros(100);
 
 /// Bar of the median ping: how many times shorter than under `fifo` (004 §4.1.1: an order of magnitude).
 pub const PING_BAR: f64 = 8.0;

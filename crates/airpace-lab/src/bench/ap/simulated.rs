@@ -60,7 +60,7 @@ fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_DURATION, WIRED_DELAY};
+    use super::super::{MAX_DURATION, MAX_MPDUS, WIRED_DELAY};
     use super::*;
     use std::time::Duration;
 
@@ -72,7 +72,8 @@ mod tests {
             let world = loaded.resolve().unwrap().world;
             assert!(world.wires.iter().all(|wire| wire.delay == WIRED_DELAY));
             let mac = &world.channels[0].mac;
-            assert!(mac.radios.iter().all(|radio| radio.max_duration == MAX_DURATION));
+            assert!(mac.radios.iter().all(|radio| (radio.max_duration, radio.max_mpdus) == (MAX_DURATION, MAX_MPDUS)));
+            assert_eq!(mac.radios[1].path.qdisc, PathConfig::of(Scheme::Fifo).qdisc);
             let path = PathConfig { key: mac.radios[0].path.key, ..PathConfig::of(scheme) };
             assert_eq!(mac.radios[0].path, path, "{}", scheme.name());
             assert_eq!(mac.radios.len(), rates().unwrap().len() + 1);
