@@ -87,7 +87,10 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --ap bufferbloat -- true", "fq-codel");
     assert_refused("emulate --ap airtime --ap-buffer 9 -- true", "--ap-buffer needs --ap per-station");
     assert_refused("emulate --ap fifo --aql -- true", "--aql needs --ap fq-mac or airtime");
-    assert_refused("emulate --ap fq-mac --mcs 9,9 --airtime-weight 512,256 -- true", "--airtime-weight needs --ap airtime");
+    assert_refused(
+        "emulate --ap fq-mac --mcs 9,9 --airtime-weight 512,256 -- true",
+        "--airtime-weight needs --ap airtime",
+    );
     assert_refused("emulate --ap airtime --airtime-weight 0 -- true", "--airtime-weight");
     assert_refused("emulate --ap airtime --stations 3 --airtime-weight 1,2 -- true", "--airtime-weight has 2 values");
     assert_refused("emulate --max-duration 4 -- true", "no unit");

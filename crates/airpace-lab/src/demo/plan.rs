@@ -22,8 +22,7 @@ pub enum ArmKind {
 
 impl ArmKind {
     /// All arms in the order in which they are run.
-    pub const ALL: [Self; 5] =
-        [Self::Cubic, Self::Bbr, Self::ModifiedCubic, Self::AirpaceCubic, Self::AirpaceUdp];
+    pub const ALL: [Self; 5] = [Self::Cubic, Self::Bbr, Self::ModifiedCubic, Self::AirpaceCubic, Self::AirpaceUdp];
 
     /// The name in files and tables.
     #[must_use]

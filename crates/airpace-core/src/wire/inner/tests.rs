@@ -50,11 +50,16 @@ fn headers_are_read() {
 fn code_points_choose_the_access_category() {
     use AccessCategory::{Background, BestEffort, Video, Voice};
     let category = |dscp: u8| IpInfo::parse(&ipv4(dscp << 2, 17, &[0; 8])).unwrap().category();
-    for (dscp, expected) in [(0, BestEffort), (10, BestEffort), (22, BestEffort), (34, Video), (40, Video), (46, Voice)] {
+    for (dscp, expected) in [(0, BestEffort), (10, BestEffort), (22, BestEffort), (34, Video), (40, Video), (46, Voice)]
+    {
         assert_eq!(category(dscp), expected, "code point {dscp}");
     }
     assert_eq!((category(8), category(1)), (Background, Background));
-    assert_eq!((category(48), category(56), category(63)), (BestEffort, BestEffort, BestEffort), "nobody helps himself");
+    assert_eq!(
+        (category(48), category(56), category(63)),
+        (BestEffort, BestEffort, BestEffort),
+        "nobody helps himself"
+    );
 }
 
 #[test]

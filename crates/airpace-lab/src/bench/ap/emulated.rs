@@ -38,8 +38,7 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
 fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
     let stations = rates.iter().copied().map(StationConfig::new).collect();
     let station = PathConfig::of(Scheme::Fifo);
-    let cell =
-        CellConfig { max_duration: MAX_DURATION, max_mpdus: MAX_MPDUS, station, ..CellConfig::new(stations) };
+    let cell = CellConfig { max_duration: MAX_DURATION, max_mpdus: MAX_MPDUS, station, ..CellConfig::new(stations) };
     let config = EmulatorConfig::new(cell, plan.seed).with_access_point(scheme);
     EmulatorConfig { wired_delay: WIRED_DELAY, series: false, ..config }
 }

@@ -201,8 +201,11 @@ fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
 }
 
 fn bars_of(scheme: &str, kind: &str, figures: &CellFigures, fifo: Option<&CellFigures>) -> Vec<Bar> {
-    let bar = |what: String, bar: f64, measured: f64| {
-        Bar { claim: format!("{scheme}, {kind}: {what}"), bar, measured, holds: measured >= bar }
+    let bar = |what: String, bar: f64, measured: f64| Bar {
+        claim: format!("{scheme}, {kind}: {what}"),
+        bar,
+        measured,
+        holds: measured >= bar,
     };
     let mut bars = Vec::new();
     if let Some(fifo) = fifo
