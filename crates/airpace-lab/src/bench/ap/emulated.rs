@@ -32,7 +32,11 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
     }
     let record = cell.finish()?;
     record.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    Ok((figures(plan, &rates, &record, &measured), record))
+    let figures = figures(plan, &rates, &record, &measured);
+    if let Some(silent) = figures.stations.iter().position(|station| station.ping_p50_ms <= 0.0) {
+        bail!("no ping to station {silent} was answered");
+    }
+    Ok((figures, record))
 }
 
 fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
