@@ -11,6 +11,10 @@ const MAX_QUANTUM: Duration = Duration::from_secs(1);
 /// The deepest debt that is kept, 146 years: the debt and a quantum together still fit 64 bits.
 const DEEPEST: i64 = -(1 << 62);
 
+/// Stations that are looked at one after the other before all are. With frames of 4 ms and the default quantum one in 13 is out of debt,
+/// so that as many in vain are rare.
+const PATIENCE: u32 = 64;
+
 /// Marks the end of a list. As many stations would not fit any memory, so it is no valid index.
 const END: u32 = u32::MAX;
 
@@ -91,6 +95,16 @@ impl Ring {
         self.len -= 1;
         Some(index)
     }
+
+    /// Appends all of `other`, which holds stations of the same slice.
+    fn append(&mut self, stations: &mut [Station], other: Self) {
+        match stations.get_mut(self.tail as usize) {
+            Some(tail) => tail.next = other.head,
+            None => self.head = other.head,
+        }
+        self.tail = if other.tail == END { self.tail } else { other.tail };
+        self.len += other.len;
+    }
 }
 
 /// Airtime fairness for the stations of one radio and one access category (004 §3.2, Algorithm 3): deficit round robin in airtime.
@@ -130,8 +144,8 @@ impl Ring {
 /// - A station that is charged into debt joins the list though it has nothing to send (as in ath9k), so that it pays back in the rounds
 ///   that others use. If nobody waits, nobody is owed anything: debts are settled at once. Otherwise a station that has sent for an
 ///   hour without competition would later wait for an hour.
-/// - When a whole round has found everybody in debt, the rounds until the first is out of it are given at once. The order is the same;
-///   one call of [`AirtimeFairness::next`] visits each listed station at most five times, however deep the debts are.
+/// - When a round has found everybody in debt, the rounds until the first is out of it are given at once. The order is the same; one call
+///   of [`AirtimeFairness::next`] visits each listed station at most five times, however deep the debts are.
 #[derive(Clone, Debug)]
 pub struct AirtimeFairness {
     config: AirtimeConfig,
@@ -198,7 +212,7 @@ impl AirtimeFairness {
             self.settle();
             return None;
         }
-        // Old stations looked at in vain; when that was all of them, another round would be the same.
+        // Old stations looked at in vain.
         let mut in_vain = 0;
         loop {
             let index = self.first()?;
@@ -217,9 +231,8 @@ impl AirtimeFairness {
             }
             in_vain += u32::from(state.place == Place::Old);
             self.rotate();
-            if in_vain >= self.old.len {
-                self.give_idle_rounds(&may_send)?;
-                in_vain = 0;
+            if in_vain >= self.patience() {
+                self.fast_forward(&may_send)?;
             }
         }
     }
@@ -292,6 +305,11 @@ impl AirtimeFairness {
         quantum * i64::from(weight.max(1)) / i64::from(DEFAULT_WEIGHT)
     }
 
+    /// Old stations that are looked at one after the other before all are: all of a few, a quarter of many.
+    fn patience(&self) -> u32 {
+        (self.old.len / 4).max(PATIENCE).min(self.old.len)
+    }
+
     fn first(&self) -> Option<u32> {
         let head = if self.new.head == END { self.old.head } else { self.new.head };
         (head != END).then_some(head)
@@ -325,43 +343,50 @@ impl AirtimeFairness {
         }
     }
 
-    /// Gives the quanta of the rounds in which nobody could be served; `None` if no later round is different. Stations that only pay
-    /// back leave in these rounds, each with the quanta up to its own.
-    fn give_idle_rounds(&mut self, may_send: impl Fn(u32) -> bool) -> Option<()> {
-        let rounds = self.idle_rounds(may_send)?;
-        if rounds == 0 {
-            return Some(());
-        }
-        for _ in 0..self.old.len {
-            let index = self.old.pop(&self.stations)?;
+    /// Goes at once to the old station that rotation would come to in the end, and gives what the rounds until then give; `None` if
+    /// rotation would find nobody, ever.
+    fn fast_forward(&mut self, may_send: impl Fn(u32) -> bool) -> Option<()> {
+        let (rounds, chosen) = self.next_of_old(may_send)?;
+        // Those before the chosen one have their turn once more.
+        let (mut before, mut rest) = (Ring::EMPTY, Ring::EMPTY);
+        let mut turns = rounds + 1;
+        while let Some(index) = self.old.pop(&self.stations) {
             self.visits += 1;
+            if index == chosen {
+                turns = rounds;
+            }
             let state = &mut self.stations[index as usize];
             let own = state.rounds_to_credit();
-            if !state.waits && own < rounds {
-                state.give(own);
+            // One that is out of debt gets no more: it leaves if it only pays back, and passes if it is not allowed.
+            state.give(own.min(turns));
+            if !state.waits && own < turns {
                 state.place = Place::Out;
-                continue;
+            } else if turns == rounds {
+                rest.push(&mut self.stations, index);
+            } else {
+                before.push(&mut self.stations, index);
             }
-            // One that is out of debt, or will be, gets no more: it is not allowed to send.
-            state.give(own.min(rounds));
-            self.old.push(&mut self.stations, index);
         }
+        rest.append(&mut self.stations, before);
+        self.old = rest;
         Some(())
     }
 
-    /// Rounds until an old station that waits and is allowed is out of debt; `None` if there is no such station.
-    fn idle_rounds(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u64> {
-        let mut rounds = None;
+    /// The first old station that will be out of debt, of those that wait and are allowed, and in how many rounds.
+    fn next_of_old(&mut self, may_send: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
+        let mut found: Option<(u64, u32)> = None;
         let mut index = self.old.head;
         while let Some(state) = self.stations.get(index as usize) {
             self.visits += 1;
             if state.waits && may_send(index) {
-                let own = state.rounds_to_credit();
-                rounds = Some(rounds.map_or(own, |r: u64| r.min(own)));
+                let rounds = state.rounds_to_credit();
+                if found.is_none_or(|(least, _)| rounds < least) {
+                    found = Some((rounds, index));
+                }
             }
             index = state.next;
         }
-        rounds
+        found
     }
 
     /// Nobody waits: the rounds that would take everybody out of debt cost nobody anything, and all leave.

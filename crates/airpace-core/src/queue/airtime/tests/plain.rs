@@ -14,9 +14,9 @@ struct Plain {
 }
 
 impl Plain {
-    /// The next of the stations in `allowed`, a bit for each; the others pass with their turn, and get a quantum if in debt.
+    /// The next of the stations in `allowed`, a bit for each eighth; the others pass with their turn, and get a quantum if in debt.
     fn next(&mut self, allowed: u8) -> Option<u32> {
-        let may_send = |station: u32| allowed >> station & 1 == 1;
+        let may_send = |station: u32| allowed >> (station % 8) & 1 == 1;
         let mut in_vain = 0;
         loop {
             let is_new = !self.new.is_empty();
@@ -33,7 +33,8 @@ impl Plain {
             }
             in_vain += usize::from(!is_new);
             self.rotate();
-            let none_is_allowed = self.waits.contains(&true) && !(0..8).any(|s| may_send(s) && self.waits[s as usize]);
+            let none_is_allowed =
+                self.waits.contains(&true) && !(0..).zip(&self.waits).any(|(s, &waits)| waits && may_send(s));
             if none_is_allowed && in_vain >= self.old.len() {
                 return None;
             }
@@ -80,28 +81,28 @@ enum Step {
     Weight(u32, u16),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step(stations: u32) -> impl Strategy<Value = Step> {
     let length = prop_oneof![6 => 0..5_000u64, 1 => 0..200_000u64];
     let received = prop_oneof![3 => 0..5_000u64, 1 => 0..600_000u64];
     let allowed = prop_oneof![3 => Just(u8::MAX), 1 => any::<u8>()];
     prop_oneof![
-        4 => (0..8u32).prop_map(Step::Wake),
+        4 => (0..stations).prop_map(Step::Wake),
         8 => (length, allowed, prop::bool::weighted(0.3)).prop_map(|(us, allowed, empty)| Step::Serve(us, allowed, empty)),
-        2 => (0..8u32, received).prop_map(|(station, us)| Step::Charge(station, us)),
+        2 => (0..stations, received).prop_map(|(station, us)| Step::Charge(station, us)),
         2 => Just(Step::FoundEmpty),
         1 => Just(Step::Skip),
-        1 => (0..8u32, 0..2_000u16).prop_map(|(station, weight)| Step::Weight(station, weight)),
+        1 => (0..stations, 0..2_000u16).prop_map(|(station, weight)| Step::Weight(station, weight)),
     ]
 }
 
-fn both(sparse: bool) -> (AirtimeFairness, Plain) {
+fn both(sparse: bool, stations: usize) -> (AirtimeFairness, Plain) {
     let mut fairness = AirtimeFairness::new(AirtimeConfig { sparse, ..AirtimeConfig::default() });
-    (0..8).for_each(|_| assert!(fairness.add(DEFAULT_WEIGHT) < 8));
+    (0..stations).for_each(|_| _ = fairness.add(DEFAULT_WEIGHT));
     let plain = Plain {
         sparse,
-        deficit: vec![300_000; 8],
-        quantum: vec![300_000; 8],
-        waits: vec![false; 8],
+        deficit: vec![300_000; stations],
+        quantum: vec![300_000; stations],
+        waits: vec![false; stations],
         new: VecDeque::new(),
         old: VecDeque::new(),
     };
@@ -158,29 +159,52 @@ fn found_empty(plain: &mut Plain, station: u32) {
 
 /// Both name the same station, and the deficits are the same.
 fn agree(fairness: &mut AirtimeFairness, plain: &mut Plain, allowed: u8) -> Option<u32> {
-    let station = fairness.next_allowed(|s| allowed >> s & 1 == 1);
+    let station = fairness.next_allowed(|s| allowed >> (s % 8) & 1 == 1);
     assert_eq!(station, plain.next(allowed));
-    let deficits: Vec<i64> = (0..8).map(|s| fairness.deficit_ns(s)).collect();
+    let deficits: Vec<i64> = (0..plain.deficit.len() as u32).map(|s| fairness.deficit_ns(s)).collect();
     assert_eq!(deficits, plain.deficit);
     station
 }
 
+/// Runs the steps in both and compares them, and bounds the work of each step.
+fn compare((mut fairness, mut plain): (AirtimeFairness, Plain), steps: &[Step]) {
+    for step in steps {
+        let before = fairness.visits;
+        let listed = u64::from(fairness.listed());
+        take(&mut fairness, &mut plain, step);
+        // At most two choices, each within its bound, and one station that may have joined.
+        assert!(fairness.visits - before <= 2 * (5 * (listed + 1) + 1));
+        assert_eq!(fairness.is_empty(), !plain.waits.contains(&true));
+        let waiting = plain.waits.iter().filter(|&&w| w).count();
+        assert_eq!(fairness.waiting as usize, waiting);
+        assert!(fairness.listed() >= fairness.waiting);
+        assert_eq!(fairness.listed() as usize, plain.new.len() + plain.old.len());
+    }
+}
+
+/// Many stations, of which most are in debts of many sizes, and all may send.
+fn crowd() -> impl Strategy<Value = Vec<Step>> {
+    let debts = prop::collection::vec((0..300u32, any::<bool>(), 0..300_000u64), 100..400);
+    (debts, prop::collection::vec(step(300), 0..100)).prop_map(|(debts, steps)| {
+        let debt = |(station, waits, us)| {
+            let charge = Step::Charge(station, us);
+            if waits { vec![charge, Step::Wake(station)] } else { vec![charge] }
+        };
+        let all_allowed =
+            |step| if let Step::Serve(us, _, empty) = step { Step::Serve(us, u8::MAX, empty) } else { step };
+        let first = core::iter::once(Step::Wake(0));
+        first.chain(debts.into_iter().flat_map(debt)).chain(steps.into_iter().map(all_allowed)).collect()
+    })
+}
+
 proptest! {
     #[test]
-    fn the_order_is_that_of_algorithm_3(sparse: bool, steps in prop::collection::vec(step(), 0..400)) {
-        let (mut fairness, mut plain) = both(sparse);
-        for step in &steps {
-            let before = fairness.visits;
-            let listed = u64::from(fairness.listed());
-            take(&mut fairness, &mut plain, step);
-            // At most two choices, each within its bound, and one station that may have joined.
-            prop_assert!(fairness.visits - before <= 2 * (5 * (listed + 1) + 1));
-            prop_assert_eq!(fairness.is_empty(), !plain.waits.contains(&true));
-            let waiting = plain.waits.iter().filter(|&&w| w).count();
-            prop_assert_eq!(fairness.waiting as usize, waiting);
-            prop_assert!(fairness.listed() >= fairness.waiting);
-            let lists: Vec<u32> = plain.new.iter().chain(&plain.old).copied().collect();
-            prop_assert_eq!(fairness.listed() as usize, lists.len());
-        }
+    fn the_order_is_that_of_algorithm_3(sparse: bool, steps in prop::collection::vec(step(8), 0..400)) {
+        compare(both(sparse, 8), &steps);
+    }
+
+    #[test]
+    fn the_order_is_that_of_algorithm_3_among_many(sparse: bool, steps in crowd()) {
+        compare(both(sparse, 300), &steps);
     }
 }
