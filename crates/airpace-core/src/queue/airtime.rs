@@ -59,6 +59,11 @@ impl Station {
         if self.deficit > 0 { 0 } else { self.deficit.unsigned_abs() / self.quantum.unsigned_abs() + 1 }
     }
 
+    /// Whether `rounds` quanta lead out of debt. No division: this is asked of each station in the walks over all.
+    const fn has_credit_after(&self, rounds: u64) -> bool {
+        self.deficit.saturating_add(rounds.cast_signed().saturating_mul(self.quantum)) > 0
+    }
+
     /// Gives `rounds` quanta, of which the last at most leads out of debt: nothing overflows, see [`DEEPEST`].
     const fn give(&mut self, rounds: u64) {
         self.deficit += rounds.cast_signed() * self.quantum;
@@ -356,10 +361,10 @@ impl AirtimeFairness {
                 turns = rounds;
             }
             let state = &mut self.stations[index as usize];
-            let own = state.rounds_to_credit();
             // One that is out of debt gets no more: it leaves if it only pays back, and passes if it is not allowed.
-            state.give(own.min(turns));
-            if !state.waits && own < turns {
+            let ready = turns > 0 && state.has_credit_after(turns - 1);
+            state.give(if ready { state.rounds_to_credit() } else { turns });
+            if ready && !state.waits {
                 state.place = Place::Out;
             } else if turns == rounds {
                 rest.push(&mut self.stations, index);
@@ -378,11 +383,9 @@ impl AirtimeFairness {
         let mut index = self.old.head;
         while let Some(state) = self.stations.get(index as usize) {
             self.visits += 1;
-            if state.waits && may_send(index) {
-                let rounds = state.rounds_to_credit();
-                if found.is_none_or(|(least, _)| rounds < least) {
-                    found = Some((rounds, index));
-                }
+            let sooner = found.is_none_or(|(least, _)| least > 0 && state.has_credit_after(least - 1));
+            if sooner && state.waits && may_send(index) {
+                found = Some((state.rounds_to_credit(), index));
             }
             index = state.next;
         }
