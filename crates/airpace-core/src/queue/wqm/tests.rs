@@ -45,6 +45,9 @@ fn drain_times_are_those_worked_out_by_hand() {
     let single = WqmSample { mean_ampdu: 1.0, rate: BitRate::from_mbps(600), free: 1.0, ..sample };
     let ratio = drain(DrainEstimate::WithOverhead, &single) / drain(DrainEstimate::Published, &single);
     assert!((ratio - 11.975).abs() < 0.001, "{ratio}");
+    let full = WqmSample { mean_ampdu: 42.0, ..single };
+    let ratio = drain(DrainEstimate::WithOverhead, &full) / drain(DrainEstimate::Published, &full);
+    assert!((ratio - 1.286).abs() < 0.001, "{ratio}");
 }
 
 #[test]
