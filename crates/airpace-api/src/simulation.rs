@@ -115,8 +115,10 @@ pub struct FlowSummary {
     pub rtt_ms: Option<DelaySummary>,
     /// Segments that a TCP sender sent again.
     pub retransmits: Option<u64>,
-    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5.
+    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5: of what is heard, behind a jitter buffer that adapts.
     pub mos: Option<f64>,
+    /// The same by the network's mean delay and loss alone, as papers print it that have no jitter buffer (004).
+    pub network_mos: Option<f64>,
     /// Time from request to the last object of a web page, seconds.
     pub page_load_s: Option<PageLoadSummary>,
 }

@@ -157,6 +157,7 @@ fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
             rtt_ms: None,
             retransmits: None,
             mos: None,
+            network_mos: None,
             page_load_s: None,
         };
         detail(&mut summary, &flow.details);
@@ -173,7 +174,10 @@ fn detail(summary: &mut FlowSummary, details: &Details) {
             summary.retransmits = Some(tcp.sender.resent);
         }
         Details::Ping(ping) => summary.rtt_ms = ping.round_trip.as_ref().map(in_ms),
-        Details::Voip(call) => summary.mos = Some(call.mean_opinion_score),
+        Details::Voip(call) => {
+            summary.mos = Some(call.mean_opinion_score);
+            summary.network_mos = Some(call.network_score);
+        }
         Details::Web(pages) => {
             summary.page_load_s = pages.as_ref().map(|pages| PageLoadSummary {
                 count: pages.count,
