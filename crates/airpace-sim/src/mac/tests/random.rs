@@ -172,7 +172,7 @@ fn check(config: &MacConfig, flows: &[Flow], neighbours: Neighbours, seed: u64) 
         let (index, &at) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
         let Flow { from, to, category, bytes, gap, .. } = flows[index];
         (now, due[index]) = (at, due[index] + gap);
-        let packet = Datagram { category, ..Datagram::new(sent, bytes) };
+        let packet = Datagram { flow: index as u32, category, ..Datagram::new(sent, bytes) };
         mac.handle(now, Input::Send { from: RadioId(from), to: RadioId(to), packet });
         if sent == 400 || sent == 1_200 {
             let count = if sent == 400 { neighbours.count } else { 0 };
@@ -196,7 +196,22 @@ fn check(config: &MacConfig, flows: &[Flow], neighbours: Neighbours, seed: u64) 
     if config.hearing == Hearing::All {
         prop_assert!(watch.alone <= elapsed + slack, "{:?} of {elapsed:?}", watch.alone);
     }
+    drain(&mut mac, &mut watch, now)?;
     Ok(watch.digest.finish())
+}
+
+/// Once nobody sends any more, everything leaves.
+fn drain(mac: &mut Mac<Datagram>, watch: &mut Watch, since: Time) -> Result<(), TestCaseError> {
+    let held = |mac: &Mac<Datagram>| (0..mac.radios()).map(|radio| mac.held(RadioId::from_index(radio))).sum::<usize>();
+    while held(mac) > 0 {
+        let due = mac.deadline().filter(|due| due.since(since) < Duration::from_secs(300));
+        let Some(due) = due else { return Err(TestCaseError::fail(format!("{} packets stay", held(mac)))) };
+        mac.handle(due, Input::Tick);
+        while let Some(output) = mac.poll() {
+            watch.take(due, output)?;
+        }
+    }
+    Ok(())
 }
 
 proptest! {
