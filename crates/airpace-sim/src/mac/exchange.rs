@@ -155,76 +155,12 @@ impl<P: Packet + Clone> Mac<P> {
         let flight = if self.paths[contender as usize].composes_ahead() {
             self.paths[contender as usize].take_composed().map(|flight| Flight { txop_end, ..flight })
         } else {
-            self.compose(contender, at, (txop_end.map(|end| end.since(at)), true))
+            self.compose_now(contender, at, (txop_end.map(|end| end.since(at)), true))
         };
         match flight {
             Some(flight) => self.launch(Flight { txop_end, ..flight }, at, true),
             None => self.back_off(at, contender, true),
         }
-    }
-
-    /// Composes a frame for the lane whose turn it is, within what `room` a TXOP has. It is the `first` of its TXOP, or there is none if not
-    /// even one MPDU fits.
-    fn compose(&mut self, contender: u32, at: Time, within: (Option<Duration>, bool)) -> Option<Flight> {
-        loop {
-            let lane = self.paths[contender as usize].next()?;
-            if let Some(flight) = self.build((contender, lane), at, within) {
-                return Some(flight);
-            }
-            let pool = self.pools[contender as usize / 4].as_deref();
-            let path = &mut self.paths[contender as usize];
-            if !within.1 && path.lane(lane).has_work(pool) {
-                path.served(lane, false, pool);
-                return None;
-            }
-            path.found_nothing(lane, pool);
-        }
-    }
-
-    fn build(
-        &mut self,
-        (contender, lane): (u32, u32),
-        at: Time,
-        (room, first): (Option<Duration>, bool),
-    ) -> Option<Flight> {
-        let path = &mut self.paths[contender as usize];
-        let mut pool = self.pools[contender as usize / 4].as_deref_mut();
-        let radio = &self.radios[contender as usize / 4].config;
-        let link = &mut self.links[path.lane(lane).link as usize];
-        let (rate, mut limits) = link.choose(at, radio, &self.rules);
-        if let Some(room) = room {
-            let protected = first && radio.rts_threshold.is_some();
-            limits = limits.within(room, rate, &self.rules, protected);
-            limits.strict = !first;
-        }
-        if let Some(pool) = &mut pool {
-            let edca = &radio.edca[contender as usize % 4];
-            pool.expect(at, link.to.0, link.expected_throughput(radio, edca, &self.rules));
-        }
-        let built = path.build((at, lane), pool.as_deref_mut(), (rate, &limits), &self.rules)?;
-        let queued = path.lane(lane).waiting(pool.as_deref()).0;
-        Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end: None })
-    }
-
-    /// Composes as many aggregates as the hardware's queue has room for.
-    pub(super) fn compose_ahead(&mut self, node: usize, at: Time) {
-        while self.paths[node].wants_aggregate() {
-            // There are fewer than 2^32 contenders.
-            let Some(flight) = self.compose(node as u32, at, (self.txop(node), true)) else { break };
-            self.make_ready(flight, false);
-        }
-    }
-
-    fn make_ready(&mut self, flight: Flight, again: bool) {
-        let path = &mut self.paths[flight.contender as usize];
-        path.commit(flight.lane, self.rules.estimate(&flight.built), false);
-        path.ready(flight, again, self.pools[flight.contender as usize / 4].as_deref());
-    }
-
-    /// The length of a TXOP, if the category has any.
-    fn txop(&self, node: usize) -> Option<Duration> {
-        let txop = self.radios[node / 4].config.edca[node % 4].txop;
-        (!txop.is_zero()).then_some(txop)
     }
 
     /// Puts the first PPDU of an exchange on the air.
@@ -435,29 +371,6 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// A lane was served, to the end (`done`) or not, as is known from `known` on: what is ready for the next access, and what the queues above have room for now.
-    fn end_service(&mut self, flight: &Flight, (known, at): (Time, Time), done: bool) {
-        let node = flight.contender as usize;
-        let path = &mut self.paths[node];
-        path.served(flight.lane, done, self.pools[node / 4].as_deref());
-        if path.wants_size(at) {
-            self.resize(node, at);
-        }
-        let path = &mut self.paths[node];
-        path.refill(at);
-        if path.composes_ahead() {
-            path.commit(flight.lane, self.rules.estimate(&flight.built), true);
-            // The hardware sends what was not answered again before anything else.
-            let again =
-                if done { None } else { self.build((flight.contender, flight.lane), at, (self.txop(node), true)) };
-            if let Some(again) = again {
-                self.make_ready(again, true);
-            }
-            self.compose_ahead(node, at);
-        }
-        self.report_drops(known, node);
-    }
-
     /// The next exchange of a TXOP, if one fits into what is left of it.
     fn go_on(&mut self, flight: Flight, at: Time) {
         let (contender, txop_end) = (flight.contender, flight.txop_end);
@@ -467,7 +380,7 @@ impl<P: Packet + Clone> Mac<P> {
             let fits = path.first_composed().is_some_and(|next| self.rules.estimate(&next.built) <= room);
             if fits { path.take_composed() } else { None }
         } else {
-            self.compose(contender, at, (Some(room), false))
+            self.compose_now(contender, at, (Some(room), false))
         };
         match next {
             Some(next) => self.launch(Flight { txop_end, ..next }, at, false),

@@ -31,6 +31,7 @@
 //! ```
 
 mod cell;
+mod compose;
 mod config;
 mod contention;
 mod datagram;
