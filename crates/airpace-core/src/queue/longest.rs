@@ -3,13 +3,15 @@
 /// Children of a node. Eight 64-bit numbers fill a cache line.
 const FAN: usize = 8;
 
-/// The lengths of many queues and, above them, a tree of the greatest in each group of [`FAN`], up to the greatest of all.
+/// The lengths of many queues and, above them, a tree with a bound on the lengths in each group of [`FAN`], up to one on all.
 ///
-/// A change ends at the first group whose greatest stays, mostly its own. At worst it looks at one cache line in each of
-/// `log8 n` levels, whatever the lengths are.
+/// A queue that grows raises the bounds above it, which mostly are there already; one that shrinks leaves them, so that a packet
+/// costs next to nothing while no queue is looked for. The search lowers the bounds that it finds too high. It was a queue's
+/// change that left them so: over any number of calls, a change takes `log8 n` groups of one cache line at most, whatever the
+/// lengths are.
 #[derive(Clone, Debug)]
 pub(super) struct Longest {
-    /// The lengths, the greatest of each group, and so on; the last level has one number. Each is padded to whole groups.
+    /// The lengths, the bound on each group, and so on; the last level has one number. Each is padded to whole groups.
     levels: Vec<Vec<u64>>,
     queues: usize,
 }
@@ -53,37 +55,38 @@ impl Longest {
     #[inline]
     pub(super) fn set(&mut self, index: u32, length: u64) {
         let mut index = index as usize;
-        let [below, above @ ..] = self.levels.as_mut_slice() else { return };
-        let mut was = core::mem::replace(&mut below[index], length);
-        let mut is = length;
-        let mut below: &[u64] = below;
-        for level in above {
-            let group = index / FAN;
-            let best = level[group];
-            if is < best && was < best {
+        let [lengths, bounds @ ..] = self.levels.as_mut_slice() else { return };
+        lengths[index] = length;
+        for level in bounds {
+            index /= FAN;
+            if level[index] >= length {
                 return;
             }
-            is = if is >= best { is } else { greatest(&below[group * FAN..][..FAN]) };
-            was = core::mem::replace(&mut level[group], is);
-            if is == was {
-                return;
-            }
-            (below, index) = (level, group);
+            level[index] = length;
         }
     }
 
     /// The longest queue, the first of several; `None` if all are of length zero.
-    pub(super) fn longest(&self) -> Option<u32> {
-        let best = *self.levels.last()?.first()?;
-        if best == 0 {
-            return None;
+    pub(super) fn longest(&mut self) -> Option<u32> {
+        let mut depth = self.levels.len() - 1;
+        let mut node = 0;
+        // Down to where a bound is reached, and up again after one has been lowered.
+        while let Some(below) = depth.checked_sub(1) {
+            let bound = self.levels[depth][node];
+            if bound == 0 {
+                return None;
+            }
+            let children = &self.levels[below][node * FAN..][..FAN];
+            if let Some(child) = children.iter().position(|&length| length == bound) {
+                (depth, node) = (below, node * FAN + child);
+                continue;
+            }
+            self.levels[depth][node] = greatest(children);
+            if depth + 1 < self.levels.len() {
+                (depth, node) = (depth + 1, node / FAN);
+            }
         }
-        let mut group = 0;
-        for level in self.levels.iter().rev().skip(1) {
-            let children = &level[group * FAN..][..FAN];
-            group = group * FAN + children.iter().position(|&length| length == best)?;
-        }
-        u32::try_from(group).ok()
+        u32::try_from(node).ok()
     }
 }
 
