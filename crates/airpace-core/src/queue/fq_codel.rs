@@ -51,6 +51,9 @@ struct Flow {
 
 /// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with precedence for those that
 /// have just become busy (sparse flows), and each is under the law of CoDel.
+///
+/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it has spent nothing, because leaving
+/// at once can be gamed (`docs/design/fq-mac.md`).
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,

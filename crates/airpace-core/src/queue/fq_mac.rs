@@ -22,6 +22,7 @@
 //! - Overflow queues are made when they are needed and used again, so that a TID without collisions costs no queue.
 //! - A TID without packets gives its queues back at once and not when it is next asked for one, which may be never.
 //! - CoDel starts afresh in a queue that goes over to another TID, and in an overflow queue that is taken.
+//! - A queue leaves the lists only after a round in which it has spent nothing; leaving at once can be gamed (`schedule.rs`).
 //! - The longest queue is the one with the most bytes, of which a small packet counts [`MIN_WEIGHT`]: otherwise who fills the
 //!   packet limit with empty packets would always have the shortest queue. (Linux takes bytes for the length, and counts the
 //!   memory of the buffers against the memory limit.)

@@ -52,6 +52,8 @@ pub(super) struct Model {
     /// New and old queues of each TID.
     lists: Vec<[VecDeque<usize>; 2]>,
     stations: [Station; STATIONS as usize],
+    /// Queues leave the lists as in RFC 8290 and Algorithm 2.
+    pub(super) as_published: bool,
     pub(super) drops: Vec<(u32, DropReason, TestPacket)>,
 }
 
@@ -64,6 +66,7 @@ impl Model {
             spare: vec![],
             lists: vec![Default::default(); TIDS as usize],
             stations: Default::default(),
+            as_published: false,
             drops: vec![],
         }
     }
@@ -71,6 +74,10 @@ impl Model {
     pub(super) fn backlog(&self, tid: u32) -> (usize, u64) {
         let own = self.queues.iter().filter(|q| q.owner == tid);
         own.fold((0, 0), |(len, bytes), q| (len + q.packets.len(), bytes + q.bytes()))
+    }
+
+    pub(super) fn is_idle(&self, home: usize) -> bool {
+        self.queues[home].place == Place::Idle
     }
 
     fn strays(&self, home: usize) -> bool {
@@ -169,8 +176,9 @@ impl Model {
             };
             let quantum = i64::from(self.config.quantum);
             let queue = &mut self.queues[index];
-            if spent || (queue.deficit < quantum && !old.is_empty()) {
-                queue.deficit = if spent { queue.deficit } else { quantum };
+            let stays = if self.as_published { was_new } else { queue.deficit < quantum };
+            if spent || (stays && !old.is_empty()) {
+                queue.deficit = if spent || self.as_published { queue.deficit } else { quantum };
                 queue.place = Place::Old;
                 old.push_back(index);
             } else {

@@ -153,6 +153,30 @@ fn patient(queues: u32, quantum: u32) -> FqMacConfig {
     FqMacConfig { queues, quantum, packet_limit, memory_limit, codel, slow: codel, ..FqMacConfig::default() }
 }
 
+/// What a flow gets of one with a backlog, if it sends a packet of two quanta less a byte whenever it is in no list.
+fn share_of_who_times_it(as_published: bool) -> f64 {
+    let mut model = model::Model::new(patient(2, 1_000));
+    model.as_published = as_published;
+    (0..3_000).for_each(|number| model.enqueue(Time::ZERO, (0, 0), packet(0, number, 1_000)));
+    model.dequeue(Time::ZERO, 0).unwrap();
+    let mut sent = [0u32; 2];
+    for number in 0..2_000 {
+        if model.is_idle(1) {
+            model.enqueue(Time::ZERO, (0, 1), packet(1, number, 1_999));
+        }
+        let (_, packet) = model.dequeue(Time::ZERO, 0).unwrap();
+        sent[packet.flow as usize] += packet.bytes;
+    }
+    f64::from(sent[1]) / f64::from(sent[0])
+}
+
+#[test]
+fn who_leaves_the_lists_at_once_gets_two_quanta_in_a_round() {
+    let (published, ours) = (share_of_who_times_it(true), share_of_who_times_it(false));
+    assert!(published > 1.95, "{published}");
+    assert!(ours < 1.01, "{ours}");
+}
+
 proptest! {
     /// Whatever others send, and when, they get a bounded number of quanta between two packets of a flow that has a backlog.
     #[test]
