@@ -319,6 +319,18 @@ fn a_call_over_an_idle_cell_is_as_good_as_can_be() {
     assert!(call.mean_opinion_score > 4.3, "{call:?}");
 }
 
+#[test]
+fn a_call_is_scored_after_the_warm_up_and_what_is_under_way_at_the_end_is_not_lost() {
+    let mut config = cell(1, vec![flow(2, 1, traffic(7, 1.0))]);
+    config.nodes = 3;
+    let delay = Duration::from_millis(90);
+    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate: None, delay, queue: 100 }];
+    let outcome = run(config);
+    let Details::Voip(call) = &outcome.flows[0].details else { panic!("it is a call") };
+    // 50 packets a second, of which the last four are on the wire.
+    assert!((44..=46).contains(&call.sent) && call.lost == 0 && call.late == 0, "{call:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 

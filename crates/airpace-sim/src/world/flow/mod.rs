@@ -89,7 +89,7 @@ impl Flow {
                 Ends::Open(Box::new(Open::udp(source, stream("source")).map_err(refused)?))
             }
             Traffic::Voip(sink) => {
-                Ends::Open(Box::new(Open::voip(sink, (start, stop), stream("call")).map_err(refused)?))
+                Ends::Open(Box::new(Open::voip(sink, (start, stop, begin), stream("call")).map_err(refused)?))
             }
             Traffic::Saturating { payload, window } => {
                 Ends::Saturating(Saturating::new(payload, window, (start, stop)))
@@ -192,7 +192,11 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Saturating(saturating) => saturating.lose(now),
-            Ends::Open(_) | Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
+            Ends::Open(open) => {
+                open.lose();
+                false
+            }
+            Ends::Tcp(_) | Ends::Ping(_) | Ends::Web(_) => false,
         }
     }
 

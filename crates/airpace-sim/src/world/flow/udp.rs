@@ -20,24 +20,28 @@ pub(super) struct Open {
     source: Source,
     next: Option<Emission>,
     sink: Option<VoipSink>,
+    /// Packets of a call since the sink's last restart, and those of the whole call that are neither there nor lost.
     sent: u64,
+    under_way: u64,
+    /// A call is scored from here on; `None` from then on.
+    begin: Option<Time>,
 }
 
 impl Open {
     pub(super) fn udp(config: SourceConfig, stream: Stream) -> Result<Self, SourceError> {
         let mut source = Source::new(config, stream)?;
         let next = source.next();
-        Ok(Self { source, next, sink: None, sent: 0 })
+        Ok(Self { source, next, sink: None, sent: 0, under_way: 0, begin: None })
     }
 
-    /// One direction of a call.
+    /// One direction of a call from `start` to `stop`, scored from `begin` on.
     pub(super) fn voip(
         sink: VoipSinkConfig,
-        (start, stop): (Time, Option<Time>),
+        (start, stop, begin): (Time, Option<Time>, Time),
         stream: Stream,
     ) -> Result<Self, SourceError> {
         let config = SourceConfig { start, stop, ..SourceConfig::new(Pattern::G711) };
-        Ok(Self { sink: Some(VoipSink::new(sink)), ..Self::udp(config, stream)? })
+        Ok(Self { sink: Some(VoipSink::new(sink)), begin: Some(begin), ..Self::udp(config, stream)? })
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
@@ -46,7 +50,14 @@ impl Open {
         }
         let emission = self.next?;
         self.next = self.source.next();
+        if let Some(sink) = &mut self.sink
+            && self.begin.take_if(|begin| now >= *begin).is_some()
+        {
+            sink.restart(self.sent);
+            self.sent = 0;
+        }
         self.sent += 1;
+        self.under_way += 1;
         Some(plain(emission.payload_bytes))
     }
 
@@ -64,14 +75,21 @@ impl Open {
 
     /// Returns the bytes handed to the application.
     pub(super) fn receive(&mut self, now: Time, parcel: &Parcel) -> u64 {
+        self.under_way = self.under_way.saturating_sub(1);
         if let Some(sink) = &mut self.sink {
             sink.on_packet(now, parcel.sequence, parcel.sent);
         }
         payload(parcel)
     }
 
+    pub(super) fn lose(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
+    }
+
+    /// What is still under way is not lost.
     pub(super) fn details(&self) -> Details {
-        self.sink.as_ref().map_or(Details::None, |sink| Details::Voip(sink.report(self.sent)))
+        let sent = self.sent.saturating_sub(self.under_way);
+        self.sink.as_ref().map_or(Details::None, |sink| Details::Voip(sink.report(sent)))
     }
 }
 
