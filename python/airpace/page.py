@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from airpace.findings import findings
-from airpace.results import Demo, label
+from airpace.results import Demo, jain_airtime, label
 
 CAPTIONS = {
     "overview": "Goodput against ping under load. The mark stands at the 95th percentile, its line begins at the median. "
@@ -16,7 +16,7 @@ CAPTIONS = {
     "timeline": "The three quantities over time. Each dot is one ping. The dotted line is the level that airpace aims at. "
     "The first seconds (ramp-up) are shown but not counted in the table.",
     "ping": "Share of the pings that took longer than a time, steady state only.",
-    "stations": "Each station by itself. Airtime is what its downlink frames occupied, access and acknowledgements included.",
+    "stations": "Each station by itself. Airtime is what its frames, both ways, occupied, access and acknowledgements included.",
 }
 
 STYLE = """
@@ -97,7 +97,7 @@ def _row(arm: dict[str, Any]) -> str:
         f"{arm['level']:.1f}",
         "–" if reported is None else f"{reported:.1f}",
         f"{arm['round_ms']:.2f}",
-        f"{arm['jain_airtime']:.3f}",
+        f"{jain_airtime(arm):.3f}",
         lag if arm["trusted"] else f'<span class="no">{lag}: not to be trusted</span>',
     )
     tagged = [f"<td>{cell}</td>" for cell in cells]

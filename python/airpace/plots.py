@@ -83,41 +83,48 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
     axis.set_xlabel("ping under load, ms (mark: p95, line from the median)")
 
 
-LABEL = (0.4, 0.13)
-"""Width and height of a label of two lines, as shares of the axes."""
+LABEL_HEIGHT = 0.13
+"""Height of a label of two lines, as a share of the axes."""
+
+LETTER = 0.0155
+"""Width of a letter of a label, likewise."""
 
 
 def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
-    """A name above or below each mark, or further off with a leader, wherever it covers neither a mark nor another name."""
+    """A name near each mark, with a leader if it is further off, where it covers neither a mark nor another name."""
     top = axis.get_ylim()[1]
     marks = [(_fraction(axis, a["ping_ms"]["p95"]), a["goodput_mbps"] / top) for a in arms]
     boxes = [(x, y, 0.04, 0.06) for x, y in marks]
     for arm, (x, y) in sorted(zip(arms, marks), key=lambda pair: pair[1]):
-        place = _free_place(boxes, x, y)
-        boxes.append((*place, *LABEL))
         text = f"{label(arm['name'])}\n{arm['goodput_mbps']:.0f} Mbit/s, {arm['ping_ms']['p95']:.3g} ms"
+        width = LETTER * max(len(line) for line in text.split("\n"))
+        place = _free_place(boxes, (x, y), width)
+        boxes.append((*place, width, LABEL_HEIGHT))
         colour = _colour(arm["name"])
-        if abs(place[1] - y) > 0.2:
+        if abs(place[1] - y) > 0.2 or abs(place[0] - x) > width / 2:
             axis.plot([x, place[0]], [y, place[1]], color=colour, linewidth=0.8, alpha=0.6, transform=axis.transAxes)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
         style = {"ha": "center", "va": "center", "fontsize": 9, "color": colour, "bbox": box}
         axis.text(*place, text, transform=axis.transAxes, **style)
 
 
-def _free_place(boxes: list[tuple[float, float, float, float]], x: float, y: float) -> tuple[float, float]:
-    """The nearest place for a label of the mark at (x, y) that overlaps none of the boxes."""
-    width, height = LABEL
-    centre = min(max(x, width / 2 + 0.01), 1 - width / 2 - 0.01)
-    for step in range(1, 8):
-        for offset in (0.105 * step, -0.105 * step):
-            inside = height / 2 < y + offset < 1 - height / 2
-            covers = any(
-                abs(centre - bx) < (width + bw) / 2 and abs(y + offset - by) < (height + bh) / 2
-                for bx, by, bw, bh in boxes
-            )
-            if inside and not covers:
-                return centre, y + offset
-    return centre, y
+def _free_place(
+    boxes: list[tuple[float, float, float, float]], mark: tuple[float, float], width: float
+) -> tuple[float, float]:
+    """The nearest place for a label of the mark that overlaps none of the boxes."""
+    (x, y), inner = mark, width / 2 + 0.01
+
+    def is_free(place: tuple[float, float]) -> bool:
+        inside = LABEL_HEIGHT / 2 < place[1] < 1 - LABEL_HEIGHT / 2
+        return inside and not any(
+            abs(place[0] - bx) < (width + bw) / 2 and abs(place[1] - by) < (LABEL_HEIGHT + bh) / 2
+            for bx, by, bw, bh in boxes
+        )
+
+    offsets = ((0.05 * i, 0.035 * j) for i in range(-8, 9) for j in range(-22, 23) if abs(j) > 2)
+    places = sorted(offsets, key=lambda offset: (round(abs(offset[0]) + abs(offset[1]), 6), offset))
+    clamped = ((min(max(x + dx, inner), 1 - inner), y + dy) for dx, dy in places)
+    return next((place for place in clamped if is_free(place)), (min(max(x, inner), 1 - inner), y))
 
 
 def _fraction(axis: Axes, x: float) -> float:
@@ -199,7 +206,7 @@ def per_station(demo: Demo, stations: int) -> Figure:
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8))
     values = (
         ("goodput, Mbit/s", lambda s: s["goodput_mbps"]),
-        ("share of the time on the air", lambda s: s["airtime"]),
+        ("share of the time on the air", lambda s: s["airtime"] + s.get("uplink_airtime", 0)),
         ("p95 ping under load, ms", lambda s: s["ping_ms"]["p95"]),
     )
     for axis, (title, value) in zip(axes, values):

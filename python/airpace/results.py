@@ -45,6 +45,11 @@ class Demo:
         return next((a for a in self.arms if a["stations"] == stations and a["name"] == name), None)
 
 
+def jain_airtime(arm: dict[str, Any]) -> float:
+    """Jain's index of the stations' airtime, both ways; of the downlink alone in runs that did not store the other."""
+    return arm.get("jain_airtime_both_ways", arm["jain_airtime"])
+
+
 def label(name: str) -> str:
     """What an arm is called in plots."""
     return LABELS.get(name, name)

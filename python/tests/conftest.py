@@ -26,7 +26,7 @@ def station(index: int, n: int, goodput: float, ping: float, level: float) -> di
     return {
         "station": index, "mcs": MCS[index], "phy_mbps": PHY[index], "goodput_mbps": goodput / n, "ping_ms": quantiles(ping),
         "idle_ping_ms": quantiles(2.4), "loss": 0.0, "ping_loss": 0.0, "level": level, "level_reported": None,
-        "round_ms": 1.5 * n, "airtime": 0.9 / n, "retransmits": 0,
+        "round_ms": 1.5 * n, "airtime": 0.9 / n, "uplink_airtime": 0.05 / n, "retransmits": 0,
     }  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def arm(n: int, name: str) -> dict:
     return {
         "stations": n, "name": name, "goodput_mbps": goodput, "ping_ms": quantiles(ping), "idle_ping_ms": quantiles(2.4),
         "loss": 0.001, "ping_loss": 0.0, "level": level, "level_reported": level if "airpace" in name else None,
-        "round_ms": 1.5 * n, "jain_airtime": 0.99, "lag_p99_ms": 0.3, "trusted": True, "retransmits": 12,
+        "round_ms": 1.5 * n, "jain_airtime": 0.99, "jain_airtime_both_ways": 0.99, "lag_p99_ms": 0.3, "trusted": True, "retransmits": 12,
         "per_station": [station(i, n, goodput, ping, level) for i in range(n)],
     }  # fmt: skip
 

@@ -88,8 +88,11 @@ pub struct ArmResult {
     pub level_reported: Option<f64>,
     /// Mean time between frames to one station, milliseconds, from the frame records.
     pub round_ms: f64,
-    /// Jain's index of the stations' airtime, from the frame records; 1 is equal.
+    /// Jain's index of the stations' downlink airtime, from the frame records; 1 is equal.
     pub jain_airtime: f64,
+    /// The same of their airtime both ways.
+    #[serde(default)]
+    pub jain_airtime_both_ways: f64,
     /// 99th percentile of the emulator's lateness against its own clock, milliseconds.
     pub lag_p99_ms: f64,
     /// Whether the emulator kept up (lag p99 of at most 1 ms). If not, the figures are not to be trusted.
@@ -127,6 +130,9 @@ pub struct StationResult {
     pub round_ms: f64,
     /// Share of the time in which the medium carried this station's downlink frames, their overhead included.
     pub airtime: f64,
+    /// The same of the frames that it sent.
+    #[serde(default)]
+    pub uplink_airtime: f64,
     /// TCP segments sent again to this station.
     pub retransmits: u64,
 }

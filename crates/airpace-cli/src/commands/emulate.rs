@@ -28,7 +28,7 @@ Examples:
   airpace emulate --stations 3 --mcs 9,4,1        a shell behind a busy access point
   airpace emulate --ap airtime --standard ht --width 20 --gi 400 --mcs 15,15,0 --nss 2,2,1 --max-duration '4 ms'
   airpace emulate --ap fq-mac --aql --qos --mcs 9,4 --nss 1 -- ping -Q 0xb8 -c 9 10.77.0.11
-  airpace emulate --ap airtime --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
+  airpace emulate --ap airtime --hardware-queue 0 --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
 
 Exit code: that of CMD; 130 after Ctrl-C.";
 
@@ -72,6 +72,10 @@ pub(crate) struct Emulate {
     /// Limit the airtime that the access point composes ahead, as Linux does since 5.5; --ap fq-mac and airtime only.
     #[arg(long)]
     aql: bool,
+    /// Aggregates per access category that the access point composes ahead, the one on the air included; 0: each when the channel is won.
+    /// 2 by default, as ath9k; 0 for --ap per-station.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=64))]
+    hardware_queue: Option<u16>,
     /// Send packets in the access category of their DSCP (RFC 8325), not all as best effort.
     #[arg(long)]
     qos: bool,
@@ -177,6 +181,7 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
         only("--ap-buffer", &[Scheme::PerStation])?;
         path.queues = Queues::Fifo(QueueLimit::per_link(packets));
     }
+    path.hardware = args.hardware_queue.unwrap_or(path.hardware);
     if args.aql {
         only("--aql", &[Scheme::FqMac, Scheme::Airtime])?;
         path.airtime_limit = Some(AirtimeLimitConfig::default());

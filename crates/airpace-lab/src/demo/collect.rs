@@ -62,7 +62,7 @@ impl Recorded<'_> {
         let (frames, packets) = totals(&sums);
         let dropped: u64 = sums.iter().map(|s| s.dropped).sum::<u64>() + self.dropped_at_proxy(0..self.reported.len());
         let pings = |from, to| -> Samples { self.measured.iter().flat_map(|m| window(&m.pings, from, to)).collect() };
-        let airtimes: Vec<f64> = per_station.iter().map(|s| s.airtime).collect();
+        let airtimes = |of: fn(&StationResult) -> f64| per_station.iter().map(of).collect::<Vec<_>>();
         ArmResult {
             stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
             name: self.kind.name().to_owned(),
@@ -75,7 +75,8 @@ impl Recorded<'_> {
             level: ratio(packets as f64, frames),
             level_reported: self.reported_level(0..self.reported.len()),
             round_ms: mean(per_station.iter().map(|s| s.round_ms).filter(|&round| round > 0.0)),
-            jain_airtime: jain(&airtimes),
+            jain_airtime: jain(&airtimes(|s| s.airtime)),
+            jain_airtime_both_ways: jain(&airtimes(|s| s.airtime + s.uplink_airtime)),
             lag_p99_ms: self.lag_p99.as_secs_f64() * 1e3,
             trusted: self.trusted,
             retransmits: per_station.iter().map(|s| s.retransmits).sum(),
@@ -103,6 +104,7 @@ impl Recorded<'_> {
             level_reported: self.reported_level(index..index + 1),
             round_ms: sum.round().map_or(0.0, |round| round.as_secs_f64() * 1e3),
             airtime: sum.airtime.as_secs_f64() / length,
+            uplink_airtime: sum.up_airtime.as_secs_f64() / length,
             retransmits: measured.flows.iter().map(|f| f.retransmits).sum(),
         }
     }

@@ -1,7 +1,6 @@
 //! What a demo runs: arms, stations, spans of time.
 
 use airpace_api::results::DemoSettings;
-use airpace_sim::mac::Scheme;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,13 +63,10 @@ impl ArmKind {
         }
     }
 
-    /// How the access point queues.
+    /// Whether the access point has queues and a schedule of its own, and is no closed one.
     #[must_use]
-    pub const fn scheme(self) -> Scheme {
-        match self {
-            Self::ModifiedCubic => Scheme::Airtime,
-            Self::Cubic | Self::Bbr | Self::AirpaceCubic | Self::AirpaceUdp => Scheme::PerStation,
-        }
+    pub const fn is_modified(self) -> bool {
+        matches!(self, Self::ModifiedCubic)
     }
 
     /// Whether proxy and agents run.

@@ -44,7 +44,7 @@ fn row(arm: &ArmResult) -> Vec<String> {
         format!("{:.1}", arm.ping_loss * 100.0),
         level(arm),
         format!("{:.2}", arm.round_ms),
-        format!("{:.3}", arm.jain_airtime),
+        format!("{:.3}", arm.jain_airtime_both_ways),
         format!("{:.2}{}", arm.lag_p99_ms, if arm.trusted { "" } else { " !" }),
     ]
 }

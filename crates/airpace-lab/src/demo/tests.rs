@@ -38,6 +38,7 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
         level_reported: None,
         round_ms: 2.1,
         jain_airtime: 1.0,
+        jain_airtime_both_ways: 1.0,
         lag_p99_ms: 0.3,
         trusted: true,
         retransmits: 7,
@@ -59,6 +60,7 @@ fn station_result(station: u32, ping_ms: Quantiles) -> StationResult {
         level_reported: None,
         round_ms: 2.1,
         airtime: 0.9,
+        uplink_airtime: 0.05,
         retransmits: 7,
     }
 }
