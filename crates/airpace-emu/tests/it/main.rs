@@ -9,6 +9,7 @@
 mod agreement;
 mod cleanup;
 mod monitor;
+mod schemes;
 mod traffic;
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
