@@ -24,7 +24,7 @@ const MAX_MPDUS: u16 = 32;
 /// Delay of the wire, each way: that of `scenarios/004-f1-latency.toml`, one hop of Ethernet.
 const WIRED_DELAY: Duration = Duration::from_micros(100);
 
-/// Bar of the median ping: how many times shorter than under `fifo` (004 §4.1.1: an order of magnitude).
+/// Bar of the median ping, averaged over the stations: how many times shorter than under `fifo` (004 §4.1.1: an order of magnitude).
 pub const PING_BAR: f64 = 8.0;
 
 /// Bar of Jain's index of airtime under `airtime` (004 figure 6: close to 1 one way).
@@ -118,6 +118,8 @@ pub struct SchemeFigures {
     pub simulated: Option<CellFigures>,
     /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not run.
     pub ping_gain: Option<f64>,
+    /// The same per station; empty if `fifo` was not run.
+    pub ping_gains: Vec<f64>,
     /// Goodput of all stations over that under `fifo`, emulated.
     pub goodput_gain: Option<f64>,
     /// How late the emulator was at the 99th percentile, ms.
@@ -174,6 +176,7 @@ fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
         emulated,
         simulated,
         ping_gain: None,
+        ping_gains: Vec::new(),
         goodput_gain: None,
         lag_p99_ms: record.lag_p99.as_secs_f64() * 1e3,
         trusted: record.trusted,
@@ -187,6 +190,8 @@ fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
     for run in &mut schemes {
         if let Some(fifo) = &fifo {
             run.ping_gain = Some(fifo.emulated.ping_p50_ms / run.emulated.ping_p50_ms);
+            let stations = fifo.emulated.stations.iter().zip(&run.emulated.stations);
+            run.ping_gains = stations.map(|(fifo, ours)| fifo.ping_p50_ms / ours.ping_p50_ms).collect();
             run.goodput_gain = Some(run.emulated.goodput_mbps / fifo.emulated.goodput_mbps);
         }
         let kinds = [
@@ -237,6 +242,7 @@ mod tests {
             emulated: CellFigures::new(airtime.map(station).to_vec()),
             simulated: None,
             ping_gain: None,
+            ping_gains: Vec::new(),
             goodput_gain: None,
             lag_p99_ms: 0.1,
             trusted: true,
@@ -252,6 +258,7 @@ mod tests {
         ];
         let ApComparison { schemes, bars } = conclude(runs);
         assert_eq!(schemes[0].ping_gain, Some(10.0));
+        assert_eq!(schemes[0].ping_gains, [10.0; 3]);
         assert_eq!(schemes[2].goodput_gain, Some(1.0));
         let holds: Vec<bool> = bars.iter().map(|bar| bar.holds).collect();
         assert_eq!(holds, [true, true, false], "{bars:?}");
