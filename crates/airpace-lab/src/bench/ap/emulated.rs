@@ -39,7 +39,7 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
     Ok((figures, record))
 }
 
-fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
+pub(super) fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
     let stations = rates.iter().copied().map(StationConfig::new).collect();
     let station = PathConfig::of(Scheme::Fifo);
     let cell = CellConfig { max_duration: MAX_DURATION, max_mpdus: MAX_MPDUS, station, ..CellConfig::new(stations) };

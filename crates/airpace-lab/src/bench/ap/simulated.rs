@@ -60,23 +60,27 @@ fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_DURATION, MAX_MPDUS, WIRED_DELAY};
+    use super::super::{MAX_DURATION, MAX_MPDUS, WIRED_DELAY, emulated};
     use super::*;
     use std::time::Duration;
 
     #[test]
     fn the_scenario_is_the_cell_that_is_emulated() {
         let plan = Plan::new(Duration::from_secs(1));
-        for scheme in plan.schemes.iter().copied() {
+        for scheme in Scheme::ALL {
+            let emulated = emulated::config(&plan, scheme, &rates().unwrap()).cell;
             let loaded = Loaded::new(SCENARIO, settings(&plan, scheme), Path::new(".")).unwrap();
             let world = loaded.resolve().unwrap().world;
             assert!(world.wires.iter().all(|wire| wire.delay == WIRED_DELAY));
             let mac = &world.channels[0].mac;
             assert!(mac.radios.iter().all(|radio| (radio.max_duration, radio.max_mpdus) == (MAX_DURATION, MAX_MPDUS)));
-            assert_eq!(mac.radios[1].path.qdisc, PathConfig::of(Scheme::Fifo).qdisc);
-            let path = PathConfig { key: mac.radios[0].path.key, ..PathConfig::of(scheme) };
-            assert_eq!(mac.radios[0].path, path, "{}", scheme.name());
-            assert_eq!(mac.radios.len(), rates().unwrap().len() + 1);
+            for (simulated, emulated) in [(0, &emulated.access_point), (1, &emulated.station)] {
+                let simulated = &mac.radios[simulated].path;
+                // Each has a secret of its own.
+                let emulated = PathConfig { key: simulated.key, ..emulated.clone() };
+                assert_eq!(*simulated, emulated, "{}", scheme.name());
+            }
+            assert_eq!(mac.radios.len(), emulated.stations.len() + 1);
         }
     }
 }
