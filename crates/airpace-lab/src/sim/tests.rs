@@ -204,6 +204,18 @@ fn every_scheme_runs_and_its_keys_reach_the_path() {
 }
 
 #[test]
+fn a_station_of_twice_the_weight_gets_twice_the_airtime() {
+    let text = CELL.replace("count = 2", "count = 2\nairtime_weight = 512")
+        + "[[node]]\nname = \"light\"\nkind = \"station\"\n";
+    let settings = ["node.ap.queue.scheme=airtime", "flow.0.rate=400 Mbit/s", "duration=1 s"];
+    let stations = finished(&loaded(&text, &settings)).summary.stations;
+    for heavy in &stations[..2] {
+        let ratio = heavy.airtime_share / stations[2].airtime_share;
+        assert!((ratio - 2.0).abs() < 0.05, "{ratio}: {stations:?}");
+    }
+}
+
+#[test]
 fn the_hash_tells_settings_apart_but_not_seeds() {
     let hash = |settings: &[&str]| loaded(CELL, settings).record().hash;
     assert_eq!(hash(&[]), hash(&["seed=9"]));
