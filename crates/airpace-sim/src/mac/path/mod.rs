@@ -290,8 +290,12 @@ impl<P: Packet + Clone> Path<P> {
         for _ in 0..=self.lanes.len() {
             let lane = self.order.next()?;
             let may_send = self.airtime_limit.as_ref().is_none_or(|limit| limit.may_send(lane));
-            let Lane { blocked, .. } = self.lanes[lane as usize];
-            if may_send && !blocked {
+            if self.lanes[lane as usize].blocked {
+                // It keeps its turn by airtime, and has a frame under way that ends soon: the rounds in which others would get
+                // ahead of it would not be its own. In turn or by age it is not in the order.
+                return None;
+            }
+            if may_send {
                 return Some(lane);
             }
             self.order.skip(lane, self.lanes[lane as usize].oldest());
