@@ -5,7 +5,7 @@ use crate::failure::{Interrupted, bad_input};
 use crate::rate::{self, Standard, Timing};
 use airpace_api::emulation::{DirectionTotals, EmulationReport, QueueDrops};
 use airpace_api::quantity::Span;
-use airpace_core::phy::{self, AccessCategory};
+use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
 use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
 use airpace_sim::mac::{CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig};
@@ -156,6 +156,11 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     };
     let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
     let trace = args.trace.as_deref().map(|path| read_trace(path, &stations)).transpose()?.unwrap_or_default();
+    // What L-SIG can announce: the bound of every standard that there is a choice of.
+    let longest = AmpduLimits::of(phy::Standard::Vht).duration;
+    if args.max_duration.0.is_zero() || args.max_duration.0 > longest {
+        return Err(bad_input("--max-duration: give more than 0, at most 5.484 ms"));
+    }
     let category = (!args.qos).then_some(AccessCategory::BestEffort);
     let (timing, max_duration) = (args.timing.into(), args.max_duration.0);
     let cell = CellConfig { category, timing, max_duration, trace, ..CellConfig::new(stations) };

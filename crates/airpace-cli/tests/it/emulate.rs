@@ -94,4 +94,7 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --ap airtime --airtime-weight 0 -- true", "--airtime-weight");
     assert_refused("emulate --ap airtime --stations 3 --airtime-weight 1,2 -- true", "--airtime-weight has 2 values");
     assert_refused("emulate --max-duration 4 -- true", "no unit");
+    assert_refused("emulate --max-duration 0s -- true", "at most 5.484 ms");
+    assert_refused("emulate --max-duration 6ms -- true", "at most 5.484 ms");
+    assert_refused("emulate --hardware-queue 65 -- true", "--hardware-queue");
 }
