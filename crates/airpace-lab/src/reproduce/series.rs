@@ -79,6 +79,13 @@ pub(super) fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
+/// Correlation of successive values: below zero if they swing from one side of their mean to the other.
+pub(super) fn persistence(values: &[f64]) -> f64 {
+    let middle = mean(values);
+    let products = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle));
+    products.sum::<f64>() / values.iter().map(|value| (value - middle).powi(2)).sum::<f64>()
+}
+
 /// Slope of the straight line of least squares through the points, and the share of the variance that it explains.
 pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();

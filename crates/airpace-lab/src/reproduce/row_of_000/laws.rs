@@ -47,6 +47,10 @@ pub(super) fn targets(results: &Results) -> Findings {
     }
     findings.ratio("delay at 64 over that at 40", &(&delay(64) / &delay(40)), Bar::AtLeast(4.0));
     findings.relate("delay at 40", "ms", &delay(40), Bar::AtMost(2.0));
+    findings.because(
+        "straight line",
+        "by the paper's own model the rate is N/(c + wN), which bends over the whole range from 10 to 64 packets",
+    );
     findings
 }
 

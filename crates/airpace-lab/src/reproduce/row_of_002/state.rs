@@ -36,6 +36,9 @@ const DELAYS_MS: [u32; 3] = [5, 10, 20];
 const COUNTS: [u32; 4] = [1, 5, 10, 25];
 const MCS: [u32; 2] = [4, 9];
 
+/// What a frame of one packet takes at MCS 4, milliseconds: 205 µs of overhead and 68 µs.
+const FRAME_MS: f64 = 0.273;
+
 fn delay_case(law: &str, mcs: u32, n: u32, delay_ms: u32) -> String {
     format!("{law}, MCS {mcs}, {n} stations, {delay_ms} ms")
 }
@@ -79,8 +82,8 @@ pub(super) fn delay(results: &Results) -> Findings {
                 Some(1e3 * summary.duration_s * f64::from(n) / frames as f64)
             });
             let level = results.sample(&case, |summary| summary.totals.level);
-            // Where the limit of 48 binds the round is shorter than the target.
-            if level.mean() < 0.97 * 48.0 {
+            // Where the limit of 48 binds the round is shorter than the target, and where frames of one packet take as long it is longer.
+            if level.mean() < 0.97 * 48.0 && f64::from(ms) > f64::from(n) * FRAME_MS {
                 off.push(Sample::combine(&[round_ms], |round| (round[0] / f64::from(ms) - 1.0).abs() * 100.0));
             }
             spread.push(results.of_runs(&case, |run| {
@@ -113,7 +116,9 @@ pub(super) fn delay(results: &Results) -> Findings {
 }
 
 pub(super) fn mixed_cases() -> Vec<Case> {
-    LAWS.map(|law| Case::scenario(law, THREE, &[]).set(format!("proxy.0.law=\"{law}\""))).to_vec()
+    // Two slow stations and a faster one, as the paper's; slow enough that the limit of 48 packets binds nobody.
+    let rates = "node.station.rate=[\"mcs 1\", \"mcs 2\", \"mcs 4\"]";
+    LAWS.map(|law| Case::scenario(law, THREE, &[rates]).set(format!("proxy.0.law=\"{law}\""))).to_vec()
 }
 
 pub(super) fn mixed(results: &Results) -> Findings {
@@ -124,7 +129,7 @@ pub(super) fn mixed(results: &Results) -> Findings {
                 summary.links.iter().filter(|link| link.to.starts_with("station")).map(|l| l.frames).sum();
             Some(1e3 * summary.duration_s * 3.0 / frames as f64)
         });
-        findings.relate(format!("{law}: round"), "ms", &round, Bar::Between(0.0, 11.0));
+        findings.relate(format!("{law}: round"), "ms", &round, Bar::About(10.0, 1.0));
         let fair = results.sample(law, |summary| summary.totals.jain_airtime);
         findings.ratio(format!("{law}: Jain's index of airtime"), &fair, Bar::AtLeast(0.95));
     }
