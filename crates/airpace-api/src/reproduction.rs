@@ -16,8 +16,6 @@ pub struct Reproduction {
     pub program_version: String,
     /// First seed.
     pub seed: u64,
-    /// Seeds per case: the first and those that follow it.
-    pub seeds: u32,
     /// Rows that are reproduced.
     pub reproduced: usize,
     /// The rows.
@@ -93,6 +91,8 @@ pub struct ReproducedRow {
     pub note: String,
     /// The relations.
     pub relations: Vec<RelationResult>,
+    /// Most seeds of any of its cases: the first and those that follow it.
+    pub seeds: usize,
     /// Runs that the row rests on. Rows share runs.
     pub runs: usize,
     /// Time that these runs took on one core, seconds.

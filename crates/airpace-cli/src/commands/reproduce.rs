@@ -26,7 +26,7 @@ pub(crate) struct Reproduce {
     /// Papers (004), rows (004-T2) or figures (003-F3); without any, the rows are listed.
     #[arg(value_name = "ROW")]
     ids: Vec<String>,
-    /// Seeds of each case; figures are means over them.
+    /// Seeds of each case, in place of each row's own number (10 for 004, 5 for 003, 3 for 000 and 002); figures are means over them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// First seed.
@@ -101,9 +101,9 @@ fn list(args: &Reproduce, all: &[Claim]) -> anyhow::Result<ExitCode> {
 fn effort(args: &Reproduce) -> Effort {
     let mut effort = Effort { seed: args.seed, duration: args.duration, ..Effort::default() };
     if args.quick {
-        (effort.seeds, effort.duration) = (1, QUICK.parse().ok());
+        (effort.seeds, effort.duration) = (Some(1), QUICK.parse().ok());
     }
-    effort.seeds = args.seeds.unwrap_or(effort.seeds);
+    effort.seeds = args.seeds.or(effort.seeds);
     effort.parallel = args.jobs.map_or(effort.parallel, usize::from);
     effort
 }

@@ -118,23 +118,23 @@ impl Results {
     }
 }
 
-/// The flows whose name is `name` or begins with `name@`.
+/// The flows whose name is `name`, or that and a station (`name@station`) or a number (`name#2`).
 pub(super) fn flows<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s FlowSummary> {
-    summary.flows.iter().filter(move |flow| is_of(&flow.name, name, '@'))
+    summary.flows.iter().filter(move |flow| is_of(&flow.name, name, &['@', '#']))
 }
 
 /// The stations whose name is `name` or begins with `name-`.
 pub(super) fn stations<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s StationSummary> {
-    summary.stations.iter().filter(move |station| is_of(&station.name, name, '-'))
+    summary.stations.iter().filter(move |station| is_of(&station.name, name, &['-']))
 }
 
 /// The links from the access point to stations whose name is `name` or begins with `name-`.
 pub(super) fn links<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s LinkSummary> {
-    summary.links.iter().filter(move |link| is_of(&link.to, name, '-'))
+    summary.links.iter().filter(move |link| is_of(&link.to, name, &['-']))
 }
 
-fn is_of(full: &str, name: &str, separator: char) -> bool {
-    full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separator))
+fn is_of(full: &str, name: &str, separators: &[char]) -> bool {
+    full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
 }
 
 /// The mean of what is there; `None` if nothing is, or if anything is missing.

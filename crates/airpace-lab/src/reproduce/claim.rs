@@ -16,6 +16,8 @@ pub struct Claim {
     pub claim: &'static str,
     /// Whether it is left out unless it is asked for by its own id, because it needs more than this process.
     pub only_by_id: bool,
+    /// Seeds of each of its cases, unless another number is asked for.
+    pub seeds: u32,
     pub(super) cases: fn() -> Vec<Case>,
     pub(super) judge: fn(&Results) -> Findings,
 }
@@ -34,7 +36,7 @@ impl Claim {
         claim: &'static str,
         judge: fn(&Results) -> Findings,
     ) -> Self {
-        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, cases: Vec::new, judge }
+        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, seeds: 1, cases: Vec::new, judge }
     }
 
     /// The paper: `004`.

@@ -20,8 +20,8 @@ use std::time::Instant;
 pub struct Effort {
     /// First seed.
     pub seed: u64,
-    /// Seeds of each case.
-    pub seeds: u32,
+    /// Seeds of each case, in place of each row's own number.
+    pub seeds: Option<u32>,
     /// How long the measured part of every scenario lasts, in place of its own duration.
     pub duration: Option<Span>,
     /// Runs at a time.
@@ -31,7 +31,7 @@ pub struct Effort {
 impl Default for Effort {
     fn default() -> Self {
         let parallel = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { seed: 1, seeds: 5, duration: None, parallel }
+        Self { seed: 1, seeds: None, duration: None, parallel }
     }
 }
 
@@ -105,7 +105,7 @@ fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
     for (claim, case) in
         claims.iter().enumerate().flat_map(|(idx, claim)| (claim.cases)().into_iter().map(move |c| (idx, c)))
     {
-        for place in 0..case.seeds.unwrap_or(effort.seeds) {
+        for place in 0..case.seeds.or(effort.seeds).unwrap_or(claims[claim].seeds) {
             let seed = effort.seed.saturating_add(u64::from(place));
             let user = User { claim, case: case.name.clone(), place: place as usize };
             let work = work(&case, seed, effort);
@@ -232,7 +232,6 @@ impl Board {
             format: REPRODUCTION_FORMAT,
             program_version: PROGRAM_VERSION.to_owned(),
             seed: effort.seed,
-            seeds: effort.seeds,
             reproduced: rows.iter().filter(|row| row.outcome == RowOutcome::Reproduced).count(),
             rows,
             wall_s,
@@ -264,6 +263,7 @@ impl State {
             expected: findings.expected(),
             note: findings.text(),
             relations: findings.relations,
+            seeds: results.cases.values().map(Vec::len).max().unwrap_or(0),
             runs: runs().count(),
             wall_s: runs().map(|run| run.wall_s).sum(),
         }

@@ -13,18 +13,18 @@ pub fn text(made: &Reproduction) -> String {
     }
     let _ = writeln!(
         text,
-        "{} of {} rows reproduced; seeds {} to {}, ± is half the 95 % confidence interval over them; {:.0} s.",
+        "{} of {} rows reproduced; seeds from {} on, ± is half the 95 % confidence interval over them; {:.0} s.",
         made.reproduced,
         made.rows.len(),
         made.seed,
-        made.seed + u64::from(made.seeds.saturating_sub(1)),
         made.wall_s
     );
     text
 }
 
 fn row_text(row: &ReproducedRow) -> String {
-    let mut text = format!("{}  {}  ({}, {})\n", row.id, row.outcome.word(), row.source, row.kind.word());
+    let mut text =
+        format!("{}  {}  ({}, {}, {})\n", row.id, row.outcome.word(), row.source, row.kind.word(), runs(row));
     let lines: Vec<[String; 3]> = row.relations.iter().map(|r| [r.what.clone(), measured(r), bar(r)]).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let (first, second) = (width(0), width(1));
@@ -37,6 +37,15 @@ fn row_text(row: &ReproducedRow) -> String {
     }
     text.push('\n');
     text
+}
+
+/// How much the row rests on.
+fn runs(row: &ReproducedRow) -> String {
+    match row.seeds {
+        0 => "nothing run".to_owned(),
+        1 => format!("{} runs, one seed", row.runs),
+        seeds => format!("{} runs, {seeds} seeds", row.runs),
+    }
 }
 
 /// The rows that exist.
@@ -60,11 +69,11 @@ pub fn markdown(made: &Reproduction) -> String {
     let mut text = String::from(MARKDOWN_HEAD);
     let _ = writeln!(
         text,
-        "{} of {} rows reproduced, with seeds {} to {}.\n",
+        "{} of {} rows reproduced, with seeds from {} on.
+",
         made.reproduced,
         made.rows.len(),
-        made.seed,
-        made.seed + u64::from(made.seeds.saturating_sub(1))
+        made.seed
     );
     text += "| row | from | by | outcome |\n|---|---|---|---|\n";
     for row in &made.rows {
@@ -88,11 +97,12 @@ are the papers' own figures; where a paper says \"about\", the tolerance was wri
 fn row_markdown(text: &mut String, row: &ReproducedRow) {
     let _ = writeln!(
         text,
-        "\n## {}: {}\n\n{} ({}): {}\n",
+        "\n## {}: {}\n\n{} ({}, {}): {}\n",
         row.id,
         row.outcome.word(),
         row.source,
         row.kind.word(),
+        runs(row),
         row.claim
     );
     *text += "| relation | measured | bar | |\n|---|---|---|---|\n";

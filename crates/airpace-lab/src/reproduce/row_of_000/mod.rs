@@ -22,6 +22,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     sim("000-F15", "000, Figure 15", laws::GAINS, laws::gain_cases, laws::gains),
 ];
 
+/// Seeds of each case, unless another number is asked for.
+const SEEDS: u32 = 3;
+
 const fn sim(
     id: &'static str,
     source: &'static str,
@@ -29,5 +32,5 @@ const fn sim(
     cases: fn() -> Vec<Case>,
     judge: fn(&Results) -> Findings,
 ) -> Claim {
-    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, cases, judge }
+    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds: SEEDS, cases, judge }
 }

@@ -23,10 +23,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         kind: RowKind::Live,
         claim: live::CLAIM,
         only_by_id: true,
+        seeds: 1,
         cases: live::cases,
         judge: live::judge,
     },
 ];
+
+/// Seeds of each case, unless another number is asked for.
+const SEEDS: u32 = 3;
 
 const fn sim(
     id: &'static str,
@@ -35,5 +39,5 @@ const fn sim(
     cases: fn() -> Vec<Case>,
     judge: fn(&Results) -> Findings,
 ) -> Claim {
-    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, cases, judge }
+    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds: SEEDS, cases, judge }
 }

@@ -25,6 +25,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     sim("004-F11", "004, Figure 11", applications::WEB, applications::web_cases, applications::web),
 ];
 
+/// Seeds of each case, unless another number is asked for.
+const SEEDS: u32 = 10;
+
 const fn sim(
     id: &'static str,
     source: &'static str,
@@ -32,7 +35,7 @@ const fn sim(
     cases: fn() -> Vec<Case>,
     judge: fn(&Results) -> Findings,
 ) -> Claim {
-    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, cases, judge }
+    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds: SEEDS, cases, judge }
 }
 
 /// The four schemes of the paper, from the unmodified kernel to the whole solution.
