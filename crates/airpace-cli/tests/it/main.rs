@@ -10,6 +10,7 @@ mod control;
 mod demo;
 mod emulate;
 mod keygen;
+mod reproduce;
 mod shared;
 mod sim;
 mod step;

@@ -304,12 +304,14 @@ fn pages_load_and_pings_return_beside_a_bulk_download() {
         kind => flow(1, 0, traffic(kind, 1.0)),
     });
     let mut config = cell(1, flows.to_vec());
-    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(5));
+    // Time enough for a query that the full queue drops and that is asked again 5 s later.
+    (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(20));
     let outcome = run(config);
     let Details::Web(Some(loads)) = outcome.flows[0].details else { panic!("{:?}", outcome.flows[0].details) };
     assert!(loads.count >= 3, "{loads:?}");
     let Details::Ping(ping) = &outcome.flows[1].details else { panic!("it is a ping") };
-    assert!(ping.received > 900 && ping.lost == 0, "{ping:?}");
+    // The full queue drops a few.
+    assert!(ping.received > 3_600 && ping.lost < 40, "{ping:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn timestamps(results: &Results) -> Findings {
 }
 
 pub(super) fn loss_cases() -> Vec<Case> {
-    vec![Case::scenario("lossy", LOSSY, &["channel.0.in_order=false"]).extract(corrections)]
+    vec![Case::scenario("lossy", LOSSY, &["channel.in_order=false"]).extract(corrections)]
 }
 
 /// The level that stations reported over the true one; packets that came after later ones; MPDUs per frame with retransmissions over those

@@ -12,7 +12,7 @@ const ARMS: [ArmKind; 3] = [ArmKind::Cubic, ArmKind::Bbr, ArmKind::AirpaceUdp];
 
 pub(super) fn cases() -> Vec<Case> {
     // Real time: once is enough, and two at a time would disturb each other.
-    vec![Case::call("demo", |seed, stop| arms(seed, stop)).seeds(1)]
+    vec![Case::call("demo", arms).seeds(1)]
 }
 
 /// Runs the demo's arms on one station.

@@ -1,6 +1,7 @@
 use super::super::case::{Case, Results};
 use super::super::findings::{Bar, Findings};
 use super::super::sample::Sample;
+use super::bulk::EQUAL_THROUGHPUT;
 use super::{airtime_share, level, per_scheme, total_mbps};
 use airpace_core::model::anomaly::{Aggregate, Share, shares};
 
@@ -29,6 +30,7 @@ pub(super) fn judge(results: &Results) -> Findings {
     model(&mut findings, "FIFO", &FIFO, FIFO_TOTAL);
     model(&mut findings, "fair", &FAIR, FAIR_TOTAL);
     simulated(&mut findings, results);
+    findings.because("FIFO, slow: airtime", EQUAL_THROUGHPUT);
     findings.note(from_our_levels(results));
     findings
 }
