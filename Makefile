@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-check test test-full validate-ns3 bench lint ci tools packages
+.PHONY: help build demo demo-check reproduce test test-full validate-ns3 bench lint ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -21,6 +21,12 @@ demo: build $(VENV) ## the same download with Cubic, BBR, airpace and a modified
 
 demo-check: demo ## the demo, failing if a bar that it shows is missed on this machine
 	$(PYTHON) -m airpace.demo_report out/demo --check
+
+reproduce: build $(VENV) ## every figure and table of the papers from our own runs: out/reproduce, docs/reproduction.md; ROWS="003 004" for fewer
+	mkdir -p out
+	target/release/airpace reproduce $(or $(ROWS),000 002 003 004) --out out/reproduce --markdown > out/reproduction.md
+	$(PYTHON) -m airpace.reproduce_report out/reproduce
+	$(if $(ROWS),,cp out/reproduction.md docs/reproduction.md)
 
 test: tools packages $(VENV) ## all tests
 	$(CARGO) test --workspace --locked

@@ -1,0 +1,290 @@
+"""Draws the figure of each row from what `airpace reproduce --out` left: `python -m airpace.reproduce_report out/reproduce`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from airpace.plots import STYLE
+
+FORMAT = 1
+"""The version of the files that this module reads (`REPRODUCTION_FORMAT` in airpace-api)."""
+
+COLOURS = {
+    "fifo": "#D55E00",
+    "codel": "#B27C00",
+    "fq-codel": "#B27C00",
+    "fq-mac": "#0072B2",
+    "airtime": "#009E73",
+    "wqm": "#009E73",
+}
+"""Okabe and Ito's colours, for the schemes."""
+
+Points = Iterator[tuple[str, str, float]]
+"""What a run gives to a panel of bars: group on the axis, series (colour), value."""
+
+
+class FormatError(ValueError):
+    """The folder does not hold rows that this module can read."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A panel with one bar per group and series: the mean over the seeds, whiskers from least to greatest."""
+
+    title: str
+    points: Callable[[str, dict[str, Any]], Points]
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A panel with one line per case: a series of the first seed over time."""
+
+    title: str
+    series: str
+
+
+def _parts(case: str) -> tuple[str, str]:
+    """Group and series of a case called "3 hops, wqm" or "wqm"."""
+    group, _, series = case.rpartition(", ")
+    return group, series
+
+
+def _bare(name: str) -> str:
+    """`fast` of `fast-2`, `tcp` of `tcp@slow` and of `tcp#3`."""
+    return name.split("@")[0].split("#")[0].rstrip("0123456789").rstrip("-")
+
+
+def _mean(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else float("nan")
+
+
+def _rtt(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    for flow in summary["flows"]:
+        if flow["rtt_ms"]:
+            yield group, series, flow["rtt_ms"]["mean"]
+
+
+def _rtt_by_flow(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    for flow in summary["flows"]:
+        if flow["rtt_ms"]:
+            yield f"{group}\n{flow['name']}", series, flow["rtt_ms"]["mean"]
+
+
+def _total(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    yield group, series, summary["totals"]["goodput_mbps"]
+
+
+def _ping(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    pings = defaultdict(list)
+    for flow in summary["flows"]:
+        if flow["kind"] == "ping" and flow["rtt_ms"]:
+            pings[_bare(flow["to"])].append(flow["rtt_ms"]["p50"])
+    for station, medians in pings.items():
+        yield f"{group} {station}".strip(), series, _mean(medians)
+
+
+def _airtime(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    total = sum(station["airtime_share"] for station in summary["stations"])
+    shares: dict[str, float] = defaultdict(float)
+    for station in summary["stations"]:
+        shares[_bare(station["name"])] += 100 * station["airtime_share"] / total if total else 0.0
+    for station, share in shares.items():
+        yield f"{group} {station}".strip(), series, share
+
+
+def _goodput(case: str, summary: dict[str, Any]) -> Points:
+    _, series = _parts(case)
+    for station in summary["stations"]:
+        yield station["name"], series, station["goodput_mbps"]
+    yield "all", series, summary["totals"]["goodput_mbps"]
+
+
+def _level(case: str, summary: dict[str, Any]) -> Points:
+    _, series = _parts(case)
+    for link in summary["links"]:
+        if link["from"] == "ap":
+            yield link["to"], series, link["level"]
+
+
+def _jain(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    yield group, series, summary["totals"]["jain_airtime"]
+
+
+def _voice(case: str, summary: dict[str, Any]) -> Points:
+    scheme, mark, delay = case.split(", ")
+    for flow in summary["flows"]:
+        if flow["kind"] == "voip":
+            yield f"{mark}, {delay}", scheme, flow["network_mos"]
+
+
+def _bulk(case: str, summary: dict[str, Any]) -> Points:
+    scheme, mark, delay = case.split(", ")
+    yield f"{mark}, {delay}", scheme, sum(f["goodput_mbps"] for f in summary["flows"] if f["kind"] == "tcp")
+
+
+def _page(case: str, summary: dict[str, Any]) -> Points:
+    group, series = _parts(case)
+    for flow in summary["flows"]:
+        if flow["page_load_s"]:
+            yield group, series, flow["page_load_s"]["mean"]
+
+
+def _by_case(case: str, summary: dict[str, Any]) -> Points:
+    yield case, "goodput", summary["totals"]["goodput_mbps"]
+
+
+LEVEL = Lines("packets per frame", "level")
+
+PANELS: dict[str, list[Bars | Lines]] = {
+    "000-F5": [Bars("goodput, Mbit/s", _by_case)],
+    "000-F11": [Bars("goodput, Mbit/s", _by_case)],
+    "000-F13": [LEVEL, Lines("packets lost per slot", "lost")],
+    "000-F15": [LEVEL],
+    "002-F4": [LEVEL, Lines("rate of a station, packets/s", "rate_pps")],
+    "002-F5": [LEVEL],
+    "002-F6": [Lines("estimate of the overhead, ms", "overhead_ms")],
+    "002-F9": [Bars("goodput, Mbit/s", _by_case)],
+    "003-F2/3": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
+    "003-F4/5": [Bars("mean RTT, ms", _rtt), Bars("goodput, Mbit/s", _total)],
+    "003-F7": [Bars("mean RTT, ms", _rtt_by_flow, log=True), Bars("goodput, Mbit/s", _total)],
+    "004-T1": [Bars("packets per frame", _level), Bars("airtime, %", _airtime), Bars("goodput, Mbit/s", _goodput)],
+    "004-F1/4": [Bars("median ping, ms", _ping, log=True)],
+    "004-F5": [Bars("airtime, %", _airtime)],
+    "004-F6": [Bars("Jain's index of airtime", _jain)],
+    "004-F7": [Bars("goodput, Mbit/s", _goodput)],
+    "004-F8": [Bars("median ping, ms", _ping)],
+    "004-F9/10": [Bars("airtime, %", _airtime), Bars("median ping, ms", _ping, log=True)],
+    "004-T2": [Bars("mean opinion score", _voice), Bars("bulk goodput, Mbit/s", _bulk)],
+    "004-F11": [Bars("page load time, s", _page, log=True)],
+}
+"""What each row's figure shows; rows without an entry have the table of their relations alone."""
+
+
+def load(folder: Path) -> list[dict[str, Any]]:
+    """Every row of `folder` with its cases, in the order in which they were told."""
+    try:
+        whole = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
+        if whole.get("format") != FORMAT:
+            raise FormatError(f"{folder} has format {whole.get('format')}, this program reads {FORMAT}")
+        names = [row["id"].replace("/", "-") for row in whole["rows"]]
+        return [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names]
+    except (OSError, json.JSONDecodeError, KeyError) as error:
+        raise FormatError(f"{folder} holds nothing that `airpace reproduce --out` wrote: {error}") from error
+
+
+def figure(data: dict[str, Any]) -> Figure:
+    """The figure of one row: its panels, and below them the relations with their bars."""
+    row = data["row"]
+    panels = PANELS.get(row["id"], [])
+    height = 0.24 * (len(row["relations"]) + 2)
+    drawing = plt.figure(figsize=(10, 3.6 * len(panels) + height + 0.5))
+    grid = drawing.add_gridspec(len(panels) + 1, 1, height_ratios=[3.6] * len(panels) + [height])
+    for index, panel in enumerate(panels):
+        axis = drawing.add_subplot(grid[index])
+        (_bars if isinstance(panel, Bars) else _lines)(axis, panel, data["cases"])
+        axis.set_title(panel.title)
+    _relations(drawing.add_subplot(grid[len(panels)]), row)
+    drawing.suptitle(f"{row['source']}: {'reproduced' if row['outcome'] == 'reproduced' else 'not reproduced'}")
+    return drawing
+
+
+def _bars(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name, runs in cases.items():
+        for run in runs:
+            for group, series, value in panel.points(name, run["summary"]) if run["summary"] else ():
+                if value is not None:
+                    values[group, series].append(value)
+    groups = list(dict.fromkeys(group for group, _ in values))
+    known = list(dict.fromkeys(series for _, series in values))
+    known.sort(key=lambda series: list(COLOURS).index(series) if series in COLOURS else len(COLOURS))
+    width = 0.8 / max(len(known), 1)
+    for number, series in enumerate(known):
+        at = [i + (number - (len(known) - 1) / 2) * width for i, group in enumerate(groups) if (group, series) in values]
+        drawn = [values[group, series] for group in groups if (group, series) in values]
+        means = [_mean(list(one)) for one in drawn]
+        whiskers = [[m - min(v) for m, v in zip(means, drawn)], [max(v) - m for m, v in zip(means, drawn)]]
+        axis.bar(at, means, width * 0.92, yerr=whiskers, color=COLOURS.get(series), label=series, zorder=2, capsize=2)
+    axis.set_xticks(range(len(groups)), groups, fontsize=8)
+    if panel.log:
+        axis.set_yscale("log")
+    if len(known) > 1:
+        axis.legend(ncols=len(known), fontsize=8)
+
+
+def _lines(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:
+    for name, runs in cases.items():
+        figures = runs[0]["figures"] if runs else {}
+        if panel.series in figures and "at_s" in figures:
+            values = [float("nan") if value is None else value for value in figures[panel.series]]
+            axis.plot(figures["at_s"], values, label=name, linewidth=1.2)
+    axis.set_xlabel("seconds")
+    axis.legend(fontsize=8)
+
+
+def _relations(axis: Axes, row: dict[str, Any]) -> None:
+    axis.axis("off")
+    head = ["", "measured", "must be", ""]
+    lines = [head] + [_relation(relation) for relation in row["relations"]]
+    for number, line in enumerate(lines):
+        y = 1 - (number + 0.5) / len(lines)
+        colour = "#D55E00" if line[3] == "missed" else "black"
+        for x, text in zip((0.0, 0.62, 0.8, 0.93), line):
+            axis.text(x, y, text, fontsize=8, va="center", color=colour, transform=axis.transAxes)
+
+
+def _relation(relation: dict[str, Any]) -> list[str]:
+    measured, interval = relation["measured"], relation["ci95"]
+    text = "not measured" if measured is None else f"{measured:.3g}" + (f" ± {interval:.2g}" if interval else "")
+    holds = "holds" if relation["holds"] else "missed"
+    return [relation["what"], f"{text} {relation['unit']}", f"{relation['bar']} {relation['unit']}", holds]
+
+
+def write_report(folder: Path) -> list[Path]:
+    """Draws every row of `folder` beside its data; returns the files."""
+    files = []
+    with plt.rc_context(STYLE):
+        for data in load(folder):
+            path = folder / f"{data['row']['id'].replace('/', '-')}.png"
+            drawing = figure(data)
+            drawing.savefig(path, dpi=120)
+            plt.close(drawing)
+            files.append(path)
+    return files
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The program; returns its exit code: 2 if the folder cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m airpace.reproduce_report", description=__doc__)
+    parser.add_argument("folder", type=Path, help="what `airpace reproduce --out` wrote to")
+    options = parser.parse_args(arguments)
+    try:
+        files = write_report(options.folder)
+    except FormatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(files)} figures in {options.folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Figures of rows from stored runs, and what is said of a folder that cannot be read."""
+
+import json
+
+from airpace import reproduce_report
+
+RELATION = {"what": "gain", "unit": "", "measured": 9.5, "ci95": 0.1, "bar": "≥ 8", "holds": True}
+
+
+def summary(goodput: float) -> dict:
+    flow = {"name": "tcp@fast", "kind": "tcp", "to": "fast", "rtt_ms": {"mean": 30.0, "p50": 28.0}, "page_load_s": None}
+    return {"flows": [flow], "stations": [], "links": [], "totals": {"goodput_mbps": goodput, "jain_airtime": 1.0}}
+
+
+def store(folder, ids):
+    rows = []
+    for name in ids:
+        row = {"id": name, "source": name, "outcome": "reproduced", "relations": [RELATION]}
+        runs = [{"seed": seed, "summary": summary(50.0 + seed), "figures": {}} for seed in (1, 2)]
+        cases = {"1 hops, fifo": runs, "1 hops, wqm": runs} if name == "003-F2/3" else {}
+        (folder / f"{name.replace('/', '-')}.json").write_text(json.dumps({"row": row, "cases": cases}))
+        rows.append(row)
+    (folder / "reproduction.json").write_text(json.dumps({"format": 1, "rows": rows}))
+
+
+def test_every_row_has_a_figure(tmp_path, capsys):
+    store(tmp_path, ["003-T1", "003-F2/3"])
+    assert reproduce_report.main([str(tmp_path)]) == 0
+    assert "2 figures" in capsys.readouterr().out
+    for name in ("003-T1", "003-F2-3"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_bars_are_grouped_by_case_and_coloured_by_scheme():
+    points = list(reproduce_report._rtt("3 hops, wqm", summary(1.0)))
+    assert points == [("3 hops", "wqm", 30.0)]
+    assert [reproduce_report._bare(name) for name in ("fast-2", "tcp@slow", "tcp#3")] == ["fast", "tcp", "tcp"]
+
+
+def test_a_folder_without_rows_is_refused(tmp_path, capsys):
+    assert reproduce_report.main([str(tmp_path)]) == 2
+    assert "airpace reproduce --out" in capsys.readouterr().err
