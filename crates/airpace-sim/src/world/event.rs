@@ -136,7 +136,7 @@ mod tests {
     fn flows_of_one_instant_take_turns_in_coming_first() {
         let first = |us| {
             let mut agenda = Agenda::default();
-            [0, 1, 2].map(|index| agenda.push(Event { at: Time::from_micros(us), class: Class::Flow, index }));
+            (0..3).for_each(|index| agenda.push(Event { at: Time::from_micros(us), class: Class::Flow, index }));
             agenda.pop().map(|event| event.index)
         };
         let count = |index| (0..3_000).filter(|&us| first(us) == Some(index)).count();
