@@ -20,6 +20,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     sim("000-F11", "000, Figure 11", laws::FAIR, laws::fair_cases, laws::fair),
     sim("000-F13", "000, Figure 13", laws::STEP, laws::step_cases, laws::step),
     sim("000-F15", "000, Figure 15", laws::GAINS, laws::gain_cases, laws::gains),
+    sim("000-F16", "000, Figure 16", laws::SPREAD, laws::gain_cases, laws::spread),
 ];
 
 /// Seeds of each case, unless another number is asked for.
