@@ -90,7 +90,7 @@ const MARKDOWN_HEAD: &str = "\
 
 Made by `airpace reproduce … --markdown`; `make reproduce` makes the page, the data and the figures anew. A row is a figure or table; it is
 reproduced if every relation below it holds in our own runs. Figures are means over the seeds, with half the 95 % confidence interval. The bars
-are the papers' own figures; where a paper says \"about\", the tolerance was written down before the runs were made.
+are the papers' own figures; where a paper says \"about\" or shows a plot only, the tolerance is ours and stands in the bar.
 
 ";
 
