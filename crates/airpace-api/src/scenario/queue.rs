@@ -73,7 +73,7 @@ section! {
         /// discipline must wait; default 123, as ath9k.
         driver_limit: Option<Packets> = optional("1 packet", "1000000 packets"),
         /// Aggregates per access category that are composed ahead, the one on the air included; 0: each is composed when the channel is won.
-        /// Default 2, as ath9k; for per-station 0.
+        /// Default 2, as ath9k; for per-station 0; with aql 64, so that the airtime limit decides.
         hardware_queue: Option<u16> = optional("0", "64"),
         /// fq-codel, fq-mac, airtime, wqm-fq: queues that flows are hashed to; default 1024, for fq-mac and airtime 4096 shared by all
         /// receivers.

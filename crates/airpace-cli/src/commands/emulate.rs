@@ -186,11 +186,11 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
         only("--ap-buffer", &[Scheme::PerStation])?;
         path.queues = Queues::Fifo(QueueLimit::per_link(packets));
     }
-    path.hardware = args.hardware_queue.unwrap_or(path.hardware);
     if args.aql {
         only("--aql", &[Scheme::FqMac, Scheme::Airtime])?;
-        path.airtime_limit = Some(AirtimeLimitConfig::default());
+        path.limit_airtime(AirtimeLimitConfig::default());
     }
+    path.hardware = args.hardware_queue.unwrap_or(path.hardware);
     if args.airtime_weight.iter().any(|&weight| weight != DEFAULT_WEIGHT) {
         only("--airtime-weight", &[Scheme::Airtime])?;
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const EXAMPLES: &str =
     "A row is reproduced if every relation that the paper states holds in our runs; otherwise it says which does not.
@@ -67,7 +68,12 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
         return list(args, &all);
     }
     let claims = select(&all, &args.ids).map_err(bad_input)?;
-    let effort = effort(args);
+    let effort = effort(args)?;
+    if let Some(folder) = &args.out {
+        // A folder that cannot be had is better known before the runs than after them.
+        std::fs::create_dir_all(folder)
+            .map_err(|e| bad_input(format!("--out: cannot make {}: {e}", folder.display())))?;
+    }
     if claims.iter().any(|claim| claim.kind == RowKind::Live) {
         // Before any other thread exists.
         airpace_net::netns::acquire_rights()?;
@@ -98,12 +104,18 @@ fn list(args: &Reproduce, all: &[Claim]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn effort(args: &Reproduce) -> Effort {
+/// Shorter runs have nothing to measure.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn effort(args: &Reproduce) -> anyhow::Result<Effort> {
+    if let Some(duration) = args.duration.filter(|duration| duration.0 < SHORTEST) {
+        return Err(bad_input(format!("--duration {duration}: give at least 100 ms")));
+    }
     let mut effort = Effort { seed: args.seed, duration: args.duration, ..Effort::default() };
     if args.quick {
         (effort.seeds, effort.duration) = (Some(1), QUICK.parse().ok());
     }
     effort.seeds = args.seeds.or(effort.seeds);
     effort.parallel = args.jobs.map_or(effort.parallel, usize::from);
-    effort
+    Ok(effort)
 }

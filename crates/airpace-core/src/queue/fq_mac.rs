@@ -411,13 +411,12 @@ impl<P: Packet> FqMac<P> {
         Some((tid, Dropped { reason, packet }))
     }
 
-    /// How long the packet of `tid` that is next by the order of turns has waited.
+    /// When the packet of `tid` that is next by the order of turns came.
     #[must_use]
-    pub fn head_sojourn(&self, now: Time, tid: TidId) -> Option<Duration> {
+    pub fn head_since(&self, tid: TidId) -> Option<Time> {
         // Queues that have run empty stand in the lists until their turn comes.
         let mut order = self.tids[tid.0 as usize].lists.iter(&self.turns);
-        let head = order.find_map(|index| self.store.front(&self.flows[index as usize].list))?;
-        Some(now.saturating_since(head.since))
+        order.find_map(|index| self.store.front(&self.flows[index as usize].list)).map(|head| head.since)
     }
 
     /// Packets of `tid` that wait.

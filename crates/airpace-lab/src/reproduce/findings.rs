@@ -36,12 +36,12 @@ impl Bar {
 impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::AtLeast(least) => write!(f, "≥ {}", figure(least)),
-            Self::AtMost(most) => write!(f, "≤ {}", figure(most)),
-            Self::Above(bound) => write!(f, "> {}", figure(bound)),
-            Self::Below(bound) => write!(f, "< {}", figure(bound)),
-            Self::Between(low, high) => write!(f, "{} to {}", figure(low), figure(high)),
-            Self::About(middle, off) => write!(f, "{} ± {}", figure(middle), figure(off)),
+            Self::AtLeast(least) => write!(f, "≥ {}", exact(least)),
+            Self::AtMost(most) => write!(f, "≤ {}", exact(most)),
+            Self::Above(bound) => write!(f, "> {}", exact(bound)),
+            Self::Below(bound) => write!(f, "< {}", exact(bound)),
+            Self::Between(low, high) => write!(f, "{} to {}", exact(low), exact(high)),
+            Self::About(middle, off) => write!(f, "{} ± {}", exact(middle), exact(off)),
         }
     }
 }
@@ -129,6 +129,12 @@ pub(super) fn bar(relation: &RelationResult) -> String {
 
 fn unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
+/// A bar as it is compared with, but for what no figure is measured to.
+fn exact(value: f64) -> String {
+    let rounded = (value * 1e6).round() / 1e6;
+    format!("{rounded}")
 }
 
 /// A number with as many decimals as are of interest.

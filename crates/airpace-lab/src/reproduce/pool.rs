@@ -106,7 +106,7 @@ fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
         claims.iter().enumerate().flat_map(|(idx, claim)| (claim.cases)().into_iter().map(move |c| (idx, c)))
     {
         for place in 0..case.seeds.or(effort.seeds).unwrap_or(claims[claim].seeds) {
-            let seed = effort.seed.saturating_add(u64::from(place));
+            let seed = effort.seed.wrapping_add(u64::from(place));
             let user = User { claim, case: case.name.clone(), place: place as usize };
             let work = work(&case, seed, effort);
             let key = key(&work, seed);

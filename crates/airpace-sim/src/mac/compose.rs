@@ -11,7 +11,8 @@ impl<P: Packet + Clone> Mac<P> {
     /// even one MPDU fits.
     fn compose(&mut self, contender: u32, at: Time, within: (Option<Duration>, bool)) -> Option<Flight> {
         loop {
-            let lane = self.paths[contender as usize].next()?;
+            let pool = self.pools[contender as usize / 4].as_deref();
+            let lane = self.paths[contender as usize].next(pool)?;
             if let Some(flight) = self.build((contender, lane), at, within) {
                 return Some(flight);
             }

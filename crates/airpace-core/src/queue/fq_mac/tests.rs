@@ -48,11 +48,11 @@ fn each_tid_gets_its_own_packets_and_when_they_came() {
     queue.enqueue(Time::from_millis(2), b, packet(2, 2, 200));
     assert_eq!((queue.len(a), queue.bytes(a), queue.len(b), queue.bytes(b)), (1, 100, 1, 200));
     assert_eq!((queue.total_len(), queue.total_bytes()), (2, 300));
-    assert_eq!(queue.head_sojourn(Time::from_millis(5), b), Some(Duration::from_millis(3)));
+    assert_eq!(queue.head_since(b), Some(Time::from_millis(2)));
     assert_eq!(queue.dequeue(Time::from_millis(3), b), Some((Time::from_millis(2), packet(2, 2, 200))));
     assert_eq!(queue.dequeue(Time::from_millis(3), b), None);
     assert!(queue.is_empty(b) && !queue.is_empty(a));
-    assert_eq!(queue.head_sojourn(Time::from_millis(5), b), None);
+    assert_eq!(queue.head_since(b), None);
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn voice_cases() -> Vec<Case> {
 
 pub(super) fn voice(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    findings.note("scored as in the paper: mean delay and loss of the network, without a jitter buffer");
+    findings.note("scored by the network's mean delay and loss, without a jitter buffer; the paper names delay, jitter and loss and prints no formula");
     for delay in DELAYS {
         for scheme in SCHEMES {
             let score = results.sample(&format!("{scheme}, BE, {delay}"), |summary| {

@@ -14,6 +14,9 @@ use airpace_sim::rng::Stream;
 /// The path of the queues `queue` of a node called `name` on `channel`.
 pub(super) fn path(queue: &NodeQueue, channel: &Channel, seed: u64, name: &str) -> PathConfig {
     let mut path = base(queue);
+    if let Some(limit) = queue.aql.as_ref().and_then(airtime_limit) {
+        path.limit_airtime(limit);
+    }
     put(&mut path.hardware, queue.hardware_queue);
     match queue.schedule {
         Some(Schedule::RoundRobin) => path.schedule = mac::Schedule::RoundRobin,
@@ -33,7 +36,6 @@ pub(super) fn path(queue: &NodeQueue, channel: &Channel, seed: u64, name: &str) 
     if let Some(config) = &mut path.wqm {
         change_wqm(config, &queue.wqm, channel);
     }
-    path.airtime_limit = queue.aql.as_ref().and_then(airtime_limit);
     path.key = secret(seed, name);
     path
 }

@@ -142,6 +142,8 @@ const PER_STATION_PACKETS: usize = 2_500;
 const TXQUEUELEN: usize = 1_000;
 /// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter of its 512 buffers less 5.
 const DRIVER_PACKETS: usize = 123;
+/// Aggregates that a path under the airtime queue limit composes ahead at most: more than the limit ever lets it.
+const FIRMWARE_AGGREGATES: u16 = 64;
 /// Aggregates that ath9k keeps in the hardware's queue (004 §3.2).
 const HARDWARE_AGGREGATES: u16 = 2;
 
@@ -189,6 +191,12 @@ impl PathConfig {
             Scheme::Wqm => Self { wqm: Some(WqmConfig::default()), ..linux(fifo) },
             Scheme::WqmFq => Self { wqm: Some(WqmConfig::default()), ..linux(fq_codel) },
         }
+    }
+
+    /// Limits the airtime that is composed ahead, and nothing else: as drivers do that leave it to Linux's AQL, the hardware takes all that comes.
+    pub fn limit_airtime(&mut self, limit: AirtimeLimitConfig) {
+        self.airtime_limit = Some(limit);
+        self.hardware = FIRMWARE_AGGREGATES;
     }
 
     /// The limit of the queues below the queueing discipline, if they are FIFOs.

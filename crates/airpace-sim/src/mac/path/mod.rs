@@ -105,9 +105,11 @@ impl<P: Packet + Clone> Lane<P> {
         self.window.has_due() || self.has_packets(pool)
     }
 
-    /// When the oldest of its packets came.
-    fn oldest(&self) -> Time {
-        self.window.oldest().or(self.queue.oldest()).unwrap_or_default()
+    /// When the packet came that its next frame begins with.
+    fn oldest(&self, pool: Option<&Pool<P>>) -> Time {
+        let due = if self.window.has_due() { self.window.oldest() } else { None };
+        let pooled = || self.tid.zip(pool).and_then(|(tid, pool)| pool.queues.head_since(tid));
+        due.or(self.queue.oldest()).or_else(pooled).unwrap_or_default()
     }
 
     /// The longest the queue has been since this was last asked.
@@ -285,7 +287,7 @@ impl<P: Packet + Clone> Path<P> {
 
     /// The lane for which an aggregate is to be composed. It is being served until [`Path::served`]; a caller that finds that there is nothing
     /// to compose says so by [`Path::found_nothing`] and asks again.
-    pub(super) fn next(&mut self) -> Option<u32> {
+    pub(super) fn next(&mut self, pool: Option<&Pool<P>>) -> Option<u32> {
         // Lanes in turn that must not send now; when all have been asked, none may.
         for _ in 0..=self.lanes.len() {
             let lane = self.order.next()?;
@@ -298,7 +300,7 @@ impl<P: Packet + Clone> Path<P> {
             if may_send {
                 return Some(lane);
             }
-            self.order.skip(lane, self.lanes[lane as usize].oldest());
+            self.order.skip(lane, self.lanes[lane as usize].oldest(pool));
         }
         None
     }
@@ -384,7 +386,7 @@ impl<P: Packet + Clone> Path<P> {
         let lane = &mut self.lanes[index as usize];
         lane.listed = lane.has_work(pool);
         if lane.listed {
-            let oldest = lane.oldest();
+            let oldest = lane.oldest(pool);
             if done {
                 self.order.push(index, oldest);
             } else {
@@ -397,7 +399,7 @@ impl<P: Packet + Clone> Path<P> {
     fn relist(&mut self, index: u32, pool: Option<&Pool<P>>) {
         let lane = &mut self.lanes[index as usize];
         if lane.has_work(pool) {
-            let oldest = lane.oldest();
+            let oldest = lane.oldest(pool);
             self.list(oldest, index);
         }
     }

@@ -172,6 +172,25 @@ fn packets_get_their_sequence_numbers_when_they_leave_the_flow_queues() {
 }
 
 #[test]
+fn nobody_starves_behind_flow_queues_whatever_the_order() {
+    for (schedule, hardware) in
+        [(Schedule::RoundRobin, 0), (Schedule::RoundRobin, 2), (Schedule::OldestFirst, 0), (Schedule::OldestFirst, 2)]
+    {
+        let path = PathConfig { schedule, hardware, ..PathConfig::of(Scheme::FqMac) };
+        let mut config = three_stations(path);
+        let rate = vht(1, 9);
+        config.links.iter_mut().for_each(|link| link.adaptation = rate.into());
+        config.radios.iter_mut().for_each(|radio| radio.max_duration = Duration::from_micros(5_484));
+        let flows = [1, 2, 3].map(|station| Flow { bytes: 1_500, ..Flow::new(0, station, 30) });
+        let log = drive(&mut Mac::new(config, 5).unwrap(), &flows, Duration::from_secs(3));
+        let [one, two, three] = goodput(&log, 3.0);
+        assert!(one > 90.0, "{schedule:?} {hardware} {one} {two} {three}");
+        assert_near(two, one, 0.1);
+        assert_near(three, one, 0.1);
+    }
+}
+
+#[test]
 fn paths_that_cannot_work_are_refused() {
     let refusal = |path| Mac::<Datagram>::new(three_stations(path), 1).err().map(|error| error.to_string());
     let unshared = PathConfig { queues: Queues::Fifo(QueueLimit::per_link(9)), ..PathConfig::of(Scheme::Fifo) };

@@ -44,6 +44,9 @@ fn any_path(
     };
     let mut path = PathConfig::of(scheme);
     path.hardware = hardware;
+    if !in_turn && scheme == Scheme::FqMac {
+        path.schedule = Schedule::OldestFirst;
+    }
     path.airtime_limit = airtime_limit.then(AirtimeLimitConfig::default);
     match &mut path.queues {
         Queues::Fifo(limit) => limit.packets = packets,
