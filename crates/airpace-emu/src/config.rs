@@ -67,13 +67,7 @@ impl EmulatorConfig {
     /// repeated, and a sender that does not know the seed cannot aim for another flow's queue.
     #[must_use]
     pub fn with_access_point(mut self, scheme: Scheme) -> Self {
-        let mut path = PathConfig { key: flow_key(self.seed), ..PathConfig::of(scheme) };
-        if let Some(wqm) = &mut path.wqm {
-            // Its smallest size follows from the longest frame that the cell allows.
-            wqm.ampdu.window = wqm.ampdu.window.min(self.cell.max_mpdus);
-            wqm.ampdu.duration = wqm.ampdu.duration.min(self.cell.max_duration);
-        }
-        self.cell.access_point = path;
+        self.cell.access_point = PathConfig { key: flow_key(self.seed), ..PathConfig::of(scheme) };
         scheme.name().clone_into(&mut self.access_point);
         self
     }

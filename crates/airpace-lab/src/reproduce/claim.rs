@@ -3,6 +3,11 @@ use super::findings::Findings;
 use super::{row_of_000, row_of_002, row_of_003, row_of_004};
 use airpace_api::reproduction::{ListedRow, RowKind};
 
+/// What a row runs.
+type Cases = fn() -> Vec<Case>;
+/// What its runs come to.
+type Judge = fn(&Results) -> Findings;
+
 /// A figure or table of a paper, and how it is made again.
 #[derive(Clone, Copy)]
 pub struct Claim {
@@ -18,8 +23,8 @@ pub struct Claim {
     pub only_by_id: bool,
     /// Seeds of each of its cases, unless another number is asked for.
     pub seeds: u32,
-    pub(super) cases: fn() -> Vec<Case>,
-    pub(super) judge: fn(&Results) -> Findings,
+    pub(super) cases: Cases,
+    pub(super) judge: Judge,
 }
 
 /// Every row, in the order of papers and figures.
@@ -30,13 +35,19 @@ pub fn catalogue() -> Vec<Claim> {
 
 impl Claim {
     /// A row of the model, which runs nothing.
-    pub(super) const fn model(
+    pub(super) const fn model(id: &'static str, source: &'static str, claim: &'static str, judge: Judge) -> Self {
+        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, seeds: 1, cases: Vec::new, judge }
+    }
+
+    /// A row that is simulated: with so many seeds of each case, unless another number is asked for.
+    pub(super) const fn sim(
         id: &'static str,
         source: &'static str,
         claim: &'static str,
-        judge: fn(&Results) -> Findings,
+        (cases, judge): (Cases, Judge),
+        seeds: u32,
     ) -> Self {
-        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, seeds: 1, cases: Vec::new, judge }
+        Self { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds, cases, judge }
     }
 
     /// The paper: `004`.

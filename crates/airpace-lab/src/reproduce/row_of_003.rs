@@ -5,7 +5,6 @@ use super::claim::Claim;
 use super::findings::{Bar, Findings};
 use super::sample::Sample;
 use crate::stats::jain;
-use airpace_api::reproduction::RowKind;
 use airpace_core::model::wqm;
 
 /// Seeds of each case, unless another number is asked for; the paper has three runs.
@@ -13,39 +12,30 @@ const SEEDS: u32 = 5;
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim::model("003-T1", "003, Table 1 and equations 1 to 7", CALCULATOR, calculator),
-    Claim {
-        id: "003-F2/3",
-        source: "003, Figures 2 and 3",
-        kind: RowKind::Sim,
-        claim: "One flow over 1, 2 and 3 hops: WQM's mean round-trip time is about 5 times below the default's and 2 times below CoDel's, at 90 % \
+    Claim::sim(
+        "003-F2/3",
+        "003, Figures 2 and 3",
+        "One flow over 1, 2 and 3 hops: WQM's mean round-trip time is about 5 times below the default's and 2 times below CoDel's, at 90 % \
             of the default's goodput or more",
-        only_by_id: false,
-        seeds: SEEDS,
-        cases: hop_cases,
-        judge: hops,
-    },
-    Claim {
-        id: "003-F4/5",
-        source: "003, Figures 4 and 5",
-        kind: RowKind::Sim,
-        claim: "1, 3 and 5 flows over one hop: WQM's mean round-trip time is at least 5 times below the default's at 85 % of its goodput or more; \
+        (hop_cases, hops),
+        SEEDS,
+    ),
+    Claim::sim(
+        "003-F4/5",
+        "003, Figures 4 and 5",
+        "1, 3 and 5 flows over one hop: WQM's mean round-trip time is at least 5 times below the default's at 85 % of its goodput or more; \
             Jain's index of the flows goes from 0.77 to 0.99",
-        only_by_id: false,
-        seeds: SEEDS,
-        cases: flow_cases,
-        judge: several_flows,
-    },
-    Claim {
-        id: "003-F7",
-        source: "003, Figures 6 and 7",
-        kind: RowKind::Sim,
-        claim: "Parking lot at 6.5, 13, 65 and 144.4 Mbit/s and with Minstrel: WQM's delay is 8, 6 and at least 4 times below the default's for the \
+        (flow_cases, several_flows),
+        SEEDS,
+    ),
+    Claim::sim(
+        "003-F7",
+        "003, Figures 6 and 7",
+        "Parking lot at 6.5, 13, 65 and 144.4 Mbit/s and with Minstrel: WQM's delay is 8, 6 and at least 4 times below the default's for the \
             flow of 1, 2 and 3 hops, about 2 times below CoDel's with Minstrel and below it throughout",
-        only_by_id: false,
-        seeds: SEEDS,
-        cases: parking_cases,
-        judge: parking_lot,
-    },
+        (parking_cases, parking_lot),
+        SEEDS,
+    ),
 ];
 
 const CALCULATOR: &str = "Round-trip time of one A-MPDU (ARTT) at 600 Mbit/s, the largest buffer, and the least limit, at 6.5 Mbit/s: by the equations and as printed";

@@ -207,7 +207,7 @@ impl<P: Packet + Clone> Mac<P> {
                 None => backoff(self.seed, radio, category),
             };
             self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
-            self.paths.push(Path::new(&config.path));
+            self.paths.push(Path::new(&config));
         }
         self.pools.push(path::pool(&config.path));
         if let Some(Beacon { first, interval, airtime }) = config.beacon {

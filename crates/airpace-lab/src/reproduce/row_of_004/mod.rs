@@ -8,35 +8,29 @@ mod table_1;
 
 use super::case::{Case, Results, flows, links, mean, stations};
 use super::claim::Claim;
-use super::findings::Findings;
 use super::sample::Sample;
-use airpace_api::reproduction::RowKind;
 use airpace_api::simulation::SimulationSummary;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    sim("004-T1", "004, Table 1", table_1::CLAIM, table_1::cases, table_1::judge),
-    sim("004-F1/4", "004, Figures 1 and 4", latency::DOWNLOADS, latency::download_cases, latency::downloads),
-    sim("004-F5", "004, Figure 5", bulk::AIRTIME, bulk::udp_cases, bulk::airtime),
-    sim("004-F6", "004, Figure 6", bulk::FAIRNESS, bulk::fairness_cases, bulk::fairness),
-    sim("004-F7", "004, Figure 7", bulk::THROUGHPUT, bulk::download_cases, bulk::throughput),
-    sim("004-F8", "004, Figure 8", latency::SPARSE, latency::sparse_cases, latency::sparse),
-    sim("004-F9/10", "004, Figures 9 and 10", many::CLAIM, many::cases, many::judge),
-    sim("004-T2", "004, Table 2", applications::VOICE, applications::voice_cases, applications::voice),
-    sim("004-F11", "004, Figure 11", applications::WEB, applications::web_cases, applications::web),
+    Claim::sim("004-T1", "004, Table 1", table_1::CLAIM, (table_1::cases, table_1::judge), SEEDS),
+    Claim::sim(
+        "004-F1/4",
+        "004, Figures 1 and 4",
+        latency::DOWNLOADS,
+        (latency::download_cases, latency::downloads),
+        SEEDS,
+    ),
+    Claim::sim("004-F5", "004, Figure 5", bulk::AIRTIME, (bulk::udp_cases, bulk::airtime), SEEDS),
+    Claim::sim("004-F6", "004, Figure 6", bulk::FAIRNESS, (bulk::fairness_cases, bulk::fairness), SEEDS),
+    Claim::sim("004-F7", "004, Figure 7", bulk::THROUGHPUT, (bulk::download_cases, bulk::throughput), SEEDS),
+    Claim::sim("004-F8", "004, Figure 8", latency::SPARSE, (latency::sparse_cases, latency::sparse), SEEDS),
+    Claim::sim("004-F9/10", "004, Figures 9 and 10", many::CLAIM, (many::cases, many::judge), SEEDS),
+    Claim::sim("004-T2", "004, Table 2", applications::VOICE, (applications::voice_cases, applications::voice), SEEDS),
+    Claim::sim("004-F11", "004, Figure 11", applications::WEB, (applications::web_cases, applications::web), SEEDS),
 ];
 
 /// Seeds of each case, unless another number is asked for.
 const SEEDS: u32 = 10;
-
-const fn sim(
-    id: &'static str,
-    source: &'static str,
-    claim: &'static str,
-    cases: fn() -> Vec<Case>,
-    judge: fn(&Results) -> Findings,
-) -> Claim {
-    Claim { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds: SEEDS, cases, judge }
-}
 
 /// The four schemes of the paper, from the unmodified kernel to the whole solution.
 const SCHEMES: [&str; 4] = ["fifo", "fq-codel", "fq-mac", "airtime"];

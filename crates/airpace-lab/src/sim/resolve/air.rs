@@ -136,7 +136,7 @@ impl Air<'_> {
         Ok(RadioConfig {
             edca: self.edca()?,
             beacon: beacons.then(|| self.beacon()),
-            path: super::queue::path(&node.queue, channel, scenario.seed, &members[member].name),
+            path: super::queue::path(&node.queue, scenario.seed, &members[member].name),
             max_mpdus: channel.max_mpdus,
             max_duration: channel.max_duration.0,
             // The bounds of both keys keep them within 32 bits.

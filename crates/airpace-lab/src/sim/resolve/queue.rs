@@ -2,17 +2,16 @@
 
 use airpace_api::quantity::{Packets, Size, Span};
 use airpace_api::scenario::{
-    AirtimeQueueLimit, Channel, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue,
+    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue,
 };
-use airpace_core::phy::AmpduLimits;
 use airpace_core::queue::{
     AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig, WqmConfig,
 };
 use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
 use airpace_sim::rng::Stream;
 
-/// The path of the queues `queue` of a node called `name` on `channel`.
-pub(super) fn path(queue: &NodeQueue, channel: &Channel, seed: u64, name: &str) -> PathConfig {
+/// The path of the queues `queue` of a node called `name`.
+pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
     let mut path = base(queue);
     if let Some(limit) = queue.aql.as_ref().and_then(airtime_limit) {
         path.limit_airtime(limit);
@@ -34,7 +33,7 @@ pub(super) fn path(queue: &NodeQueue, channel: &Channel, seed: u64, name: &str) 
         change_airtime(config, queue);
     }
     if let Some(config) = &mut path.wqm {
-        change_wqm(config, &queue.wqm, channel);
+        change_wqm(config, &queue.wqm);
     }
     path.key = secret(seed, name);
     path
@@ -111,8 +110,7 @@ fn change_airtime(config: &mut AirtimeConfig, queue: &NodeQueue) {
     put(&mut config.sparse, queue.sparse);
 }
 
-/// WQM's smallest size is the longest A-MPDU, which the channel may shorten.
-fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue, channel: &Channel) {
+fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue) {
     put(&mut config.limit, span(wqm.limit));
     put(&mut config.interval, span(wqm.interval));
     put(&mut config.decrease, wqm.decrease);
@@ -122,9 +120,6 @@ fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue, channel: &Channel) {
         Drain::WithOverhead => DrainEstimate::WithOverhead,
     });
     put(&mut config.drain, drain);
-    let AmpduLimits { window, duration, .. } = &mut config.ampdu;
-    *window = (*window).min(channel.max_mpdus);
-    *duration = (*duration).min(channel.max_duration.0);
 }
 
 /// The airtime queue limit, unless it is switched off.

@@ -11,10 +11,10 @@ mod queue;
 pub use config::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Schedule, Scheme};
 pub(super) use queue::{Feed, Pool, Queue};
 
-use super::FrameRecord;
 use super::flight::Flight;
 use super::frame::{Built, Limits, Rules};
 use super::window::Window;
+use super::{FrameRecord, RadioConfig};
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
 use airpace_core::queue::{AirtimeLimit, DropReason, Dropped, FqMac, TidId};
@@ -141,12 +141,14 @@ impl<P: Packet + Clone> Lane<P> {
 }
 
 impl<P: Packet + Clone> Path<P> {
-    pub(super) fn new(config: &PathConfig) -> Self {
+    /// The path of one category of a radio.
+    pub(super) fn new(radio: &RadioConfig) -> Self {
+        let config = &radio.path;
         let no_limit = QueueLimit { packets: usize::MAX, scope: QueueScope::Radio, in_flight: false };
         Self {
             limit: config.limit().unwrap_or(no_limit),
             qdisc: config.qdisc.map(|qdisc| Discipline::new(qdisc, config.key)),
-            sizing: config.wqm.map(|wqm| Box::new(Sizing::new(wqm))),
+            sizing: config.wqm.map(|wqm| Box::new(Sizing::new(wqm, radio))),
             lanes: Vec::new(),
             order: Order::new(config.schedule),
             airtime_limit: config.airtime_limit.map(|limit| Box::new(AirtimeLimit::new(limit))),

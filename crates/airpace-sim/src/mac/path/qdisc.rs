@@ -1,7 +1,7 @@
 //! The queueing discipline above a driver's queue, and its sizing.
 
 use super::Qdisc;
-use crate::mac::FrameRecord;
+use crate::mac::{FrameRecord, RadioConfig};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{CoDelQueue, Dropped, Fifo, FqCoDel, Limits, Wqm, WqmConfig, WqmSample};
@@ -122,7 +122,10 @@ pub(super) struct Sizing {
 const MISSED_INTERVALS: u32 = 1_000;
 
 impl Sizing {
-    pub(super) fn new(config: WqmConfig) -> Self {
+    /// The smallest size is the longest A-MPDU, which the radio may shorten.
+    pub(super) fn new(mut config: WqmConfig, radio: &RadioConfig) -> Self {
+        config.ampdu.window = config.ampdu.window.min(radio.max_mpdus);
+        config.ampdu.duration = config.ampdu.duration.min(radio.max_duration);
         Self {
             config,
             law: None,
