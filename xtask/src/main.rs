@@ -18,16 +18,28 @@ fn main() -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let report = tidy::check(workspace_root())?;
-    for line in report.warnings.iter().map(|w| format!("warning: {w}")).chain(report.faults.iter().cloned()) {
+    for line in report
+        .warnings
+        .iter()
+        .map(|w| format!("warning: {w}"))
+        .chain(report.faults.iter().cloned())
+    {
         println!("{line}");
     }
-    println!("tidy: {} faults, {} warnings in {} files", report.faults.len(), report.warnings.len(), report.files);
+    println!(
+        "tidy: {} faults, {} warnings in {} files",
+        report.faults.len(),
+        report.warnings.len(),
+        report.files
+    );
     Ok(ExitCode::from(u8::from(!report.faults.is_empty())))
 }
 
 /// The folder that holds the workspace's manifest.
 fn workspace_root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies inside the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies inside the workspace")
 }
 
 #[cfg(test)]

@@ -24,15 +24,27 @@ struct File {
 }
 
 /// Folders that hold no source of ours: build products, results, and the repository itself.
-const SKIPPED: [&str; 6] = ["target", "out", ".git", ".venv", "node_modules", "__pycache__"];
+const SKIPPED: [&str; 6] = [
+    "target",
+    "out",
+    ".git",
+    ".venv",
+    "node_modules",
+    "__pycache__",
+];
 
 /// Endings of the files that are read; everything else is taken for binary.
-const TEXT: [&str; 10] = ["rs", "toml", "md", "py", "sh", "txt", "html", "js", "css", "lock"];
+const TEXT: [&str; 10] = [
+    "rs", "toml", "md", "py", "sh", "txt", "html", "js", "css", "lock",
+];
 
 /// Runs every check on the workspace at `root`.
 pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     let files = read_tree(root)?;
-    let mut report = Report { files: files.len(), ..Report::default() };
+    let mut report = Report {
+        files: files.len(),
+        ..Report::default()
+    };
     imports::check(root, &mut report)?;
     for file in &files {
         text::check(file, &mut report);
@@ -49,9 +61,15 @@ fn read_tree(root: &Path) -> anyhow::Result<Vec<File>> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        for entry in std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot list {}", folder.display()))?
+        {
             let path = entry?.path();
-            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+            let name = path
+                .file_name()
+                .and_then(|n| n.to_str())
+                .unwrap_or_default()
+                .to_owned();
             if path.is_dir() {
                 if !SKIPPED.contains(&name.as_str()) {
                     folders.push(path);
@@ -68,12 +86,23 @@ fn read_tree(root: &Path) -> anyhow::Result<Vec<File>> {
 fn is_text(path: &Path, name: &str) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     name == "Makefile"
-        || path.parent().and_then(Path::file_name).is_some_and(|folder| folder == ".ci" || folder == "scripts")
+        || path
+            .parent()
+            .and_then(Path::file_name)
+            .is_some_and(|folder| folder == ".ci" || folder == "scripts")
         || extension.is_some_and(|e| TEXT.contains(&e))
 }
 
 fn read_file(root: &Path, path: PathBuf) -> anyhow::Result<File> {
-    let content = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let relative = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-    Ok(File { path: relative, content })
+    let content = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let relative = path
+        .strip_prefix(root)
+        .unwrap_or(&path)
+        .to_string_lossy()
+        .replace('\\', "/");
+    Ok(File {
+        path: relative,
+        content,
+    })
 }

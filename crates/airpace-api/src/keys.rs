@@ -20,16 +20,22 @@ pub struct PrivateKey(pub [u8; 32]);
 #[non_exhaustive]
 pub enum KeyError {
     /// It is not 32 bytes in base64.
-    #[error("this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them")]
+    #[error(
+        "this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them"
+    )]
     Malformed,
     /// It is a public key with which everybody agrees on the same secret.
-    #[error("this public key protects nothing (a point of low order): `airpace keygen` makes proper ones")]
+    #[error(
+        "this public key protects nothing (a point of low order): `airpace keygen` makes proper ones"
+    )]
     LowOrder,
 }
 
 fn key_bytes(text: &str) -> Result<[u8; 32], KeyError> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).map_err(|_| KeyError::Malformed)?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text.trim())
+        .map_err(|_| KeyError::Malformed)?;
     bytes.try_into().map_err(|_| KeyError::Malformed)
 }
 
@@ -65,7 +71,11 @@ impl PublicKey {
         // The topmost bit takes no part in a key agreement (RFC 7748, section 5).
         let mut point = bytes;
         point[31] &= 0x7f;
-        if LOW_ORDER.contains(&point) { Err(KeyError::LowOrder) } else { Ok(Self(bytes)) }
+        if LOW_ORDER.contains(&point) {
+            Err(KeyError::LowOrder)
+        } else {
+            Ok(Self(bytes))
+        }
     }
 }
 
@@ -96,7 +106,9 @@ macro_rules! key_serde {
         }
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+                String::deserialize(deserializer)?
+                    .parse()
+                    .map_err(D::Error::custom)
             }
         }
     };
@@ -140,7 +152,11 @@ mod tests {
             for top in [0, 0x80] {
                 let mut bytes = point;
                 bytes[31] |= top;
-                assert_eq!(PublicKey(bytes).to_base64().parse::<PublicKey>(), Err(KeyError::LowOrder), "{bytes:x?}");
+                assert_eq!(
+                    PublicKey(bytes).to_base64().parse::<PublicKey>(),
+                    Err(KeyError::LowOrder),
+                    "{bytes:x?}"
+                );
                 assert!(PrivateKey(bytes).to_base64().parse::<PrivateKey>().is_ok());
             }
         }

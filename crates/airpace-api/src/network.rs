@@ -45,15 +45,22 @@ impl Network {
     pub fn masked(self) -> Self {
         let address = match self.address {
             IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
+                let mask = u32::MAX
+                    .checked_shl(32 - u32::from(self.prefix))
+                    .unwrap_or(0);
                 IpAddr::V4((u32::from(v4) & mask).into())
             }
             IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+                let mask = u128::MAX
+                    .checked_shl(128 - u32::from(self.prefix))
+                    .unwrap_or(0);
                 IpAddr::V6((u128::from(v6) & mask).into())
             }
         };
-        Self { address, prefix: self.prefix }
+        Self {
+            address,
+            prefix: self.prefix,
+        }
     }
 
     /// Whether `address` lies in the network.
@@ -62,11 +69,17 @@ impl Network {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let host_bits = 32 - u32::from(self.prefix);
-                (u32::from(own) ^ u32::from(other)).checked_shr(host_bits).unwrap_or(0) == 0
+                (u32::from(own) ^ u32::from(other))
+                    .checked_shr(host_bits)
+                    .unwrap_or(0)
+                    == 0
             }
             (IpAddr::V6(own), IpAddr::V6(other)) => {
                 let host_bits = 128 - u32::from(self.prefix);
-                (u128::from(own) ^ u128::from(other)).checked_shr(host_bits).unwrap_or(0) == 0
+                (u128::from(own) ^ u128::from(other))
+                    .checked_shr(host_bits)
+                    .unwrap_or(0)
+                    == 0
             }
             _ => false,
         }
@@ -75,7 +88,11 @@ impl Network {
     /// Whether the two networks share an address.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
-        if self.prefix <= other.prefix { self.contains(other.address) } else { other.contains(self.address) }
+        if self.prefix <= other.prefix {
+            self.contains(other.address)
+        } else {
+            other.contains(self.address)
+        }
     }
 }
 
@@ -83,7 +100,10 @@ impl FromStr for Network {
     type Err = NetworkError;
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let wrong = || NetworkError(text.to_owned());
-        let (address, prefix) = text.trim().split_once('/').map_or((text.trim(), None), |(a, p)| (a, Some(p)));
+        let (address, prefix) = text
+            .trim()
+            .split_once('/')
+            .map_or((text.trim(), None), |(a, p)| (a, Some(p)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let prefix = match prefix {
             Some(prefix) => prefix.parse().map_err(|_| wrong())?,
@@ -108,7 +128,9 @@ impl Serialize for Network {
 
 impl<'de> Deserialize<'de> for Network {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
     }
 }
 
@@ -140,7 +162,14 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_refused() {
-        for text in ["", "10.0.0.1/33", "10.0.0", "10.0.0.1/", "fd77::/129", "10.0.0.1/-1"] {
+        for text in [
+            "",
+            "10.0.0.1/33",
+            "10.0.0",
+            "10.0.0.1/",
+            "fd77::/129",
+            "10.0.0.1/-1",
+        ] {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }
         assert_eq!(network("10.0.0.1").to_string(), "10.0.0.1/32");

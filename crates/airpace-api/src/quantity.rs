@@ -60,21 +60,39 @@ struct Kind {
 }
 
 const TIME: Kind = Kind {
-    units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("µs", 1_000), ("ns", 1)],
+    units: &[
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ns", 1),
+    ],
     allowed: "ns, us, ms, s",
     example: "100 ms",
     finest: "1 ns",
     decimals: true,
 };
 const RATE: Kind = Kind {
-    units: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)],
+    units: &[
+        ("Gbit/s", 1_000_000_000),
+        ("Mbit/s", 1_000_000),
+        ("kbit/s", 1_000),
+        ("bit/s", 1),
+    ],
     allowed: "bit/s, kbit/s, Mbit/s, Gbit/s",
     example: "1.2 Gbit/s",
     finest: "1 bit/s",
     decimals: true,
 };
 const SIZE: Kind = Kind {
-    units: &[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)],
+    units: &[
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+        ("MB", 1_000_000),
+        ("kB", 1_000),
+        ("B", 1),
+    ],
     allowed: "B, kB (1000 B), KiB (1024 B), MB, MiB, GiB",
     example: "64 KiB",
     finest: "1 byte",
@@ -85,36 +103,64 @@ impl Kind {
     /// Parses `text` into base units.
     fn parse(&self, text: &str) -> Result<u64, QuantityError> {
         let trimmed = text.trim();
-        let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
+        let split = trimmed
+            .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
+            .unwrap_or(trimmed.len());
         let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
         if number.is_empty() {
-            return Err(QuantityError::NoNumber { text: text.to_owned(), example: self.example });
+            return Err(QuantityError::NoNumber {
+                text: text.to_owned(),
+                example: self.example,
+            });
         }
         if unit.is_empty() {
-            return Err(QuantityError::NoUnit { text: text.to_owned(), example: self.example });
+            return Err(QuantityError::NoUnit {
+                text: text.to_owned(),
+                example: self.example,
+            });
         }
         let (_, size) = self
             .units
             .iter()
             .find(|(name, _)| *name == unit)
-            .ok_or_else(|| QuantityError::UnknownUnit { unit: unit.to_owned(), allowed: self.allowed })?;
+            .ok_or_else(|| QuantityError::UnknownUnit {
+                unit: unit.to_owned(),
+                allowed: self.allowed,
+            })?;
         self.scale(text, number, *size)
     }
 
     /// `number` · `size`, exactly.
     fn scale(&self, text: &str, number: &str, size: u64) -> Result<u64, QuantityError> {
-        let no_number = || QuantityError::NoNumber { text: text.to_owned(), example: self.example };
-        let out_of_range = || QuantityError::OutOfRange { text: text.to_owned(), finest: self.finest };
+        let no_number = || QuantityError::NoNumber {
+            text: text.to_owned(),
+            example: self.example,
+        };
+        let out_of_range = || QuantityError::OutOfRange {
+            text: text.to_owned(),
+            finest: self.finest,
+        };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let fraction = fraction.trim_end_matches('0');
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
             return Err(no_number());
         }
-        let digits: String = whole.chars().chain(fraction.chars()).filter(|&c| c != '_').collect();
-        let decimals = u32::try_from(fraction.chars().filter(|&c| c != '_').count()).map_err(|_| out_of_range())?;
-        let mantissa = if digits.is_empty() { 0 } else { digits.parse::<u128>().map_err(|_| out_of_range())? };
+        let digits: String = whole
+            .chars()
+            .chain(fraction.chars())
+            .filter(|&c| c != '_')
+            .collect();
+        let decimals = u32::try_from(fraction.chars().filter(|&c| c != '_').count())
+            .map_err(|_| out_of_range())?;
+        let mantissa = if digits.is_empty() {
+            0
+        } else {
+            digits.parse::<u128>().map_err(|_| out_of_range())?
+        };
         let divisor = 10_u128.checked_pow(decimals).ok_or_else(out_of_range)?;
-        let product = mantissa.checked_mul(u128::from(size)).ok_or_else(out_of_range)?;
+        let product = mantissa
+            .checked_mul(u128::from(size))
+            .ok_or_else(out_of_range)?;
         if product % divisor != 0 {
             return Err(out_of_range());
         }
@@ -137,7 +183,11 @@ impl Kind {
                 return write!(f, "{whole}{point}{part} {unit}");
             }
         }
-        let (unit, _) = self.units.iter().find(|(_, size)| *size == 1).expect("each kind has its base unit");
+        let (unit, _) = self
+            .units
+            .iter()
+            .find(|(_, size)| *size == 1)
+            .expect("each kind has its base unit");
         write!(f, "{value} {unit}")
     }
 }
@@ -154,13 +204,22 @@ impl<T: FromStr<Err = QuantityError>> Visitor<'_> for TextVisitor<T> {
         text.parse().map_err(E::custom)
     }
     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
-        Err(E::custom(QuantityError::NoUnit { text: number.to_string(), example: self.0 }))
+        Err(E::custom(QuantityError::NoUnit {
+            text: number.to_string(),
+            example: self.0,
+        }))
     }
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
-        Err(E::custom(QuantityError::NoUnit { text: number.to_string(), example: self.0 }))
+        Err(E::custom(QuantityError::NoUnit {
+            text: number.to_string(),
+            example: self.0,
+        }))
     }
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<T, E> {
-        Err(E::custom(QuantityError::NoUnit { text: number.to_string(), example: self.0 }))
+        Err(E::custom(QuantityError::NoUnit {
+            text: number.to_string(),
+            example: self.0,
+        }))
     }
 }
 
@@ -269,19 +328,29 @@ impl FromStr for QueueLimit {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let trimmed = text.trim();
-        if let Some(number) = trimmed.strip_suffix("packets").or_else(|| trimmed.strip_suffix("packet")) {
+        if let Some(number) = trimmed
+            .strip_suffix("packets")
+            .or_else(|| trimmed.strip_suffix("packet"))
+        {
             let number = number.trim();
             return number
                 .parse()
                 .map(Self::Packets)
-                .map_err(|_| QuantityError::NoNumber { text: text.to_owned(), example: "2500 packets" });
+                .map_err(|_| QuantityError::NoNumber {
+                    text: text.to_owned(),
+                    example: "2500 packets",
+                });
         }
         match SIZE.parse(text) {
             Ok(bytes) => Ok(Self::Bytes(Bytes(bytes))),
-            Err(QuantityError::NoUnit { text, .. }) => Err(QuantityError::NoUnit { text, example: "2500 packets" }),
-            Err(QuantityError::UnknownUnit { unit, .. }) => {
-                Err(QuantityError::UnknownUnit { unit, allowed: "packets, B, kB, KiB, MB, MiB, GiB" })
-            }
+            Err(QuantityError::NoUnit { text, .. }) => Err(QuantityError::NoUnit {
+                text,
+                example: "2500 packets",
+            }),
+            Err(QuantityError::UnknownUnit { unit, .. }) => Err(QuantityError::UnknownUnit {
+                unit,
+                allowed: "packets, B, kB, KiB, MB, MiB, GiB",
+            }),
             Err(other) => Err(other),
         }
     }
@@ -303,30 +372,72 @@ mod tests {
 
     #[test]
     fn values_print_and_parse_back() {
-        for text in ["100 ms", "1.5 ms", "2 s", "200 us", "90 s", "7 ns", "0 ns", "1.001 us", "5484 us"] {
+        for text in [
+            "100 ms", "1.5 ms", "2 s", "200 us", "90 s", "7 ns", "0 ns", "1.001 us", "5484 us",
+        ] {
             let span: Span = text.parse().expect(text);
-            assert_eq!(span.to_string().parse::<Span>(), Ok(span), "{text} printed as {span}");
+            assert_eq!(
+                span.to_string().parse::<Span>(),
+                Ok(span),
+                "{text} printed as {span}"
+            );
         }
         for text in ["1.2 Gbit/s", "58.5 Mbit/s", "0 bit/s", "1234567 bit/s"] {
             let rate: Rate = text.parse().expect(text);
-            assert_eq!(rate.to_string().parse::<Rate>(), Ok(rate), "{text} printed as {rate}");
+            assert_eq!(
+                rate.to_string().parse::<Rate>(),
+                Ok(rate),
+                "{text} printed as {rate}"
+            );
         }
-        for text in ["2500 packets", "1 packet", "64 KiB", "1500 B", "4 MiB", "1 MB"] {
+        for text in [
+            "2500 packets",
+            "1 packet",
+            "64 KiB",
+            "1500 B",
+            "4 MiB",
+            "1 MB",
+        ] {
             let limit: QueueLimit = text.parse().expect(text);
-            assert_eq!(limit.to_string().parse::<QueueLimit>(), Ok(limit), "{text} printed as {limit}");
+            assert_eq!(
+                limit.to_string().parse::<QueueLimit>(),
+                Ok(limit),
+                "{text} printed as {limit}"
+            );
         }
-        assert_eq!("1.5 ms".parse::<Span>().expect("valid").to_string(), "1.5 ms");
-        assert_eq!("100ms".parse::<Span>().expect("valid").to_string(), "100 ms");
+        assert_eq!(
+            "1.5 ms".parse::<Span>().expect("valid").to_string(),
+            "1.5 ms"
+        );
+        assert_eq!(
+            "100ms".parse::<Span>().expect("valid").to_string(),
+            "100 ms"
+        );
     }
 
     #[test]
     fn values_without_or_with_a_wrong_unit_are_refused_with_a_hint() {
         let message = |e: Result<Span, QuantityError>| e.expect_err("must be refused").to_string();
-        assert_eq!(message("100".parse()), "`100` has no unit: write for example \"100 ms\"");
-        assert_eq!(message("100 parsec".parse()), "`parsec` is no unit here: use one of ns, us, ms, s");
-        assert_eq!(message("fast".parse()), "`fast` is no number: write for example \"100 ms\"");
-        assert_eq!(message("0.1 ns".parse()), "`0.1 ns` is too large or finer than 1 ns");
-        assert_eq!(message("99999999999 s".parse()), "`99999999999 s` is too large or finer than 1 ns");
+        assert_eq!(
+            message("100".parse()),
+            "`100` has no unit: write for example \"100 ms\""
+        );
+        assert_eq!(
+            message("100 parsec".parse()),
+            "`parsec` is no unit here: use one of ns, us, ms, s"
+        );
+        assert_eq!(
+            message("fast".parse()),
+            "`fast` is no number: write for example \"100 ms\""
+        );
+        assert_eq!(
+            message("0.1 ns".parse()),
+            "`0.1 ns` is too large or finer than 1 ns"
+        );
+        assert_eq!(
+            message("99999999999 s".parse()),
+            "`99999999999 s` is too large or finer than 1 ns"
+        );
         assert!("-5 ms".parse::<Span>().is_err());
         assert!("1.2.3 ms".parse::<Span>().is_err());
         assert!("".parse::<QueueLimit>().is_err());

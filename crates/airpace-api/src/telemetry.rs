@@ -110,10 +110,18 @@ mod tests {
 
     #[test]
     fn lines_parse_back_and_a_torn_last_line_is_skipped() {
-        let row = ProxySlot { time_s: 0.1, station: "laptop".to_owned(), level: Some(31.5), ..ProxySlot::default() };
+        let row = ProxySlot {
+            time_s: 0.1,
+            station: "laptop".to_owned(),
+            level: Some(31.5),
+            ..ProxySlot::default()
+        };
         let line = serde_json::to_string(&row).expect("serialisable");
         let text = format!("{line}\n{line}\n{}", &line[..20]);
-        assert_eq!(parse_lines::<ProxySlot>(&text).expect("two rows"), vec![row.clone(), row]);
+        assert_eq!(
+            parse_lines::<ProxySlot>(&text).expect("two rows"),
+            vec![row.clone(), row]
+        );
         assert!(parse_lines::<ProxySlot>("{}x\n").is_err());
     }
 }

@@ -33,12 +33,23 @@ impl std::error::Error for Interrupted {}
 
 /// Turns any complaint about the input into a failure with exit code 2.
 pub(crate) fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
-    BadInput { message: message.to_string(), excerpt: None }.into()
+    BadInput {
+        message: message.to_string(),
+        excerpt: None,
+    }
+    .into()
 }
 
 /// The same with the line of a file that it is about.
-pub(crate) fn bad_input_with(message: impl std::fmt::Display, excerpt: Option<&str>) -> anyhow::Error {
-    BadInput { message: message.to_string(), excerpt: excerpt.map(str::to_owned) }.into()
+pub(crate) fn bad_input_with(
+    message: impl std::fmt::Display,
+    excerpt: Option<&str>,
+) -> anyhow::Error {
+    BadInput {
+        message: message.to_string(),
+        excerpt: excerpt.map(str::to_owned),
+    }
+    .into()
 }
 
 /// Exit code of a failure during the run.
@@ -62,11 +73,17 @@ pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     complain(&whole_message(&error));
-    let bad_input = error.chain().find_map(|cause| cause.downcast_ref::<BadInput>());
+    let bad_input = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<BadInput>());
     if let Some(excerpt) = bad_input.and_then(|bad| bad.excerpt.as_deref()) {
         show(excerpt);
     }
-    ExitCode::from(if bad_input.is_some() { BAD_INPUT } else { FAILED })
+    ExitCode::from(if bad_input.is_some() {
+        BAD_INPUT
+    } else {
+        FAILED
+    })
 }
 
 /// The error and its causes, without those that a message already quotes.
@@ -97,7 +114,9 @@ fn show(lines: &str) {
 }
 
 fn is_closed_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+    cause
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]
@@ -108,8 +127,13 @@ mod tests {
     #[test]
     fn a_cause_that_is_quoted_already_is_not_repeated() {
         let io = std::io::Error::from(ErrorKind::PermissionDenied);
-        let quoted = Err::<(), _>(io).context("cannot open x: permission denied; run as root").context("starting");
-        assert_eq!(whole_message(&quoted.unwrap_err()), "starting: cannot open x: permission denied; run as root");
+        let quoted = Err::<(), _>(io)
+            .context("cannot open x: permission denied; run as root")
+            .context("starting");
+        assert_eq!(
+            whole_message(&quoted.unwrap_err()),
+            "starting: cannot open x: permission denied; run as root"
+        );
         assert_eq!(whole_message(&anyhow::anyhow!("b").context("a")), "a: b");
     }
 }

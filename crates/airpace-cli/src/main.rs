@@ -32,6 +32,8 @@ fn start_logging(verbose: u8, quiet: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("AIRPACE_LOG")
         .unwrap_or_else(|_| level.parse().unwrap_or_default());
     let coloured = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     log.with_ansi(coloured).with_target(false).init();
 }

@@ -23,7 +23,9 @@ pub(crate) struct Table {
 impl Table {
     /// A table with these column heads.
     pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
-        Self { rows: vec![heads.map(str::to_owned).to_vec()] }
+        Self {
+            rows: vec![heads.map(str::to_owned).to_vec()],
+        }
     }
 
     /// Adds a row.
@@ -35,13 +37,26 @@ impl Table {
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns = 0..self.rows[0].len();
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let is_number = |cell: &String| cell == "-" || cell.is_empty() || cell.parse::<f64>().is_ok();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let is_number =
+            |cell: &String| cell == "-" || cell.is_empty() || cell.parse::<f64>().is_ok();
         let numeric = |column: usize| self.rows.iter().skip(1).all(|row| is_number(&row[column]));
-        let layout: Vec<(usize, bool)> = columns.map(|column| (width(column), numeric(column))).collect();
+        let layout: Vec<(usize, bool)> = columns
+            .map(|column| (width(column), numeric(column)))
+            .collect();
         for row in &self.rows {
             let cells = row.iter().zip(&layout).map(|(cell, &(width, numeric))| {
-                if numeric { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                if numeric {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
             });
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }

@@ -18,8 +18,15 @@ pub(crate) fn checked(
 
 /// The reason for a refusal, with what to do where the reason does not tell.
 fn refusal(error: phy::RateError) -> anyhow::Error {
-    let excluded = matches!(error, phy::RateError::FractionalBits { .. } | phy::RateError::UnevenEncoders { .. });
-    bad_input(if excluded { format!("{error}; choose another --mcs, --nss or --width") } else { error.to_string() })
+    let excluded = matches!(
+        error,
+        phy::RateError::FractionalBits { .. } | phy::RateError::UnevenEncoders { .. }
+    );
+    bad_input(if excluded {
+        format!("{error}; choose another --mcs, --nss or --width")
+    } else {
+        error.to_string()
+    })
 }
 
 /// Generation of the PHY.
@@ -70,12 +77,18 @@ pub(crate) enum Timing {
 
 /// A channel width in MHz.
 pub(crate) fn width(text: &str) -> Result<phy::Width, String> {
-    text.parse().ok().and_then(phy::Width::from_mhz).ok_or_else(|| "give 20, 40, 80 or 160".into())
+    text.parse()
+        .ok()
+        .and_then(phy::Width::from_mhz)
+        .ok_or_else(|| "give 20, 40, 80 or 160".into())
 }
 
 /// A guard interval in ns.
 pub(crate) fn guard_interval(text: &str) -> Result<phy::GuardInterval, String> {
-    text.parse().ok().and_then(phy::GuardInterval::from_nanos).ok_or_else(|| "give 400, 800, 1600 or 3200".into())
+    text.parse()
+        .ok()
+        .and_then(phy::GuardInterval::from_nanos)
+        .ok_or_else(|| "give 400, 800, 1600 or 3200".into())
 }
 
 impl From<phy::Standard> for Standard {

@@ -1,6 +1,8 @@
 //! What a frame costs in the airtime schedule. Run with `cargo bench -p airpace-core --bench airtime`.
 
-use airpace_core::queue::{AirtimeConfig, AirtimeFairness, AirtimeLimit, AirtimeLimitConfig, DEFAULT_WEIGHT};
+use airpace_core::queue::{
+    AirtimeConfig, AirtimeFairness, AirtimeLimit, AirtimeLimitConfig, DEFAULT_WEIGHT,
+};
 use core::hint::black_box;
 use core::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -9,7 +9,9 @@ use std::hint::black_box;
 
 const STATIONS: u32 = 1_000;
 /// Mbit/s at VHT80, one stream.
-const RATES: [f64; 8] = [29.3e6, 58.5e6, 87.8e6, 117e6, 175.5e6, 234e6, 292.5e6, 390e6];
+const RATES: [f64; 8] = [
+    29.3e6, 58.5e6, 87.8e6, 117e6, 175.5e6, 234e6, 292.5e6, 390e6,
+];
 
 /// Every station saw four frames of some packets in its half second.
 fn reports(slot: u64) -> Vec<SlotReport> {
@@ -30,7 +32,10 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             late: 0,
             delay: None,
             source: LevelSource::AmpduReference,
-            sender: SenderView { backlogged: !idx.is_multiple_of(10), ..SenderView::default() },
+            sender: SenderView {
+                backlogged: !idx.is_multiple_of(10),
+                ..SenderView::default()
+            },
         }
     };
     (0..STATIONS).map(report).collect()
@@ -40,13 +45,25 @@ fn step(c: &mut Criterion) {
     let mut group = c.benchmark_group("controller step, 1000 stations");
     let slots = [reports(0), reports(1), reports(2), reports(3)];
     for name in LAW_NAMES {
-        let goal = Goal { level: 32.0, delay: Some(Duration::from_millis(250)) };
-        let mut law = LawConfig::named(name, goal).expect("the law exists").build().expect("its defaults are valid");
+        let goal = Goal {
+            level: 32.0,
+            delay: Some(Duration::from_millis(250)),
+        };
+        let mut law = LawConfig::named(name, goal)
+            .expect("the law exists")
+            .build()
+            .expect("its defaults are valid");
         let mut slot = 0;
         group.bench_function(name, |b| {
             b.iter(|| {
                 slot += 1;
-                black_box(law.on_slot(Time::from_millis(500 * slot as u64), black_box(&slots[slot % 4])).len())
+                black_box(
+                    law.on_slot(
+                        Time::from_millis(500 * slot as u64),
+                        black_box(&slots[slot % 4]),
+                    )
+                    .len(),
+                )
             });
         });
     }

@@ -6,7 +6,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
 fn errors(c: &mut Criterion) {
-    let he = |mcs| TxRate::new(Standard::He, Width::Mhz80, 1, mcs, GuardInterval::Ns800).expect("HE has this rate");
+    let he = |mcs| {
+        TxRate::new(Standard::He, Width::Mhz80, 1, mcs, GuardInterval::Ns800)
+            .expect("HE has this rate")
+    };
     for (name, coding, mcs) in [
         ("BPSK 1/2", Coding::Convolutional, 0),
         ("256-QAM 5/6", Coding::Convolutional, 9),
@@ -19,7 +22,9 @@ fn errors(c: &mut Criterion) {
         });
     }
     let hazard = ErrorModel::default().bit_hazard(he(9), 25.0);
-    c.bench_function("MPDU error of a bit hazard", |b| b.iter(|| black_box(hazard).mpdu_error(black_box(1_536))));
+    c.bench_function("MPDU error of a bit hazard", |b| {
+        b.iter(|| black_box(hazard).mpdu_error(black_box(1_536)))
+    });
 }
 
 criterion_group!(benches, errors);

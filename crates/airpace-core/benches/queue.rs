@@ -38,7 +38,11 @@ impl Packet for Small {
 }
 
 fn packet(flow: u32) -> Small {
-    Small { addresses: 0x0a00_0001_0a00_0002, ports: flow, bytes: 1_500 }
+    Small {
+        addresses: 0x0a00_0001_0a00_0002,
+        ports: flow,
+        bytes: 1_500,
+    }
 }
 
 /// One packet in and one out of a queue with a standing backlog of two packets per flow.
@@ -46,7 +50,11 @@ fn queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue+dequeue");
     group.throughput(Throughput::Elements(1));
     for flows in [1, 100, 10_000] {
-        let config = FqCoDelConfig { packet_limit: 100_000, byte_limit: u64::MAX, ..FqCoDelConfig::default() };
+        let config = FqCoDelConfig {
+            packet_limit: 100_000,
+            byte_limit: u64::MAX,
+            ..FqCoDelConfig::default()
+        };
         let mut queue = FqCoDel::new(config, [7; 16]);
         let (mut now, mut flow) = (Time::ZERO, 0);
         for i in 0..2 * flows {
@@ -74,7 +82,12 @@ fn queues(criterion: &mut Criterion) {
 
 /// The queues of an access point with room for all, and so many TIDs.
 fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
-    let config = FqMacConfig { queues, packet_limit: 100_000, memory_limit: u64::MAX, ..FqMacConfig::default() };
+    let config = FqMacConfig {
+        queues,
+        packet_limit: 100_000,
+        memory_limit: u64::MAX,
+        ..FqMacConfig::default()
+    };
     let mut queue = FqMac::new(config, [7; 16]);
     let tids = (0..tids).map(|station| queue.add_tid(station)).collect();
     (queue, tids)
@@ -85,9 +98,18 @@ fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
 fn flow_queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue+dequeue");
     group.throughput(Throughput::Elements(1));
-    let cases = [(1, 1, 4096), (100, 1, 4096), (10_000, 1, 4096), (10_000, 1, 16_384)];
-    let cases =
-        cases.into_iter().chain([(100, 20, 4096), (10_000, 20, 4096), (10_000, 1_000, 4096), (10_000, 20, 16_384)]);
+    let cases = [
+        (1, 1, 4096),
+        (100, 1, 4096),
+        (10_000, 1, 4096),
+        (10_000, 1, 16_384),
+    ];
+    let cases = cases.into_iter().chain([
+        (100, 20, 4096),
+        (10_000, 20, 4096),
+        (10_000, 1_000, 4096),
+        (10_000, 20, 16_384),
+    ]);
     for (flows, tids, queues) in cases {
         let (mut queue, ids) = access_point(queues, tids);
         let (mut now, mut flow) = (Time::ZERO, 0);
@@ -118,11 +140,22 @@ fn overload(criterion: &mut Criterion) {
         let mut i = 0u32;
         let mut next = || {
             i = i.wrapping_add(1);
-            Small { bytes: size(i), ..packet(i % 10_000) }
+            Small {
+                bytes: size(i),
+                ..packet(i % 10_000)
+            }
         };
         (0..30_000).for_each(|_| queue.enqueue(Time::ZERO, next()));
-        group.bench_function(format!("fq_codel/{name}"), |b| b.iter(|| queue.enqueue(Time::ZERO, next())));
-        let mut queue = FqMac::new(FqMacConfig { memory_limit: u64::MAX, ..FqMacConfig::default() }, [7; 16]);
+        group.bench_function(format!("fq_codel/{name}"), |b| {
+            b.iter(|| queue.enqueue(Time::ZERO, next()))
+        });
+        let mut queue = FqMac::new(
+            FqMacConfig {
+                memory_limit: u64::MAX,
+                ..FqMacConfig::default()
+            },
+            [7; 16],
+        );
         let tids: Vec<_> = (0..20).map(|station| queue.add_tid(station)).collect();
         let mut enqueue = || {
             let packet = next();
@@ -156,8 +189,12 @@ fn slot_report() -> SlotReport {
 fn messages(criterion: &mut Criterion) {
     let (slot, station) = (slot_report(), StationId(3));
     let encoded = report::encode(&slot);
-    criterion.bench_function("report/encode", |b| b.iter(|| report::encode(black_box(&slot))));
-    criterion.bench_function("report/decode", |b| b.iter(|| report::decode(station, black_box(&encoded))));
+    criterion.bench_function("report/encode", |b| {
+        b.iter(|| report::encode(black_box(&slot)))
+    });
+    criterion.bench_function("report/decode", |b| {
+        b.iter(|| report::decode(station, black_box(&encoded)))
+    });
     let mut window = ReplayWindow::new();
     let mut counter = 0;
     criterion.bench_function("replay/accept", |b| {
@@ -168,15 +205,21 @@ fn messages(criterion: &mut Criterion) {
     });
     let mut ip = vec![0; 1_400];
     ip[..10].copy_from_slice(&[0x45, 1, 5, 120, 0, 0, 0x40, 0, 64, 6]);
-    criterion.bench_function("inner/parse", |b| b.iter(|| inner::IpInfo::parse(black_box(&ip))));
+    criterion.bench_function("inner/parse", |b| {
+        b.iter(|| inner::IpInfo::parse(black_box(&ip)))
+    });
 }
 
 fn monitor(criterion: &mut Criterion) {
-    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).expect("a rate of the standard");
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)
+        .expect("a rate of the standard");
     let header = Radiotap {
         tsft_us: Some(123_456),
         flags: Some(Flags(0)),
-        channel: Some(Channel { mhz: 5180, flags: Channel::OFDM_5GHZ }),
+        channel: Some(Channel {
+            mhz: 5180,
+            flags: Channel::OFDM_5GHZ,
+        }),
         signal_dbm: Some(-42),
         ampdu: Some(Ampdu::new(77, true)),
         ..Radiotap::default()
@@ -190,7 +233,9 @@ fn monitor(criterion: &mut Criterion) {
         });
     });
     DataHeader::downlink(MacAddr([2; 6]), MacAddr([4; 6]), 9, false).write(&mut frame);
-    criterion.bench_function("radiotap/parse", |b| b.iter(|| Radiotap::parse(black_box(&frame))));
+    criterion.bench_function("radiotap/parse", |b| {
+        b.iter(|| Radiotap::parse(black_box(&frame)))
+    });
     criterion.bench_function("radiotap+802.11/parse", |b| {
         b.iter(|| {
             let (radiotap, length) = Radiotap::parse(black_box(&frame)).ok()?;

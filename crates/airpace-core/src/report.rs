@@ -76,7 +76,11 @@ pub struct SenderView {
 impl Default for SenderView {
     /// A sender that always has something to send, as constant-rate tests do.
     fn default() -> Self {
-        Self { backlogged: true, sent_packets: 0, sent_bytes: 0 }
+        Self {
+            backlogged: true,
+            sent_packets: 0,
+            sent_bytes: 0,
+        }
     }
 }
 
@@ -128,7 +132,11 @@ impl SlotReport {
     #[must_use]
     pub fn received_pps(&self) -> f64 {
         let seconds = self.length.as_secs_f64();
-        if seconds > 0.0 { f64::from(self.packets) / seconds } else { 0.0 }
+        if seconds > 0.0 {
+            f64::from(self.packets) / seconds
+        } else {
+            0.0
+        }
     }
 }
 

@@ -9,7 +9,10 @@ use std::process::Command;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     airpace_net::netns::acquire_rights()?;
-    let station = |mcs| TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).map(StationConfig::new);
+    let station = |mcs| {
+        TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800)
+            .map(StationConfig::new)
+    };
     let config = EmulatorConfig::new(CellConfig::new(vec![station(9)?, station(4)?]), 1);
     let mut words = std::env::args_os().skip(1);
     let mut command = Command::new(words.next().unwrap_or_else(|| "sh".into()));
@@ -17,8 +20,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = run_command(config, NoObserver, command)?;
     let report = outcome.report;
     for station in &report.stations {
-        eprintln!("{}: {:.1} Mbit/s down, level {:?}", station.address, station.down.goodput_mbps, station.down.level);
+        eprintln!(
+            "{}: {:.1} Mbit/s down, level {:?}",
+            station.address, station.down.goodput_mbps, station.down.level
+        );
     }
-    eprintln!("lag p99 {:.3} ms; {}", report.lag.p99_ms, report.warnings.join(" "));
+    eprintln!(
+        "lag p99 {:.3} ms; {}",
+        report.lag.p99_ms,
+        report.warnings.join(" ")
+    );
     Ok(())
 }

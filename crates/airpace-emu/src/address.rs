@@ -51,8 +51,13 @@ mod tests {
         for index in 0..3 {
             assert_eq!(to(station_address(index)), Some(index));
         }
-        let others =
-            [SERVER, station_address(3), Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 78, 0, 10), Ipv4Addr::LOCALHOST];
+        let others = [
+            SERVER,
+            station_address(3),
+            Ipv4Addr::BROADCAST,
+            Ipv4Addr::new(10, 78, 0, 10),
+            Ipv4Addr::LOCALHOST,
+        ];
         assert!(others.into_iter().all(|a| to(a).is_none()));
         assert_eq!(station_of(&[0; 19], 3), None);
     }

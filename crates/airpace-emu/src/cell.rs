@@ -13,7 +13,8 @@ use crate::statistics::Statistics;
 use airpace_net::clock::Clock;
 use airpace_net::tun::Tun;
 use airpace_sim::mac::{
-    CellConfig, Direction, FrameRecord, Input, Mac, Mpdu, Output, ends, station_of as station_and_direction,
+    CellConfig, Direction, FrameRecord, Input, Mac, Mpdu, Output, ends,
+    station_of as station_and_direction,
 };
 use airpace_units::{StationId, Time};
 
@@ -38,7 +39,10 @@ impl Ports {
             dirty: false,
         };
         let stations = devices.stations.into_iter().map(station).collect();
-        Self { wired: Port::new(devices.wired, join), stations }
+        Self {
+            wired: Port::new(devices.wired, join),
+            stations,
+        }
     }
 
     fn flush_stations(&mut self) {
@@ -74,9 +78,15 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn new(config: &EmulatorConfig, observer: Box<dyn Observer>) -> Result<Self, EmulatorError> {
+    pub(crate) fn new(
+        config: &EmulatorConfig,
+        observer: Box<dyn Observer>,
+    ) -> Result<Self, EmulatorError> {
         let monitor = MonitorWriter::new(config.monitor);
-        let cell = CellConfig { monitor: monitor.is_some(), ..config.cell.clone() };
+        let cell = CellConfig {
+            monitor: monitor.is_some(),
+            ..config.cell.clone()
+        };
         let n = cell.stations.len();
         let statistics = Statistics::new(n, config.slot, config.series.then(|| series::limit(n)));
         Ok(Self {
@@ -101,8 +111,14 @@ impl Cell {
 
     /// When [`Cell::advance`] is due.
     pub(crate) fn deadline(&self) -> Time {
-        let dues = [self.mac.deadline(), self.wire_down.deadline(), self.wire_up.deadline()];
-        dues.into_iter().flatten().fold(self.statistics.slot_end(), Time::min)
+        let dues = [
+            self.mac.deadline(),
+            self.wire_down.deadline(),
+            self.wire_up.deadline(),
+        ];
+        dues.into_iter()
+            .flatten()
+            .fold(self.statistics.slot_end(), Time::min)
     }
 
     /// Lets everything happen that is due by `now`, each at its own time.
@@ -134,7 +150,13 @@ impl Cell {
     }
 
     /// An input of the present: what was due before it, in the air and on the wires, comes first.
-    pub(crate) fn take(&mut self, now: Time, input: Input<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        input: Input<EmulatedPacket>,
+        clock: &Clock,
+        ports: &mut Ports,
+    ) {
         let now = self.at_least(now);
         self.advance(now, clock, ports);
         self.handle(now, input, clock, ports);
@@ -173,7 +195,8 @@ impl Cell {
                 self.flush_down(clock, ports);
                 // The shorter of two frames that collided becomes known at the end of the longer: that is not late.
                 if !frame.collided {
-                    self.statistics.on_lag(clock.now().saturating_since(frame.end));
+                    self.statistics
+                        .on_lag(clock.now().saturating_since(frame.end));
                 }
                 self.statistics.on_frame(&frame);
                 self.observer.on_frame(&frame);
@@ -181,10 +204,17 @@ impl Cell {
             }
             Output::Heard { mpdu, packet } => self.show(&mpdu, &packet, ports),
             Output::Delivered { at, mpdu, packet } => {
-                self.statistics.on_delivered(mpdu.station(), mpdu.direction(), &packet);
+                self.statistics
+                    .on_delivered(mpdu.station(), mpdu.direction(), &packet);
                 self.deliver(at, &mpdu, packet, ports);
             }
-            Output::Dropped { at, from, to, reason, .. } => {
+            Output::Dropped {
+                at,
+                from,
+                to,
+                reason,
+                ..
+            } => {
                 let (station, direction) = station_and_direction(from, to);
                 self.statistics.on_dropped(station, direction, reason);
                 self.observer.on_dropped(at, station, direction, reason);
@@ -196,7 +226,10 @@ impl Cell {
         if mpdu.direction() != Direction::Down {
             return;
         }
-        let monitor = ports.stations.get(mpdu.station().index()).and_then(|s| s.monitor.as_ref());
+        let monitor = ports
+            .stations
+            .get(mpdu.station().index())
+            .and_then(|s| s.monitor.as_ref());
         if let (Some(writer), Some(frame), Some(tun)) = (&mut self.monitor, &self.frame, monitor) {
             self.statistics.stray.unheard += u64::from(!writer.show(frame, mpdu, packet, tun));
         }
@@ -265,27 +298,55 @@ mod tests {
 
     #[test]
     fn what_is_due_on_the_wire_comes_before_what_is_read_late() {
-        let Some((mut cell, mut ports, frames)) = bench() else { return };
+        let Some((mut cell, mut ports, frames)) = bench() else {
+            return;
+        };
         let (clock, station) = (Clock::start(), StationId(0));
         cell.wire_down.push(Time::ZERO, (station, packet()));
         // The loop wakes at 5 ms and finds a packet from the station; the one on the wire was at the access point at 1 ms.
-        cell.take(Time::from_millis(5), Input::up(station, packet()), &clock, &mut ports);
+        cell.take(
+            Time::from_millis(5),
+            Input::up(station, packet()),
+            &clock,
+            &mut ports,
+        );
         cell.advance(Time::from_millis(6), &clock, &mut ports);
         let frames = frames.lock().unwrap();
-        let starts: Vec<_> =
-            frames.iter().map(|frame| (frame.direction(), frame.start.as_nanos() / 1_000_000)).collect();
+        let starts: Vec<_> = frames
+            .iter()
+            .map(|frame| (frame.direction(), frame.start.as_nanos() / 1_000_000))
+            .collect();
         assert_eq!(starts, [(Direction::Down, 1), (Direction::Up, 5)]);
     }
 
     #[test]
     fn each_frame_and_each_delivery_is_measured() {
-        let Some((mut cell, mut ports, _)) = bench() else { return };
+        let Some((mut cell, mut ports, _)) = bench() else {
+            return;
+        };
         let (clock, station) = (Clock::start(), StationId(0));
         cell.wire_down.push(Time::ZERO, (station, packet()));
         cell.advance(Time::from_millis(3), &clock, &mut ports);
-        assert_eq!(cell.statistics.lag().events, 2, "the frame's end, and its delivery");
-        cell.take(Time::from_millis(4), Input::up(station, packet()), &clock, &mut ports);
-        cell.advance(Time::from_millis(5) + Duration::from_millis(1), &clock, &mut ports);
-        assert_eq!(cell.statistics.lag().events, 4, "the frame's end, and what comes out of the wire");
+        assert_eq!(
+            cell.statistics.lag().events,
+            2,
+            "the frame's end, and its delivery"
+        );
+        cell.take(
+            Time::from_millis(4),
+            Input::up(station, packet()),
+            &clock,
+            &mut ports,
+        );
+        cell.advance(
+            Time::from_millis(5) + Duration::from_millis(1),
+            &clock,
+            &mut ports,
+        );
+        assert_eq!(
+            cell.statistics.lag().events,
+            4,
+            "the frame's end, and what comes out of the wire"
+        );
     }
 }

@@ -35,11 +35,22 @@ pub struct Outcome {
 #[must_use]
 pub fn environment(network: &Network) -> Vec<(String, OsString)> {
     let n = network.stations().len();
-    let stations: Vec<String> = (0..n).map(|index| station_address(index).to_string()).collect();
-    let names = core::iter::once("server".to_owned()).chain((0..n).map(|index| format!("sta{index}")));
-    let paths = names.filter_map(|name| Some((namespace_variable(&name), network.by_name(&name)?.path().into())));
+    let stations: Vec<String> = (0..n)
+        .map(|index| station_address(index).to_string())
+        .collect();
+    let names =
+        core::iter::once("server".to_owned()).chain((0..n).map(|index| format!("sta{index}")));
+    let paths = names.filter_map(|name| {
+        Some((
+            namespace_variable(&name),
+            network.by_name(&name)?.path().into(),
+        ))
+    });
     let addresses = [
-        ("AIRPACE_SERVER".to_owned(), address::SERVER.to_string().into()),
+        (
+            "AIRPACE_SERVER".to_owned(),
+            address::SERVER.to_string().into(),
+        ),
         ("AIRPACE_STATION_IPS".to_owned(), stations.join(" ").into()),
     ];
     addresses.into_iter().chain(paths).collect()
@@ -67,12 +78,19 @@ pub fn run_command(
     let emulator = Emulator::start(config, observer)?;
     command.envs(environment(emulator.network()));
     let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |source| EmulatorError::Command { program: name.clone(), source };
+    let failed = |source| EmulatorError::Command {
+        program: name.clone(),
+        source,
+    };
     let program = Program::spawn(command, Some(emulator.network().server())).map_err(failed)?;
     let interrupted = supervise(&emulator, &program, &signals)?;
     let status = program.wait().map_err(failed)?;
     let report = emulator.stop()?;
-    Ok(Outcome { status, interrupted: interrupted.map(|signal| signal as i32), report })
+    Ok(Outcome {
+        status,
+        interrupted: interrupted.map(|signal| signal as i32),
+        report,
+    })
 }
 
 /// Time from the first signal until a command that does not end is killed.
@@ -85,7 +103,11 @@ const HEAD_START: Duration = Duration::from_secs(1);
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
 /// Returns when the program has ended or been killed; the signal that was the cause, if one was.
-fn supervise(emulator: &Emulator, program: &Program, signals: &Signals) -> Result<Option<Signal>, EmulatorError> {
+fn supervise(
+    emulator: &Emulator,
+    program: &Program,
+    signals: &Signals,
+) -> Result<Option<Signal>, EmulatorError> {
     let clock = Clock::start();
     let mut poller = Poller::new()?;
     poller.add(program, 0, Interest::Read)?;

@@ -67,7 +67,10 @@ impl EmulatorConfig {
     /// repeated, and a sender that does not know the seed cannot aim for another flow's queue.
     #[must_use]
     pub fn with_access_point(mut self, scheme: Scheme) -> Self {
-        self.cell.access_point = PathConfig { key: flow_key(self.seed), ..PathConfig::of(scheme) };
+        self.cell.access_point = PathConfig {
+            key: flow_key(self.seed),
+            ..PathConfig::of(scheme)
+        };
         scheme.name().clone_into(&mut self.access_point);
         self
     }
@@ -150,6 +153,13 @@ impl EmulatorError {
     /// Whether the configuration is at fault (exit code 2) rather than the system.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Cell(_) | Self::TooManyStations(_) | Self::Mtu(_) | Self::Slot(_) | Self::WiredDelay(_))
+        matches!(
+            self,
+            Self::Cell(_)
+                | Self::TooManyStations(_)
+                | Self::Mtu(_)
+                | Self::Slot(_)
+                | Self::WiredDelay(_)
+        )
     }
 }

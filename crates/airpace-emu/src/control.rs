@@ -28,7 +28,10 @@ impl Control {
     pub(crate) fn inputs<P>(self) -> impl Iterator<Item = Input<P>> {
         let (both_ways, once) = match self {
             Self::SetRate { station, rate } => (Some(Input::station_rate(station, rate)), None),
-            Self::SetLoss { station, probability } => (Some(Input::station_loss(station, probability)), None),
+            Self::SetLoss {
+                station,
+                probability,
+            } => (Some(Input::station_loss(station, probability)), None),
             Self::SetNeighbours(neighbours) => (None, Some(Input::SetNeighbours(neighbours))),
         };
         both_ways.into_iter().flatten().chain(once)

@@ -11,7 +11,10 @@ pub(crate) struct DelayLine<T> {
 
 impl<T> DelayLine<T> {
     pub(crate) fn new(delay: Duration) -> Self {
-        Self { delay, under_way: VecDeque::new() }
+        Self {
+            delay,
+            under_way: VecDeque::new(),
+        }
     }
 
     /// Puts `item` in at `now`. Later calls must not be earlier in time.
@@ -43,7 +46,10 @@ mod tests {
         assert_eq!(wire.deadline(), Some(Time::from_millis(3)));
         assert_eq!(wire.pop(Time::from_micros(2_999)), None);
         // However late one looks, an item came out when it did.
-        assert_eq!(wire.pop(Time::from_millis(5)), Some((Time::from_millis(3), 'a')));
+        assert_eq!(
+            wire.pop(Time::from_millis(5)),
+            Some((Time::from_millis(3), 'a'))
+        );
         assert_eq!(wire.pop(Time::from_millis(5)), None);
     }
 }

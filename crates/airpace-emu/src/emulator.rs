@@ -43,7 +43,10 @@ impl Emulator {
     /// # Errors
     /// What is wrong with the configuration ([`EmulatorError::is_bad_input`]), or what the system refuses: see
     /// [`airpace_net::netns::acquire_rights`], which `main` should call first.
-    pub fn start(config: EmulatorConfig, observer: impl Observer + 'static) -> Result<Self, EmulatorError> {
+    pub fn start(
+        config: EmulatorConfig,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, EmulatorError> {
         config.validate()?;
         let (network, devices) = network::create(&config)?;
         let network = Arc::new(network);
@@ -55,12 +58,30 @@ impl Emulator {
         let (clock, loop_bell) = (Clock::start(), Arc::clone(&bell));
         let body = move || {
             let realtime = ask_for_priority(config.realtime);
-            let engine = Engine::new(&config, to_the_loop, Box::new(observer), (orders, loop_bell), clock)?;
+            let engine = Engine::new(
+                &config,
+                to_the_loop,
+                Box::new(observer),
+                (orders, loop_bell),
+                clock,
+            )?;
             let statistics = engine.run()?;
-            Ok(Finished { statistics, end: clock.now(), realtime })
+            Ok(Finished {
+                statistics,
+                end: clock.now(),
+                realtime,
+            })
         };
         let thread = thread::Builder::new().name("emulator".into()).spawn(body)?;
-        Ok(Self { network, clock, seed, access_point, bell, control: Some(control), thread: Some(thread) })
+        Ok(Self {
+            network,
+            clock,
+            seed,
+            access_point,
+            bell,
+            control: Some(control),
+            thread: Some(thread),
+        })
     }
 
     /// The namespaces, to run programs and threads in.
@@ -87,7 +108,9 @@ impl Emulator {
     /// Whether the loop still runs; it ends early only when it fails.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        self.thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
     }
 
     /// Stops the cell and reports. The devices are gone then; the namespaces go with the last program inside.
@@ -103,7 +126,13 @@ impl Emulator {
         };
         let (seed, access_point) = (self.seed, core::mem::take(&mut self.access_point));
         let duration = finished.end.since(Time::ZERO);
-        Ok(finished.statistics.report(Circumstances { seed, duration, no_realtime, realtime, access_point }))
+        Ok(finished.statistics.report(Circumstances {
+            seed,
+            duration,
+            no_realtime,
+            realtime,
+            access_point,
+        }))
     }
 
     /// Tells the loop to stop and waits for it; `None` if it has panicked or was stopped before.

@@ -22,7 +22,13 @@ pub trait Observer: Send {
     /// A frame has left the air; times are on the emulator's clock.
     fn on_frame(&mut self, frame: &FrameRecord);
     /// A packet is gone.
-    fn on_dropped(&mut self, at: Time, station: StationId, direction: Direction, reason: DropReason);
+    fn on_dropped(
+        &mut self,
+        at: Time,
+        station: StationId,
+        direction: Direction,
+        reason: DropReason,
+    );
 }
 
 /// Looks away.
@@ -76,7 +82,16 @@ impl Engine {
         }
         let cell = Cell::new(config, observer)?;
         let ports = Ports::new(devices, config.join);
-        Ok(Self { clock, poller, network, ports, cell, buffers: ReadBuffers::new(), control, bell })
+        Ok(Self {
+            clock,
+            poller,
+            network,
+            ports,
+            cell,
+            buffers: ReadBuffers::new(),
+            control,
+            bell,
+        })
     }
 
     /// Runs until told to stop.
@@ -84,7 +99,8 @@ impl Engine {
         loop {
             let deadline = self.cell.deadline();
             self.poller.wait(&self.clock, Some(deadline))?;
-            self.cell.advance(self.clock.now(), &self.clock, &mut self.ports);
+            self.cell
+                .advance(self.clock.now(), &self.clock, &mut self.ports);
             let tokens: Vec<u64> = self.poller.ready().map(|ready| ready.token).collect();
             for token in tokens {
                 match token {
@@ -107,7 +123,9 @@ impl Engine {
             match self.control.try_recv() {
                 Ok(control) => {
                     let now = self.clock.now();
-                    control.inputs().for_each(|input| self.cell.take(now, input, &self.clock, &mut self.ports));
+                    control
+                        .inputs()
+                        .for_each(|input| self.cell.take(now, input, &self.clock, &mut self.ports));
                 }
                 Err(TryRecvError::Empty) => return Order::GoOn,
                 Err(TryRecvError::Disconnected) => return Order::Stop,
@@ -117,12 +135,15 @@ impl Engine {
 
     /// The devices are still there: what they have dropped can be read.
     fn finish(mut self) -> Statistics {
-        self.cell.advance(self.clock.now(), &self.clock, &mut self.ports);
+        self.cell
+            .advance(self.clock.now(), &self.clock, &mut self.ports);
         let mut statistics = self.cell.statistics;
         statistics.stray.refused = self.ports.refused();
         match self.network.overflowed() {
             Ok(packets) => statistics.stray.overflowed = packets,
-            Err(error) => tracing::warn!(%error, "whether the system dropped packets unread is not known"),
+            Err(error) => {
+                tracing::warn!(%error, "whether the system dropped packets unread is not known")
+            }
         }
         statistics
     }
@@ -134,11 +155,15 @@ impl Engine {
             let (cell, buffers) = (&mut self.cell, &mut self.buffers);
             let stations = self.ports.stations.len();
             let (mut unroutable, wire) = (0, &mut cell.wire_down);
-            let read = self.ports.wired.read(buffers, |packet| match station_of(packet.as_slice(), stations) {
-                Some(station) => wire.push(now, (StationId::from_index(station), packet)),
-                None => unroutable += 1,
+            let read = self.ports.wired.read(buffers, |packet| {
+                match station_of(packet.as_slice(), stations) {
+                    Some(station) => wire.push(now, (StationId::from_index(station), packet)),
+                    None => unroutable += 1,
+                }
             });
-            let Some(malformed) = self.done(read, WIRED)? else { return Ok(()) };
+            let Some(malformed) = self.done(read, WIRED)? else {
+                return Ok(());
+            };
             self.cell.statistics.stray.unroutable += unroutable + malformed;
         }
         Ok(())
@@ -149,13 +174,22 @@ impl Engine {
         for _ in 0..READS_PER_TURN {
             let now = self.cell.at_least(self.clock.now());
             let mut packets = core::mem::take(&mut self.cell.arrivals);
-            let read = self.ports.stations[index].wlan.read(&mut self.buffers, |packet| packets.push(packet));
+            let read = self.ports.stations[index]
+                .wlan
+                .read(&mut self.buffers, |packet| packets.push(packet));
             let station = StationId::from_index(index);
             for packet in packets.drain(..) {
-                self.cell.take(now, Input::up(station, packet), &self.clock, &mut self.ports);
+                self.cell.take(
+                    now,
+                    Input::up(station, packet),
+                    &self.clock,
+                    &mut self.ports,
+                );
             }
             self.cell.arrivals = packets;
-            let Some(malformed) = self.done(read, index as u64)? else { return Ok(()) };
+            let Some(malformed) = self.done(read, index as u64)? else {
+                return Ok(());
+            };
             self.cell.statistics.stray.unroutable += malformed;
         }
         Ok(())
@@ -167,8 +201,11 @@ impl Engine {
             Ok(Read::Nothing) => Ok(None),
             Ok(Read::Packets { malformed }) => Ok(Some(malformed)),
             Err(error) => {
-                let tun: &Tun =
-                    if token == WIRED { &self.ports.wired.tun } else { &self.ports.stations[token as usize].wlan.tun };
+                let tun: &Tun = if token == WIRED {
+                    &self.ports.wired.tun
+                } else {
+                    &self.ports.stations[token as usize].wlan.tun
+                };
                 tracing::warn!(interface = tun.name(), %error, "the interface cannot be read and is given up");
                 self.poller.remove(tun)?;
                 Ok(None)

@@ -32,18 +32,42 @@ impl MonitorWriter {
             Monitor::Whole => usize::MAX,
             Monitor::Snap(bytes) => bytes.saturating_sub(QOS_HEADER_BYTES + SNAP_BYTES),
         };
-        Some(Self { packet_bytes, frame: Vec::new(), shown: (u32::MAX, 0) })
+        Some(Self {
+            packet_bytes,
+            frame: Vec::new(),
+            shown: (u32::MAX, 0),
+        })
     }
 
     /// Shows one MPDU of `record`; `false` if the interface did not take it.
-    pub(crate) fn show(&mut self, record: &FrameRecord, mpdu: &Mpdu, packet: &EmulatedPacket, to: &Tun) -> bool {
-        let already = if self.shown.0 == record.ampdu { self.shown.1 } else { 0 };
+    pub(crate) fn show(
+        &mut self,
+        record: &FrameRecord,
+        mpdu: &Mpdu,
+        packet: &EmulatedPacket,
+        to: &Tun,
+    ) -> bool {
+        let already = if self.shown.0 == record.ampdu {
+            self.shown.1
+        } else {
+            0
+        };
         self.shown = (record.ampdu, already + 1);
         self.frame.clear();
         radiotap(record, already + 1 == record.decoded).write(&mut self.frame);
-        let header = DataHeader::downlink(station_mac(mpdu.station().index()), BSSID, mpdu.sequence, mpdu.retry);
+        let header = DataHeader::downlink(
+            station_mac(mpdu.station().index()),
+            BSSID,
+            mpdu.sequence,
+            mpdu.retry,
+        );
         let packet = packet.as_slice();
-        write_frame(&header, &packet[..packet.len().min(self.packet_bytes)], false, &mut self.frame);
+        write_frame(
+            &header,
+            &packet[..packet.len().min(self.packet_bytes)],
+            false,
+            &mut self.frame,
+        );
         to.write(&self.frame).unwrap_or(false)
     }
 }
@@ -55,7 +79,10 @@ fn radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
     Radiotap {
         tsft_us: Some(record.start.as_nanos() / 1_000),
         flags: Some(Flags::default()),
-        channel: Some(Channel { mhz: PRIMARY_MHZ, flags: Channel::OFDM_5GHZ }),
+        channel: Some(Channel {
+            mhz: PRIMARY_MHZ,
+            flags: Channel::OFDM_5GHZ,
+        }),
         signal_dbm: Some(SIGNAL_DBM),
         antenna: Some(0),
         ampdu: aggregated.then(|| Ampdu::new(record.ampdu, is_last)),

@@ -39,7 +39,9 @@ impl Network {
     /// Packets that the system dropped because the emulator did not read them in time.
     pub(crate) fn overflowed(&self) -> Result<u64, NamespaceError> {
         let wired = self.server.netlink()?.transmit_drops(WIRED)?;
-        self.stations.iter().try_fold(wired, |sum, station| Ok(sum + station.netlink()?.transmit_drops(WLAN)?))
+        self.stations.iter().try_fold(wired, |sum, station| {
+            Ok(sum + station.netlink()?.transmit_drops(WLAN)?)
+        })
     }
 
     /// Another handle of the namespace called `name`: `server`, `sta0`, `sta1`, …
@@ -78,14 +80,25 @@ const KERNEL_QUEUE: u32 = 4_000;
 pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), EmulatorError> {
     let server = prepared()?;
     let wired = ip_device(&server, WIRED, address::SERVER, config)?;
-    let mut network = Network { server, stations: Vec::new() };
-    let mut devices = Devices { wired, stations: Vec::new() };
+    let mut network = Network {
+        server,
+        stations: Vec::new(),
+    };
+    let mut devices = Devices {
+        wired,
+        stations: Vec::new(),
+    };
     for index in 0..config.cell.stations.len() {
         let namespace = prepared()?;
         let wlan = ip_device(&namespace, WLAN, station_address(index), config)?;
         let everything = Route::through(Prefix::default_v4(), WLAN);
-        namespace.netlink()?.add_route(&everything).map_err(NamespaceError::from)?;
-        let monitor = (config.monitor != Monitor::Off).then(|| monitor_device(&namespace)).transpose()?;
+        namespace
+            .netlink()?
+            .add_route(&everything)
+            .map_err(NamespaceError::from)?;
+        let monitor = (config.monitor != Monitor::Off)
+            .then(|| monitor_device(&namespace))
+            .transpose()?;
         network.stations.push(namespace);
         devices.stations.push(StationDevices { wlan, monitor });
     }
@@ -119,6 +132,9 @@ fn ip_device(
 fn monitor_device(namespace: &Namespace) -> Result<Tun, EmulatorError> {
     let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
     let device = namespace.run(|| Tun::open(&config))??;
-    namespace.netlink()?.set_up("mon0").map_err(NamespaceError::from)?;
+    namespace
+        .netlink()?
+        .set_up("mon0")
+        .map_err(NamespaceError::from)?;
     Ok(device)
 }

@@ -18,7 +18,11 @@ impl EmulatedPacket {
     pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
         let info = IpInfo::parse(bytes).ok().filter(|info| info.version == 4)?;
         let bytes = bytes.get(..info.bytes as usize)?.into();
-        Some(Self { bytes, category: info.category(), marked: false })
+        Some(Self {
+            bytes,
+            category: info.category(),
+            marked: false,
+        })
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -77,7 +81,11 @@ mod tests {
         let shown = packet.clone();
         assert!(packet.category() == AccessCategory::Voice && !packet.is_marked());
         assert!(packet.mark_ce() && packet.is_marked());
-        assert_eq!((packet.as_slice()[1] & 3, shown.as_slice()[1] & 3), (3, 2), "a copy made before is as it was");
+        assert_eq!(
+            (packet.as_slice()[1] & 3, shown.as_slice()[1] & 3),
+            (3, 2),
+            "a copy made before is as it was"
+        );
         bytes[1] = 0;
         let mut not_capable = EmulatedPacket::copy(&bytes).unwrap();
         assert!(!not_capable.mark_ce() && !not_capable.is_marked());

@@ -25,7 +25,10 @@ pub(crate) struct ReadBuffers {
 
 impl ReadBuffers {
     pub(crate) fn new() -> Self {
-        Self { frame: vec![0; MAX_FRAME_BYTES], packet: vec![0; MAX_FRAME_BYTES] }
+        Self {
+            frame: vec![0; MAX_FRAME_BYTES],
+            packet: vec![0; MAX_FRAME_BYTES],
+        }
     }
 }
 
@@ -40,12 +43,23 @@ pub(crate) enum Read {
 impl Port {
     pub(crate) fn new(tun: Tun, join: bool) -> Self {
         let joiner = join.then(|| Joiner::new(tun.udp_offload()));
-        Self { tun, joiner, single: vec![0; HEADER_BYTES], refused: 0 }
+        Self {
+            tun,
+            joiner,
+            single: vec![0; HEADER_BYTES],
+            refused: 0,
+        }
     }
 
     /// Reads one (super-)packet and hands each packet in it to `take`.
-    pub(crate) fn read(&self, buffers: &mut ReadBuffers, mut take: impl FnMut(EmulatedPacket)) -> io::Result<Read> {
-        let Some(n) = self.tun.read(&mut buffers.frame)? else { return Ok(Read::Nothing) };
+    pub(crate) fn read(
+        &self,
+        buffers: &mut ReadBuffers,
+        mut take: impl FnMut(EmulatedPacket),
+    ) -> io::Result<Read> {
+        let Some(n) = self.tun.read(&mut buffers.frame)? else {
+            return Ok(Read::Nothing);
+        };
         let mut malformed = 0;
         match SuperPacket::parse(&mut buffers.frame[..n]) {
             Ok(super_packet) => {
@@ -64,7 +78,12 @@ impl Port {
 
     /// Hands a packet to the kernel, at once or with those that follow: see [`Port::flush`].
     pub(crate) fn write(&mut self, packet: &EmulatedPacket) {
-        let Self { tun, joiner, single, refused } = self;
+        let Self {
+            tun,
+            joiner,
+            single,
+            refused,
+        } = self;
         if let Some(joiner) = joiner {
             joiner.push(packet.as_slice(), |frame| write(tun, frame, refused));
         } else {
@@ -76,7 +95,12 @@ impl Port {
 
     /// Hands over what is being joined.
     pub(crate) fn flush(&mut self) {
-        let Self { tun, joiner, refused, .. } = self;
+        let Self {
+            tun,
+            joiner,
+            refused,
+            ..
+        } = self;
         if let Some(joiner) = joiner {
             joiner.flush(|frame| write(tun, frame, refused));
         }

@@ -22,7 +22,10 @@ pub(crate) fn halve(slots: &mut Vec<EmulationSlot>) {
 }
 
 fn merged(a: &EmulationSlot, b: &EmulationSlot) -> EmulationSlot {
-    let (frames, packets) = (a.frames.saturating_add(b.frames), a.packets.saturating_add(b.packets));
+    let (frames, packets) = (
+        a.frames.saturating_add(b.frames),
+        a.packets.saturating_add(b.packets),
+    );
     EmulationSlot {
         at_s: a.at_s,
         frames,

@@ -4,7 +4,8 @@ use crate::address::station_address;
 use crate::packet::EmulatedPacket;
 use crate::series;
 use airpace_api::emulation::{
-    DirectionTotals, EMULATION_FORMAT, EmulationReport, EmulationSlot, Lag, QueueDrops, StationEmulation, Stray,
+    DirectionTotals, EMULATION_FORMAT, EmulationReport, EmulationSlot, Lag, QueueDrops,
+    StationEmulation, Stray,
 };
 use airpace_core::model::jain;
 use airpace_core::packet::Packet as _;
@@ -73,7 +74,15 @@ impl Statistics {
         let lag = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds are valid");
         let stations = (0..stations).map(|_| Station::default()).collect();
         let stray = Stray::default();
-        Self { stations, lag, slot, slot_begin: Time::ZERO, max_slots, merged: false, stray }
+        Self {
+            stations,
+            lag,
+            slot,
+            slot_begin: Time::ZERO,
+            max_slots,
+            merged: false,
+            stray,
+        }
     }
 
     /// When the present slot ends.
@@ -92,20 +101,28 @@ impl Statistics {
             }
         }
         self.slot_begin += self.slot;
-        let n = self.stations.first().map_or(0, |station| station.slots.len());
+        let n = self
+            .stations
+            .first()
+            .map_or(0, |station| station.slots.len());
         if self.max_slots.is_some_and(|max| n >= max) {
-            self.stations.iter_mut().for_each(|station| series::halve(&mut station.slots));
+            self.stations
+                .iter_mut()
+                .for_each(|station| series::halve(&mut station.slots));
             self.slot *= 2;
             self.merged = true;
         }
     }
 
     pub(crate) fn on_lag(&mut self, lag: Duration) {
-        self.lag.saturating_record(u64::try_from(lag.as_nanos()).unwrap_or(u64::MAX));
+        self.lag
+            .saturating_record(u64::try_from(lag.as_nanos()).unwrap_or(u64::MAX));
     }
 
     pub(crate) fn on_frame(&mut self, frame: &FrameRecord) {
-        let Some(station) = self.stations.get_mut(frame.station().index()) else { return };
+        let Some(station) = self.stations.get_mut(frame.station().index()) else {
+            return;
+        };
         station.counters(frame.direction()).frames.on_frame(frame);
         if frame.direction() == Direction::Down {
             station.rate = Some(frame.rate);
@@ -115,11 +132,21 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn on_delivered(&mut self, station: StationId, direction: Direction, packet: &EmulatedPacket) {
+    pub(crate) fn on_delivered(
+        &mut self,
+        station: StationId,
+        direction: Direction,
+        packet: &EmulatedPacket,
+    ) {
         let bytes = packet.bytes();
-        let Some(station) = self.stations.get_mut(station.index()) else { return };
-        let in_slot =
-            if direction == Direction::Down { &mut station.current.bytes } else { &mut station.current.up_bytes };
+        let Some(station) = self.stations.get_mut(station.index()) else {
+            return;
+        };
+        let in_slot = if direction == Direction::Down {
+            &mut station.current.bytes
+        } else {
+            &mut station.current.up_bytes
+        };
         *in_slot += u64::from(bytes);
         let totals = &mut station.counters(direction).totals;
         totals.packets += 1;
@@ -127,7 +154,12 @@ impl Statistics {
         totals.bytes += u64::from(bytes);
     }
 
-    pub(crate) fn on_dropped(&mut self, station: StationId, direction: Direction, reason: DropReason) {
+    pub(crate) fn on_dropped(
+        &mut self,
+        station: StationId,
+        direction: Direction,
+        reason: DropReason,
+    ) {
         let Some(station) = self.stations.get_mut(station.index()) else {
             self.stray.unroutable += 1;
             return;
@@ -147,12 +179,17 @@ impl Statistics {
         let lag = self.lag();
         let mut warnings = warnings(&lag, &self.stray, about.no_realtime);
         if self.merged {
-            warnings.push(format!("The run was long: the slots of the time series were merged to {:?}.", self.slot));
+            warnings.push(format!(
+                "The run was long: the slots of the time series were merged to {:?}.",
+                self.slot
+            ));
         }
         let late = lag.p99_ms > TRUSTED_LAG.as_secs_f64() * 1e3;
         let trusted = !late && self.stray.refused == 0 && self.stray.overflowed == 0;
         let stations = self.stations.into_iter().enumerate();
-        let stations: Vec<_> = stations.map(|(index, station)| station.report(index, duration_s)).collect();
+        let stations: Vec<_> = stations
+            .map(|(index, station)| station.report(index, duration_s))
+            .collect();
         let airtimes: Vec<f64> = stations.iter().map(|station| station.airtime).collect();
         EmulationReport {
             format: EMULATION_FORMAT,
@@ -191,7 +228,10 @@ fn warnings(lag: &Lag, stray: &Stray, no_realtime: Option<String>) -> Vec<String
         ));
     }
     if stray.refused > 0 {
-        warnings.push(format!("The system did not take {} packets that the cell delivered.", stray.refused));
+        warnings.push(format!(
+            "The system did not take {} packets that the cell delivered.",
+            stray.refused
+        ));
     }
     if stray.overflowed > 0 {
         warnings.push(format!(
@@ -208,7 +248,11 @@ fn warnings(lag: &Lag, stray: &Stray, no_realtime: Option<String>) -> Vec<String
 
 impl Station {
     fn counters(&mut self, direction: Direction) -> &mut Counters {
-        if direction == Direction::Down { &mut self.down } else { &mut self.up }
+        if direction == Direction::Down {
+            &mut self.down
+        } else {
+            &mut self.up
+        }
     }
 
     fn report(self, index: usize, duration_s: f64) -> StationEmulation {
@@ -249,8 +293,21 @@ impl Slot {
 
 impl Counters {
     fn totals(&self, duration_s: f64) -> DirectionTotals {
-        let per_second = |x: f64| if duration_s > 0.0 { x / duration_s } else { 0.0 };
-        let FrameTally { frames, retry_frames, retries, collisions, airtime, .. } = self.frames;
+        let per_second = |x: f64| {
+            if duration_s > 0.0 {
+                x / duration_s
+            } else {
+                0.0
+            }
+        };
+        let FrameTally {
+            frames,
+            retry_frames,
+            retries,
+            collisions,
+            airtime,
+            ..
+        } = self.frames;
         DirectionTotals {
             goodput_mbps: per_second(self.totals.bytes as f64 * 8e-6),
             frames,
@@ -289,7 +346,13 @@ mod tests {
     fn report(statistics: Statistics) -> EmulationReport {
         let duration = Duration::from_secs(1);
         let access_point = "fifo".to_owned();
-        statistics.report(Circumstances { seed: 1, duration, no_realtime: None, realtime: true, access_point })
+        statistics.report(Circumstances {
+            seed: 1,
+            duration,
+            no_realtime: None,
+            realtime: true,
+            access_point,
+        })
     }
 
     fn packet(length: u8) -> EmulatedPacket {
@@ -301,13 +364,27 @@ mod tests {
     #[test]
     fn drops_have_their_reasons_and_airtime_its_index() {
         let mut statistics = Statistics::new(2, Duration::from_millis(100), None);
-        let reasons = queue::DropReason::ALL.map(DropReason::Queue).into_iter().chain([DropReason::RetryLimit]);
+        let reasons = queue::DropReason::ALL
+            .map(DropReason::Queue)
+            .into_iter()
+            .chain([DropReason::RetryLimit]);
         reasons.for_each(|reason| statistics.on_dropped(StationId(0), Direction::Down, reason));
         let report = report(statistics);
         let down = &report.stations[0].down;
-        assert_eq!((down.drops.full, down.drops.codel, down.drops.longest_flow), (2, 1, 1), "{down:?}");
-        assert_eq!((down.dropped_queue, down.dropped_retries), (queue::DropReason::ALL.len() as u64, 1));
-        assert_eq!((report.access_point.as_str(), report.jain_airtime), ("fifo", 1.0), "nothing was shared");
+        assert_eq!(
+            (down.drops.full, down.drops.codel, down.drops.longest_flow),
+            (2, 1, 1),
+            "{down:?}"
+        );
+        assert_eq!(
+            (down.dropped_queue, down.dropped_retries),
+            (queue::DropReason::ALL.len() as u64, 1)
+        );
+        assert_eq!(
+            (report.access_point.as_str(), report.jain_airtime),
+            ("fifo", 1.0),
+            "nothing was shared"
+        );
     }
 
     #[test]
@@ -322,11 +399,23 @@ mod tests {
         let report = report(statistics);
         let slots = &report.stations[1].slots;
         // Eight of 100 ms became four of 200; four more made eight and four of 400; four more, then four of 800; and so on.
-        assert!(slots.len() < 8 && report.slot_s > 0.1, "{} slots of {} s", slots.len(), report.slot_s);
-        assert_eq!(slots.iter().map(|slot| slot.bytes).sum::<u64>(), report.stations[1].down.bytes);
+        assert!(
+            slots.len() < 8 && report.slot_s > 0.1,
+            "{} slots of {} s",
+            slots.len(),
+            report.slot_s
+        );
+        assert_eq!(
+            slots.iter().map(|slot| slot.bytes).sum::<u64>(),
+            report.stations[1].down.bytes
+        );
         assert_eq!(slots.iter().map(|slot| slot.dropped).sum::<u32>(), 21);
         assert_eq!(slots.iter().map(|slot| slot.queue_max).max(), Some(40));
-        assert!(slots.windows(2).all(|pair| (pair[1].at_s - pair[0].at_s - report.slot_s).abs() < 1e-9));
+        assert!(
+            slots
+                .windows(2)
+                .all(|pair| (pair[1].at_s - pair[0].at_s - report.slot_s).abs() < 1e-9)
+        );
         assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
     }
 
@@ -337,7 +426,13 @@ mod tests {
             statistics.end_slot(|_| (1, 7));
         }
         let report = report(statistics);
-        assert_eq!((report.stations[0].slots.len(), report.stations[0].down.queue_max), (0, 7));
+        assert_eq!(
+            (
+                report.stations[0].slots.len(),
+                report.stations[0].down.queue_max
+            ),
+            (0, 7)
+        );
         assert!(report.trusted && report.warnings.is_empty());
     }
 
@@ -346,7 +441,11 @@ mod tests {
         let mut statistics = Statistics::new(1, Duration::from_millis(100), None);
         statistics.stray.overflowed = 3;
         let report = report(statistics);
-        assert!(!report.trusted && report.warnings[0].contains("did not read 3 packets"), "{:?}", report.warnings);
+        assert!(
+            !report.trusted && report.warnings[0].contains("did not read 3 packets"),
+            "{:?}",
+            report.warnings
+        );
     }
 
     #[test]

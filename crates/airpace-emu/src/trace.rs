@@ -65,11 +65,19 @@ pub enum TraceFault {
 pub fn parse_trace(text: &str, stations: &[StationConfig]) -> Result<Vec<RateChange>, TraceError> {
     let mut changes: Vec<RateChange> = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let words: Vec<&str> = line
+            .split('#')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
         if words.is_empty() {
             continue;
         }
-        let at_line = |fault| TraceError { line: index + 1, fault };
+        let at_line = |fault| TraceError {
+            line: index + 1,
+            fault,
+        };
         let change = parse_line(&words, stations).map_err(at_line)?;
         if changes.last().is_some_and(|last| change.at < last.at) {
             return Err(at_line(TraceFault::Order));
@@ -84,18 +92,26 @@ fn parse_line(words: &[&str], stations: &[StationConfig]) -> Result<RateChange, 
     let at = Time::ZERO.saturating_add(at.parse::<Span>()?.0);
     let station = number(station)?;
     let last = stations.len().saturating_sub(1);
-    let old = stations.get(usize::from(station)).ok_or(TraceFault::Station { station, last })?.rate;
+    let old = stations
+        .get(usize::from(station))
+        .ok_or(TraceFault::Station { station, last })?
+        .rate;
     let nss = match rest {
         [] => old.nss(),
         [nss] => number(nss)?,
         _ => return Err(TraceFault::Words),
     };
     let rate = TxRate::new(old.standard(), old.width(), nss, number(mcs)?, old.gi())?;
-    Ok(RateChange { at, station: StationId(station.into()), rate })
+    Ok(RateChange {
+        at,
+        station: StationId(station.into()),
+        rate,
+    })
 }
 
 fn number(word: &str) -> Result<u8, TraceFault> {
-    word.parse().map_err(|_| TraceFault::Number(word.to_owned()))
+    word.parse()
+        .map_err(|_| TraceFault::Number(word.to_owned()))
 }
 
 #[cfg(test)]
@@ -121,7 +137,10 @@ mod tests {
         for (text, part) in cases {
             let error = parse_trace(text, &stations).unwrap_err();
             let (message, line) = (error.to_string(), text.lines().count());
-            assert!(message.contains(part) && message.contains(&format!("line {line}")), "{text}: {message}");
+            assert!(
+                message.contains(part) && message.contains(&format!("line {line}")),
+                "{text}: {message}"
+            );
             assert!(!message.contains('\n'));
         }
         assert_eq!(parse_trace("\n # nothing\n", &stations).unwrap().len(), 0);

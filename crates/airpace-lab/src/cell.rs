@@ -17,7 +17,10 @@ use std::time::Duration;
 /// # Errors
 /// If there is no such MCS.
 pub fn closed(mcs: &[u8], buffer_packets: u32, seed: u64) -> Result<EmulatorConfig, RateError> {
-    let stations = mcs.iter().map(|&mcs| vht80(mcs).map(StationConfig::new)).collect::<Result<_, _>>()?;
+    let stations = mcs
+        .iter()
+        .map(|&mcs| vht80(mcs).map(StationConfig::new))
+        .collect::<Result<_, _>>()?;
     let mut cell = CellConfig::new(stations);
     cell.access_point = PathConfig::per_station(buffer_packets as usize);
     Ok(EmulatorConfig::new(cell, seed))
@@ -53,9 +56,14 @@ impl Cell {
     pub fn start(config: EmulatorConfig, slot: Duration) -> Result<Self> {
         let stations = config.cell.stations.len();
         let log = Arc::new(Mutex::new(None));
-        let emulator =
-            Emulator::start(config, Logger(Arc::clone(&log))).context("starting the emulated access point")?;
-        Ok(Self { emulator, log, stations, slot })
+        let emulator = Emulator::start(config, Logger(Arc::clone(&log)))
+            .context("starting the emulated access point")?;
+        Ok(Self {
+            emulator,
+            log,
+            stations,
+            slot,
+        })
     }
 
     /// Forgets what was logged and counts slots from now on.
@@ -118,7 +126,13 @@ impl Observer for Logger {
         }
     }
 
-    fn on_dropped(&mut self, at: Time, station: StationId, direction: Direction, _reason: DropReason) {
+    fn on_dropped(
+        &mut self,
+        at: Time,
+        station: StationId,
+        direction: Direction,
+        _reason: DropReason,
+    ) {
         if direction == Direction::Down
             && let Some(log) = lock(&self.0).as_mut()
         {

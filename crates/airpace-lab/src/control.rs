@@ -1,7 +1,9 @@
 //! The controllers behind a pipe, for other simulators and test beds: see [`airpace_api::control`].
 
 use airpace_api::control::{Allocation, Decision, Report, Slot};
-use airpace_core::control::{ConfigError, Goal, LawConfig, RateController, StreamConfig, UnknownLaw};
+use airpace_core::control::{
+    ConfigError, Goal, LawConfig, RateController, StreamConfig, UnknownLaw,
+};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use std::io::{BufRead, Write};
@@ -84,7 +86,12 @@ impl ControlConfig {
         };
         if let Some(stream) = published {
             let initial_mbps = self.initial_mbps.unwrap_or(stream.initial_mbps);
-            *stream = StreamConfig { payload_bytes: self.payload_bytes, packet_bytes, initial_mbps, ..*stream };
+            *stream = StreamConfig {
+                payload_bytes: self.payload_bytes,
+                packet_bytes,
+                initial_mbps,
+                ..*stream
+            };
         }
         Ok(law)
     }
@@ -119,21 +126,32 @@ pub fn serve(
         let slot: Slot = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
         let (now, reports) = read(&slot, last).map_err(fault)?;
         last = now;
-        serde_json::to_writer(&mut output, &decide(law, now, &slot, &reports)).map_err(std::io::Error::from)?;
+        serde_json::to_writer(&mut output, &decide(law, now, &slot, &reports))
+            .map_err(std::io::Error::from)?;
         output.write_all(b"\n")?;
         output.flush()?;
     }
     Ok(())
 }
 
-fn decide(law: &mut dyn RateController, now: Time, slot: &Slot, reports: &[SlotReport]) -> Decision {
-    slot.left.iter().for_each(|&station| law.remove(StationId(station)));
-    let allocations = law.on_slot(now, reports).iter().map(|allocation| Allocation {
-        station: allocation.station.0,
-        rate_pps: allocation.rate_pps,
-        rate_bytes_per_s: allocation.rate_bytes_per_s,
-        level: allocation.level,
-    });
+fn decide(
+    law: &mut dyn RateController,
+    now: Time,
+    slot: &Slot,
+    reports: &[SlotReport],
+) -> Decision {
+    slot.left
+        .iter()
+        .for_each(|&station| law.remove(StationId(station)));
+    let allocations = law
+        .on_slot(now, reports)
+        .iter()
+        .map(|allocation| Allocation {
+            station: allocation.station.0,
+            rate_pps: allocation.rate_pps,
+            rate_bytes_per_s: allocation.rate_bytes_per_s,
+            level: allocation.level,
+        });
     let allocations = allocations.collect();
     let diagnostics = law.diagnostics();
     Decision {
@@ -148,7 +166,11 @@ fn decide(law: &mut dyn RateController, now: Time, slot: &Slot, reports: &[SlotR
 fn read(slot: &Slot, last: Time) -> Result<(Time, Vec<SlotReport>), String> {
     let now = time("time_us", slot.time_us)?;
     if now < last {
-        return Err(format!("time_us goes back from {} to {}", last.as_nanos() as f64 / 1e3, slot.time_us));
+        return Err(format!(
+            "time_us goes back from {} to {}",
+            last.as_nanos() as f64 / 1e3,
+            slot.time_us
+        ));
     }
     let mut stations: Vec<u32> = slot.reports.iter().map(|report| report.station).collect();
     stations.sort_unstable();
@@ -166,9 +188,16 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         return Err(of("length_us must be above 0".into()));
     }
     let span = match (report.first_us, report.last_us) {
-        (Some(first), Some(last)) => Some((time("first_us", first).map_err(of)?, time("last_us", last).map_err(of)?)),
+        (Some(first), Some(last)) => Some((
+            time("first_us", first).map_err(of)?,
+            time("last_us", last).map_err(of)?,
+        )),
         (None, None) => None,
-        _ => return Err(of("first_us and last_us are given both or not at all".into())),
+        _ => {
+            return Err(of(
+                "first_us and last_us are given both or not at all".into()
+            ));
+        }
     };
     if !(report.inverse_rate_sum.is_finite() && report.inverse_rate_sum >= 0.0) {
         return Err(of("inverse_rate_sum must be a number of at least 0".into()));
@@ -200,7 +229,9 @@ fn time(name: &str, micros: f64) -> Result<Time, String> {
         // At most 10^18 ns, which 64 bits hold.
         Ok(Time::from_nanos((micros * 1e3).round() as u64))
     } else {
-        Err(format!("{name} must lie between 0 and {TIME_MAX_US:e}, but is {micros}"))
+        Err(format!(
+            "{name} must lie between 0 and {TIME_MAX_US:e}, but is {micros}"
+        ))
     }
 }
 
@@ -209,14 +240,30 @@ mod tests {
     use super::*;
 
     fn config(law: &str) -> ControlConfig {
-        let goal = Goal { level: 32.0, delay: None };
-        ControlConfig { law: law.into(), goal, initial_mbps: None, payload_bytes: 1_470 }
+        let goal = Goal {
+            level: 32.0,
+            delay: None,
+        };
+        ControlConfig {
+            law: law.into(),
+            goal,
+            initial_mbps: None,
+            payload_bytes: 1_470,
+        }
     }
 
     fn answers(law: &str, input: impl AsRef<[u8]>) -> Result<Vec<Decision>, ControlError> {
         let mut output = Vec::new();
-        serve(&mut *config(law).build().unwrap(), input.as_ref(), &mut output)?;
-        Ok(String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+        serve(
+            &mut *config(law).build().unwrap(),
+            input.as_ref(),
+            &mut output,
+        )?;
+        Ok(String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect())
     }
 
     #[test]
@@ -231,24 +278,40 @@ mod tests {
         );
         for law in airpace_core::control::LAW_NAMES {
             let answers = answers(law, input).unwrap();
-            let stations: Vec<Vec<u32>> =
-                answers.iter().map(|answer| answer.allocations.iter().map(|a| a.station).collect()).collect();
+            let stations: Vec<Vec<u32>> = answers
+                .iter()
+                .map(|answer| answer.allocations.iter().map(|a| a.station).collect())
+                .collect();
             assert_eq!(stations, [vec![0, 1], vec![0, 1], vec![1]], "{law}");
-            assert!(answers.iter().flat_map(|answer| &answer.allocations).all(|a| a.rate_pps > 0.0), "{law}");
+            assert!(
+                answers
+                    .iter()
+                    .flat_map(|answer| &answer.allocations)
+                    .all(|a| a.rate_pps > 0.0),
+                "{law}"
+            );
         }
     }
 
     #[test]
     fn the_answer_is_the_controllers_own() {
-        let answer = answers("linear-pf", r#"{"time_us":0,"reports":[{"station":3,"length_us":5e5}]}"#).unwrap();
+        let answer = answers(
+            "linear-pf",
+            r#"{"time_us":0,"reports":[{"station":3,"length_us":5e5}]}"#,
+        )
+        .unwrap();
         // A station of which nothing is known counts as level 1: 1 Mbit/s to begin with, and K = 1 Mbit/s for each of 31 packets.
         let pps = 32e6 / (8.0 * 1_470.0);
-        assert!((answer[0].allocations[0].rate_pps - pps).abs() < 1e-9, "{answer:?}");
+        assert!(
+            (answer[0].allocations[0].rate_pps - pps).abs() < 1e-9,
+            "{answer:?}"
+        );
     }
 
     #[test]
     fn a_line_that_cannot_be_used_is_named_with_the_reason() {
-        let report = |fields: &str| format!(r#"{{"time_us":5,"reports":[{{"station":2,{fields}}}]}}"#);
+        let report =
+            |fields: &str| format!(r#"{{"time_us":5,"reports":[{{"station":2,{fields}}}]}}"#);
         for (input, reason) in [
             ("{}".into(), "time_us"),
             ("[".into(), "EOF"),
@@ -272,15 +335,31 @@ mod tests {
     fn reports_that_contradict_themselves_are_counted_and_do_no_harm() {
         let input = r#"{"time_us":0,"reports":[{"station":0,"length_us":9,"frames":4294967295,"packets":1,"first_us":8,"last_us":2}]}"#;
         let answer = answers("waterfill", input).unwrap();
-        assert_eq!((answer[0].allocations.len(), answer[0].ignored_reports), (0, 1));
+        assert_eq!(
+            (answer[0].allocations.len(), answer[0].ignored_reports),
+            (0, 1)
+        );
     }
 
     #[test]
     fn setups_that_cannot_work_are_refused() {
-        assert!(config("magic").build().err().unwrap().to_string().contains("waterfill"));
-        let none = ControlConfig { initial_mbps: Some(0.0), ..config("linear") };
+        assert!(
+            config("magic")
+                .build()
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("waterfill")
+        );
+        let none = ControlConfig {
+            initial_mbps: Some(0.0),
+            ..config("linear")
+        };
         assert!(none.build().is_err());
-        let large = ControlConfig { payload_bytes: u32::MAX, ..config("linear") };
+        let large = ControlConfig {
+            payload_bytes: u32::MAX,
+            ..config("linear")
+        };
         assert!(large.build().is_err());
     }
 }

@@ -49,7 +49,11 @@ impl SlotCount {
     #[must_use]
     pub fn loss(&self) -> f64 {
         let all = self.packets + self.dropped;
-        if all == 0 { 0.0 } else { self.dropped as f64 / all as f64 }
+        if all == 0 {
+            0.0
+        } else {
+            self.dropped as f64 / all as f64
+        }
     }
 
     fn add_frame(&mut self, frame: &FrameRecord) {
@@ -82,12 +86,18 @@ impl FrameLog {
     /// A log of `stations` in slots of length `slot` from `origin`; what is earlier is not counted.
     #[must_use]
     pub fn new(stations: usize, origin: Time, slot: Duration) -> Self {
-        Self { origin, slot, stations: vec![Vec::new(); stations] }
+        Self {
+            origin,
+            slot,
+            stations: vec![Vec::new(); stations],
+        }
     }
 
     /// Counts a frame; of uplink frames their airtime alone.
     pub fn on_frame(&mut self, frame: &FrameRecord) {
-        let Some(slot) = self.slot_at(frame.station(), frame.start) else { return };
+        let Some(slot) = self.slot_at(frame.station(), frame.start) else {
+            return;
+        };
         match frame.direction() {
             Direction::Down => slot.add_frame(frame),
             Direction::Up => slot.up_airtime += frame.airtime,
@@ -113,7 +123,11 @@ impl FrameLog {
         let first = from.as_nanos().div_ceil(self.slot.as_nanos()) as usize;
         let end = (to.as_nanos() / self.slot.as_nanos()) as usize;
         let mut sum = SlotCount::default();
-        self.slots(station).iter().take(end).skip(first).for_each(|slot| sum.add(slot));
+        self.slots(station)
+            .iter()
+            .take(end)
+            .skip(first)
+            .for_each(|slot| sum.add(slot));
         sum
     }
 
@@ -162,11 +176,19 @@ pub(crate) mod tests {
     #[test]
     fn retransmissions_take_airtime_but_are_no_sample_of_the_level() {
         let mut log = log();
-        for record in [frame(0, 1_000, 32, 0), frame(0, 1_010, 34, 2), frame(0, 1_020, 3, 3), frame(0, 1_030, 32, 0)] {
+        for record in [
+            frame(0, 1_000, 32, 0),
+            frame(0, 1_010, 34, 2),
+            frame(0, 1_020, 3, 3),
+            frame(0, 1_030, 32, 0),
+        ] {
             log.on_frame(&record);
         }
         let sum = log.sum(0, Duration::ZERO, Duration::from_millis(100));
-        assert_eq!((sum.frames, sum.packets, sum.airtime), (3, 96, Duration::from_millis(4)));
+        assert_eq!(
+            (sum.frames, sum.packets, sum.airtime),
+            (3, 96, Duration::from_millis(4))
+        );
         assert_eq!(sum.level(), Some(32.0));
         assert_eq!(sum.round(), Some(Duration::from_millis(15)));
     }
@@ -178,7 +200,10 @@ pub(crate) mod tests {
             log.on_frame(&frame(0, ms, 10, 0));
         }
         let sum = log.sum(0, Duration::from_millis(50), Duration::from_millis(350));
-        assert_eq!((sum.frames, sum.round()), (20, Some(Duration::from_millis(10))));
+        assert_eq!(
+            (sum.frames, sum.round()),
+            (20, Some(Duration::from_millis(10)))
+        );
     }
 
     #[test]
@@ -188,10 +213,23 @@ pub(crate) mod tests {
         log.on_frame(&frame(7, 1_000, 10, 0));
         let down = frame(0, 1_000, 10, 0);
         log.on_drop(StationId(7), Time::from_millis(1_000));
-        assert_eq!(log.sum(0, Duration::ZERO, Duration::from_secs(9)), SlotCount::default());
-        log.on_frame(&FrameRecord { from: down.to, to: down.from, ..down });
-        let airtime_alone = SlotCount { up_airtime: Duration::from_millis(1), ..SlotCount::default() };
-        assert_eq!(log.sum(0, Duration::ZERO, Duration::from_secs(9)), airtime_alone);
+        assert_eq!(
+            log.sum(0, Duration::ZERO, Duration::from_secs(9)),
+            SlotCount::default()
+        );
+        log.on_frame(&FrameRecord {
+            from: down.to,
+            to: down.from,
+            ..down
+        });
+        let airtime_alone = SlotCount {
+            up_airtime: Duration::from_millis(1),
+            ..SlotCount::default()
+        };
+        assert_eq!(
+            log.sum(0, Duration::ZERO, Duration::from_secs(9)),
+            airtime_alone
+        );
     }
 
     #[test]

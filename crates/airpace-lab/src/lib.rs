@@ -4,7 +4,10 @@
 //!
 //! It decides nothing about Wi-Fi or pacing: it starts the emulated access point, the proxy and the agents, loads them with the [`tool`]s, and
 //! writes down what happened. Results are [`airpace_api::results`] types; plots are drawn from the stored files by `python/airpace`.
-#![expect(clippy::disallowed_methods, reason = "experiments on real packets live by the machine's clock")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "experiments on real packets live by the machine's clock"
+)]
 
 pub mod bench;
 pub mod cell;

@@ -71,12 +71,28 @@ type Worker<'s, T> = ScopedJoinHandle<'s, Result<T>>;
 
 impl Load<'_> {
     /// Runs the phase from now on; times in the results count from `start`. `tick` is called a few times per second.
-    pub(crate) fn run(&self, start: Instant, stop: &Stop, mut tick: impl FnMut(Duration)) -> Result<Vec<Measured>> {
-        let when = When { start, stop: stop.clone(), servers_stop: Stop::default() };
+    pub(crate) fn run(
+        &self,
+        start: Instant,
+        stop: &Stop,
+        mut tick: impl FnMut(Duration),
+    ) -> Result<Vec<Measured>> {
+        let when = When {
+            start,
+            stop: stop.clone(),
+            servers_stop: Stop::default(),
+        };
         thread::scope(|scope| {
-            let stations: Vec<_> = self.targets.iter().map(|t| self.start_station(scope, t, &when)).collect();
+            let stations: Vec<_> = self
+                .targets
+                .iter()
+                .map(|t| self.start_station(scope, t, &when))
+                .collect();
             let end = Instant::now() + self.duration;
-            while Instant::now() < end && !stop.is_raised() && !stations.iter().any(Station::has_failed) {
+            while Instant::now() < end
+                && !stop.is_raised()
+                && !stations.iter().any(Station::has_failed)
+            {
                 tick(start.elapsed());
                 thread::sleep(Duration::from_millis(200));
             }
@@ -92,11 +108,16 @@ impl Load<'_> {
         target: &'e Target<'e>,
         when: &'s When,
     ) -> Station<'s> {
-        let When { start, stop, servers_stop } = when;
+        let When {
+            start,
+            stop,
+            servers_stop,
+        } = when;
         let (address, start) = (target.address, *start);
         let echo = in_namespace(scope, target.namespace, move || {
             be_punctual();
-            let socket = UdpSocket::bind((address, ECHO_PORT)).context("opening the echo server")?;
+            let socket =
+                UdpSocket::bind((address, ECHO_PORT)).context("opening the echo server")?;
             ping::echo(&socket, servers_stop)
         });
         let receiver = in_namespace(scope, target.namespace, move || {
@@ -108,16 +129,27 @@ impl Load<'_> {
                 to: SocketAddr::from((address, ECHO_PORT)),
                 interval: self.ping_interval,
                 duration: self.duration,
-                patience: if self.idle { IDLE_STRAGGLERS } else { STRAGGLERS },
+                patience: if self.idle {
+                    IDLE_STRAGGLERS
+                } else {
+                    STRAGGLERS
+                },
             };
             ping::ping(&config, start, stop)
         });
         let sender = in_namespace(scope, self.server, move || self.send(address, stop));
-        Station { echo, receiver, pinger, sender }
+        Station {
+            echo,
+            receiver,
+            pinger,
+            sender,
+        }
     }
 
     fn send(&self, address: IpAddr, stop: &Stop) -> Result<Vec<FlowReport>> {
-        let Some(congestion) = self.congestion else { return Ok(Vec::new()) };
+        let Some(congestion) = self.congestion else {
+            return Ok(Vec::new());
+        };
         let config = SendConfig {
             to: SocketAddr::from((address, BULK_PORT)),
             flows: self.flows,
@@ -167,7 +199,12 @@ impl<'s> Station<'s> {
         }
         let flows = join(self.sender);
         let pings = join(self.pinger);
-        ClientsDone { flows, pings, echo: self.echo, receiver: self.receiver }
+        ClientsDone {
+            flows,
+            pings,
+            echo: self.echo,
+            receiver: self.receiver,
+        }
     }
 }
 
@@ -204,7 +241,10 @@ mod tests {
         let namespace = Namespace::current().unwrap();
         let load = Load {
             server: &namespace,
-            targets: vec![Target { namespace: &namespace, address: [127, 0, 0, 1].into() }],
+            targets: vec![Target {
+                namespace: &namespace,
+                address: [127, 0, 0, 1].into(),
+            }],
             congestion: Some("cubic"),
             flows: 1,
             ping_interval: Duration::from_millis(5),

@@ -12,7 +12,8 @@ pub struct Samples(Histogram<u64>);
 impl Default for Samples {
     fn default() -> Self {
         Self(
-            Histogram::new_with_bounds(1, 600_000_000, 3).expect("the bounds are constants that the histogram accepts"),
+            Histogram::new_with_bounds(1, 600_000_000, 3)
+                .expect("the bounds are constants that the histogram accepts"),
         )
     }
 }
@@ -28,7 +29,9 @@ impl Samples {
 
     /// Adds another set's samples.
     pub fn merge(&mut self, other: &Self) {
-        self.0.add(&other.0).expect("both histograms have the same bounds");
+        self.0
+            .add(&other.0)
+            .expect("both histograms have the same bounds");
     }
 
     /// The quantiles in milliseconds.
@@ -71,6 +74,9 @@ mod tests {
 
     #[test]
     fn no_samples_and_no_numbers_give_zeros() {
-        assert_eq!([f64::NAN].into_iter().collect::<Samples>().quantiles(), Quantiles::default());
+        assert_eq!(
+            [f64::NAN].into_iter().collect::<Samples>().quantiles(),
+            Quantiles::default()
+        );
     }
 }

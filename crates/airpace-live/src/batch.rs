@@ -42,12 +42,19 @@ impl Batch {
 
     /// A batch that has no more room once it holds so many bytes.
     pub(crate) fn holding(capacity: usize) -> Self {
-        Self { bytes: Vec::with_capacity(capacity), capacity, groups: Vec::with_capacity(64), sent: 0, refused: 0 }
+        Self {
+            bytes: Vec::with_capacity(capacity),
+            capacity,
+            groups: Vec::with_capacity(64),
+            sent: 0,
+            refused: 0,
+        }
     }
 
     /// Whether there is room for another datagram with a payload of `len` bytes.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL <= self.capacity.max(SEAL_HEAD + len + SEAL_TAIL)
+        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL
+            <= self.capacity.max(SEAL_HEAD + len + SEAL_TAIL)
             && self.groups.len() < 64
     }
 
@@ -83,7 +90,8 @@ impl Batch {
 
     fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
         if let Some(last) = self.groups.last_mut() {
-            let fits = last.to == to && !last.closed && len <= last.segment && last.n < MAX_SEGMENTS;
+            let fits =
+                last.to == to && !last.closed && len <= last.segment && last.n < MAX_SEGMENTS;
             if fits && last.len + len <= GROUP_BYTES {
                 last.len += len;
                 last.n += 1;
@@ -91,7 +99,14 @@ impl Batch {
                 return;
             }
         }
-        self.groups.push(Group { to, start, len, segment: len, n: 1, closed: false });
+        self.groups.push(Group {
+            to,
+            start,
+            len,
+            segment: len,
+            n: 1,
+            closed: false,
+        });
     }
 
     /// Hands everything to the socket; `false` if its buffer is full and something is left.
@@ -114,7 +129,10 @@ impl Batch {
     fn send_one_by_one(&mut self, socket: &UdpSocket) {
         let group = self.groups[self.sent];
         for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {
-            if !socket.send_one(group.to, datagram, Ecn::NOT_ECT).unwrap_or(false) {
+            if !socket
+                .send_one(group.to, datagram, Ecn::NOT_ECT)
+                .unwrap_or(false)
+            {
                 self.refused += 1;
             }
         }
@@ -123,14 +141,25 @@ impl Batch {
 }
 
 fn send(socket: &UdpSocket, bytes: &[u8], groups: &[Group]) -> io::Result<usize> {
-    let parts: Vec<[IoSlice<'_>; 1]> =
-        groups.iter().map(|group| [IoSlice::new(&bytes[group.start..group.start + group.len])]).collect();
-    let messages: Vec<Transmit<'_>> = groups.iter().zip(&parts).map(|(group, parts)| transmit(group, parts)).collect();
+    let parts: Vec<[IoSlice<'_>; 1]> = groups
+        .iter()
+        .map(|group| [IoSlice::new(&bytes[group.start..group.start + group.len])])
+        .collect();
+    let messages: Vec<Transmit<'_>> = groups
+        .iter()
+        .zip(&parts)
+        .map(|(group, parts)| transmit(group, parts))
+        .collect();
     socket.send(&messages)
 }
 
 fn transmit<'a>(group: &Group, parts: &'a [IoSlice<'a>]) -> Transmit<'a> {
     // A segment is at most GROUP_BYTES long, which fits 16 bits.
     let segment = (group.n > 1).then(|| u16::try_from(group.segment).unwrap_or(u16::MAX));
-    Transmit { to: Some(group.to), parts, segment, ecn: Ecn::NOT_ECT }
+    Transmit {
+        to: Some(group.to),
+        parts,
+        segment,
+        ecn: Ecn::NOT_ECT,
+    }
 }

@@ -53,11 +53,24 @@ impl Device {
         netlink.add_address(&name, Prefix::new(address.address(), address.prefix()))?;
         netlink.set_up(&name)?;
         let routes = routes.iter().map(|route| route.masked());
-        let routes = routes.map(|to| Route::through(Prefix::new(to.address(), to.prefix()), &name)).collect();
+        let routes = routes
+            .map(|to| Route::through(Prefix::new(to.address(), to.prefix()), &name))
+            .collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];
-        let mut device = Self { tun, netlink, routes, routed: false, frame, joiner, refused: 0, malformed: 0 };
-        device.add_routes().with_context(|| format!("routes through {name}"))?;
+        let mut device = Self {
+            tun,
+            netlink,
+            routes,
+            routed: false,
+            frame,
+            joiner,
+            refused: 0,
+            malformed: 0,
+        };
+        device
+            .add_routes()
+            .with_context(|| format!("routes through {name}"))?;
         Ok(device)
     }
 
@@ -95,7 +108,10 @@ impl Device {
     /// Reads frames from the kernel, a turn's worth at most, and hands over their packets, each in a buffer of the pool.
     pub(crate) fn read(&mut self, now: Time, to: &mut impl Intake) -> anyhow::Result<()> {
         for _ in 0..FRAMES_PER_TURN {
-            let read = self.tun.read(&mut self.frame).context("reading the tunnel's interface")?;
+            let read = self
+                .tun
+                .read(&mut self.frame)
+                .context("reading the tunnel's interface")?;
             let Some(n) = read else { break };
             let Ok(packets) = SuperPacket::parse(&mut self.frame[..n]) else {
                 self.malformed += 1;
@@ -116,7 +132,8 @@ impl Device {
     /// Takes a packet for the kernel; it is written at the latest by [`Device::flush`].
     pub(crate) fn write(&mut self, packet: &[u8]) {
         let (tun, refused) = (&self.tun, &mut self.refused);
-        self.joiner.push(packet, |frame| write_frame(tun, refused, frame));
+        self.joiner
+            .push(packet, |frame| write_frame(tun, refused, frame));
     }
 
     /// Writes what is held back for joining.

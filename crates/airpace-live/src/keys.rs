@@ -64,7 +64,9 @@ impl KeyPair {
     pub fn generate() -> Self {
         use ring::rand::SecureRandom as _;
         let mut bytes = [0; 32];
-        ring::rand::SystemRandom::new().fill(&mut bytes).expect("Linux has a source of randomness");
+        ring::rand::SystemRandom::new()
+            .fill(&mut bytes)
+            .expect("Linux has a source of randomness");
         Self::from_private(PrivateKey(bytes))
     }
 
@@ -75,11 +77,16 @@ impl KeyPair {
     #[must_use]
     pub fn from_private(private: PrivateKey) -> Self {
         let curve = snow::params::DHChoice::Curve25519;
-        let mut dh = DefaultResolver.resolve_dh(&curve).expect("the default resolver has Curve25519");
+        let mut dh = DefaultResolver
+            .resolve_dh(&curve)
+            .expect("the default resolver has Curve25519");
         dh.set(&private.0);
         let mut public = [0; 32];
         public.copy_from_slice(&dh.pubkey()[..32]);
-        Self { private, public: PublicKey(public) }
+        Self {
+            private,
+            public: PublicKey(public),
+        }
     }
 
     /// The pair whose private key a configuration gives, inline or by file.
@@ -98,13 +105,22 @@ impl KeyPair {
     /// # Errors
     /// The file cannot be read, holds no key, or can be read by others.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
-        let read = |source| KeyFileError::Read { path: path.to_owned(), source };
+        let read = |source| KeyFileError::Read {
+            path: path.to_owned(),
+            source,
+        };
         let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
-            return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
+            return Err(KeyFileError::Exposed {
+                path: path.to_owned(),
+                mode,
+            });
         }
         let text = zeroize::Zeroizing::new(fs::read_to_string(path).map_err(read)?);
-        let key = text.parse().map_err(|source| KeyFileError::Malformed { path: path.to_owned(), source })?;
+        let key = text.parse().map_err(|source| KeyFileError::Malformed {
+            path: path.to_owned(),
+            source,
+        })?;
         Ok(Self::from_private(key))
     }
 
@@ -114,10 +130,17 @@ impl KeyPair {
     /// The file exists or cannot be made.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyFileError> {
         let write = || {
-            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)?;
             writeln!(file, "{}", self.private.to_base64())
         };
-        write().map_err(|source| KeyFileError::Create { path: path.to_owned(), source })
+        write().map_err(|source| KeyFileError::Create {
+            path: path.to_owned(),
+            source,
+        })
     }
 }
 
@@ -129,28 +152,51 @@ mod tests {
     fn the_public_key_follows_from_the_private_key() {
         // RFC 7748, section 6.1: Alice's key pair.
         let private = [
-            0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2, 0x66, 0x45, 0xdf, 0x4c,
-            0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5, 0x1d, 0xb9, 0x2c, 0x2a,
+            0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2,
+            0x66, 0x45, 0xdf, 0x4c, 0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5,
+            0x1d, 0xb9, 0x2c, 0x2a,
         ];
         let public = [
-            0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54, 0x74, 0x8b, 0x7d, 0xdc, 0xb4, 0x3e, 0xf7, 0x5a, 0x0d, 0xbf,
-            0x3a, 0x0d, 0x26, 0x38, 0x1a, 0xf4, 0xeb, 0xa4, 0xa9, 0x8e, 0xaa, 0x9b, 0x4e, 0x6a,
+            0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54, 0x74, 0x8b, 0x7d, 0xdc, 0xb4, 0x3e,
+            0xf7, 0x5a, 0x0d, 0xbf, 0x3a, 0x0d, 0x26, 0x38, 0x1a, 0xf4, 0xeb, 0xa4, 0xa9, 0x8e,
+            0xaa, 0x9b, 0x4e, 0x6a,
         ];
-        assert_eq!(KeyPair::from_private(PrivateKey(private)).public, PublicKey(public));
+        assert_eq!(
+            KeyPair::from_private(PrivateKey(private)).public,
+            PublicKey(public)
+        );
         assert_ne!(KeyPair::generate().public, KeyPair::generate().public);
     }
 
     #[test]
     fn the_public_keys_refused_are_those_with_which_nothing_is_secret() {
         let dh = |private: [u8; 32], public: [u8; 32]| {
-            let mut dh = DefaultResolver.resolve_dh(&snow::params::DHChoice::Curve25519).expect("built in");
+            let mut dh = DefaultResolver
+                .resolve_dh(&snow::params::DHChoice::Curve25519)
+                .expect("built in");
             dh.set(&private);
             let mut shared = [0; 32];
             dh.dh(&public, &mut shared).map_or([0; 32], |()| shared)
         };
-        let near_p = |lowest| [[lowest].as_slice(), &[0xff; 30], &[0x7f]].concat().try_into().expect("32 bytes");
-        let one = [[1].as_slice(), &[0; 31]].concat().try_into().expect("32 bytes");
-        let points: Vec<[u8; 32]> = vec![[0; 32], one, near_p(0xec), near_p(0xed), near_p(0xee), near_p(0xef), [9; 32]];
+        let near_p = |lowest| {
+            [[lowest].as_slice(), &[0xff; 30], &[0x7f]]
+                .concat()
+                .try_into()
+                .expect("32 bytes")
+        };
+        let one = [[1].as_slice(), &[0; 31]]
+            .concat()
+            .try_into()
+            .expect("32 bytes");
+        let points: Vec<[u8; 32]> = vec![
+            [0; 32],
+            one,
+            near_p(0xec),
+            near_p(0xed),
+            near_p(0xee),
+            near_p(0xef),
+            [9; 32],
+        ];
         for point in points {
             let secret = dh([3; 32], point) != [0; 32] && dh([200; 32], point) != [0; 32];
             assert_eq!(PublicKey::checked(point).is_ok(), secret, "{point:x?}");
@@ -164,11 +210,20 @@ mod tests {
         let path = folder.join("key");
         let pair = KeyPair::generate();
         pair.write_new(&path).expect("written");
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).expect("there").permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(KeyPair::read(&path).expect("read").public, pair.public);
-        assert!(matches!(pair.write_new(&path), Err(KeyFileError::Create { .. })));
+        assert!(matches!(
+            pair.write_new(&path),
+            Err(KeyFileError::Create { .. })
+        ));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
-        assert!(matches!(KeyPair::read(&path), Err(KeyFileError::Exposed { mode: 0o644, .. })));
+        assert!(matches!(
+            KeyPair::read(&path),
+            Err(KeyFileError::Exposed { mode: 0o644, .. })
+        ));
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

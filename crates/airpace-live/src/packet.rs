@@ -58,7 +58,10 @@ const MAX_SPARE: usize = 4096;
 impl Pool {
     /// A buffer of `len` zero or left-over bytes.
     pub fn take(&mut self, len: usize) -> Vec<u8> {
-        let mut buffer = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(len.max(2048)));
+        let mut buffer = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| Vec::with_capacity(len.max(2048)));
         buffer.resize(len, 0);
         buffer
     }

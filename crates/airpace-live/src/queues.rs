@@ -16,13 +16,30 @@ pub(crate) fn fq_codel<P: Packet>(config: &QueueConfig, key: [u8; 16]) -> FqCoDe
         QueueLimit::Packets(packets) => (packets, memory),
         QueueLimit::Bytes(bytes) => {
             let bytes = bytes.0.min(memory);
-            (u32::try_from((bytes / LEAST_BYTES).max(1)).unwrap_or(u32::MAX), bytes)
+            (
+                u32::try_from((bytes / LEAST_BYTES).max(1)).unwrap_or(u32::MAX),
+                bytes,
+            )
         }
     };
     // Validated to be at most 65536.
     let quantum = u32::try_from(config.quantum.0.0).unwrap_or(1514);
-    let codel =
-        CoDelConfig { target: config.target.0, interval: config.interval.0, ecn: config.ecn, ..CoDelConfig::default() };
+    let codel = CoDelConfig {
+        target: config.target.0,
+        interval: config.interval.0,
+        ecn: config.ecn,
+        ..CoDelConfig::default()
+    };
     let base = FqCoDelConfig::default();
-    FqCoDel::new(FqCoDelConfig { queues: config.flows, quantum, packet_limit, byte_limit, codel, ..base }, key)
+    FqCoDel::new(
+        FqCoDelConfig {
+            queues: config.flows,
+            quantum,
+            packet_limit,
+            byte_limit,
+            codel,
+            ..base
+        },
+        key,
+    )
 }

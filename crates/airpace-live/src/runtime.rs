@@ -65,7 +65,11 @@ impl Loop {
         poller.add(stop, STOP, Interest::Read)?;
         poller.add(device.as_fd(), DEVICE, Interest::Read)?;
         poller.add(socket, SOCKET, Interest::Read)?;
-        Ok(Self { poller, clock, writing: false })
+        Ok(Self {
+            poller,
+            clock,
+            writing: false,
+        })
     }
 
     /// Also waits for frames of a monitor interface, until its file is closed.
@@ -82,7 +86,11 @@ impl Loop {
     ) -> anyhow::Result<ReadyFor> {
         if blocked != self.writing {
             self.writing = blocked;
-            let interest = if blocked { Interest::Both } else { Interest::Read };
+            let interest = if blocked {
+                Interest::Both
+            } else {
+                Interest::Read
+            };
             self.poller.modify(socket, SOCKET, interest)?;
         }
         self.poller.wait(&self.clock, deadline)?;
@@ -100,10 +108,15 @@ impl Loop {
 }
 
 /// A clock that starts now, and the wall-clock time since 1970 at its origin.
-#[expect(clippy::disallowed_methods, reason = "the loops are where clocks are read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the loops are where clocks are read"
+)]
 pub(crate) fn start_clock() -> (Clock, Duration) {
     let clock = Clock::start();
-    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let epoch = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     (clock, epoch)
 }
 
@@ -111,7 +124,9 @@ pub(crate) fn start_clock() -> (Clock, Duration) {
 pub(crate) fn random_key() -> [u8; 16] {
     use ring::rand::SecureRandom as _;
     let mut key = [0; 16];
-    ring::rand::SystemRandom::new().fill(&mut key).expect("Linux has a source of randomness");
+    ring::rand::SystemRandom::new()
+        .fill(&mut key)
+        .expect("Linux has a source of randomness");
     key
 }
 
@@ -128,14 +143,18 @@ impl Journal {
             let file = File::options().create(true).append(true).open(path);
             file.with_context(|| format!("telemetry file {}", path.display()))
         };
-        Ok(Self { file: path.map(open).transpose()?.map(BufWriter::new), dirty: false })
+        Ok(Self {
+            file: path.map(open).transpose()?.map(BufWriter::new),
+            dirty: false,
+        })
     }
 
     pub(crate) fn write(&mut self, record: &impl Serialize) {
         let Some(file) = &mut self.file else { return };
         self.dirty = true;
-        let written =
-            serde_json::to_writer(&mut *file, record).map_err(io::Error::from).and_then(|()| file.write_all(b"\n"));
+        let written = serde_json::to_writer(&mut *file, record)
+            .map_err(io::Error::from)
+            .and_then(|()| file.write_all(b"\n"));
         self.go_on_without(written);
     }
 
@@ -168,8 +187,14 @@ impl Journal {
 /// The source of an IP packet.
 pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
-        4 => packet.get(12..16).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(IpAddr::from),
-        6 => packet.get(8..24).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()).map(IpAddr::from),
+        4 => packet
+            .get(12..16)
+            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+            .map(IpAddr::from),
+        6 => packet
+            .get(8..24)
+            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
+            .map(IpAddr::from),
         _ => None,
     }
 }
@@ -179,7 +204,11 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
         let dropped = counts.dropped_for(reason);
         if dropped > 0 {
-            tracing::info!(dropped, reason = reason.name(), "datagrams dropped unanswered");
+            tracing::info!(
+                dropped,
+                reason = reason.name(),
+                "datagrams dropped unanswered"
+            );
         }
     }
 }

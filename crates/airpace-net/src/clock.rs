@@ -16,7 +16,9 @@ impl Clock {
     /// A clock that reads zero now.
     #[must_use]
     pub fn start() -> Self {
-        Self { origin_ns: read(ClockId::CLOCK_MONOTONIC) }
+        Self {
+            origin_ns: read(ClockId::CLOCK_MONOTONIC),
+        }
     }
 
     /// A clock that reads zero at boot, so that processes on one machine agree.
@@ -36,9 +38,13 @@ impl Clock {
     /// The relation holds until the wall clock is stepped or slewed: take a new one every second or so.
     #[must_use]
     pub fn realtime_map(&self) -> RealtimeMap {
-        let offset_ns =
-            (0..5).map(|_| sample()).min_by_key(|s| s.width_ns).map_or(0, |s| s.realtime_minus_monotonic_ns);
-        RealtimeMap { offset_ns: offset_ns + i128::from(self.origin_ns) }
+        let offset_ns = (0..5)
+            .map(|_| sample())
+            .min_by_key(|s| s.width_ns)
+            .map_or(0, |s| s.realtime_minus_monotonic_ns);
+        RealtimeMap {
+            offset_ns: offset_ns + i128::from(self.origin_ns),
+        }
     }
 }
 
@@ -75,13 +81,18 @@ fn sample() -> Sample {
     let wall = read(ClockId::CLOCK_REALTIME);
     let after = read(ClockId::CLOCK_MONOTONIC);
     let width_ns = after.saturating_sub(before);
-    Sample { realtime_minus_monotonic_ns: i128::from(wall) - i128::from(before + width_ns / 2), width_ns }
+    Sample {
+        realtime_minus_monotonic_ns: i128::from(wall) - i128::from(before + width_ns / 2),
+        width_ns,
+    }
 }
 
 fn read(clock: ClockId) -> u64 {
     let t = clock_gettime(clock).expect("Linux has the monotonic and the wall clock");
     // Both clocks are positive; 2^64 ns are 584 years.
-    (t.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec() as u64)
+    (t.tv_sec() as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(t.tv_nsec() as u64)
 }
 
 #[cfg(test)]
@@ -105,7 +116,10 @@ mod tests {
         let after = clock.now();
         // The map is a few hundred nanoseconds wide.
         let slack = Duration::from_micros(100);
-        assert!(mapped + slack >= before && mapped <= after + slack, "{before} {mapped} {after}");
+        assert!(
+            mapped + slack >= before && mapped <= after + slack,
+            "{before} {mapped} {after}"
+        );
         assert_eq!(clock.realtime_map().time(Duration::ZERO), Time::ZERO);
         assert!(clock.realtime_map().epoch() <= stamp);
     }

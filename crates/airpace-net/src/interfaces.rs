@@ -20,8 +20,12 @@ pub struct Interface {
 pub fn interface_of(address: IpAddr) -> io::Result<Option<Interface>> {
     let owner = getifaddrs()?.find(|entry| {
         let storage = entry.address.as_ref();
-        let v4 = storage.and_then(|s| s.as_sockaddr_in()).map(|a| IpAddr::from(a.ip()));
-        let v6 = storage.and_then(|s| s.as_sockaddr_in6()).map(|a| IpAddr::from(a.ip()));
+        let v4 = storage
+            .and_then(|s| s.as_sockaddr_in())
+            .map(|a| IpAddr::from(a.ip()));
+        let v6 = storage
+            .and_then(|s| s.as_sockaddr_in6())
+            .map(|a| IpAddr::from(a.ip()));
         v4.or(v6) == Some(address)
     });
     let Some(owner) = owner else { return Ok(None) };
@@ -30,7 +34,10 @@ pub fn interface_of(address: IpAddr) -> io::Result<Option<Interface>> {
         let link = entry.address.as_ref()?.as_link_addr()?;
         (entry.interface_name == name).then(|| link.addr())?
     });
-    Ok(Some(Interface { name, hardware: hardware.filter(|bytes| *bytes != [0; 6]) }))
+    Ok(Some(Interface {
+        name,
+        hardware: hardware.filter(|bytes| *bytes != [0; 6]),
+    }))
 }
 
 #[cfg(test)]
@@ -43,6 +50,9 @@ mod tests {
         if let Some(found) = interface_of(Ipv4Addr::LOCALHOST.into()).unwrap() {
             assert_eq!((found.name.as_str(), found.hardware), ("lo", None));
         }
-        assert_eq!(interface_of(Ipv4Addr::new(192, 0, 2, 7).into()).unwrap(), None);
+        assert_eq!(
+            interface_of(Ipv4Addr::new(192, 0, 2, 7).into()).unwrap(),
+            None
+        );
     }
 }

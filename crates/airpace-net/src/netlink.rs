@@ -4,7 +4,8 @@ mod message;
 
 use message::{Message, attribute};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto,
+    socket,
 };
 use std::io;
 use std::net::IpAddr;
@@ -23,14 +24,20 @@ impl Prefix {
     /// `address`/`length`.
     #[must_use]
     pub fn new(address: impl Into<IpAddr>, length: u8) -> Self {
-        Self { address: address.into(), length }
+        Self {
+            address: address.into(),
+            length,
+        }
     }
 
     /// A single host.
     #[must_use]
     pub fn host(address: impl Into<IpAddr>) -> Self {
         let address = address.into();
-        Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
+        Self {
+            address,
+            length: if address.is_ipv4() { 32 } else { 128 },
+        }
     }
 
     /// All of IPv4.
@@ -63,7 +70,12 @@ impl Route {
     /// A route to `to` through `interface`, on the link.
     #[must_use]
     pub fn through(to: Prefix, interface: &str) -> Self {
-        Self { to, via: None, interface: Some(interface.to_owned()), metric: None }
+        Self {
+            to,
+            via: None,
+            interface: Some(interface.to_owned()),
+            metric: None,
+        }
     }
 }
 
@@ -93,12 +105,20 @@ impl Netlink {
     pub fn open() -> Result<Self, LinkError> {
         let open = || -> nix::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC;
-            let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+            let socket = socket(
+                AddressFamily::Netlink,
+                SockType::Raw,
+                flags,
+                SockProtocol::NetlinkRoute,
+            )?;
             bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
             Ok(socket)
         };
         let socket = open().map_err(|e| refused("open a netlink socket", e.into()))?;
-        Ok(Self { socket, sequence: 0 })
+        Ok(Self {
+            socket,
+            sequence: 0,
+        })
     }
 
     /// Number of the interface `name`.
@@ -126,23 +146,32 @@ impl Netlink {
         /// Position of `tx_dropped` in `struct rtnl_link_stats64`, in words of 64 bits.
         const TX_DROPPED: usize = 7;
         let answer = self.link(name)?;
-        let attributes = answer.get(message::HEADER_BYTES + message::LINK_HEADER_BYTES..).unwrap_or_default();
+        let attributes = answer
+            .get(message::HEADER_BYTES + message::LINK_HEADER_BYTES..)
+            .unwrap_or_default();
         let statistics = attribute::find(attributes, libc::IFLA_STATS64);
-        let bytes = statistics.and_then(|words| words.get(8 * TX_DROPPED..)?.first_chunk().copied());
-        bytes.map(u64::from_ne_bytes).ok_or_else(|| unintelligible(name))
+        let bytes =
+            statistics.and_then(|words| words.get(8 * TX_DROPPED..)?.first_chunk().copied());
+        bytes
+            .map(u64::from_ne_bytes)
+            .ok_or_else(|| unintelligible(name))
     }
 
     /// The bytes at offset `at` of an interface's `struct ifinfomsg`.
     fn link_field<const N: usize>(&mut self, name: &str, at: usize) -> Result<[u8; N], LinkError> {
         let answer = self.link(name)?;
-        let bytes = answer.get(message::HEADER_BYTES + at..).and_then(|b| b.first_chunk().copied());
+        let bytes = answer
+            .get(message::HEADER_BYTES + at..)
+            .and_then(|b| b.first_chunk().copied());
         bytes.ok_or_else(|| unintelligible(name))
     }
 
     /// All that the kernel tells about an interface.
     fn link(&mut self, name: &str) -> Result<Vec<u8>, LinkError> {
-        let message = Message::link(libc::RTM_GETLINK, 0, (0, 0)).with(libc::IFLA_IFNAME, &attribute::text(name));
-        self.ask(message, 0).map_err(|e| refused(format!("find the interface {name}"), e))
+        let message = Message::link(libc::RTM_GETLINK, 0, (0, 0))
+            .with(libc::IFLA_IFNAME, &attribute::text(name));
+        self.ask(message, 0)
+            .map_err(|e| refused(format!("find the interface {name}"), e))
     }
 
     /// Brings an interface up.
@@ -167,7 +196,12 @@ impl Netlink {
     /// # Errors
     /// When the interface does not exist or does not accept it.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), LinkError> {
-        self.change(name, "set the MTU of", |m| m.with(libc::IFLA_MTU, &mtu.to_ne_bytes()), (0, 0))
+        self.change(
+            name,
+            "set the MTU of",
+            |m| m.with(libc::IFLA_MTU, &mtu.to_ne_bytes()),
+            (0, 0),
+        )
     }
 
     /// Sets the length of the transmit queue in packets (for a TUN device: what waits to be read).
@@ -175,7 +209,12 @@ impl Netlink {
     /// # Errors
     /// When the interface does not exist.
     pub fn set_queue_length(&mut self, name: &str, packets: u32) -> Result<(), LinkError> {
-        self.change(name, "set the queue length of", |m| m.with(libc::IFLA_TXQLEN, &packets.to_ne_bytes()), (0, 0))
+        self.change(
+            name,
+            "set the queue length of",
+            |m| m.with(libc::IFLA_TXQLEN, &packets.to_ne_bytes()),
+            (0, 0),
+        )
     }
 
     /// Gives an interface an address; the kernel adds the route to its prefix.
@@ -190,7 +229,8 @@ impl Netlink {
         let message = Message::address(libc::RTM_NEWADDR, family, address.length, index)
             .with(libc::IFA_LOCAL, &bytes)
             .with(libc::IFA_ADDRESS, &bytes);
-        self.command(message, libc::NLM_F_CREATE | libc::NLM_F_EXCL).map_err(|e| refused(what(), e))
+        self.command(message, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+            .map_err(|e| refused(what(), e))
     }
 
     /// Adds a route.
@@ -200,7 +240,8 @@ impl Netlink {
     pub fn add_route(&mut self, route: &Route) -> Result<(), LinkError> {
         let message = self.route_message(libc::RTM_NEWROUTE, route)?;
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.command(message, flags).map_err(|e| refused(format!("add the route to {}", route.to), e))
+        self.command(message, flags)
+            .map_err(|e| refused(format!("add the route to {}", route.to), e))
     }
 
     /// Removes a route.
@@ -209,12 +250,17 @@ impl Netlink {
     /// When it is not there.
     pub fn delete_route(&mut self, route: &Route) -> Result<(), LinkError> {
         let message = self.route_message(libc::RTM_DELROUTE, route)?;
-        self.command(message, 0).map_err(|e| refused(format!("remove the route to {}", route.to), e))
+        self.command(message, 0)
+            .map_err(|e| refused(format!("remove the route to {}", route.to), e))
     }
 
     fn route_message(&mut self, kind: u16, route: &Route) -> Result<Message, LinkError> {
         let family = attribute::family(route.to.address);
-        let scope = if route.via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        let scope = if route.via.is_some() {
+            libc::RT_SCOPE_UNIVERSE
+        } else {
+            libc::RT_SCOPE_LINK
+        };
         let mut message = Message::route(kind, family, route.to.length, scope)
             .with(libc::RTA_DST, &attribute::address(route.to.address));
         if let Some(via) = route.via {
@@ -242,7 +288,11 @@ impl Netlink {
         let mut peer_info = message::link_header(0, (0, 0));
         attribute::push(&mut peer_info, libc::IFLA_IFNAME, &attribute::text(peer));
         if let Some(namespace) = peer_namespace {
-            attribute::push(&mut peer_info, libc::IFLA_NET_NS_FD, &namespace.raw_fd().to_ne_bytes());
+            attribute::push(
+                &mut peer_info,
+                libc::IFLA_NET_NS_FD,
+                &namespace.raw_fd().to_ne_bytes(),
+            );
         }
         let mut data = Vec::new();
         attribute::push(&mut data, VETH_INFO_PEER, &peer_info);
@@ -253,7 +303,8 @@ impl Netlink {
             .with(libc::IFLA_IFNAME, &attribute::text(name))
             .with(libc::IFLA_LINKINFO, &info);
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.command(message, flags).map_err(|e| refused(format!("create the pair {name}, {peer}"), e))
+        self.command(message, flags)
+            .map_err(|e| refused(format!("create the pair {name}, {peer}"), e))
     }
 
     /// Removes an interface (and its peer).
@@ -263,7 +314,8 @@ impl Netlink {
     pub fn delete_interface(&mut self, name: &str) -> Result<(), LinkError> {
         let index = self.index(name)?;
         let message = Message::link(libc::RTM_DELLINK, index, (0, 0));
-        self.command(message, 0).map_err(|e| refused(format!("remove the interface {name}"), e))
+        self.command(message, 0)
+            .map_err(|e| refused(format!("remove the interface {name}"), e))
     }
 
     /// Changes flags (`flags`: values and mask) and attributes of an interface.
@@ -276,7 +328,8 @@ impl Netlink {
     ) -> Result<(), LinkError> {
         let index = self.index(name)?;
         let message = add(Message::link(libc::RTM_NEWLINK, index, flags));
-        self.command(message, 0).map_err(|e| refused(format!("{verb} the interface {name}"), e))
+        self.command(message, 0)
+            .map_err(|e| refused(format!("{verb} the interface {name}"), e))
     }
 
     /// Sends a command and waits for its acknowledgement.
@@ -288,7 +341,12 @@ impl Netlink {
     fn ask(&mut self, message: Message, flags: libc::c_int) -> io::Result<Vec<u8>> {
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = message.finish(libc::NLM_F_REQUEST | flags, self.sequence);
-        sendto(self.socket.as_raw_fd(), &bytes, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+        sendto(
+            self.socket.as_raw_fd(),
+            &bytes,
+            &NetlinkAddr::new(0, 0),
+            MsgFlags::empty(),
+        )?;
         let mut buffer = vec![0; 32 * 1024];
         loop {
             let n = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
@@ -303,9 +361,15 @@ impl Netlink {
 const VETH_INFO_PEER: u16 = 1;
 
 fn unintelligible(name: &str) -> LinkError {
-    refused(format!("find the interface {name}"), io::ErrorKind::InvalidData.into())
+    refused(
+        format!("find the interface {name}"),
+        io::ErrorKind::InvalidData.into(),
+    )
 }
 
 fn refused(what: impl Into<String>, source: io::Error) -> LinkError {
-    LinkError { what: what.into(), source }
+    LinkError {
+        what: what.into(),
+        source,
+    }
 }

@@ -78,7 +78,9 @@ pub fn acquire_rights() -> Result<Rights, NamespaceError> {
     }
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let enter = || -> io::Result<()> {
-        unshare_alone(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
+        unshare_alone(
+            CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS,
+        )?;
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
@@ -134,14 +136,21 @@ impl Namespace {
     /// # Errors
     /// When there is no such file or it may not be opened.
     pub fn open(path: &Path) -> Result<Self, NamespaceError> {
-        let file = File::open(path).map_err(|source| NamespaceError::Open { path: path.to_owned(), source })?;
+        let file = File::open(path).map_err(|source| NamespaceError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
         Ok(Self { file: file.into() })
     }
 
     /// A path by which other processes of this machine can enter the namespace while this process lives.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+        PathBuf::from(format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            self.file.as_raw_fd()
+        ))
     }
 
     /// The number of the file that holds the namespace.
@@ -179,7 +188,9 @@ impl Namespace {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<thread::JoinHandle<Result<T, NamespaceError>>> {
         let namespace = self.try_clone()?;
-        thread::Builder::new().name(name.to_owned()).spawn(move || namespace.enter().map(|()| work()))
+        thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || namespace.enter().map(|()| work()))
     }
 
     /// Starts a program inside the namespace. It is killed when the calling thread ends, so that it does not outlive a crash;
@@ -191,7 +202,11 @@ impl Namespace {
         let network = Some(self.file.try_clone()?);
         sys::prepare_child(
             &mut command,
-            sys::ChildSetup { network, on_parent_death: Signal::SIGKILL, own_init: false },
+            sys::ChildSetup {
+                network,
+                on_parent_death: Signal::SIGKILL,
+                own_init: false,
+            },
         );
         command.spawn()
     }
@@ -201,7 +216,9 @@ impl Namespace {
     /// # Errors
     /// When the process has no file left.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.as_fd().try_clone_to_owned()? })
+        Ok(Self {
+            file: self.file.as_fd().try_clone_to_owned()?,
+        })
     }
 
     /// Opens the tables of addresses and routes.
@@ -223,7 +240,10 @@ impl Namespace {
             for which in ["all", "default"] {
                 set_sysctl(&format!("net/ipv4/conf/{which}/rp_filter"), "0")?;
                 // A kernel without IPv6 has nothing to silence.
-                ignore_missing(set_sysctl(&format!("net/ipv6/conf/{which}/disable_ipv6"), "1"))?;
+                ignore_missing(set_sysctl(
+                    &format!("net/ipv6/conf/{which}/disable_ipv6"),
+                    "1",
+                ))?;
             }
             Ok(())
         })?
@@ -259,7 +279,11 @@ impl AsFd for Namespace {
 pub fn spawn_here(mut command: Command) -> io::Result<Child> {
     sys::prepare_child(
         &mut command,
-        sys::ChildSetup { network: None, on_parent_death: Signal::SIGKILL, own_init: false },
+        sys::ChildSetup {
+            network: None,
+            on_parent_death: Signal::SIGKILL,
+            own_init: false,
+        },
     );
     command.spawn()
 }
@@ -270,12 +294,18 @@ pub fn spawn_here(mut command: Command) -> io::Result<Child> {
 /// When there is no such setting or the value is refused.
 pub fn set_sysctl(key: &str, value: &str) -> Result<(), NamespaceError> {
     let path = Path::new("/proc/sys").join(key);
-    std::fs::write(&path, value).map_err(|source| NamespaceError::Sysctl { path, value: value.to_owned(), source })
+    std::fs::write(&path, value).map_err(|source| NamespaceError::Sysctl {
+        path,
+        value: value.to_owned(),
+        source,
+    })
 }
 
 fn ignore_missing(result: Result<(), NamespaceError>) -> Result<(), NamespaceError> {
     match result {
-        Err(NamespaceError::Sysctl { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(NamespaceError::Sysctl { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(())
+        }
         other => other,
     }
 }

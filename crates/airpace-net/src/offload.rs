@@ -96,9 +96,18 @@ impl Header {
     }
 
     fn write(self, frame: &mut [u8]) {
-        frame[0] = if self.needs_checksum { NEEDS_CHECKSUM } else { 0 };
+        frame[0] = if self.needs_checksum {
+            NEEDS_CHECKSUM
+        } else {
+            0
+        };
         frame[1] = self.segmentation.code();
-        let words = [self.header_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
+        let words = [
+            self.header_bytes,
+            self.segment_bytes,
+            self.checksum_start,
+            self.checksum_offset,
+        ];
         for (to, word) in frame[2..HEADER_BYTES].chunks_exact_mut(2).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
         }

@@ -82,6 +82,10 @@ impl AsFd for PacketSocket {
 impl ReceiveBatch {
     /// The frames received from a [`PacketSocket`].
     pub fn frames(&self) -> impl ExactSizeIterator<Item = Captured<'_>> {
-        (0..self.n).map(|i| Captured { bytes: self.bytes(i), length: self.filled[i].bytes, stamp: self.facts(i).stamp })
+        (0..self.n).map(|i| Captured {
+            bytes: self.bytes(i),
+            length: self.filled[i].bytes,
+            stamp: self.facts(i).stamp,
+        })
     }
 }

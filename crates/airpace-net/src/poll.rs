@@ -76,7 +76,12 @@ impl Poller {
     pub fn new() -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         punctual();
-        Ok(Self { epoll, events: vec![EpollEvent::empty(); Self::BATCH], n_ready: 0, spin: Duration::ZERO })
+        Ok(Self {
+            epoll,
+            events: vec![EpollEvent::empty(); Self::BATCH],
+            n_ready: 0,
+            spin: Duration::ZERO,
+        })
     }
 
     /// Sleeps until `spin` before a deadline and polls without sleeping from there: more punctual, at the cost of a core.
@@ -93,7 +98,9 @@ impl Poller {
     /// # Errors
     /// When the file is already there or cannot be polled.
     pub fn add(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        Ok(self.epoll.add(file, EpollEvent::new(interest.flags(), token))?)
+        Ok(self
+            .epoll
+            .add(file, EpollEvent::new(interest.flags(), token))?)
     }
 
     /// Changes what is waited for.
@@ -101,7 +108,9 @@ impl Poller {
     /// # Errors
     /// When the file was not added.
     pub fn modify(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        Ok(self.epoll.modify(file, &mut EpollEvent::new(interest.flags(), token))?)
+        Ok(self
+            .epoll
+            .modify(file, &mut EpollEvent::new(interest.flags(), token))?)
     }
 
     /// Removes a file. A closed file removes itself.
@@ -123,7 +132,13 @@ impl Poller {
         loop {
             let now = clock.now();
             let left = deadline.map(|at| at.saturating_since(now));
-            let timeout = left.map(|left| if left <= self.spin { Duration::ZERO } else { left - self.spin });
+            let timeout = left.map(|left| {
+                if left <= self.spin {
+                    Duration::ZERO
+                } else {
+                    left - self.spin
+                }
+            });
             let wake = self.wait_once(timeout)?;
             if wake != Wake::Deadline || left.is_some_and(|left| left.is_zero()) {
                 return Ok(wake);
@@ -200,7 +215,15 @@ mod tests {
         a.write_all(b"x").unwrap();
         assert_eq!(poller.wait(&clock, None).unwrap(), Wake::Ready);
         let ready: Vec<_> = poller.ready().collect();
-        assert_eq!(ready, [Ready { token: 7, readable: true, writable: false, closed: false }]);
+        assert_eq!(
+            ready,
+            [Ready {
+                token: 7,
+                readable: true,
+                writable: false,
+                closed: false
+            }]
+        );
         // Overdue work does not hide the file.
         assert_eq!(poller.wait(&clock, Some(Time::ZERO)).unwrap(), Wake::Ready);
     }

@@ -32,18 +32,34 @@ impl Program {
     /// # Errors
     /// When the program cannot be started; without CAP_SYS_ADMIN (see [`crate::netns::acquire_rights`]).
     pub fn spawn(mut command: Command, namespace: Option<&Namespace>) -> io::Result<Self> {
-        let network = namespace.map(|n| n.as_fd().try_clone_to_owned()).transpose()?;
-        sys::prepare_child(&mut command, sys::ChildSetup { network, on_parent_death: Signal::SIGKILL, own_init: true });
+        let network = namespace
+            .map(|n| n.as_fd().try_clone_to_owned())
+            .transpose()?;
+        sys::prepare_child(
+            &mut command,
+            sys::ChildSetup {
+                network,
+                on_parent_death: Signal::SIGKILL,
+                own_init: true,
+            },
+        );
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let ended = Arc::new(EventFd::from_value_and_flags(0, flags)?);
         let bell = Arc::clone(&ended);
         let (sender, started) = channel();
         // The kernel ties a child to the thread that started it, so one thread stays as long as the child does. It also
         // leaves the process namespace for its children, which the other threads must not.
-        let keeper = thread::Builder::new().name("keeper".into()).spawn(move || keep(command, &sender, &bell))?;
-        let child =
-            started.recv().map_err(|_| io::Error::other("the thread that starts the program has panicked"))??;
-        Ok(Self { child, ended, keeper: Some(keeper) })
+        let keeper = thread::Builder::new()
+            .name("keeper".into())
+            .spawn(move || keep(command, &sender, &bell))?;
+        let child = started
+            .recv()
+            .map_err(|_| io::Error::other("the thread that starts the program has panicked"))??;
+        Ok(Self {
+            child,
+            ended,
+            keeper: Some(keeper),
+        })
     }
 
     /// Process number of the small parent.
@@ -104,13 +120,21 @@ impl AsFd for Program {
 
 /// Starts the program and stays until it has ended.
 fn keep(mut command: Command, started: &Sender<io::Result<Child>>, bell: &EventFd) {
-    let child = unshare(CloneFlags::CLONE_NEWPID).map_err(io::Error::from).and_then(|()| command.spawn());
-    let pid = child.as_ref().ok().and_then(|child| i32::try_from(child.id()).ok());
+    let child = unshare(CloneFlags::CLONE_NEWPID)
+        .map_err(io::Error::from)
+        .and_then(|()| command.spawn());
+    let pid = child
+        .as_ref()
+        .ok()
+        .and_then(|child| i32::try_from(child.id()).ok());
     if started.send(child).is_ok()
         && let Some(pid) = pid
     {
         // Left to be waited for by the owner.
-        let _ = waitid(Id::Pid(Pid::from_raw(pid)), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+        let _ = waitid(
+            Id::Pid(Pid::from_raw(pid)),
+            WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT,
+        );
     }
     let _ = bell.write(1);
 }

@@ -30,7 +30,10 @@ impl Signals {
     pub fn termination() -> io::Result<Self> {
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
         sys::catch_signals(&TERMINATION, writer.as_fd())?;
-        Ok(Self { reader, _writer: writer })
+        Ok(Self {
+            reader,
+            _writer: writer,
+        })
     }
 
     /// The next signal that came, if any.
@@ -70,8 +73,12 @@ mod tests {
         nix::sys::signal::kill(nix::unistd::Pid::this(), Signal::SIGTERM).unwrap();
         // Another thread may take it: wait for the byte.
         let mut poller = crate::poll::Poller::new().unwrap();
-        poller.add(&signals, 0, crate::poll::Interest::Read).unwrap();
-        while poller.wait(&crate::clock::Clock::start(), None).unwrap() != crate::poll::Wake::Ready {}
+        poller
+            .add(&signals, 0, crate::poll::Interest::Read)
+            .unwrap();
+        while poller.wait(&crate::clock::Clock::start(), None).unwrap() != crate::poll::Wake::Ready
+        {
+        }
         assert_eq!(signals.next().unwrap(), Some(Signal::SIGTERM));
         assert_eq!(signals.next().unwrap(), None);
     }

@@ -1,5 +1,8 @@
 //! The unsafe code of the workspace: system calls that have no safe wrapper.
-#![expect(unsafe_code, reason = "system calls without a safe wrapper; nothing else lives here")]
+#![expect(
+    unsafe_code,
+    reason = "system calls without a safe wrapper; nothing else lives here"
+)]
 
 use crate::udp::control::{self, Control};
 use crate::udp::{MAX_MESSAGES, ReceiveBatch, Transmit};
@@ -41,7 +44,13 @@ pub(crate) fn epoll_pwait2(
     // SAFETY: nix's EpollEvent is a transparent wrapper of epoll_event, `events` has `room` of them, `spec_ptr` is null or
     // points at `spec`, which outlives the call, and a null signal mask leaves the mask alone.
     check(unsafe {
-        libc::epoll_pwait2(epoll.as_raw_fd(), events.as_mut_ptr().cast(), room, spec_ptr, core::ptr::null())
+        libc::epoll_pwait2(
+            epoll.as_raw_fd(),
+            events.as_mut_ptr().cast(),
+            room,
+            spec_ptr,
+            core::ptr::null(),
+        )
     })
 }
 
@@ -56,23 +65,40 @@ pub(crate) fn set_other() -> io::Result<()> {
 }
 
 fn set_scheduler(policy: libc::c_int, priority: i32) -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: priority };
+    let param = libc::sched_param {
+        sched_priority: priority,
+    };
     // SAFETY: `param` outlives the call; pid 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(drop)
 }
 
 /// Attaches an opened /dev/net/tun to a new interface; returns the name that the kernel chose.
-pub(crate) fn tun_attach(file: BorrowedFd<'_>, name: &CStr, link_layer: bool, offload: bool) -> io::Result<String> {
+pub(crate) fn tun_attach(
+    file: BorrowedFd<'_>,
+    name: &CStr,
+    link_layer: bool,
+    offload: bool,
+) -> io::Result<String> {
     // SAFETY: an ifreq is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
         *to = *from as libc::c_char;
     }
-    let kind = if link_layer { libc::IFF_TAP } else { libc::IFF_TUN };
+    let kind = if link_layer {
+        libc::IFF_TAP
+    } else {
+        libc::IFF_TUN
+    };
     let header = if offload { libc::IFF_VNET_HDR } else { 0 };
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI | header) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one ifreq, which `request` is.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &mut request) })?;
+    check(unsafe {
+        libc::ioctl(
+            file.as_raw_fd(),
+            libc::TUNSETIFF as libc::Ioctl,
+            &mut request,
+        )
+    })?;
     // SAFETY: the kernel leaves a terminated name in ifr_name.
     let chosen = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) };
     Ok(chosen.to_string_lossy().into_owned())
@@ -81,17 +107,33 @@ pub(crate) fn tun_attach(file: BorrowedFd<'_>, name: &CStr, link_layer: bool, of
 /// Sets the link type of an interface that is down.
 pub(crate) fn tun_set_link(file: BorrowedFd<'_>, link_type: u16) -> io::Result<()> {
     // SAFETY: TUNSETLINK takes its argument by value.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETLINK as libc::Ioctl, libc::c_ulong::from(link_type)) })
-        .map(drop)
+    check(unsafe {
+        libc::ioctl(
+            file.as_raw_fd(),
+            libc::TUNSETLINK as libc::Ioctl,
+            libc::c_ulong::from(link_type),
+        )
+    })
+    .map(drop)
 }
 
 /// Allows checksums to be left open and TCP (optionally UDP) segments to be left joined, in both directions.
 pub(crate) fn tun_set_offload(file: BorrowedFd<'_>, udp: bool) -> io::Result<()> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
-    let flags = if udp { tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6 } else { tcp };
+    let flags = if udp {
+        tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6
+    } else {
+        tcp
+    };
     // SAFETY: TUNSETOFFLOAD takes its argument by value.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as libc::Ioctl, libc::c_ulong::from(flags)) })
-        .map(drop)
+    check(unsafe {
+        libc::ioctl(
+            file.as_raw_fd(),
+            libc::TUNSETOFFLOAD as libc::Ioctl,
+            libc::c_ulong::from(flags),
+        )
+    })
+    .map(drop)
 }
 
 /// What a child process is given before it executes its program.
@@ -141,7 +183,9 @@ fn stay_as_init(program: Pid) -> ! {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) if pid == program => exit_at_once(code),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => exit_at_once(128 + signal as i32),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
+                exit_at_once(128 + signal as i32)
+            }
             Ok(WaitStatus::StillAlive) => {
                 if let Ok(signal @ (Signal::SIGTERM | Signal::SIGHUP)) = SigSet::all().wait() {
                     let _ = nix::sys::signal::kill(program, signal);
@@ -164,7 +208,11 @@ static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
 /// Has the numbers of `signals` written to `pipe` as they come. The pipe must not block and must outlive the catching.
 pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Result<()> {
     SIGNAL_PIPE.store(pipe.as_raw_fd(), Ordering::SeqCst);
-    let action = SigAction::new(SigHandler::Handler(on_signal), SaFlags::SA_RESTART, SigSet::empty());
+    let action = SigAction::new(
+        SigHandler::Handler(on_signal),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
     for &signal in signals {
         // SAFETY: the handler only loads an atomic and calls write, which is async-signal-safe, and leaves errno as it was.
         unsafe { nix::sys::signal::sigaction(signal, &action) }?;
@@ -187,7 +235,13 @@ extern "C" fn on_signal(number: libc::c_int) {
     // Signals are numbered from 1 to 64.
     let byte = number as u8;
     // SAFETY: one byte is read from `byte`. A full pipe or a file that is closed already makes the call fail, harmlessly.
-    unsafe { libc::write(SIGNAL_PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
+    unsafe {
+        libc::write(
+            SIGNAL_PIPE.load(Ordering::SeqCst),
+            (&raw const byte).cast(),
+            1,
+        )
+    };
     Errno::set_raw(errno);
 }
 
@@ -200,8 +254,16 @@ pub(crate) fn set_option(
 ) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option's value is an int, which `value` is, and the kernel copies it.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, core::ptr::from_ref(&value).cast(), length) })
-        .map(drop)
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            core::ptr::from_ref(&value).cast(),
+            length,
+        )
+    })
+    .map(drop)
 }
 
 /// Binds a packet socket to all protocols of one interface.
@@ -213,7 +275,14 @@ pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Resul
     name.sll_ifindex = libc::c_int::try_from(index).unwrap_or(-1);
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the pointer and the length describe `name`, which the kernel copies.
-    check(unsafe { libc::bind(socket.as_raw_fd(), core::ptr::from_ref(&name).cast(), length) }).map(drop)
+    check(unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            core::ptr::from_ref(&name).cast(),
+            length,
+        )
+    })
+    .map(drop)
 }
 
 /// Frames received and dropped since the last call.
@@ -241,7 +310,13 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<libc::tcp_info> {
     let pointer = (&raw mut info).cast();
     // SAFETY: pointer and length describe `info`, which outlives the call; the kernel writes at most `length` bytes.
     Errno::result(unsafe {
-        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut length)
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            pointer,
+            &raw mut length,
+        )
     })?;
     Ok(info)
 }
@@ -255,8 +330,16 @@ pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::
     let mut vectors = [const { core::mem::MaybeUninit::<libc::iovec>::uninit() }; MAX_MESSAGES];
     let slots = batch.filled.len();
     let slot_bytes = batch.slot_bytes;
-    for (i, slot) in batch.buffer.chunks_exact_mut(slot_bytes).enumerate().take(slots) {
-        let vector = vectors[i].write(libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes });
+    for (i, slot) in batch
+        .buffer
+        .chunks_exact_mut(slot_bytes)
+        .enumerate()
+        .take(slots)
+    {
+        let vector = vectors[i].write(libc::iovec {
+            iov_base: slot.as_mut_ptr().cast(),
+            iov_len: slot_bytes,
+        });
         // SAFETY: an mmsghdr is plain data for which all zeroes is a value.
         let mut header: libc::mmsghdr = unsafe { core::mem::zeroed() };
         header.msg_hdr.msg_name = batch.names[i].0.as_mut_ptr().cast();
@@ -325,12 +408,21 @@ pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io:
 fn build_control(control: &mut Control, message: &Transmit<'_>) -> usize {
     let mut n = 0;
     if let Some(segment) = message.segment {
-        n = control::push(control, n, (libc::SOL_UDP, libc::UDP_SEGMENT), &segment.to_ne_bytes());
+        n = control::push(
+            control,
+            n,
+            (libc::SOL_UDP, libc::UDP_SEGMENT),
+            &segment.to_ne_bytes(),
+        );
     }
     if message.ecn.0 != 0 {
         let value = libc::c_int::from(message.ecn.0 & 3).to_ne_bytes();
         let v6 = message.to.is_some_and(|to| to.is_ipv6());
-        let kind = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+        let kind = if v6 {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_TOS)
+        };
         n = control::push(control, n, kind, &value);
     }
     n

@@ -35,13 +35,20 @@ impl TunConfig {
     /// An IP device without offload.
     #[must_use]
     pub fn ip(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// A link-layer device.
     #[must_use]
     pub fn link(name: &str) -> Self {
-        Self { name: name.to_owned(), layer: Layer::Link, ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            layer: Layer::Link,
+            ..Self::default()
+        }
     }
 
     /// With the link type `link_type` of `if_arp.h`.
@@ -118,29 +125,48 @@ impl Tun {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
             .map_err(TunError::Open)?;
-        let name = sys::tun_attach(file.as_fd(), &name, config.layer == Layer::Link, config.offload)
-            .map_err(|source| TunError::Create { name: config.name.clone(), source })?;
-        let mut tun = Self { file, name, udp_offload: false, offload: config.offload };
+        let name = sys::tun_attach(
+            file.as_fd(),
+            &name,
+            config.layer == Layer::Link,
+            config.offload,
+        )
+        .map_err(|source| TunError::Create {
+            name: config.name.clone(),
+            source,
+        })?;
+        let mut tun = Self {
+            file,
+            name,
+            udp_offload: false,
+            offload: config.offload,
+        };
         tun.set_properties(config)?;
         Ok(tun)
     }
 
     fn set_properties(&mut self, config: &TunConfig) -> Result<(), TunError> {
         if let Some(link_type) = config.link_type {
-            sys::tun_set_link(self.file.as_fd(), link_type).map_err(|source| self.refused("the link type", source))?;
+            sys::tun_set_link(self.file.as_fd(), link_type)
+                .map_err(|source| self.refused("the link type", source))?;
         }
         if config.offload {
             // UDP segmentation came with Linux 6.2; TCP alone is what older kernels accept.
             self.udp_offload = sys::tun_set_offload(self.file.as_fd(), true).is_ok();
             if !self.udp_offload {
-                sys::tun_set_offload(self.file.as_fd(), false).map_err(|source| self.refused("offload", source))?;
+                sys::tun_set_offload(self.file.as_fd(), false)
+                    .map_err(|source| self.refused("offload", source))?;
             }
         }
         Ok(())
     }
 
     fn refused(&self, property: &'static str, source: io::Error) -> TunError {
-        TunError::Property { name: self.name.clone(), property, source }
+        TunError::Property {
+            name: self.name.clone(),
+            property,
+            source,
+        }
     }
 
     /// Name of the interface.
@@ -215,7 +241,10 @@ mod tests {
     #[test]
     fn bad_names_are_refused_before_the_kernel_is_asked() {
         for name in ["", "a/b", "sixteen-bytes-xx", "a b", ".", "nul\0"] {
-            assert!(matches!(Tun::open(&TunConfig::ip(name)), Err(TunError::Name(_))), "{name:?}");
+            assert!(
+                matches!(Tun::open(&TunConfig::ip(name)), Err(TunError::Name(_))),
+                "{name:?}"
+            );
         }
     }
 }

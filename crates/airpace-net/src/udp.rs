@@ -44,7 +44,12 @@ pub struct UdpOptions {
 
 impl Default for UdpOptions {
     fn default() -> Self {
-        Self { receive_buffer: 4 << 20, send_buffer: 4 << 20, join: true, stamp: true }
+        Self {
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            join: true,
+            stamp: true,
+        }
     }
 }
 
@@ -88,8 +93,16 @@ impl UdpSocket {
 
     fn apply(&self, address: SocketAddr, options: UdpOptions) -> io::Result<()> {
         let fd = self.as_fd();
-        set_buffer(fd, options.receive_buffer, (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF))?;
-        set_buffer(fd, options.send_buffer, (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF))?;
+        set_buffer(
+            fd,
+            options.receive_buffer,
+            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+        )?;
+        set_buffer(
+            fd,
+            options.send_buffer,
+            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+        )?;
         if options.stamp {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         }
@@ -112,7 +125,12 @@ impl UdpSocket {
     /// # Errors
     /// On kernels before 5.0, which join none.
     pub fn set_join(&self, join: bool) -> io::Result<()> {
-        sys::set_option(self.as_fd(), libc::SOL_UDP, libc::UDP_GRO, libc::c_int::from(join))
+        sys::set_option(
+            self.as_fd(),
+            libc::SOL_UDP,
+            libc::UDP_GRO,
+            libc::c_int::from(join),
+        )
     }
 
     /// Fixes the receiver, and refuses datagrams from others.
@@ -149,7 +167,8 @@ impl UdpSocket {
             match sys::sendmmsg(self.as_fd(), chunk) {
                 Ok(n) => sent += n,
                 Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) =>
+                    if error.kind() == io::ErrorKind::WouldBlock
+                        || error.raw_os_error() == Some(libc::ENOBUFS) =>
                 {
                     break;
                 }
@@ -170,7 +189,12 @@ impl UdpSocket {
     /// Why it could not be sent.
     pub fn send_one(&self, to: SocketAddr, bytes: &[u8], ecn: Ecn) -> io::Result<bool> {
         let parts = [IoSlice::new(bytes)];
-        Ok(self.send(&[Transmit { to: Some(to), parts: &parts, segment: None, ecn }])? == 1)
+        Ok(self.send(&[Transmit {
+            to: Some(to),
+            parts: &parts,
+            segment: None,
+            ecn,
+        }])? == 1)
     }
 }
 
@@ -187,7 +211,11 @@ impl AsRawFd for UdpSocket {
 }
 
 /// Sets a buffer size beyond the system's cap where that is permitted, else up to the cap. `options`: (forced, ordinary).
-pub(crate) fn set_buffer(fd: BorrowedFd<'_>, bytes: usize, options: (libc::c_int, libc::c_int)) -> io::Result<()> {
+pub(crate) fn set_buffer(
+    fd: BorrowedFd<'_>,
+    bytes: usize,
+    options: (libc::c_int, libc::c_int),
+) -> io::Result<()> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     sys::set_option(fd, libc::SOL_SOCKET, options.0, bytes)
         .or_else(|_| sys::set_option(fd, libc::SOL_SOCKET, options.1, bytes))

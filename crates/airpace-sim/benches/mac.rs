@@ -13,7 +13,8 @@ const IP_BYTES: u32 = 1_498;
 
 /// Offers packets faster than the air can take them until [`PACKETS`] are through; returns the time simulated.
 fn saturate(stations: u32) -> Time {
-    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).expect("VHT has this rate");
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)
+        .expect("VHT has this rate");
     let config = CellConfig {
         access_point: PathConfig::per_station(200),
         ..CellConfig::new(vec![StationConfig::new(rate); stations as usize])
@@ -35,9 +36,13 @@ fn saturate(stations: u32) -> Time {
 
 fn saturated(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("mac-saturated");
-    group.throughput(Throughput::Elements(PACKETS)).sample_size(20);
+    group
+        .throughput(Throughput::Elements(PACKETS))
+        .sample_size(20);
     for stations in [1, 10, 100] {
-        group.bench_function(format!("{stations}-stations"), |bencher| bencher.iter(|| saturate(stations)));
+        group.bench_function(format!("{stations}-stations"), |bencher| {
+            bencher.iter(|| saturate(stations))
+        });
     }
     group.finish();
 }

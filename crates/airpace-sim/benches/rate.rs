@@ -17,17 +17,28 @@ fn send(adaptation: &mut RateAdaptation) -> TxRate {
         let rate = adaptation.choose(now, 0);
         now += Duration::from_millis(1);
         let acked = if rate.mcs() <= 7 { 32 } else { 0 };
-        adaptation.on_result(now, &FrameResult { rate, mpdus: 32, acked, mpdu_bytes: 1_536 });
+        adaptation.on_result(
+            now,
+            &FrameResult {
+                rate,
+                mpdus: 32,
+                acked,
+                mpdu_bytes: 1_536,
+            },
+        );
     }
     adaptation.best()
 }
 
 fn per_frame(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("rate");
-    group.throughput(Throughput::Elements(FRAMES)).sample_size(20);
+    group
+        .throughput(Throughput::Elements(FRAMES))
+        .sample_size(20);
     for streams in [1, 4] {
         let rates = rates_up_to(Standard::Vht, Width::Mhz80, streams, GuardInterval::Ns400);
-        let minstrel = MinstrelHt::new(MinstrelHtConfig::new(rates.clone(), 1, 0)).expect("there are rates");
+        let minstrel =
+            MinstrelHt::new(MinstrelHtConfig::new(rates.clone(), 1, 0)).expect("there are rates");
         let name = format!("minstrel-ht-{}-rates", rates.len());
         group.bench_function(name, |bencher| {
             bencher.iter(|| send(black_box(&mut RateAdaptation::from(minstrel.clone()))));

@@ -2,7 +2,8 @@
 
 use airpace_sim::rng::Stream;
 use airpace_sim::transport::tcp::{
-    AckSegment, Algorithm, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStatistics,
+    AckSegment, Algorithm, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig,
+    SenderStatistics,
 };
 use airpace_units::Time;
 use core::time::Duration;
@@ -48,12 +49,19 @@ impl Path {
         let data = self.data.front().map(|(at, _)| *at);
         let ack = self.acks.front().map(|(at, _)| *at);
         let timers = [self.sender.deadline(), self.receiver.deadline()];
-        [data, ack].into_iter().chain(timers).flatten().min().expect("something is always under way")
+        [data, ack]
+            .into_iter()
+            .chain(timers)
+            .flatten()
+            .min()
+            .expect("something is always under way")
     }
 
     fn step(&mut self, now: Time) {
         while self.data.front().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, segment)) = self.data.pop_front() else { break };
+            let Some((_, segment)) = self.data.pop_front() else {
+                break;
+            };
             self.receiver.on_data(now, &segment, false);
         }
         self.receiver.on_timeout(now);
@@ -61,7 +69,9 @@ impl Path {
             self.acks.push_back((now + DELAY, ack));
         }
         while self.acks.front().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, ack)) = self.acks.pop_front() else { break };
+            let Some((_, ack)) = self.acks.pop_front() else {
+                break;
+            };
             self.sender.on_ack(now, &ack);
         }
         self.sender.on_timeout(now);
@@ -87,11 +97,17 @@ fn transfer(algorithm: Algorithm, loss: f64) -> SenderStatistics {
 
 fn transfers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tcp");
-    group.throughput(Throughput::Elements(SEGMENTS)).sample_size(20);
+    group
+        .throughput(Throughput::Elements(SEGMENTS))
+        .sample_size(20);
     for algorithm in Algorithm::ALL {
-        group.bench_function(algorithm.name(), |bencher| bencher.iter(|| transfer(algorithm, 0.0)));
+        group.bench_function(algorithm.name(), |bencher| {
+            bencher.iter(|| transfer(algorithm, 0.0))
+        });
     }
-    group.bench_function("bbr-1%-loss", |bencher| bencher.iter(|| transfer(Algorithm::Bbr, 0.01)));
+    group.bench_function("bbr-1%-loss", |bencher| {
+        bencher.iter(|| transfer(Algorithm::Bbr, 0.01))
+    });
     group.finish();
 }
 

@@ -2,8 +2,8 @@
 
 use airpace_sim::rng::Stream;
 use airpace_sim::traffic::{
-    Activity, DelayStatistic, FlowStatistic, FrameSize, Frames, Pattern, Period, Rate, SequenceStatistic, Source,
-    SourceConfig, Spread, VoipSink, VoipSinkConfig,
+    Activity, DelayStatistic, FlowStatistic, FrameSize, Frames, Pattern, Period, Rate,
+    SequenceStatistic, Source, SourceConfig, Spread, VoipSink, VoipSinkConfig,
 };
 use airpace_units::{BitRate, Time};
 use core::hint::black_box;
@@ -23,8 +23,20 @@ fn patterns() -> [(&'static str, Pattern); 3] {
         spread: Spread::BackToBack,
     };
     [
-        ("constant", Pattern::Constant { payload_bytes, rate }),
-        ("poisson", Pattern::Poisson { payload_bytes, rate }),
+        (
+            "constant",
+            Pattern::Constant {
+                payload_bytes,
+                rate,
+            },
+        ),
+        (
+            "poisson",
+            Pattern::Poisson {
+                payload_bytes,
+                rate,
+            },
+        ),
         ("frames", Pattern::Frames(frames)),
     ]
 }
@@ -34,9 +46,22 @@ fn sources(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(PACKETS));
     let period = Period::Exponential(Duration::from_millis(100));
     for (name, pattern) in patterns() {
-        for (gate, activity) in [("", Activity::Always), ("-on-off", Activity::OnOff { on: period, off: period })] {
-            let config = SourceConfig { activity, ..SourceConfig::new(pattern) };
-            let mut source = Source::new(config, Stream::new(1, "bench", 0)).expect("the source is valid");
+        for (gate, activity) in [
+            ("", Activity::Always),
+            (
+                "-on-off",
+                Activity::OnOff {
+                    on: period,
+                    off: period,
+                },
+            ),
+        ] {
+            let config = SourceConfig {
+                activity,
+                ..SourceConfig::new(pattern)
+            };
+            let mut source =
+                Source::new(config, Stream::new(1, "bench", 0)).expect("the source is valid");
             group.bench_function(format!("{name}{gate}"), |bencher| {
                 bencher.iter(|| {
                     for _ in 0..PACKETS {
@@ -52,7 +77,9 @@ fn sources(criterion: &mut Criterion) {
 /// Delays from 1 to 30 ms, in no order.
 fn delays() -> Vec<Duration> {
     let mut stream = Stream::new(1, "delays", 0);
-    (0..PACKETS).map(|_| Duration::from_nanos(1_000_000 + u64::from(stream.up_to(29_000_000)))).collect()
+    (0..PACKETS)
+        .map(|_| Duration::from_nanos(1_000_000 + u64::from(stream.up_to(29_000_000))))
+        .collect()
 }
 
 fn sinks(criterion: &mut Criterion) {
@@ -61,7 +88,11 @@ fn sinks(criterion: &mut Criterion) {
     let delays = delays();
     let mut delay_statistic = DelayStatistic::default();
     group.bench_function("delay", |bencher| {
-        bencher.iter(|| delays.iter().for_each(|&delay| delay_statistic.record(black_box(delay))));
+        bencher.iter(|| {
+            delays
+                .iter()
+                .for_each(|&delay| delay_statistic.record(black_box(delay)))
+        });
     });
     let (mut sequence_statistic, mut sequence) = (SequenceStatistic::default(), 0);
     group.bench_function("sequence", |bencher| {
@@ -77,7 +108,12 @@ fn sinks(criterion: &mut Criterion) {
         bencher.iter(|| {
             for &delay in &delays {
                 sequence += 1;
-                flow.record(Time::from_micros(sequence) + delay, Time::from_micros(sequence), sequence, 1_470);
+                flow.record(
+                    Time::from_micros(sequence) + delay,
+                    Time::from_micros(sequence),
+                    sequence,
+                    1_470,
+                );
             }
         });
     });
@@ -96,8 +132,12 @@ fn sinks(criterion: &mut Criterion) {
     });
     group.finish();
     let (quantiles, report) = (black_box(delay_statistic), black_box(call));
-    criterion.bench_function("summary/delay", |bencher| bencher.iter(|| quantiles.summary()));
-    criterion.bench_function("summary/voip", |bencher| bencher.iter(|| report.report(black_box(sequence))));
+    criterion.bench_function("summary/delay", |bencher| {
+        bencher.iter(|| quantiles.summary())
+    });
+    criterion.bench_function("summary/voip", |bencher| {
+        bencher.iter(|| report.report(black_box(sequence)))
+    });
 }
 
 criterion_group!(benches, sources, sinks);

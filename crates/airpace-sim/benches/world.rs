@@ -14,7 +14,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// An access point, `stations` stations and what each is sent.
 fn network(stations: u32, traffic: &Traffic) -> WorldConfig {
-    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800).expect("VHT has this rate");
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800)
+        .expect("VHT has this rate");
     let cell = CellConfig::new(vec![StationConfig::new(rate); stations as usize]);
     let flow = |to| FlowConfig {
         from: NodeId(0),
@@ -47,12 +48,24 @@ fn network(stations: u32, traffic: &Traffic) -> WorldConfig {
 /// Stations that share `mbps` of payload evenly.
 fn offered(stations: u32, mbps: f64) -> WorldConfig {
     let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6 / f64::from(stations)));
-    network(stations, &Traffic::Udp(SourceConfig::new(Pattern::Constant { payload_bytes: 1_470, rate })))
+    network(
+        stations,
+        &Traffic::Udp(SourceConfig::new(Pattern::Constant {
+            payload_bytes: 1_470,
+            rate,
+        })),
+    )
 }
 
 /// Stations paced by a controller.
 fn paced(stations: u32) -> WorldConfig {
-    let law = LawConfig::named("nonlinear", Goal { level: 48.0, delay: Some(Duration::from_millis(10)) });
+    let law = LawConfig::named(
+        "nonlinear",
+        Goal {
+            level: 48.0,
+            delay: Some(Duration::from_millis(10)),
+        },
+    );
     let proxy = ProxyConfig {
         at: NodeId(0),
         stations: (1..=stations).map(NodeId).collect(),
@@ -64,8 +77,14 @@ fn paced(stations: u32) -> WorldConfig {
         tunnel_bytes: 0,
         joins: Vec::new(),
     };
-    let saturating = Traffic::Saturating { payload: 1_470, window: 1 };
-    WorldConfig { proxies: vec![proxy], ..network(stations, &saturating) }
+    let saturating = Traffic::Saturating {
+        payload: 1_470,
+        window: 1,
+    };
+    WorldConfig {
+        proxies: vec![proxy],
+        ..network(stations, &saturating)
+    }
 }
 
 fn run(config: &WorldConfig) -> u64 {
@@ -85,7 +104,9 @@ fn packets(criterion: &mut Criterion) {
         ("paced-100", paced(100)),
     ];
     for (name, config) in cases {
-        group.throughput(Throughput::Elements(run(&config))).sample_size(10);
+        group
+            .throughput(Throughput::Elements(run(&config)))
+            .sample_size(10);
         group.bench_function(name, |bencher| bencher.iter(|| run(&config)));
     }
     group.finish();

@@ -71,6 +71,9 @@ mod tests {
             counts[stream.up_to(15) as usize] += 1;
         }
         // Standard deviation of a count is 97: six of them.
-        assert!(counts.iter().all(|&count| count.abs_diff(10_000) < 600), "{counts:?}");
+        assert!(
+            counts.iter().all(|&count| count.abs_diff(10_000) < 600),
+            "{counts:?}"
+        );
     }
 }

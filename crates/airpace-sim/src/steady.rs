@@ -6,8 +6,8 @@ use crate::step::StepError;
 use airpace_core::alloc::{Problem, Station, waterfill};
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::phy::{
-    AccessCategory, BLOCK_ACK_BYTES, Edca, GuardInterval, RateError, SIFS, Standard, Timing, TxRate, Width,
-    control_rate, mpdu_bytes, subframe_bytes,
+    AccessCategory, BLOCK_ACK_BYTES, Edca, GuardInterval, RateError, SIFS, Standard, Timing,
+    TxRate, Width, control_rate, mpdu_bytes, subframe_bytes,
 };
 use core::time::Duration;
 
@@ -15,7 +15,18 @@ use core::time::Duration;
 mod tests;
 
 /// Ten stations from 29.3 to 780 Mbit/s: streams and MCS at VHT80.
-const RATES: [(u8, u8); 10] = [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 7), (1, 9), (2, 7), (2, 9)];
+const RATES: [(u8, u8); 10] = [
+    (1, 0),
+    (1, 1),
+    (1, 2),
+    (1, 3),
+    (1, 4),
+    (1, 5),
+    (1, 7),
+    (1, 9),
+    (2, 7),
+    (2, 9),
+];
 /// Level limit (N̄).
 const LEVEL_LIMIT: f64 = 48.0;
 /// Bytes with IP header of a packet.
@@ -62,27 +73,55 @@ pub struct SteadyRow {
 /// # Errors
 /// If no law has the name, or a configuration is refused.
 pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
-    let rates = RATES.map(|(nss, mcs)| TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800));
-    let rates = rates.into_iter().collect::<Result<Vec<TxRate>, RateError>>()?;
+    let rates = RATES
+        .map(|(nss, mcs)| TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800));
+    let rates = rates
+        .into_iter()
+        .collect::<Result<Vec<TxRate>, RateError>>()?;
     let mac = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
-    let law = LawConfig::named(config.law, Goal { level: LEVEL_LIMIT, delay: Some(config.delay) })?;
-    let mut closed_loop = ClosedLoop::new(LoopConfig { seed: config.seed, ..LoopConfig::new(mac, law, config.slot) })?;
+    let law = LawConfig::named(
+        config.law,
+        Goal {
+            level: LEVEL_LIMIT,
+            delay: Some(config.delay),
+        },
+    )?;
+    let mut closed_loop = ClosedLoop::new(LoopConfig {
+        seed: config.seed,
+        ..LoopConfig::new(mac, law, config.slot)
+    })?;
     closed_loop.run(config.slots.0);
-    Ok(compare(closed_loop.run(config.slots.1), &rates, config.delay))
+    Ok(compare(
+        closed_loop.run(config.slots.1),
+        &rates,
+        config.delay,
+    ))
 }
 
 fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow {
     let mean = |idx: usize, value: fn(&crate::engine::StationSlot) -> f64| {
-        slots.iter().map(|slot| value(&slot.stations[idx])).sum::<f64>() / slots.len().max(1) as f64
+        slots
+            .iter()
+            .map(|slot| value(&slot.stations[idx]))
+            .sum::<f64>()
+            / slots.len().max(1) as f64
     };
     let each = 0..rates.len();
-    let rate_pps: Vec<f64> = each.clone().map(|idx| mean(idx, |s| s.received_pps)).collect();
-    let stations =
-        rates.iter().map(|&rate| Station::new(packet_s(rate), frame_overhead_s(rate), LEVEL_LIMIT)).collect();
+    let rate_pps: Vec<f64> = each
+        .clone()
+        .map(|idx| mean(idx, |s| s.received_pps))
+        .collect();
+    let stations = rates
+        .iter()
+        .map(|&rate| Station::new(packet_s(rate), frame_overhead_s(rate), LEVEL_LIMIT))
+        .collect();
     // The parameters are times of real frames and the targets of the table feasible.
     let problem = Problem::new(stations, Some(delay.as_secs_f64())).expect("airtimes are positive");
     let optimum = waterfill(&problem).expect("the delay target exceeds ten frames of one packet");
-    let gaps = rate_pps.iter().zip(&optimum.rate_pps).map(|(x, best)| (best / x).ln());
+    let gaps = rate_pps
+        .iter()
+        .zip(&optimum.rate_pps)
+        .map(|(x, best)| (best / x).ln());
     SteadyRow {
         utility_gap: gaps.sum::<f64>() / rates.len() as f64,
         round_s: mean_round_s(slots),
@@ -96,14 +135,20 @@ fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow
 
 /// Airtime that one more packet costs.
 fn packet_s(rate: TxRate) -> f64 {
-    8.0 * f64::from(subframe_bytes(mpdu_bytes(PACKET_BYTES))) / rate.rate().as_bps_f64() / (1.0 - BEACONS)
+    8.0 * f64::from(subframe_bytes(mpdu_bytes(PACKET_BYTES)))
+        / rate.rate().as_bps_f64()
+        / (1.0 - BEACONS)
 }
 
 /// Everything else that a frame costs, half a symbol of rounding included.
 fn frame_overhead_s(rate: TxRate) -> f64 {
     let edca = Edca::of(AccessCategory::BestEffort);
     let response = SIFS + control_rate(rate).duration(BLOCK_ACK_BYTES);
-    let fixed = edca.aifs() + edca.mean_backoff() + rate.preamble(Timing::Standard) + response + rate.symbol() / 2;
+    let fixed = edca.aifs()
+        + edca.mean_backoff()
+        + rate.preamble(Timing::Standard)
+        + response
+        + rate.symbol() / 2;
     // Service field and tail, 22 bits.
     (fixed.as_secs_f64() + 22.0 / rate.rate().as_bps_f64()) / (1.0 - BEACONS)
 }

@@ -1,11 +1,13 @@
 //! The step-response table: how many slots a law needs until level and delay are back.
 
-use crate::engine::{Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s};
+use crate::engine::{
+    Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s,
+};
 use crate::mac::{CellConfig, Neighbours, PathConfig, StationConfig};
 use airpace_core::control::{Goal, LawConfig, UnknownLaw};
 use airpace_core::phy::{
-    BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate, Width, ampdu_bytes,
-    mpdu_bytes,
+    BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate,
+    Width, ampdu_bytes, mpdu_bytes,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -64,7 +66,14 @@ impl<'a> StepConfig<'a> {
     /// The table's runs: 40 slots before, 60 after, seed 1.
     #[must_use]
     pub const fn new(law: &'a str, case: Case, slot: Duration) -> Self {
-        Self { law, case, slot, warm_up: 40, horizon: 60, seed: 1 }
+        Self {
+            law,
+            case,
+            slot,
+            warm_up: 40,
+            horizon: 60,
+            seed: 1,
+        }
     }
 }
 
@@ -126,7 +135,10 @@ const LOOSE: Duration = Duration::from_millis(20);
 /// Level limit and delay target of the tight case.
 const TIGHT: (f64, Duration) = (48.0, Duration::from_millis(5));
 /// The neighbour takes every other access. With its collisions it doubles the overhead per frame, 205 to 430 µs.
-const NEIGHBOUR: Neighbours = Neighbours { count: 1, airtime: Duration::from_micros(90) };
+const NEIGHBOUR: Neighbours = Neighbours {
+    count: 1,
+    airtime: Duration::from_micros(90),
+};
 /// How far a slot's mean level may be off, under every law alike.
 const BAND: f64 = 0.15;
 /// How far the round may be off in the tight case.
@@ -168,13 +180,20 @@ pub fn step(config: &StepConfig) -> Result<StepRow, StepError> {
 /// If no law has the name, or a configuration is refused.
 pub fn step_records(config: &StepConfig) -> Result<(Vec<SlotRecord>, usize), StepError> {
     let mut closed_loop = build(config)?;
-    let begin = if config.case == Case::Tight { 0 } else { config.warm_up };
+    let begin = if config.case == Case::Tight {
+        0
+    } else {
+        config.warm_up
+    };
     let at = Time::ZERO + config.slot * u32::try_from(begin).unwrap_or(u32::MAX);
     match config.case {
         Case::Halve => closed_loop.schedule(at, Change::Rate(StationId(0), mcs9(1)?)),
-        Case::Join => (1..=10).for_each(|idx| closed_loop.schedule(at, Change::Join(StationId(idx)))),
+        Case::Join => {
+            (1..=10).for_each(|idx| closed_loop.schedule(at, Change::Join(StationId(idx))))
+        }
         Case::Contention => closed_loop.schedule(at, Change::Neighbours(NEIGHBOUR)),
-        Case::Tight => (0..20).for_each(|idx| closed_loop.schedule(at, Change::Burst(StationId(idx), HELD_BACK))),
+        Case::Tight => (0..20)
+            .for_each(|idx| closed_loop.schedule(at, Change::Burst(StationId(idx), HELD_BACK))),
     }
     closed_loop.run(begin + config.horizon);
     Ok((closed_loop.records().to_vec(), begin))
@@ -186,8 +205,21 @@ fn build(config: &StepConfig) -> Result<ClosedLoop, StepError> {
         Case::Join => (11, 2, 1),
         Case::Tight => (20, 1, 20),
     };
-    let (level, delay) = if config.case == Case::Tight { TIGHT } else { (LEVEL, LOOSE) };
-    let law = told_rate(LawConfig::named(config.law, Goal { level, delay: Some(delay) })?, mcs9(nss)?);
+    let (level, delay) = if config.case == Case::Tight {
+        TIGHT
+    } else {
+        (LEVEL, LOOSE)
+    };
+    let law = told_rate(
+        LawConfig::named(
+            config.law,
+            Goal {
+                level,
+                delay: Some(delay),
+            },
+        )?,
+        mcs9(nss)?,
+    );
     let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
     mac.access_point = PathConfig::per_station(QUEUE);
     let mut closed_loop = LoopConfig::new(mac, law, config.slot);
@@ -224,16 +256,32 @@ fn target(case: Case) -> Result<Target, StepError> {
         Case::Tight => {
             // Packets wait half a round and more.
             let round_s = TIGHT.1.as_secs_f64();
-            return Ok(Target { value: round_s, band: TIGHT_BAND, delay_s: DELAY_SLACK * round_s / 2.0 });
+            return Ok(Target {
+                value: round_s,
+                band: TIGHT_BAND,
+                delay_s: DELAY_SLACK * round_s / 2.0,
+            });
         }
     };
-    let ppdu_s =
-        rate.ppdu_duration(ampdu_bytes(LEVEL as u32, mpdu_bytes(PACKET_BYTES)), Timing::Standard).as_secs_f64();
+    let ppdu_s = rate
+        .ppdu_duration(
+            ampdu_bytes(LEVEL as u32, mpdu_bytes(PACKET_BYTES)),
+            Timing::Standard,
+        )
+        .as_secs_f64();
     let response_s = (SIFS + LegacyRate::Mbps24.duration(BLOCK_ACK_BYTES)).as_secs_f64();
     let frame_s = overheads * (access_s() + response_s) + ppdu_s;
     // A packet arrives uniformly within a round, joins the next frame and is handed over at its end.
-    let slack = if case == Case::Contention { COLLISION_SLACK } else { DELAY_SLACK };
-    Ok(Target { value, band: BAND, delay_s: slack * (stations * frame_s / 2.0 + ppdu_s) })
+    let slack = if case == Case::Contention {
+        COLLISION_SLACK
+    } else {
+        DELAY_SLACK
+    };
+    Ok(Target {
+        value,
+        band: BAND,
+        delay_s: slack * (stations * frame_s / 2.0 + ppdu_s),
+    })
 }
 
 /// Mean access time of a saturated sender, seconds.
@@ -246,7 +294,10 @@ fn access_s() -> f64 {
 /// horizon is left then.
 fn settled(case: Case, slots: &[SlotRecord], target: &Target) -> Option<usize> {
     let views: Vec<View> = slots.iter().map(|slot| View::of(case, slot)).collect();
-    let windows: Vec<bool> = views.windows(WINDOW).map(|window| View::median(window).is_good(target)).collect();
+    let windows: Vec<bool> = views
+        .windows(WINDOW)
+        .map(|window| View::median(window).is_good(target))
+        .collect();
     let stays = |from: usize| {
         let good = windows[from..].iter().filter(|&&good| good).count();
         windows[from] && good as f64 >= STAYING_SHARE * (windows.len() - from) as f64
@@ -267,8 +318,16 @@ impl View {
     fn of(case: Case, slot: &SlotRecord) -> Self {
         let one = core::slice::from_ref(slot);
         let level = mean_over(one, |s| s.level);
-        let value = if case == Case::Tight { mean_round_s(one) } else { level };
-        Self { level, value, delay_s: mean_over(one, |s| s.delay_mean.as_secs_f64()) }
+        let value = if case == Case::Tight {
+            mean_round_s(one)
+        } else {
+            level
+        };
+        Self {
+            level,
+            value,
+            delay_s: mean_over(one, |s| s.delay_mean.as_secs_f64()),
+        }
     }
 
     /// The medians, each by itself.
@@ -278,7 +337,11 @@ impl View {
             values.sort_by(f64::total_cmp);
             values[values.len() / 2]
         };
-        Self { level: middle(|v| v.level), value: middle(|v| v.value), delay_s: middle(|v| v.delay_s) }
+        Self {
+            level: middle(|v| v.level),
+            value: middle(|v| v.value),
+            delay_s: middle(|v| v.delay_s),
+        }
     }
 
     fn is_good(&self, target: &Target) -> bool {
@@ -289,7 +352,9 @@ impl View {
 
 fn judge(config: &StepConfig, slots: &[SlotRecord], target: Target) -> StepRow {
     let half = &slots[slots.len() / 2..];
-    let stations = slots.last().map_or(0, |slot| slot.stations.iter().filter(|s| s.joined).count());
+    let stations = slots
+        .last()
+        .map_or(0, |slot| slot.stations.iter().filter(|s| s.joined).count());
     StepRow {
         law: config.law.to_owned(),
         case: config.case,
@@ -300,6 +365,10 @@ fn judge(config: &StepConfig, slots: &[SlotRecord], target: Target) -> StepRow {
         round_s: mean_round_s(half),
         delay_s: mean_over(half, |s| s.delay_mean.as_secs_f64()),
         goodput_mbps: mean_over(half, |s| s.goodput_mbps) * stations as f64,
-        lost: slots.iter().flat_map(|slot| &slot.stations).map(|s| u64::from(s.lost)).sum(),
+        lost: slots
+            .iter()
+            .flat_map(|slot| &slot.stations)
+            .map(|s| u64::from(s.lost))
+            .sum(),
     }
 }

@@ -139,7 +139,10 @@ mod tests {
     fn rate_times_span_and_back() {
         let rate = BitRate::from_mbps(8);
         assert_eq!(rate * Duration::from_millis(1), Bytes(1_000));
-        assert_eq!(Bytes(1_000).checked_div(rate), Some(Duration::from_millis(1)));
+        assert_eq!(
+            Bytes(1_000).checked_div(rate),
+            Some(Duration::from_millis(1))
+        );
         assert_eq!(Bytes(1).checked_div(BitRate::ZERO), None);
     }
 

@@ -118,6 +118,9 @@ mod tests {
     #[test]
     fn adding_stops_at_the_end_only_when_asked() {
         assert_eq!(Time::MAX.saturating_add(Duration::from_secs(1)), Time::MAX);
-        assert_eq!(Time::ZERO + Duration::MAX.min(Duration::from_nanos(7)), Time::from_nanos(7));
+        assert_eq!(
+            Time::ZERO + Duration::MAX.min(Duration::from_nanos(7)),
+            Time::from_nanos(7)
+        );
     }
 }

@@ -13,11 +13,36 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("airpace-sim", &["airpace-units", "airpace-core"]),
     ("airpace-net", &["airpace-units"]),
     ("airpace-api", &["airpace-units"]),
-    ("airpace-live", &["airpace-units", "airpace-core", "airpace-net", "airpace-api"]),
-    ("airpace-emu", &["airpace-units", "airpace-core", "airpace-sim", "airpace-net", "airpace-api"]),
+    (
+        "airpace-live",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-net",
+            "airpace-api",
+        ],
+    ),
+    (
+        "airpace-emu",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-sim",
+            "airpace-net",
+            "airpace-api",
+        ],
+    ),
     (
         "airpace-lab",
-        &["airpace-units", "airpace-core", "airpace-sim", "airpace-net", "airpace-api", "airpace-live", "airpace-emu"],
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-sim",
+            "airpace-net",
+            "airpace-api",
+            "airpace-live",
+            "airpace-emu",
+        ],
     ),
     (
         "airpace-cli",
@@ -32,12 +57,25 @@ const EDGES: [(&str, &[&str]); 11] = [
             "airpace-lab",
         ],
     ),
-    ("airpace-py", &["airpace-units", "airpace-core", "airpace-sim", "airpace-api"]),
+    (
+        "airpace-py",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-sim",
+            "airpace-api",
+        ],
+    ),
     ("xtask", &[]),
 ];
 
 /// Crates that own no clock, socket, file, environment variable, thread or global random generator.
-pub(super) const SANS_IO: [&str; 4] = ["airpace-units", "airpace-core", "airpace-sim", "airpace-api"];
+pub(super) const SANS_IO: [&str; 4] = [
+    "airpace-units",
+    "airpace-core",
+    "airpace-sim",
+    "airpace-api",
+];
 
 /// Crates that reach the operating system, or a global generator, on behalf of whoever depends on them.
 const OS_CRATES: [&str; 18] = [
@@ -67,7 +105,9 @@ pub(super) fn check(root: &Path, report: &mut Report) -> anyhow::Result<()> {
     for package in packages.as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
-            report.faults.push(format!("crate {name}: unknown to xtask; say in imports.rs what it may import"));
+            report.faults.push(format!(
+                "crate {name}: unknown to xtask; say in imports.rs what it may import"
+            ));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -80,12 +120,16 @@ pub(super) fn check(root: &Path, report: &mut Report) -> anyhow::Result<()> {
 fn check_edge(name: &str, allowed: &[&str], dependency: &Value, report: &mut Report) {
     let to = dependency["name"].as_str().unwrap_or_default();
     if to.starts_with("airpace-") && !allowed.contains(&to) {
-        report.faults.push(format!("crate {name}: imports {to}, which is not below it"));
+        report
+            .faults
+            .push(format!("crate {name}: imports {to}, which is not below it"));
     }
     // A test or bench may use what it likes from outside; the library may not.
     let ships = dependency["kind"].as_str() != Some("dev");
     if ships && SANS_IO.contains(&name) && OS_CRATES.contains(&to) {
-        report.faults.push(format!("crate {name}: depends on {to}; it is sans-IO, so the caller must bring this in"));
+        report.faults.push(format!(
+            "crate {name}: depends on {to}; it is sans-IO, so the caller must bring this in"
+        ));
     }
 }
 
@@ -93,12 +137,24 @@ fn check_edge(name: &str, allowed: &[&str], dependency: &Value, report: &mut Rep
 fn metadata(root: &Path) -> anyhow::Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--locked",
+            "--offline",
+        ])
         .current_dir(root)
         .output()
         .context("cannot run cargo metadata")?;
-    anyhow::ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let mut all: Value = serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut all: Value =
+        serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
     Ok(all["packages"].take())
 }
 
@@ -116,13 +172,19 @@ mod tests {
     #[test]
     fn an_import_against_the_direction_is_a_fault_even_in_tests() {
         let dependency = json!({"name": "airpace-sim", "kind": "dev"});
-        assert_eq!(faults("airpace-core", &["airpace-units"], &dependency).len(), 1);
+        assert_eq!(
+            faults("airpace-core", &["airpace-units"], &dependency).len(),
+            1
+        );
         assert!(faults("airpace-emu", &["airpace-sim"], &dependency).is_empty());
     }
 
     #[test]
     fn an_operating_system_crate_is_a_fault_in_a_sans_io_library_only() {
-        assert_eq!(faults("airpace-core", &[], &json!({"name": "libc", "kind": null})).len(), 1);
+        assert_eq!(
+            faults("airpace-core", &[], &json!({"name": "libc", "kind": null})).len(),
+            1
+        );
         assert!(faults("airpace-core", &[], &json!({"name": "libc", "kind": "dev"})).is_empty());
         assert!(faults("airpace-net", &[], &json!({"name": "libc", "kind": null})).is_empty());
     }

@@ -11,7 +11,10 @@ const LONG: usize = 500;
 
 /// What a sans-IO crate never names, and what to do instead. A path is at fault when it has these segments in a row.
 const PROHIBITED: [(&[&str], &str); 15] = [
-    (&["std", "net"], "no sockets here; for addresses use core::net"),
+    (
+        &["std", "net"],
+        "no sockets here; for addresses use core::net",
+    ),
     (&["std", "fs"], "no files here; take or return bytes"),
     (&["std", "env"], "no environment here; take an argument"),
     (&["std", "thread"], "no threads here"),
@@ -19,13 +22,28 @@ const PROHIBITED: [(&[&str], &str); 15] = [
     (&["std", "os"], "no operating system here"),
     (&["Instant"], "no clock here; take `now: Time`"),
     (&["SystemTime"], "no clock here; take `now: Time`"),
-    (&["rand", "rng"], "no global generator here; take a seeded one"),
-    (&["thread_rng"], "no global generator here; take a seeded one"),
-    (&["StdRng"], "its stream changes between versions; use rand_pcg"),
+    (
+        &["rand", "rng"],
+        "no global generator here; take a seeded one",
+    ),
+    (
+        &["thread_rng"],
+        "no global generator here; take a seeded one",
+    ),
+    (
+        &["StdRng"],
+        "its stream changes between versions; use rand_pcg",
+    ),
     (&["OsRng"], "no global generator here; take a seeded one"),
     (&["SysRng"], "no global generator here; take a seeded one"),
-    (&["DefaultHasher"], "its hash changes between versions; use siphasher"),
-    (&["RandomState"], "it is seeded by the system; use a fixed hasher or a BTreeMap"),
+    (
+        &["DefaultHasher"],
+        "its hash changes between versions; use siphasher",
+    ),
+    (
+        &["RandomState"],
+        "it is seeded by the system; use a fixed hasher or a BTreeMap",
+    ),
 ];
 
 /// Checks one Rust file.
@@ -46,19 +64,36 @@ pub(super) fn check(file: &File, report: &mut Report) {
 }
 
 fn check_length(file: &File, production: &Production, report: &mut Report) {
-    let lines = file.content.lines().count().saturating_sub(production.test_lines);
+    let lines = file
+        .content
+        .lines()
+        .count()
+        .saturating_sub(production.test_lines);
     if lines > LONGEST {
-        report.faults.push(format!("{}: {lines} production lines, at most {LONGEST}; split it", file.path));
+        report.faults.push(format!(
+            "{}: {lines} production lines, at most {LONGEST}; split it",
+            file.path
+        ));
     } else if lines > LONG {
-        report.warnings.push(format!("{}: {lines} production lines, aim below {LONG}", file.path));
+        report.warnings.push(format!(
+            "{}: {lines} production lines, aim below {LONG}",
+            file.path
+        ));
     }
 }
 
 fn check_paths(file: &File, production: &Production, report: &mut Report) {
     for (path, line) in &production.paths {
         for (segments, advice) in PROHIBITED {
-            if path.windows(segments.len()).any(|window| window == segments) {
-                report.faults.push(format!("{}:{line}: names {}: {advice}", file.path, path.join("::")));
+            if path
+                .windows(segments.len())
+                .any(|window| window == segments)
+            {
+                report.faults.push(format!(
+                    "{}:{line}: names {}: {advice}",
+                    file.path,
+                    path.join("::")
+                ));
             }
         }
     }
@@ -66,12 +101,16 @@ fn check_paths(file: &File, production: &Production, report: &mut Report) {
 
 /// Whether the file holds tests or benches only, by its place.
 fn is_test_file(path: &str) -> bool {
-    let folder = path.split('/').any(|part| matches!(part, "tests" | "benches" | "examples" | "fuzz"));
+    let folder = path
+        .split('/')
+        .any(|part| matches!(part, "tests" | "benches" | "examples" | "fuzz"));
     folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
 fn is_sans_io(path: &str) -> bool {
-    SANS_IO.iter().any(|name| path.starts_with(&format!("crates/{name}/src/")))
+    SANS_IO
+        .iter()
+        .any(|name| path.starts_with(&format!("crates/{name}/src/")))
 }
 
 /// What stands outside test modules.
@@ -134,9 +173,13 @@ fn is_path_separator(tokens: &[TokenTree]) -> bool {
 
 /// The number of tokens of the item here, if an attribute says that it is for tests.
 fn test_item(tokens: &[TokenTree]) -> Option<usize> {
-    let [TokenTree::Punct(hash), TokenTree::Group(attribute), ..] = tokens else { return None };
+    let [TokenTree::Punct(hash), TokenTree::Group(attribute), ..] = tokens else {
+        return None;
+    };
     let text: String = attribute.stream().to_string().split_whitespace().collect();
-    if hash.as_char() != '#' || !(text == "test" || text == "cfg(test)" || text.starts_with("cfg(all(test,")) {
+    if hash.as_char() != '#'
+        || !(text == "test" || text == "cfg(test)" || text.starts_with("cfg(all(test,"))
+    {
         return None;
     }
     let ends = |token: &TokenTree| match token {
@@ -144,7 +187,12 @@ fn test_item(tokens: &[TokenTree]) -> Option<usize> {
         TokenTree::Punct(punct) => punct.as_char() == ';',
         _ => false,
     };
-    Some(tokens.iter().position(ends).map_or(tokens.len(), |end| end + 1))
+    Some(
+        tokens
+            .iter()
+            .position(ends)
+            .map_or(tokens.len(), |end| end + 1),
+    )
 }
 
 #[cfg(test)]
@@ -152,7 +200,10 @@ mod tests {
     use super::*;
 
     fn faults(content: &str) -> Vec<String> {
-        let file = File { path: "crates/airpace-core/src/x.rs".into(), content: content.into() };
+        let file = File {
+            path: "crates/airpace-core/src/x.rs".into(),
+            content: content.into(),
+        };
         let mut report = Report::default();
         check(&file, &mut report);
         report.faults
@@ -161,18 +212,30 @@ mod tests {
     #[test]
     fn a_prohibited_path_is_found_with_its_line() {
         assert!(
-            faults("fn f() {\n let t = std::time::Instant::now();\n}")[0].contains("x.rs:2: names std::time::Instant")
+            faults("fn f() {\n let t = std::time::Instant::now();\n}")[0]
+                .contains("x.rs:2: names std::time::Instant")
         );
-        assert_eq!(faults("use std::{collections::BTreeMap, net::{UdpSocket, TcpStream}};").len(), 2);
-        assert_eq!(faults("use std::time::{self, SystemTime as Clock};").len(), 1);
+        assert_eq!(
+            faults("use std::{collections::BTreeMap, net::{UdpSocket, TcpStream}};").len(),
+            2
+        );
+        assert_eq!(
+            faults("use std::time::{self, SystemTime as Clock};").len(),
+            1
+        );
         assert_eq!(faults("macro_call!(rand::rng());").len(), 1);
     }
 
     #[test]
     fn comments_strings_and_tests_are_free() {
-        assert!(faults("//! std::fs\nconst S: &str = \"std::fs\"; use core::net::IpAddr;").is_empty());
+        assert!(
+            faults("//! std::fs\nconst S: &str = \"std::fs\"; use core::net::IpAddr;").is_empty()
+        );
         assert!(faults("#[cfg(test)]\nmod tests { use std::fs; }").is_empty());
-        assert_eq!(faults("#[cfg(test)]\nmod tests { use std::fs; }\nuse std::fs;").len(), 1);
+        assert_eq!(
+            faults("#[cfg(test)]\nmod tests { use std::fs; }\nuse std::fs;").len(),
+            1
+        );
     }
 
     #[test]

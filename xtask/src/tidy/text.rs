@@ -3,21 +3,33 @@
 use super::{File, Report};
 
 /// Marks of unfinished work. In pieces, so that this file does not hold them.
-const LEFTOVERS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+const LEFTOVERS: [&str; 3] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+];
 
 /// Folders that exist on the machine of whoever wrote them.
-const MACHINE_PATHS: [&str; 4] =
-    [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+const MACHINE_PATHS: [&str; 4] = [
+    concat!("/wo", "rk/"),
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+];
 
 /// Checks one file, line by line.
 pub(super) fn check(file: &File, report: &mut Report) {
     for (index, line) in file.content.lines().enumerate() {
         let place = format!("{}:{}", file.path, index + 1);
         for word in LEFTOVERS.iter().filter(|word| has_word(line, word)) {
-            report.faults.push(format!("{place}: {word}: finish it, or write down the limit where users look"));
+            report.faults.push(format!(
+                "{place}: {word}: finish it, or write down the limit where users look"
+            ));
         }
         for path in MACHINE_PATHS.iter().filter(|path| has_root(line, path)) {
-            report.faults.push(format!("{place}: {path} exists on one machine only"));
+            report
+                .faults
+                .push(format!("{place}: {path} exists on one machine only"));
         }
     }
 }
@@ -33,8 +45,12 @@ fn has_word(line: &str, word: &str) -> bool {
 
 /// Whether the absolute path stands in the line, and not as the middle of a longer one or of an address.
 fn has_root(line: &str, path: &str) -> bool {
-    line.match_indices(path)
-        .any(|(at, _)| !line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || "._-}$".contains(c)))
+    line.match_indices(path).any(|(at, _)| {
+        !line[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|c| c.is_alphanumeric() || "._-}$".contains(c))
+    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,8 @@ impl AgentConfig {
     /// The effective configuration as TOML that parses back to the same.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("texts, numbers and tables with text keys are all representable")
+        toml::to_string(self)
+            .expect("texts, numbers and tables with text keys are all representable")
     }
 
     /// Where the private key is.
@@ -97,6 +98,9 @@ pub struct UplinkConfig {
 
 impl Default for UplinkConfig {
     fn default() -> Self {
-        Self { rate: None, gather_acks: Span::from_millis(5) }
+        Self {
+            rate: None,
+            gather_acks: Span::from_millis(5),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The second step: whether a configuration that parsed makes sense. Nothing of the machine is looked at.
 
-use super::{AgentConfig, ControlConfig, KeySource, Law, ProxyConfig, QueueConfig, StationConfig, TunConfig};
+use super::{
+    AgentConfig, ControlConfig, KeySource, Law, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+};
 use crate::keys::PrivateKey;
 use crate::quantity::{Size, Span};
 use core::net::IpAddr;
@@ -81,7 +83,9 @@ pub enum ConfigError {
     )]
     UnpacedLoad,
     /// The proxy's own address would be routed into the tunnel.
-    #[error("route {route} contains the proxy's address {proxy}: the tunnel would swallow its own packets")]
+    #[error(
+        "route {route} contains the proxy's address {proxy}: the tunnel would swallow its own packets"
+    )]
     RouteCycle {
         /// The route.
         route: String,
@@ -105,8 +109,21 @@ pub(super) fn key_source<'a>(
     }
 }
 
-fn range<T: ToString>(key: &'static str, value: T, holds: bool, allowed: &'static str) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError::Range { key, value: value.to_string(), allowed }) }
+fn range<T: ToString>(
+    key: &'static str,
+    value: T,
+    holds: bool,
+    allowed: &'static str,
+) -> Result<(), ConfigError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(ConfigError::Range {
+            key,
+            value: value.to_string(),
+            allowed,
+        })
+    }
 }
 
 impl ProxyConfig {
@@ -127,7 +144,12 @@ impl ProxyConfig {
                 return Err(ConfigError::UnpacedLoad);
             }
         }
-        range("station", "[]", !self.stations.is_empty(), "at least one [[station]] is needed")?;
+        range(
+            "station",
+            "[]",
+            !self.stations.is_empty(),
+            "at least one [[station]] is needed",
+        )?;
         for station in &self.stations {
             self.check_station(station)?;
         }
@@ -138,23 +160,58 @@ impl ProxyConfig {
 
     fn check_fallback(&self) -> Result<(), ConfigError> {
         let fallback = &self.fallback;
-        let (conservative, unshaped) = (fallback.conservative_after_slots, fallback.unshaped_after_slots);
-        range("fallback.conservative_after_slots", conservative, conservative >= 1, "at least 1")?;
+        let (conservative, unshaped) = (
+            fallback.conservative_after_slots,
+            fallback.unshaped_after_slots,
+        );
+        range(
+            "fallback.conservative_after_slots",
+            conservative,
+            conservative >= 1,
+            "at least 1",
+        )?;
         let later = unshaped > conservative;
-        range("fallback.unshaped_after_slots", unshaped, later, "more than conservative_after_slots")?;
-        range("fallback.rate", fallback.rate, fallback.rate.0.bps() >= 10_000, "at least 10 kbit/s")
+        range(
+            "fallback.unshaped_after_slots",
+            unshaped,
+            later,
+            "more than conservative_after_slots",
+        )?;
+        range(
+            "fallback.rate",
+            fallback.rate,
+            fallback.rate.0.bps() >= 10_000,
+            "at least 10 kbit/s",
+        )
     }
 
     fn check_station(&self, station: &StationConfig) -> Result<(), ConfigError> {
-        range("station.name", format!("\"{}\"", station.name), !station.name.is_empty(), "a name is needed")?;
+        range(
+            "station.name",
+            format!("\"{}\"", station.name),
+            !station.name.is_empty(),
+            "a name is needed",
+        )?;
         let weight = station.weight;
-        range("station.weight", weight, weight.is_finite() && weight > 0.0, "a number greater than 0")?;
+        range(
+            "station.weight",
+            weight,
+            weight.is_finite() && weight > 0.0,
+            "a number greater than 0",
+        )?;
         let (name, address) = (station.name.clone(), station.address);
         if address == self.tun.address.address() {
-            return Err(ConfigError::OwnAddress { station: name, address });
+            return Err(ConfigError::OwnAddress {
+                station: name,
+                address,
+            });
         }
         if !self.tun.address.contains(address) {
-            return Err(ConfigError::OutsideTunnel { station: name, address, network: self.tun.address.to_string() });
+            return Err(ConfigError::OutsideTunnel {
+                station: name,
+                address,
+                network: self.tun.address.to_string(),
+            });
         }
         Ok(())
     }
@@ -170,18 +227,36 @@ impl AgentConfig {
         self.tun.check()?;
         self.queue.check()?;
         check_slot("slot", self.slot)?;
-        range("proxy", self.proxy, self.proxy.port() != 0, "a port is needed")?;
+        range(
+            "proxy",
+            self.proxy,
+            self.proxy.port() != 0,
+            "a port is needed",
+        )?;
         if let Some(monitor) = &self.monitor {
             check_interface(monitor)?;
         }
         let gather = self.uplink.gather_acks;
-        range("uplink.gather_acks", gather, gather.0 <= Duration::from_millis(20), "at most 20 ms")?;
+        range(
+            "uplink.gather_acks",
+            gather,
+            gather.0 <= Duration::from_millis(20),
+            "at most 20 ms",
+        )?;
         if let Some(rate) = self.uplink.rate {
-            range("uplink.rate", rate, rate.0.bps() >= 10_000, "at least 10 kbit/s")?;
+            range(
+                "uplink.rate",
+                rate,
+                rate.0.bps() >= 10_000,
+                "at least 10 kbit/s",
+            )?;
         }
         for route in self.routes.iter().chain([&self.tun.address]) {
             if route.contains(self.proxy.ip()) {
-                return Err(ConfigError::RouteCycle { route: route.to_string(), proxy: self.proxy.ip() });
+                return Err(ConfigError::RouteCycle {
+                    route: route.to_string(),
+                    proxy: self.proxy.ip(),
+                });
             }
         }
         Ok(())
@@ -191,7 +266,12 @@ impl AgentConfig {
 impl TunConfig {
     fn check(&self) -> Result<(), ConfigError> {
         check_interface(&self.name)?;
-        range("tun.mtu", self.mtu, (576..=9000).contains(&self.mtu.0.0), "576 B to 9000 B")
+        range(
+            "tun.mtu",
+            self.mtu,
+            (576..=9000).contains(&self.mtu.0.0),
+            "576 B to 9000 B",
+        )
     }
 }
 
@@ -201,14 +281,44 @@ impl QueueConfig {
             crate::quantity::QueueLimit::Packets(n) => n >= 1,
             crate::quantity::QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
         };
-        range("queue.limit", self.limit, least, "at least 1 packet or 2048 B")?;
-        range("queue.memory", self.memory, self.memory >= Size::from_bytes(64 << 10), "at least 64 KiB")?;
-        range("queue.flows", self.flows, (1..=65_536).contains(&self.flows), "1 to 65536")?;
+        range(
+            "queue.limit",
+            self.limit,
+            least,
+            "at least 1 packet or 2048 B",
+        )?;
+        range(
+            "queue.memory",
+            self.memory,
+            self.memory >= Size::from_bytes(64 << 10),
+            "at least 64 KiB",
+        )?;
+        range(
+            "queue.flows",
+            self.flows,
+            (1..=65_536).contains(&self.flows),
+            "1 to 65536",
+        )?;
         let quantum = self.quantum.0.0;
-        range("queue.quantum", self.quantum, (64..=65_536).contains(&quantum), "64 B to 65536 B")?;
+        range(
+            "queue.quantum",
+            self.quantum,
+            (64..=65_536).contains(&quantum),
+            "64 B to 65536 B",
+        )?;
         let target = self.target.0;
-        range("queue.target", self.target, !target.is_zero(), "more than 0")?;
-        range("queue.interval", self.interval, self.interval.0 > target, "more than queue.target")
+        range(
+            "queue.target",
+            self.target,
+            !target.is_zero(),
+            "more than 0",
+        )?;
+        range(
+            "queue.interval",
+            self.interval,
+            self.interval.0 > target,
+            "more than queue.target",
+        )
     }
 }
 
@@ -216,14 +326,40 @@ impl ControlConfig {
     fn check(&self, stations: usize) -> Result<(), ConfigError> {
         check_slot("control.slot", self.slot)?;
         let level = self.level_limit;
-        range("control.level_limit", level, (1.0..=1024.0).contains(&level), "1 to 1024 packets per frame")?;
+        range(
+            "control.level_limit",
+            level,
+            (1.0..=1024.0).contains(&level),
+            "1 to 1024 packets per frame",
+        )?;
         let packet = self.packet.0.0;
-        range("control.packet", self.packet, (64..=9000).contains(&packet), "64 B to 9000 B")?;
-        range("control.initial_rate", self.initial_rate, self.initial_rate.0.bps() >= 10_000, "at least 10 kbit/s")?;
+        range(
+            "control.packet",
+            self.packet,
+            (64..=9000).contains(&packet),
+            "64 B to 9000 B",
+        )?;
+        range(
+            "control.initial_rate",
+            self.initial_rate,
+            self.initial_rate.0.bps() >= 10_000,
+            "at least 10 kbit/s",
+        )?;
         let overhead = self.initial_overhead;
-        let plausible = (Duration::from_micros(10)..=Duration::from_millis(100)).contains(&overhead.0);
-        range("control.initial_overhead", overhead, plausible, "10 us to 100 ms")?;
-        range("control.burst", self.burst, self.burst.0 <= Duration::from_millis(10), "at most 10 ms")?;
+        let plausible =
+            (Duration::from_micros(10)..=Duration::from_millis(100)).contains(&overhead.0);
+        range(
+            "control.initial_overhead",
+            overhead,
+            plausible,
+            "10 us to 100 ms",
+        )?;
+        range(
+            "control.burst",
+            self.burst,
+            self.burst.0 <= Duration::from_millis(10),
+            "at most 10 ms",
+        )?;
         self.check_fixed_rate()?;
         self.check_delay_target(stations)
     }
@@ -231,7 +367,12 @@ impl ControlConfig {
     fn check_fixed_rate(&self) -> Result<(), ConfigError> {
         match self.fixed_rate {
             None if self.law == Law::Fixed => Err(ConfigError::FixedRate),
-            Some(rate) => range("control.fixed_rate", rate, rate.0.bps() >= 10_000, "at least 10 kbit/s"),
+            Some(rate) => range(
+                "control.fixed_rate",
+                rate,
+                rate.0.bps() >= 10_000,
+                "at least 10 kbit/s",
+            ),
             None => Ok(()),
         }
     }
@@ -241,12 +382,25 @@ impl ControlConfig {
             return Ok(());
         };
         let least = LEAST_OVERHEAD.saturating_mul(u32::try_from(stations).unwrap_or(u32::MAX));
-        if target.0 > least { Ok(()) } else { Err(ConfigError::DelayTarget { target, stations, least: Span(least) }) }
+        if target.0 > least {
+            Ok(())
+        } else {
+            Err(ConfigError::DelayTarget {
+                target,
+                stations,
+                least: Span(least),
+            })
+        }
     }
 }
 
 fn check_slot(key: &'static str, slot: Span) -> Result<(), ConfigError> {
-    range(key, slot, (10..=10_000).contains(&slot.0.as_millis()), "10 ms to 10 s")
+    range(
+        key,
+        slot,
+        (10..=10_000).contains(&slot.0.as_millis()),
+        "10 ms to 10 s",
+    )
 }
 
 fn check_interface(name: &str) -> Result<(), ConfigError> {
@@ -255,7 +409,11 @@ fn check_interface(name: &str) -> Result<(), ConfigError> {
         && !name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control())
         && name != "."
         && name != "..";
-    if valid { Ok(()) } else { Err(ConfigError::InterfaceName(name.to_owned())) }
+    if valid {
+        Ok(())
+    } else {
+        Err(ConfigError::InterfaceName(name.to_owned()))
+    }
 }
 
 fn unique(
@@ -266,7 +424,11 @@ fn unique(
     let mut seen = BTreeMap::new();
     for station in stations {
         if let Some(first) = seen.insert(key(station), &station.name) {
-            return Err(ConfigError::Duplicate { first: first.clone(), second: station.name.clone(), what });
+            return Err(ConfigError::Duplicate {
+                first: first.clone(),
+                second: station.name.clone(),
+                what,
+            });
         }
     }
     Ok(())

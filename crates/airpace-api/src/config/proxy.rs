@@ -62,7 +62,8 @@ impl ProxyConfig {
     /// The effective configuration as TOML that parses back to the same.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("texts, numbers and tables with text keys are all representable")
+        toml::to_string(self)
+            .expect("texts, numbers and tables with text keys are all representable")
     }
 
     /// Where the private key is.
@@ -169,7 +170,9 @@ pub struct UdpLoadConfig {
 
 impl Default for UdpLoadConfig {
     fn default() -> Self {
-        Self { payload: Size::from_bytes(1470) }
+        Self {
+            payload: Size::from_bytes(1470),
+        }
     }
 }
 

@@ -58,7 +58,9 @@ fn proxy(edit: impl Fn(String) -> String) -> Result<ProxyConfig, ConfigError> {
 /// The message for a configuration that was edited into a wrong one.
 fn refusal(from: &str, to: &str) -> String {
     assert!(proxy_text().contains(from), "the sample lacks {from}");
-    proxy(|text| text.replacen(from, to, 1)).expect_err("must be refused").to_string()
+    proxy(|text| text.replacen(from, to, 1))
+        .expect_err("must be refused")
+        .to_string()
 }
 
 #[test]
@@ -79,16 +81,28 @@ fn the_effective_configuration_parses_back_to_the_same() {
 #[test]
 fn unknown_keys_are_refused_with_their_line() {
     let message = refusal("delay_target", "delay_taget");
-    assert!(message.starts_with("TOML parse error at line 8, column 1"), "{message}");
-    assert!(message.contains("unknown field `delay_taget`, expected one of `law`, `slot`"), "{message}");
+    assert!(
+        message.starts_with("TOML parse error at line 8, column 1"),
+        "{message}"
+    );
+    assert!(
+        message.contains("unknown field `delay_taget`, expected one of `law`, `slot`"),
+        "{message}"
+    );
 }
 
 #[test]
 fn bare_numbers_are_refused_with_a_hint() {
     let message = refusal("\"20 ms\"", "20");
-    assert!(message.contains("`20` has no unit: write for example \"100 ms\""), "{message}");
+    assert!(
+        message.contains("`20` has no unit: write for example \"100 ms\""),
+        "{message}"
+    );
     let message = refusal("\"20 ms\"", "\"20 Mbit/s\"");
-    assert!(message.contains("`Mbit/s` is no unit here: use one of ns, us, ms, s"), "{message}");
+    assert!(
+        message.contains("`Mbit/s` is no unit here: use one of ns, us, ms, s"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -99,24 +113,56 @@ fn contradictions_are_told_in_one_line() {
             "\"200 us\"",
             "control.delay_target = 200 us is below the feasible: 2 stations need at least 244 us, the overhead of one frame each",
         ),
-        ("\"10.77.0.3\"", "\"10.77.0.2\"", "stations `laptop` and `phone` have the same address"),
-        (OTHER_KEY, KEY, "stations `laptop` and `phone` have the same public_key"),
-        ("\"phone\"", "\"laptop\"", "stations `laptop` and `laptop` have the same name"),
+        (
+            "\"10.77.0.3\"",
+            "\"10.77.0.2\"",
+            "stations `laptop` and `phone` have the same address",
+        ),
+        (
+            OTHER_KEY,
+            KEY,
+            "stations `laptop` and `phone` have the same public_key",
+        ),
+        (
+            "\"phone\"",
+            "\"laptop\"",
+            "stations `laptop` and `laptop` have the same name",
+        ),
         (
             "\"10.77.0.3\"",
             "\"10.78.0.3\"",
             "station `phone`: 10.78.0.3 is outside of the tunnel's network 10.77.0.1/24",
         ),
-        ("\"10.77.0.3\"", "\"10.77.0.1\"", "station `phone`: 10.77.0.1 is the proxy's own address"),
-        ("weight = 2.5", "weight = 0.0", "station.weight = 0 is impossible: a number greater than 0"),
-        ("weight = 2.5", "weight = nan", "station.weight = NaN is impossible: a number greater than 0"),
+        (
+            "\"10.77.0.3\"",
+            "\"10.77.0.1\"",
+            "station `phone`: 10.77.0.1 is the proxy's own address",
+        ),
+        (
+            "weight = 2.5",
+            "weight = 0.0",
+            "station.weight = 0 is impossible: a number greater than 0",
+        ),
+        (
+            "weight = 2.5",
+            "weight = nan",
+            "station.weight = NaN is impossible: a number greater than 0",
+        ),
         (
             "delay_target = \"20 ms\"",
             "level_limit = 0.5",
             "control.level_limit = 0.5 is impossible: 1 to 1024 packets per frame",
         ),
-        ("delay_target = \"20 ms\"", "slot = \"1 ms\"", "control.slot = 1 ms is impossible: 10 ms to 10 s"),
-        ("delay_target = \"20 ms\"", "law = \"fixed\"", "control.law = \"fixed\" needs control.fixed_rate"),
+        (
+            "delay_target = \"20 ms\"",
+            "slot = \"1 ms\"",
+            "control.slot = 1 ms is impossible: 10 ms to 10 s",
+        ),
+        (
+            "delay_target = \"20 ms\"",
+            "law = \"fixed\"",
+            "control.law = \"fixed\" needs control.fixed_rate",
+        ),
         (
             "delay_target = \"20 ms\"",
             "law = \"none\"",
@@ -127,20 +173,33 @@ fn contradictions_are_told_in_one_line() {
             "[tun]\nname = \"a/b\"",
             "`a/b` is no name of an interface: 1 to 15 characters without `/` and blanks",
         ),
-        ("[tun]", "[tun]\nmtu = \"100 B\"", "tun.mtu = 100 B is impossible: 576 B to 9000 B"),
+        (
+            "[tun]",
+            "[tun]\nmtu = \"100 B\"",
+            "tun.mtu = 100 B is impossible: 576 B to 9000 B",
+        ),
     ];
     for (from, to, expected) in cases {
         assert_eq!(refusal(from, to), expected);
     }
     let keyless = proxy_text().replacen("private_key =", "#", 1);
-    let message = ProxyConfig::from_toml(&keyless).and_then(|c| c.validate()).expect_err("no key").to_string();
-    assert_eq!(message, "give one of private_key and private_key_file (`airpace keygen` makes a key)");
+    let message = ProxyConfig::from_toml(&keyless)
+        .and_then(|c| c.validate())
+        .expect_err("no key")
+        .to_string();
+    assert_eq!(
+        message,
+        "give one of private_key and private_key_file (`airpace keygen` makes a key)"
+    );
 }
 
 #[test]
 fn an_agent_does_not_route_the_proxy_into_the_tunnel() {
     let text = agent_text().replace("10.1.0.0/16", "0.0.0.0/0");
-    let message = AgentConfig::from_toml(&text).and_then(|c| c.validate()).expect_err("a cycle").to_string();
+    let message = AgentConfig::from_toml(&text)
+        .and_then(|c| c.validate())
+        .expect_err("a cycle")
+        .to_string();
     assert_eq!(
         message,
         "route 0.0.0.0/0 contains the proxy's address 192.0.2.1: the tunnel would swallow its own packets"
@@ -150,5 +209,8 @@ fn an_agent_does_not_route_the_proxy_into_the_tunnel() {
 #[test]
 fn malformed_keys_are_refused() {
     let message = refusal(KEY, "AAAA");
-    assert!(message.contains("this is no key: 32 bytes in base64 (44 characters) are expected"), "{message}");
+    assert!(
+        message.contains("this is no key: 32 bytes in base64 (44 characters) are expected"),
+        "{message}"
+    );
 }

@@ -17,24 +17,61 @@ impl Real {
         let trimmed = text.trim();
         let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+');
         let split = trimmed.find(|c| !is_number(c)).unwrap_or(trimmed.len());
-        let (number, unit) = (trimmed[..split].trim().replace('_', ""), trimmed[split..].trim());
-        let no_number = || QuantityError::NoNumber { text: text.to_owned(), example: self.example };
+        let (number, unit) = (
+            trimmed[..split].trim().replace('_', ""),
+            trimmed[split..].trim(),
+        );
+        let no_number = || QuantityError::NoNumber {
+            text: text.to_owned(),
+            example: self.example,
+        };
         let number: f64 = number.parse().map_err(|_| no_number())?;
         if unit.is_empty() {
-            return Err(QuantityError::NoUnit { text: text.to_owned(), example: self.example });
+            return Err(QuantityError::NoUnit {
+                text: text.to_owned(),
+                example: self.example,
+            });
         }
-        let size = self.units.iter().find(|(name, _)| *name == unit).map(|(_, size)| size);
-        let size = size.ok_or_else(|| QuantityError::UnknownUnit { unit: unit.to_owned(), allowed: self.allowed })?;
+        let size = self
+            .units
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .map(|(_, size)| size);
+        let size = size.ok_or_else(|| QuantityError::UnknownUnit {
+            unit: unit.to_owned(),
+            allowed: self.allowed,
+        })?;
         let value = number * size;
-        if value.is_finite() { Ok(value) } else { Err(no_number()) }
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(no_number())
+        }
     }
 }
 
-const LENGTH: Real = Real { units: &[("m", 1.0), ("cm", 0.01), ("km", 1000.0)], allowed: "cm, m, km", example: "40 m" };
-const POWER: Real = Real { units: &[("dBm", 1.0)], allowed: "dBm", example: "16 dBm" };
-const RATIO: Real = Real { units: &[("dB", 1.0)], allowed: "dB", example: "7 dB" };
+const LENGTH: Real = Real {
+    units: &[("m", 1.0), ("cm", 0.01), ("km", 1000.0)],
+    allowed: "cm, m, km",
+    example: "40 m",
+};
+const POWER: Real = Real {
+    units: &[("dBm", 1.0)],
+    allowed: "dBm",
+    example: "16 dBm",
+};
+const RATIO: Real = Real {
+    units: &[("dB", 1.0)],
+    allowed: "dB",
+    example: "7 dB",
+};
 const FREQUENCY: Kind = Kind {
-    units: &[("GHz", 1_000_000_000), ("MHz", 1_000_000), ("kHz", 1_000), ("Hz", 1)],
+    units: &[
+        ("GHz", 1_000_000_000),
+        ("MHz", 1_000_000),
+        ("kHz", 1_000),
+        ("Hz", 1),
+    ],
     allowed: "Hz, kHz, MHz, GHz",
     example: "80 MHz",
     finest: "1 Hz",
@@ -89,15 +126,27 @@ impl FromStr for Packets {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let example = "1000 packets";
-        let number = text.trim_end().strip_suffix("packets").or_else(|| text.trim_end().strip_suffix("packet"));
+        let number = text
+            .trim_end()
+            .strip_suffix("packets")
+            .or_else(|| text.trim_end().strip_suffix("packet"));
         let Some(number) = number else {
             let is_number = text.trim().parse::<u64>().is_ok();
             return Err(match text.trim().rsplit(' ').next() {
-                Some(unit) if !is_number => QuantityError::UnknownUnit { unit: unit.to_owned(), allowed: "packets" },
-                _ => QuantityError::NoUnit { text: text.to_owned(), example },
+                Some(unit) if !is_number => QuantityError::UnknownUnit {
+                    unit: unit.to_owned(),
+                    allowed: "packets",
+                },
+                _ => QuantityError::NoUnit {
+                    text: text.to_owned(),
+                    example,
+                },
             });
         };
-        let number = number.trim().parse().map_err(|_| QuantityError::NoNumber { text: text.to_owned(), example })?;
+        let number = number.trim().parse().map_err(|_| QuantityError::NoNumber {
+            text: text.to_owned(),
+            example,
+        })?;
         Ok(Self(number))
     }
 }
@@ -135,19 +184,37 @@ mod tests {
             assert_eq!(text.parse::<Length>().expect("valid").to_string(), text);
         }
         assert_eq!("1.5 km".parse::<Length>(), Ok(Length(1500.0)));
-        assert_eq!("-82 dBm".parse::<Power>().expect("valid").to_string(), "-82 dBm");
+        assert_eq!(
+            "-82 dBm".parse::<Power>().expect("valid").to_string(),
+            "-82 dBm"
+        );
         assert_eq!("46.6777 dB".parse::<Decibels>(), Ok(Decibels(46.6777)));
         assert_eq!("1 packet".parse(), Ok(Packets(1)));
-        assert_eq!("800 packets".parse::<Packets>().expect("valid").to_string(), "800 packets");
-        assert_eq!("2.4 GHz".parse::<Frequency>().expect("valid").to_string(), "2.4 GHz");
+        assert_eq!(
+            "800 packets".parse::<Packets>().expect("valid").to_string(),
+            "800 packets"
+        );
+        assert_eq!(
+            "2.4 GHz".parse::<Frequency>().expect("valid").to_string(),
+            "2.4 GHz"
+        );
     }
 
     #[test]
     fn values_without_or_with_a_wrong_unit_are_refused_with_a_hint() {
         let message = |e: Result<Power, QuantityError>| e.expect_err("must be refused").to_string();
-        assert_eq!(message("16".parse()), "`16` has no unit: write for example \"16 dBm\"");
-        assert_eq!(message("16 W".parse()), "`W` is no unit here: use one of dBm");
-        assert_eq!(message("much dBm".parse()), "`much dBm` is no number: write for example \"16 dBm\"");
+        assert_eq!(
+            message("16".parse()),
+            "`16` has no unit: write for example \"16 dBm\""
+        );
+        assert_eq!(
+            message("16 W".parse()),
+            "`W` is no unit here: use one of dBm"
+        );
+        assert_eq!(
+            message("much dBm".parse()),
+            "`much dBm` is no number: write for example \"16 dBm\""
+        );
         for text in ["1000", "-5 packets", "1.5 packets", "64 KiB", "packets", ""] {
             assert!(text.parse::<Packets>().is_err(), "{text}");
         }

@@ -20,12 +20,19 @@ pub struct Override {
 impl core::str::FromStr for Override {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no key=value"))?;
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` is no key=value"))?;
         let (key, value) = (key.trim(), value.trim());
         if key.is_empty() || key.split('.').any(str::is_empty) {
-            return Err(format!("`{key}` is no key: write for example channel.width or flow.0.rate"));
+            return Err(format!(
+                "`{key}` is no key: write for example channel.width or flow.0.rate"
+            ));
         }
-        Ok(Self { key: key.to_owned(), value: value.to_owned() })
+        Ok(Self {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
     }
 }
 
@@ -113,7 +120,11 @@ impl Source {
     pub(super) fn refuse_at(&self, span: Option<Range<usize>>, message: String) -> ScenarioError {
         let place = match span {
             None => Place::Whole,
-            Some(span) => match span.start.checked_sub(self.text.len() + 1).and_then(|n| self.settings.get(n)) {
+            Some(span) => match span
+                .start
+                .checked_sub(self.text.len() + 1)
+                .and_then(|n| self.settings.get(n))
+            {
                 Some(setting) => Place::Setting(setting.clone()),
                 None => self.line(&span),
             },
@@ -123,18 +134,37 @@ impl Source {
 
     fn line(&self, span: &Range<usize>) -> Place {
         let start = span.start.min(self.text.len());
-        let Some(before) = self.text.get(..start) else { return Place::Whole };
+        let Some(before) = self.text.get(..start) else {
+            return Place::Whole;
+        };
         let begin = before.rfind('\n').map_or(0, |at| at + 1);
         let whole = self.text[begin..].lines().next().unwrap_or_default();
-        let (line, column) = (before.matches('\n').count() + 1, before[begin..].chars().count() + 1);
-        let marked =
-            self.text.get(start..span.end.clamp(start, begin + whole.len().max(start - begin))).unwrap_or_default();
+        let (line, column) = (
+            before.matches('\n').count() + 1,
+            before[begin..].chars().count() + 1,
+        );
+        let marked = self
+            .text
+            .get(
+                start
+                    ..span
+                        .end
+                        .clamp(start, begin + whole.len().max(start - begin)),
+            )
+            .unwrap_or_default();
         let carets = "^".repeat(marked.chars().count().max(1));
         // A tab keeps its width under itself.
-        let blanks: String = before[begin..].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let blanks: String = before[begin..]
+            .chars()
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         let margin = " ".repeat(line.to_string().len());
         let excerpt = format!("{line} | {whole}\n{margin} | {blanks}{carets}");
-        Place::Line { line, column, excerpt }
+        Place::Line {
+            line,
+            column,
+            excerpt,
+        }
     }
 }
 
@@ -143,14 +173,24 @@ pub(super) fn open<'t>(
     text: &'t str,
     settings: &'t [Override],
 ) -> Result<(Spanned<DeTable<'t>>, Source), ScenarioError> {
-    let mut source = Source { text: text.to_owned(), settings: settings.to_vec(), places: BTreeMap::new() };
-    let mut table = DeTable::parse(text).map_err(|error| source.refuse_at(error.span(), error.message().to_owned()))?;
+    let mut source = Source {
+        text: text.to_owned(),
+        settings: settings.to_vec(),
+        places: BTreeMap::new(),
+    };
+    let mut table = DeTable::parse(text)
+        .map_err(|error| source.refuse_at(error.span(), error.message().to_owned()))?;
     for (index, setting) in settings.iter().enumerate() {
         // One past the end of the text and on: one place per setting.
         let at = text.len() + 1 + index;
         let path: Vec<&str> = setting.key.split('.').collect();
-        let put = Put { path: &path, value: value(&setting.value, at), at };
-        put.into_table(table.get_mut()).map_err(|message| source.refuse_at(Some(at..at), message))?;
+        let put = Put {
+            path: &path,
+            value: value(&setting.value, at),
+            at,
+        };
+        put.into_table(table.get_mut())
+            .map_err(|message| source.refuse_at(Some(at..at), message))?;
     }
     let (span, root) = (table.span(), table.into_inner());
     note_table(&root, "", &mut source.places);
@@ -173,14 +213,20 @@ fn move_to(value: &mut DeValue<'_>, at: usize) {
         DeValue::Array(array) => {
             for item in array.iter_mut() {
                 move_to(item.get_mut(), at);
-                *item = Spanned::new(at..at, core::mem::replace(item.get_mut(), DeValue::Boolean(false)));
+                *item = Spanned::new(
+                    at..at,
+                    core::mem::replace(item.get_mut(), DeValue::Boolean(false)),
+                );
             }
         }
         DeValue::Table(table) => {
             let items = core::mem::take(table);
             for (key, mut item) in items {
                 move_to(item.get_mut(), at);
-                table.insert(Spanned::new(at..at, key.into_inner()), Spanned::new(at..at, item.into_inner()));
+                table.insert(
+                    Spanned::new(at..at, key.into_inner()),
+                    Spanned::new(at..at, item.into_inner()),
+                );
             }
         }
         _ => {}
@@ -196,7 +242,9 @@ struct Put<'p, 't> {
 
 impl<'t> Put<'_, 't> {
     fn into_table(self, table: &mut DeTable<'t>) -> Result<(), String> {
-        let Some((first, rest)) = self.path.split_first() else { return Ok(()) };
+        let Some((first, rest)) = self.path.split_first() else {
+            return Ok(());
+        };
         let place = self.at..self.at;
         if rest.is_empty() {
             let key = Spanned::new(place.clone(), (*first).into());
@@ -211,7 +259,10 @@ impl<'t> Put<'_, 't> {
         // A list of tables cannot come into being: its entries need more than one key.
         let mut inner = DeTable::new();
         next.into_table(&mut inner)?;
-        table.insert(Spanned::new(place.clone(), (*first).into()), Spanned::new(place, DeValue::Table(inner)));
+        table.insert(
+            Spanned::new(place.clone(), (*first).into()),
+            Spanned::new(place, DeValue::Table(inner)),
+        );
         Ok(())
     }
 
@@ -224,7 +275,10 @@ impl<'t> Put<'_, 't> {
         match value.get_mut() {
             DeValue::Table(table) => self.into_table(table),
             DeValue::Array(array) => self.into_list(key, array),
-            _ => Err(format!("`{key}` is a single value: it has no key `{}`", self.path[0])),
+            _ => Err(format!(
+                "`{key}` is a single value: it has no key `{}`",
+                self.path[0]
+            )),
         }
     }
 
@@ -232,12 +286,18 @@ impl<'t> Put<'_, 't> {
         let which = self.path[0];
         let chosen = chosen(key, array, which)?;
         for index in chosen {
-            let Some(item) = array.get_mut(index) else { continue };
+            let Some(item) = array.get_mut(index) else {
+                continue;
+            };
             let place = self.at..self.at;
             if self.path.len() == 1 {
                 *item = Spanned::new(place, self.value.clone());
             } else {
-                let next = Put { path: &self.path[1..], value: self.value.clone(), at: self.at };
+                let next = Put {
+                    path: &self.path[1..],
+                    value: self.value.clone(),
+                    at: self.at,
+                };
                 next.into_value(which, item)?;
             }
         }
@@ -253,14 +313,29 @@ fn chosen(key: &str, array: &toml::de::DeArray<'_>, which: &str) -> Result<Vec<u
     }
     if let Ok(index) = which.parse::<usize>() {
         let found = (index < len).then_some(vec![index]);
-        return found.ok_or_else(|| format!("`{key}` has {len} entries, counted from 0: there is no {index}"));
+        return found.ok_or_else(|| {
+            format!("`{key}` has {len} entries, counted from 0: there is no {index}")
+        });
     }
-    let names: Vec<&str> = array.iter().map(|item| name_of(item.get_ref()).unwrap_or_default()).collect();
-    let found: Vec<usize> = names.iter().enumerate().filter(|(_, name)| **name == which).map(|(i, _)| i).collect();
+    let names: Vec<&str> = array
+        .iter()
+        .map(|item| name_of(item.get_ref()).unwrap_or_default())
+        .collect();
+    let found: Vec<usize> = names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| **name == which)
+        .map(|(i, _)| i)
+        .collect();
     match found.as_slice() {
-        [] => Err(format!("`{key}` has no entry `{which}`: {}", remedy(which, names))),
+        [] => Err(format!(
+            "`{key}` has no entry `{which}`: {}",
+            remedy(which, names)
+        )),
         [one] => Ok(vec![*one]),
-        _ => Err(format!("`{key}` has several entries `{which}`: name them by their index, from 0")),
+        _ => Err(format!(
+            "`{key}` has several entries `{which}`: name them by their index, from 0"
+        )),
     }
 }
 
@@ -273,7 +348,11 @@ fn name_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
 
 fn note_table(table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, Range<usize>>) {
     for (key, value) in table {
-        let path = if path.is_empty() { key.get_ref().to_string() } else { format!("{path}.{}", key.get_ref()) };
+        let path = if path.is_empty() {
+            key.get_ref().to_string()
+        } else {
+            format!("{path}.{}", key.get_ref())
+        };
         note(value, path, places);
     }
 }

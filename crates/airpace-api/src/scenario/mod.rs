@@ -39,13 +39,18 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use channel::{Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing};
+pub use channel::{
+    Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing,
+};
 pub use document::{Override, Place, ScenarioError, Source};
 pub use flow::{Category, Congestion, EACH_STATION, Flow, FlowKind, Page};
 pub use node::{Node, NodeKind, Route, Wire};
 pub use point::Point;
 pub use proxy::{Change, Law, Proxy, Record, Reports};
-pub use queue::{AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue};
+pub use queue::{
+    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
+    WqmQueue,
+};
 pub use rate::{Adaptation, RateChoice, RateStep};
 pub use suggest::distance as edit_distance;
 

@@ -95,6 +95,12 @@ impl Node {
     /// The name of each.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let several = self.count > 1;
-        (1..=self.count).map(move |n| if several { format!("{}-{n}", self.group()) } else { self.group().to_owned() })
+        (1..=self.count).map(move |n| {
+            if several {
+                format!("{}-{n}", self.group())
+            } else {
+                self.group().to_owned()
+            }
+        })
     }
 }

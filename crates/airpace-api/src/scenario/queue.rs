@@ -157,8 +157,13 @@ impl AirtimeQueueLimit {
     /// A short form.
     fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(on) => Ok(Self { on, ..Self::default() }),
-            Err(_) => Err(format!("`{text}` stands where true, false or a table is needed: aql {{ … }}")),
+            Ok(on) => Ok(Self {
+                on,
+                ..Self::default()
+            }),
+            Err(_) => Err(format!(
+                "`{text}` stands where true, false or a table is needed: aql {{ … }}"
+            )),
         }
     }
 }
@@ -167,7 +172,10 @@ impl Scheme {
     /// Whether a queueing discipline stands above the driver's queue.
     #[must_use]
     pub const fn has_qdisc(self) -> bool {
-        matches!(self, Self::Fifo | Self::Codel | Self::FqCodel | Self::Wqm | Self::WqmFq)
+        matches!(
+            self,
+            Self::Fifo | Self::Codel | Self::FqCodel | Self::Wqm | Self::WqmFq
+        )
     }
 }
 
@@ -185,7 +193,10 @@ impl NodeQueue {
                 words.join(", "),
                 self.remedy(key)
             );
-            return Err(Wrong { key: format!("{at}.{key}"), message });
+            return Err(Wrong {
+                key: format!("{at}.{key}"),
+                message,
+            });
         }
         Ok(())
     }
@@ -203,15 +214,27 @@ impl NodeQueue {
             ("sharing", self.sharing.is_some(), &[PerStation]),
             ("in_flight", self.in_flight.is_some(), &[PerStation]),
             ("schedule", self.schedule.is_some(), IN_TURN),
-            ("qdisc_limit", self.qdisc_limit.is_some(), &[Fifo, Codel, FqCodel]),
+            (
+                "qdisc_limit",
+                self.qdisc_limit.is_some(),
+                &[Fifo, Codel, FqCodel],
+            ),
             ("driver_limit", self.driver_limit.is_some(), DRIVER),
             ("flow_queues", self.flow_queues.is_some(), FLOWS),
             ("quantum", self.quantum.is_some(), FLOWS),
             ("packet_limit", self.packet_limit.is_some(), MAC),
             ("memory_limit", self.memory_limit.is_some(), FLOWS),
-            ("codel", self.codel != CodelQueue::default(), &[Codel, FqCodel, FqMac, Airtime, WqmFq]),
+            (
+                "codel",
+                self.codel != CodelQueue::default(),
+                &[Codel, FqCodel, FqMac, Airtime, WqmFq],
+            ),
             ("slow", self.slow != SlowStations::default(), MAC),
-            ("airtime_quantum", self.airtime_quantum.is_some(), &[Airtime]),
+            (
+                "airtime_quantum",
+                self.airtime_quantum.is_some(),
+                &[Airtime],
+            ),
             ("sparse", self.sparse.is_some(), &[Airtime]),
             ("aql", self.aql.is_some(), MAC),
             ("wqm", self.wqm != WqmQueue::default(), SIZED),
@@ -221,10 +244,16 @@ impl NodeQueue {
     /// What would do what `key` was probably meant to do.
     fn remedy(&self, key: &str) -> &'static str {
         match (key, self.scheme) {
-            ("limit", Scheme::Fifo | Scheme::Codel | Scheme::FqCodel) => "; give `qdisc_limit` or `driver_limit`",
-            ("limit" | "qdisc_limit", Scheme::Wqm | Scheme::WqmFq) => "; WQM sets the limit itself, see `wqm`",
+            ("limit", Scheme::Fifo | Scheme::Codel | Scheme::FqCodel) => {
+                "; give `qdisc_limit` or `driver_limit`"
+            }
+            ("limit" | "qdisc_limit", Scheme::Wqm | Scheme::WqmFq) => {
+                "; WQM sets the limit itself, see `wqm`"
+            }
             ("limit" | "qdisc_limit", Scheme::FqMac | Scheme::Airtime) => "; give `packet_limit`",
-            ("qdisc_limit" | "driver_limit" | "packet_limit", Scheme::PerStation) => "; give `limit`",
+            ("qdisc_limit" | "driver_limit" | "packet_limit", Scheme::PerStation) => {
+                "; give `limit`"
+            }
             ("packet_limit", _) => "; give `qdisc_limit`",
             ("schedule", _) => "; airtime decides the order",
             _ => "",

@@ -63,15 +63,29 @@ impl RateChoice {
     /// If it is none, with those there are.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let number = |word: &str| word.parse::<u8>().map_err(|_| format!("`{word}` is no index"));
+        let number = |word: &str| {
+            word.parse::<u8>()
+                .map_err(|_| format!("`{word}` is no index"))
+        };
         match words.as_slice() {
-            [word @ ("ideal" | "minstrel-ht")] => Ok(Self { adaptation: word.parse()?, ..Self::default() }),
-            ["mcs", mcs] => Ok(Self { mcs: Some(number(mcs)?), ..Self::default() }),
-            ["mcs", mcs, "nss", nss] => {
-                Ok(Self { mcs: Some(number(mcs)?), nss: Some(number(nss)?), ..Self::default() })
-            }
+            [word @ ("ideal" | "minstrel-ht")] => Ok(Self {
+                adaptation: word.parse()?,
+                ..Self::default()
+            }),
+            ["mcs", mcs] => Ok(Self {
+                mcs: Some(number(mcs)?),
+                ..Self::default()
+            }),
+            ["mcs", mcs, "nss", nss] => Ok(Self {
+                mcs: Some(number(mcs)?),
+                nss: Some(number(nss)?),
+                ..Self::default()
+            }),
             _ => match text.parse::<Rate>() {
-                Ok(rate) => Ok(Self { legacy: Some(rate), ..Self::default() }),
+                Ok(rate) => Ok(Self {
+                    legacy: Some(rate),
+                    ..Self::default()
+                }),
                 Err(_) => Err(format!(
                     "`{text}` is no rate: write \"mcs 9\", \"mcs 9 nss 2\", \"54 Mbit/s\", \"ideal\", \"minstrel-ht\" or a table"
                 )),

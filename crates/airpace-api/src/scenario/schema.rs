@@ -13,7 +13,10 @@ pub fn markdown() -> String {
          allowed, a single value stands for a list of one. Keys marked * must be there.\n",
     );
     for (name, fields) in tables() {
-        let _ = write!(text, "\n## {name}\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
+        let _ = write!(
+            text,
+            "\n## {name}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
+        );
         for field in fields {
             let _ = writeln!(text, "{}", row(field));
         }
@@ -22,21 +25,34 @@ pub fn markdown() -> String {
 }
 
 fn row(field: &Field) -> String {
-    let mark = if matches!(field.absent, Absent::Refused(_)) { "*" } else { "" };
+    let mark = if matches!(field.absent, Absent::Refused(_)) {
+        "*"
+    } else {
+        ""
+    };
     let default = match field.absent {
         Absent::Default("") => "empty".to_owned(),
         Absent::Default(text) => text.to_owned(),
         Absent::Nothing | Absent::Refused(_) | Absent::Nested => String::new(),
     };
-    let range = field.bounds.map_or(String::new(), |(low, high)| format!("; {low} to {high}"));
-    format!("| `{}`{mark} | {}{range} | {default} | {} |", field.key, describe((field.kind)()), field.doc.trim())
+    let range = field
+        .bounds
+        .map_or(String::new(), |(low, high)| format!("; {low} to {high}"));
+    format!(
+        "| `{}`{mark} | {}{range} | {default} | {} |",
+        field.key,
+        describe((field.kind)()),
+        field.doc.trim()
+    )
 }
 
 fn describe(kind: Kind) -> String {
     match kind {
         Kind::Value(what, example) => format!("{what}, {example}"),
         Kind::Choice(words) => {
-            let words = words.iter().map(|(word, meaning)| format!("\"{word}\" ({})", meaning.trim_end_matches('.')));
+            let words = words
+                .iter()
+                .map(|(word, meaning)| format!("\"{word}\" ({})", meaning.trim_end_matches('.')));
             words.collect::<Vec<_>>().join(", ")
         }
         Kind::Table(name, _) => format!("table, see {name}"),
@@ -50,7 +66,9 @@ fn tables() -> Vec<(&'static str, &'static [Field])> {
     let mut next = 0;
     while let Some(&(_, fields)) = found.get(next) {
         for field in fields {
-            let Kind::Table(name, fields) = innermost((field.kind)()) else { continue };
+            let Kind::Table(name, fields) = innermost((field.kind)()) else {
+                continue;
+            };
             if !found.iter().any(|(known, _)| *known == name) {
                 found.push((name, fields()));
             }
@@ -73,7 +91,10 @@ pub fn json() -> Value {
     let tables: Map<String, Value> = tables()
         .into_iter()
         .map(|(name, fields)| {
-            let keys: Map<String, Value> = fields.iter().map(|field| (field.key.to_owned(), key(field))).collect();
+            let keys: Map<String, Value> = fields
+                .iter()
+                .map(|field| (field.key.to_owned(), key(field)))
+                .collect();
             (name.to_owned(), Value::Object(keys))
         })
         .collect();
@@ -83,7 +104,10 @@ pub fn json() -> Value {
 fn key(field: &Field) -> Value {
     let mut key = kind((field.kind)());
     key.insert("meaning".to_owned(), json!(field.doc.trim()));
-    key.insert("required".to_owned(), json!(matches!(field.absent, Absent::Refused(_))));
+    key.insert(
+        "required".to_owned(),
+        json!(matches!(field.absent, Absent::Refused(_))),
+    );
     if let Absent::Default(text) = field.absent {
         key.insert("default".to_owned(), json!(text));
     }
@@ -98,8 +122,10 @@ fn kind(kind: Kind) -> Map<String, Value> {
     let value = match kind {
         Kind::Value(what, example) => json!({ "type": what, "example": example }),
         Kind::Choice(words) => {
-            let words: Map<String, Value> =
-                words.iter().map(|(word, text)| ((*word).to_owned(), json!(text))).collect();
+            let words: Map<String, Value> = words
+                .iter()
+                .map(|(word, text)| ((*word).to_owned(), json!(text)))
+                .collect();
             json!({ "type": "choice", "words": words })
         }
         Kind::Table(name, _) => json!({ "type": "table", "table": name }),

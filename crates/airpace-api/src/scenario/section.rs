@@ -153,7 +153,15 @@ impl fmt::Display for Kind {
         match self {
             Self::Value(what, example) => write!(f, "a {what} such as {example}"),
             Self::Choice(words) => {
-                write!(f, "one of {}", words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "))
+                write!(
+                    f,
+                    "one of {}",
+                    words
+                        .iter()
+                        .map(|(word, _)| *word)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
             }
             Self::Table(name, _) => write!(f, "a table ({name})"),
             Self::List(of) => write!(f, "{}, or a list of such", of()),
@@ -166,7 +174,8 @@ struct Primitive<T>(PhantomData<T>);
 
 impl<T: Setting> Primitive<T> {
     fn read<E: serde::de::Error>(text: &str) -> Result<T, E> {
-        T::from_text(text).ok_or_else(|| E::custom(format!("`{text}` does not fit here: give {}", T::kind())))
+        T::from_text(text)
+            .ok_or_else(|| E::custom(format!("`{text}` does not fit here: give {}", T::kind())))
     }
 }
 
@@ -200,7 +209,8 @@ macro_rules! text_form {
         }
         fn within(&self, low: &str, high: &str) -> bool {
             let bound = |text: &str| text.parse::<Self>().ok();
-            bound(low).is_none_or(|low| *self >= low) && bound(high).is_none_or(|high| *self <= high)
+            bound(low).is_none_or(|low| *self >= low)
+                && bound(high).is_none_or(|high| *self <= high)
         }
     };
 }
@@ -260,13 +270,20 @@ pub trait Section: Sized + Default {
     ///
     /// # Errors
     /// If the value does not fit.
-    fn read_value<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error>;
+    fn read_value<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error>;
     /// The table that a single word stands for, where there is a short form.
     ///
     /// # Errors
     /// If there is none, or the word is not one.
     fn from_short(text: &str) -> Result<Self, String> {
-        Err(format!("`{text}` stands where a table is needed: {} {{ … }}", Self::NAME))
+        Err(format!(
+            "`{text}` stands where a table is needed: {} {{ … }}",
+            Self::NAME
+        ))
     }
 }
 
@@ -287,14 +304,29 @@ impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let fields = T::fields();
         let mut section = T::default();
-        let mut missing: Vec<&Field> = fields.iter().filter(|f| matches!(f.absent, Absent::Refused(_))).collect();
-        while let Some(key) = map.next_key_seed(KeySeed { fields, table: T::NAME })? {
+        let mut missing: Vec<&Field> = fields
+            .iter()
+            .filter(|f| matches!(f.absent, Absent::Refused(_)))
+            .collect();
+        while let Some(key) = map.next_key_seed(KeySeed {
+            fields,
+            table: T::NAME,
+        })? {
             section.read_value(key, &mut map)?;
             missing.retain(|field| field.key != key);
         }
-        let Some(field) = missing.first() else { return Ok(section) };
-        let Absent::Refused(example) = field.absent else { return Ok(section) };
-        Err(A::Error::custom(format!("{} lacks `{}`: add for example {} = {example}", T::NAME, field.key, field.key)))
+        let Some(field) = missing.first() else {
+            return Ok(section);
+        };
+        let Absent::Refused(example) = field.absent else {
+            return Ok(section);
+        };
+        Err(A::Error::custom(format!(
+            "{} lacks `{}`: add for example {} = {example}",
+            T::NAME,
+            field.key,
+            field.key
+        )))
     }
 }
 
@@ -317,32 +349,51 @@ impl Visitor<'_> for KeySeed {
         f.write_str("a key")
     }
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<&'static str, E> {
-        self.fields.iter().map(|field| field.key).find(|key| *key == text).ok_or_else(|| {
-            let keys: Vec<&str> = self.fields.iter().map(|field| field.key).collect();
-            E::custom(format!("{} has no key `{text}`: {}", self.table, remedy(text, keys)))
-        })
+        self.fields
+            .iter()
+            .map(|field| field.key)
+            .find(|key| *key == text)
+            .ok_or_else(|| {
+                let keys: Vec<&str> = self.fields.iter().map(|field| field.key).collect();
+                E::custom(format!(
+                    "{} has no key `{text}`: {}",
+                    self.table,
+                    remedy(text, keys)
+                ))
+            })
     }
 }
 
 /// Reads a value and refuses it outside its bounds.
-pub(super) struct Bounded<T>(pub(super) Option<(&'static str, &'static str)>, pub(super) PhantomData<T>);
+pub(super) struct Bounded<T>(
+    pub(super) Option<(&'static str, &'static str)>,
+    pub(super) PhantomData<T>,
+);
 
 impl<'de, T: Setting> DeserializeSeed<'de> for Bounded<T> {
     type Value = T;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
         let value = T::read(deserializer)?;
         match self.0 {
-            Some((low, high)) if !value.within(low, high) => {
-                Err(D::Error::custom(format!("out of range: give {low} to {high}")))
-            }
+            Some((low, high)) if !value.within(low, high) => Err(D::Error::custom(format!(
+                "out of range: give {low} to {high}"
+            ))),
             _ => Ok(value),
         }
     }
 }
 
 /// Writes `value` under `key` unless nothing was given.
-pub(super) fn write_value<M: SerializeMap, T: Setting>(map: &mut M, key: &str, value: &T) -> Result<(), M::Error> {
-    if value.is_absent() { Ok(()) } else { map.serialize_entry(key, value) }
+pub(super) fn write_value<M: SerializeMap, T: Setting>(
+    map: &mut M,
+    key: &str,
+    value: &T,
+) -> Result<(), M::Error> {
+    if value.is_absent() {
+        Ok(())
+    } else {
+        map.serialize_entry(key, value)
+    }
 }
 
 /// Declares a table: per key its explanation, type and what holds if it is left out, with bounds where there are any.
@@ -424,11 +475,13 @@ macro_rules! section {
 /// The value of a key that is left out.
 macro_rules! default_of {
     ($type:ty, default($text:literal $(, $low:literal, $high:literal)?)) => {
-        <$type as $crate::scenario::section::Setting>::from_text($text).expect("the declared default is a value")
+        <$type as $crate::scenario::section::Setting>::from_text($text)
+            .expect("the declared default is a value")
     };
     // Never seen: reading refuses the table without the key.
     ($type:ty, required($text:literal $(, $low:literal, $high:literal)?)) => {
-        <$type as $crate::scenario::section::Setting>::from_text($text).expect("the declared example is a value")
+        <$type as $crate::scenario::section::Setting>::from_text($text)
+            .expect("the declared example is a value")
     };
     ($type:ty, optional $(($low:literal, $high:literal))?) => {
         None

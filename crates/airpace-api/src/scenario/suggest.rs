@@ -5,15 +5,23 @@ pub(super) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) 
     let word = word.to_lowercase();
     // A third of the letters may be wrong: enough for typing errors, too little for another word.
     let close = |name: &str| name.chars().count().max(word.chars().count()).div_ceil(3);
-    let candidates = names.into_iter().map(|name| (distance(&word, &name.to_lowercase()), name));
-    candidates.filter(|(distance, name)| *distance <= close(name)).min_by_key(|(distance, _)| *distance).map(|(_, n)| n)
+    let candidates = names
+        .into_iter()
+        .map(|name| (distance(&word, &name.to_lowercase()), name));
+    candidates
+        .filter(|(distance, name)| *distance <= close(name))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, n)| n)
 }
 
 /// ``did you mean `x`?`` or else the list of what there is.
 pub(super) fn remedy<'n>(word: &str, names: impl IntoIterator<Item = &'n str> + Clone) -> String {
     match nearest(word, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
-        None => format!("use one of {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "use one of {}",
+            names.into_iter().collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 

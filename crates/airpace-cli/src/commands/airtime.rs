@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
     let rate = data_rate(args)?;
     let access = (phy::AccessCategory::BestEffort, args.timing.into());
     let sent = (args.mpdus, args.payload);
-    let breakdown = phy::Breakdown::on(medium(args, rate), rate, sent, access).map_err(bad_input)?;
+    let breakdown =
+        phy::Breakdown::on(medium(args, rate), rate, sent, access).map_err(bad_input)?;
     let frame = frame(args, &breakdown);
     if args.json {
         output::json(&frame)?
@@ -130,24 +131,50 @@ pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
 
 fn data_rate(args: &Airtime) -> anyhow::Result<phy::TxRate> {
     match (args.rate, args.mcs) {
-        (Some(legacy), _) if args.short_preamble => {
-            phy::TxRate::legacy(legacy).with_short_preamble().map_err(bad_input)
-        }
+        (Some(legacy), _) if args.short_preamble => phy::TxRate::legacy(legacy)
+            .with_short_preamble()
+            .map_err(bad_input),
         (Some(legacy), _) => Ok(phy::TxRate::legacy(legacy)),
-        (None, mcs) => rate::checked(args.standard, args.width, args.nss, mcs.unwrap_or(0), args.gi),
+        (None, mcs) => rate::checked(
+            args.standard,
+            args.width,
+            args.nss,
+            mcs.unwrap_or(0),
+            args.gi,
+        ),
     }
 }
 
 fn medium(args: &Airtime, rate: phy::TxRate) -> phy::Medium {
     let home = phy::Medium::of(rate.standard());
-    args.band.map_or(home, |band| phy::Medium { band: band.into(), ..home })
+    args.band.map_or(home, |band| phy::Medium {
+        band: band.into(),
+        ..home
+    })
 }
 
 fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
-    let phy::Breakdown { rate, mpdu, response, .. } = breakdown;
+    let phy::Breakdown {
+        rate,
+        mpdu,
+        response,
+        ..
+    } = breakdown;
     let preamble = rate.preamble(args.timing.into());
-    let field = |f: &phy::PreambleField| Field { field: f.name, count: f.count, us: us(f.duration) };
-    let phy::MpduBytes { payload, ip_udp, llc, header, fcs, delimiter, padding } = *mpdu;
+    let field = |f: &phy::PreambleField| Field {
+        field: f.name,
+        count: f.count,
+        us: us(f.duration),
+    };
+    let phy::MpduBytes {
+        payload,
+        ip_udp,
+        llc,
+        header,
+        fcs,
+        delimiter,
+        padding,
+    } = *mpdu;
     Frame {
         standard: rate.standard().into(),
         width_mhz: rate.width().mhz(),
@@ -169,7 +196,15 @@ fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
         psdu_bytes: breakdown.psdu_bytes,
         mpdu_bytes: mpdu.mpdu(),
         subframe_bytes: mpdu.mpdu() + delimiter + padding,
-        mpdu: Mpdu { payload, ip_udp, llc, header, fcs, delimiter, padding },
+        mpdu: Mpdu {
+            payload,
+            ip_udp,
+            llc,
+            header,
+            fcs,
+            delimiter,
+            padding,
+        },
         aifs_us: us(breakdown.aifs),
         mean_backoff_us: us(breakdown.mean_backoff),
         signal_extension_us: us(breakdown.signal_extension),
@@ -186,22 +221,44 @@ fn frame(args: &Airtime, breakdown: &phy::Breakdown) -> Frame {
 
 fn describe(frame: &Frame) -> String {
     let mut table = Table::new(["part", "µs", "what"]);
-    let mut row = |part: &str, us: f64, what: String| table.row([part.to_owned(), format!("{us:.1}"), what]);
+    let mut row =
+        |part: &str, us: f64, what: String| table.row([part.to_owned(), format!("{us:.1}"), what]);
     row("AIFS", frame.aifs_us, String::new());
     row("mean back-off", frame.mean_backoff_us, String::new());
-    let fields: Vec<String> = frame.preamble.iter().map(|f| format!("{} {}", f.field, f.us)).collect();
+    let fields: Vec<String> = frame
+        .preamble
+        .iter()
+        .map(|f| format!("{} {}", f.field, f.us))
+        .collect();
     row("preamble", frame.preamble_us, fields.join(", "));
-    let symbols = format!("{} symbols of {} µs, {} bits each", frame.symbols, frame.symbol_us, frame.bits_per_symbol);
-    row("data", frame.data_us, format!("{} bytes in {symbols}", frame.psdu_bytes));
+    let symbols = format!(
+        "{} symbols of {} µs, {} bits each",
+        frame.symbols, frame.symbol_us, frame.bits_per_symbol
+    );
+    row(
+        "data",
+        frame.data_us,
+        format!("{} bytes in {symbols}", frame.psdu_bytes),
+    );
     if frame.signal_extension_us > 0.0 {
         row("signal extension", frame.signal_extension_us, String::new());
     }
     row("SIFS", frame.sifs_us, String::new());
-    let response = format!("{} bytes at {} Mbit/s", frame.response_bytes, frame.response_rate_mbps);
+    let response = format!(
+        "{} bytes at {} Mbit/s",
+        frame.response_bytes, frame.response_rate_mbps
+    );
     row(frame.response, frame.response_us, response);
-    let share = format!("{:.1} Mbit/s of payload, {:.0} %", frame.goodput_mbps, 100.0 * frame.efficiency);
+    let share = format!(
+        "{:.1} Mbit/s of payload, {:.0} %",
+        frame.goodput_mbps,
+        100.0 * frame.efficiency
+    );
     row("whole cycle", frame.cycle_us, share);
-    format!("PPDU {:.1} µs: {} MPDUs at {:.1} Mbit/s\n\n{table}", frame.ppdu_us, frame.mpdus, frame.phy_rate_mbps)
+    format!(
+        "PPDU {:.1} µs: {} MPDUs at {:.1} Mbit/s\n\n{table}",
+        frame.ppdu_us, frame.mpdus, frame.phy_rate_mbps
+    )
 }
 
 fn us(span: Duration) -> f64 {

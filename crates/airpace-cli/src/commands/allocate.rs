@@ -79,10 +79,17 @@ const ROUNDING: f64 = 1e-6;
 pub(crate) fn run(args: &Allocate) -> anyhow::Result<ExitCode> {
     let problem = problem(args)?;
     let solution = solve(&problem, args.method)?;
-    let violation = problem.check_rates(&solution.rate_pps, ROUNDING).err().map(|v| v.to_string());
+    let violation = problem
+        .check_rates(&solution.rate_pps, ROUNDING)
+        .err()
+        .map(|v| v.to_string());
     let allocation = Allocation {
         method: args.method,
-        goodput_mbps: solution.rate_pps.iter().map(|rate| rate * args.packet_bits / 1e6).collect(),
+        goodput_mbps: solution
+            .rate_pps
+            .iter()
+            .map(|rate| rate * args.packet_bits / 1e6)
+            .collect(),
         level: solution.level,
         rate_pps: solution.rate_pps,
         round_ms: solution.round_s * 1e3,
@@ -106,7 +113,12 @@ fn problem(args: &Allocate) -> anyhow::Result<Problem> {
     let bits = args.packet_bits + args.mpdu_overhead_bits;
     let station = |i: usize| {
         let seconds_per_packet = bits / (args.rates_mbps[i] * 1e6);
-        Station { seconds_per_packet, overhead_s: overhead[i] * 1e-6, level_limit: limit[i], weight: weight[i] }
+        Station {
+            seconds_per_packet,
+            overhead_s: overhead[i] * 1e-6,
+            level_limit: limit[i],
+            weight: weight[i],
+        }
     };
     let delay_s = args.delay_ms.map(|ms| ms * 1e-3);
     Problem::new((0..n).map(station).collect(), delay_s).map_err(bad_input)
@@ -124,7 +136,13 @@ fn solve(problem: &Problem, method: Method) -> anyhow::Result<Solution> {
 }
 
 fn describe(args: &Allocate, allocation: &Allocation) -> String {
-    let mut table = Table::new(["station", "PHY Mbit/s", "level", "packets/s", "goodput Mbit/s"]);
+    let mut table = Table::new([
+        "station",
+        "PHY Mbit/s",
+        "level",
+        "packets/s",
+        "goodput Mbit/s",
+    ]);
     for (i, level) in allocation.level.iter().enumerate() {
         table.row([
             (i + 1).to_string(),
@@ -135,7 +153,10 @@ fn describe(args: &Allocate, allocation: &Allocation) -> String {
         ]);
     }
     let total: f64 = allocation.goodput_mbps.iter().sum();
-    let warning = allocation.violation.as_ref().map_or(String::new(), |v| format!("not feasible: {v}\n"));
+    let warning = allocation
+        .violation
+        .as_ref()
+        .map_or(String::new(), |v| format!("not feasible: {v}\n"));
     format!(
         "{table}\nround {:.4} ms, total {total:.2} Mbit/s, utility {:.6}\n{warning}",
         allocation.round_ms, allocation.utility

@@ -177,34 +177,68 @@ fn run_emulator(args: &Emulator) -> anyhow::Result<ExitCode> {
 
 fn describe_comparison(comparison: &EmulatorComparison) -> String {
     let mut table = Table::new(["", "goodput Mbit/s", "level"]);
-    let mut row = |name: &str, goodput: String, level: String| table.row([name.to_owned(), goodput, level]);
-    for (name, figures) in [("emulated", &comparison.emulated), ("virtual time", &comparison.simulated)] {
-        row(name, format!("{:.2}", figures.goodput_mbps), format!("{:.3}", figures.level));
+    let mut row =
+        |name: &str, goodput: String, level: String| table.row([name.to_owned(), goodput, level]);
+    for (name, figures) in [
+        ("emulated", &comparison.emulated),
+        ("virtual time", &comparison.simulated),
+    ] {
+        row(
+            name,
+            format!("{:.2}", figures.goodput_mbps),
+            format!("{:.3}", figures.level),
+        );
     }
     let percent = |difference: f64| format!("{:+.2}", 100.0 * difference);
-    row("difference %", percent(comparison.goodput_difference), percent(comparison.level_difference));
-    let verdict = if comparison.trusted { "kept up" } else { "too slow: do not trust these figures" };
-    format!("{table}\nlag p99 {:.3} ms: {verdict}\n", comparison.lag_p99_ms)
+    row(
+        "difference %",
+        percent(comparison.goodput_difference),
+        percent(comparison.level_difference),
+    );
+    let verdict = if comparison.trusted {
+        "kept up"
+    } else {
+        "too slow: do not trust these figures"
+    };
+    format!(
+        "{table}\nlag p99 {:.3} ms: {verdict}\n",
+        comparison.lag_p99_ms
+    )
 }
 
 fn run_tcp(args: &Tcp) -> anyhow::Result<ExitCode> {
     let mut downloads = Vec::new();
     for name in &args.algorithms {
-        let algorithm = Algorithm::from_name(name)
-            .ok_or_else(|| bad_input(format!("--algorithms: there is no {name:?}; give reno, cubic or bbr")))?;
+        let algorithm = Algorithm::from_name(name).ok_or_else(|| {
+            bad_input(format!(
+                "--algorithms: there is no {name:?}; give reno, cubic or bbr"
+            ))
+        })?;
         for &delay_ms in &args.delays_ms {
             let wired_delay = Duration::try_from_secs_f64(delay_ms / 1e3).map_err(bad_input)?;
             let measure = span(args.seconds)?;
-            downloads.push(Download { algorithm, wired_delay, ramp: measure / 2, measure, seed: args.seed });
+            downloads.push(Download {
+                algorithm,
+                wired_delay,
+                ramp: measure / 2,
+                measure,
+                seed: args.seed,
+            });
         }
     }
     airpace_net::netns::acquire_rights()?;
-    let (comparisons, interrupted) =
-        with_signals(|stop| downloads.iter().map(|download| tcp::compare(download, stop)).collect::<Vec<_>>())?;
+    let (comparisons, interrupted) = with_signals(|stop| {
+        downloads
+            .iter()
+            .map(|download| tcp::compare(download, stop))
+            .collect::<Vec<_>>()
+    })?;
     if interrupted {
         return Err(Interrupted.into());
     }
-    let comparisons = comparisons.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let comparisons = comparisons
+        .into_iter()
+        .collect::<anyhow::Result<Vec<_>>>()?;
     if args.json {
         output::json(&comparisons)?
     } else {
@@ -235,7 +269,15 @@ fn describe_tcp(comparisons: &[TcpComparison]) -> String {
             format!("{:.1}", row.kernel.rtt_ms),
             format!("{:.1}", row.simulated.rtt_ms),
             format!("{:+.1}", 100.0 * row.rtt_difference),
-            format!("{:.2}{}", row.lag_p99_ms, if row.trusted { "" } else { " (too slow: do not trust)" }),
+            format!(
+                "{:.2}{}",
+                row.lag_p99_ms,
+                if row.trusted {
+                    ""
+                } else {
+                    " (too slow: do not trust)"
+                }
+            ),
         ]);
     }
     format!("{table}")
@@ -245,7 +287,9 @@ fn describe_tcp(comparisons: &[TcpComparison]) -> String {
 fn span(seconds: f64) -> anyhow::Result<Duration> {
     // Less than a tenth of a second holds too few frames to say anything.
     let sensible = Duration::from_millis(100)..=Duration::from_secs(3_600);
-    let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| sensible.contains(span));
+    let span = Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|span| sensible.contains(span));
     span.ok_or_else(|| bad_input("--seconds: give 0.1 to 3600"))
 }
 
@@ -253,12 +297,25 @@ fn describe(report: &DatapathReport) -> String {
     let mut rates = Table::new(["saturated", "packets/s", "Gbit/s", "loss %"]);
     let mut row = |name: &str, t: &Throughput| {
         let loss = format!("{:.3}", 100.0 * t.loss);
-        rates.row([name.to_owned(), format!("{:.0}", t.packets_per_s), format!("{:.3}", t.gbps), loss]);
+        rates.row([
+            name.to_owned(),
+            format!("{:.0}", t.packets_per_s),
+            format!("{:.3}", t.gbps),
+            loss,
+        ]);
     };
     row("proxy and agent", &report.saturated);
     row("bare link", &report.saturated_bare);
-    let mut delays =
-        Table::new(["Mbit/s", "loss %", "p50 µs", "p99 µs", "bare p50", "bare p99", "added p50", "added p99"]);
+    let mut delays = Table::new([
+        "Mbit/s",
+        "loss %",
+        "p50 µs",
+        "p99 µs",
+        "bare p50",
+        "bare p99",
+        "added p50",
+        "added p99",
+    ]);
     for load in &report.loads {
         let us = |value: f64| format!("{value:.1}");
         delays.row([
@@ -272,5 +329,8 @@ fn describe(report: &DatapathReport) -> String {
             us(load.added_p99_us),
         ]);
     }
-    format!("packets of {} bytes\n\n{rates}\n{delays}", report.packet_bytes)
+    format!(
+        "packets of {} bytes\n\n{rates}\n{delays}",
+        report.packet_bytes
+    )
 }

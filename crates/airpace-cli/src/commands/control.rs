@@ -46,11 +46,17 @@ pub(crate) struct Control {
 }
 
 pub(crate) fn run(args: &Control) -> anyhow::Result<ExitCode> {
-    let delay = args.delay_ms.map(|ms| Duration::try_from_secs_f64(ms * 1e-3)).transpose();
+    let delay = args
+        .delay_ms
+        .map(|ms| Duration::try_from_secs_f64(ms * 1e-3))
+        .transpose();
     let delay = delay.map_err(|_| bad_input("--delay-ms is too large"))?;
     let config = ControlConfig {
         law: args.law.clone(),
-        goal: Goal { level: args.level, delay },
+        goal: Goal {
+            level: args.level,
+            delay,
+        },
         initial_mbps: args.initial_mbps,
         payload_bytes: args.payload_bytes,
     };

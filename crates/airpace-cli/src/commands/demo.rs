@@ -77,10 +77,13 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
-    let program = std::env::current_exe().context("finding this program to start proxies and agents from")?;
+    let program =
+        std::env::current_exe().context("finding this program to start proxies and agents from")?;
     let mut options = DemoOptions::new(args.out.clone(), program);
     if args.ramp.0 + options.slot > args.load.0 {
-        return Err(bad_input("--ramp: leave at least 100 ms of the load to be measured"));
+        return Err(bad_input(
+            "--ramp: leave at least 100 ms of the load to be measured",
+        ));
     }
     if !args.arms.is_empty() {
         options.arms.clone_from(&args.arms);
@@ -103,10 +106,17 @@ fn arm(name: &str) -> Result<ArmKind, String> {
 
 fn cell(list: &str) -> Result<Cell, String> {
     let mcs = |text: &str| {
-        let mcs: u8 = text.trim().parse().map_err(|_| format!("{text:?} is no MCS index"))?;
+        let mcs: u8 = text
+            .trim()
+            .parse()
+            .map_err(|_| format!("{text:?} is no MCS index"))?;
         airpace_lab::bench::saturation::vht80(mcs).map_err(|error| error.to_string())?;
         Ok(mcs)
     };
     let stations: Vec<u8> = list.split(',').map(mcs).collect::<Result<_, String>>()?;
-    if stations.len() > 16 { Err("give at most 16 stations".to_owned()) } else { Ok(Cell(stations)) }
+    if stations.len() > 16 {
+        Err("give at most 16 stations".to_owned())
+    } else {
+        Ok(Cell(stations))
+    }
 }

@@ -8,7 +8,9 @@ use airpace_api::quantity::Span;
 use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
 use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
-use airpace_sim::mac::{CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig};
+use airpace_sim::mac::{
+    CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig,
+};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -125,7 +127,8 @@ pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
     }
     // Before the logs' or any other thread exists.
     airpace_net::netns::acquire_rights()?;
-    let outcome = airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
+    let outcome =
+        airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
     for line in summary(&outcome.report) {
         tracing::info!("{line}");
     }
@@ -139,12 +142,19 @@ pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
 }
 
 fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
-    let named = [args.mcs.len(), args.nss.len(), args.loss.len(), args.airtime_weight.len()];
+    let named = [
+        args.mcs.len(),
+        args.nss.len(),
+        args.loss.len(),
+        args.airtime_weight.len(),
+    ];
     let named = named.into_iter().max().unwrap_or(1);
     let n = args.stations.unwrap_or(named);
     // Before anything is made once for each.
     if n > MAX_STATIONS {
-        return Err(bad_input(format!("{n} stations: there is room for {MAX_STATIONS} at most")));
+        return Err(bad_input(format!(
+            "{n} stations: there is room for {MAX_STATIONS} at most"
+        )));
     }
     let mcs = per_station("--mcs", &args.mcs, n)?;
     let nss = per_station("--nss", &args.nss, n)?;
@@ -152,18 +162,35 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let weight = per_station("--airtime-weight", &args.airtime_weight, n)?;
     let station = |i: usize| {
         let rate = rate::checked(args.standard, args.width, nss[i], mcs[i], args.gi)?;
-        Ok(StationConfig { loss: loss[i], weight: weight[i], ..StationConfig::new(rate) })
+        Ok(StationConfig {
+            loss: loss[i],
+            weight: weight[i],
+            ..StationConfig::new(rate)
+        })
     };
     let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
-    let trace = args.trace.as_deref().map(|path| read_trace(path, &stations)).transpose()?.unwrap_or_default();
+    let trace = args
+        .trace
+        .as_deref()
+        .map(|path| read_trace(path, &stations))
+        .transpose()?
+        .unwrap_or_default();
     // What L-SIG can announce: the bound of every standard that there is a choice of.
     let longest = AmpduLimits::of(phy::Standard::Vht).duration;
     if args.max_duration.0.is_zero() || args.max_duration.0 > longest {
-        return Err(bad_input("--max-duration: give more than 0, at most 5.484 ms"));
+        return Err(bad_input(
+            "--max-duration: give more than 0, at most 5.484 ms",
+        ));
     }
     let category = (!args.qos).then_some(AccessCategory::BestEffort);
     let (timing, max_duration) = (args.timing.into(), args.max_duration.0);
-    let cell = CellConfig { category, timing, max_duration, trace, ..CellConfig::new(stations) };
+    let cell = CellConfig {
+        category,
+        timing,
+        max_duration,
+        trace,
+        ..CellConfig::new(stations)
+    };
     let monitor = match args.monitor {
         Shown::Off => Monitor::Off,
         Shown::Headers => Monitor::Snap(HEADERS),
@@ -172,7 +199,12 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let (wired_delay, series) = (args.wired_delay.0, args.report.is_some());
     let mut config = EmulatorConfig::new(cell, args.seed).with_access_point(args.ap);
     access_point(args, &mut config.cell.access_point)?;
-    Ok(EmulatorConfig { wired_delay, monitor, series, ..config })
+    Ok(EmulatorConfig {
+        wired_delay,
+        monitor,
+        series,
+        ..config
+    })
 }
 
 /// What the arguments change of the scheme's path.
@@ -180,7 +212,11 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
     let only = |flag: &str, schemes: &[Scheme]| {
         let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
         let names = names.join(" or ");
-        if schemes.contains(&args.ap) { Ok(()) } else { Err(bad_input(format!("{flag} needs --ap {names}"))) }
+        if schemes.contains(&args.ap) {
+            Ok(())
+        } else {
+            Err(bad_input(format!("{flag} needs --ap {names}")))
+        }
     };
     if let Some(packets) = args.ap_buffer {
         only("--ap-buffer", &[Scheme::PerStation])?;
@@ -191,7 +227,11 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
         path.limit_airtime(AirtimeLimitConfig::default());
     }
     path.hardware = args.hardware_queue.unwrap_or(path.hardware);
-    if args.airtime_weight.iter().any(|&weight| weight != DEFAULT_WEIGHT) {
+    if args
+        .airtime_weight
+        .iter()
+        .any(|&weight| weight != DEFAULT_WEIGHT)
+    {
         only("--airtime-weight", &[Scheme::Airtime])?;
     }
     Ok(())
@@ -206,7 +246,8 @@ pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
 }
 
 fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<RateChange>> {
-    let text = std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
     airpace_emu::parse_trace(&text, stations).map_err(bad_input)
 }
 
@@ -221,12 +262,18 @@ fn command(words: &[OsString]) -> Command {
 }
 
 fn refusal(error: EmulatorError) -> anyhow::Error {
-    if error.is_bad_input() { bad_input(error) } else { error.into() }
+    if error.is_bad_input() {
+        bad_input(error)
+    } else {
+        error.into()
+    }
 }
 
 fn summary(report: &EmulationReport) -> impl Iterator<Item = String> {
-    let whole =
-        format!("access point {}: Jain index of the stations' airtime {:.3}", report.access_point, report.jain_airtime);
+    let whole = format!(
+        "access point {}: Jain index of the stations' airtime {:.3}",
+        report.access_point, report.jain_airtime
+    );
     let stations = report.stations.iter().map(|station| {
         let (down, up) = (&station.down, &station.up);
         let level = down.level.map_or("no frames".to_owned(), |level| format!("{level:.1} packets per frame"));
@@ -244,7 +291,13 @@ fn summary(report: &EmulationReport) -> impl Iterator<Item = String> {
 
 /// What became of the packets that did not arrive, and of those that were marked.
 fn losses(down: &DirectionTotals) -> String {
-    let QueueDrops { full, codel, longest_flow, gone, other } = down.drops;
+    let QueueDrops {
+        full,
+        codel,
+        longest_flow,
+        gone,
+        other,
+    } = down.drops;
     let reasons = [
         (full, "by a full queue"),
         (codel, "by CoDel"),
@@ -253,10 +306,21 @@ fn losses(down: &DirectionTotals) -> String {
         (other, "for other reasons"),
         (down.dropped_retries, "at the retry limit"),
     ];
-    let parts: Vec<String> =
-        reasons.iter().filter(|(count, _)| *count > 0).map(|(count, reason)| format!("{count} {reason}")).collect();
-    let dropped = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
-    let marked = if down.marked > 0 { format!(", {} marked", down.marked) } else { String::new() };
+    let parts: Vec<String> = reasons
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, reason)| format!("{count} {reason}"))
+        .collect();
+    let dropped = if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(", ")
+    };
+    let marked = if down.marked > 0 {
+        format!(", {} marked", down.marked)
+    } else {
+        String::new()
+    };
     format!("packets dropped: {dropped}{marked}")
 }
 
@@ -277,6 +341,9 @@ fn finish(outcome: &Outcome) -> anyhow::Result<ExitCode> {
 
 /// As shells have it: 128 + n for a command that signal n killed.
 fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::failure::FAILED)
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(crate::failure::FAILED)
 }

@@ -46,11 +46,17 @@ pub(crate) fn run(args: &Keygen) -> anyhow::Result<ExitCode> {
     }
     let stored = args.out.is_some() || args.public_of.is_some();
     let private_key = (!stored).then(|| pair.private.to_base64());
-    let keys = Keys { private_key, public_key: pair.public.to_base64() };
+    let keys = Keys {
+        private_key,
+        public_key: pair.public.to_base64(),
+    };
     if args.json {
         output::json(&keys)?;
     } else if let Some(private) = &keys.private_key {
-        output::text(&format!("private_key = \"{private}\"\npublic_key = \"{}\"\n", keys.public_key))?;
+        output::text(&format!(
+            "private_key = \"{private}\"\npublic_key = \"{}\"\n",
+            keys.public_key
+        ))?;
     } else {
         output::text(&format!("{}\n", keys.public_key))?;
     }

@@ -79,7 +79,9 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
         airpace_net::netns::acquire_rights()?;
     }
     let (made, _) = with_signals(|stop| reproduce(&claims, &effort, stop))?;
-    let Some(made) = made else { return Err(Interrupted.into()) };
+    let Some(made) = made else {
+        return Err(Interrupted.into());
+    };
     if let Some(folder) = &args.out {
         let files = store::store(folder, &made)?;
         tracing::info!("wrote {} files to {}", files.len(), folder.display());
@@ -109,9 +111,15 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 fn effort(args: &Reproduce) -> anyhow::Result<Effort> {
     if let Some(duration) = args.duration.filter(|duration| duration.0 < SHORTEST) {
-        return Err(bad_input(format!("--duration {duration}: give at least 100 ms")));
+        return Err(bad_input(format!(
+            "--duration {duration}: give at least 100 ms"
+        )));
     }
-    let mut effort = Effort { seed: args.seed, duration: args.duration, ..Effort::default() };
+    let mut effort = Effort {
+        seed: args.seed,
+        duration: args.duration,
+        ..Effort::default()
+    };
     if args.quick {
         (effort.seeds, effort.duration) = (Some(1), QUICK.parse().ok());
     }

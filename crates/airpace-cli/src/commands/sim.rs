@@ -60,13 +60,19 @@ impl Chosen {
         let text = std::fs::read_to_string(&self.file)
             .map_err(|error| bad_input(format!("cannot read {}: {error}", self.file.display())))?;
         let mut settings = self.settings.clone();
-        settings.extend(self.seed.map(|seed| Override { key: "seed".to_owned(), value: seed.to_string() }));
+        settings.extend(self.seed.map(|seed| Override {
+            key: "seed".to_owned(),
+            value: seed.to_string(),
+        }));
         let folder = self.file.parent().unwrap_or(Path::new("."));
         Loaded::new(&text, settings, folder).map_err(|error| self.refusal(&error))
     }
 
     /// A complaint about the scenario, with the line that it is about.
     fn refusal(&self, error: &ScenarioError) -> anyhow::Error {
-        bad_input_with(error.one_line(&self.file.display().to_string()), error.excerpt())
+        bad_input_with(
+            error.one_line(&self.file.display().to_string()),
+            error.excerpt(),
+        )
     }
 }

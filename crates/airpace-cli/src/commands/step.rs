@@ -72,10 +72,16 @@ pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
 /// The runs, case by case, so that the laws stand together.
 fn configs(args: &Step) -> impl Iterator<Item = StepConfig<'_>> {
     let laws = || {
-        let all = args.laws.is_empty().then_some(LAW_NAMES).into_iter().flatten();
+        let all = args
+            .laws
+            .is_empty()
+            .then_some(LAW_NAMES)
+            .into_iter()
+            .flatten();
         all.chain(args.laws.iter().map(String::as_str))
     };
-    let wanted = |case: &Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name());
+    let wanted =
+        |case: &Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name());
     Case::ALL.into_iter().filter(wanted).flat_map(move |case| {
         args.slot_ms.iter().flat_map(move |&ms| {
             laws().map(move |law| StepConfig {
@@ -102,8 +108,17 @@ fn row(row: StepRow) -> Row {
 }
 
 fn describe(rows: &[Row]) -> String {
-    let mut table =
-        Table::new(["law", "case", "slot ms", "slots", "level", "round ms", "delay ms", "goodput Mbit/s", "lost"]);
+    let mut table = Table::new([
+        "law",
+        "case",
+        "slot ms",
+        "slots",
+        "level",
+        "round ms",
+        "delay ms",
+        "goodput Mbit/s",
+        "lost",
+    ]);
     for row in rows {
         table.row([
             row.law.clone(),
@@ -117,5 +132,7 @@ fn describe(rows: &[Row]) -> String {
             row.lost.to_string(),
         ]);
     }
-    format!("{table}\nslots: until level and delay are back; - if never. Means over the second half of the run.\n")
+    format!(
+        "{table}\nslots: until level and delay are back; - if never. Means over the second half of the run.\n"
+    )
 }

@@ -17,7 +17,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-const EXAMPLES: &str = "Servers run until Ctrl-C or SIGTERM and then print what they received. All print JSON.
+const EXAMPLES: &str =
+    "Servers run until Ctrl-C or SIGTERM and then print what they received. All print JSON.
 
 Examples:
   airpace emulate --mcs 9        a shell behind an access point; in it:
@@ -102,21 +103,32 @@ struct UdpSend {
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
-    let serves = matches!(args.what, What::Receive(_) | What::Echo(_) | What::UdpReceive(_));
+    let serves = matches!(
+        args.what,
+        What::Receive(_) | What::Echo(_) | What::UdpReceive(_)
+    );
     let (result, stopped) = with_signals(|stop| work(&args.what, stop))?;
     output::json(&result?)?;
     // A server is ended by a signal; whatever else is has not finished.
-    if stopped && !serves { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+    if stopped && !serves {
+        Err(Interrupted.into())
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the clock of a tool starts with it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock of a tool starts with it"
+)]
 fn work(what: &What, stop: &Stop) -> anyhow::Result<Value> {
     let start = Instant::now();
     match what {
         What::Receive(server) => Ok(received(&Receiver::bind(server.at)?.run(start, stop)?)),
         What::Send(args) => send(args, stop),
         What::Echo(server) => {
-            let socket = UdpSocket::bind(server.at).with_context(|| format!("listening at {}", server.at))?;
+            let socket = UdpSocket::bind(server.at)
+                .with_context(|| format!("listening at {}", server.at))?;
             Ok(json!({ "answered": ping::echo(&socket, stop)? }))
         }
         What::Ping(args) => {
@@ -124,7 +136,12 @@ fn work(what: &What, stop: &Stop) -> anyhow::Result<Value> {
                 return Err(bad_input("--interval: give more than 0"));
             }
             let (to, interval, duration) = (args.to, args.interval.0, args.span.0);
-            let config = PingConfig { to, interval, duration, patience: PATIENCE };
+            let config = PingConfig {
+                to,
+                interval,
+                duration,
+                patience: PATIENCE,
+            };
             Ok(pinged(&ping::ping(&config, start, stop)?))
         }
         What::UdpReceive(server) => {
@@ -162,10 +179,17 @@ fn send(args: &Send, stop: &Stop) -> anyhow::Result<Value> {
 fn received(bins: &Bins) -> Value {
     let bytes = bins.bytes();
     let first = bytes.iter().position(|&b| b > 0).unwrap_or(0);
-    let last = bytes.iter().rposition(|&b| b > 0).map_or(first, |last| last + 1);
+    let last = bytes
+        .iter()
+        .rposition(|&b| b > 0)
+        .map_or(first, |last| last + 1);
     let bins_per_second = 1.0 / airpace_lab::tool::BIN.as_secs_f64();
     let seconds = (last - first) as f64 / bins_per_second;
-    let mbps = if last > first { bins.total() as f64 * 8e-6 / seconds } else { 0.0 };
+    let mbps = if last > first {
+        bins.total() as f64 * 8e-6 / seconds
+    } else {
+        0.0
+    };
     json!({ "bytes": bins.total(), "seconds": seconds, "goodput_mbps": mbps, "bytes_per_100_ms": &bytes[first..last] })
 }
 

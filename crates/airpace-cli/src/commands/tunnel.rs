@@ -8,9 +8,17 @@ use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 /// Runs until Ctrl-C or SIGTERM; the latter is how a service is asked to end, so it counts as success.
-pub(crate) fn until_stopped(run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+pub(crate) fn until_stopped(
+    run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
     let signals = Signals::termination()?;
-    run(signals.as_fd()).map_err(|error| if error.is::<KeyFileError>() { bad_input(error) } else { error })?;
+    run(signals.as_fd()).map_err(|error| {
+        if error.is::<KeyFileError>() {
+            bad_input(error)
+        } else {
+            error
+        }
+    })?;
     match signals.next()? {
         Some(signal) if signal.as_str() == "SIGINT" => Err(Interrupted.into()),
         _ => Ok(ExitCode::SUCCESS),

@@ -28,9 +28,16 @@ pub(crate) struct Validate {
 pub(crate) fn run(args: &Validate) -> anyhow::Result<ExitCode> {
     let airpace = std::env::current_exe().context("finding this program")?;
     let config = ValidateConfig {
-        ns3: Ns3 { program: args.program.clone(), airpace },
+        ns3: Ns3 {
+            program: args.program.clone(),
+            airpace,
+        },
         error_model: args.error_model.clone(),
-        extent: if args.quick { Extent::Quick } else { Extent::Full },
+        extent: if args.quick {
+            Extent::Quick
+        } else {
+            Extent::Full
+        },
     };
     let report = validate(&config)?;
     let path = args.out.join("report.json");
@@ -42,8 +49,17 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<ExitCode> {
 }
 
 fn describe(report: &Report) -> String {
-    let verdict = if report.within { "every bar holds" } else { "a bar is MISSED" };
-    format!("{}\n{}\n{}{verdict}", families(report), speeds(report), missed(report))
+    let verdict = if report.within {
+        "every bar holds"
+    } else {
+        "a bar is MISSED"
+    };
+    format!(
+        "{}\n{}\n{}{verdict}",
+        families(report),
+        speeds(report),
+        missed(report)
+    )
 }
 
 /// The worst difference of each quantity in each family.
@@ -72,11 +88,21 @@ fn families(report: &Report) -> Table {
 }
 
 fn difference(quantity: &str, value: f64) -> String {
-    if quantity == "snr_db" { format!("{value:.2} dB") } else { format!("{:.1} %", value * 100.0) }
+    if quantity == "snr_db" {
+        format!("{value:.2} dB")
+    } else {
+        format!("{:.1} %", value * 100.0)
+    }
 }
 
 fn speeds(report: &Report) -> Table {
-    let mut table = Table::new(["family", "setting", "ns-3 packets/s", "airpace packets/s", "ratio"]);
+    let mut table = Table::new([
+        "family",
+        "setting",
+        "ns-3 packets/s",
+        "airpace packets/s",
+        "ratio",
+    ]);
     for speed in &report.speed {
         table.row([
             speed.family.clone(),
@@ -94,9 +120,17 @@ fn missed(report: &Report) -> String {
     let rows = report.rows.iter().filter(|row| !row.within).map(|row| {
         let (quantity, setting) = (row.quantity, &row.setting);
         let by = difference(quantity, row.difference);
-        format!("missed: {} {setting}: {quantity} ns-3 {:.4}, airpace {:.4} ({by})\n", row.family, row.ns3, row.airpace)
+        format!(
+            "missed: {} {setting}: {quantity} ns-3 {:.4}, airpace {:.4} ({by})\n",
+            row.family, row.ns3, row.airpace
+        )
     });
     let speeds = report.speed.iter().filter(|speed| !speed.within);
-    let speeds = speeds.map(|speed| format!("missed: {} {}: {:.0} times\n", speed.family, speed.setting, speed.ratio));
+    let speeds = speeds.map(|speed| {
+        format!(
+            "missed: {} {}: {:.0} times\n",
+            speed.family, speed.setting, speed.ratio
+        )
+    });
     rows.chain(speeds).collect()
 }

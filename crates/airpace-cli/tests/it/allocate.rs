@@ -3,11 +3,15 @@
 use crate::shared::{airpace, assert_close, assert_refused, json};
 use serde_json::Value;
 
-const FIVE: &str =
-    "allocate --rates-mbps 58.5,175.5,175.5,351,390 --overhead-us 214 --packet-bits 12000 --level-limit 32";
+const FIVE: &str = "allocate --rates-mbps 58.5,175.5,175.5,351,390 --overhead-us 214 --packet-bits 12000 --level-limit 32";
 
 fn list(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_f64().unwrap())
+        .collect()
 }
 
 #[track_caller]
@@ -40,8 +44,14 @@ fn a_binding_delay_is_met_exactly() {
 #[test]
 fn the_conic_solver_agrees() {
     let closed = json(&format!("{FIVE} --delay-ms 6 --weights 1,2,1,1,3"));
-    let conic = json(&format!("{FIVE} --delay-ms 6 --weights 1,2,1,1,3 --method conic"));
-    assert_close(conic["utility"].as_f64().unwrap(), closed["utility"].as_f64().unwrap(), 1e-6);
+    let conic = json(&format!(
+        "{FIVE} --delay-ms 6 --weights 1,2,1,1,3 --method conic"
+    ));
+    assert_close(
+        conic["utility"].as_f64().unwrap(),
+        closed["utility"].as_f64().unwrap(),
+        1e-6,
+    );
     assert_eq!(conic["feasible"], true);
 }
 
@@ -50,8 +60,13 @@ fn goodput_is_the_payload_and_not_its_overhead() {
     let plain = json("allocate --rates-mbps 390 --packet-bits 12000");
     let (rate, goodput) = (list(&plain["rate_pps"])[0], list(&plain["goodput_mbps"])[0]);
     assert_close(goodput, rate * 0.012, 1e-12);
-    let with_overhead = json("allocate --rates-mbps 390 --packet-bits 12000 --mpdu-overhead-bits 560");
-    assert_close(list(&with_overhead["rate_pps"])[0], 32.0 / (214e-6 + 32.0 * 12_560.0 / 390e6), 1e-9);
+    let with_overhead =
+        json("allocate --rates-mbps 390 --packet-bits 12000 --mpdu-overhead-bits 560");
+    assert_close(
+        list(&with_overhead["rate_pps"])[0],
+        32.0 / (214e-6 + 32.0 * 12_560.0 / 390e6),
+        1e-9,
+    );
 }
 
 #[test]
@@ -62,13 +77,21 @@ fn both_readings_of_theorem_1_are_there_for_comparison() {
     assert!(amended["utility"].as_f64().unwrap() < optimum);
     let printed = json(&format!("{FIVE} --method theorem1-max"));
     assert_eq!(printed["feasible"], false);
-    assert!(printed["violation"].as_str().unwrap().contains("limit is 32"));
+    assert!(
+        printed["violation"]
+            .as_str()
+            .unwrap()
+            .contains("limit is 32")
+    );
 }
 
 #[test]
 fn the_table_has_a_row_per_station() {
     let text = airpace(FIVE).stdout;
-    assert!(text.contains("23.0244") && text.contains("round 7.8716 ms") && text.contains("39.465001"), "{text}");
+    assert!(
+        text.contains("23.0244") && text.contains("round 7.8716 ms") && text.contains("39.465001"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -79,24 +102,57 @@ fn an_infeasible_delay_names_the_smallest_feasible_one() {
 
 #[test]
 fn lists_of_wrong_length_are_refused() {
-    assert_refused(&format!("{FIVE} --weights 1,1"), "--weights has 2 values for 5 stations");
-    assert_refused("allocate --rates-mbps 1,2 --overhead-us 1,1,1", "--overhead-us has 3 values");
-    assert_refused("allocate --rates-mbps 1,2 --level-limit 3,4,5", "--level-limit has 3 values for 2 stations");
+    assert_refused(
+        &format!("{FIVE} --weights 1,1"),
+        "--weights has 2 values for 5 stations",
+    );
+    assert_refused(
+        "allocate --rates-mbps 1,2 --overhead-us 1,1,1",
+        "--overhead-us has 3 values",
+    );
+    assert_refused(
+        "allocate --rates-mbps 1,2 --level-limit 3,4,5",
+        "--level-limit has 3 values for 2 stations",
+    );
 }
 
 #[test]
 fn numbers_that_make_no_sense_are_refused() {
     for bad in ["NaN", "inf", "-1", "0", "fast", "1e999", ""] {
         assert_refused(&format!("allocate --rates-mbps=58.5,{bad}"), "--rates-mbps");
-        assert_refused(&format!("allocate --rates-mbps=58.5 --overhead-us={bad}"), "--overhead-us");
-        assert_refused(&format!("allocate --rates-mbps=58.5 --packet-bits={bad}"), "--packet-bits");
-        assert_refused(&format!("allocate --rates-mbps=58.5 --level-limit={bad}"), "--level-limit");
-        assert_refused(&format!("allocate --rates-mbps=58.5 --delay-ms={bad}"), "--delay-ms");
-        assert_refused(&format!("allocate --rates-mbps=58.5 --weights={bad}"), "--weights");
+        assert_refused(
+            &format!("allocate --rates-mbps=58.5 --overhead-us={bad}"),
+            "--overhead-us",
+        );
+        assert_refused(
+            &format!("allocate --rates-mbps=58.5 --packet-bits={bad}"),
+            "--packet-bits",
+        );
+        assert_refused(
+            &format!("allocate --rates-mbps=58.5 --level-limit={bad}"),
+            "--level-limit",
+        );
+        assert_refused(
+            &format!("allocate --rates-mbps=58.5 --delay-ms={bad}"),
+            "--delay-ms",
+        );
+        assert_refused(
+            &format!("allocate --rates-mbps=58.5 --weights={bad}"),
+            "--weights",
+        );
     }
-    assert_refused("allocate --rates-mbps 58.5 --mpdu-overhead-bits -1", "--mpdu-overhead-bits");
+    assert_refused(
+        "allocate --rates-mbps 58.5 --mpdu-overhead-bits -1",
+        "--mpdu-overhead-bits",
+    );
     assert_refused("allocate --rates-mbps 58.5 --level-limit 0.5", "1 or more");
-    assert_refused("allocate --rates-mbps 58.5 --packet-bits 1e-300", "airtime of a packet");
+    assert_refused(
+        "allocate --rates-mbps 58.5 --packet-bits 1e-300",
+        "airtime of a packet",
+    );
     assert_refused("allocate", "--rates-mbps");
-    assert_refused("allocate --rates-mbps 58.5 --method magic", "waterfill, conic");
+    assert_refused(
+        "allocate --rates-mbps 58.5 --method magic",
+        "waterfill, conic",
+    );
 }

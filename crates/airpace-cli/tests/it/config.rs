@@ -33,12 +33,25 @@ fn agent_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
 #[test]
 fn the_printed_configuration_has_every_default_and_is_one() {
     let folder = folder("print");
-    for (verb, path) in [("proxy", proxy_file(&folder, |t| t)), ("agent", agent_file(&folder, |t| t))] {
-        let printed = airpace(&format!("{verb} --config {} --print-config", path.display()));
+    for (verb, path) in [
+        ("proxy", proxy_file(&folder, |t| t)),
+        ("agent", agent_file(&folder, |t| t)),
+    ] {
+        let printed = airpace(&format!(
+            "{verb} --config {} --print-config",
+            path.display()
+        ));
         assert_eq!(printed.code, Some(0), "{}", printed.stderr);
-        assert!(printed.stdout.contains("slot = \"100 ms\""), "{}", printed.stdout);
+        assert!(
+            printed.stdout.contains("slot = \"100 ms\""),
+            "{}",
+            printed.stdout
+        );
         std::fs::write(&path, &printed.stdout).unwrap();
-        let again = airpace(&format!("{verb} --config {} --print-config", path.display()));
+        let again = airpace(&format!(
+            "{verb} --config {} --print-config",
+            path.display()
+        ));
         assert_eq!(again.stdout, printed.stdout);
     }
 }
@@ -49,24 +62,52 @@ fn flags_win_over_the_file() {
     let path = proxy_file(&folder, |t| t);
     let line = format!("proxy --config {} --print-config", path.display());
     assert!(!airpace(&line).stdout.contains("udp_load"));
-    assert!(airpace(&format!("{line} --udp-load")).stdout.contains("[udp_load]"));
+    assert!(
+        airpace(&format!("{line} --udp-load"))
+            .stdout
+            .contains("[udp_load]")
+    );
 }
 
 #[test]
 fn mistakes_in_a_configuration_are_one_line_with_their_place() {
     let folder = folder("mistakes");
     let cases = [
-        ("delay_target = \"20 ms\"", "delay_goal = \"20 ms\"", "proxy.toml:5:1: unknown field `delay_goal`"),
-        ("delay_target = \"20 ms\"", "delay_target = 20", "proxy.toml:5:"),
-        ("delay_target = \"20 ms\"", "delay_target = \"20\"", "has no unit"),
-        ("delay_target = \"20 ms\"", "delay_target = \"1 us\"", "below the feasible"),
+        (
+            "delay_target = \"20 ms\"",
+            "delay_goal = \"20 ms\"",
+            "proxy.toml:5:1: unknown field `delay_goal`",
+        ),
+        (
+            "delay_target = \"20 ms\"",
+            "delay_target = 20",
+            "proxy.toml:5:",
+        ),
+        (
+            "delay_target = \"20 ms\"",
+            "delay_target = \"20\"",
+            "has no unit",
+        ),
+        (
+            "delay_target = \"20 ms\"",
+            "delay_target = \"1 us\"",
+            "below the feasible",
+        ),
         ("delay_target = \"20 ms\"", "level_limit = nan", "1 to 1024"),
-        ("delay_target = \"20 ms\"", "law = \"magic\"", "unknown variant `magic`"),
+        (
+            "delay_target = \"20 ms\"",
+            "law = \"magic\"",
+            "unknown variant `magic`",
+        ),
         ("[tun]", "[tun", "proxy.toml:2:"),
         ("[tun]", "[tunnel]\n[tun]", "unknown field `tunnel`"),
         ("10.77.0.1/24", "10.77.0.1/99", "10.77.0.1/99"),
         ("10.77.0.2", "10.78.0.2", "outside of the tunnel's network"),
-        ("private_key", "private_key_file = \"x\"\nprivate_key", "give one of"),
+        (
+            "private_key",
+            "private_key_file = \"x\"\nprivate_key",
+            "give one of",
+        ),
     ];
     for (from, to, advice) in cases {
         let path = proxy_file(&folder, |text| {
@@ -76,9 +117,15 @@ fn mistakes_in_a_configuration_are_one_line_with_their_place() {
         assert_refused(&format!("proxy --config {}", path.display()), advice);
     }
     let path = agent_file(&folder, |text| text.replace("10.77.0.2/24", "192.0.2.7/24"));
-    assert_refused(&format!("agent --config {}", path.display()), "the tunnel would swallow its own packets");
+    assert_refused(
+        &format!("agent --config {}", path.display()),
+        "the tunnel would swallow its own packets",
+    );
     let path = agent_file(&folder, |text| text.replace("192.0.2.1:51900", "192.0.2.1"));
-    assert_refused(&format!("agent --config {}", path.display()), "agent.toml:1:");
+    assert_refused(
+        &format!("agent --config {}", path.display()),
+        "agent.toml:1:",
+    );
 }
 
 #[test]
@@ -87,8 +134,12 @@ fn files_that_are_not_there_are_refused() {
     assert_refused("proxy --config nowhere.toml", "cannot read nowhere.toml");
     assert_refused("agent --config nowhere.toml", "cannot read nowhere.toml");
     assert_refused("proxy", "--config");
-    let path =
-        proxy_file(&folder, |text| format!("private_key_file = \"nowhere.key\"\n{}", &text[text.find('[').unwrap()..]));
+    let path = proxy_file(&folder, |text| {
+        format!(
+            "private_key_file = \"nowhere.key\"\n{}",
+            &text[text.find('[').unwrap()..]
+        )
+    });
     assert_refused(&format!("proxy --config {}", path.display()), "nowhere.key");
 }
 
@@ -96,14 +147,24 @@ fn files_that_are_not_there_are_refused() {
 /// system does not let it run.
 fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, String)> {
     let mut command = Command::new("unshare");
-    command.args(["-rnm", env!("CARGO_BIN_EXE_airpace"), verb, "--config"]).arg(config);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["-rnm", env!("CARGO_BIN_EXE_airpace"), verb, "--config"])
+        .arg(config);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut log = String::new();
     // The first line tells that it runs, or why it does not.
     stderr.read_line(&mut log).unwrap();
     if log.contains("INFO") {
-        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status()
+            .unwrap();
     }
     stderr.read_to_string(&mut log).unwrap();
     let code = child.wait().unwrap().code();
@@ -117,9 +178,14 @@ fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, S
 #[test]
 fn ctrl_c_ends_proxy_and_agent_with_130_and_a_service_stop_with_0() {
     let folder = folder("signals");
-    for (verb, path) in [("proxy", proxy_file(&folder, |t| t)), ("agent", agent_file(&folder, |t| t))] {
+    for (verb, path) in [
+        ("proxy", proxy_file(&folder, |t| t)),
+        ("agent", agent_file(&folder, |t| t)),
+    ] {
         for (signal, should) in [("INT", 130), ("TERM", 0)] {
-            let Some((code, log)) = stopped_by(signal, verb, &path) else { return };
+            let Some((code, log)) = stopped_by(signal, verb, &path) else {
+                return;
+            };
             assert_eq!(code, Some(should), "{verb} {signal}: {log}");
         }
     }

@@ -7,7 +7,10 @@ fn demos_that_make_no_sense_are_refused() {
     assert_refused("demo --arms cubic,reno", "airpace-cubic");
     assert_refused("demo --stations 9,12", "MCS 0 to 9");
     assert_refused("demo --stations nine", "no MCS index");
-    assert_refused("demo --stations 9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9", "at most 16");
+    assert_refused(
+        "demo --stations 9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9",
+        "at most 16",
+    );
     assert_refused("demo --load 14", "has no unit");
     assert_refused("demo --load=3s --ramp=4s", "--ramp");
     assert_refused("demo --level NaN", "--level");

@@ -6,9 +6,17 @@ use serde_json::Value;
 /// Runs `airpace emulate` with these arguments; `None`, loudly, where the system allows no namespaces or no TUN.
 fn emulate(words: &[&str]) -> Option<Run> {
     let run = airpace_words(&[&["emulate"], words].concat());
-    let denied = ["Operation not permitted", "Permission denied", "/dev/net/tun", "user namespace"];
+    let denied = [
+        "Operation not permitted",
+        "Permission denied",
+        "/dev/net/tun",
+        "user namespace",
+    ];
     if run.code == Some(1) && denied.iter().any(|text| run.stderr.contains(text)) {
-        eprintln!("SKIPPED: this system allows no namespaces or no TUN: {}", run.stderr);
+        eprintln!(
+            "SKIPPED: this system allows no namespaces or no TUN: {}",
+            run.stderr
+        );
         return None;
     }
     Some(run)
@@ -18,17 +26,34 @@ fn emulate(words: &[&str]) -> Option<Run> {
 fn a_command_finds_the_stations_and_its_exit_code_comes_through() {
     let script = "test $AIRPACE_SERVER = 10.77.0.1 || exit 3; set -- $AIRPACE_STATION_IPS; test $# = 2 || exit 4; \
                   nsenter --net=$AIRPACE_NS_STA1 cat /proc/net/dev | grep -q mon0 || exit 5; echo done; exit 7";
-    let Some(run) = emulate(&["--stations", "2", "--mcs", "9,4", "--nss", "1", "--", "sh", "-c", script]) else {
+    let Some(run) = emulate(&[
+        "--stations",
+        "2",
+        "--mcs",
+        "9,4",
+        "--nss",
+        "1",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]) else {
         return;
     };
-    assert_eq!((run.code, run.stdout.as_str()), (Some(7), "done\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(7), "done\n"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn the_report_says_what_went_over_the_air() {
     let folder = folder("emulate");
     let path = folder.path().join("run.json");
-    let send = "nsenter --net=$AIRPACE_NS_STA0 bash -c 'exec 3<>/dev/udp/10.77.0.1/9; echo hello >&3'";
+    let send =
+        "nsenter --net=$AIRPACE_NS_STA0 bash -c 'exec 3<>/dev/udp/10.77.0.1/9; echo hello >&3'";
     let words = ["--report", path.to_str().unwrap(), "--", "bash", "-c", send];
     let Some(run) = emulate(&words) else { return };
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -42,12 +67,42 @@ fn the_report_says_what_went_over_the_air() {
 fn every_scheme_carries_packets_and_is_named() {
     let folder = folder("emulate-schemes");
     let send = "for i in $(seq 50); do echo $i >/dev/udp/10.77.0.10/9; echo $i >/dev/udp/10.77.0.12/9; done; sleep 0.3";
-    for scheme in ["fifo", "codel", "fq-codel", "fq-mac", "airtime", "wqm", "wqm-fq", "per-station"] {
+    for scheme in [
+        "fifo",
+        "codel",
+        "fq-codel",
+        "fq-mac",
+        "airtime",
+        "wqm",
+        "wqm-fq",
+        "per-station",
+    ] {
         let path = folder.path().join(format!("{scheme}.json"));
-        let cell = ["--standard", "ht", "--width", "20", "--gi", "400", "--mcs", "15,15,0", "--nss", "2,2,1"];
-        let rest = ["--ap", scheme, "--qos", "--max-duration", "4 ms", "--report", path.to_str().unwrap()];
+        let cell = [
+            "--standard",
+            "ht",
+            "--width",
+            "20",
+            "--gi",
+            "400",
+            "--mcs",
+            "15,15,0",
+            "--nss",
+            "2,2,1",
+        ];
+        let rest = [
+            "--ap",
+            scheme,
+            "--qos",
+            "--max-duration",
+            "4 ms",
+            "--report",
+            path.to_str().unwrap(),
+        ];
         let command = ["--", "bash", "-c", send];
-        let Some(run) = emulate(&[&cell[..], &rest[..], &command[..]].concat()) else { return };
+        let Some(run) = emulate(&[&cell[..], &rest[..], &command[..]].concat()) else {
+            return;
+        };
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(report["access_point"], scheme);
@@ -56,27 +111,47 @@ fn every_scheme_carries_packets_and_is_named() {
             assert_eq!(totals["packets"], 50, "{scheme}: {totals}");
             assert_eq!(totals["drops"]["full"], 0, "{scheme}");
         }
-        assert!(report["stations"][2]["airtime"].as_f64() > report["stations"][0]["airtime"].as_f64(), "{scheme}");
+        assert!(
+            report["stations"][2]["airtime"].as_f64() > report["stations"][0]["airtime"].as_f64(),
+            "{scheme}"
+        );
         let jain = report["jain_airtime"].as_f64().unwrap();
         assert!(jain > 0.3 && jain < 1.0, "{scheme}: {jain}");
-        assert!(run.stderr.contains(&format!("access point {scheme}: Jain index")), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains(&format!("access point {scheme}: Jain index")),
+            "{}",
+            run.stderr
+        );
     }
 }
 
 #[test]
 fn a_command_that_does_not_exist_is_named() {
-    let Some(run) = emulate(&["--", "no-such-program"]) else { return };
+    let Some(run) = emulate(&["--", "no-such-program"]) else {
+        return;
+    };
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("cannot run no-such-program"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot run no-such-program"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn impossible_cells_are_refused() {
-    assert_refused("emulate --stations 3 --mcs 9,4 -- true", "--mcs has 2 values for 3 stations");
+    assert_refused(
+        "emulate --stations 3 --mcs 9,4 -- true",
+        "--mcs has 2 values for 3 stations",
+    );
     assert_refused("emulate --stations 0 -- true", "at least one station");
     assert_refused("emulate --stations 100000 -- true", "at most");
     assert_refused("emulate --stations 9999999999999999 -- true", "at most");
-    assert_refused("emulate --report /nonexistent/report.json -- true", "cannot write");
+    assert_refused(
+        "emulate --report /nonexistent/report.json -- true",
+        "cannot write",
+    );
     assert_refused("emulate --mcs 12 -- true", "MCS 0 to 9");
     assert_refused("emulate --mcs 9 --width 20 -- true", "choose another --mcs");
     assert_refused("emulate --loss 1 -- true", "below 1");
@@ -85,14 +160,26 @@ fn impossible_cells_are_refused() {
     assert_refused("emulate --wired-delay 20 -- true", "no unit");
     assert_refused("emulate --ap-buffer 0 -- true", "queue limit");
     assert_refused("emulate --ap bufferbloat -- true", "fq-codel");
-    assert_refused("emulate --ap airtime --ap-buffer 9 -- true", "--ap-buffer needs --ap per-station");
-    assert_refused("emulate --ap fifo --aql -- true", "--aql needs --ap fq-mac or airtime");
+    assert_refused(
+        "emulate --ap airtime --ap-buffer 9 -- true",
+        "--ap-buffer needs --ap per-station",
+    );
+    assert_refused(
+        "emulate --ap fifo --aql -- true",
+        "--aql needs --ap fq-mac or airtime",
+    );
     assert_refused(
         "emulate --ap fq-mac --mcs 9,9 --airtime-weight 512,256 -- true",
         "--airtime-weight needs --ap airtime",
     );
-    assert_refused("emulate --ap airtime --airtime-weight 0 -- true", "--airtime-weight");
-    assert_refused("emulate --ap airtime --stations 3 --airtime-weight 1,2 -- true", "--airtime-weight has 2 values");
+    assert_refused(
+        "emulate --ap airtime --airtime-weight 0 -- true",
+        "--airtime-weight",
+    );
+    assert_refused(
+        "emulate --ap airtime --stations 3 --airtime-weight 1,2 -- true",
+        "--airtime-weight has 2 values",
+    );
     assert_refused("emulate --max-duration 4 -- true", "no unit");
     assert_refused("emulate --max-duration 0s -- true", "at most 5.484 ms");
     assert_refused("emulate --max-duration 6ms -- true", "at most 5.484 ms");

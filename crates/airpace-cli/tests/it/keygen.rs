@@ -11,7 +11,10 @@ fn the_private_key_goes_to_a_closed_file_and_the_public_one_is_printed() {
     let run = airpace(&line);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.stdout.trim().len(), 44);
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let again = airpace(&format!("keygen --public-of {}", path.display()));
     assert_eq!(again.stdout, run.stdout);
     assert_refused(&line, "cannot create");
@@ -31,9 +34,15 @@ fn a_file_without_a_key_is_refused() {
     let path = folder.path().join("not.key");
     std::fs::write(&path, "hello").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert_refused(&format!("keygen --public-of {}", path.display()), "chmod 600");
+    assert_refused(
+        &format!("keygen --public-of {}", path.display()),
+        "chmod 600",
+    );
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    assert_refused(&format!("keygen --public-of {}", path.display()), "this is no key");
+    assert_refused(
+        &format!("keygen --public-of {}", path.display()),
+        "this is no key",
+    );
     assert_refused("keygen --public-of nowhere.key", "cannot read");
     assert_refused("keygen --out a --public-of b", "cannot be used with");
 }

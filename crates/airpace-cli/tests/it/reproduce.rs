@@ -12,7 +12,11 @@ fn without_rows_it_lists_them() {
     let rows = json("reproduce");
     let rows = rows["rows"].as_array().unwrap();
     assert!(rows.len() > 25, "{}", rows.len());
-    assert!(rows.iter().all(|row| ["id", "source", "kind", "claim"].iter().all(|key| row[key].is_string())));
+    assert!(rows.iter().all(|row| {
+        ["id", "source", "kind", "claim"]
+            .iter()
+            .all(|key| row[key].is_string())
+    }));
 }
 
 #[test]
@@ -24,12 +28,27 @@ fn a_row_is_told_as_json_and_leaves_its_data() {
     assert_eq!([&rows[0]["id"], &rows[1]["id"]], ["000-F7", "003-T1"]);
     for row in rows {
         assert_eq!(row["outcome"], "reproduced", "{row}");
-        assert!(["measured", "expected", "note"].iter().all(|key| row[key].is_string()), "{row}");
-        assert!(row["relations"].as_array().unwrap().iter().all(|relation| relation["holds"] == true));
+        assert!(
+            ["measured", "expected", "note"]
+                .iter()
+                .all(|key| row[key].is_string()),
+            "{row}"
+        );
+        assert!(
+            row["relations"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|relation| relation["holds"] == true)
+        );
     }
     assert!(out.join("reproduction.json").exists() && out.join("003-T1.json").exists());
     let markdown = airpace("reproduce 003-T1 --markdown");
-    assert!(markdown.stdout.contains("## 003-T1: reproduced"), "{}", markdown.stdout);
+    assert!(
+        markdown.stdout.contains("## 003-T1: reproduced"),
+        "{}",
+        markdown.stdout
+    );
 }
 
 #[test]

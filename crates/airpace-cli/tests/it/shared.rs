@@ -19,9 +19,17 @@ pub(crate) fn airpace(line: &str) -> Run {
 /// Runs the program with these arguments.
 pub(crate) fn airpace_words(words: &[&str]) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
-    let Output { status, stdout, stderr } = command.args(words).stdin(Stdio::null()).output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.args(words).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Run { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    Run {
+        code: status.code(),
+        stdout: text(stdout),
+        stderr: text(stderr),
+    }
 }
 
 /// Runs the program with `--json` and reads what it printed.
@@ -44,15 +52,27 @@ pub(crate) fn assert_refused(line: &str, advice: &str) {
     let run = airpace(line);
     assert_eq!(run.code, Some(2), "{line}: {}{}", run.stdout, run.stderr);
     assert_eq!(run.stdout, "", "{line}");
-    assert_eq!(run.stderr.lines().count(), 1, "{line}: more than one line: {}", run.stderr);
+    assert_eq!(
+        run.stderr.lines().count(),
+        1,
+        "{line}: more than one line: {}",
+        run.stderr
+    );
     assert!(run.stderr.starts_with("error: "), "{line}: {}", run.stderr);
-    assert!(run.stderr.contains(advice), "{line}: `{advice}` is not in: {}", run.stderr);
+    assert!(
+        run.stderr.contains(advice),
+        "{line}: `{advice}` is not in: {}",
+        run.stderr
+    );
 }
 
 /// Asserts that two numbers agree within `tolerance`, relative.
 #[track_caller]
 pub(crate) fn assert_close(is: f64, should: f64, tolerance: f64) {
-    assert!((is - should).abs() <= tolerance * should.abs(), "is {is}, should be {should}");
+    assert!(
+        (is - should).abs() <= tolerance * should.abs(),
+        "is {is}, should be {should}"
+    );
 }
 
 /// A folder for one test's files, removed at its end.

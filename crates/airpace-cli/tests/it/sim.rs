@@ -30,8 +30,16 @@ fn a_run_prints_a_table_or_the_summary_as_json() {
     let path = file(&folder, CELL);
     let table = airpace(&format!("sim run {}", path.display()));
     assert_eq!(table.code, Some(0), "{}", table.stderr);
-    assert!(table.stdout.starts_with("two stations\n\nstation "), "{}", table.stdout);
-    assert!(table.stdout.contains("station-2") && table.stdout.contains("packets/s"), "{}", table.stdout);
+    assert!(
+        table.stdout.starts_with("two stations\n\nstation "),
+        "{}",
+        table.stdout
+    );
+    assert!(
+        table.stdout.contains("station-2") && table.stdout.contains("packets/s"),
+        "{}",
+        table.stdout
+    );
     let line = format!("sim run {} --json --seed 5", path.display());
     let (first, second) = (airpace(&line), airpace(&line));
     let summary = json_of(&first);
@@ -43,12 +51,21 @@ fn a_run_prints_a_table_or_the_summary_as_json() {
     for key in ["goodput_mbps", "level", "sent", "received", "airtime_share"] {
         assert!(station[key].is_number(), "{key}: {station}");
     }
-    assert!(["mean", "p50", "p95", "p99", "min"].iter().all(|q| station["delay_ms"][q].is_number()), "{station}");
+    assert!(
+        ["mean", "p50", "p95", "p99", "min"]
+            .iter()
+            .all(|q| station["delay_ms"][q].is_number()),
+        "{station}"
+    );
     assert!(station["dropped"].is_object() && station["name"] == "station-1");
     assert!(summary["totals"]["goodput_mbps"].as_f64().unwrap() > 35.0);
     assert!(summary["packets_per_wall_s"].is_number());
-    let without_wall =
-        |text: &str| text.lines().filter(|l| !l.contains("wall_s")).map(str::to_owned).collect::<Vec<_>>();
+    let without_wall = |text: &str| {
+        text.lines()
+            .filter(|l| !l.contains("wall_s"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(without_wall(&first.stdout), without_wall(&second.stdout));
 }
 
@@ -61,7 +78,11 @@ fn mistakes_show_the_line_and_the_remedy() {
             "cuont = 2",
             ":8:1: [[node]] has no key `cuont`: did you mean `count`?\n8 | cuont = 2\n  | ^^^^^\n",
         ),
-        ("\"mcs 9\"", "\"mcs 12\"", ":9:8: VHT has MCS 0 to 9, not 12\n9 | rate = \"mcs 12\"\n  |        ^^^^^^^^\n"),
+        (
+            "\"mcs 9\"",
+            "\"mcs 12\"",
+            ":9:8: VHT has MCS 0 to 9, not 12\n9 | rate = \"mcs 12\"\n  |        ^^^^^^^^\n",
+        ),
         (
             "\"20 Mbit/s\"",
             "20",
@@ -82,14 +103,20 @@ fn mistakes_show_the_line_and_the_remedy() {
             format!("sim run {path} --set node.station.cuont=3"),
             "--set node.station.cuont=3: [[node]] has no key `cuont`",
         ),
-        (format!("sim run {path} --set nonsense"), "`nonsense` is no key=value"),
+        (
+            format!("sim run {path} --set nonsense"),
+            "`nonsense` is no key=value",
+        ),
         (format!("sim run {path} --seed x"), "--seed"),
         (
             format!("sim sweep {path} --over node.station.count=1,0 --out out"),
             "--set node.station.count=0: out of range",
         ),
         (format!("sim sweep {path} --out out"), "--over"),
-        ("sim run nowhere.toml".to_owned(), "cannot read nowhere.toml"),
+        (
+            "sim run nowhere.toml".to_owned(),
+            "cannot read nowhere.toml",
+        ),
     ] {
         crate::shared::assert_refused(&arguments, said);
     }
@@ -100,17 +127,34 @@ fn a_sweep_resumes_and_prints_means_with_intervals() {
     let folder = folder("sim-sweep");
     let path = file(&folder, CELL);
     let out = folder.path().join("out");
-    let line =
-        format!("sim sweep {} --over node.station.count=1,2 --repeats 2 --out {}", path.display(), out.display());
+    let line = format!(
+        "sim sweep {} --over node.station.count=1,2 --repeats 2 --out {}",
+        path.display(),
+        out.display()
+    );
     let first = airpace(&line);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    assert!(first.stdout.contains("node.station.count=2") && first.stdout.contains('±'), "{}", first.stdout);
+    assert!(
+        first.stdout.contains("node.station.count=2") && first.stdout.contains('±'),
+        "{}",
+        first.stdout
+    );
     let again = airpace(&format!("{line} --json"));
-    assert!(again.stderr.contains("4 of 4 runs are there already"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("4 of 4 runs are there already"),
+        "{}",
+        again.stderr
+    );
     let rows = json_of(&again);
     assert_eq!(rows[1]["runs"], 2);
     assert!(rows[1]["goodput_mbps"]["ci95"].is_number());
-    assert_eq!(std::fs::read_to_string(out.join("runs.jsonl")).unwrap().lines().count(), 4);
+    assert_eq!(
+        std::fs::read_to_string(out.join("runs.jsonl"))
+            .unwrap()
+            .lines()
+            .count(),
+        4
+    );
 }
 
 #[test]
@@ -118,10 +162,24 @@ fn files_are_left_in_the_folder() {
     let folder = folder("sim-files");
     let path = file(&folder, CELL);
     let out = folder.path().join("out");
-    let words = ["sim", "run", path.to_str().unwrap(), "--set", "record.pcap=true", "--out", out.to_str().unwrap()];
+    let words = [
+        "sim",
+        "run",
+        path.to_str().unwrap(),
+        "--set",
+        "record.pcap=true",
+        "--out",
+        out.to_str().unwrap(),
+    ];
     let run = airpace_words(&words);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    for name in ["summary.json", "summary.parquet", "stations.parquet", "slots.parquet", "air.pcap"] {
+    for name in [
+        "summary.json",
+        "summary.parquet",
+        "stations.parquet",
+        "slots.parquet",
+        "air.pcap",
+    ] {
         assert!(out.join(name).exists(), "{name}");
     }
 }
@@ -130,9 +188,15 @@ fn files_are_left_in_the_folder() {
 fn the_reference_lists_every_table() {
     let markdown = airpace("sim schema");
     assert_eq!(markdown.code, Some(0));
-    for table in
-        ["## Top level", "## [channel]", "## [[node]]", "## [[flow]]", "## [[proxy]]", "## [[change]]", "## [record]"]
-    {
+    for table in [
+        "## Top level",
+        "## [channel]",
+        "## [[node]]",
+        "## [[flow]]",
+        "## [[proxy]]",
+        "## [[change]]",
+        "## [record]",
+    ] {
         assert!(markdown.stdout.contains(table), "{table}");
     }
     let json = crate::shared::json("sim schema");
@@ -140,7 +204,10 @@ fn the_reference_lists_every_table() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the run of another process is waited for")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the run of another process is waited for"
+)]
 fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
     use std::io::Read as _;
     use std::process::{Command, Stdio};
@@ -149,7 +216,15 @@ fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
     let path = path.to_str().unwrap();
     for (warm_up, printed) in [("0 s", true), ("90000 s", false)] {
         let warm_up = format!("warm_up={warm_up}");
-        let words = ["sim", "run", path, "--set", "duration=900000 s", "--set", &warm_up];
+        let words = [
+            "sim",
+            "run",
+            path,
+            "--set",
+            "duration=900000 s",
+            "--set",
+            &warm_up,
+        ];
         let mut child = Command::new(env!("CARGO_BIN_EXE_airpace"))
             .args(words)
             .stdin(Stdio::null())
@@ -158,9 +233,17 @@ fn ctrl_c_ends_a_run_with_what_was_measured_and_130() {
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_secs(1));
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
         let mut text = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(text.contains("Stopped early"), printed, "{text}");
     }

@@ -5,8 +5,13 @@ use crate::shared::{airpace, assert_refused, json};
 #[test]
 fn ours_is_back_within_two_slots_after_the_rate_is_halved() {
     let rows = json("step --laws waterfill --cases halve --slot-ms 100");
-    let [row] = rows.as_array().unwrap().as_slice() else { panic!("one row: {rows}") };
-    assert_eq!((&row["law"], &row["case"]), (&"waterfill".into(), &"halve".into()));
+    let [row] = rows.as_array().unwrap().as_slice() else {
+        panic!("one row: {rows}")
+    };
+    assert_eq!(
+        (&row["law"], &row["case"]),
+        (&"waterfill".into(), &"halve".into())
+    );
     assert_eq!(row["slot_ms"], 100.0);
     assert!(row["slots"].as_u64().unwrap() <= 2, "{row}");
 }

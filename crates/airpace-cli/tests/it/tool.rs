@@ -9,13 +9,22 @@ struct Server(Child);
 impl Server {
     fn start(line: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airpace"));
-        command.args(line.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+            .args(line.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         Self(command.spawn().unwrap())
     }
 
     fn stop(self) -> serde_json::Value {
         let pid = self.0.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         let output = self.0.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         serde_json::from_slice(&output.stdout).unwrap()
@@ -25,20 +34,28 @@ impl Server {
 #[test]
 fn bulk_tcp_reaches_its_receiver() {
     let server = Server::start("tool receive 127.0.0.1:47311");
-    let sent = json_of(&airpace("tool send 127.0.0.1:47311 --flows 2 --congestion cubic --for 300ms"));
+    let sent = json_of(&airpace(
+        "tool send 127.0.0.1:47311 --flows 2 --congestion cubic --for 300ms",
+    ));
     let received = server.stop();
     assert_eq!(sent["flows"].as_array().unwrap().len(), 2);
-    assert!(received["bytes"].as_u64().unwrap() > 0 && received["goodput_mbps"].as_f64().unwrap() > 0.0, "{received}");
+    assert!(
+        received["bytes"].as_u64().unwrap() > 0 && received["goodput_mbps"].as_f64().unwrap() > 0.0,
+        "{received}"
+    );
 }
 
 #[test]
 fn pings_are_answered() {
     let server = Server::start("tool echo 127.0.0.1:47312");
     // The server may need a moment: some of the first pings may be lost.
-    let pinged = json_of(&airpace("tool ping 127.0.0.1:47312 --for 2s --interval 10ms"));
+    let pinged = json_of(&airpace(
+        "tool ping 127.0.0.1:47312 --for 2s --interval 10ms",
+    ));
     let answered = pinged["ping_ms"]["count"].as_u64().unwrap();
     assert!(
-        answered > 0 && answered + pinged["lost"].as_u64().unwrap() == pinged["sent"].as_u64().unwrap(),
+        answered > 0
+            && answered + pinged["lost"].as_u64().unwrap() == pinged["sent"].as_u64().unwrap(),
         "{pinged}"
     );
     assert!(server.stop()["answered"].as_u64().unwrap() >= answered);
@@ -49,5 +66,8 @@ fn tools_refuse_what_makes_no_sense() {
     assert_refused("tool ping 127.0.0.1:9 --interval=0ms", "more than 0");
     assert_refused("tool udp-send 127.0.0.1:9 --mbps 0", "above 0");
     assert_refused("tool send 127.0.0.1", "invalid socket address");
-    assert_eq!(airpace("tool send 127.0.0.1:1 --congestion carrier-pigeon").code, Some(1));
+    assert_eq!(
+        airpace("tool send 127.0.0.1:1 --congestion carrier-pigeon").code,
+        Some(1)
+    );
 }

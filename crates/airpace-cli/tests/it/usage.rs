@@ -3,17 +3,25 @@
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 10] =
-    ["demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench", "tool"];
+const COMMANDS: [&str; 10] = [
+    "demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench", "tool",
+];
 
 #[test]
 fn every_command_has_help_with_an_example() {
     let general = airpace("--help").stdout;
     for command in COMMANDS {
-        assert!(general.contains(&format!("  {command}")), "{command} is not in the list");
+        assert!(
+            general.contains(&format!("  {command}")),
+            "{command} is not in the list"
+        );
         let help = airpace(&format!("{command} --help"));
         assert_eq!(help.code, Some(0));
-        assert!(help.stdout.contains("Examples:") && help.stdout.contains(&format!("airpace {command}")), "{command}");
+        assert!(
+            help.stdout.contains("Examples:")
+                && help.stdout.contains(&format!("airpace {command}")),
+            "{command}"
+        );
     }
 }
 
@@ -42,5 +50,9 @@ fn a_reader_that_leaves_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

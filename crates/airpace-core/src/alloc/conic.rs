@@ -1,8 +1,8 @@
 use super::problem::{Infeasible, Problem, Solution, Station};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
-    DefaultSettings, DefaultSolver, ExponentialConeT, IPSolver, NonnegativeConeT, PowerConeT, SolverStatus,
-    SupportedConeT, ZeroConeT,
+    DefaultSettings, DefaultSolver, ExponentialConeT, IPSolver, NonnegativeConeT, PowerConeT,
+    SolverStatus, SupportedConeT, ZeroConeT,
 };
 use thiserror::Error;
 
@@ -58,7 +58,11 @@ pub fn conic(problem: &Problem, utility: &Utility) -> Result<Solution, ConicErro
         status = solver.solution.status;
         let found = &solver.solution.x;
         let accepted = matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved);
-        let error = solver.info.gap_abs.max(solver.info.res_primal).max(solver.info.res_dual);
+        let error = solver
+            .info
+            .gap_abs
+            .max(solver.info.res_primal)
+            .max(solver.info.res_dual);
         if accepted && best.as_ref().is_none_or(|(least, _)| error < *least) {
             best = Some((error, model.solution(problem, utility, found)));
         }
@@ -67,7 +71,8 @@ pub fn conic(problem: &Problem, utility: &Utility) -> Result<Solution, ConicErro
         }
         scale = model.scale.around(found);
     }
-    best.map(|(_, solution)| solution).ok_or(ConicError::Solver(status))
+    best.map(|(_, solution)| solution)
+        .ok_or(ConicError::Solver(status))
 }
 
 /// About one instance in six stalls short of the tolerances at first; scaled around what was found, the solver goes on. Of 300
@@ -77,7 +82,9 @@ const PASSES: usize = 8;
 impl Utility {
     fn check(&self) -> Result<(), ConicError> {
         match self {
-            Self::AlphaFair(alpha) if !(0.0..=8.0).contains(alpha) => Err(ConicError::Alpha(*alpha)),
+            Self::AlphaFair(alpha) if !(0.0..=8.0).contains(alpha) => {
+                Err(ConicError::Alpha(*alpha))
+            }
             Self::AlphaFair(_) => Ok(()),
             Self::PiecewiseLinear(points) => check_points(points),
         }
@@ -89,9 +96,9 @@ impl Utility {
         match self {
             Self::AlphaFair(alpha) if is_log(*alpha) => rate_pps.ln(),
             Self::AlphaFair(alpha) => rate_pps.powf(1.0 - alpha) / (1.0 - alpha),
-            Self::PiecewiseLinear(points) => {
-                pieces(points).map(|(slope, intercept)| slope * rate_pps + intercept).fold(f64::INFINITY, f64::min)
-            }
+            Self::PiecewiseLinear(points) => pieces(points)
+                .map(|(slope, intercept)| slope * rate_pps + intercept)
+                .fold(f64::INFINITY, f64::min),
         }
     }
 }
@@ -156,7 +163,8 @@ impl Rows {
     /// Adds one row Σ coefficient · variable + s = bound.
     fn push(&mut self, row: &[(usize, f64)], bound: f64) {
         let index = self.bounds.len();
-        self.entries.extend(row.iter().map(|&(column, value)| (index, column, value)));
+        self.entries
+            .extend(row.iter().map(|&(column, value)| (index, column, value)));
         self.bounds.push(bound);
     }
 }
@@ -168,9 +176,15 @@ impl Model {
         region(problem, &scale, &mut rows);
         let objective = match utility {
             Utility::AlphaFair(alpha) => alpha_fair(stations, &scale.share, *alpha, &mut rows),
-            Utility::PiecewiseLinear(points) => piecewise(stations, &scale.share, points, &mut rows),
+            Utility::PiecewiseLinear(points) => {
+                piecewise(stations, &scale.share, points, &mut rows)
+            }
         };
-        Self { scale, objective, rows }
+        Self {
+            scale,
+            objective,
+            rows,
+        }
     }
 
     fn solver(&self) -> Result<DefaultSolver<f64>, ConicError> {
@@ -183,8 +197,15 @@ impl Model {
         }
         let a = CscMatrix::new_from_triplets(self.rows.bounds.len(), columns, i, j, v);
         let p = CscMatrix::zeros((columns, columns));
-        DefaultSolver::new(&p, &self.objective, &a, &self.rows.bounds, &self.rows.cones, settings())
-            .map_err(|_| ConicError::Solver(SolverStatus::Unsolved))
+        DefaultSolver::new(
+            &p,
+            &self.objective,
+            &a,
+            &self.rows.bounds,
+            &self.rows.cones,
+            settings(),
+        )
+        .map_err(|_| ConicError::Solver(SolverStatus::Unsolved))
     }
 
     fn solution(&self, problem: &Problem, utility: &Utility, z: &[f64]) -> Solution {
@@ -194,8 +215,17 @@ impl Model {
             .map(|((s, g), q)| (g * q).max(0.0) / s.seconds_per_packet)
             .collect();
         let level = rate_pps.iter().map(|x| x * round_s).collect();
-        let utility = stations.iter().zip(&rate_pps).map(|(s, &x)| s.weight * utility.value(x)).sum();
-        Solution { level, rate_pps, round_s, utility }
+        let utility = stations
+            .iter()
+            .zip(&rate_pps)
+            .map(|(s, &x)| s.weight * utility.value(x))
+            .sum();
+        Solution {
+            level,
+            rate_pps,
+            round_s,
+            utility,
+        }
     }
 }
 
@@ -225,14 +255,25 @@ impl Scale {
             _ => 1.0,
         };
         let total: f64 = stations.iter().map(share).sum();
-        Self { share: stations.iter().map(|s| share(s) / total).collect(), overhead: 1.0 }
+        Self {
+            share: stations.iter().map(|s| share(s) / total).collect(),
+            overhead: 1.0,
+        }
     }
 
     /// The shares found so far, so that the solution is all ones.
     fn around(&self, z: &[f64]) -> Self {
         let floor = |share: f64| share.max(1e-9);
-        let share = self.share.iter().zip(z).map(|(g, q)| floor(g * q)).collect();
-        Self { share, overhead: floor(self.overhead * z[self.share.len()]) }
+        let share = self
+            .share
+            .iter()
+            .zip(z)
+            .map(|(g, q)| floor(g * q))
+            .collect();
+        Self {
+            share,
+            overhead: floor(self.overhead * z[self.share.len()]),
+        }
     }
 }
 
@@ -254,7 +295,10 @@ fn region(problem: &Problem, scale: &Scale, rows: &mut Rows) {
     }
     let mut inequalities = 2 * n + 1;
     if let Some(delay_s) = problem.delay_s() {
-        rows.push(&[(n, -1.0)], -problem.overhead_s() / delay_s / scale.overhead);
+        rows.push(
+            &[(n, -1.0)],
+            -problem.overhead_s() / delay_s / scale.overhead,
+        );
         inequalities += 1;
     }
     rows.cones.push(NonnegativeConeT(inequalities));
@@ -306,10 +350,18 @@ fn cone(rows: &mut Rows, kind: SupportedConeT<f64>, members: [Option<usize>; 3])
 }
 
 /// The objective of a piecewise linear utility: vᵢ below every piece.
-fn piecewise(stations: &[Station], scale: &[f64], points: &[(f64, f64)], rows: &mut Rows) -> Vec<f64> {
+fn piecewise(
+    stations: &[Station],
+    scale: &[f64],
+    points: &[(f64, f64)],
+    rows: &mut Rows,
+) -> Vec<f64> {
     let n = stations.len();
     let largest = stations.iter().map(|s| s.weight).fold(0.0, f64::max);
-    let height = points.iter().map(|p| p.1.abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let height = points
+        .iter()
+        .map(|p| p.1.abs())
+        .fold(f64::MIN_POSITIVE, f64::max);
     let mut objective = vec![0.0; 2 * n + 1];
     let mut inequalities = 0;
     for (i, (s, g)) in stations.iter().zip(scale).enumerate() {

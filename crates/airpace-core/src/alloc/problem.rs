@@ -111,7 +111,12 @@ impl Station {
     /// A station of weight 1.
     #[must_use]
     pub const fn new(seconds_per_packet: f64, overhead_s: f64, level_limit: f64) -> Self {
-        Self { seconds_per_packet, overhead_s, level_limit, weight: 1.0 }
+        Self {
+            seconds_per_packet,
+            overhead_s,
+            level_limit,
+            weight: 1.0,
+        }
     }
 
     /// The same station with another weight.
@@ -122,7 +127,12 @@ impl Station {
 
     pub(super) fn check(&self, station: usize) -> Result<(), ProblemError> {
         let ranges = [
-            ("airtime of a packet in s", self.seconds_per_packet, 1e-12, 1e6),
+            (
+                "airtime of a packet in s",
+                self.seconds_per_packet,
+                1e-12,
+                1e6,
+            ),
             ("overhead of a frame in s", self.overhead_s, 0.0, 1e6),
             ("level limit", self.level_limit, 1.0, 1e9),
             ("weight", self.weight, 1e-9, 1e9),
@@ -130,7 +140,13 @@ impl Station {
         for (what, value, min, max) in ranges {
             // Written so that NaN is outside.
             if !(min..=max).contains(&value) {
-                return Err(ProblemError::Station { station, what, value, min, max });
+                return Err(ProblemError::Station {
+                    station,
+                    what,
+                    value,
+                    min,
+                    max,
+                });
             }
         }
         Ok(())
@@ -138,7 +154,11 @@ impl Station {
 }
 
 /// Checks what is not a station's own: that there are stations, the overhead of a round, the delay target.
-pub(super) fn check_common(stations: usize, overhead_s: f64, delay_s: Option<f64>) -> Result<(), ProblemError> {
+pub(super) fn check_common(
+    stations: usize,
+    overhead_s: f64,
+    delay_s: Option<f64>,
+) -> Result<(), ProblemError> {
     if stations == 0 {
         return Err(ProblemError::Empty);
     }
@@ -162,7 +182,11 @@ impl Problem {
         }
         let overhead_s = stations.iter().map(|s| s.overhead_s).sum();
         check_common(stations.len(), overhead_s, delay_s)?;
-        Ok(Self { stations, delay_s, overhead_s })
+        Ok(Self {
+            stations,
+            delay_s,
+            overhead_s,
+        })
     }
 
     /// The stations.
@@ -186,7 +210,12 @@ impl Problem {
     /// Overhead and one packet for each station, in seconds: delay targets must be above this.
     #[must_use]
     pub fn smallest_delay_s(&self) -> f64 {
-        self.overhead_s + self.stations.iter().map(|s| s.seconds_per_packet).sum::<f64>()
+        self.overhead_s
+            + self
+                .stations
+                .iter()
+                .map(|s| s.seconds_per_packet)
+                .sum::<f64>()
     }
 
     /// Checks that the delay target can be met at all.
@@ -196,24 +225,41 @@ impl Problem {
     pub fn check_delay(&self) -> Result<(), Infeasible> {
         let smallest_s = self.smallest_delay_s();
         match self.delay_s {
-            Some(delay_s) if delay_s <= smallest_s => Err(Infeasible { delay_s, smallest_s }),
+            Some(delay_s) if delay_s <= smallest_s => Err(Infeasible {
+                delay_s,
+                smallest_s,
+            }),
             _ => Ok(()),
         }
     }
 
     /// The allocation that these levels stand for: D = c + wᵀμ, x = μ / D.
     pub(super) fn at_levels(&self, level: Vec<f64>) -> Solution {
-        let airtime: f64 = self.stations.iter().zip(&level).map(|(s, l)| s.seconds_per_packet * l).sum();
+        let airtime: f64 = self
+            .stations
+            .iter()
+            .zip(&level)
+            .map(|(s, l)| s.seconds_per_packet * l)
+            .sum();
         let round_s = self.overhead_s + airtime;
         let rate_pps: Vec<f64> = level.iter().map(|l| l / round_s).collect();
         let utility = self.log_utility(&rate_pps);
-        Solution { level, rate_pps, round_s, utility }
+        Solution {
+            level,
+            rate_pps,
+            round_s,
+            utility,
+        }
     }
 
     /// Σ φ log x.
     #[must_use]
     pub fn log_utility(&self, rate_pps: &[f64]) -> f64 {
-        self.stations.iter().zip(rate_pps).map(|(s, x)| s.weight * x.ln()).sum()
+        self.stations
+            .iter()
+            .zip(rate_pps)
+            .map(|(s, x)| s.weight * x.ln())
+            .sum()
     }
 
     /// Whether rates in packets per second keep all levels and the delay target, within a relative `tolerance`. The first constraint that
@@ -222,7 +268,12 @@ impl Problem {
     /// # Errors
     /// [`Violation`] with the constraint.
     pub fn check_rates(&self, rate_pps: &[f64], tolerance: f64) -> Result<(), Violation> {
-        let airtime: f64 = self.stations.iter().zip(rate_pps).map(|(s, x)| s.seconds_per_packet * x).sum();
+        let airtime: f64 = self
+            .stations
+            .iter()
+            .zip(rate_pps)
+            .map(|(s, x)| s.seconds_per_packet * x)
+            .sum();
         if airtime >= 1.0 {
             return Err(Violation::Overload { airtime });
         }
@@ -230,11 +281,17 @@ impl Problem {
         for (station, (s, x)) in self.stations.iter().zip(rate_pps).enumerate() {
             let (level, limit) = (round_s * x, s.level_limit);
             if level > limit * (1.0 + tolerance) {
-                return Err(Violation::Level { station, level, limit });
+                return Err(Violation::Level {
+                    station,
+                    level,
+                    limit,
+                });
             }
         }
         match self.delay_s {
-            Some(delay_s) if round_s > delay_s * (1.0 + tolerance) => Err(Violation::Delay { round_s, delay_s }),
+            Some(delay_s) if round_s > delay_s * (1.0 + tolerance) => {
+                Err(Violation::Delay { round_s, delay_s })
+            }
             _ => Ok(()),
         }
     }

@@ -15,7 +15,8 @@ pub enum Reading {
 /// see [`Problem::check_rates`].
 #[must_use]
 pub fn theorem1(problem: &Problem, reading: Reading) -> Solution {
-    let by_airtime = |a: &&Station, b: &&Station| a.seconds_per_packet.total_cmp(&b.seconds_per_packet);
+    let by_airtime =
+        |a: &&Station, b: &&Station| a.seconds_per_packet.total_cmp(&b.seconds_per_packet);
     let stations = problem.stations().iter();
     let reference = match reading {
         Reading::SlowestAtLimit => stations.max_by(by_airtime),
@@ -24,7 +25,13 @@ pub fn theorem1(problem: &Problem, reading: Reading) -> Solution {
     let reference = reference.expect("a problem has at least one station");
     // x = α/w for all is a round in which each station gets the same payload airtime, that of the reference at its limit.
     let airtime_s = reference.seconds_per_packet * reference.level_limit;
-    problem.at_levels(problem.stations().iter().map(|s| airtime_s / s.seconds_per_packet).collect())
+    problem.at_levels(
+        problem
+            .stations()
+            .iter()
+            .map(|s| airtime_s / s.seconds_per_packet)
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -34,7 +41,13 @@ mod tests {
 
     fn mixed() -> Problem {
         let rates = [58.5e6, 175.5e6, 175.5e6, 351e6, 390e6];
-        Problem::new(rates.map(|rate| Station::new(12_000.0 / rate, 214e-6, 32.0)).to_vec(), None).unwrap()
+        Problem::new(
+            rates
+                .map(|rate| Station::new(12_000.0 / rate, 214e-6, 32.0))
+                .to_vec(),
+            None,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -42,7 +55,11 @@ mod tests {
         let problem = mixed();
         let w_min = 12_000.0 / 390e6;
         let alpha = 32.0 * w_min / (5.0 * 214e-6 + 32.0 * w_min * 5.0);
-        for (x, s) in theorem1(&problem, Reading::FastestAtLimit).rate_pps.iter().zip(problem.stations()) {
+        for (x, s) in theorem1(&problem, Reading::FastestAtLimit)
+            .rate_pps
+            .iter()
+            .zip(problem.stations())
+        {
             assert!((x - alpha / s.seconds_per_packet).abs() < 1e-9 * x);
         }
     }
@@ -53,7 +70,10 @@ mod tests {
         let printed = theorem1(&problem, Reading::SlowestAtLimit);
         assert!(printed.level[4] > 200.0, "{:?}", printed.level);
         let violation = problem.check_rates(&printed.rate_pps, 1e-9).unwrap_err();
-        assert!(matches!(violation, Violation::Level { station: 1, .. }), "{violation}");
+        assert!(
+            matches!(violation, Violation::Level { station: 1, .. }),
+            "{violation}"
+        );
     }
 
     #[test]
@@ -63,6 +83,9 @@ mod tests {
         problem.check_rates(&amended.rate_pps, 1e-9).unwrap();
         let optimum = waterfill(&problem).unwrap();
         assert!(amended.utility < optimum.utility - 0.01);
-        assert!(amended.rate_pps[0] < optimum.rate_pps[0], "the slowest gets too little");
+        assert!(
+            amended.rate_pps[0] < optimum.rate_pps[0],
+            "the slowest gets too little"
+        );
     }
 }

@@ -64,7 +64,10 @@ impl Waterfill {
     /// A filler without buffers yet; they grow to the largest problem solved.
     #[must_use]
     pub const fn new() -> Self {
-        Self { order: Vec::new(), level: Vec::new() }
+        Self {
+            order: Vec::new(),
+            level: Vec::new(),
+        }
     }
 
     /// Allocates to `stations` in a round whose overhead is `overhead_s` in total: measured, so it may differ from the sum over the
@@ -85,11 +88,24 @@ impl Waterfill {
             smallest_s += station.seconds_per_packet;
         }
         if let Some(delay_s) = delay_s.filter(|&d| d <= smallest_s) {
-            return Err(Infeasible { delay_s, smallest_s }.into());
+            return Err(Infeasible {
+                delay_s,
+                smallest_s,
+            }
+            .into());
         }
         let (airtime_s, delay_binds) = self.fill(stations, overhead_s, delay_s);
-        let payload: f64 = stations.iter().zip(&self.level).map(|(s, l)| s.seconds_per_packet * l).sum();
-        Ok(Filled { level: &self.level, round_s: overhead_s + payload, airtime_s, delay_binds })
+        let payload: f64 = stations
+            .iter()
+            .zip(&self.level)
+            .map(|(s, l)| s.seconds_per_packet * l)
+            .sum();
+        Ok(Filled {
+            level: &self.level,
+            round_s: overhead_s + payload,
+            airtime_s,
+            delay_binds,
+        })
     }
 
     /// The water level A alone, in seconds, for callers that let stations fall below one packet per round: a station gets
@@ -104,11 +120,16 @@ impl Waterfill {
         delay_s: Option<f64>,
     ) -> Result<f64, ProblemError> {
         check_common(stations.len(), overhead_s, delay_s)?;
-        stations.iter().enumerate().try_for_each(|(index, station)| station.check(index))?;
+        stations
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, station)| station.check(index))?;
         let left = delay_s.map(|delay| (delay - overhead_s).max(0.0));
         self.rank(stations);
         let free = self.free_level(overhead_s);
-        Ok(left.and_then(|left| self.tight_level(left)).map_or(free, |tight| tight.min(free)))
+        Ok(left
+            .and_then(|left| self.tight_level(left))
+            .map_or(free, |tight| tight.min(free)))
     }
 
     /// Fills `self.level`; the numbers have been checked. Returns the water level and whether the delay target binds.
@@ -118,7 +139,10 @@ impl Waterfill {
         let tight = delay_s.and_then(|delay| self.tight_level(delay - overhead_s));
         let airtime_s = tight.map_or(free, |tight| tight.min(free));
         self.level.clear();
-        self.level.extend(stations.iter().map(|s| s.level_limit.min(s.weight * airtime_s / s.seconds_per_packet)));
+        self.level.extend(stations.iter().map(|s| {
+            s.level_limit
+                .min(s.weight * airtime_s / s.seconds_per_packet)
+        }));
         (airtime_s, airtime_s < free)
     }
 
@@ -128,9 +152,15 @@ impl Waterfill {
         self.order.clear();
         self.order.extend(stations.iter().map(|s| {
             let cap_s = s.seconds_per_packet * s.level_limit;
-            Ranked { reached_s: cap_s / s.weight, cap_s, weight: s.weight, weight_from_here: 0.0 }
+            Ranked {
+                reached_s: cap_s / s.weight,
+                cap_s,
+                weight: s.weight,
+                weight_from_here: 0.0,
+            }
         }));
-        self.order.sort_unstable_by(|a, b| a.reached_s.total_cmp(&b.reached_s));
+        self.order
+            .sort_unstable_by(|a, b| a.reached_s.total_cmp(&b.reached_s));
         let mut sum = 0.0;
         for ranked in self.order.iter_mut().rev() {
             sum += ranked.weight;

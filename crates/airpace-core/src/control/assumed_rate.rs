@@ -46,7 +46,12 @@ impl Part {
     fn of(report: &SlotReport) -> Option<Self> {
         let sample = Sample::read(report)?;
         let (level, round_s) = sample.level.zip(sample.round_s)?;
-        Some(Self { station: report.station, sample, level, round_s })
+        Some(Self {
+            station: report.station,
+            sample,
+            level,
+            round_s,
+        })
     }
 
     fn is_aggregated(&self) -> bool {
@@ -68,14 +73,22 @@ impl AssumeRates {
     /// `law`, with rates derived from an overhead per frame of `frame_overhead` where reports have none.
     #[must_use]
     pub fn new(law: Box<dyn RateController + Send>, frame_overhead: Duration) -> Self {
-        Self { law, overhead_s: frame_overhead.as_secs_f64(), assumed_bps: Vec::new(), reports: Vec::new() }
+        Self {
+            law,
+            overhead_s: frame_overhead.as_secs_f64(),
+            assumed_bps: Vec::new(),
+            reports: Vec::new(),
+        }
     }
 
     fn assumed(&mut self, station: StationId) -> &mut f64 {
-        let idx = self.assumed_bps.binary_search_by_key(&station, |known| known.0).unwrap_or_else(|idx| {
-            self.assumed_bps.insert(idx, (station, FIRST_BPS));
-            idx
-        });
+        let idx = self
+            .assumed_bps
+            .binary_search_by_key(&station, |known| known.0)
+            .unwrap_or_else(|idx| {
+                self.assumed_bps.insert(idx, (station, FIRST_BPS));
+                idx
+            });
         &mut self.assumed_bps[idx].1
     }
 
@@ -88,16 +101,24 @@ impl AssumeRates {
                 *rate = (*rate * 2.0).min(RANGE_BPS.1);
             }
         }
-        let Some(bps) = self.common_rate(&parts) else { return };
-        for part in parts.iter().filter(|part| part.sample.phy_bps.is_none() && part.is_aggregated()) {
+        let Some(bps) = self.common_rate(&parts) else {
+            return;
+        };
+        for part in parts
+            .iter()
+            .filter(|part| part.sample.phy_bps.is_none() && part.is_aggregated())
+        {
             *self.assumed(part.station) = bps;
         }
     }
 
     /// The PHY rate of all stations that do not know theirs, from the round that they share.
     fn common_rate(&self, parts: &[Part]) -> Option<f64> {
-        let round_s =
-            parts.iter().filter(|part| part.is_aggregated()).map(|part| part.round_s).min_by(f64::total_cmp)?;
+        let round_s = parts
+            .iter()
+            .filter(|part| part.is_aggregated())
+            .map(|part| part.round_s)
+            .min_by(f64::total_cmp)?;
         let frames: f64 = parts.iter().map(|part| part.turns(round_s)).sum();
         let (mut known_s, mut unknown_bits) = (0.0, 0.0);
         for part in parts {
@@ -108,7 +129,11 @@ impl AssumeRates {
             }
         }
         let payload_s = round_s - frames * self.overhead_s - known_s;
-        let bps = if payload_s > 0.0 { unknown_bits / payload_s } else { RANGE_BPS.1 };
+        let bps = if payload_s > 0.0 {
+            unknown_bits / payload_s
+        } else {
+            RANGE_BPS.1
+        };
         (unknown_bits > 0.0).then_some(bps.clamp(RANGE_BPS.0, RANGE_BPS.1))
     }
 }
@@ -123,7 +148,10 @@ impl RateController for AssumeRates {
         self.reports.extend_from_slice(reports);
         self.learn();
         let mut reports = core::mem::take(&mut self.reports);
-        for report in reports.iter_mut().filter(|report| report.phy_rate_bps().is_none() && report.frames > 0) {
+        for report in reports
+            .iter_mut()
+            .filter(|report| report.phy_rate_bps().is_none() && report.frames > 0)
+        {
             report.inverse_rate_sum = f64::from(report.frames) / *self.assumed(report.station);
         }
         self.reports = reports;
@@ -158,7 +186,10 @@ mod tests {
             self.0.name()
         }
         fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
-            let blind = |report: &SlotReport| SlotReport { inverse_rate_sum: 0.0, ..report.clone() };
+            let blind = |report: &SlotReport| SlotReport {
+                inverse_rate_sum: 0.0,
+                ..report.clone()
+            };
             let reports: Vec<_> = reports.iter().map(blind).collect();
             self.0.on_slot(now, &reports)
         }
@@ -168,7 +199,10 @@ mod tests {
     }
 
     fn law() -> AssumeRates {
-        let config = WaterfillConfig { delay_target: None, ..WaterfillConfig::default() };
+        let config = WaterfillConfig {
+            delay_target: None,
+            ..WaterfillConfig::default()
+        };
         let law = Waterfill::new(config).expect("the defaults are valid");
         AssumeRates::new(Box::new(law), Duration::from_micros(214))
     }
@@ -189,8 +223,14 @@ mod tests {
                 plant.overhead_s = overhead_s;
                 let mut law = Blind(law());
                 settle(&mut plant, &mut law, 20);
-                let levels: f64 = (0..10).map(|_| settle(&mut plant, &mut law, 1)[0].level).sum::<f64>() / 10.0;
-                assert!((levels - 32.0).abs() < 4.0, "{mbps} Mbit/s, {overhead_s} s: level {levels}");
+                let levels: f64 = (0..10)
+                    .map(|_| settle(&mut plant, &mut law, 1)[0].level)
+                    .sum::<f64>()
+                    / 10.0;
+                assert!(
+                    (levels - 32.0).abs() < 4.0,
+                    "{mbps} Mbit/s, {overhead_s} s: level {levels}"
+                );
             }
         }
     }
@@ -202,7 +242,10 @@ mod tests {
         settle(&mut plant, &mut law, 20);
         plant.stations[0].phy_bps = 390e6;
         let view = settle(&mut plant, &mut law, 8)[0];
-        assert!((view.level - 32.0).abs() < 5.0 && view.queue < 100, "{view:?}");
+        assert!(
+            (view.level - 32.0).abs() < 5.0 && view.queue < 100,
+            "{view:?}"
+        );
     }
 
     #[test]
@@ -211,28 +254,43 @@ mod tests {
         let mut law = Blind(law());
         let views = settle(&mut plant, &mut law, 25);
         let rates: Vec<f64> = views.iter().map(|view| view.received_pps).collect();
-        assert!(rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.2), "{rates:?}");
+        assert!(
+            rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.2),
+            "{rates:?}"
+        );
         assert!(views.iter().all(|view| view.queue < 100), "{views:?}");
     }
 
     #[test]
     fn weights_share_the_airtime_in_their_proportion() {
-        let config = WaterfillConfig { delay_target: Some(Duration::from_micros(1_500)), ..WaterfillConfig::default() };
+        let config = WaterfillConfig {
+            delay_target: Some(Duration::from_micros(1_500)),
+            ..WaterfillConfig::default()
+        };
         let law = Waterfill::new(config).expect("the defaults are valid");
         let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
         assert!(law.set_weight(StationId(1), 2.0));
         assert!(!law.set_weight(StationId(1), f64::NAN));
         let mut plant = Plant::new(&[390.0, 390.0], 0.1);
         settle(&mut plant, &mut law, 20);
-        let rates: Vec<f64> = settle(&mut plant, &mut law, 1).iter().map(|view| view.received_pps).collect();
+        let rates: Vec<f64> = settle(&mut plant, &mut law, 1)
+            .iter()
+            .map(|view| view.received_pps)
+            .collect();
         assert!((rates[1] / rates[0] - 2.0).abs() < 0.2, "{rates:?}");
     }
 
     #[test]
     fn rates_that_are_known_are_left_alone() {
-        let (mut plain, mut wrapped) = (Plant::new(&[390.0, 58.5], 0.1), Plant::new(&[390.0, 58.5], 0.1));
-        let mut bare = Waterfill::new(WaterfillConfig { delay_target: None, ..WaterfillConfig::default() })
-            .expect("the defaults are valid");
+        let (mut plain, mut wrapped) = (
+            Plant::new(&[390.0, 58.5], 0.1),
+            Plant::new(&[390.0, 58.5], 0.1),
+        );
+        let mut bare = Waterfill::new(WaterfillConfig {
+            delay_target: None,
+            ..WaterfillConfig::default()
+        })
+        .expect("the defaults are valid");
         let mut law = law();
         for _ in 0..10 {
             let (a, b) = (plain.run_slot(&mut bare), wrapped.run_slot(&mut law));

@@ -5,11 +5,20 @@ use super::{Goal, LAW_NAMES, LawConfig, RateController, StreamConfig};
 use core::time::Duration;
 
 fn config(name: &str, level: f64, delay_ms: Option<u64>) -> LawConfig {
-    LawConfig::named(name, Goal { level, delay: delay_ms.map(Duration::from_millis) }).expect("the law exists")
+    LawConfig::named(
+        name,
+        Goal {
+            level,
+            delay: delay_ms.map(Duration::from_millis),
+        },
+    )
+    .expect("the law exists")
 }
 
 fn law(name: &str, level: f64, delay_ms: Option<u64>) -> Box<dyn RateController + Send> {
-    config(name, level, delay_ms).build().expect("its defaults are valid")
+    config(name, level, delay_ms)
+        .build()
+        .expect("its defaults are valid")
 }
 
 fn run(plant: &mut Plant, law: &mut dyn RateController, slots: usize) -> Vec<Vec<SlotView>> {
@@ -23,7 +32,8 @@ fn settled_after(slots: &[Vec<SlotView>], target: f64) -> usize {
 }
 
 fn mean(slots: &[Vec<SlotView>], value: impl Fn(&SlotView) -> f64) -> f64 {
-    slots.iter().flatten().map(&value).sum::<f64>() / slots.iter().map(Vec::len).sum::<usize>() as f64
+    slots.iter().flatten().map(&value).sum::<f64>()
+        / slots.iter().map(Vec::len).sum::<usize>() as f64
 }
 
 #[test]
@@ -44,7 +54,11 @@ fn waterfill_recovers_from_a_halved_rate_within_two_slots() {
         run(&mut plant, law.as_mut(), 10);
         plant.stations[0].phy_bps = 390e6;
         let slots = run(&mut plant, law.as_mut(), 30);
-        assert!(settled_after(&slots[..], 32.0) <= 2, "slot {slot_s} s: {:?}", &slots[..6]);
+        assert!(
+            settled_after(&slots[..], 32.0) <= 2,
+            "slot {slot_s} s: {:?}",
+            &slots[..6]
+        );
     }
 }
 
@@ -56,7 +70,11 @@ fn waterfill_recovers_from_doubled_access_time_within_two_slots() {
         run(&mut plant, law.as_mut(), 10);
         plant.overhead_s = 400e-6;
         let slots = run(&mut plant, law.as_mut(), 30);
-        assert!(settled_after(&slots, 32.0) <= 2, "slot {slot_s} s: {:?}", &slots[..6]);
+        assert!(
+            settled_after(&slots, 32.0) <= 2,
+            "slot {slot_s} s: {:?}",
+            &slots[..6]
+        );
     }
 }
 
@@ -70,14 +88,22 @@ fn waterfill_holds_a_tight_delay_target_near_level_one() {
             panic!("the law is waterfill")
         };
         config.frame_overhead = Duration::from_micros(start_us);
-        let mut law = LawConfig::Waterfill(config).build().expect("the configuration is valid");
+        let mut law = LawConfig::Waterfill(config)
+            .build()
+            .expect("the configuration is valid");
         run(&mut plant, law.as_mut(), 20);
         let slots = run(&mut plant, law.as_mut(), 580);
         let (round_s, level) = (mean(&slots, |v| v.round_s), mean(&slots, |v| v.level));
-        assert!((round_s / 5e-3 - 1.0).abs() < 0.02, "start {start_us}: round {round_s}");
+        assert!(
+            (round_s / 5e-3 - 1.0).abs() < 0.02,
+            "start {start_us}: round {round_s}"
+        );
         assert!((level - 1.4).abs() < 0.1, "start {start_us}: level {level}");
         let drift = mean(&slots[480..], |v| v.round_s) / mean(&slots[..100], |v| v.round_s);
-        assert!((drift - 1.0).abs() < 0.01, "start {start_us}: drift {drift}");
+        assert!(
+            (drift - 1.0).abs() < 0.01,
+            "start {start_us}: drift {drift}"
+        );
     }
 }
 
@@ -91,7 +117,12 @@ fn the_published_nonlinear_law_collapses_where_waterfill_holds() {
             run(&mut plant, law.as_mut(), 20);
         }
         run(&mut plant, law.as_mut(), 540);
-        plant.run_slot(law.as_mut()).iter().map(|v| v.received_pps).sum::<f64>() * 11_760.0
+        plant
+            .run_slot(law.as_mut())
+            .iter()
+            .map(|v| v.received_pps)
+            .sum::<f64>()
+            * 11_760.0
     };
     assert!(total_after_a_disturbance("waterfill") > 60e6);
     // Once its inner state is below one packet, the level of 1 that no frame can undercut raises ĉ without end.
@@ -103,7 +134,10 @@ fn an_infeasible_delay_target_is_answered_with_the_smallest_feasible() {
     let mut plant = Plant::new(&[390.0; 20], 0.1);
     let mut law = law("waterfill", 48.0, Some(2));
     let slots = run(&mut plant, law.as_mut(), 100);
-    let least = law.diagnostics().smallest_delay_s.expect("2 ms are infeasible with 4 ms of overhead");
+    let least = law
+        .diagnostics()
+        .smallest_delay_s
+        .expect("2 ms are infeasible with 4 ms of overhead");
     assert!((4.0e-3..5.0e-3).contains(&least), "{least}");
     assert!((mean(&slots[20..], |v| v.level) - 1.2).abs() < 0.1);
 }
@@ -117,7 +151,11 @@ fn a_delay_target_that_was_infeasible_for_a_while_is_held_again() {
         run(&mut plant, law.as_mut(), 60);
     }
     let slots = run(&mut plant, law.as_mut(), 60);
-    assert!((mean(&slots, |v| v.round_s) / 5e-3 - 1.0).abs() < 0.03, "{}", mean(&slots, |v| v.round_s));
+    assert!(
+        (mean(&slots, |v| v.round_s) / 5e-3 - 1.0).abs() < 0.03,
+        "{}",
+        mean(&slots, |v| v.round_s)
+    );
     assert_eq!(law.diagnostics().smallest_delay_s, None);
 }
 
@@ -131,7 +169,11 @@ fn a_demand_limited_station_leaves_its_airtime_to_the_others() {
     let of = |idx: usize, value: fn(&SlotView) -> f64| {
         settled.iter().map(|s| value(&s[idx])).sum::<f64>() / settled.len() as f64
     };
-    assert!((of(0, |v| v.level) / 32.0 - 1.0).abs() < 0.05, "{}", of(0, |v| v.level));
+    assert!(
+        (of(0, |v| v.level) / 32.0 - 1.0).abs() < 0.05,
+        "{}",
+        of(0, |v| v.level)
+    );
     assert!((of(2, |v| v.received_pps) / 500.0 - 1.0).abs() < 0.02);
     // It may burst to what the others have.
     assert!(plant.stations[2].rate_pps > 0.8 * plant.stations[0].rate_pps);
@@ -147,11 +189,19 @@ fn a_bottleneck_before_the_access_point_caps_the_rate() {
     assert_eq!(law.diagnostics().capped_elsewhere, 1);
     for _ in 0..100 {
         plant.run_slot(law.as_mut());
-        assert!(plant.stations[0].rate_pps < 1.3 * 3_000.0, "{}", plant.stations[0].rate_pps);
+        assert!(
+            plant.stations[0].rate_pps < 1.3 * 3_000.0,
+            "{}",
+            plant.stations[0].rate_pps
+        );
     }
     plant.stations[0].backhaul_pps = f64::INFINITY;
     let slots = run(&mut plant, law.as_mut(), 260);
-    assert!((mean(&slots[250..], |v| v.level) / 32.0 - 1.0).abs() < 0.1, "{:?}", slots[259]);
+    assert!(
+        (mean(&slots[250..], |v| v.level) / 32.0 - 1.0).abs() < 0.1,
+        "{:?}",
+        slots[259]
+    );
 }
 
 #[test]
@@ -161,9 +211,17 @@ fn frames_shorter_than_configured_do_not_leave_a_standing_queue() {
     let slots = run(&mut plant, law("waterfill", 32.0, None).as_mut(), 400);
     let settled = &slots[20..];
     let queued = settled.iter().filter(|s| s[0].queue > 100).count();
-    assert!(queued < settled.len() / 50, "{queued} of {} slots", settled.len());
+    assert!(
+        queued < settled.len() / 50,
+        "{queued} of {} slots",
+        settled.len()
+    );
     let most = 24.0 / (200e-6 + 24.0 * 31.6e-6);
-    assert!(mean(settled, |v| v.received_pps) > 0.8 * most, "{} of {most}", mean(settled, |v| v.received_pps));
+    assert!(
+        mean(settled, |v| v.received_pps) > 0.8 * most,
+        "{} of {most}",
+        mean(settled, |v| v.received_pps)
+    );
 }
 
 #[test]
@@ -181,7 +239,9 @@ fn random_loss_is_not_taken_for_a_bottleneck() {
 
 #[test]
 fn ten_mixed_stations_are_held_at_the_optimum() {
-    let rates = [29.25, 58.5, 87.8, 117.0, 175.5, 234.0, 351.0, 390.0, 585.0, 780.0];
+    let rates = [
+        29.25, 58.5, 87.8, 117.0, 175.5, 234.0, 351.0, 390.0, 585.0, 780.0,
+    ];
     let mut plant = Plant::new(&rates, 0.1);
     let slots = run(&mut plant, law("waterfill", 48.0, Some(10)).as_mut(), 200);
     let settled = &slots[20..];
@@ -193,13 +253,19 @@ fn ten_mixed_stations_are_held_at_the_optimum() {
     for (idx, &mbps) in rates.iter().enumerate() {
         let level = settled.iter().map(|s| s[idx].level).sum::<f64>() / settled.len() as f64;
         let optimum = f64::min(shared / w(mbps), 48.0);
-        assert!((level / optimum - 1.0).abs() < 0.05, "{mbps}: {level} of {optimum}");
+        assert!(
+            (level / optimum - 1.0).abs() < 0.05,
+            "{mbps}: {level} of {optimum}"
+        );
     }
 }
 
 /// The published law, started near its fixed point.
 fn started_at(name: &str, mbps: f64) -> Box<dyn RateController + Send> {
-    let stream = StreamConfig { initial_mbps: mbps, ..StreamConfig::default() };
+    let stream = StreamConfig {
+        initial_mbps: mbps,
+        ..StreamConfig::default()
+    };
     let config = match config(name, 32.0, Some(10)) {
         LawConfig::Linear(c) => LawConfig::Linear(super::LinearConfig { stream, ..c }),
         LawConfig::LinearPf(c) => LawConfig::LinearPf(super::LinearPfConfig { stream, ..c }),
@@ -233,7 +299,9 @@ fn the_printed_argmax_overloads_the_faster_stations() {
 fn the_corrected_set_point_stops_at_the_interior_optimum() {
     let mean_round = |name: &str| {
         let mut plant = Plant::new(&[58.5, 175.5, 175.5, 351.0, 390.0], 0.1);
-        let mut law = config(name, 32.0, Some(20)).build().expect("its defaults are valid");
+        let mut law = config(name, 32.0, Some(20))
+            .build()
+            .expect("its defaults are valid");
         mean(&run(&mut plant, law.as_mut(), 600)[500..], |v| v.round_s)
     };
     let (published, corrected) = (mean_round("nonlinear"), mean_round("nonlinear-corrected"));
@@ -250,8 +318,20 @@ mod bad_input {
     use proptest::prelude::*;
 
     fn number() -> impl Strategy<Value = f64> {
-        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, f64::MIN_POSITIVE, f64::MAX];
-        prop_oneof![proptest::sample::select(odd.to_vec()), 1e-12..1e-4_f64, any::<f64>()]
+        let odd = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            0.0,
+            -1.0,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+        ];
+        prop_oneof![
+            proptest::sample::select(odd.to_vec()),
+            1e-12..1e-4_f64,
+            any::<f64>()
+        ]
     }
 
     fn count() -> impl Strategy<Value = u32> {
@@ -265,8 +345,14 @@ mod bad_input {
     fn report() -> impl Strategy<Value = SlotReport> {
         let times = (nanos(), nanos(), nanos(), any::<bool>());
         let counts = (count(), count(), count(), count(), any::<u64>());
-        (0..5_u32, times, counts, number(), (any::<bool>(), count(), any::<u64>())).prop_map(
-            |(id, times, counts, sum, sender)| {
+        (
+            0..5_u32,
+            times,
+            counts,
+            number(),
+            (any::<bool>(), count(), any::<u64>()),
+        )
+            .prop_map(|(id, times, counts, sum, sender)| {
                 let (first, last, length, spanned) = times;
                 SlotReport {
                     station: StationId(id),
@@ -282,10 +368,13 @@ mod bad_input {
                     late: counts.3,
                     delay: Some(DelayQuantiles::default()),
                     source: LevelSource::SocketTimestamps,
-                    sender: SenderView { backlogged: sender.0, sent_packets: sender.1, sent_bytes: sender.2 },
+                    sender: SenderView {
+                        backlogged: sender.0,
+                        sent_packets: sender.1,
+                        sent_bytes: sender.2,
+                    },
                 }
-            },
-        )
+            })
     }
 
     proptest! {
@@ -308,15 +397,41 @@ mod bad_input {
 
     #[test]
     fn in_a_configuration_is_refused_with_the_name_of_the_value() {
-        let too_much = LawConfig::named("waterfill", Goal { level: 65.0, delay: None }).expect("the law exists");
-        let message = too_much.build().err().expect("a frame holds 64").to_string();
+        let too_much = LawConfig::named(
+            "waterfill",
+            Goal {
+                level: 65.0,
+                delay: None,
+            },
+        )
+        .expect("the law exists");
+        let message = too_much
+            .build()
+            .err()
+            .expect("a frame holds 64")
+            .to_string();
         assert_eq!(message, "level_limit must lie between 1 and 64, but is 65");
-        let none =
-            LawConfig::named("nonlinear", Goal { level: 32.0, delay: Some(Duration::ZERO) }).expect("the law exists");
+        let none = LawConfig::named(
+            "nonlinear",
+            Goal {
+                level: 32.0,
+                delay: Some(Duration::ZERO),
+            },
+        )
+        .expect("the law exists");
         assert_eq!(
             none.build().err().expect("no delay").to_string(),
             "delay_target must be a positive number, but is 0"
         );
-        assert!(LawConfig::named("pid", Goal { level: 32.0, delay: None }).is_err());
+        assert!(
+            LawConfig::named(
+                "pid",
+                Goal {
+                    level: 32.0,
+                    delay: None
+                }
+            )
+            .is_err()
+        );
     }
 }

@@ -85,7 +85,10 @@ impl Dual {
     /// If the configuration is refused by [`DualConfig::validate`].
     pub fn new(config: DualConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Self { config, roster: Roster::new() })
+        Ok(Self {
+            config,
+            roster: Roster::new(),
+        })
     }
 
     /// Overhead of a round with every known station in it.
@@ -100,7 +103,8 @@ impl Dual {
         for s in states.iter_mut() {
             if let Some(level) = s.seen.level.take() {
                 s.level = level;
-                s.multiplier = (s.multiplier + config.dual_step * (level - config.target_level)).max(0.0);
+                s.multiplier =
+                    (s.multiplier + config.dual_step * (level - config.target_level)).max(0.0);
             }
         }
         let priced: f64 = states.iter().map(|s| s.multiplier * s.level).sum();
@@ -109,8 +113,12 @@ impl Dual {
             // x U'(x) of the α-fair utility: 1 for log x.
             let worth = (s.mbps / config.utility_unit_mbps).powf(1.0 - config.fairness);
             let slope = worth - s.multiplier * s.level - priced * airtime_share;
-            s.mbps =
-                config.stream.bounded(s.mbps * (config.rate_step * slope).clamp(-LOG_STEP_MAX, LOG_STEP_MAX).exp());
+            s.mbps = config.stream.bounded(
+                s.mbps
+                    * (config.rate_step * slope)
+                        .clamp(-LOG_STEP_MAX, LOG_STEP_MAX)
+                        .exp(),
+            );
         }
     }
 }
@@ -121,10 +129,19 @@ impl RateController for Dual {
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
-        let DualConfig { target_level, stream, .. } = self.config;
-        let join =
-            || State { seen: Observed::nothing(&stream), level: 1.0, mbps: stream.initial_mbps, multiplier: 0.0 };
-        self.roster.absorb(reports, join, |state, sample| state.seen.observe(sample));
+        let DualConfig {
+            target_level,
+            stream,
+            ..
+        } = self.config;
+        let join = || State {
+            seen: Observed::nothing(&stream),
+            level: 1.0,
+            mbps: stream.initial_mbps,
+            multiplier: 0.0,
+        };
+        self.roster
+            .absorb(reports, join, |state, sample| state.seen.observe(sample));
         self.update();
         self.roster.allocate(|state| Grant {
             rate_pps: stream.packets_per_s(state.mbps),

@@ -38,10 +38,28 @@ pub struct UnknownLaw {
 
 /// Refuses what is not a positive, finite number.
 pub(super) fn positive(name: &'static str, value: f64) -> Result<(), ConfigError> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(ConfigError::NotPositive { name, value }) }
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(ConfigError::NotPositive { name, value })
+    }
 }
 
 /// Refuses what does not lie within `least..=most`.
-pub(super) fn within(name: &'static str, value: f64, least: f64, most: f64) -> Result<(), ConfigError> {
-    if value >= least && value <= most { Ok(()) } else { Err(ConfigError::OutOfRange { name, value, least, most }) }
+pub(super) fn within(
+    name: &'static str,
+    value: f64,
+    least: f64,
+    most: f64,
+) -> Result<(), ConfigError> {
+    if value >= least && value <= most {
+        Ok(())
+    } else {
+        Err(ConfigError::OutOfRange {
+            name,
+            value,
+            least,
+            most,
+        })
+    }
 }

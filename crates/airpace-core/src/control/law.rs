@@ -1,6 +1,6 @@
 use super::{
-    ConfigError, Dual, DualConfig, Linear, LinearConfig, LinearPf, LinearPfConfig, Nonlinear, NonlinearConfig,
-    RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
+    ConfigError, Dual, DualConfig, Linear, LinearConfig, LinearPf, LinearPfConfig, Nonlinear,
+    NonlinearConfig, RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
 };
 use core::time::Duration;
 
@@ -51,8 +51,13 @@ impl LawConfig {
     /// If no law has that name.
     pub fn named(name: &str, goal: Goal) -> Result<Self, UnknownLaw> {
         let Goal { level, delay } = goal;
-        let linear_pf =
-            |regulated| Self::LinearPf(LinearPfConfig { target_level: level, regulated, ..LinearPfConfig::default() });
+        let linear_pf = |regulated| {
+            Self::LinearPf(LinearPfConfig {
+                target_level: level,
+                regulated,
+                ..LinearPfConfig::default()
+            })
+        };
         let nonlinear = |set_point| {
             let delay_target = delay.unwrap_or(NO_DELAY_TARGET);
             Self::Nonlinear(NonlinearConfig {
@@ -63,10 +68,16 @@ impl LawConfig {
             })
         };
         Ok(match name {
-            "linear" => Self::Linear(LinearConfig { target_level: level, ..LinearConfig::default() }),
+            "linear" => Self::Linear(LinearConfig {
+                target_level: level,
+                ..LinearConfig::default()
+            }),
             "linear-pf" => linear_pf(Regulated::Fastest),
             "linear-pf-argmax" => linear_pf(Regulated::Slowest),
-            "dual" => Self::Dual(DualConfig { target_level: level, ..DualConfig::default() }),
+            "dual" => Self::Dual(DualConfig {
+                target_level: level,
+                ..DualConfig::default()
+            }),
             "nonlinear" => nonlinear(SetPoint::Published),
             "nonlinear-corrected" => nonlinear(SetPoint::Corrected),
             "waterfill" => Self::Waterfill(WaterfillConfig {
@@ -74,7 +85,11 @@ impl LawConfig {
                 delay_target: delay,
                 ..WaterfillConfig::default()
             }),
-            _ => return Err(UnknownLaw { name: name.to_owned() }),
+            _ => {
+                return Err(UnknownLaw {
+                    name: name.to_owned(),
+                });
+            }
         })
     }
 

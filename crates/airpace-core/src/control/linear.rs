@@ -18,7 +18,11 @@ pub struct LinearConfig {
 
 impl Default for LinearConfig {
     fn default() -> Self {
-        Self { target_level: 32.0, gain_mbps: 1.0, stream: StreamConfig::default() }
+        Self {
+            target_level: 32.0,
+            gain_mbps: 1.0,
+            stream: StreamConfig::default(),
+        }
     }
 }
 
@@ -48,7 +52,10 @@ impl Linear {
     /// If the configuration is refused by [`LinearConfig::validate`].
     pub fn new(config: LinearConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Self { config, roster: Roster::new() })
+        Ok(Self {
+            config,
+            roster: Roster::new(),
+        })
     }
 }
 
@@ -58,7 +65,11 @@ impl RateController for Linear {
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
-        let LinearConfig { target_level, gain_mbps, stream } = self.config;
+        let LinearConfig {
+            target_level,
+            gain_mbps,
+            stream,
+        } = self.config;
         self.roster.absorb(
             reports,
             || (Observed::nothing(&stream), stream.initial_mbps),

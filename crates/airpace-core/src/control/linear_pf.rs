@@ -31,7 +31,12 @@ pub struct LinearPfConfig {
 
 impl Default for LinearPfConfig {
     fn default() -> Self {
-        Self { target_level: 32.0, gain_mbps: 1.0, regulated: Regulated::Fastest, stream: StreamConfig::default() }
+        Self {
+            target_level: 32.0,
+            gain_mbps: 1.0,
+            regulated: Regulated::Fastest,
+            stream: StreamConfig::default(),
+        }
     }
 }
 
@@ -61,7 +66,10 @@ impl LinearPf {
     /// If the configuration is refused by [`LinearPfConfig::validate`].
     pub fn new(config: LinearPfConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Self { config, roster: Roster::new() })
+        Ok(Self {
+            config,
+            roster: Roster::new(),
+        })
     }
 
     /// Index of the station to regulate, the first of several equal ones.
@@ -77,7 +85,12 @@ impl LinearPf {
 
     /// Moves the regulated station's rate by its level error and gives the others theirs.
     fn update(&mut self, idx: usize) {
-        let LinearPfConfig { target_level, gain_mbps, stream, .. } = self.config;
+        let LinearPfConfig {
+            target_level,
+            gain_mbps,
+            stream,
+            ..
+        } = self.config;
         let states = self.roster.states_mut();
         let gain = gain_mbps / states.len() as f64;
         let (seen, mbps) = states[idx];
@@ -99,7 +112,11 @@ impl RateController for LinearPf {
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
-        let LinearPfConfig { target_level, stream, .. } = self.config;
+        let LinearPfConfig {
+            target_level,
+            stream,
+            ..
+        } = self.config;
         self.roster.absorb(
             reports,
             || (Observed::nothing(&stream), stream.initial_mbps),

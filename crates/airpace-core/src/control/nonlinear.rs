@@ -73,7 +73,12 @@ impl NonlinearConfig {
         within("outer_gain", self.outer_gain, 1e-6, 4.0)?;
         within("overhead_gain", self.overhead_gain, 0.0, 1.0)?;
         positive("frame_overhead", self.frame_overhead.as_secs_f64())?;
-        within("initial_level", self.initial_level, INNER_RANGE.0, INNER_RANGE.1)?;
+        within(
+            "initial_level",
+            self.initial_level,
+            INNER_RANGE.0,
+            INNER_RANGE.1,
+        )?;
         self.stream.validate()
     }
 }
@@ -106,7 +111,12 @@ impl Nonlinear {
     /// If the configuration is refused by [`NonlinearConfig::validate`].
     pub fn new(config: NonlinearConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Self { config, roster: Roster::new(), outer: 1.0, overhead_s: None })
+        Ok(Self {
+            config,
+            roster: Roster::new(),
+            outer: 1.0,
+            overhead_s: None,
+        })
     }
 
     /// Airtime per packet of every station in seconds (w), and the index of the slowest, the paper's station 1.
@@ -120,11 +130,19 @@ impl Nonlinear {
     fn estimate_overhead(&mut self, slowest: usize) -> f64 {
         let stream = self.config.stream;
         let states = self.roster.states();
-        let last = self.overhead_s.unwrap_or(self.config.frame_overhead.as_secs_f64() * states.len() as f64);
+        let last = self
+            .overhead_s
+            .unwrap_or(self.config.frame_overhead.as_secs_f64() * states.len() as f64);
         let first = &states[slowest];
-        let used: f64 = states.iter().map(|s| s.seen.packet_airtime_s(&stream) * s.rate_pps).sum();
-        let implied =
-            first.seen.level.filter(|_| first.rate_pps > 0.0).map(|level| level / first.rate_pps * (1.0 - used));
+        let used: f64 = states
+            .iter()
+            .map(|s| s.seen.packet_airtime_s(&stream) * s.rate_pps)
+            .sum();
+        let implied = first
+            .seen
+            .level
+            .filter(|_| first.rate_pps > 0.0)
+            .map(|level| level / first.rate_pps * (1.0 - used));
         let beta = self.config.overhead_gain;
         let next = implied.map_or(last, |implied| (1.0 - beta) * last + beta * implied);
         next.clamp(OVERHEAD_RANGE_S.0, OVERHEAD_RANGE_S.1)
@@ -140,12 +158,16 @@ impl Nonlinear {
             let ratio = slowest_airtime_s / s.seen.packet_airtime_s(&config.stream);
             s.target = (outer * ratio).min(config.level_limit);
             if let Some(level) = s.seen.level.take() {
-                s.inner = (s.inner + config.inner_gain * (s.target - level)).clamp(INNER_RANGE.0, INNER_RANGE.1);
+                s.inner = (s.inner + config.inner_gain * (s.target - level))
+                    .clamp(INNER_RANGE.0, INNER_RANGE.1);
             }
         }
         let states = self.roster.states_mut();
-        let round_s =
-            overhead_s + states.iter().map(|s| s.seen.packet_airtime_s(&config.stream) * s.inner).sum::<f64>();
+        let round_s = overhead_s
+            + states
+                .iter()
+                .map(|s| s.seen.packet_airtime_s(&config.stream) * s.inner)
+                .sum::<f64>();
         for s in states {
             s.rate_pps = s.inner / round_s;
         }
@@ -156,7 +178,8 @@ impl Nonlinear {
     /// What ν is to track.
     fn set_point(&self, slowest: usize, slowest_airtime_s: f64, overhead_s: f64) -> f64 {
         let states = self.roster.states();
-        let goal = (self.config.delay_target.as_secs_f64() * states[slowest].rate_pps).min(self.config.level_limit);
+        let goal = (self.config.delay_target.as_secs_f64() * states[slowest].rate_pps)
+            .min(self.config.level_limit);
         match self.config.set_point {
             SetPoint::Published => goal,
             SetPoint::Corrected => goal.min(self.free_airtime_s(overhead_s) / slowest_airtime_s),
@@ -165,11 +188,18 @@ impl Nonlinear {
 
     /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A − w N̄) = c.
     fn free_airtime_s(&self, overhead_s: f64) -> f64 {
-        let NonlinearConfig { level_limit, stream, .. } = self.config;
-        let station = |s: &State| alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit);
+        let NonlinearConfig {
+            level_limit,
+            stream,
+            ..
+        } = self.config;
+        let station =
+            |s: &State| alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit);
         let stations: Vec<alloc::Station> = self.roster.states().iter().map(station).collect();
         // Airtimes and overhead are kept in range; should a number ever not be, the bound is left out.
-        alloc::Waterfill::new().water_level(&stations, overhead_s, None).unwrap_or(f64::INFINITY)
+        alloc::Waterfill::new()
+            .water_level(&stations, overhead_s, None)
+            .unwrap_or(f64::INFINITY)
     }
 }
 
@@ -182,9 +212,19 @@ impl RateController for Nonlinear {
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
-        let NonlinearConfig { initial_level, stream, .. } = self.config;
-        let join = || State { seen: Observed::nothing(&stream), inner: initial_level, rate_pps: 0.0, target: 1.0 };
-        self.roster.absorb(reports, join, |state, sample| state.seen.observe(sample));
+        let NonlinearConfig {
+            initial_level,
+            stream,
+            ..
+        } = self.config;
+        let join = || State {
+            seen: Observed::nothing(&stream),
+            inner: initial_level,
+            rate_pps: 0.0,
+            target: 1.0,
+        };
+        self.roster
+            .absorb(reports, join, |state, sample| state.seen.observe(sample));
         if let Some((idx, airtime_s)) = self.slowest() {
             self.update(idx, airtime_s);
         }
@@ -200,6 +240,10 @@ impl RateController for Nonlinear {
     }
 
     fn diagnostics(&self) -> Diagnostics {
-        Diagnostics { overhead_s: self.overhead_s, ignored_reports: self.roster.ignored, ..Diagnostics::default() }
+        Diagnostics {
+            overhead_s: self.overhead_s,
+            ignored_reports: self.roster.ignored,
+            ..Diagnostics::default()
+        }
     }
 }

@@ -84,7 +84,8 @@ pub(super) struct Plant {
 
 impl Plant {
     pub(super) fn new(mbps: &[f64], slot_s: f64) -> Self {
-        let mut stations: Vec<PlantStation> = mbps.iter().map(|&m| PlantStation::at_mbps(m)).collect();
+        let mut stations: Vec<PlantStation> =
+            mbps.iter().map(|&m| PlantStation::at_mbps(m)).collect();
         for (idx, s) in stations.iter_mut().enumerate() {
             s.arriving = idx as f64 * 0.618 % 1.0;
         }
@@ -125,9 +126,19 @@ impl Plant {
                 self.pass_time(20e-6);
             }
         }
-        let reports: Vec<SlotReport> = tallies.iter().enumerate().map(|(idx, t)| self.report(idx, t)).collect();
-        let views = reports.iter().zip(&self.stations).map(|(r, s)| view(r, s)).collect();
-        self.stations.iter_mut().for_each(|s| (s.overflowed, s.lost_before) = (0, 0.0));
+        let reports: Vec<SlotReport> = tallies
+            .iter()
+            .enumerate()
+            .map(|(idx, t)| self.report(idx, t))
+            .collect();
+        let views = reports
+            .iter()
+            .zip(&self.stations)
+            .map(|(r, s)| view(r, s))
+            .collect();
+        self.stations
+            .iter_mut()
+            .for_each(|s| (s.overflowed, s.lost_before) = (0, 0.0));
         for a in law.on_slot(Time::from_nanos((end * 1e9) as u64), &reports) {
             if let Some(s) = self.stations.get_mut(a.station.index()) {
                 s.rate_pps = a.rate_pps;
@@ -147,7 +158,10 @@ impl Plant {
         let longest = self.longest_frame;
         let s = &mut self.stations[idx];
         let airtime = packet_airtime_s(PACKET_BYTES, s.phy_bps);
-        let level = s.queue.min(longest).min(((5.484e-3 / airtime) as u32).max(1));
+        let level = s
+            .queue
+            .min(longest)
+            .min(((5.484e-3 / airtime) as u32).max(1));
         s.queue -= level;
         self.pass_time(f64::from(level) * airtime);
         tally.frames += 1;
@@ -178,7 +192,8 @@ impl Plant {
             sender: SenderView {
                 backlogged: s.demand_pps >= s.rate_pps,
                 sent_packets: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u32,
-                sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64 * PACKET_BYTES as u64,
+                sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64
+                    * PACKET_BYTES as u64,
             },
         }
     }

@@ -18,7 +18,12 @@ pub(super) struct Roster<S> {
 impl<S> Roster<S> {
     /// A roster of nobody.
     pub(super) fn new() -> Self {
-        Self { ids: Vec::new(), states: Vec::new(), allocations: Vec::new(), ignored: 0 }
+        Self {
+            ids: Vec::new(),
+            states: Vec::new(),
+            allocations: Vec::new(),
+            ignored: 0,
+        }
     }
 
     /// Hands each credible report to its station, which `join` makes at its first report.
@@ -33,11 +38,14 @@ impl<S> Roster<S> {
                 self.ignored = self.ignored.saturating_add(1);
                 continue;
             };
-            let idx = self.ids.binary_search(&report.station).unwrap_or_else(|idx| {
-                self.ids.insert(idx, report.station);
-                self.states.insert(idx, join());
-                idx
-            });
+            let idx = self
+                .ids
+                .binary_search(&report.station)
+                .unwrap_or_else(|idx| {
+                    self.ids.insert(idx, report.station);
+                    self.states.insert(idx, join());
+                    idx
+                });
             observe(&mut self.states[idx], &sample);
         }
     }
@@ -68,10 +76,20 @@ impl<S> Roster<S> {
     /// Writes one allocation per station: rate in packets/s, bytes per packet and the level aimed at.
     pub(super) fn allocate(&mut self, mut grant: impl FnMut(&S) -> Grant) -> &[Allocation] {
         self.allocations.clear();
-        self.allocations.extend(self.ids.iter().zip(&self.states).map(|(&station, state)| {
-            let Grant { rate_pps, packet_bytes, level } = grant(state);
-            Allocation { station, rate_pps, rate_bytes_per_s: rate_pps * packet_bytes, level }
-        }));
+        self.allocations
+            .extend(self.ids.iter().zip(&self.states).map(|(&station, state)| {
+                let Grant {
+                    rate_pps,
+                    packet_bytes,
+                    level,
+                } = grant(state);
+                Allocation {
+                    station,
+                    rate_pps,
+                    rate_bytes_per_s: rate_pps * packet_bytes,
+                    level,
+                }
+            }));
         &self.allocations
     }
 }
@@ -99,7 +117,10 @@ pub(super) struct Observed {
 impl Observed {
     /// A station of which nothing is known.
     pub(super) fn nothing(stream: &StreamConfig) -> Self {
-        Self { level: None, phy_bps: stream.assumed_phy_bps }
+        Self {
+            level: None,
+            phy_bps: stream.assumed_phy_bps,
+        }
     }
 
     /// Takes a sample. A slot without any frame counts as level 1, the least that a frame can have.

@@ -45,11 +45,14 @@ impl Sample {
     /// Reads a report; `None` if it contradicts itself.
     pub(super) fn read(report: &SlotReport) -> Option<Self> {
         let length_s = report.length.as_secs_f64();
-        let credible = length_s > 0.0 && report.packets >= report.frames && (report.frames > 0 || report.packets == 0);
+        let credible = length_s > 0.0
+            && report.packets >= report.frames
+            && (report.frames > 0 || report.packets == 0);
         let level = report.level();
         let round_s = report.round_s();
         let forward = report.span.is_none_or(|(first, last)| last >= first);
-        let plausible = level.is_none_or(|l| l <= LEVEL_MAX) && round_s.is_none_or(|d| d < ROUND_MAX_S);
+        let plausible =
+            level.is_none_or(|l| l <= LEVEL_MAX) && round_s.is_none_or(|d| d < ROUND_MAX_S);
         (credible && forward && plausible).then(|| Self {
             length_s,
             frames: f64::from(report.frames),
@@ -59,10 +62,13 @@ impl Sample {
             slot: report.slot,
             received_pps: received_pps(report),
             lost_pps: f64::from(report.lost) / length_s,
-            sent_pps: (report.sender.sent_packets > 0).then(|| f64::from(report.sender.sent_packets) / length_s),
+            sent_pps: (report.sender.sent_packets > 0)
+                .then(|| f64::from(report.sender.sent_packets) / length_s),
             late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(1.0),
             packet_bytes: mean_packet_bytes(report),
-            phy_bps: report.phy_rate_bps().filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
+            phy_bps: report
+                .phy_rate_bps()
+                .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
             backlogged: report.sender.backlogged,
         })
     }
@@ -73,7 +79,8 @@ impl Sample {
 /// The report's packets are those of frames that are samples of the level: frames that were sent again as a whole, as after each collision,
 /// are not among them. A balance of what was sent and what came needs them, and the bytes have them.
 fn received_pps(report: &SlotReport) -> f64 {
-    let by_bytes = mean_packet_bytes(report).map(|mean| report.bytes as f64 / mean / report.length.as_secs_f64());
+    let by_bytes = mean_packet_bytes(report)
+        .map(|mean| report.bytes as f64 / mean / report.length.as_secs_f64());
     by_bytes.unwrap_or(0.0).max(report.received_pps())
 }
 

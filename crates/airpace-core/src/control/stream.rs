@@ -38,11 +38,26 @@ impl StreamConfig {
     /// # Errors
     /// If a size or rate is not positive or a bound contradicts another.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        within("payload_bytes", f64::from(self.payload_bytes), 1.0, 65_507.0)?;
-        within("packet_bytes", f64::from(self.packet_bytes), f64::from(self.payload_bytes), 65_535.0)?;
+        within(
+            "payload_bytes",
+            f64::from(self.payload_bytes),
+            1.0,
+            65_507.0,
+        )?;
+        within(
+            "packet_bytes",
+            f64::from(self.packet_bytes),
+            f64::from(self.payload_bytes),
+            65_535.0,
+        )?;
         positive("floor_mbps", self.floor_mbps)?;
         positive("ceiling_mbps", self.ceiling_mbps)?;
-        within("initial_mbps", self.initial_mbps, self.floor_mbps, self.ceiling_mbps)?;
+        within(
+            "initial_mbps",
+            self.initial_mbps,
+            self.floor_mbps,
+            self.ceiling_mbps,
+        )?;
         positive("assumed_phy_bps", self.assumed_phy_bps)
     }
 
@@ -61,6 +76,10 @@ impl StreamConfig {
     /// `mbps` kept within floor and ceiling; what is not a number becomes the floor.
     #[must_use]
     pub(super) fn bounded(&self, mbps: f64) -> f64 {
-        if mbps.is_nan() { self.floor_mbps } else { mbps.clamp(self.floor_mbps, self.ceiling_mbps) }
+        if mbps.is_nan() {
+            self.floor_mbps
+        } else {
+            mbps.clamp(self.floor_mbps, self.ceiling_mbps)
+        }
     }
 }

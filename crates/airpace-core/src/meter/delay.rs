@@ -26,7 +26,12 @@ pub(super) struct DelayMeter {
 
 impl DelayMeter {
     pub(super) const fn new() -> Self {
-        Self { least: [None; PERIODS], period_start: Time::ZERO, bins: [0; BINS], samples: 0 }
+        Self {
+            least: [None; PERIODS],
+            period_start: Time::ZERO,
+            bins: [0; BINS],
+            samples: 0,
+        }
     }
 
     pub(super) fn on_sample(&mut self, at: Time, delay_ns: i64) {
@@ -36,7 +41,13 @@ impl DelayMeter {
             self.least[0] = None;
         }
         self.least[0] = Some(self.least[0].map_or(delay_ns, |least| least.min(delay_ns)));
-        let least = self.least.iter().flatten().min().copied().unwrap_or(delay_ns);
+        let least = self
+            .least
+            .iter()
+            .flatten()
+            .min()
+            .copied()
+            .unwrap_or(delay_ns);
         // Not negative, for the least was just updated; the difference of two i64 fits a u64.
         let us = delay_ns.abs_diff(least) / 1_000;
         let bin = &mut self.bins[bin(u32::try_from(us).unwrap_or(u32::MAX))];
@@ -68,7 +79,10 @@ impl DelayMeter {
 
 /// The bin of a value: linear below sixteen, then sixteen bins per octave.
 fn bin(us: u32) -> usize {
-    let Some(octave) = us.checked_ilog2().and_then(|log2| log2.checked_sub(BINS_PER_OCTAVE_LOG2)) else {
+    let Some(octave) = us
+        .checked_ilog2()
+        .and_then(|log2| log2.checked_sub(BINS_PER_OCTAVE_LOG2))
+    else {
         return us as usize;
     };
     // Below 32: the five highest bits, of which the first is set.
@@ -103,12 +117,18 @@ mod tests {
         for i in (0..1_000).rev() {
             // The clock of the sender is an hour ahead.
             meter.on_sample(Time::from_millis(i), -3_600_000_000_000);
-            meter.on_sample(Time::from_millis(i), -3_600_000_000_000 + 10_000 * i64::try_from(i).unwrap());
+            meter.on_sample(
+                Time::from_millis(i),
+                -3_600_000_000_000 + 10_000 * i64::try_from(i).unwrap(),
+            );
         }
         let quantiles = meter.close().unwrap();
         let near = |q: Duration, us: f64| (q.as_secs_f64() * 1e6 / us - 1.0).abs() < 0.07;
         assert!(quantiles.p50 <= Duration::from_micros(10));
-        assert!(near(quantiles.p95, 9_000.0) && near(quantiles.p99, 9_800.0), "{quantiles:?}");
+        assert!(
+            near(quantiles.p95, 9_000.0) && near(quantiles.p99, 9_800.0),
+            "{quantiles:?}"
+        );
         assert_eq!(meter.close(), None);
     }
 
@@ -116,7 +136,10 @@ mod tests {
     fn an_old_least_delay_is_forgotten() {
         let mut meter = DelayMeter::new();
         for second in 0..200 {
-            meter.on_sample(Time::from_millis(second * 1_000), i64::try_from(second).unwrap() * 50_000);
+            meter.on_sample(
+                Time::from_millis(second * 1_000),
+                i64::try_from(second).unwrap() * 50_000,
+            );
         }
         // The clocks drift by 50 µs a second; only the last minute counts.
         assert!(meter.close().unwrap().p99 <= Duration::from_micros(3_300));
@@ -125,7 +148,12 @@ mod tests {
     #[test]
     fn any_sample_is_survived() {
         let mut meter = DelayMeter::new();
-        for (at, delay) in [(0, i64::MAX), (u64::MAX, i64::MIN), (5, 0), (u64::MAX, i64::MAX)] {
+        for (at, delay) in [
+            (0, i64::MAX),
+            (u64::MAX, i64::MIN),
+            (5, 0),
+            (u64::MAX, i64::MAX),
+        ] {
             meter.on_sample(Time::from_nanos(at), delay);
         }
         assert!(meter.close().is_some());

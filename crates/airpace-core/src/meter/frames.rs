@@ -92,7 +92,9 @@ impl OpenFrame {
         key == self.key
             && match key {
                 Key::Gap => arrival.at.saturating_since(self.last) < gap,
-                Key::Ampdu(_) | Key::Tsft(_) => arrival.at.saturating_since(self.first) < REFERENCE_AGE,
+                Key::Ampdu(_) | Key::Tsft(_) => {
+                    arrival.at.saturating_since(self.first) < REFERENCE_AGE
+                }
             }
     }
 
@@ -121,14 +123,19 @@ impl OpenFrame {
     /// Where retries are not known, few new packets beside late ones are the end of the last frame, sent again with its holes: a
     /// frame that carries both holds about as many new packets as the one before.
     fn is_sample(&self, previous: u32) -> bool {
-        let tail_of_last = !self.retries_known && self.late > 0 && self.fresh.saturating_mul(4) <= previous;
+        let tail_of_last =
+            !self.retries_known && self.late > 0 && self.fresh.saturating_mul(4) <= previous;
         self.fresh > 0 && !tail_of_last
     }
 
     /// First transmissions to be counted: in this frame, and in earlier ones that are only known from now on.
     fn first_transmissions(&self, previous: u32) -> u32 {
         // More than half of a frame lost at its end is rarer than a whole frame lost.
-        let tail = if self.carried.saturating_mul(2) <= previous { self.carried } else { 0 };
+        let tail = if self.carried.saturating_mul(2) <= previous {
+            self.carried
+        } else {
+            0
+        };
         self.fresh.saturating_add(self.filled).saturating_add(tail)
     }
 }
@@ -154,7 +161,10 @@ pub(super) struct Tally {
 impl Tally {
     fn add(&mut self, frame: &OpenFrame, previous: u32) {
         let add = |count: &mut u32, n: u32| *count = count.saturating_add(n);
-        add(&mut self.first_transmissions, frame.first_transmissions(previous));
+        add(
+            &mut self.first_transmissions,
+            frame.first_transmissions(previous),
+        );
         add(&mut self.late, frame.late);
         self.bytes = self.bytes.saturating_add(frame.bytes);
         self.received = self.received.saturating_add(u64::from(frame.received));
@@ -181,7 +191,8 @@ impl Tally {
         // Each sample has at least one first transmission.
         let mpdus = self.first_transmissions.max(self.frames);
         // Saturated counts are below 2^64, so the product fits 128 bits.
-        let packets = u128::from(mpdus) * u128::from(self.packets) / u128::from(self.received.max(1));
+        let packets =
+            u128::from(mpdus) * u128::from(self.packets) / u128::from(self.received.max(1));
         (mpdus, u32::try_from(packets).unwrap_or(u32::MAX).max(mpdus))
     }
 
@@ -206,27 +217,42 @@ pub(super) struct FrameMeter {
 
 impl FrameMeter {
     pub(super) fn new(gap: Duration) -> Self {
-        Self { gap, open: None, previous: 0, tally: Tally::default() }
+        Self {
+            gap,
+            open: None,
+            previous: 0,
+            tally: Tally::default(),
+        }
     }
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
         self.tally.active = true;
-        if !self.open.is_some_and(|frame| frame.takes(arrival, self.gap)) {
+        if !self
+            .open
+            .is_some_and(|frame| frame.takes(arrival, self.gap))
+        {
             self.finish();
         }
-        self.open.get_or_insert_with(|| OpenFrame::new(arrival)).add(arrival);
+        self.open
+            .get_or_insert_with(|| OpenFrame::new(arrival))
+            .add(arrival);
     }
 
     /// What was counted since the last call. A frame that may go on is left to the next.
     pub(super) fn close(&mut self, now: Time) -> Tally {
-        if self.open.is_some_and(|frame| now.saturating_since(frame.last) >= self.gap) {
+        if self
+            .open
+            .is_some_and(|frame| now.saturating_since(frame.last) >= self.gap)
+        {
             self.finish();
         }
         core::mem::take(&mut self.tally)
     }
 
     fn finish(&mut self) {
-        let Some(frame) = self.open.take() else { return };
+        let Some(frame) = self.open.take() else {
+            return;
+        };
         self.tally.add(&frame, self.previous);
         if frame.is_sample(self.previous) {
             self.previous = frame.fresh;

@@ -52,7 +52,10 @@ impl MeterConfig {
     /// Default parameters for a station.
     #[must_use]
     pub const fn new(station: StationId) -> Self {
-        Self { station, frame_gap: FRAME_GAP }
+        Self {
+            station,
+            frame_gap: FRAME_GAP,
+        }
     }
 }
 
@@ -96,7 +99,14 @@ impl Mpdu {
             rate: radiotap.rate().map(|r| r.rate()),
             retry: Some(header.retry),
         };
-        Self { arrival, frame, sequence: header.sequence, tid: header.tid, packets: 1, bytes }
+        Self {
+            arrival,
+            frame,
+            sequence: header.sequence,
+            tid: header.tid,
+            packets: 1,
+            bytes,
+        }
     }
 }
 
@@ -157,7 +167,8 @@ impl Meter {
 
     /// An MPDU to this station was heard. MPDUs to others, and damaged ones, are the caller's to sort out.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
-        let window = &mut self.mac_windows[mpdu.tid.map_or(TIDS - 1, |tid| usize::from(tid & 0x0f))];
+        let window =
+            &mut self.mac_windows[mpdu.tid.map_or(TIDS - 1, |tid| usize::from(tid & 0x0f))];
         let place = window.place(mpdu.sequence, mpdu.frame.retry);
         let arrival = Arrival {
             at: mpdu.arrival,
@@ -183,7 +194,13 @@ impl Meter {
             self.delay.on_sample(received.arrival, delay_ns);
         }
         let (at, hints, bytes) = (received.arrival, received.frame, received.bytes);
-        self.tunnel.on_arrival(&Arrival { at, hints, place, packets: 1, bytes });
+        self.tunnel.on_arrival(&Arrival {
+            at,
+            hints,
+            place,
+            packets: 1,
+            bytes,
+        });
     }
 
     /// The sender's counter starts anew, as it does with every session of the tunnel. What was missing before is given up: it is

@@ -76,7 +76,13 @@ pub(super) struct TunnelWindow {
 
 impl Default for TunnelWindow {
     fn default() -> Self {
-        Self { next: 0, settled: 0, next_at_close: 0, received: [0; WORDS], lost: 0 }
+        Self {
+            next: 0,
+            settled: 0,
+            next_at_close: 0,
+            received: [0; WORDS],
+            lost: 0,
+        }
     }
 }
 
@@ -99,7 +105,11 @@ impl TunnelWindow {
             return Place::Duplicate;
         }
         self.set(counter);
-        if counter < self.settled { Place::Behind } else { Place::Fill }
+        if counter < self.settled {
+            Place::Behind
+        } else {
+            Place::Fill
+        }
     }
 
     /// Packets lost since the last call. Those that were missing at the last call and still are, are lost from now on.
@@ -110,8 +120,13 @@ impl TunnelWindow {
     }
 
     fn start_at(&mut self, counter: u64) {
-        *self =
-            Self { lost: self.lost, next: counter + 1, settled: counter, next_at_close: counter, ..Self::default() };
+        *self = Self {
+            lost: self.lost,
+            next: counter + 1,
+            settled: counter,
+            next_at_close: counter,
+            ..Self::default()
+        };
         self.set(counter);
     }
 
@@ -186,10 +201,20 @@ mod tests {
             window.place(7, Some(false));
             let next = (7 + silence) % MAC_MODULUS;
             if next != 7 {
-                assert!(matches!(window.place(next, Some(false)), Place::Ahead(_)), "after {silence}");
+                assert!(
+                    matches!(window.place(next, Some(false)), Place::Ahead(_)),
+                    "after {silence}"
+                );
             }
-            assert_eq!(window.place((next + 1) % MAC_MODULUS, Some(false)), Place::Ahead(1), "after {silence}");
-            assert_eq!(window.place(next.wrapping_sub(3) % MAC_MODULUS, Some(true)), Place::Behind);
+            assert_eq!(
+                window.place((next + 1) % MAC_MODULUS, Some(false)),
+                Place::Ahead(1),
+                "after {silence}"
+            );
+            assert_eq!(
+                window.place(next.wrapping_sub(3) % MAC_MODULUS, Some(true)),
+                Place::Behind
+            );
         }
     }
 

@@ -136,7 +136,10 @@ impl Transmitter {
     }
 
     fn frame(&mut self, again: &[(u64, u16)], fresh: &[(u64, u16)]) {
-        let mpdus = again.iter().map(|&p| (p, true)).chain(fresh.iter().map(|&p| (p, false)));
+        let mpdus = again
+            .iter()
+            .map(|&p| (p, true))
+            .chain(fresh.iter().map(|&p| (p, false)));
         self.reference += 1;
         // A frame ends at least 140 µs after the one before; each MPDU takes 32 µs more.
         self.now += Duration::from_micros(140 + 32 * (again.len() + fresh.len()) as u64);
@@ -167,36 +170,75 @@ impl Transmitter {
         };
         let monitored = matches!(view, View::Monitor | View::MonitorTsft);
         if monitored {
-            let mpdu = Mpdu { arrival, frame, sequence: mac, tid: Some(0), packets: 1, bytes: 1_500 };
+            let mpdu = Mpdu {
+                arrival,
+                frame,
+                sequence: mac,
+                tid: Some(0),
+                packets: 1,
+                bytes: 1_500,
+            };
             self.meter.on_mpdu(&mpdu);
         }
-        let frame = if view == View::Packets { frame } else { FrameHints::default() };
+        let frame = if view == View::Packets {
+            frame
+        } else {
+            FrameHints::default()
+        };
         let delay_ns = Some(i64::try_from(sequence % 1_000).unwrap());
-        self.meter.on_packet(&Received { arrival, frame, sequence, bytes: 1_440, delay_ns });
+        self.meter.on_packet(&Received {
+            arrival,
+            frame,
+            sequence,
+            bytes: 1_440,
+            delay_ns,
+        });
     }
 }
 
 /// Runs a trace and compares the mean level with the truth; answers with the reports.
 fn within(tolerance: f64, trace: Trace, seed: u64) -> Vec<SlotReport> {
     let (reports, truth) = Transmitter::new(trace.clone(), seed).run();
-    let sum = |count: fn(&SlotReport) -> u32| reports.iter().map(|r| u64::from(count(r))).sum::<u64>();
+    let sum =
+        |count: fn(&SlotReport) -> u32| reports.iter().map(|r| u64::from(count(r))).sum::<u64>();
     let level = sum(|r| r.packets) as f64 / sum(|r| r.frames) as f64;
     let expected = truth.fresh as f64 / truth.frames as f64;
     let error = level / expected - 1.0;
-    assert!(error.abs() <= tolerance, "level {level:.2} instead of {expected:.2} ({:+.1} %): {trace:?}", error * 100.0);
+    assert!(
+        error.abs() <= tolerance,
+        "level {level:.2} instead of {expected:.2} ({:+.1} %): {trace:?}",
+        error * 100.0
+    );
     let bytes: u64 = reports.iter().map(|r| r.bytes).sum();
     assert_eq!(bytes, truth.delivered * 1_440);
     // What still waits for retransmission at the end is lost, too.
     let lost = sum(|r| r.lost);
-    assert!(lost >= truth.dropped.saturating_sub(5) && lost <= truth.dropped + 64, "lost {lost} of {}", truth.dropped);
+    assert!(
+        lost >= truth.dropped.saturating_sub(5) && lost <= truth.dropped + 64,
+        "lost {lost} of {}",
+        truth.dropped
+    );
     reports
 }
 
 fn trace(view: View, level: Range<u32>) -> Trace {
-    Trace { view, level, mpdu_loss: 0.0, frame_loss: 0.0, own_frame: false, queue_drop: 0.0, frames: 3_000 }
+    Trace {
+        view,
+        level,
+        mpdu_loss: 0.0,
+        frame_loss: 0.0,
+        own_frame: false,
+        queue_drop: 0.0,
+        frames: 3_000,
+    }
 }
 
-const VIEWS: [View; 4] = [View::Monitor, View::MonitorTsft, View::Packets, View::Socket];
+const VIEWS: [View; 4] = [
+    View::Monitor,
+    View::MonitorTsft,
+    View::Packets,
+    View::Socket,
+];
 const LEVELS: [Range<u32>; 5] = [1..2, 2..5, 6..12, 25..40, 64..65];
 
 #[test]
@@ -217,9 +259,18 @@ fn mpdu_losses_leave_the_level_within_five_percent() {
                 for own_frame in [false, true] {
                     // A socket takes the lost end of a frame, sent again alone, for a small frame. That is often only if frames are
                     // small and losses many: then its level is 9 % too low.
-                    let too_much = view == View::Socket && own_frame && level.end <= 12 && mpdu_loss > 0.1;
+                    let too_much =
+                        view == View::Socket && own_frame && level.end <= 12 && mpdu_loss > 0.1;
                     let tolerance = if too_much { 0.1 } else { 0.05 };
-                    within(tolerance, Trace { mpdu_loss, own_frame, ..trace(view, level.clone()) }, 2);
+                    within(
+                        tolerance,
+                        Trace {
+                            mpdu_loss,
+                            own_frame,
+                            ..trace(view, level.clone())
+                        },
+                        2,
+                    );
                 }
             }
         }
@@ -231,7 +282,15 @@ fn a_monitor_keeps_small_levels_within_five_percent_too() {
     for view in [View::Monitor, View::MonitorTsft, View::Packets] {
         for level in [1..2, 2..5] {
             for own_frame in [false, true] {
-                within(0.05, Trace { mpdu_loss: 0.1, own_frame, ..trace(view, level.clone()) }, 3);
+                within(
+                    0.05,
+                    Trace {
+                        mpdu_loss: 0.1,
+                        own_frame,
+                        ..trace(view, level.clone())
+                    },
+                    3,
+                );
             }
         }
     }
@@ -242,7 +301,12 @@ fn whole_frames_lost_leave_the_level_within_five_percent() {
     for view in [View::Monitor, View::MonitorTsft, View::Packets] {
         for level in LEVELS {
             for own_frame in [false, true] {
-                let losses = Trace { mpdu_loss: 0.02, frame_loss: 0.15, own_frame, ..trace(view, level.clone()) };
+                let losses = Trace {
+                    mpdu_loss: 0.02,
+                    frame_loss: 0.15,
+                    own_frame,
+                    ..trace(view, level.clone())
+                };
                 within(0.05, losses, 4);
             }
         }
@@ -252,7 +316,15 @@ fn whole_frames_lost_leave_the_level_within_five_percent() {
 #[test]
 fn drops_in_a_queue_are_losses_and_do_not_raise_the_level() {
     for view in VIEWS {
-        let reports = within(0.05, Trace { queue_drop: 0.3, mpdu_loss: 0.05, ..trace(view, 60..65) }, 5);
+        let reports = within(
+            0.05,
+            Trace {
+                queue_drop: 0.3,
+                mpdu_loss: 0.05,
+                ..trace(view, 60..65)
+            },
+            5,
+        );
         assert!(reports.iter().map(|r| r.lost).sum::<u32>() > 10_000);
     }
 }
@@ -268,7 +340,10 @@ fn reports_tell_source_rate_round_and_delay() {
     for (view, source) in sources {
         let reports = within(0.01, trace(view, 10..11), 6);
         let report = &reports[3];
-        assert_eq!((report.station, report.slot, report.source), (StationId(1), 3, source));
+        assert_eq!(
+            (report.station, report.slot, report.source),
+            (StationId(1), 3, source)
+        );
         assert_eq!(report.length, Duration::from_millis(100));
         let rate = report.phy_rate_bps().map(|bps| (bps / 1e6).round());
         assert_eq!(rate, (view != View::Socket).then_some(390.0));
@@ -281,7 +356,13 @@ fn reports_tell_source_rate_round_and_delay() {
 
 fn packet(sequence: u64, us: u64) -> Received {
     let arrival = Time::from_micros(us);
-    Received { arrival, frame: FrameHints::default(), sequence, bytes: 100, delay_ns: None }
+    Received {
+        arrival,
+        frame: FrameHints::default(),
+        sequence,
+        bytes: 100,
+        delay_ns: None,
+    }
 }
 
 #[test]
@@ -305,33 +386,70 @@ fn a_slot_without_frames_is_reported() {
     meter.on_packet(&packet(7, 10));
     meter.close_slot(Time::from_millis(1));
     let report = meter.close_slot(Time::from_millis(2));
-    assert_eq!((report.slot, report.frames, report.mpdus, report.packets, report.bytes), (1, 0, 0, 0, 0));
+    assert_eq!(
+        (
+            report.slot,
+            report.frames,
+            report.mpdus,
+            report.packets,
+            report.bytes
+        ),
+        (1, 0, 0, 0, 0)
+    );
     assert_eq!((report.span, report.delay), (None, None));
 }
 
 #[test]
 fn when_the_monitor_falls_silent_the_tunnel_takes_over() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
-    let frame = FrameHints { ampdu: Some(9), retry: Some(false), ..FrameHints::default() };
+    let frame = FrameHints {
+        ampdu: Some(9),
+        retry: Some(false),
+        ..FrameHints::default()
+    };
     for sequence in 0..8 {
         let arrival = Time::from_micros(100);
-        meter.on_mpdu(&Mpdu { arrival, frame, sequence, tid: Some(0), packets: 1, bytes: 100 });
+        meter.on_mpdu(&Mpdu {
+            arrival,
+            frame,
+            sequence,
+            tid: Some(0),
+            packets: 1,
+            bytes: 100,
+        });
     }
     meter.on_packet(&packet(0, 110));
     let first = meter.close_slot(Time::from_millis(1));
-    assert_eq!((first.frames, first.packets, first.source), (1, 8, LevelSource::AmpduReference));
+    assert_eq!(
+        (first.frames, first.packets, first.source),
+        (1, 8, LevelSource::AmpduReference)
+    );
     meter.on_packet(&packet(1, 1_100));
     let second = meter.close_slot(Time::from_millis(2));
-    assert_eq!((second.frames, second.packets, second.source), (1, 1, LevelSource::SocketTimestamps));
+    assert_eq!(
+        (second.frames, second.packets, second.source),
+        (1, 1, LevelSource::SocketTimestamps)
+    );
 }
 
 #[test]
 fn a_reference_that_never_changes_does_not_make_one_frame_of_a_slot() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
-    let frame = FrameHints { ampdu: Some(0), retry: Some(false), ..FrameHints::default() };
+    let frame = FrameHints {
+        ampdu: Some(0),
+        retry: Some(false),
+        ..FrameHints::default()
+    };
     for sequence in 0..1_000 {
         let arrival = Time::from_millis(u64::from(sequence));
-        meter.on_mpdu(&Mpdu { arrival, frame, sequence, tid: None, packets: 1, bytes: 100 });
+        meter.on_mpdu(&Mpdu {
+            arrival,
+            frame,
+            sequence,
+            tid: None,
+            packets: 1,
+            bytes: 100,
+        });
     }
     assert_eq!(meter.close_slot(Time::from_millis(1_000)).frames, 20);
 }
@@ -339,14 +457,28 @@ fn a_reference_that_never_changes_does_not_make_one_frame_of_a_slot() {
 #[test]
 fn packets_of_aggregated_msdus_are_counted_apart_from_mpdus() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
-    let frame = FrameHints { ampdu: Some(1), retry: Some(false), ..FrameHints::default() };
+    let frame = FrameHints {
+        ampdu: Some(1),
+        retry: Some(false),
+        ..FrameHints::default()
+    };
     for sequence in [0, 1, 3] {
         let arrival = Time::from_micros(5);
-        meter.on_mpdu(&Mpdu { arrival, frame, sequence, tid: Some(0), packets: 2, bytes: 3_000 });
+        meter.on_mpdu(&Mpdu {
+            arrival,
+            frame,
+            sequence,
+            tid: Some(0),
+            packets: 2,
+            bytes: 3_000,
+        });
     }
     let report = meter.close_slot(Time::from_millis(1));
     // The hole counts as an MPDU of two packets, as the others are.
-    assert_eq!((report.frames, report.mpdus, report.packets, report.bytes), (1, 4, 8, 9_000));
+    assert_eq!(
+        (report.frames, report.mpdus, report.packets, report.bytes),
+        (1, 4, 8, 9_000)
+    );
 }
 
 #[test]
@@ -359,13 +491,26 @@ fn a_new_session_is_no_loss() {
     meter.on_packet(&packet(0, 500));
     let reports = [1, 2, 3].map(|ms| meter.close_slot(Time::from_millis(ms)));
     assert!(reports.iter().all(|r| r.lost == 0));
-    assert_eq!((reports[0].frames, reports[0].packets, reports[0].late), (2, 3, 0));
+    assert_eq!(
+        (reports[0].frames, reports[0].packets, reports[0].late),
+        (2, 3, 0)
+    );
 }
 
 fn hints() -> impl Strategy<Value = FrameHints> {
     let rate = proptest::option::of(any::<u64>().prop_map(BitRate::from_bps));
-    let fields = (proptest::option::of(0..4u32), proptest::option::of(0..4u64), rate, any::<Option<bool>>());
-    fields.prop_map(|(ampdu, tsft_us, rate, retry)| FrameHints { ampdu, tsft_us, rate, retry })
+    let fields = (
+        proptest::option::of(0..4u32),
+        proptest::option::of(0..4u64),
+        rate,
+        any::<Option<bool>>(),
+    );
+    fields.prop_map(|(ampdu, tsft_us, rate, retry)| FrameHints {
+        ampdu,
+        tsft_us,
+        rate,
+        retry,
+    })
 }
 
 proptest! {

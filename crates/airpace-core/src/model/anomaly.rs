@@ -66,9 +66,17 @@ impl Aggregate {
 pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
     let total: f64 = aggregates.iter().map(Aggregate::data_s).sum();
     let share = |aggregate: &Aggregate| {
-        let airtime = if fair { 1.0 / aggregates.len() as f64 } else { aggregate.data_s() / total };
+        let airtime = if fair {
+            1.0 / aggregates.len() as f64
+        } else {
+            aggregate.data_s() / total
+        };
         let base_bps = aggregate.base_bps();
-        Share { airtime, base_bps, rate_bps: airtime * base_bps }
+        Share {
+            airtime,
+            base_bps,
+            rate_bps: airtime * base_bps,
+        }
     };
     aggregates.iter().map(share).collect()
 }
@@ -76,8 +84,14 @@ pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
 /// Most packets of `packet_bytes` in a frame that may last `limit_s`, of which ath9k allows 4 ms; not below one.
 #[must_use]
 pub fn packets_within(packet_bytes: f64, phy_rate_bps: f64, limit_s: f64) -> f64 {
-    let one = Aggregate { packets: 1.0, packet_bytes, phy_rate_bps };
-    ((limit_s - PHY_HEADER_S) * phy_rate_bps / (8.0 * one.bytes())).floor().max(1.0)
+    let one = Aggregate {
+        packets: 1.0,
+        packet_bytes,
+        phy_rate_bps,
+    };
+    ((limit_s - PHY_HEADER_S) * phy_rate_bps / (8.0 * one.bytes()))
+        .floor()
+        .max(1.0)
 }
 
 #[cfg(test)]
@@ -86,13 +100,23 @@ mod tests {
 
     /// Table 1: packets per frame, PHY Mbit/s, airtime in %, base rate and rate in Mbit/s as printed.
     type Row = (f64, f64, f64, f64, f64);
-    const FIFO: [Row; 3] =
-        [(4.47, 144.4, 10.0, 97.3, 9.7), (5.08, 144.4, 11.0, 101.1, 11.4), (1.89, 7.2, 79.0, 6.5, 5.1)];
-    const FAIR: [Row; 3] =
-        [(18.44, 144.4, 33.0, 126.7, 42.2), (18.52, 144.4, 33.0, 126.8, 42.3), (1.89, 7.2, 33.0, 6.5, 2.2)];
+    const FIFO: [Row; 3] = [
+        (4.47, 144.4, 10.0, 97.3, 9.7),
+        (5.08, 144.4, 11.0, 101.1, 11.4),
+        (1.89, 7.2, 79.0, 6.5, 5.1),
+    ];
+    const FAIR: [Row; 3] = [
+        (18.44, 144.4, 33.0, 126.7, 42.2),
+        (18.52, 144.4, 33.0, 126.8, 42.3),
+        (1.89, 7.2, 33.0, 6.5, 2.2),
+    ];
 
     fn table(rows: &[Row], fair: bool) -> Vec<Share> {
-        let aggregate = |row: &Row| Aggregate { packets: row.0, packet_bytes: 1_500.0, phy_rate_bps: row.1 * 1e6 };
+        let aggregate = |row: &Row| Aggregate {
+            packets: row.0,
+            packet_bytes: 1_500.0,
+            phy_rate_bps: row.1 * 1e6,
+        };
         shares(&rows.iter().map(aggregate).collect::<Vec<_>>(), fair)
     }
 
@@ -109,8 +133,12 @@ mod tests {
 
     #[test]
     fn base_rates_to_the_digit() {
-        let base =
-            |rows, fair| -> Vec<f64> { table(rows, fair).iter().map(|s| (s.base_bps / 1e5).round() / 10.0).collect() };
+        let base = |rows, fair| -> Vec<f64> {
+            table(rows, fair)
+                .iter()
+                .map(|s| (s.base_bps / 1e5).round() / 10.0)
+                .collect()
+        };
         assert_eq!(base(&FIFO, false), [97.2, 101.0, 6.5]);
         assert_eq!(base(&FAIR, true), [126.7, 126.7, 6.5]);
     }

@@ -30,7 +30,11 @@ mod tests {
         assert!((delay - 0.908e-3).abs() < 7e-6);
         // Each further station adds half a round: 353 µs (ns-3 355, 000 fig. 11 350).
         assert!(
-            (mean_delay_s(2.0 * 706.5e-6, 0.0, 548e-6) - mean_delay_s(706.5e-6, 0.0, 548e-6) - 353.25e-6).abs() < 1e-9
+            (mean_delay_s(2.0 * 706.5e-6, 0.0, 548e-6)
+                - mean_delay_s(706.5e-6, 0.0, 548e-6)
+                - 353.25e-6)
+                .abs()
+                < 1e-9
         );
     }
 
@@ -52,13 +56,15 @@ mod tests {
     #[test]
     fn levels_and_delays_agree_with_ns3() {
         for (n, nss, mbps, level, delay_ms) in NS3 {
-            let rate = TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).unwrap();
+            let rate =
+                TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).unwrap();
             let link = Link::of_phy(rate, 1_498, AccessCategory::BestEffort, Timing::Ns3);
             let downlink = Downlink::new(vec![link; n]).unwrap();
             let each = mbps * 1e6 / (8.0 * 1_470.0) / n as f64;
             let point = downlink.refined(&vec![each; n]);
             let round_s = point.round_s.unwrap();
-            let ppdu_s = 36e-6 + 4e-6 * f64::from(nss - 1) + point.level[0] * link.seconds_per_packet;
+            let ppdu_s =
+                36e-6 + 4e-6 * f64::from(nss - 1) + point.level[0] * link.seconds_per_packet;
             let delay = mean_delay_s(round_s, round_variation(round_s, n, 15, 9e-6), ppdu_s);
             println!(
                 "{n} {nss} {mbps}: level {:.2} ({level}), delay {:.3} ms ({delay_ms})",

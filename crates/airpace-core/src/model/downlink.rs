@@ -1,6 +1,7 @@
 use super::refined;
 use crate::phy::{
-    AccessCategory, AmpduLimits, Edca, Response, SIFS, Timing, TxRate, max_mpdus, mpdu_bytes, subframe_bytes,
+    AccessCategory, AmpduLimits, Edca, Response, SIFS, Timing, TxRate, max_mpdus, mpdu_bytes,
+    subframe_bytes,
 };
 use thiserror::Error;
 
@@ -57,7 +58,11 @@ impl Link {
     /// A link with these numbers.
     #[must_use]
     pub const fn new(seconds_per_packet: f64, overhead_s: f64, level_max: f64) -> Self {
-        Self { seconds_per_packet, overhead_s, level_max }
+        Self {
+            seconds_per_packet,
+            overhead_s,
+            level_max,
+        }
     }
 
     /// The link of a PHY rate for IP packets of `ip_bytes`: airtime of a subframe; AIFS, mean back-off, preamble, SIFS, SERVICE and tail,
@@ -69,7 +74,11 @@ impl Link {
         let bits_per_s = rate.rate().as_bps_f64();
         // 16 SERVICE bits and 6 of tail; on average the last symbol is half full.
         let fill_s = 22.0 / bits_per_s + rate.symbol().as_secs_f64() / 2.0;
-        let fixed = edca.aifs() + edca.mean_backoff() + rate.preamble(timing) + SIFS + Response::to(rate, 2).duration;
+        let fixed = edca.aifs()
+            + edca.mean_backoff()
+            + rate.preamble(timing)
+            + SIFS
+            + Response::to(rate, 2).duration;
         let level_max = max_mpdus(rate, mpdu, AmpduLimits::of(rate.standard()), timing).max(1);
         Self {
             seconds_per_packet: f64::from(8 * subframe_bytes(mpdu)) / bits_per_s,
@@ -86,17 +95,32 @@ impl Link {
         if !(0.0..1.0).contains(&probability) {
             return Err(ModelError::Loss(probability));
         }
-        Ok(Self { seconds_per_packet: self.seconds_per_packet / (1.0 - probability), ..self })
+        Ok(Self {
+            seconds_per_packet: self.seconds_per_packet / (1.0 - probability),
+            ..self
+        })
     }
 
     fn check(&self, station: usize) -> Result<(), ModelError> {
         let ranges = [
-            ("airtime of a packet in s", self.seconds_per_packet, 1e-12, 1e6),
+            (
+                "airtime of a packet in s",
+                self.seconds_per_packet,
+                1e-12,
+                1e6,
+            ),
             ("overhead of a frame in s", self.overhead_s, 1e-12, 1e6),
             ("most packets in a frame", self.level_max, 1.0, 1e9),
         ];
-        match ranges.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value)) {
-            Some((what, value, ..)) => Err(ModelError::Link { station, what, value }),
+        match ranges
+            .into_iter()
+            .find(|(_, value, min, max)| !(min..=max).contains(&value))
+        {
+            Some((what, value, ..)) => Err(ModelError::Link {
+                station,
+                what,
+                value,
+            }),
             None => Ok(()),
         }
     }
@@ -133,7 +157,11 @@ impl Downlink {
     /// Share of time that packets at these rates take without overhead (wᵀx).
     #[must_use]
     pub fn load(&self, rates_pps: &[f64]) -> f64 {
-        self.links.iter().zip(rates_pps).map(|(l, x)| l.seconds_per_packet * x).sum()
+        self.links
+            .iter()
+            .zip(rates_pps)
+            .map(|(l, x)| l.seconds_per_packet * x)
+            .sum()
     }
 
     /// The levels without limits, F(x) = c x / (1 − wᵀx) (000 eq. 14, 002 eq. 1), with D = c / (1 − wᵀx); `None` if wᵀx ≥ 1.
@@ -141,8 +169,10 @@ impl Downlink {
     pub fn unlimited(&self, rates_pps: &[f64]) -> Option<Operating> {
         let free = 1.0 - self.load(rates_pps);
         let round_s = self.overhead_s / free;
-        (free > 0.0)
-            .then(|| Operating { level: rates_pps.iter().map(|x| x * round_s).collect(), round_s: Some(round_s) })
+        (free > 0.0).then(|| Operating {
+            level: rates_pps.iter().map(|x| x * round_s).collect(),
+            round_s: Some(round_s),
+        })
     }
 
     /// The published model: F(x) clamped to [1, N_max] (002 eq. 1). The round is that of these levels, c + wᵀμ: as if every station were
@@ -152,12 +182,19 @@ impl Downlink {
         let free = 1.0 - self.load(rates_pps);
         let level: Vec<f64> = (self.links.iter().zip(rates_pps))
             .map(|(link, x)| {
-                let unlimited = if free > 0.0 { self.overhead_s * x / free } else { f64::INFINITY };
+                let unlimited = if free > 0.0 {
+                    self.overhead_s * x / free
+                } else {
+                    f64::INFINITY
+                };
                 unlimited.clamp(1.0, link.level_max)
             })
             .collect();
         let round_s = self.round_at_levels_s(&level);
-        Operating { level, round_s: Some(round_s) }
+        Operating {
+            level,
+            round_s: Some(round_s),
+        }
     }
 
     /// The refined model: a station whose rate is below one packet per round is not served in every round, and one at N_max takes no
@@ -170,7 +207,12 @@ impl Downlink {
     /// Round time at given levels, D = c + wᵀμ (002 eq. 4).
     #[must_use]
     pub fn round_at_levels_s(&self, level: &[f64]) -> f64 {
-        let payload: f64 = self.links.iter().zip(level).map(|(l, n)| l.seconds_per_packet * n).sum();
+        let payload: f64 = self
+            .links
+            .iter()
+            .zip(level)
+            .map(|(l, n)| l.seconds_per_packet * n)
+            .sum();
         self.overhead_s + payload
     }
 
@@ -185,22 +227,37 @@ impl Downlink {
     #[must_use]
     pub fn is_stable(&self, rates_pps: &[f64]) -> bool {
         let load = self.load(rates_pps);
-        self.links.iter().zip(rates_pps).all(|(l, x)| self.overhead_s * x + l.level_max * load < l.level_max)
+        self.links
+            .iter()
+            .zip(rates_pps)
+            .all(|(l, x)| self.overhead_s * x + l.level_max * load < l.level_max)
     }
 
     /// The published upper bound of the mean delay of each station, max(min(c/(1 − wᵀx), N_max/xᵢ), 1/xᵢ) in seconds (002 eq. 2).
     #[must_use]
     pub fn delay_bound_s(&self, rates_pps: &[f64]) -> Vec<f64> {
         let free = 1.0 - self.load(rates_pps);
-        let round_s = if free > 0.0 { self.overhead_s / free } else { f64::INFINITY };
-        self.links.iter().zip(rates_pps).map(|(l, x)| round_s.min(l.level_max / x).max(1.0 / x)).collect()
+        let round_s = if free > 0.0 {
+            self.overhead_s / free
+        } else {
+            f64::INFINITY
+        };
+        self.links
+            .iter()
+            .zip(rates_pps)
+            .map(|(l, x)| round_s.min(l.level_max / x).max(1.0 / x))
+            .collect()
     }
 }
 
 /// Round time when some stations have less demand than their share: (c + Σ w μ over the others) / (1 − Σ w x over those with little demand).
 /// `overhead_s` counts the frames of both. `backlogged` holds (w, μ), `limited` holds (w, x); `None` if the latter fill the air alone.
 #[must_use]
-pub fn round_with_limited_demand_s(overhead_s: f64, backlogged: &[(f64, f64)], limited: &[(f64, f64)]) -> Option<f64> {
+pub fn round_with_limited_demand_s(
+    overhead_s: f64,
+    backlogged: &[(f64, f64)],
+    limited: &[(f64, f64)],
+) -> Option<f64> {
     let payload: f64 = backlogged.iter().map(|(w, level)| w * level).sum();
     let free = 1.0 - limited.iter().map(|(w, x)| w * x).sum::<f64>();
     (free > 0.0).then(|| (overhead_s + payload) / free)

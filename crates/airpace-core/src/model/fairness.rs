@@ -5,7 +5,11 @@
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
-    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
+    if squares > 0.0 {
+        sum * sum / (shares.len() as f64 * squares)
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]

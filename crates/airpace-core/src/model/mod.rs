@@ -30,5 +30,7 @@ pub mod voice;
 pub mod wqm;
 
 pub use delay::{mean_delay_s, round_variation};
-pub use downlink::{Downlink, Link, ModelError, Operating, effective_overhead_s, round_with_limited_demand_s};
+pub use downlink::{
+    Downlink, Link, ModelError, Operating, effective_overhead_s, round_with_limited_demand_s,
+};
 pub use fairness::jain;

@@ -10,11 +10,18 @@ use super::downlink::{Link, Operating};
 /// point, and in one exactly if it starts out steeper. Otherwise packets find the medium idle and travel alone.
 pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let active = || links.iter().zip(rates_pps).filter(|(_, x)| **x > 0.0);
-    let slope: f64 = active().map(|(l, x)| x * (l.overhead_s + l.seconds_per_packet)).sum();
+    let slope: f64 = active()
+        .map(|(l, x)| x * (l.overhead_s + l.seconds_per_packet))
+        .sum();
     if slope <= 1.0 {
-        return Operating { level: vec![1.0; links.len()], round_s: None };
+        return Operating {
+            level: vec![1.0; links.len()],
+            round_s: None,
+        };
     }
-    let mut kinks: Vec<f64> = active().flat_map(|(l, x)| [1.0 / x, l.level_max / x]).collect();
+    let mut kinks: Vec<f64> = active()
+        .flat_map(|(l, x)| [1.0 / x, l.level_max / x])
+        .collect();
     kinks.sort_unstable_by(f64::total_cmp);
     let taken = |round_s: f64| line(active(), round_s).at(round_s);
     // The round is longer than every kink at which more than a round would be taken.
@@ -23,8 +30,15 @@ pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let middle = high.map_or(2.0 * low, |high| f64::midpoint(low, high));
     let piece = line(active(), middle);
     let round_s = piece.fixed.max(0.0) / (1.0 - piece.slope);
-    let level = links.iter().zip(rates_pps).map(|(l, x)| (x * round_s).clamp(1.0, l.level_max)).collect();
-    Operating { level, round_s: Some(round_s) }
+    let level = links
+        .iter()
+        .zip(rates_pps)
+        .map(|(l, x)| (x * round_s).clamp(1.0, l.level_max))
+        .collect();
+    Operating {
+        level,
+        round_s: Some(round_s),
+    }
 }
 
 /// One piece of the time that a round takes: fixed + slope · D.
@@ -41,7 +55,10 @@ impl Line {
 
 /// The piece on which `round_s` lies.
 fn line<'a>(active: impl Iterator<Item = (&'a Link, &'a f64)>, round_s: f64) -> Line {
-    let mut line = Line { fixed: 0.0, slope: 0.0 };
+    let mut line = Line {
+        fixed: 0.0,
+        slope: 0.0,
+    };
     for (link, x) in active {
         let packets = x * round_s;
         if packets < 1.0 {

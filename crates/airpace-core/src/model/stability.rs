@@ -32,7 +32,13 @@ pub fn inner_loop_factor(level: f64, overhead_ratio: f64, level_max: f64) -> f64
 /// Where the outer loop of the nonlinear law settles: the level of the slowest station for which a round lasts the delay target,
 /// (T̄ − c)/(n w₁), within 1 and N̄ (002 eq. 32).
 #[must_use]
-pub fn outer_loop_level(delay_s: f64, overhead_s: f64, stations: usize, slowest_s: f64, level_limit: f64) -> f64 {
+pub fn outer_loop_level(
+    delay_s: f64,
+    overhead_s: f64,
+    stations: usize,
+    slowest_s: f64,
+    level_limit: f64,
+) -> f64 {
     ((delay_s - overhead_s) / (stations as f64 * slowest_s)).clamp(1.0, level_limit)
 }
 
@@ -59,9 +65,18 @@ mod tests {
 
     #[test]
     fn the_sensitivity_is_the_slope_of_the_level() {
-        let downlink = Downlink::new(vec![Link::new(30e-6, 200e-6, 64.0), Link::new(90e-6, 200e-6, 64.0)]).unwrap();
+        let downlink = Downlink::new(vec![
+            Link::new(30e-6, 200e-6, 64.0),
+            Link::new(90e-6, 200e-6, 64.0),
+        ])
+        .unwrap();
         let rates = downlink.rates_at_levels(&[20.0, 10.0]);
-        let level = |delta: f64| downlink.unlimited(&[rates[0], rates[1] + delta]).unwrap().level[1];
+        let level = |delta: f64| {
+            downlink
+                .unlimited(&[rates[0], rates[1] + delta])
+                .unwrap()
+                .level[1]
+        };
         let slope = (level(1e-3) - level(-1e-3)) / 2e-3;
         let exact = level_sensitivity(&downlink, &rates, 1).unwrap();
         assert!((slope / exact - 1.0).abs() < 1e-6);

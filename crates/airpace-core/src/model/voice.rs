@@ -70,12 +70,21 @@ pub struct Codec {
 
 impl Codec {
     /// G.711 that plays silence for what is lost.
-    pub const G711: Self = Self { impairment: 0.0, robustness: 4.3 };
+    pub const G711: Self = Self {
+        impairment: 0.0,
+        robustness: 4.3,
+    };
     /// G.711 that conceals losses (its Appendix I).
-    pub const G711_CONCEALED: Self = Self { impairment: 0.0, robustness: 25.1 };
+    pub const G711_CONCEALED: Self = Self {
+        impairment: 0.0,
+        robustness: 25.1,
+    };
     /// The least robustness permitted, which was the default before G.107 took that of G.711: flent, with which 004 was measured, scores
     /// with it.
-    pub const LEAST_ROBUST: Self = Self { impairment: 0.0, robustness: 1.0 };
+    pub const LEAST_ROBUST: Self = Self {
+        impairment: 0.0,
+        robustness: 1.0,
+    };
 }
 
 impl Default for Call {
@@ -149,14 +158,27 @@ impl Call {
     pub fn with_delay_ms(self, delay_ms: f64) -> Self {
         // `max` drops a NaN.
         let delay_ms = delay_ms.max(0.0);
-        Self { echo_delay_ms: delay_ms, round_trip_ms: 2.0 * delay_ms, delay_ms, ..self }
+        Self {
+            echo_delay_ms: delay_ms,
+            round_trip_ms: 2.0 * delay_ms,
+            delay_ms,
+            ..self
+        }
     }
 
     /// The call with a part `loss` (0 to 1) of its packets lost in bursts `burst_ratio` times as long as independent losses'.
     #[must_use]
     pub fn with_loss(self, loss: f64, burst_ratio: f64) -> Self {
-        let loss = if loss.is_nan() { 0.0 } else { loss.clamp(0.0, 1.0) };
-        Self { loss_percent: loss * 100.0, burst_ratio: burst_ratio.max(1.0), ..self }
+        let loss = if loss.is_nan() {
+            0.0
+        } else {
+            loss.clamp(0.0, 1.0)
+        };
+        Self {
+            loss_percent: loss * 100.0,
+            burst_ratio: burst_ratio.max(1.0),
+            ..self
+        }
     }
 
     /// The call with another codec.
@@ -173,7 +195,9 @@ impl Call {
         let sidetone = self.sidetone_impairment();
         Rating {
             signal_to_noise,
-            simultaneous: self.loudness_impairment(noise) + sidetone + self.quantizing_impairment(signal_to_noise),
+            simultaneous: self.loudness_impairment(noise)
+                + sidetone
+                + self.quantizing_impairment(signal_to_noise),
             talker_echo: self.talker_echo_impairment(noise, sidetone),
             listener_echo: self.listener_echo_impairment(signal_to_noise),
             delay: self.delay_impairment(),
@@ -194,24 +218,38 @@ impl Call {
 
     /// Sum of all noises (No, §7.2, eq. 7-3 to 7-7).
     fn noise_dbm0p(&self) -> f64 {
-        let send = self.send_room_noise_db - self.send_loudness_db - self.noise_rejection_db - 100.0
-            + 0.004 * (self.send_room_noise_db - self.overall_loudness_db() - self.noise_rejection_db - 14.0).powi(2);
-        let heard = self.receive_room_noise_db + 10.0 * (1.0 + power(10.0 - self.listener_sidetone_db)).log10();
+        let send =
+            self.send_room_noise_db - self.send_loudness_db - self.noise_rejection_db - 100.0
+                + 0.004
+                    * (self.send_room_noise_db
+                        - self.overall_loudness_db()
+                        - self.noise_rejection_db
+                        - 14.0)
+                        .powi(2);
+        let heard = self.receive_room_noise_db
+            + 10.0 * (1.0 + power(10.0 - self.listener_sidetone_db)).log10();
         let receive = self.receive_loudness_db - 121.0 + heard + 0.008 * (heard - 35.0).powi(2);
         let floor = self.noise_floor_dbmp + self.receive_loudness_db;
-        10.0 * [self.circuit_noise_dbm0p, send, receive, floor].map(power).iter().sum::<f64>().log10()
+        10.0 * [self.circuit_noise_dbm0p, send, receive, floor]
+            .map(power)
+            .iter()
+            .sum::<f64>()
+            .log10()
     }
 
     /// Too loud (I_olr, §7.3, eq. 7-9 and 7-10).
     fn loudness_impairment(&self, noise: f64) -> f64 {
-        let excess = (self.overall_loudness_db() + 0.2 * (64.0 + noise - self.receive_loudness_db)) / 8.0;
+        let excess =
+            (self.overall_loudness_db() + 0.2 * (64.0 + noise - self.receive_loudness_db)) / 8.0;
         20.0 * ((1.0 + excess.powi(8)).powf(1.0 / 8.0) - excess)
     }
 
     /// Too much or too little of the own voice (I_st, §7.3, eq. 7-11 and 7-12).
     fn sidetone_impairment(&self) -> f64 {
         let heard = -10.0
-            * (power(-self.sidetone_db) + (-self.echo_delay_ms / 4.0).exp() * power(-self.talker_echo_db)).log10();
+            * (power(-self.sidetone_db)
+                + (-self.echo_delay_ms / 4.0).exp() * power(-self.talker_echo_db))
+            .log10();
         12.0 * knee((heard - 13.0) / 6.0, 8)
             - 28.0 * knee((heard + 1.0) / 19.4, 35)
             - 13.0 * knee((heard - 3.0) / 33.0, 13)
@@ -233,14 +271,25 @@ impl Call {
         let echo = if t < 1.0 {
             0.0
         } else {
-            let masked = if self.sidetone_db < 9.0 { sidetone / 2.0 } else { 0.0 };
-            let echo_db = self.talker_echo_db - 40.0 * ((1.0 + t / 10.0) / (1.0 + t / 150.0)).log10()
+            let masked = if self.sidetone_db < 9.0 {
+                sidetone / 2.0
+            } else {
+                0.0
+            };
+            let echo_db = self.talker_echo_db
+                - 40.0 * ((1.0 + t / 10.0) / (1.0 + t / 150.0)).log10()
                 + 6.0 * (-0.3 * t * t).exp()
                 + masked;
-            let difference = -1.5 * (noise - self.receive_loudness_db) - (80.0 + 2.5 * (echo_db - 14.0));
-            (difference / 2.0 + (difference * difference / 4.0 + 100.0).sqrt() - 1.0) * (1.0 - (-t).exp())
+            let difference =
+                -1.5 * (noise - self.receive_loudness_db) - (80.0 + 2.5 * (echo_db - 14.0));
+            (difference / 2.0 + (difference * difference / 4.0 + 100.0).sqrt() - 1.0)
+                * (1.0 - (-t).exp())
         };
-        if self.sidetone_db > 20.0 { echo.hypot(sidetone) } else { echo }
+        if self.sidetone_db > 20.0 {
+            echo.hypot(sidetone)
+        } else {
+            echo
+        }
     }
 
     /// The listener's echo (I_dle, §7.4, eq. 7-25 and 7-26).
@@ -257,13 +306,20 @@ impl Call {
         }
         let x = (self.delay_ms / self.least_delay_ms).log2();
         let power = 6.0 * self.delay_sensitivity;
-        25.0 * ((1.0 + x.powf(power)).powf(1.0 / power) - 3.0 * (1.0 + (x / 3.0).powf(power)).powf(1.0 / power) + 2.0)
+        25.0 * ((1.0 + x.powf(power)).powf(1.0 / power)
+            - 3.0 * (1.0 + (x / 3.0).powf(power)).powf(1.0 / power)
+            + 2.0)
     }
 
     /// Codec and losses (I_e,eff, §7.5, eq. 7-29).
     fn equipment_impairment(&self) -> f64 {
-        let Codec { impairment, robustness } = self.codec;
-        impairment + (95.0 - impairment) * self.loss_percent / (self.loss_percent / self.burst_ratio + robustness)
+        let Codec {
+            impairment,
+            robustness,
+        } = self.codec;
+        impairment
+            + (95.0 - impairment) * self.loss_percent
+                / (self.loss_percent / self.burst_ratio + robustness)
     }
 }
 

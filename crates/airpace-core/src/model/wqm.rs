@@ -14,7 +14,11 @@ const DATA_BITS: f64 = 12_000.0;
 /// TCP ack (L_TCP-ACK).
 const ACK_BITS: f64 = 320.0;
 /// Most MPDUs in an HT A-MPDU, its most bytes, and the frame duration that ath9k keeps to.
-pub const AMPDU: AmpduLimits = AmpduLimits { window: 64, bytes: 65_535, duration: Duration::from_millis(4) };
+pub const AMPDU: AmpduLimits = AmpduLimits {
+    window: 64,
+    bytes: 65_535,
+    duration: Duration::from_millis(4),
+};
 
 /// The limit on queueing delay that 003 prints and uses, in seconds.
 pub const PRINTED_LIMIT_S: f64 = 2.5e-3;
@@ -71,7 +75,11 @@ pub fn min_packets_of(rate_bps: f64, limits: &AmpduLimits, data_bits: f64) -> f6
     let packet_bits = MAC_BITS + data_bits;
     let by_bytes = 8.0 * f64::from(limits.bytes) / packet_bits;
     let by_time = limits.duration.as_secs_f64() * rate_bps / packet_bits;
-    by_bytes.min(by_time).min(f64::from(limits.window)).floor().max(1.0)
+    by_bytes
+        .min(by_time)
+        .min(f64::from(limits.window))
+        .floor()
+        .max(1.0)
 }
 
 /// The first buffer in packets: rate times the ARTT of one A-MPDU (B_initial, eq. 1), never below B_min.
@@ -118,7 +126,11 @@ mod tests {
     fn the_first_buffer_lies_between_the_bounds() {
         for rate in [1e6, 6.5e6, 65e6, 144.4e6, 600e6] {
             let first = initial_packets(rate);
-            assert!(first >= min_packets(rate) && first <= max_packets(rate, 64.0).max(min_packets(rate)), "{rate}");
+            assert!(
+                first >= min_packets(rate)
+                    && first <= max_packets(rate, 64.0).max(min_packets(rate)),
+                "{rate}"
+            );
         }
     }
 

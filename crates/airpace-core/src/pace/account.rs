@@ -23,7 +23,14 @@ impl Account {
     #[must_use]
     pub const fn new(now: Time) -> Self {
         let before = (Duration::ZERO, Duration::ZERO);
-        Self { since: now, packets: 0, bytes: 0, waited: Duration::ZERO, waiting_since: None, before }
+        Self {
+            since: now,
+            packets: 0,
+            bytes: 0,
+            waited: Duration::ZERO,
+            waiting_since: None,
+            before,
+        }
     }
 
     /// Packets wait from now on.
@@ -54,7 +61,9 @@ impl Account {
     /// sent and what is received must find the same sums.
     pub fn close(&mut self, now: Time, (length, slots): (Duration, u64)) -> SenderView {
         let elapsed = now.saturating_since(self.since);
-        let running = self.waiting_since.map_or(Duration::ZERO, |since| now.saturating_since(since.max(self.since)));
+        let running = self.waiting_since.map_or(Duration::ZERO, |since| {
+            now.saturating_since(since.max(self.since))
+        });
         let (mut elapsed, mut waited) = (elapsed, self.waited + running);
         if elapsed < length / 2 {
             elapsed += self.before.0;
@@ -63,8 +72,16 @@ impl Account {
         let backlogged = waited.saturating_mul(BACKLOGGED_SHARE) >= elapsed;
         let slots = slots.max(1);
         let sent_packets = u32::try_from(self.packets / slots).unwrap_or(u32::MAX);
-        let view = SenderView { backlogged, sent_packets, sent_bytes: self.bytes / slots };
-        *self = Self { waiting_since: self.waiting_since, before: (elapsed, waited), ..Self::new(now) };
+        let view = SenderView {
+            backlogged,
+            sent_packets,
+            sent_bytes: self.bytes / slots,
+        };
+        *self = Self {
+            waiting_since: self.waiting_since,
+            before: (elapsed, waited),
+            ..Self::new(now)
+        };
         view
     }
 }

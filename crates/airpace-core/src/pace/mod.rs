@@ -66,7 +66,11 @@ struct Tariff {
 
 impl Tariff {
     /// `None` if nothing may be sent.
-    fn new(config: &PaceConfig, allocation: &Allocation, phy_rate: Option<BitRate>) -> Option<Self> {
+    fn new(
+        config: &PaceConfig,
+        allocation: &Allocation,
+        phy_rate: Option<BitRate>,
+    ) -> Option<Self> {
         let rate = allocation.rate_pps;
         let nominal_bytes = allocation.rate_bytes_per_s / rate;
         if rate <= 0.0 || !nominal_bytes.is_finite() || nominal_bytes <= 0.0 {
@@ -81,7 +85,11 @@ impl Tariff {
         let nominal = nominal_bytes * UNITS_PER_BYTE as f64 + per_packet as f64;
         let per_second = (nominal * rate).round() as u64;
         let interval_ns = (1e9 / rate).round() as u64;
-        (per_second > 0).then_some(Self { per_packet, per_second, interval_ns: interval_ns.max(1) })
+        (per_second > 0).then_some(Self {
+            per_packet,
+            per_second,
+            interval_ns: interval_ns.max(1),
+        })
     }
 
     /// Units that a packet of `bytes` costs.
@@ -126,7 +134,12 @@ impl Pacer {
     /// A pacer that lets everything pass until it is granted a rate.
     #[must_use]
     pub const fn new(config: PaceConfig) -> Self {
-        Self { config, mode: Mode::Unshaped, paid_at: Time::ZERO, remainder: 0 }
+        Self {
+            config,
+            mode: Mode::Unshaped,
+            paid_at: Time::ZERO,
+            remainder: 0,
+        }
     }
 
     /// Paces at `allocation` from now on. With the PHY rate of the station's frames packets are paced by airtime, without by bytes.
@@ -134,10 +147,18 @@ impl Pacer {
     /// A packet that has not been paid for is paid for at the new rate. A rate of zero stops the station; an allocation that holds
     /// something else than numbers is ignored.
     pub fn grant(&mut self, now: Time, allocation: &Allocation, phy_rate: Option<BitRate>) {
-        if [allocation.rate_pps, allocation.rate_bytes_per_s, allocation.level].iter().any(|v| v.is_nan()) {
+        if [
+            allocation.rate_pps,
+            allocation.rate_bytes_per_s,
+            allocation.level,
+        ]
+        .iter()
+        .any(|v| v.is_nan())
+        {
             return;
         }
-        let mode = Tariff::new(&self.config, allocation, phy_rate).map_or(Mode::Stopped, Mode::Paced);
+        let mode =
+            Tariff::new(&self.config, allocation, phy_rate).map_or(Mode::Stopped, Mode::Paced);
         if mode == self.mode {
             return;
         }
@@ -170,15 +191,19 @@ impl Pacer {
         match self.mode {
             Mode::Unshaped => Some(Time::ZERO),
             Mode::Stopped => None,
-            Mode::Paced(tariff) => {
-                Some(Time::from_nanos(self.paid_up().as_nanos().saturating_sub(self.burst_ns(tariff))))
-            }
+            Mode::Paced(tariff) => Some(Time::from_nanos(
+                self.paid_up()
+                    .as_nanos()
+                    .saturating_sub(self.burst_ns(tariff)),
+            )),
         }
     }
 
     /// Charges a packet of `bytes` that leaves now.
     pub fn charge(&mut self, now: Time, bytes: u32) {
-        let Mode::Paced(tariff) = self.mode else { return };
+        let Mode::Paced(tariff) = self.mode else {
+            return;
+        };
         // A packet released in the nanosecond in which the last one is paid for keeps the fraction: otherwise it would be lost each time.
         if self.paid_up() < now {
             self.paid_at = now;
@@ -204,7 +229,8 @@ impl Pacer {
 
     /// The first whole nanosecond at which everything is paid for.
     fn paid_up(&self) -> Time {
-        self.paid_at.saturating_add(Duration::from_nanos(u64::from(self.remainder > 0)))
+        self.paid_at
+            .saturating_add(Duration::from_nanos(u64::from(self.remainder > 0)))
     }
 
     /// How much earlier than paid for a packet may leave. One packet always leaves without being paid for, hence one fewer.
@@ -218,7 +244,8 @@ impl Pacer {
     fn convert_debt(&mut self, now: Time, mode: Mode) {
         let debt = self.paid_at.saturating_since(now);
         if let (Mode::Paced(old), Mode::Paced(new)) = (self.mode, mode) {
-            let scaled = debt.as_nanos() * u128::from(new.interval_ns) / u128::from(old.interval_ns);
+            let scaled =
+                debt.as_nanos() * u128::from(new.interval_ns) / u128::from(old.interval_ns);
             let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
             if self.paid_at > now {
                 self.paid_at = now.saturating_add(Duration::from_nanos(scaled));

@@ -3,11 +3,20 @@ use airpace_units::StationId;
 use proptest::prelude::*;
 
 fn grant(rate_pps: f64, bytes: f64) -> Allocation {
-    Allocation { station: StationId(0), rate_pps, rate_bytes_per_s: rate_pps * bytes, level: 32.0 }
+    Allocation {
+        station: StationId(0),
+        rate_pps,
+        rate_bytes_per_s: rate_pps * bytes,
+        level: 32.0,
+    }
 }
 
 fn exact() -> PaceConfig {
-    PaceConfig { burst: Duration::ZERO, burst_packets: 1, ..PaceConfig::default() }
+    PaceConfig {
+        burst: Duration::ZERO,
+        burst_packets: 1,
+        ..PaceConfig::default()
+    }
 }
 
 /// Releases a packet as soon as that is allowed, from `now` on; answers with the time.
@@ -23,7 +32,9 @@ fn a_packet_of_the_nominal_size_leaves_every_interval() {
     for phy_rate in [None, Some(BitRate::from_mbps(390))] {
         let mut pacer = Pacer::new(exact());
         pacer.grant(Time::ZERO, &grant(20_000.0, 1_500.0), phy_rate);
-        let times: Vec<u64> = (0..4).map(|_| release_next(&mut pacer, Time::ZERO, 1_500).as_nanos()).collect();
+        let times: Vec<u64> = (0..4)
+            .map(|_| release_next(&mut pacer, Time::ZERO, 1_500).as_nanos())
+            .collect();
         // Rounding of the tariff to whole units may cost a nanosecond.
         for (time, expected) in times.into_iter().zip([0, 50_000, 100_000, 150_000]) {
             assert!(time.abs_diff(expected) <= 1, "{time} instead of {expected}");
@@ -41,7 +52,10 @@ fn mixed_sizes_are_paced_by_airtime() {
     let gap = pacer.next_release().unwrap().as_secs_f64();
     let airtime = |bytes: f64| (bytes + 42.0) * 8.0 / 390e6 + 214e-6 / 32.0;
     let expected = 1e-4 * airtime(60.0) / airtime(1_500.0);
-    assert!((gap / expected - 1.0).abs() < 1e-4, "{gap} instead of {expected}");
+    assert!(
+        (gap / expected - 1.0).abs() < 1e-4,
+        "{gap} instead of {expected}"
+    );
     let mut by_bytes = Pacer::new(config);
     by_bytes.grant(Time::ZERO, &grant(10_000.0, 1_500.0), None);
     assert!(by_bytes.release(Time::ZERO, 60));
@@ -50,7 +64,10 @@ fn mixed_sizes_are_paced_by_airtime() {
 
 #[test]
 fn a_pause_allows_one_burst_and_no_more() {
-    let mut pacer = Pacer::new(PaceConfig { burst: Duration::from_micros(200), ..exact() });
+    let mut pacer = Pacer::new(PaceConfig {
+        burst: Duration::from_micros(200),
+        ..exact()
+    });
     pacer.grant(Time::ZERO, &grant(20_000.0, 1_500.0), None);
     let later = Time::from_millis(500);
     let released = (0..100).filter(|_| pacer.release(later, 1_500)).count();
@@ -74,7 +91,10 @@ fn a_late_timer_costs_no_rate_within_the_burst() {
         }
     }
     let due = 190 * 100_000 / 50;
-    assert!((due..due + 5).contains(&released), "{released} released, {due} due");
+    assert!(
+        (due..due + 5).contains(&released),
+        "{released} released, {due} due"
+    );
 }
 
 #[test]
@@ -111,7 +131,14 @@ fn allocations_that_are_no_numbers_are_ignored() {
     pacer.grant(Time::ZERO, &grant(1_000.0, 1_000.0), None);
     let before = pacer.mode;
     pacer.grant(Time::ZERO, &grant(f64::NAN, 1_000.0), None);
-    pacer.grant(Time::ZERO, &Allocation { level: f64::NAN, ..grant(5.0, 5.0) }, None);
+    pacer.grant(
+        Time::ZERO,
+        &Allocation {
+            level: f64::NAN,
+            ..grant(5.0, 5.0)
+        },
+        None,
+    );
     assert_eq!(pacer.mode, before);
 }
 

@@ -57,7 +57,12 @@ impl Edca {
             AccessCategory::Video => (2, 7, 15, 3_008),
             AccessCategory::Voice => (2, 3, 7, 1_504),
         };
-        Self { aifsn, cw_min, cw_max, txop: Duration::from_micros(txop_us) }
+        Self {
+            aifsn,
+            cw_min,
+            cw_max,
+            txop: Duration::from_micros(txop_us),
+        }
     }
 
     /// The defaults with the DSSS PHYs of clauses 15 and 16: aCWmin 31, so contention windows are twice those of OFDM, and longer
@@ -70,7 +75,12 @@ impl Edca {
             AccessCategory::Video => (2, 15, 31, 6_016),
             AccessCategory::Voice => (2, 7, 15, 3_264),
         };
-        Self { aifsn, cw_min, cw_max, txop: Duration::from_micros(txop_us) }
+        Self {
+            aifsn,
+            cw_min,
+            cw_max,
+            txop: Duration::from_micros(txop_us),
+        }
     }
 
     /// The idle time before back-off starts at 5 GHz: SIFS + AIFSN slots (10.3.2.3.6). [`super::Medium::aifs`] knows other bands.
@@ -92,14 +102,21 @@ mod tests {
 
     #[test]
     fn aifs_per_category() {
-        let micros =
-            [AccessCategory::Background, AccessCategory::BestEffort, AccessCategory::Video, AccessCategory::Voice]
-                .map(|category| Edca::of(category).aifs().as_micros());
+        let micros = [
+            AccessCategory::Background,
+            AccessCategory::BestEffort,
+            AccessCategory::Video,
+            AccessCategory::Voice,
+        ]
+        .map(|category| Edca::of(category).aifs().as_micros());
         assert_eq!(micros, [79, 43, 34, 34]);
     }
 
     #[test]
     fn mean_backoff_of_best_effort_is_seven_and_a_half_slots() {
-        assert_eq!(Edca::of(AccessCategory::BestEffort).mean_backoff(), Duration::from_nanos(67_500));
+        assert_eq!(
+            Edca::of(AccessCategory::BestEffort).mean_backoff(),
+            Duration::from_nanos(67_500)
+        );
     }
 }

@@ -40,7 +40,9 @@ pub const fn ampdu_bytes(mpdus: u32, mpdu: u32) -> u32 {
         return 0;
     }
     let last = mpdu.saturating_add(DELIMITER_BYTES);
-    subframe_bytes(mpdu).saturating_mul(mpdus - 1).saturating_add(last)
+    subframe_bytes(mpdu)
+        .saturating_mul(mpdus - 1)
+        .saturating_add(last)
 }
 
 /// The PSDU of a frame of `mpdus` equal MPDUs. DSSS, OFDM and HT send a single MPDU as it is; a VHT or HE PSDU is always an A-MPDU,
@@ -72,14 +74,34 @@ impl AmpduLimits {
         let duration = Duration::from_micros(5_484);
         match standard {
             // No A-MPDU. The LENGTH field of 16 bits counts µs (16.2.3.5).
-            Standard::Dsss => Self { window: 1, bytes: LEGACY_MPDU_BYTES, duration: Duration::from_micros(65_535) },
-            Standard::Ofdm => Self { window: 1, bytes: LEGACY_MPDU_BYTES, duration },
+            Standard::Dsss => Self {
+                window: 1,
+                bytes: LEGACY_MPDU_BYTES,
+                duration: Duration::from_micros(65_535),
+            },
+            Standard::Ofdm => Self {
+                window: 1,
+                bytes: LEGACY_MPDU_BYTES,
+                duration,
+            },
             // Maximum A-MPDU Length Exponent 3: 2^16 − 1 (9.4.2.55.3).
-            Standard::Ht => Self { window: 64, bytes: 65_535, duration },
+            Standard::Ht => Self {
+                window: 64,
+                bytes: 65_535,
+                duration,
+            },
             // Maximum A-MPDU Length Exponent 7: 2^20 − 1 (9.4.2.157.2).
-            Standard::Vht => Self { window: 64, bytes: 1_048_575, duration },
+            Standard::Vht => Self {
+                window: 64,
+                bytes: 1_048_575,
+                duration,
+            },
             // Extension 3 would allow 2^23 − 1; the PSDU ends at 6 500 631 bytes (aPSDUMaxLength, table 27-54; 9.4.2.248.2).
-            Standard::He => Self { window: 256, bytes: 6_500_631, duration },
+            Standard::He => Self {
+                window: 256,
+                bytes: 6_500_631,
+                duration,
+            },
         }
     }
 }
@@ -119,23 +141,42 @@ mod tests {
             let rate = TxRate::new(standard, width, nss, mcs, gi).unwrap();
             max_mpdus(rate, 1_538, AmpduLimits::of(standard), Timing::Ns3)
         };
-        assert_eq!(most(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800), 64);
+        assert_eq!(
+            most(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800),
+            64
+        );
         // As ns-3 sends them: 42 by bytes, 3 by duration.
-        assert_eq!(most(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400), 42);
-        assert_eq!(most(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400), 3);
-        assert_eq!(most(Standard::He, Width::Mhz160, 2, 11, GuardInterval::Ns800), 256);
+        assert_eq!(
+            most(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400),
+            42
+        );
+        assert_eq!(
+            most(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400),
+            3
+        );
+        assert_eq!(
+            most(Standard::He, Width::Mhz160, 2, 11, GuardInterval::Ns800),
+            256
+        );
     }
 
     #[test]
     fn the_most_mpdus_fit_and_one_more_does_not() {
-        let limits = AmpduLimits { duration: Duration::from_millis(4), ..AmpduLimits::of(Standard::Vht) };
+        let limits = AmpduLimits {
+            duration: Duration::from_millis(4),
+            ..AmpduLimits::of(Standard::Vht)
+        };
         for mcs in 0..=9 {
-            let rate = TxRate::new(Standard::Vht, Width::Mhz40, 1, mcs, GuardInterval::Ns800).unwrap();
+            let rate =
+                TxRate::new(Standard::Vht, Width::Mhz40, 1, mcs, GuardInterval::Ns800).unwrap();
             for mpdu in [60, 1_536, 1_538, 11_454] {
                 let most = max_mpdus(rate, mpdu, limits, Timing::Standard);
                 let lasts = |n| rate.ppdu_duration(ampdu_bytes(n, mpdu), Timing::Standard);
                 assert!(most == 0 || lasts(most) <= limits.duration);
-                assert!(most == 64 || lasts(most + 1) > limits.duration, "{rate} {mpdu}");
+                assert!(
+                    most == 64 || lasts(most + 1) > limits.duration,
+                    "{rate} {mpdu}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 use super::{
-    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES,
-    LLC_BYTES, LegacyRate, Medium, PreambleField, QOS_HEADER_BYTES, Standard, Timing, TxRate, control_rate, mpdu_bytes,
-    psdu_bytes, subframe_bytes,
+    ACK_BYTES, AccessCategory, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES,
+    FCS_BYTES, LLC_BYTES, LegacyRate, Medium, PreambleField, QOS_HEADER_BYTES, Standard, Timing,
+    TxRate, control_rate, mpdu_bytes, psdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -115,7 +115,9 @@ pub enum BreakdownError {
         medium: Medium,
     },
     /// The A-MPDU is too long in bytes or in time.
-    #[error("{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate")]
+    #[error(
+        "{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate"
+    )]
     Length {
         /// The MPDUs asked for.
         mpdus: u32,
@@ -139,7 +141,12 @@ impl Breakdown {
         category: AccessCategory,
         timing: Timing,
     ) -> Result<Self, BreakdownError> {
-        Self::on(Medium::of(rate.standard()), rate, (mpdus, payload_bytes), (category, timing))
+        Self::on(
+            Medium::of(rate.standard()),
+            rate,
+            (mpdus, payload_bytes),
+            (category, timing),
+        )
     }
 
     /// As [`Breakdown::new`] on a medium of one's choice: `mpdus` packets with so many bytes of payload each, sent as `category` with the
@@ -154,7 +161,10 @@ impl Breakdown {
         (category, timing): (AccessCategory, Timing),
     ) -> Result<Self, BreakdownError> {
         if !medium.carries(rate.standard()) {
-            return Err(BreakdownError::Band { standard: rate.standard(), medium });
+            return Err(BreakdownError::Band {
+                standard: rate.standard(),
+                medium,
+            });
         }
         let mpdu = MpduBytes::new(rate.standard(), mpdus, payload_bytes)?;
         check_limits(rate, mpdus, mpdu.mpdu(), timing)?;
@@ -166,7 +176,8 @@ impl Breakdown {
         let edca = medium.edca(category);
         let (aifs, mean_backoff) = (medium.aifs(edca), medium.mean_backoff(edca));
         let extension = medium.signal_extension(rate.standard());
-        let answer = medium.sifs() + response.duration + medium.signal_extension(response.rate.standard());
+        let answer =
+            medium.sifs() + response.duration + medium.signal_extension(response.rate.standard());
         let cycle = aifs + mean_backoff + ppdu + extension + answer;
         let bits = 8.0 * f64::from(mpdus) * f64::from(payload_bytes);
         let goodput = BitRate::from_bps_f64(bits / cycle.as_secs_f64());
@@ -201,8 +212,16 @@ impl MpduBytes {
             return Err(BreakdownError::NoMpdus);
         }
         let mpdu = mpdu_bytes(payload + IP_UDP_BYTES);
-        let padding = if mpdus > 1 { subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES } else { 0 };
-        let delimiter = if mpdus == 1 && !standard.always_aggregates() { 0 } else { DELIMITER_BYTES };
+        let padding = if mpdus > 1 {
+            subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES
+        } else {
+            0
+        };
+        let delimiter = if mpdus == 1 && !standard.always_aggregates() {
+            0
+        } else {
+            DELIMITER_BYTES
+        };
         Ok(Self {
             payload,
             ip_udp: IP_UDP_BYTES,
@@ -233,7 +252,12 @@ impl Response {
             65.. => BLOCK_ACK_256_BYTES,
         };
         let control = control_rate(rate);
-        Self { block, rate: control, bytes, duration: control.duration_like(bytes, rate.dsss_preamble()) }
+        Self {
+            block,
+            rate: control,
+            bytes,
+            duration: control.duration_like(bytes, rate.dsss_preamble()),
+        }
     }
 }
 
@@ -241,7 +265,11 @@ fn check_limits(rate: TxRate, mpdus: u32, mpdu: u32, timing: Timing) -> Result<(
     let limits = AmpduLimits::of(rate.standard());
     let max = u32::from(limits.window);
     if mpdus > max {
-        return Err(BreakdownError::Window { mpdus, standard: rate.standard(), max });
+        return Err(BreakdownError::Window {
+            mpdus,
+            standard: rate.standard(),
+            max,
+        });
     }
     let by_time = rate.max_psdu(limits.duration, timing);
     for (limit, what) in [(limits.bytes, "bytes"), (by_time, "duration")] {
@@ -270,9 +298,15 @@ mod tests {
     #[test]
     fn a_full_cycle_is_what_ns3_measured() {
         let one = best_effort(vht80(1, 9), 32, Timing::Ns3).unwrap();
-        assert_eq!((one.ppdu.as_micros(), one.cycle), (1_048, Duration::from_nanos(1_206_500)));
+        assert_eq!(
+            (one.ppdu.as_micros(), one.cycle),
+            (1_048, Duration::from_nanos(1_206_500))
+        );
         let two = best_effort(vht80(2, 9), 32, Timing::Ns3).unwrap();
-        assert_eq!((two.ppdu.as_micros(), two.cycle), (548, Duration::from_nanos(706_500)));
+        assert_eq!(
+            (two.ppdu.as_micros(), two.cycle),
+            (548, Duration::from_nanos(706_500))
+        );
     }
 
     #[test]
@@ -280,8 +314,14 @@ mod tests {
         let sgi = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();
         let all = best_effort(sgi, 40, Timing::Standard).unwrap();
         let preamble: Duration = all.preamble.iter().map(|f| f.duration).sum();
-        assert_eq!(all.ppdu, preamble + sgi.symbol() * all.symbols + all.symbol_padding);
-        assert_eq!(all.cycle, all.aifs + all.mean_backoff + all.ppdu + SIFS + all.response.duration);
+        assert_eq!(
+            all.ppdu,
+            preamble + sgi.symbol() * all.symbols + all.symbol_padding
+        );
+        assert_eq!(
+            all.cycle,
+            all.aifs + all.mean_backoff + all.ppdu + SIFS + all.response.duration
+        );
         let subframe = all.mpdu.mpdu() + all.mpdu.delimiter + all.mpdu.padding;
         assert_eq!(all.psdu_bytes, 40 * subframe - all.mpdu.padding);
         assert!(all.efficiency > 0.85 && all.efficiency < 1.0);
@@ -291,40 +331,105 @@ mod tests {
     fn one_ht_mpdu_goes_without_delimiter_and_gets_an_ack() {
         let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
         let single = best_effort(ht, 1, Timing::Standard).unwrap();
-        assert_eq!((single.mpdu.delimiter, single.response.block, single.psdu_bytes), (0, false, 1_536));
-        assert_eq!(best_effort(vht80(1, 9), 1, Timing::Standard).unwrap().mpdu.delimiter, 4);
+        assert_eq!(
+            (
+                single.mpdu.delimiter,
+                single.response.block,
+                single.psdu_bytes
+            ),
+            (0, false, 1_536)
+        );
+        assert_eq!(
+            best_effort(vht80(1, 9), 1, Timing::Standard)
+                .unwrap()
+                .mpdu
+                .delimiter,
+            4
+        );
     }
 
     #[test]
     fn more_than_64_mpdus_are_answered_with_the_larger_bitmap() {
         let he = TxRate::new(Standard::He, Width::Mhz80, 1, 11, GuardInterval::Ns800).unwrap();
         let answer = |mpdus| Response::to(he, mpdus);
-        assert_eq!((answer(64).bytes, answer(64).duration), (32, Duration::from_micros(32)));
+        assert_eq!(
+            (answer(64).bytes, answer(64).duration),
+            (32, Duration::from_micros(32))
+        );
         // 16 + 448 + 6 bits in symbols of 96 after 20 µs.
-        assert_eq!((answer(65).bytes, answer(65).duration), (56, Duration::from_micros(40)));
+        assert_eq!(
+            (answer(65).bytes, answer(65).duration),
+            (56, Duration::from_micros(40))
+        );
     }
 
     #[test]
     fn frames_that_cannot_be_sent_are_refused_with_what_can() {
         let error = |rate, mpdus| best_effort(rate, mpdus, Timing::Standard).unwrap_err();
         assert_eq!(error(vht80(1, 9), 0), BreakdownError::NoMpdus);
-        assert_eq!(error(vht80(1, 9), 65), BreakdownError::Window { mpdus: 65, standard: Standard::Vht, max: 64 });
-        assert_eq!(error(vht80(1, 0), 64), BreakdownError::Length { mpdus: 64, what: "duration", max: 12 });
+        assert_eq!(
+            error(vht80(1, 9), 65),
+            BreakdownError::Window {
+                mpdus: 65,
+                standard: Standard::Vht,
+                max: 64
+            }
+        );
+        assert_eq!(
+            error(vht80(1, 0), 64),
+            BreakdownError::Length {
+                mpdus: 64,
+                what: "duration",
+                max: 12
+            }
+        );
         let ht = TxRate::new(Standard::Ht, Width::Mhz40, 4, 31, GuardInterval::Ns400).unwrap();
-        assert_eq!(error(ht, 64), BreakdownError::Length { mpdus: 64, what: "bytes", max: 42 });
-        let huge = Breakdown::new(vht80(1, 9), 1, u32::MAX, AccessCategory::BestEffort, Timing::Standard);
-        assert_eq!(huge.unwrap_err(), BreakdownError::Payload { payload: u32::MAX, max: 2_268 });
+        assert_eq!(
+            error(ht, 64),
+            BreakdownError::Length {
+                mpdus: 64,
+                what: "bytes",
+                max: 42
+            }
+        );
+        let huge = Breakdown::new(
+            vht80(1, 9),
+            1,
+            u32::MAX,
+            AccessCategory::BestEffort,
+            Timing::Standard,
+        );
+        assert_eq!(
+            huge.unwrap_err(),
+            BreakdownError::Payload {
+                payload: u32::MAX,
+                max: 2_268
+            }
+        );
     }
 
     #[test]
     fn an_exchange_at_one_megabit_by_hand() {
         let slowest = best_effort(TxRate::legacy(LegacyRate::Mbps1), 1, Timing::Standard).unwrap();
         // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes at 1 Mbit/s.
-        assert_eq!([slowest.aifs.as_micros(), slowest.mean_backoff.as_micros()], [70, 310]);
+        assert_eq!(
+            [slowest.aifs.as_micros(), slowest.mean_backoff.as_micros()],
+            [70, 310]
+        );
         assert_eq!(slowest.ppdu.as_micros(), 192 + 8 * 1_536);
-        assert_eq!(slowest.cycle.as_micros(), 70 + 310 + 192 + 12_288 + 10 + 304);
+        assert_eq!(
+            slowest.cycle.as_micros(),
+            70 + 310 + 192 + 12_288 + 10 + 304
+        );
         let two = best_effort(TxRate::legacy(LegacyRate::Mbps1), 2, Timing::Standard).unwrap_err();
-        assert_eq!(two, BreakdownError::Window { mpdus: 2, standard: Standard::Dsss, max: 1 });
+        assert_eq!(
+            two,
+            BreakdownError::Window {
+                mpdus: 2,
+                standard: Standard::Dsss,
+                max: 1
+            }
+        );
     }
 
     #[test]
@@ -335,8 +440,20 @@ mod tests {
         let high = Breakdown::on(Medium::GHZ_5, rate, (1, 1_470), access).unwrap();
         // AIFS is 6 µs shorter, data and response are 6 µs longer, SIFS is 6 µs shorter.
         assert_eq!(low.cycle, high.cycle);
-        assert_eq!(low.ppdu + low.signal_extension + low.sifs, high.ppdu + high.sifs);
-        let refused = Breakdown::on(Medium::GHZ_5, TxRate::legacy(LegacyRate::Mbps1), (1, 1_470), access).unwrap_err();
-        assert_eq!(refused.to_string(), "there is no DSSS on 5 GHz: choose another band");
+        assert_eq!(
+            low.ppdu + low.signal_extension + low.sifs,
+            high.ppdu + high.sifs
+        );
+        let refused = Breakdown::on(
+            Medium::GHZ_5,
+            TxRate::legacy(LegacyRate::Mbps1),
+            (1, 1_470),
+            access,
+        )
+        .unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "there is no DSSS on 5 GHz: choose another band"
+        );
     }
 }

@@ -37,7 +37,9 @@ pub enum LegacyRate {
 
 /// The text names no legacy rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("legacy rates are dsss/1, dsss/2, dsss/5.5, dsss/11 and ofdm/6, 9, 12, 18, 24, 36, 48 or 54")]
+#[error(
+    "legacy rates are dsss/1, dsss/2, dsss/5.5, dsss/11 and ofdm/6, 9, 12, 18, 24, 36, 48 or 54"
+)]
 pub struct UnknownLegacyRate;
 
 impl LegacyRate {
@@ -45,8 +47,16 @@ impl LegacyRate {
     pub const DSSS: [Self; 4] = [Self::Mbps1, Self::Mbps2, Self::Mbps5Half, Self::Mbps11];
 
     /// The OFDM rates, slowest first.
-    pub const OFDM: [Self; 8] =
-        [Self::Mbps6, Self::Mbps9, Self::Mbps12, Self::Mbps18, Self::Mbps24, Self::Mbps36, Self::Mbps48, Self::Mbps54];
+    pub const OFDM: [Self; 8] = [
+        Self::Mbps6,
+        Self::Mbps9,
+        Self::Mbps12,
+        Self::Mbps18,
+        Self::Mbps24,
+        Self::Mbps36,
+        Self::Mbps48,
+        Self::Mbps54,
+    ];
 
     /// The rate of this standard with this index, slowest first; `None` for other standards or beyond the last.
     #[must_use]
@@ -104,7 +114,10 @@ impl LegacyRate {
     /// The rate of so many units of 500 kbit/s, if there is one.
     #[must_use]
     pub fn from_half_mbps(units: u32) -> Option<Self> {
-        Self::DSSS.into_iter().chain(Self::OFDM).find(|rate| rate.half_mbps() == units)
+        Self::DSSS
+            .into_iter()
+            .chain(Self::OFDM)
+            .find(|rate| rate.half_mbps() == units)
     }
 
     /// The rate in Mbit/s.
@@ -141,7 +154,11 @@ impl LegacyRate {
     #[must_use]
     pub(super) fn duration_like(self, psdu_bytes: u32, like: DsssPreamble) -> Duration {
         let long = TxRate::legacy(self);
-        let rate = if like == DsssPreamble::Short { long.with_short_preamble().unwrap_or(long) } else { long };
+        let rate = if like == DsssPreamble::Short {
+            long.with_short_preamble().unwrap_or(long)
+        } else {
+            long
+        };
         rate.ppdu_duration(psdu_bytes, super::Timing::Standard)
     }
 }
@@ -165,7 +182,11 @@ impl FromStr for LegacyRate {
         };
         let mbps: f64 = mbps.parse().map_err(|_| UnknownLegacyRate)?;
         // Every rate is a whole number of halves, which doubles hold exactly.
-        rates.iter().copied().find(|rate| rate.mbps() == mbps).ok_or(UnknownLegacyRate)
+        rates
+            .iter()
+            .copied()
+            .find(|rate| rate.mbps() == mbps)
+            .ok_or(UnknownLegacyRate)
     }
 }
 
@@ -176,7 +197,10 @@ impl FromStr for LegacyRate {
 /// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything from 16-QAM on at 24.
 #[must_use]
 pub fn control_rate(data: TxRate) -> LegacyRate {
-    let reference = match (data.legacy_rate(), constellation(data.standard(), data.mcs())) {
+    let reference = match (
+        data.legacy_rate(),
+        constellation(data.standard(), data.mcs()),
+    ) {
         (Some(rate), _) if data.standard() == Standard::Dsss => return rate,
         (Some(rate), _) => rate,
         (None, 0) => LegacyRate::Mbps6,
@@ -185,13 +209,18 @@ pub fn control_rate(data: TxRate) -> LegacyRate {
         (None, _) => LegacyRate::Mbps24,
     };
     let basic = [LegacyRate::Mbps24, LegacyRate::Mbps12];
-    basic.into_iter().find(|&rate| rate <= reference).unwrap_or(LegacyRate::Mbps6)
+    basic
+        .into_iter()
+        .find(|&rate| rate <= reference)
+        .unwrap_or(LegacyRate::Mbps6)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::{ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, GuardInterval, RateError, Timing, Width, max_mpdus};
+    use crate::phy::{
+        ACK_BYTES, AmpduLimits, BLOCK_ACK_BYTES, GuardInterval, RateError, Timing, Width, max_mpdus,
+    };
 
     #[test]
     fn control_frames_last_what_ns3_measured() {
@@ -205,7 +234,8 @@ mod tests {
     #[test]
     fn responses_follow_the_constellation() {
         let rates = [0, 1, 2, 3, 9].map(|mcs| {
-            let data = TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap();
+            let data =
+                TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap();
             control_rate(data).mbps()
         });
         assert_eq!(rates, [6.0, 12.0, 12.0, 24.0, 24.0]);
@@ -216,7 +246,10 @@ mod tests {
     #[test]
     fn legacy_data_are_answered_at_a_basic_rate_not_above_their_own() {
         let answer = |rate| control_rate(TxRate::legacy(rate)).mbps();
-        assert_eq!(LegacyRate::OFDM.map(answer), [6.0, 6.0, 12.0, 12.0, 24.0, 24.0, 24.0, 24.0]);
+        assert_eq!(
+            LegacyRate::OFDM.map(answer),
+            [6.0, 6.0, 12.0, 12.0, 24.0, 24.0, 24.0, 24.0]
+        );
         assert_eq!(LegacyRate::DSSS.map(answer), [1.0, 2.0, 5.5, 11.0]);
     }
 
@@ -228,24 +261,44 @@ mod tests {
         assert_eq!(long, [192 + 12_288, 192 + 6_144, 192 + 2_235, 192 + 1_118]);
         let ack = LegacyRate::DSSS.map(|rate| micros(TxRate::legacy(rate), ACK_BYTES));
         assert_eq!(ack, [304, 248, 213, 203]);
-        let short = TxRate::legacy(LegacyRate::Mbps11).with_short_preamble().unwrap();
+        let short = TxRate::legacy(LegacyRate::Mbps11)
+            .with_short_preamble()
+            .unwrap();
         assert_eq!(micros(short, 1_536), 96 + 1_118);
         assert_eq!(short.to_string(), "DSSS 11 Mbit/s, short preamble");
         let refused = TxRate::legacy(LegacyRate::Mbps1).with_short_preamble();
-        assert_eq!(refused, Err(RateError::ShortPreamble { rate: LegacyRate::Mbps1 }));
+        assert_eq!(
+            refused,
+            Err(RateError::ShortPreamble {
+                rate: LegacyRate::Mbps1
+            })
+        );
     }
 
     #[test]
     fn the_largest_legacy_psdu_within_a_duration_is_the_largest() {
-        for rate in LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM).map(TxRate::legacy) {
+        for rate in LegacyRate::DSSS
+            .into_iter()
+            .chain(LegacyRate::OFDM)
+            .map(TxRate::legacy)
+        {
             for micros in [500, 1_001, 5_484, 65_535] {
                 let limit = Duration::from_micros(micros);
                 let most = rate.max_psdu(limit, Timing::Standard);
-                assert!(rate.ppdu_duration(most, Timing::Standard) <= limit, "{rate}");
-                assert!(rate.ppdu_duration(most + 1, Timing::Standard) > limit, "{rate}");
+                assert!(
+                    rate.ppdu_duration(most, Timing::Standard) <= limit,
+                    "{rate}"
+                );
+                assert!(
+                    rate.ppdu_duration(most + 1, Timing::Standard) > limit,
+                    "{rate}"
+                );
             }
             let limits = AmpduLimits::of(rate.standard());
-            assert_eq!([1_536, 2_334, 2_335].map(|mpdu| max_mpdus(rate, mpdu, limits, Timing::Standard)), [1, 1, 0]);
+            assert_eq!(
+                [1_536, 2_334, 2_335].map(|mpdu| max_mpdus(rate, mpdu, limits, Timing::Standard)),
+                [1, 1, 0]
+            );
             assert!(rate.ppdu_duration(u32::MAX, Timing::Ns3) > Duration::from_secs(600));
         }
     }
@@ -253,16 +306,30 @@ mod tests {
     #[test]
     fn names_are_read_back_and_others_refused() {
         for rate in LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM) {
-            let name = format!("{}/{}", rate.standard().to_string().to_lowercase(), rate.mbps());
+            let name = format!(
+                "{}/{}",
+                rate.standard().to_string().to_lowercase(),
+                rate.mbps()
+            );
             assert_eq!(name.parse(), Ok(rate));
             assert_eq!(LegacyRate::of(rate.standard(), rate.index()), Some(rate));
             assert_eq!(LegacyRate::from_half_mbps(rate.half_mbps()), Some(rate));
-            let again = TxRate::new(rate.standard(), Width::Mhz20, 1, rate.index(), GuardInterval::Ns800);
+            let again = TxRate::new(
+                rate.standard(),
+                Width::Mhz20,
+                1,
+                rate.index(),
+                GuardInterval::Ns800,
+            );
             assert_eq!(again, Ok(TxRate::legacy(rate)));
             assert_eq!(TxRate::legacy(rate).rate(), rate.rate());
         }
         for wrong in ["dsss/6", "ofdm/11", "ofdm", "ht/6", "ofdm/NaN", "dsss/"] {
-            assert_eq!(wrong.parse::<LegacyRate>(), Err(UnknownLegacyRate), "{wrong}");
+            assert_eq!(
+                wrong.parse::<LegacyRate>(),
+                Err(UnknownLegacyRate),
+                "{wrong}"
+            );
         }
         let ordered: Vec<_> = LegacyRate::OFDM.map(LegacyRate::mbps).to_vec();
         assert!(ordered.is_sorted());
@@ -271,11 +338,14 @@ mod tests {
     #[test]
     fn legacy_rates_have_no_other_shape() {
         let shape = |width, nss, gi| TxRate::new(Standard::Ofdm, width, nss, 0, gi).unwrap_err();
-        let refused = RateError::Legacy { standard: Standard::Ofdm };
+        let refused = RateError::Legacy {
+            standard: Standard::Ofdm,
+        };
         assert_eq!(shape(Width::Mhz40, 1, GuardInterval::Ns800), refused);
         assert_eq!(shape(Width::Mhz20, 2, GuardInterval::Ns800), refused);
         assert_eq!(shape(Width::Mhz20, 1, GuardInterval::Ns400), refused);
-        let beyond = TxRate::new(Standard::Dsss, Width::Mhz20, 1, 4, GuardInterval::Ns800).unwrap_err();
+        let beyond =
+            TxRate::new(Standard::Dsss, Width::Mhz20, 1, 4, GuardInterval::Ns800).unwrap_err();
         assert_eq!(beyond.to_string(), "DSSS has MCS 0 to 3, not 4");
     }
 }

@@ -50,7 +50,10 @@ impl Band {
     /// Whether PPDUs of this standard exist in the band: DSSS is at 2.4 GHz only, VHT at 5 GHz only.
     #[must_use]
     pub const fn carries(self, standard: Standard) -> bool {
-        !matches!((self, standard), (Self::Ghz5, Standard::Dsss) | (Self::Ghz2_4, Standard::Vht))
+        !matches!(
+            (self, standard),
+            (Self::Ghz5, Standard::Dsss) | (Self::Ghz2_4, Standard::Vht)
+        )
     }
 }
 
@@ -81,16 +84,29 @@ impl Default for Medium {
 
 impl Medium {
     /// 5 GHz.
-    pub const GHZ_5: Self = Self { band: Band::Ghz5, dsss_only: false };
+    pub const GHZ_5: Self = Self {
+        band: Band::Ghz5,
+        dsss_only: false,
+    };
     /// 2.4 GHz with short slots.
-    pub const GHZ_2_4: Self = Self { band: Band::Ghz2_4, dsss_only: false };
+    pub const GHZ_2_4: Self = Self {
+        band: Band::Ghz2_4,
+        dsss_only: false,
+    };
     /// 2.4 GHz with stations that know DSSS only.
-    pub const DSSS: Self = Self { band: Band::Ghz2_4, dsss_only: true };
+    pub const DSSS: Self = Self {
+        band: Band::Ghz2_4,
+        dsss_only: true,
+    };
 
     /// Where a standard is at home: DSSS at 2.4 GHz among its like, everything else at 5 GHz.
     #[must_use]
     pub const fn of(standard: Standard) -> Self {
-        if matches!(standard, Standard::Dsss) { Self::DSSS } else { Self::GHZ_5 }
+        if matches!(standard, Standard::Dsss) {
+            Self::DSSS
+        } else {
+            Self::GHZ_5
+        }
     }
 
     /// See [`Band::sifs`].
@@ -102,7 +118,11 @@ impl Medium {
     /// 9 µs, or 20 µs at 2.4 GHz with stations that know DSSS only.
     #[must_use]
     pub const fn slot(self) -> Duration {
-        if self.dsss_only { self.band.long_slot() } else { self.band.slot() }
+        if self.dsss_only {
+            self.band.long_slot()
+        } else {
+            self.band.slot()
+        }
     }
 
     /// See [`Band::signal_extension`].
@@ -132,7 +152,11 @@ impl Medium {
     /// Channel access parameters by default: those of DSSS where there are stations that know nothing else.
     #[must_use]
     pub const fn edca(self, category: AccessCategory) -> Edca {
-        if self.dsss_only && matches!(self.band, Band::Ghz2_4) { Edca::of_dsss(category) } else { Edca::of(category) }
+        if self.dsss_only && matches!(self.band, Band::Ghz2_4) {
+            Edca::of_dsss(category)
+        } else {
+            Edca::of(category)
+        }
     }
 
     /// The idle time before back-off starts: SIFS + AIFSN slots (10.3.2.3.6).
@@ -194,8 +218,12 @@ mod tests {
     #[test]
     fn contention_windows_by_phy() {
         let windows = |medium: Medium| {
-            [AccessCategory::BestEffort, AccessCategory::Video, AccessCategory::Voice]
-                .map(|category| (medium.edca(category).cw_min, medium.edca(category).cw_max))
+            [
+                AccessCategory::BestEffort,
+                AccessCategory::Video,
+                AccessCategory::Voice,
+            ]
+            .map(|category| (medium.edca(category).cw_min, medium.edca(category).cw_max))
         };
         assert_eq!(windows(Medium::DSSS), [(31, 1_023), (15, 31), (7, 15)]);
         assert_eq!(windows(Medium::GHZ_2_4), [(15, 1_023), (7, 15), (3, 7)]);
@@ -214,10 +242,15 @@ mod tests {
         for medium in [Medium::GHZ_5, Medium::GHZ_2_4, Medium::DSSS] {
             assert!(medium.basic_rates().is_sorted());
             for rate in LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM) {
-                let known = medium.carries(rate.standard()) && !(medium.dsss_only && rate.standard() != Standard::Dsss);
-                let alike = |basic: &&LegacyRate| **basic <= rate && basic.standard() == rate.standard();
+                let known = medium.carries(rate.standard())
+                    && !(medium.dsss_only && rate.standard() != Standard::Dsss);
+                let alike =
+                    |basic: &&LegacyRate| **basic <= rate && basic.standard() == rate.standard();
                 let highest = medium.basic_rates().iter().rfind(alike);
-                assert!(!known || highest == Some(&control_rate(TxRate::legacy(rate))), "{medium:?} {rate}");
+                assert!(
+                    !known || highest == Some(&control_rate(TxRate::legacy(rate))),
+                    "{medium:?} {rate}"
+                );
             }
         }
     }

@@ -26,8 +26,8 @@ mod rate;
 
 pub use access::{AccessCategory, Edca, SIFS, SLOT};
 pub use ampdu::{
-    ACK_BYTES, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES, LLC_BYTES,
-    QOS_HEADER_BYTES, ampdu_bytes, max_mpdus, mpdu_bytes, psdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, BLOCK_ACK_256_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, FCS_BYTES,
+    LLC_BYTES, QOS_HEADER_BYTES, ampdu_bytes, max_mpdus, mpdu_bytes, psdu_bytes, subframe_bytes,
 };
 pub use breakdown::{Breakdown, BreakdownError, MpduBytes, Response};
 pub use legacy::{LegacyRate, UnknownLegacyRate, control_rate};

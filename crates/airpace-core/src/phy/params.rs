@@ -92,7 +92,9 @@ impl Width {
     /// The width of `mhz` MHz, if there is one.
     #[must_use]
     pub fn from_mhz(mhz: u32) -> Option<Self> {
-        [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160].into_iter().find(|w| w.mhz() == mhz)
+        [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160]
+            .into_iter()
+            .find(|w| w.mhz() == mhz)
     }
 }
 
@@ -111,7 +113,9 @@ impl GuardInterval {
     /// The guard interval of `nanos` ns, if there is one.
     #[must_use]
     pub fn from_nanos(nanos: u32) -> Option<Self> {
-        [Self::Ns400, Self::Ns800, Self::Ns1600, Self::Ns3200].into_iter().find(|gi| gi.nanos() == nanos)
+        [Self::Ns400, Self::Ns800, Self::Ns1600, Self::Ns3200]
+            .into_iter()
+            .find(|gi| gi.nanos() == nanos)
     }
 }
 

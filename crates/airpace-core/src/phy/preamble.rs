@@ -30,23 +30,41 @@ impl TxRate {
     /// The fields of the preamble in the order of transmission.
     #[must_use]
     pub fn preamble_fields(self, timing: Timing) -> Vec<PreambleField> {
-        let one = |name, ns| PreambleField { name, count: 1, duration: Duration::from_nanos(ns) };
+        let one = |name, ns| PreambleField {
+            name,
+            count: 1,
+            duration: Duration::from_nanos(ns),
+        };
         let ltf = |name| PreambleField {
             name,
             count: self.training_fields(),
-            duration: Duration::from_nanos(u64::from(self.training_fields()) * self.training_field_ns()),
+            duration: Duration::from_nanos(
+                u64::from(self.training_fields()) * self.training_field_ns(),
+            ),
         };
         if self.standard() == Standard::Dsss {
             let (sync, header) = self.dsss_fields_ns();
             return vec![one("PLCP preamble", sync), one("PLCP header", header)];
         }
-        let legacy = [one("L-STF", 8_000), one("L-LTF", 8_000), one("L-SIG", FIELD_NS)];
+        let legacy = [
+            one("L-STF", 8_000),
+            one("L-LTF", 8_000),
+            one("L-SIG", FIELD_NS),
+        ];
         let mut fields = legacy.to_vec();
         match self.standard() {
             Standard::Dsss | Standard::Ofdm => {}
-            Standard::Ht => fields.extend([one("HT-SIG", SIG_NS), one("HT-STF", FIELD_NS), ltf("HT-LTF")]),
+            Standard::Ht => fields.extend([
+                one("HT-SIG", SIG_NS),
+                one("HT-STF", FIELD_NS),
+                ltf("HT-LTF"),
+            ]),
             Standard::Vht => {
-                fields.extend([one("VHT-SIG-A", SIG_NS), one("VHT-STF", FIELD_NS), ltf("VHT-LTF")]);
+                fields.extend([
+                    one("VHT-SIG-A", SIG_NS),
+                    one("VHT-STF", FIELD_NS),
+                    ltf("VHT-LTF"),
+                ]);
                 fields.extend((timing == Timing::Standard).then(|| one("VHT-SIG-B", FIELD_NS)));
             }
             Standard::He => {
@@ -113,10 +131,19 @@ mod tests {
     fn fields_add_up_to_the_preamble() {
         for (standard, mcs) in [(Standard::Ht, 0), (Standard::Vht, 0), (Standard::He, 11)] {
             for nss in 1..=if standard == Standard::Ht { 4 } else { 8 } {
-                let mcs = if standard == Standard::Ht { 8 * (nss - 1) } else { mcs };
-                let rate = TxRate::new(standard, Width::Mhz40, nss, mcs, GuardInterval::Ns800).unwrap();
+                let mcs = if standard == Standard::Ht {
+                    8 * (nss - 1)
+                } else {
+                    mcs
+                };
+                let rate =
+                    TxRate::new(standard, Width::Mhz40, nss, mcs, GuardInterval::Ns800).unwrap();
                 for timing in [Timing::Standard, Timing::Ns3] {
-                    let sum: Duration = rate.preamble_fields(timing).iter().map(|f| f.duration).sum();
+                    let sum: Duration = rate
+                        .preamble_fields(timing)
+                        .iter()
+                        .map(|f| f.duration)
+                        .sum();
                     assert_eq!(sum, rate.preamble(timing), "{rate} {timing:?}");
                 }
             }
@@ -126,17 +153,33 @@ mod tests {
     #[test]
     fn preambles_grow_with_the_streams() {
         let micros = |standard, nss, gi| {
-            let mcs = if standard == Standard::Ht { 8 * (nss - 1) } else { 0 };
+            let mcs = if standard == Standard::Ht {
+                8 * (nss - 1)
+            } else {
+                0
+            };
             let rate = TxRate::new(standard, Width::Mhz20, nss, mcs, gi).unwrap();
             rate.preamble(Timing::Standard).as_nanos() as f64 / 1e3
         };
         let by_streams = |standard, gi| [1, 2, 3, 4].map(|nss| micros(standard, nss, gi));
         // HT-mixed: 32 µs and 4 µs per HT-LTF. VHT: 36 µs with VHT-SIG-B, and 4 µs per VHT-LTF.
-        assert_eq!(by_streams(Standard::Ht, GuardInterval::Ns400), [36.0, 40.0, 48.0, 48.0]);
-        assert_eq!(by_streams(Standard::Vht, GuardInterval::Ns800), [40.0, 44.0, 52.0, 52.0]);
+        assert_eq!(
+            by_streams(Standard::Ht, GuardInterval::Ns400),
+            [36.0, 40.0, 48.0, 48.0]
+        );
+        assert_eq!(
+            by_streams(Standard::Vht, GuardInterval::Ns800),
+            [40.0, 44.0, 52.0, 52.0]
+        );
         // HE: 36 µs, and 7.2, 8 or 16 µs per HE-LTF.
-        assert_eq!(by_streams(Standard::He, GuardInterval::Ns800), [43.2, 50.4, 64.8, 64.8]);
+        assert_eq!(
+            by_streams(Standard::He, GuardInterval::Ns800),
+            [43.2, 50.4, 64.8, 64.8]
+        );
         assert_eq!(micros(Standard::He, 1, GuardInterval::Ns1600), 44.0);
-        assert_eq!(micros(Standard::He, 8, GuardInterval::Ns3200), 36.0 + 8.0 * 16.0);
+        assert_eq!(
+            micros(Standard::He, 8, GuardInterval::Ns3200),
+            36.0 + 8.0 * 16.0
+        );
     }
 }

@@ -48,7 +48,9 @@ pub enum RateError {
         implied: u8,
     },
     /// The guard interval does not exist in this standard.
-    #[error("{standard} has no guard interval of {gi}: HT and VHT have 400 and 800 ns, HE has 800, 1600 and 3200 ns")]
+    #[error(
+        "{standard} has no guard interval of {gi}: HT and VHT have 400 and 800 ns, HE has 800, 1600 and 3200 ns"
+    )]
     GuardInterval {
         /// The standard asked for.
         standard: Standard,
@@ -141,8 +143,16 @@ const CONSTELLATIONS: [(u32, u32, u32); 12] = [
 ];
 
 /// The same for the OFDM rates 6 to 54 Mbit/s (table 17-4).
-const OFDM_CONSTELLATIONS: [(u32, u32, u32); 8] =
-    [(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
+const OFDM_CONSTELLATIONS: [(u32, u32, u32); 8] = [
+    (1, 1, 2),
+    (1, 3, 4),
+    (2, 1, 2),
+    (2, 3, 4),
+    (4, 1, 2),
+    (4, 3, 4),
+    (6, 2, 3),
+    (6, 3, 4),
+];
 
 /// One VHT encoder serves at most 600 Mbit/s with the short guard interval, which is 2160 bits per 3.6 µs symbol (21.5).
 const VHT_ENCODER_BITS: u32 = 2_160;
@@ -173,12 +183,19 @@ impl TxRate {
     ///
     /// # Errors
     /// [`RateError`] if the standard has no such combination, with the reason.
-    pub fn new(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<Self, RateError> {
+    pub fn new(
+        standard: Standard,
+        width: Width,
+        nss: u8,
+        mcs: u8,
+        gi: GuardInterval,
+    ) -> Result<Self, RateError> {
         if standard.is_legacy() {
             return legacy(standard, width, nss, mcs, gi);
         }
         check_range(standard, width, nss, mcs, gi)?;
-        let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(constellation(standard, mcs))];
+        let (bits, numerator, denominator) =
+            CONSTELLATIONS[usize::from(constellation(standard, mcs))];
         let n_cbps = subcarriers(standard, width) * u32::from(nss) * bits;
         // HE rounds down where VHT excludes the combination (27.5: N_DBPS is the floor of N_CBPS · R).
         let n_dbps = n_cbps * numerator / denominator;
@@ -191,7 +208,17 @@ impl TxRate {
         };
         let tail_bits = u8::try_from(encoders).expect("at most 12 encoders") * TAIL_BITS;
         let (symbol_ns, preamble) = (symbol_ns(standard, gi), DsssPreamble::Long);
-        Ok(Self { n_dbps, symbol_ns, standard, width, gi, nss, mcs, tail_bits, preamble })
+        Ok(Self {
+            n_dbps,
+            symbol_ns,
+            standard,
+            width,
+            gi,
+            nss,
+            mcs,
+            tail_bits,
+            preamble,
+        })
     }
 
     /// A rate of the DSSS or the OFDM PHY; DSSS with the long preamble.
@@ -224,7 +251,10 @@ impl TxRate {
         match self.legacy_rate() {
             None => Ok(self),
             Some(rate) if self.standard == Standard::Dsss && rate != LegacyRate::Mbps1 => {
-                Ok(Self { preamble: DsssPreamble::Short, ..self })
+                Ok(Self {
+                    preamble: DsssPreamble::Short,
+                    ..self
+                })
             }
             Some(rate) => Err(RateError::ShortPreamble { rate }),
         }
@@ -258,7 +288,11 @@ impl TxRate {
     /// (16.3.7.4).
     #[must_use]
     pub fn bandwidth_mhz(self) -> f64 {
-        if self.standard == Standard::Dsss { super::error::DSSS_MHZ } else { f64::from(self.width.mhz()) }
+        if self.standard == Standard::Dsss {
+            super::error::DSSS_MHZ
+        } else {
+            f64::from(self.width.mhz())
+        }
     }
 
     /// Spatial streams (N_SS), 1 to 8.
@@ -301,7 +335,9 @@ impl TxRate {
         let (bits, numerator, denominator) = self.constellation();
         let n_cbps = u64::from(subcarriers(self.standard, self.width) * u32::from(self.nss) * bits);
         // At most 160,000 · 5 · 10^9 < 2^50.
-        BitRate::from_bps(n_cbps * u64::from(numerator) * 1_000_000_000 / u64::from(denominator * self.symbol_ns))
+        BitRate::from_bps(
+            n_cbps * u64::from(numerator) * 1_000_000_000 / u64::from(denominator * self.symbol_ns),
+        )
     }
 
     /// Data symbols (N_SYM) of a PSDU: SERVICE, PSDU and tail bits, in whole symbols (17.4.3, 19.4.3, 21.4.3, 27.4.3); DSSS has neither
@@ -323,17 +359,27 @@ impl TxRate {
     pub fn ppdu_duration(self, psdu_bytes: u32, timing: Timing) -> Duration {
         let symbols = self.symbol_count(psdu_bytes, timing);
         if self.standard == Standard::Dsss {
-            return Duration::from_nanos(self.preamble_ns(timing) + 1_000 * self.dsss_micros(symbols));
+            return Duration::from_nanos(
+                self.preamble_ns(timing) + 1_000 * self.dsss_micros(symbols),
+            );
         }
         // At most 2^35 bits over at least 24 per symbol of at most 16 µs: no overflow in 64 bits.
         let data = symbols * u64::from(self.symbol_ns);
-        let data = if self.pads_to_4_us(timing) { data.next_multiple_of(4_000) } else { data };
+        let data = if self.pads_to_4_us(timing) {
+            data.next_multiple_of(4_000)
+        } else {
+            data
+        };
         Duration::from_nanos(self.preamble_ns(timing) + data)
     }
 
     /// DSSS symbols in whole µs, as the LENGTH field counts them (16.3.4): 1 µs each at 1 and 2 Mbit/s, 8/11 µs with CCK.
     fn dsss_micros(self, symbols: u64) -> u64 {
-        if self.symbol_ns == 1_000 { symbols } else { (symbols * 8).div_ceil(11) }
+        if self.symbol_ns == 1_000 {
+            symbols
+        } else {
+            (symbols * 8).div_ceil(11)
+        }
     }
 
     /// The largest PSDU in bytes whose PPDU lasts at most `duration`; 0 if none does.
@@ -343,11 +389,18 @@ impl TxRate {
     pub fn max_psdu(self, duration: Duration, timing: Timing) -> u32 {
         let whole = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let data = whole.saturating_sub(self.preamble_ns(timing));
-        if let Some(legacy) = self.legacy_rate().filter(|_| self.standard == Standard::Dsss) {
+        if let Some(legacy) = self
+            .legacy_rate()
+            .filter(|_| self.standard == Standard::Dsss)
+        {
             let bytes = (data / 1_000).saturating_mul(legacy.half_mbps().into()) / 16;
             return u32::try_from(bytes).unwrap_or(u32::MAX);
         }
-        let data = if self.pads_to_4_us(timing) { data - data % 4_000 } else { data };
+        let data = if self.pads_to_4_us(timing) {
+            data - data % 4_000
+        } else {
+            data
+        };
         let bits = (data / u64::from(self.symbol_ns)).saturating_mul(u64::from(self.n_dbps));
         let bytes = bits.saturating_sub(SERVICE_BITS + self.tail_bits(timing)) / 8;
         u32::try_from(bytes).unwrap_or(u32::MAX)
@@ -363,12 +416,21 @@ impl TxRate {
     }
 
     fn service_bits(self) -> u64 {
-        if self.standard == Standard::Dsss { 0 } else { SERVICE_BITS }
+        if self.standard == Standard::Dsss {
+            0
+        } else {
+            SERVICE_BITS
+        }
     }
 
     fn tail_bits(self, timing: Timing) -> u64 {
-        let one_encoder = timing == Timing::Ns3 && matches!(self.standard, Standard::Ht | Standard::Vht);
-        u64::from(if one_encoder { TAIL_BITS } else { self.tail_bits })
+        let one_encoder =
+            timing == Timing::Ns3 && matches!(self.standard, Standard::Ht | Standard::Vht);
+        u64::from(if one_encoder {
+            TAIL_BITS
+        } else {
+            self.tail_bits
+        })
     }
 
     fn pads_to_4_us(self, timing: Timing) -> bool {
@@ -377,20 +439,38 @@ impl TxRate {
 }
 
 /// The DSSS or OFDM rate with this index, if nothing else is asked of it.
-fn legacy(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<TxRate, RateError> {
+fn legacy(
+    standard: Standard,
+    width: Width,
+    nss: u8,
+    mcs: u8,
+    gi: GuardInterval,
+) -> Result<TxRate, RateError> {
     if (width, nss, gi) != (Width::Mhz20, 1, GuardInterval::Ns800) {
         return Err(RateError::Legacy { standard });
     }
     let max = if standard == Standard::Dsss { 3 } else { 7 };
-    LegacyRate::of(standard, mcs).map(TxRate::legacy).ok_or(RateError::Mcs { standard, mcs, max })
+    LegacyRate::of(standard, mcs)
+        .map(TxRate::legacy)
+        .ok_or(RateError::Mcs { standard, mcs, max })
 }
 
 /// The row of the table of constellations that an MCS index of HT, VHT or HE stands for; HT counts streams in its index.
 pub(super) fn constellation(standard: Standard, mcs: u8) -> u8 {
-    if standard == Standard::Ht { mcs % 8 } else { mcs }
+    if standard == Standard::Ht {
+        mcs % 8
+    } else {
+        mcs
+    }
 }
 
-fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInterval) -> Result<(), RateError> {
+fn check_range(
+    standard: Standard,
+    width: Width,
+    nss: u8,
+    mcs: u8,
+    gi: GuardInterval,
+) -> Result<(), RateError> {
     let (max_nss, max_mcs) = match standard {
         Standard::Dsss => (1, 3),
         Standard::Ofdm => (1, 7),
@@ -402,10 +482,18 @@ fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInte
         return Err(RateError::Width { standard, width });
     }
     if nss == 0 || nss > max_nss {
-        return Err(RateError::Streams { standard, nss, max: max_nss });
+        return Err(RateError::Streams {
+            standard,
+            nss,
+            max: max_nss,
+        });
     }
     if mcs > max_mcs {
-        return Err(RateError::Mcs { standard, mcs, max: max_mcs });
+        return Err(RateError::Mcs {
+            standard,
+            mcs,
+            max: max_mcs,
+        });
     }
     let implied = mcs / 8 + 1;
     if standard == Standard::Ht && implied != nss {
@@ -416,7 +504,11 @@ fn check_range(standard: Standard, width: Width, nss: u8, mcs: u8, gi: GuardInte
         Standard::Ht | Standard::Vht => gi <= GuardInterval::Ns800,
         Standard::He => gi >= GuardInterval::Ns800,
     };
-    if gi_exists { Ok(()) } else { Err(RateError::GuardInterval { standard, gi }) }
+    if gi_exists {
+        Ok(())
+    } else {
+        Err(RateError::GuardInterval { standard, gi })
+    }
 }
 
 /// Data subcarriers (N_SD): 19.3.6, 21.3.6; for HE those of the resource unit that fills the channel, of 242, 484, 996 or 2×996 tones: 27.3.7.
@@ -436,7 +528,11 @@ fn subcarriers(standard: Standard, width: Width) -> u32 {
 
 fn symbol_ns(standard: Standard, gi: GuardInterval) -> u32 {
     // Useful part of a symbol: 1 / 312.5 kHz, and 1 / 78.125 kHz for HE (19.3.6, 21.3.6, 27.3.7).
-    let useful = if standard == Standard::He { 12_800 } else { 3_200 };
+    let useful = if standard == Standard::He {
+        12_800
+    } else {
+        3_200
+    };
     useful + gi.nanos()
 }
 
@@ -446,7 +542,13 @@ fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
     let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(mcs)];
     let n_cbps = subcarriers(Standard::Vht, width) * u32::from(nss) * bits;
     if !(n_cbps * numerator).is_multiple_of(denominator) {
-        return Err(RateError::FractionalBits { width, nss, mcs, numerator: n_cbps * numerator, denominator });
+        return Err(RateError::FractionalBits {
+            width,
+            nss,
+            mcs,
+            numerator: n_cbps * numerator,
+            denominator,
+        });
     }
     let n_dbps = n_cbps * numerator / denominator;
     let divides = |n: u32| n_dbps.is_multiple_of(n) && n_cbps.is_multiple_of(n * denominator);
@@ -454,18 +556,35 @@ fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
     if divides(encoders) {
         return Ok(encoders);
     }
-    let raised = VHT_RAISED.iter().find(|row| (row.0, row.1, row.2) == (width, nss, mcs));
-    raised.map(|row| row.3).ok_or(RateError::UnevenEncoders { width, nss, mcs, n_dbps, n_cbps, encoders })
+    let raised = VHT_RAISED
+        .iter()
+        .find(|row| (row.0, row.1, row.2) == (width, nss, mcs));
+    raised.map(|row| row.3).ok_or(RateError::UnevenEncoders {
+        width,
+        nss,
+        mcs,
+        n_dbps,
+        n_cbps,
+        encoders,
+    })
 }
 
 impl fmt::Display for TxRate {
     /// For example `VHT 80 MHz MCS 9 × 1, 800 ns`, `OFDM 6 Mbit/s`, `DSSS 11 Mbit/s, short preamble`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rate) = self.legacy_rate() {
-            let short = if self.preamble == DsssPreamble::Short { ", short preamble" } else { "" };
+            let short = if self.preamble == DsssPreamble::Short {
+                ", short preamble"
+            } else {
+                ""
+            };
             return write!(f, "{} {rate}{short}", self.standard);
         }
-        write!(f, "{} {} MCS {} × {}, {}", self.standard, self.width, self.mcs, self.nss, self.gi)
+        write!(
+            f,
+            "{} {} MCS {} × {}, {}",
+            self.standard, self.width, self.mcs, self.nss, self.gi
+        )
     }
 }
 

@@ -29,7 +29,10 @@ pub struct AirtimeConfig {
 
 impl Default for AirtimeConfig {
     fn default() -> Self {
-        Self { quantum: Duration::from_micros(300), sparse: true }
+        Self {
+            quantum: Duration::from_micros(300),
+            sparse: true,
+        }
     }
 }
 
@@ -56,12 +59,18 @@ struct Station {
 impl Station {
     /// Quanta until the deficit is positive.
     const fn rounds_to_credit(&self) -> u64 {
-        if self.deficit > 0 { 0 } else { self.deficit.unsigned_abs() / self.quantum.unsigned_abs() + 1 }
+        if self.deficit > 0 {
+            0
+        } else {
+            self.deficit.unsigned_abs() / self.quantum.unsigned_abs() + 1
+        }
     }
 
     /// Whether `rounds` quanta lead out of debt. No division: this is asked of each station in the walks over all.
     const fn has_credit_after(&self, rounds: u64) -> bool {
-        self.deficit.saturating_add(rounds.cast_signed().saturating_mul(self.quantum)) > 0
+        self.deficit
+            .saturating_add(rounds.cast_signed().saturating_mul(self.quantum))
+            > 0
     }
 
     /// Gives `rounds` quanta, of which the last at most leads out of debt: nothing overflows, see [`DEEPEST`].
@@ -79,7 +88,11 @@ struct Ring {
 }
 
 impl Ring {
-    const EMPTY: Self = Self { head: END, tail: END, len: 0 };
+    const EMPTY: Self = Self {
+        head: END,
+        tail: END,
+        len: 0,
+    };
 
     fn push(&mut self, stations: &mut [Station], index: u32) {
         stations[index as usize].next = END;
@@ -107,7 +120,11 @@ impl Ring {
             Some(tail) => tail.next = other.head,
             None => self.head = other.head,
         }
-        self.tail = if other.tail == END { self.tail } else { other.tail };
+        self.tail = if other.tail == END {
+            self.tail
+        } else {
+            other.tail
+        };
         self.len += other.len;
     }
 }
@@ -168,16 +185,33 @@ impl AirtimeFairness {
     /// A schedule without stations. A quantum outside its range is taken to the nearest valid value.
     #[must_use]
     pub fn new(config: AirtimeConfig) -> Self {
-        let config = AirtimeConfig { quantum: config.quantum.clamp(MIN_QUANTUM, MAX_QUANTUM), ..config };
-        Self { config, stations: Vec::new(), new: Ring::EMPTY, old: Ring::EMPTY, waiting: 0, visits: 0 }
+        let config = AirtimeConfig {
+            quantum: config.quantum.clamp(MIN_QUANTUM, MAX_QUANTUM),
+            ..config
+        };
+        Self {
+            config,
+            stations: Vec::new(),
+            new: Ring::EMPTY,
+            old: Ring::EMPTY,
+            waiting: 0,
+            visits: 0,
+        }
     }
 
     /// Adds a station that shares in proportion to `weight` (zero counts as one) and returns its index; indices are consecutive from 0.
     pub fn add(&mut self, weight: u16) -> u32 {
-        let index = u32::try_from(self.stations.len()).expect("as many stations do not fit any memory");
+        let index =
+            u32::try_from(self.stations.len()).expect("as many stations do not fit any memory");
         let quantum = self.scaled(weight);
         // A station begins with one quantum, as in ath9k: it is served at once when it first has something.
-        self.stations.push(Station { deficit: quantum, quantum, next: END, place: Place::Out, waits: false });
+        self.stations.push(Station {
+            deficit: quantum,
+            quantum,
+            next: END,
+            place: Place::Out,
+            waits: false,
+        });
         index
     }
 
@@ -192,7 +226,9 @@ impl AirtimeFairness {
     /// The station has something to send: it joins the new stations (the old ones if not [`AirtimeConfig::sparse`]) unless it is listed.
     #[inline]
     pub fn wake(&mut self, station: u32) {
-        let Some(state) = self.stations.get_mut(station as usize) else { return };
+        let Some(state) = self.stations.get_mut(station as usize) else {
+            return;
+        };
         self.waiting += u32::from(!state.waits);
         state.waits = true;
         if state.place == Place::Out {
@@ -203,7 +239,10 @@ impl AirtimeFairness {
     /// The station that may send now; it stays where it is until it is charged into debt, found empty or skipped.
     ///
     /// Gives quanta to stations in debt and moves them back as Algorithm 3 does. `None` if no station waits.
-    #[expect(clippy::should_implement_trait, reason = "it is no iterator: the same station may be the next many times")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it is no iterator: the same station may be the next many times"
+    )]
     #[inline]
     pub fn next(&mut self) -> Option<u32> {
         self.next_allowed(|_| true)
@@ -246,7 +285,9 @@ impl AirtimeFairness {
     /// keeps precedence by sending whenever its queue has just run empty; an old one leaves.
     #[inline]
     pub fn found_empty(&mut self, station: u32) {
-        let Some(state) = self.stations.get_mut(station as usize) else { return };
+        let Some(state) = self.stations.get_mut(station as usize) else {
+            return;
+        };
         self.waiting -= u32::from(state.waits);
         state.waits = false;
         // One that is not at the head is found idle when its turn comes.
@@ -258,7 +299,9 @@ impl AirtimeFairness {
     /// The station sent, or was sent, frames that took `airtime`, all retries included.
     #[inline]
     pub fn charge(&mut self, station: u32, airtime: Duration) {
-        let Some(state) = self.stations.get_mut(station as usize) else { return };
+        let Some(state) = self.stations.get_mut(station as usize) else {
+            return;
+        };
         let ns = i64::try_from(airtime.as_nanos()).unwrap_or(i64::MAX);
         state.deficit = state.deficit.saturating_sub(ns).max(DEEPEST);
         if state.deficit > 0 {
@@ -306,7 +349,8 @@ impl AirtimeFairness {
 
     /// The quantum of a station of this weight, in nanoseconds: at most 1 s · 256, at least 3 ns.
     fn scaled(&self, weight: u16) -> i64 {
-        let quantum = i64::try_from(self.config.quantum.as_nanos()).expect("the quantum is at most a second");
+        let quantum =
+            i64::try_from(self.config.quantum.as_nanos()).expect("the quantum is at most a second");
         quantum * i64::from(weight.max(1)) / i64::from(DEFAULT_WEIGHT)
     }
 
@@ -316,17 +360,27 @@ impl AirtimeFairness {
     }
 
     fn first(&self) -> Option<u32> {
-        let head = if self.new.head == END { self.old.head } else { self.new.head };
+        let head = if self.new.head == END {
+            self.old.head
+        } else {
+            self.new.head
+        };
         (head != END).then_some(head)
     }
 
     fn pop(&mut self) -> Option<u32> {
-        self.new.pop(&self.stations).or_else(|| self.old.pop(&self.stations))
+        self.new
+            .pop(&self.stations)
+            .or_else(|| self.old.pop(&self.stations))
     }
 
     /// Appends a station that is in no list.
     fn list(&mut self, index: u32) {
-        let (ring, place) = if self.config.sparse { (&mut self.new, Place::New) } else { (&mut self.old, Place::Old) };
+        let (ring, place) = if self.config.sparse {
+            (&mut self.new, Place::New)
+        } else {
+            (&mut self.old, Place::Old)
+        };
         self.stations[index as usize].place = place;
         ring.push(&mut self.stations, index);
     }
@@ -363,7 +417,11 @@ impl AirtimeFairness {
             let state = &mut self.stations[index as usize];
             // One that is out of debt gets no more: it leaves if it only pays back, and passes if it is not allowed.
             let ready = turns > 0 && state.has_credit_after(turns - 1);
-            state.give(if ready { state.rounds_to_credit() } else { turns });
+            state.give(if ready {
+                state.rounds_to_credit()
+            } else {
+                turns
+            });
             if ready && !state.waits {
                 state.place = Place::Out;
             } else if turns == rounds {
@@ -383,7 +441,8 @@ impl AirtimeFairness {
         let mut index = self.old.head;
         while let Some(state) = self.stations.get(index as usize) {
             self.visits += 1;
-            let sooner = found.is_none_or(|(least, _)| least > 0 && state.has_credit_after(least - 1));
+            let sooner =
+                found.is_none_or(|(least, _)| least > 0 && state.has_credit_after(least - 1));
             if sooner && state.waits && may_send(index) {
                 found = Some((state.rounds_to_credit(), index));
             }

@@ -38,12 +38,17 @@ impl AirtimeLimit {
     /// Nothing is pending, and there are no stations.
     #[must_use]
     pub const fn new(config: AirtimeLimitConfig) -> Self {
-        Self { config, pending: Vec::new(), total: 0 }
+        Self {
+            config,
+            pending: Vec::new(),
+            total: 0,
+        }
     }
 
     /// Adds a station and returns its index; indices are consecutive from 0.
     pub fn add(&mut self) -> u32 {
-        let index = u32::try_from(self.pending.len()).expect("as many stations do not fit any memory");
+        let index =
+            u32::try_from(self.pending.len()).expect("as many stations do not fit any memory");
         self.pending.push(0);
         index
     }
@@ -52,10 +57,13 @@ impl AirtimeLimit {
     #[inline]
     #[must_use]
     pub fn may_send(&self, station: u32) -> bool {
-        let Some(&pending) = self.pending.get(station as usize) else { return false };
+        let Some(&pending) = self.pending.get(station as usize) else {
+            return false;
+        };
         let below = |ns: u64, limit: Duration| u128::from(ns) < limit.as_nanos();
         below(pending, self.config.per_station_low)
-            || (below(self.total, self.config.threshold) && below(pending, self.config.per_station_high))
+            || (below(self.total, self.config.threshold)
+                && below(pending, self.config.per_station_high))
     }
 
     /// A frame for the station was handed down that will take about `estimated`.

@@ -25,7 +25,12 @@ pub struct CoDelConfig {
 
 impl Default for CoDelConfig {
     fn default() -> Self {
-        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), mtu: 1514, ecn: true }
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: 1514,
+            ecn: true,
+        }
     }
 }
 
@@ -60,8 +65,14 @@ pub struct CoDel {
 
 impl CoDel {
     /// The state of a queue that has held nothing yet.
-    pub(super) const NEW: Self =
-        Self { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false, owes_step: false };
+    pub(super) const NEW: Self = Self {
+        first_above: None,
+        drop_next: Time::ZERO,
+        count: 0,
+        last_count: 0,
+        dropping: false,
+        owes_step: false,
+    };
 
     /// Judges a packet that waited for `sojourn` and left `behind` bytes in the queue.
     ///
@@ -164,7 +175,11 @@ impl<P: Packet> CoDelQueue<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(config: CoDelConfig, limits: Limits) -> Self {
-        Self { config, law: CoDel::default(), fifo: Fifo::new(limits) }
+        Self {
+            config,
+            law: CoDel::default(),
+            fifo: Fifo::new(limits),
+        }
     }
 
     /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.
@@ -177,8 +192,14 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.ledger.begin();
         while let Some(mut queued) = self.fifo.pop() {
             let state = (now.saturating_since(queued.since), self.fifo.bytes());
-            let verdict = self.law.judge(now, &self.config, state, || queued.packet.mark_ce());
-            if let Some(packet) = self.fifo.ledger.settle(verdict, queued.packet.bytes(), queued.packet) {
+            let verdict = self
+                .law
+                .judge(now, &self.config, state, || queued.packet.mark_ce());
+            if let Some(packet) =
+                self.fifo
+                    .ledger
+                    .settle(verdict, queued.packet.bytes(), queued.packet)
+            {
                 return Some(packet);
             }
         }

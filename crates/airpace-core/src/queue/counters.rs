@@ -19,7 +19,13 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of the enumeration.
-    pub const ALL: [Self; 5] = [Self::PacketLimit, Self::ByteLimit, Self::Sojourn, Self::FattestFlow, Self::Gone];
+    pub const ALL: [Self; 5] = [
+        Self::PacketLimit,
+        Self::ByteLimit,
+        Self::Sojourn,
+        Self::FattestFlow,
+        Self::Gone,
+    ];
 }
 
 /// A packet that a queue dropped, handed back to the caller.
@@ -72,7 +78,10 @@ pub(super) struct Ledger<P> {
 
 impl<P> Ledger<P> {
     pub(super) fn new() -> Self {
-        Self { counters: Counters::default(), drops: VecDeque::new() }
+        Self {
+            counters: Counters::default(),
+            drops: VecDeque::new(),
+        }
     }
 
     /// Begins a call: drops of earlier calls that nobody took are forgotten.

@@ -18,13 +18,19 @@ impl Limits {
     /// Limited by the number of packets alone, as the driver queue of an access point is.
     #[must_use]
     pub const fn packets(packets: usize) -> Self {
-        Self { packets, bytes: u64::MAX }
+        Self {
+            packets,
+            bytes: u64::MAX,
+        }
     }
 
     /// Limited by bytes alone.
     #[must_use]
     pub const fn bytes(bytes: u64) -> Self {
-        Self { packets: usize::MAX, bytes }
+        Self {
+            packets: usize::MAX,
+            bytes,
+        }
     }
 
     /// The limit that a packet of `bytes` would break in a queue of this backlog, if any.
@@ -59,7 +65,12 @@ impl<P: Packet> Fifo<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, queued: VecDeque::new(), bytes: 0, ledger: Ledger::new() }
+        Self {
+            limits,
+            queued: VecDeque::new(),
+            bytes: 0,
+            ledger: Ledger::new(),
+        }
     }
 
     /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.

@@ -14,7 +14,9 @@ impl FlowHash {
     pub(super) const fn new(key: [u8; 16]) -> Self {
         let key = u128::from_le_bytes(key);
         // Both halves of the key; each `as` keeps the low 64 bits.
-        Self { key: (key as u64, (key >> 64) as u64) }
+        Self {
+            key: (key as u64, (key >> 64) as u64),
+        }
     }
 
     /// The queue, of so many, of the packet's flow.

@@ -76,7 +76,10 @@ impl<P: Packet> FqCoDel<P> {
     #[must_use]
     pub fn new(config: FqCoDelConfig, key: [u8; 16]) -> Self {
         let queues = config.queues.clamp(1, 1 << 16);
-        let flow = Flow { list: List::EMPTY, law: CoDel::default() };
+        let flow = Flow {
+            list: List::EMPTY,
+            law: CoDel::default(),
+        };
         Self {
             config,
             hash: FlowHash::new(key),
@@ -100,7 +103,8 @@ impl<P: Packet> FqCoDel<P> {
         let index = self.classify(&packet);
         let flow = &mut self.flows[index as usize];
         self.store.push(&mut flow.list, now, packet);
-        self.backlogs.set(index, self.backlogs.length(index) + weight(bytes));
+        self.backlogs
+            .set(index, self.backlogs.length(index) + weight(bytes));
         self.len += 1;
         self.bytes += u64::from(bytes);
         self.lists.wake(&mut self.turns, index);
@@ -130,9 +134,15 @@ impl<P: Packet> FqCoDel<P> {
     fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
-            let state = (now.saturating_since(queued.since), self.backlogs.length(index));
+            let state = (
+                now.saturating_since(queued.since),
+                self.backlogs.length(index),
+            );
             let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
-            if let Some(packet) = self.ledger.settle(verdict, queued.packet.bytes(), queued.packet) {
+            if let Some(packet) = self
+                .ledger
+                .settle(verdict, queued.packet.bytes(), queued.packet)
+            {
                 return Some(packet);
             }
         }
@@ -144,7 +154,8 @@ impl<P: Packet> FqCoDel<P> {
     fn pop(&mut self, index: u32) -> Option<super::fifo::Queued<P>> {
         let queued = self.store.pop(&mut self.flows[index as usize].list)?;
         let bytes = queued.packet.bytes();
-        self.backlogs.set(index, self.backlogs.length(index) - weight(bytes));
+        self.backlogs
+            .set(index, self.backlogs.length(index) - weight(bytes));
         self.bytes -= u64::from(bytes);
         self.len -= 1;
         Some(queued)
@@ -159,7 +170,8 @@ impl<P: Packet> FqCoDel<P> {
         let mut dropped = 0;
         while let Some(queued) = self.pop(index) {
             let bytes = queued.packet.bytes();
-            self.ledger.drop(DropReason::FattestFlow, bytes, queued.packet);
+            self.ledger
+                .drop(DropReason::FattestFlow, bytes, queued.packet);
             dropped += 1;
             if dropped >= self.config.drop_batch || self.backlogs.length(index) <= half {
                 break;

@@ -132,13 +132,22 @@ impl Strays {
     }
 
     const fn add(&mut self, tid: TidId) {
-        self.tid = if self.count == 0 || self.tid == tid.0 { tid.0 } else { SEVERAL };
+        self.tid = if self.count == 0 || self.tid == tid.0 {
+            tid.0
+        } else {
+            SEVERAL
+        };
         self.count += 1;
     }
 }
 
 impl Flow {
-    const NEW: Self = Self { list: List::EMPTY, owner: NONE, bytes: 0, law: CoDel::NEW };
+    const NEW: Self = Self {
+        list: List::EMPTY,
+        owner: NONE,
+        bytes: 0,
+        law: CoDel::NEW,
+    };
 }
 
 #[derive(Clone, Debug)]
@@ -195,7 +204,13 @@ impl<P: Packet> FqMac<P> {
             config,
             hash: FlowHash::new(key),
             flows: vec![Flow::NEW; config.queues as usize],
-            strays: vec![Strays { count: 0, tid: NONE }; config.queues as usize],
+            strays: vec![
+                Strays {
+                    count: 0,
+                    tid: NONE
+                };
+                config.queues as usize
+            ],
             spare: Vec::new(),
             lengths: Longest::new(config.queues),
             turns: Turns::new(config.queues, config.quantum),
@@ -214,7 +229,13 @@ impl<P: Packet> FqMac<P> {
     pub fn add_tid(&mut self, station: u32) -> TidId {
         let station = self.slot(station);
         let index = u32::try_from(self.tids.len()).expect("so many TIDs do not fit any memory");
-        self.tids.push(Tid { lists: Lists::EMPTY, station, overflow: NONE, len: 0, bytes: 0 });
+        self.tids.push(Tid {
+            lists: Lists::EMPTY,
+            station,
+            overflow: NONE,
+            len: 0,
+            bytes: 0,
+        });
         TidId(index)
     }
 
@@ -235,9 +256,14 @@ impl<P: Packet> FqMac<P> {
         let slot = self.slot(station);
         let station = &mut self.stations[slot as usize];
         let slow = rate < self.config.slow_below;
-        let settled = station.changed.is_none_or(|at| now.saturating_since(at) >= self.config.hysteresis);
+        let settled = station
+            .changed
+            .is_none_or(|at| now.saturating_since(at) >= self.config.hysteresis);
         if slow != station.slow && settled {
-            *station = Station { slow, changed: Some(now) };
+            *station = Station {
+                slow,
+                changed: Some(now),
+            };
         }
     }
 
@@ -318,10 +344,16 @@ impl<P: Packet> FqMac<P> {
         let station = self.tids[tid.0 as usize].station;
         let slow = self.stations[station as usize].slow;
         while let Some(mut queued) = self.pop(index) {
-            let config = if slow { &self.config.slow } else { &self.config.codel };
+            let config = if slow {
+                &self.config.slow
+            } else {
+                &self.config.codel
+            };
             let flow = &mut self.flows[index as usize];
             let state = (now.saturating_since(queued.since), flow.bytes);
-            let verdict = flow.law.judge(now, config, state, || queued.packet.mark_ce());
+            let verdict = flow
+                .law
+                .judge(now, config, state, || queued.packet.mark_ce());
             let bytes = queued.packet.bytes();
             if let Some((_, packet)) = self.ledger.settle(verdict, bytes, (tid, queued.packet)) {
                 return Some((queued.since, packet));
@@ -368,7 +400,9 @@ impl<P: Packet> FqMac<P> {
 
     /// Drops the packet at the head of a queue of `tid`; tells whether there was one.
     fn drop_head(&mut self, tid: TidId, index: u32, reason: DropReason) -> bool {
-        let Some(queued) = self.pop(index) else { return false };
+        let Some(queued) = self.pop(index) else {
+            return false;
+        };
         let bytes = queued.packet.bytes();
         self.ledger.drop(reason, bytes, (tid, queued.packet));
         true
@@ -377,7 +411,10 @@ impl<P: Packet> FqMac<P> {
     /// Drops all packets of `tid`: its station has left the network.
     pub fn flush(&mut self, tid: TidId) {
         self.ledger.begin();
-        while let Some(index) = self.tids[tid.0 as usize].lists.remove_first(&mut self.turns) {
+        while let Some(index) = self.tids[tid.0 as usize]
+            .lists
+            .remove_first(&mut self.turns)
+        {
             while self.drop_head(tid, index, DropReason::Gone) {}
             self.retire(index);
         }
@@ -407,7 +444,10 @@ impl<P: Packet> FqMac<P> {
 
     /// A packet that the last call dropped, and its TID.
     pub fn poll_drop(&mut self) -> Option<(TidId, Dropped<P>)> {
-        let Dropped { reason, packet: (tid, packet) } = self.ledger.poll_drop()?;
+        let Dropped {
+            reason,
+            packet: (tid, packet),
+        } = self.ledger.poll_drop()?;
         Some((tid, Dropped { reason, packet }))
     }
 
@@ -416,7 +456,9 @@ impl<P: Packet> FqMac<P> {
     pub fn head_since(&self, tid: TidId) -> Option<Time> {
         // Queues that have run empty stand in the lists until their turn comes.
         let mut order = self.tids[tid.0 as usize].lists.iter(&self.turns);
-        order.find_map(|index| self.store.front(&self.flows[index as usize].list)).map(|head| head.since)
+        order
+            .find_map(|index| self.store.front(&self.flows[index as usize].list))
+            .map(|head| head.since)
     }
 
     /// Packets of `tid` that wait.
@@ -474,7 +516,11 @@ impl Flow {
 
 /// What a packet adds to the length of its queue and to the memory in use.
 const fn weight(bytes: u32) -> u64 {
-    if bytes < MIN_WEIGHT { MIN_WEIGHT as u64 } else { bytes as u64 }
+    if bytes < MIN_WEIGHT {
+        MIN_WEIGHT as u64
+    } else {
+        bytes as u64
+    }
 }
 
 #[cfg(test)]

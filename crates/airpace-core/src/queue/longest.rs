@@ -19,7 +19,10 @@ pub(super) struct Longest {
 impl Longest {
     pub(super) fn new(queues: u32) -> Self {
         let queues = queues as usize;
-        let mut this = Self { levels: vec![Vec::new()], queues };
+        let mut this = Self {
+            levels: vec![Vec::new()],
+            queues,
+        };
         this.make_room(queues);
         this
     }
@@ -55,7 +58,9 @@ impl Longest {
     #[inline]
     pub(super) fn set(&mut self, index: u32, length: u64) {
         let mut index = index as usize;
-        let [lengths, bounds @ ..] = self.levels.as_mut_slice() else { return };
+        let [lengths, bounds @ ..] = self.levels.as_mut_slice() else {
+            return;
+        };
         lengths[index] = length;
         for level in bounds {
             index /= FAN;

@@ -19,7 +19,10 @@ struct Turn {
 }
 
 impl Turn {
-    const IDLE: Self = Self { next: IDLE, deficit: 0 };
+    const IDLE: Self = Self {
+        next: IDLE,
+        deficit: 0,
+    };
 }
 
 /// The turns of all queues. A queue stands in one list at most.
@@ -31,7 +34,10 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(queues: u32, quantum: u32) -> Self {
-        Self { quantum: saturated(quantum), turns: vec![Turn::IDLE; queues as usize] }
+        Self {
+            quantum: saturated(quantum),
+            turns: vec![Turn::IDLE; queues as usize],
+        }
     }
 
     /// Adds a queue; its index follows the last one's.
@@ -48,8 +54,20 @@ impl Turns {
     /// a packet need not be gone through one by one: 64 KiB are more than 200 quanta of 300 bytes.
     fn skip_rounds(&mut self, ring: Ring) {
         let quantum = self.quantum;
-        let owed = |turn: &Turn| if turn.deficit > 0 { 0 } else { -turn.deficit / quantum + 1 };
-        let Some(rounds) = ring.iter(self).map(|index| owed(&self.turns[index as usize])).min() else { return };
+        let owed = |turn: &Turn| {
+            if turn.deficit > 0 {
+                0
+            } else {
+                -turn.deficit / quantum + 1
+            }
+        };
+        let Some(rounds) = ring
+            .iter(self)
+            .map(|index| owed(&self.turns[index as usize]))
+            .min()
+        else {
+            return;
+        };
         let mut next = ring.first();
         while let Some(turn) = next.and_then(|index| self.turns.get_mut(index as usize)) {
             turn.deficit = turn.deficit.saturating_add(rounds.saturating_mul(quantum));
@@ -60,7 +78,10 @@ impl Turns {
     /// Queue `index` sent a packet of `bytes`. An empty one counts as one byte, or who sends them would never end its turn.
     pub(super) fn charge(&mut self, index: u32, bytes: u32) {
         let turn = &mut self.turns[index as usize];
-        turn.deficit = turn.deficit.saturating_sub(saturated(bytes.max(1))).max(-i32::MAX);
+        turn.deficit = turn
+            .deficit
+            .saturating_sub(saturated(bytes.max(1)))
+            .max(-i32::MAX);
     }
 }
 
@@ -76,7 +97,10 @@ struct Ring {
 }
 
 impl Ring {
-    const EMPTY: Self = Self { head: END, tail: END };
+    const EMPTY: Self = Self {
+        head: END,
+        tail: END,
+    };
 
     fn push(&mut self, turns: &mut [Turn], index: u32) {
         turns[index as usize].next = END;
@@ -97,7 +121,11 @@ impl Ring {
     }
 
     const fn first(&self) -> Option<u32> {
-        if self.head == END { None } else { Some(self.head) }
+        if self.head == END {
+            None
+        } else {
+            Some(self.head)
+        }
     }
 
     fn iter(self, turns: &Turns) -> impl Iterator<Item = u32> {
@@ -116,7 +144,10 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) const EMPTY: Self = Self { new: Ring::EMPTY, old: Ring::EMPTY };
+    pub(super) const EMPTY: Self = Self {
+        new: Ring::EMPTY,
+        old: Ring::EMPTY,
+    };
 
     /// A packet came for queue `index`: if the queue was idle it joins the new queues with one quantum.
     pub(super) fn wake(&mut self, turns: &mut Turns, index: u32) {
@@ -159,7 +190,9 @@ impl Lists {
     }
 
     fn pop(&mut self, turns: &Turns) -> Option<u32> {
-        self.new.pop(&turns.turns).or_else(|| self.old.pop(&turns.turns))
+        self.new
+            .pop(&turns.turns)
+            .or_else(|| self.old.pop(&turns.turns))
     }
 
     /// The current queue was found empty. If it has spent some of its quantum it goes through the old ones once more before it

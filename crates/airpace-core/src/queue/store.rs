@@ -30,7 +30,11 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) const EMPTY: Self = Self { head: END, tail: END, len: 0 };
+    pub(super) const EMPTY: Self = Self {
+        head: END,
+        tail: END,
+        len: 0,
+    };
 
     pub(super) const fn len(&self) -> u32 {
         self.len
@@ -39,7 +43,10 @@ impl List {
 
 impl<P: Packet> Store<P> {
     pub(super) const fn new() -> Self {
-        Self { nodes: Vec::new(), free: END }
+        Self {
+            nodes: Vec::new(),
+            free: END,
+        }
     }
 
     pub(super) fn push(&mut self, list: &mut List, now: Time, packet: P) {
@@ -61,7 +68,10 @@ impl<P: Packet> Store<P> {
             return index;
         }
         let index = u32::try_from(self.nodes.len()).expect("the packet limit is below 2^32");
-        self.nodes.push(Node { next: END, queued: Some(queued) });
+        self.nodes.push(Node {
+            next: END,
+            queued: Some(queued),
+        });
         index
     }
 

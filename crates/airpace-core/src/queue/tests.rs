@@ -95,7 +95,15 @@ fn check(queue: &mut impl Queue, limits: Limits, steps: &[Step]) {
                 number += 1;
                 inside += 1;
                 let ce = ecn.then_some(false);
-                queue.enqueue(now, TestPacket { flow, number, bytes, ce });
+                queue.enqueue(
+                    now,
+                    TestPacket {
+                        flow,
+                        number,
+                        bytes,
+                        ce,
+                    },
+                );
             }
             Step::Dequeue => {
                 if let Some(packet) = queue.dequeue(now) {
@@ -114,8 +122,14 @@ fn check(queue: &mut impl Queue, limits: Limits, steps: &[Step]) {
         assert_eq!(len, inside);
         assert!(len <= limits.packets && bytes <= limits.bytes);
         let counters = queue.counters();
-        assert_eq!((counters.offered, counters.dequeued, counters.dropped()), (number, out, dropped));
-        assert_eq!(counters.offered_bytes, counters.dequeued_bytes + counters.dropped_bytes + bytes);
+        assert_eq!(
+            (counters.offered, counters.dequeued, counters.dropped()),
+            (number, out, dropped)
+        );
+        assert_eq!(
+            counters.offered_bytes,
+            counters.dequeued_bytes + counters.dropped_bytes + bytes
+        );
     }
 }
 

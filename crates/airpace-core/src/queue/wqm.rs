@@ -92,12 +92,27 @@ impl Wqm {
     #[must_use]
     pub fn new(config: WqmConfig, rate: BitRate) -> Self {
         let config = checked(config);
-        let most =
-            config.packets(wqm::max_packets_of(config.top_rate.as_bps_f64(), config.mpdus(), config.data_bits()));
-        let mut this = Self { config, packets: 0, least: 1, most: most.max(1), high: 0, low: 0, ignored: 0 };
+        let most = config.packets(wqm::max_packets_of(
+            config.top_rate.as_bps_f64(),
+            config.mpdus(),
+            config.data_bits(),
+        ));
+        let mut this = Self {
+            config,
+            packets: 0,
+            least: 1,
+            most: most.max(1),
+            high: 0,
+            low: 0,
+            ignored: 0,
+        };
         this.set_rate(rate);
         let longest = f64::from(this.least);
-        this.packets = config.packets(wqm::max_packets_of(rate.as_bps_f64(), longest, config.data_bits()));
+        this.packets = config.packets(wqm::max_packets_of(
+            rate.as_bps_f64(),
+            longest,
+            config.data_bits(),
+        ));
         this.keep_bounds();
         this
     }
@@ -113,10 +128,20 @@ impl Wqm {
         self.set_rate(sample.rate);
         self.keep_bounds();
         let limit_s = self.config.limit.as_secs_f64();
-        self.high = if drain_s > limit_s { self.high.saturating_add(1) } else { 0 };
-        self.low = if drain_s < limit_s { self.low.saturating_add(1) } else { 0 };
+        self.high = if drain_s > limit_s {
+            self.high.saturating_add(1)
+        } else {
+            0
+        };
+        self.low = if drain_s < limit_s {
+            self.low.saturating_add(1)
+        } else {
+            0
+        };
         if self.high >= self.config.alarm_intervals {
-            self.packets = self.config.packets(f64::from(self.packets) * self.config.decrease);
+            self.packets = self
+                .config
+                .packets(f64::from(self.packets) * self.config.decrease);
         } else if self.low >= self.config.alarm_intervals {
             self.packets = self.packets.saturating_add(self.config.increase);
         }
@@ -173,8 +198,11 @@ impl Wqm {
     }
 
     fn set_rate(&mut self, rate: BitRate) {
-        self.least =
-            self.config.packets(wqm::min_packets_of(rate.as_bps_f64(), &self.config.ampdu, self.config.data_bits()));
+        self.least = self.config.packets(wqm::min_packets_of(
+            rate.as_bps_f64(),
+            &self.config.ampdu,
+            self.config.data_bits(),
+        ));
         // A node that never fills a frame at its highest rate still gets what one frame holds.
         self.most = self.most.max(self.least);
     }
@@ -202,8 +230,15 @@ impl WqmConfig {
 /// The parameters within their ranges.
 fn checked(config: WqmConfig) -> WqmConfig {
     let default = WqmConfig::default();
-    let decrease = if config.decrease.is_nan() { default.decrease } else { config.decrease.clamp(0.0, 1.0) };
-    let ampdu = AmpduLimits { window: config.ampdu.window.max(1), ..config.ampdu };
+    let decrease = if config.decrease.is_nan() {
+        default.decrease
+    } else {
+        config.decrease.clamp(0.0, 1.0)
+    };
+    let ampdu = AmpduLimits {
+        window: config.ampdu.window.max(1),
+        ..config.ampdu
+    };
     WqmConfig {
         decrease,
         ampdu,

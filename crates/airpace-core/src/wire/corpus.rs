@@ -1,6 +1,8 @@
 //! Every parser against a corpus of messages, whole and damaged.
 
-use super::data::{Inner, InnerKind, Message, SendTime, SessionIndex, inner_header, transport_header};
+use super::data::{
+    Inner, InnerKind, Message, SendTime, SessionIndex, inner_header, transport_header,
+};
 use super::ieee80211::{DataHeader, MacAddr, split_snap, write_frame};
 use super::inner::{IpInfo, hash_flow, mark_ce};
 use super::radiotap::{Ampdu, Flags, Radiotap};
@@ -33,14 +35,22 @@ const CORPUS: [&[u8]; 8] = [
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = CORPUS.iter().map(|bytes| bytes.to_vec()).collect();
     let mut frame = Vec::new();
-    Radiotap { flags: Some(Flags(Flags::FCS_AT_END)), ampdu: Some(Ampdu::new(1, true)), ..Radiotap::default() }
-        .write(&mut frame);
+    Radiotap {
+        flags: Some(Flags(Flags::FCS_AT_END)),
+        ampdu: Some(Ampdu::new(1, true)),
+        ..Radiotap::default()
+    }
+    .write(&mut frame);
     let header = DataHeader::downlink(MacAddr([2; 6]), MacAddr([4; 6]), 4095, true);
     write_frame(&header, CORPUS[4], true, &mut frame);
     let mut plain = Vec::new();
     write_frame(&header, CORPUS[5], false, &mut plain);
     let sealed = [&transport_header(SessionIndex(7), 9)[..], CORPUS[4]].concat();
-    let inner = [&inner_header(InnerKind::Report, SendTime::of(Time::from_millis(1)))[..], CORPUS[7]].concat();
+    let inner = [
+        &inner_header(InnerKind::Report, SendTime::of(Time::from_millis(1)))[..],
+        CORPUS[7],
+    ]
+    .concat();
     seeds.extend([frame, plain, sealed, inner]);
     seeds
 }
@@ -59,7 +69,10 @@ fn parse(bytes: &[u8]) {
         let _ = Inner::parse(sealed);
     }
     if let Ok(inner) = Inner::parse(bytes) {
-        let _ = (report::decode(StationId(0), inner.body), IpInfo::parse(inner.body));
+        let _ = (
+            report::decode(StationId(0), inner.body),
+            IpInfo::parse(inner.body),
+        );
     }
     let _ = report::decode(StationId(0), bytes);
     if let Ok(info) = IpInfo::parse(bytes) {
@@ -81,7 +94,10 @@ fn the_corpus_is_read() {
     for packet in &CORPUS[4..7] {
         assert_eq!(IpInfo::parse(packet).unwrap().bytes as usize, packet.len());
     }
-    assert_eq!(report::decode(StationId(0), CORPUS[7]).unwrap().level(), Some(32.0));
+    assert_eq!(
+        report::decode(StationId(0), CORPUS[7]).unwrap().level(),
+        Some(32.0)
+    );
     seeds().iter().for_each(|bytes| parse(bytes));
 }
 

@@ -43,7 +43,10 @@ impl<'a> Cursor<'a> {
 
     /// Moves on to the next multiple of `alignment`, counted from the start of the slice.
     pub(super) fn align(&mut self, alignment: usize) {
-        self.at = self.at.checked_next_multiple_of(alignment).unwrap_or(usize::MAX);
+        self.at = self
+            .at
+            .checked_next_multiple_of(alignment)
+            .unwrap_or(usize::MAX);
     }
 
     /// What has not been read yet.

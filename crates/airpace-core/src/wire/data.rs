@@ -115,14 +115,25 @@ impl<'a> Message<'a> {
     fn read(kind: u8, mut cursor: Cursor<'a>) -> Option<Self> {
         let index = SessionIndex(cursor.u32()?);
         Some(match kind {
-            FIRST_HANDSHAKE => Self::FirstHandshake { sender: index, noise: cursor.rest() },
+            FIRST_HANDSHAKE => Self::FirstHandshake {
+                sender: index,
+                noise: cursor.rest(),
+            },
             SECOND_HANDSHAKE => {
                 let receiver = SessionIndex(cursor.u32()?);
-                Self::SecondHandshake { sender: index, receiver, noise: cursor.rest() }
+                Self::SecondHandshake {
+                    sender: index,
+                    receiver,
+                    noise: cursor.rest(),
+                }
             }
             _ => {
                 let counter = cursor.u64()?;
-                Self::Transport { receiver: index, counter, sealed: cursor.rest() }
+                Self::Transport {
+                    receiver: index,
+                    counter,
+                    sealed: cursor.rest(),
+                }
             }
         })
     }
@@ -139,7 +150,10 @@ pub fn first_handshake_header(sender: SessionIndex) -> [u8; FIRST_HANDSHAKE_HEAD
 
 /// The header of a second handshake; the Noise message follows it.
 #[must_use]
-pub fn second_handshake_header(sender: SessionIndex, receiver: SessionIndex) -> [u8; SECOND_HANDSHAKE_HEADER_BYTES] {
+pub fn second_handshake_header(
+    sender: SessionIndex,
+    receiver: SessionIndex,
+) -> [u8; SECOND_HANDSHAKE_HEADER_BYTES] {
     let mut header = [0; SECOND_HANDSHAKE_HEADER_BYTES];
     header[..2].copy_from_slice(&[SECOND_HANDSHAKE, VERSION]);
     header[4..8].copy_from_slice(&sender.0.to_le_bytes());
@@ -223,10 +237,19 @@ impl<'a> Inner<'a> {
     /// # Errors
     /// If it is too short or of a kind that this version does not know.
     pub fn parse(payload: &'a [u8]) -> Result<Self, DataError> {
-        let (header, body) = payload.split_first_chunk::<INNER_HEADER_BYTES>().ok_or(DataError::Truncated)?;
-        let kind = InnerKind::ALL.into_iter().find(|k| k.byte() == header[0]).ok_or(DataError::Kind(header[0]))?;
+        let (header, body) = payload
+            .split_first_chunk::<INNER_HEADER_BYTES>()
+            .ok_or(DataError::Truncated)?;
+        let kind = InnerKind::ALL
+            .into_iter()
+            .find(|k| k.byte() == header[0])
+            .ok_or(DataError::Kind(header[0]))?;
         // The kind is the lowest byte, the send time the seven above.
-        Ok(Self { kind, sent: SendTime(u64::from_le_bytes(*header) >> 8), body })
+        Ok(Self {
+            kind,
+            sent: SendTime(u64::from_le_bytes(*header) >> 8),
+            body,
+        })
     }
 }
 
@@ -247,11 +270,28 @@ mod tests {
         let (a, b) = (SessionIndex(0x0102_0304), SessionIndex(u32::MAX));
         let with = |header: &[u8]| [header, b"rest"].concat();
         let first = with(&first_handshake_header(a));
-        assert_eq!(Message::parse(&first), Ok(Message::FirstHandshake { sender: a, noise: b"rest" }));
+        assert_eq!(
+            Message::parse(&first),
+            Ok(Message::FirstHandshake {
+                sender: a,
+                noise: b"rest"
+            })
+        );
         let second = with(&second_handshake_header(a, b));
-        assert_eq!(Message::parse(&second), Ok(Message::SecondHandshake { sender: a, receiver: b, noise: b"rest" }));
+        assert_eq!(
+            Message::parse(&second),
+            Ok(Message::SecondHandshake {
+                sender: a,
+                receiver: b,
+                noise: b"rest"
+            })
+        );
         let data = with(&transport_header(b, u64::MAX - 1));
-        let expected = Message::Transport { receiver: b, counter: u64::MAX - 1, sealed: b"rest" };
+        let expected = Message::Transport {
+            receiver: b,
+            counter: u64::MAX - 1,
+            sealed: b"rest",
+        };
         assert_eq!(Message::parse(&data), Ok(expected));
     }
 
@@ -266,16 +306,28 @@ mod tests {
         bytes[3] = 1;
         assert_eq!(Message::parse(&bytes), Err(DataError::Type));
         assert_eq!(Message::parse(&bytes[..3]), Err(DataError::Truncated));
-        assert_eq!(Inner::parse(&[9, 0, 0, 0, 0, 0, 0, 0]), Err(DataError::Kind(9)));
+        assert_eq!(
+            Inner::parse(&[9, 0, 0, 0, 0, 0, 0, 0]),
+            Err(DataError::Kind(9))
+        );
         assert_eq!(Inner::parse(&[0; 8]), Err(DataError::Kind(0)));
     }
 
     #[test]
     fn send_times_keep_differences_across_the_wrap() {
         let sent = SendTime::of(Time::from_nanos(SEND_TIME_MODULUS * 3 - 5));
-        assert_eq!(sent.elapsed(Time::from_nanos(SEND_TIME_MODULUS * 3 + 7)), Duration::from_nanos(12));
-        assert_eq!(sent.offset_ns(Time::from_nanos(SEND_TIME_MODULUS * 3 - 6)), -1);
-        assert_eq!(sent.elapsed(Time::from_nanos(SEND_TIME_MODULUS * 3 - 6)), Duration::ZERO);
+        assert_eq!(
+            sent.elapsed(Time::from_nanos(SEND_TIME_MODULUS * 3 + 7)),
+            Duration::from_nanos(12)
+        );
+        assert_eq!(
+            sent.offset_ns(Time::from_nanos(SEND_TIME_MODULUS * 3 - 6)),
+            -1
+        );
+        assert_eq!(
+            sent.elapsed(Time::from_nanos(SEND_TIME_MODULUS * 3 - 6)),
+            Duration::ZERO
+        );
     }
 
     proptest! {

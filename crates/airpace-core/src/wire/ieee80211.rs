@@ -129,7 +129,9 @@ impl DataHeader {
     /// # Errors
     /// If the frame is cut off within the header or is no data frame.
     pub fn parse(frame: &[u8]) -> Result<(Self, usize), FrameError> {
-        let &[control, flags, ..] = frame else { return Err(FrameError::Truncated) };
+        let &[control, flags, ..] = frame else {
+            return Err(FrameError::Truncated);
+        };
         if control & kind::VERSION != 0 {
             return Err(FrameError::Version(control & kind::VERSION));
         }
@@ -149,7 +151,11 @@ impl DataHeader {
         if direction == Direction::Bridge {
             cursor.mac()?;
         }
-        let qos = if control & kind::QOS != 0 { Some(cursor.u16()?) } else { None };
+        let qos = if control & kind::QOS != 0 {
+            Some(cursor.u16()?)
+        } else {
+            None
+        };
         if qos.is_some() && flags & flag::ORDER != 0 {
             // HT control.
             cursor.u32()?;
@@ -192,9 +198,11 @@ impl DataHeader {
 
     fn flags(&self) -> u8 {
         let mut flags = self.direction.flags();
-        for (set, bit) in
-            [(self.more_fragments, flag::MORE_FRAGMENTS), (self.retry, flag::RETRY), (self.protected, flag::PROTECTED)]
-        {
+        for (set, bit) in [
+            (self.more_fragments, flag::MORE_FRAGMENTS),
+            (self.retry, flag::RETRY),
+            (self.protected, flag::PROTECTED),
+        ] {
             if set {
                 flags |= bit;
             }
@@ -236,7 +244,11 @@ pub fn write_frame(header: &DataHeader, ip_packet: &[u8], with_fcs: bool, out: &
     let start = out.len();
     header.write(out);
     let version = ip_packet.first().map_or(4, |b| b >> 4);
-    let ethertype = if version == 6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
+    let ethertype = if version == 6 {
+        ETHERTYPE_IPV6
+    } else {
+        ETHERTYPE_IPV4
+    };
     out.extend_from_slice(&SNAP_PREFIX);
     out.extend_from_slice(&ethertype.to_be_bytes());
     out.extend_from_slice(ip_packet);
@@ -270,7 +282,11 @@ const CRC_TABLE: [u32; 256] = {
         let mut crc = i as u32;
         let mut round = 0;
         while round < 8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ 0xEDB8_8320
+            } else {
+                crc >> 1
+            };
             round += 1;
         }
         table[i] = crc;

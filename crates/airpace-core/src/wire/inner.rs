@@ -99,13 +99,20 @@ impl IpInfo {
         if claimed > present || claimed < header {
             return Err(IpError::Length { claimed, present });
         }
-        Ok(Self { version: first >> 4, bytes: claimed, dscp: class >> 2, ecn: class & ECN })
+        Ok(Self {
+            version: first >> 4,
+            bytes: claimed,
+            dscp: class >> 2,
+            ecn: class & ECN,
+        })
     }
 }
 
 /// Traffic class, claimed length of the packet and length of the header.
 fn ipv4_header(bytes: &[u8]) -> Result<(u8, u32, u32), IpError> {
-    let header = bytes.first_chunk::<IPV4_HEADER_BYTES>().ok_or(IpError::Truncated)?;
+    let header = bytes
+        .first_chunk::<IPV4_HEADER_BYTES>()
+        .ok_or(IpError::Truncated)?;
     let header_bytes = ipv4_header_bytes(header[0]);
     if header_bytes < IPV4_HEADER_BYTES || header_bytes > bytes.len() {
         return Err(IpError::HeaderLength);
@@ -120,7 +127,9 @@ const fn ipv4_header_bytes(first: u8) -> usize {
 }
 
 fn ipv6_header(bytes: &[u8]) -> Result<(u8, u32, u32), IpError> {
-    let header = bytes.first_chunk::<IPV6_HEADER_BYTES>().ok_or(IpError::Truncated)?;
+    let header = bytes
+        .first_chunk::<IPV6_HEADER_BYTES>()
+        .ok_or(IpError::Truncated)?;
     let class = (header[0] << 4) | (header[1] >> 4);
     let payload = u32::from(u16::from_be_bytes([header[4], header[5]]));
     let fixed = IPV6_HEADER_BYTES as u32;
@@ -140,7 +149,9 @@ pub fn hash_flow<H: Hasher>(bytes: &[u8], state: &mut H) {
 }
 
 fn hash_ipv4<H: Hasher>(bytes: &[u8], state: &mut H) {
-    let Some(header) = bytes.first_chunk::<IPV4_HEADER_BYTES>() else { return };
+    let Some(header) = bytes.first_chunk::<IPV4_HEADER_BYTES>() else {
+        return;
+    };
     state.write(&header[12..20]);
     state.write_u8(header[9]);
     // More-fragments flag and fragment offset.
@@ -151,15 +162,24 @@ fn hash_ipv4<H: Hasher>(bytes: &[u8], state: &mut H) {
 }
 
 fn hash_ipv6<H: Hasher>(bytes: &[u8], state: &mut H) {
-    let Some(header) = bytes.first_chunk::<IPV6_HEADER_BYTES>() else { return };
+    let Some(header) = bytes.first_chunk::<IPV6_HEADER_BYTES>() else {
+        return;
+    };
     state.write(&header[8..40]);
     let (mut next, mut rest) = (header[6], &bytes[IPV6_HEADER_BYTES..]);
     for _ in 0..MAX_EXTENSIONS {
-        if !matches!(next, protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS) {
+        if !matches!(
+            next,
+            protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS
+        ) {
             break;
         }
-        let &[following, length, ..] = rest else { break };
-        let Some(after) = rest.get((usize::from(length) + 1) * 8..) else { break };
+        let &[following, length, ..] = rest else {
+            break;
+        };
+        let Some(after) = rest.get((usize::from(length) + 1) * 8..) else {
+            break;
+        };
         (next, rest) = (following, after);
     }
     if next == protocol::FRAGMENT
@@ -173,8 +193,10 @@ fn hash_ipv6<H: Hasher>(bytes: &[u8], state: &mut H) {
 }
 
 fn hash_ports<H: Hasher>(protocol: u8, transport: Option<&[u8]>, state: &mut H) {
-    let has_ports =
-        matches!(protocol, protocol::TCP | protocol::UDP | protocol::DCCP | protocol::SCTP | protocol::UDP_LITE);
+    let has_ports = matches!(
+        protocol,
+        protocol::TCP | protocol::UDP | protocol::DCCP | protocol::SCTP | protocol::UDP_LITE
+    );
     if has_ports && let Some(ports) = transport.and_then(|t| t.first_chunk::<4>()) {
         state.write(ports);
     }
@@ -190,13 +212,19 @@ const TCP_HEADER_BYTES: usize = 20;
 /// Fragments and packets with IPv6 extension headers are not looked into.
 #[must_use]
 pub fn is_pure_ack(bytes: &[u8]) -> bool {
-    let Ok(info) = IpInfo::parse(bytes) else { return false };
+    let Ok(info) = IpInfo::parse(bytes) else {
+        return false;
+    };
     let whole_tcp = if info.version == 4 {
         bytes[9] == protocol::TCP && u16::from_be_bytes([bytes[6], bytes[7]]) & 0x3fff == 0
     } else {
         bytes[6] == protocol::TCP
     };
-    let header = if info.version == 4 { ipv4_header_bytes(bytes[0]) } else { IPV6_HEADER_BYTES };
+    let header = if info.version == 4 {
+        ipv4_header_bytes(bytes[0])
+    } else {
+        IPV6_HEADER_BYTES
+    };
     let segment = bytes.get(header..info.bytes as usize).filter(|_| whole_tcp);
     segment.is_some_and(|tcp| {
         tcp.len() >= TCP_HEADER_BYTES

@@ -30,7 +30,10 @@ pub struct ReplayWindow {
 
 impl Default for ReplayWindow {
     fn default() -> Self {
-        Self { next: 0, words: [0; WORDS as usize] }
+        Self {
+            next: 0,
+            words: [0; WORDS as usize],
+        }
     }
 }
 

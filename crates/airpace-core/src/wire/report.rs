@@ -36,8 +36,12 @@ const HAS_DELAY: u8 = 0x08;
 const EXTENT_STEP_NS: u64 = 100;
 
 /// Sources by their code on the wire.
-const SOURCES: [LevelSource; 4] =
-    [LevelSource::AmpduReference, LevelSource::Tsft, LevelSource::Counters, LevelSource::SocketTimestamps];
+const SOURCES: [LevelSource; 4] = [
+    LevelSource::AmpduReference,
+    LevelSource::Tsft,
+    LevelSource::Counters,
+    LevelSource::SocketTimestamps,
+];
 
 /// Why bytes are no report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -72,7 +76,10 @@ pub enum ReportError {
 /// Encodes a report; `report.station` and `report.sender` do not travel.
 #[must_use]
 pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
-    let mut out = Writer { bytes: [0; REPORT_BYTES], at: 0 };
+    let mut out = Writer {
+        bytes: [0; REPORT_BYTES],
+        at: 0,
+    };
     out.put([VERSION, flags(report)]);
     out.put(u16::try_from(report.lost).unwrap_or(u16::MAX).to_le_bytes());
     out.put(u16::try_from(report.late).unwrap_or(u16::MAX).to_le_bytes());
@@ -82,7 +89,11 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     for count in [report.frames, report.mpdus, report.packets] {
         out.put(count.to_le_bytes());
     }
-    out.put(u32::try_from(report.bytes).unwrap_or(u32::MAX).to_le_bytes());
+    out.put(
+        u32::try_from(report.bytes)
+            .unwrap_or(u32::MAX)
+            .to_le_bytes(),
+    );
     let (first, extent) = extent(report);
     out.put(first.to_le_bytes());
     out.put(extent.to_le_bytes());
@@ -96,7 +107,10 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
 }
 
 fn flags(report: &SlotReport) -> u8 {
-    let source = SOURCES.iter().position(|&s| s == report.source).expect("every source is listed");
+    let source = SOURCES
+        .iter()
+        .position(|&s| s == report.source)
+        .expect("every source is listed");
     let frames = if report.span.is_some() { HAS_FRAMES } else { 0 };
     let delay = if report.delay.is_some() { HAS_DELAY } else { 0 };
     // Four sources fit two bits.
@@ -110,7 +124,9 @@ fn micros(span: Duration) -> u32 {
 
 /// Arrival of the first frame in ns, and the number of steps from there to the last.
 fn extent(report: &SlotReport) -> (u64, u32) {
-    let Some((first, last)) = report.span else { return (0, 0) };
+    let Some((first, last)) = report.span else {
+        return (0, 0);
+    };
     let ns = last.as_nanos().saturating_sub(first.as_nanos());
     let steps = (ns.saturating_add(EXTENT_STEP_NS / 2)) / EXTENT_STEP_NS;
     (first.as_nanos(), u32::try_from(steps).unwrap_or(u32::MAX))
@@ -211,19 +227,28 @@ impl Fields {
 
     fn span(&self) -> Result<Option<(Time, Time)>, ReportError> {
         let has_frames = self.flags & HAS_FRAMES != 0;
-        if has_frames != (self.counts.0 > 0) || (!has_frames && (self.first_ns, self.extent) != (0, 0)) {
+        if has_frames != (self.counts.0 > 0)
+            || (!has_frames && (self.first_ns, self.extent) != (0, 0))
+        {
             return Err(ReportError::Times);
         }
         // At most 2^32 steps of 100 ns fit 64 bits.
         let extent_ns = u64::from(self.extent) * EXTENT_STEP_NS;
-        let last = self.first_ns.checked_add(extent_ns).ok_or(ReportError::Times)?;
+        let last = self
+            .first_ns
+            .checked_add(extent_ns)
+            .ok_or(ReportError::Times)?;
         Ok(has_frames.then_some((Time::from_nanos(self.first_ns), Time::from_nanos(last))))
     }
 
     fn inverse_rate_sum(&self) -> Result<f64, ReportError> {
         let sum = self.inverse_rate_sum;
         let valid = sum.is_finite() && sum >= 0.0 && (sum == 0.0 || self.counts.0 > 0);
-        if valid { Ok(f64::from(sum)) } else { Err(ReportError::InverseRate) }
+        if valid {
+            Ok(f64::from(sum))
+        } else {
+            Err(ReportError::InverseRate)
+        }
     }
 
     fn delay(&self) -> Result<Option<DelayQuantiles>, ReportError> {

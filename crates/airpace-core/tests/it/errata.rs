@@ -1,11 +1,14 @@
 //! What `docs/errata.md` says of the papers, shown.
 
-use airpace_core::alloc::{Problem, Reading, Solution, Station, Utility, Violation, conic, theorem1, waterfill};
+use airpace_core::alloc::{
+    Problem, Reading, Solution, Station, Utility, Violation, conic, theorem1, waterfill,
+};
 use airpace_core::model::anomaly::{Aggregate, shares};
 use airpace_core::model::stability::linear_gain_limit;
 use airpace_core::model::{Downlink, Link, wqm};
 use airpace_core::phy::{
-    AccessCategory, AmpduLimits, BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, SIFS, Standard, TxRate, Width,
+    AccessCategory, AmpduLimits, BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, SIFS, Standard,
+    TxRate, Width,
 };
 
 const PACKET_BITS: f64 = 12_000.0;
@@ -23,11 +26,22 @@ fn mixed(delay_s: Option<f64>) -> Problem {
 
 /// Ten stations from 29 to 780 Mbit/s, levels up to 48.
 fn wide(delay_s: Option<f64>) -> Problem {
-    problem(&[29.25, 58.5, 87.8, 117.0, 175.5, 234.0, 351.0, 390.0, 585.0, 780.0], 205.0, 48.0, delay_s)
+    problem(
+        &[
+            29.25, 58.5, 87.8, 117.0, 175.5, 234.0, 351.0, 390.0, 585.0, 780.0,
+        ],
+        205.0,
+        48.0,
+        delay_s,
+    )
 }
 
 fn airtimes(problem: &Problem) -> Vec<f64> {
-    problem.stations().iter().map(|s| s.seconds_per_packet).collect()
+    problem
+        .stations()
+        .iter()
+        .map(|s| s.seconds_per_packet)
+        .collect()
 }
 
 /// The plant of the papers for the stations of a problem, with frames of up to 64 packets.
@@ -40,7 +54,10 @@ fn plant(problem: &Problem) -> Downlink {
 fn every_test_named_in_the_errata_exists() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     let mut rows = 0;
-    for line in include_str!("../../../../docs/errata.md").lines().filter(|line| line.starts_with("| ")) {
+    for line in include_str!("../../../../docs/errata.md")
+        .lines()
+        .filter(|line| line.starts_with("| "))
+    {
         let cell = line.trim_end_matches(" |").rsplit(" | ").next().unwrap();
         if cell == "shown by" {
             continue;
@@ -49,9 +66,15 @@ fn every_test_named_in_the_errata_exists() {
         let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
         assert!(!names.is_empty(), "no test in: {line}");
         for name in names {
-            let (path, test) = name.rsplit_once("::").unwrap_or(("crates/airpace-core/tests/it/errata.rs", name));
-            let source = std::fs::read_to_string(format!("{root}{path}")).unwrap_or_else(|e| panic!("{path}: {e}"));
-            assert!(source.contains(&format!("fn {test}(")), "{path} has no test {test}");
+            let (path, test) = name
+                .rsplit_once("::")
+                .unwrap_or(("crates/airpace-core/tests/it/errata.rs", name));
+            let source = std::fs::read_to_string(format!("{root}{path}"))
+                .unwrap_or_else(|e| panic!("{path}: {e}"));
+            assert!(
+                source.contains(&format!("fn {test}(")),
+                "{path} has no test {test}"
+            );
         }
     }
     assert!(rows >= 20, "{rows} rows");
@@ -66,9 +89,22 @@ fn theorem_1_as_printed_is_infeasible() {
         // x = α/w with the printed α.
         let full = problem.stations()[0].level_limit * slowest;
         let alpha = full / (problem.overhead_s() + n * full);
-        assert!(printed.rate_pps.iter().zip(&w).all(|(x, w)| (x * w / alpha - 1.0).abs() < 1e-12));
-        assert!(matches!(problem.check_rates(&printed.rate_pps, 1e-9), Err(Violation::Level { .. })));
-        assert!(printed.level.iter().copied().fold(0.0, f64::max) > 200.0, "of 64 at most: {:?}", printed.level);
+        assert!(
+            printed
+                .rate_pps
+                .iter()
+                .zip(&w)
+                .all(|(x, w)| (x * w / alpha - 1.0).abs() < 1e-12)
+        );
+        assert!(matches!(
+            problem.check_rates(&printed.rate_pps, 1e-9),
+            Err(Violation::Level { .. })
+        ));
+        assert!(
+            printed.level.iter().copied().fold(0.0, f64::max) > 200.0,
+            "of 64 at most: {:?}",
+            printed.level
+        );
     }
 }
 
@@ -80,9 +116,16 @@ fn theorem_1_with_the_fastest_at_its_limit_is_below_the_optimum() {
         let optimum = conic(&problem, &Utility::AlphaFair(1.0)).unwrap();
         let loss = optimum.utility - amended.utility;
         assert!((0.01..1.0).contains(&loss), "{loss}");
-        assert!(amended.rate_pps[0] < 0.98 * optimum.rate_pps[0], "the slowest station gets less than it should");
+        assert!(
+            amended.rate_pps[0] < 0.98 * optimum.rate_pps[0],
+            "the slowest station gets less than it should"
+        );
         // What it is: the same payload airtime for all.
-        let airtime: Vec<f64> = airtimes(&problem).iter().zip(&amended.rate_pps).map(|(w, x)| w * x).collect();
+        let airtime: Vec<f64> = airtimes(&problem)
+            .iter()
+            .zip(&amended.rate_pps)
+            .map(|(w, x)| w * x)
+            .collect();
         assert!(airtime.iter().all(|a| (a / airtime[0] - 1.0).abs() < 1e-12));
     }
 }
@@ -96,7 +139,8 @@ fn the_multipliers_of_theorem_1_fit_the_slowest_stations_only() {
     // λ is zero but for the slowest station, and such that its own condition holds.
     let share = |i: usize| w[i] * printed.rate_pps[i] / free;
     let lambda = 1.0 / (printed.level[0] * (1.0 + share(0)));
-    let condition = |i: usize| lambda * printed.level[0] * (if i == 0 { 1.0 } else { 0.0 } + share(i));
+    let condition =
+        |i: usize| lambda * printed.level[0] * (if i == 0 { 1.0 } else { 0.0 } + share(i));
     assert!((condition(0) - 1.0).abs() < 1e-12);
     assert!((1..w.len()).all(|i| condition(i) < 0.99));
 }
@@ -138,7 +182,10 @@ fn multipliers_as_printed_never_fall() {
         level(lambda)
     };
     assert!((settle(|step| step) - target).abs() < 0.1);
-    assert!(settle(|step| step.max(0.0)) < 0.8 * target, "a multiplier that starts too large stays");
+    assert!(
+        settle(|step| step.max(0.0)) < 0.8 * target,
+        "a multiplier that starts too large stays"
+    );
 }
 
 #[test]
@@ -159,18 +206,26 @@ fn the_gain_bound_of_12_holds_at_867_mbps_only() {
         let settled = |gain_mbps: f64| {
             let mut x = rates[0] * 1.0005;
             for _ in 0..500 {
-                x = (x - gain_mbps * 1e6 / PACKET_BITS * (downlink.published(&[x]).level[0] - 32.0)).max(0.0);
+                x = (x - gain_mbps * 1e6 / PACKET_BITS
+                    * (downlink.published(&[x]).level[0] - 32.0))
+                    .max(0.0);
             }
             (downlink.published(&[x]).level[0] - 32.0).abs()
         };
-        assert!(settled(0.9 * exact) < 1e-3 && settled(1.1 * exact) > 0.5, "{mbps}");
+        assert!(
+            settled(0.9 * exact) < 1e-3 && settled(1.1 * exact) > 0.5,
+            "{mbps}"
+        );
     }
 }
 
 #[test]
 fn lemma_1_misses_the_interior_optimum() {
     let problem = mixed(Some(20e-3));
-    for optimum in [waterfill(&problem).unwrap(), conic(&problem, &Utility::AlphaFair(1.0)).unwrap()] {
+    for optimum in [
+        waterfill(&problem).unwrap(),
+        conic(&problem, &Utility::AlphaFair(1.0)).unwrap(),
+    ] {
         assert!(optimum.round_s < 8e-3, "far below the delay target");
         assert!(optimum.level[0] < 8.0, "far below the level limit");
         assert!((optimum.level[4] / 32.0 - 1.0).abs() < 1e-6);
@@ -192,7 +247,12 @@ fn offline(problem: &Problem, delay_s: f64, limit: f64) -> Solution {
     }
     let rate_pps = downlink.rates_at_levels(&inner);
     let utility = problem.log_utility(&rate_pps);
-    Solution { round_s: downlink.round_at_levels_s(&inner), level: inner, rate_pps, utility }
+    Solution {
+        round_s: downlink.round_at_levels_s(&inner),
+        level: inner,
+        rate_pps,
+        utility,
+    }
 }
 
 #[test]
@@ -201,9 +261,20 @@ fn the_published_set_point_drives_past_the_optimum() {
     let optimum = waterfill(&problem).unwrap();
     let published = offline(&problem, 20e-3, f64::INFINITY);
     let total = |s: &Solution| s.rate_pps.iter().sum::<f64>() * PACKET_BITS / 1e6;
-    assert!((published.round_s - 20e-3).abs() < 1e-5, "it goes to the delay target: {}", published.round_s);
-    assert!(published.round_s > 1.1 * optimum.round_s && published.utility < optimum.utility - 0.01);
-    assert!(total(&published) < 0.95 * total(&optimum), "{} of {}", total(&published), total(&optimum));
+    assert!(
+        (published.round_s - 20e-3).abs() < 1e-5,
+        "it goes to the delay target: {}",
+        published.round_s
+    );
+    assert!(
+        published.round_s > 1.1 * optimum.round_s && published.utility < optimum.utility - 0.01
+    );
+    assert!(
+        total(&published) < 0.95 * total(&optimum),
+        "{} of {}",
+        total(&published),
+        total(&optimum)
+    );
     // With the water level as a third bound it stops at the optimum.
     let corrected = offline(&problem, 20e-3, optimum.level[0]);
     assert!((corrected.utility - optimum.utility).abs() < 1e-6);
@@ -226,9 +297,15 @@ fn the_inner_loop_is_stable_below_gamma_4_at_half_gain() {
         }
         (gamma * z - target).abs()
     };
-    assert!(settled(0.5, 3.8) < 1e-6, "beyond the printed bound of 2 and stable");
+    assert!(
+        settled(0.5, 3.8) < 1e-6,
+        "beyond the printed bound of 2 and stable"
+    );
     assert!(settled(0.5, 4.2) > 1.0);
-    assert!(settled(1.0, 1.9) < 1e-6 && settled(1.0, 2.1) > 1.0, "the printed bound is that of K1 = 1");
+    assert!(
+        settled(1.0, 1.9) < 1e-6 && settled(1.0, 2.1) > 1.0,
+        "the printed bound is that of K1 = 1"
+    );
 }
 
 #[test]
@@ -249,9 +326,13 @@ fn equal_airtime_gives_the_faster_station_the_higher_level() {
 
 #[test]
 fn wqm_prints_larger_figures_than_its_formulas_give() {
-    assert!((wqm::artt_s(600e6, 64.0) * 1e3 - 1.784).abs() < 0.001 && wqm::PRINTED_ARTT_S == 1.9e-3);
+    assert!(
+        (wqm::artt_s(600e6, 64.0) * 1e3 - 1.784).abs() < 0.001 && wqm::PRINTED_ARTT_S == 1.9e-3
+    );
     assert!(wqm::max_packets(600e6, 64.0) == 89.0 && wqm::PRINTED_MAX_PACKETS == 95.0);
-    assert!((wqm::least_limit_s(6.5e6) * 1e3 - 2.379).abs() < 0.001 && wqm::PRINTED_LIMIT_S == 2.5e-3);
+    assert!(
+        (wqm::least_limit_s(6.5e6) * 1e3 - 2.379).abs() < 0.001 && wqm::PRINTED_LIMIT_S == 2.5e-3
+    );
 }
 
 #[test]
@@ -273,24 +354,39 @@ fn mean_backoff_is_half_the_contention_window() {
 
 fn anomaly_table(levels: [f64; 3], fair: bool) -> f64 {
     let rates = [144.4e6, 144.4e6, 7.2e6];
-    let row = |i: usize| Aggregate { packets: levels[i], packet_bytes: 1_500.0, phy_rate_bps: rates[i] };
-    shares(&[row(0), row(1), row(2)], fair).iter().map(|s| s.rate_bps / 1e6).sum()
+    let row = |i: usize| Aggregate {
+        packets: levels[i],
+        packet_bytes: 1_500.0,
+        phy_rate_bps: rates[i],
+    };
+    shares(&[row(0), row(1), row(2)], fair)
+        .iter()
+        .map(|s| s.rate_bps / 1e6)
+        .sum()
 }
 
 #[test]
 fn the_totals_of_the_anomaly_table_agree_within_rounding() {
     let unfair = anomaly_table([4.47, 5.08, 1.89], false);
     let fair = anomaly_table([18.44, 18.52, 1.89], true);
-    assert!((unfair - 26.2).abs() < 0.05 && (fair - 86.7).abs() < 0.05, "{unfair} {fair}");
+    assert!(
+        (unfair - 26.2).abs() < 0.05 && (fair - 86.7).abs() < 0.05,
+        "{unfair} {fair}"
+    );
     // The slow station's level alone, anywhere within its rounding, moves the first total by 0.1.
-    let spread = anomaly_table([4.475, 5.085, 1.885], false) - anomaly_table([4.465, 5.075, 1.895], false);
+    let spread =
+        anomaly_table([4.475, 5.085, 1.885], false) - anomaly_table([4.465, 5.075, 1.895], false);
     assert!(spread > 0.1, "{spread}");
     assert!((unfair - 26.4).abs() < 0.25 && (fair - 86.8).abs() < 0.2);
 }
 
 #[test]
 fn the_anomaly_model_counts_sifs_twice_and_the_block_ack_too_short() {
-    let frame = Aggregate { packets: 4.47, packet_bytes: 1_500.0, phy_rate_bps: 144.4e6 };
+    let frame = Aggregate {
+        packets: 4.47,
+        packet_bytes: 1_500.0,
+        phy_rate_bps: 144.4e6,
+    };
     // 34 µs + 16 µs + (16 µs + 58 bytes at 144.4 Mbit/s) + 68 µs.
     assert!((frame.overhead_s() * 1e6 - 137.2).abs() < 0.05);
     let mcs_15 = TxRate::new(Standard::Ht, Width::Mhz20, 2, 15, GuardInterval::Ns400).unwrap();

@@ -43,18 +43,30 @@ fn simulate(config: &CellConfig, from: Duration, to: Duration) -> Vec<Figures> {
         for index in 0..figures.len() {
             let (from, to) = ends(StationId::from_index(index), Direction::Down);
             while mac.queued(from, to) < 200 {
-                mac.handle(now, Input::Send { from, to, packet: Datagram::new(0, PAYLOAD as u32 + HEADERS) });
+                mac.handle(
+                    now,
+                    Input::Send {
+                        from,
+                        to,
+                        packet: Datagram::new(0, PAYLOAD as u32 + HEADERS),
+                    },
+                );
             }
         }
         now = mac.deadline().unwrap();
         mac.handle(now, Input::Tick);
         while let Some(output) = mac.poll() {
             match output {
-                Output::Frame(frame) if window.contains(&frame.end) && frame.mpdus > frame.retries => {
+                Output::Frame(frame)
+                    if window.contains(&frame.end) && frame.mpdus > frame.retries =>
+                {
                     figures[frame.station().index()].frames += 1;
-                    figures[frame.station().index()].packets += u64::from(frame.mpdus - frame.retries);
+                    figures[frame.station().index()].packets +=
+                        u64::from(frame.mpdus - frame.retries);
                 }
-                Output::Delivered { at, mpdu, .. } if window.contains(&at) && mpdu.direction() == Direction::Down => {
+                Output::Delivered { at, mpdu, .. }
+                    if window.contains(&at) && mpdu.direction() == Direction::Down =>
+                {
                     figures[mpdu.station().index()].bytes += PAYLOAD as u64 + u64::from(HEADERS);
                 }
                 _ => {}
@@ -67,11 +79,15 @@ fn simulate(config: &CellConfig, from: Duration, to: Duration) -> Vec<Figures> {
 /// Sends datagrams to all stations at `pps` each until `end`.
 fn flood(server: &Namespace, stations: usize, pps: f64, end: Duration) {
     let send = move || {
-        let socket = UdpSocket::bind("10.77.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
-        let (clock, mut poller, bytes) = (Clock::start(), Poller::new().unwrap(), [0; PAYLOAD * 40]);
+        let socket =
+            UdpSocket::bind("10.77.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
+        let (clock, mut poller, bytes) =
+            (Clock::start(), Poller::new().unwrap(), [0; PAYLOAD * 40]);
         let mut sent = 0.0;
         while clock.now() < Time::ZERO + end {
-            poller.wait(&clock, Some(clock.now() + Duration::from_millis(1))).unwrap();
+            poller
+                .wait(&clock, Some(clock.now() + Duration::from_millis(1)))
+                .unwrap();
             let due = (clock.now().as_secs_f64() * pps - sent).min(40.0).floor();
             // A sender that was late does not catch up: the queues are full.
             sent = (sent + due).max(clock.now().as_secs_f64() * pps - 40.0);
@@ -79,7 +95,12 @@ fn flood(server: &Namespace, stations: usize, pps: f64, end: Duration) {
             for index in 0..stations {
                 let to = Some(SocketAddr::from((station_address(index), 9)));
                 let segment = Some(PAYLOAD as u16);
-                let _ = socket.send(&[Transmit { to, parts: &parts, segment, ecn: Ecn::NOT_ECT }]);
+                let _ = socket.send(&[Transmit {
+                    to,
+                    parts: &parts,
+                    segment,
+                    ecn: Ecn::NOT_ECT,
+                }]);
             }
         }
     };
@@ -93,7 +114,9 @@ fn emulate(config: EmulatorConfig, pps: f64, to: Duration) -> Option<EmulationRe
     let network = emulator.network();
     // Bound, so that nothing answers "unreachable"; never read.
     let bind = |index: usize| std::net::UdpSocket::bind((station_address(index), 9)).unwrap();
-    let sockets: Vec<_> = (0..stations).map(|index| network.station(index).run(|| bind(index)).unwrap()).collect();
+    let sockets: Vec<_> = (0..stations)
+        .map(|index| network.station(index).run(|| bind(index)).unwrap())
+        .collect();
     flood(network.server(), stations, pps, to);
     drop(sockets);
     Some(emulator.stop().unwrap())
@@ -114,11 +137,16 @@ fn figures(report: &EmulationReport, from: Duration, to: Duration) -> Vec<Figure
 
 /// Compares a cell of stations with these MCS for `length` within the tolerances for goodput and level.
 fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration, tolerance: (f64, f64)) {
-    let stations = mcs.iter().map(|&mcs| airpace_sim::mac::StationConfig { loss, ..station(mcs) });
+    let stations = mcs.iter().map(|&mcs| airpace_sim::mac::StationConfig {
+        loss,
+        ..station(mcs)
+    });
     let config = EmulatorConfig::new(CellConfig::new(stations.collect()), 11);
     let (from, to) = (SETTLING, SETTLING + length);
     let simulated = simulate(&config.cell, from, to);
-    let Some(report) = emulate(config, pps, to + Duration::from_millis(200)) else { return };
+    let Some(report) = emulate(config, pps, to + Duration::from_millis(200)) else {
+        return;
+    };
     let emulated = figures(&report, from, to);
     println!(
         "MCS {mcs:?}, loss {loss}: lag p50 {:.3} p99 {:.3} max {:.3} ms",

@@ -19,7 +19,11 @@ fn helper_holds_a_cell() {
     let mut command = Command::new("sh");
     command.args(["-c", SCRIPT]);
     match run_command(config(&[9]), NoObserver, command) {
-        Ok(outcome) => println!("ended interrupted={:?} status={:?}", outcome.interrupted, outcome.status.code()),
+        Ok(outcome) => println!(
+            "ended interrupted={:?} status={:?}",
+            outcome.interrupted,
+            outcome.status.code()
+        ),
         Err(EmulatorError::Namespace(_)) => println!("SKIPPED"),
         Err(error) => panic!("{error}"),
     }
@@ -34,7 +38,12 @@ struct Helper {
 
 fn helper() -> Option<Helper> {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "cleanup::helper_holds_a_cell", "--nocapture"]);
+    command.args([
+        "--ignored",
+        "--exact",
+        "cleanup::helper_holds_a_cell",
+        "--nocapture",
+    ]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut namespaces = Vec::new();
@@ -55,20 +64,29 @@ fn helper() -> Option<Helper> {
     }
     let namespaces: [String; 2] = namespaces.try_into().unwrap();
     assert_ne!(namespaces[0], namespaces[1]);
-    Some(Helper { child, lines, namespaces })
+    Some(Helper {
+        child,
+        lines,
+        namespaces,
+    })
 }
 
 /// Processes inside of the namespaces.
 fn inside(namespaces: &[String]) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let links = all.filter_map(|p| std::fs::read_link(p.path().join("ns/net")).ok());
-    links.filter(|l| namespaces.iter().any(|n| l.as_os_str() == n.as_str())).count()
+    links
+        .filter(|l| namespaces.iter().any(|n| l.as_os_str() == n.as_str()))
+        .count()
 }
 
 fn wait_until_empty(namespaces: &[String]) {
     let begun = Instant::now();
     while inside(namespaces) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(5), "processes are left in {namespaces:?}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "processes are left in {namespaces:?}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -18,11 +18,16 @@ use airpace_sim::mac::{CellConfig, StationConfig};
 
 /// VHT, 80 MHz, one stream.
 fn station(mcs: u8) -> StationConfig {
-    StationConfig::new(TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap())
+    StationConfig::new(
+        TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap(),
+    )
 }
 
 fn config(mcs: &[u8]) -> EmulatorConfig {
-    EmulatorConfig::new(CellConfig::new(mcs.iter().map(|&mcs| station(mcs)).collect()), 1)
+    EmulatorConfig::new(
+        CellConfig::new(mcs.iter().map(|&mcs| station(mcs)).collect()),
+        1,
+    )
 }
 
 /// A running cell, or a loud line and `None` where the system does not allow one.

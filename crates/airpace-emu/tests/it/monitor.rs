@@ -30,7 +30,10 @@ fn parse(bytes: &[u8], length: usize) -> Heard {
     let frame = &bytes[at..];
     let (header, n) = DataHeader::parse(frame).unwrap();
     assert_eq!(header.direction, Direction::FromDs);
-    assert_eq!((header.receiver, header.transmitter), (station_mac(0), BSSID));
+    assert_eq!(
+        (header.receiver, header.transmitter),
+        (station_mac(0), BSSID)
+    );
     let ampdu = radiotap.ampdu.unwrap();
     Heard {
         reference: ampdu.reference,
@@ -47,9 +50,18 @@ fn parse(bytes: &[u8], length: usize) -> Heard {
 /// Sends `n` datagrams at once from the server to the first station and returns what its monitor has heard.
 fn listen(emulator: &Emulator, n: u16) -> Vec<Heard> {
     let network = emulator.network();
-    let monitor = network.station(0).run(|| PacketSocket::open("mon0", 1 << 22).unwrap()).unwrap();
-    let _bound = network.station(0).run(|| UdpSocket::bind("10.77.0.10:9").unwrap()).unwrap();
-    let socket = network.server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    let monitor = network
+        .station(0)
+        .run(|| PacketSocket::open("mon0", 1 << 22).unwrap())
+        .unwrap();
+    let _bound = network
+        .station(0)
+        .run(|| UdpSocket::bind("10.77.0.10:9").unwrap())
+        .unwrap();
+    let socket = network
+        .server()
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
     for i in 0..n {
         let mut payload = [0; 1000];
         payload[..2].copy_from_slice(&i.to_be_bytes());
@@ -67,20 +79,31 @@ fn listen(emulator: &Emulator, n: u16) -> Vec<Heard> {
 
 #[test]
 fn every_mpdu_is_shown_with_its_frame_rate_and_packet() {
-    let Some(emulator) = start(config(&[9])) else { return };
+    let Some(emulator) = start(config(&[9])) else {
+        return;
+    };
     let heard = listen(&emulator, 150);
     let report = emulator.stop().unwrap();
     assert_eq!(heard.len(), 150);
     for (i, h) in heard.iter().enumerate() {
         assert_eq!(usize::from(h.sequence), i);
         assert_eq!(h.packet.len(), 1028);
-        assert_eq!(usize::from(u16::from_be_bytes([h.packet[28], h.packet[29]])), i);
+        assert_eq!(
+            usize::from(u16::from_be_bytes([h.packet[28], h.packet[29]])),
+            i
+        );
         assert_eq!(h.rate, station(9).rate);
     }
     // Frames by reference are frames by time, and each ends with its last subframe.
     let ends: Vec<bool> = heard.iter().map(|h| h.last).collect();
-    let changes: Vec<bool> = heard.windows(2).map(|w| w[0].reference != w[1].reference).collect();
-    let times: Vec<bool> = heard.windows(2).map(|w| w[0].tsft_us != w[1].tsft_us).collect();
+    let changes: Vec<bool> = heard
+        .windows(2)
+        .map(|w| w[0].reference != w[1].reference)
+        .collect();
+    let times: Vec<bool> = heard
+        .windows(2)
+        .map(|w| w[0].tsft_us != w[1].tsft_us)
+        .collect();
     assert_eq!(ends[..149], changes[..]);
     assert_eq!(changes, times);
     let frames = 1 + changes.iter().filter(|&&c| c).count() as u64;
@@ -93,35 +116,64 @@ fn retransmissions_are_flagged_and_holes_filled() {
     let mut config = config(&[9]);
     config.cell.stations[0].loss = 0.2;
     config.monitor = Monitor::Snap(80);
-    let Some(emulator) = start(config) else { return };
+    let Some(emulator) = start(config) else {
+        return;
+    };
     let heard = listen(&emulator, 300);
     let report = emulator.stop().unwrap();
     assert!(heard.iter().any(|h| h.retry) && heard.iter().any(|h| !h.retry));
     let mut sequences: Vec<u16> = heard.iter().map(|h| h.sequence).collect();
     sequences.sort_unstable();
     assert_eq!(sequences, (0..300).collect::<Vec<_>>());
-    assert!(heard.iter().all(|h| h.packet.len() == 80 - 26 - 8 && h.length < 160));
+    assert!(
+        heard
+            .iter()
+            .all(|h| h.packet.len() == 80 - 26 - 8 && h.length < 160)
+    );
     assert_eq!(report.stations[0].down.packets, 300);
 }
 
 #[test]
 fn tcpdump_reads_it_as_wifi() {
-    if Command::new("tcpdump").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+    if Command::new("tcpdump")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
         println!("SKIPPED, NOTHING WAS TESTED: no tcpdump");
         return;
     }
-    let Some(emulator) = start(config(&[9])) else { return };
+    let Some(emulator) = start(config(&[9])) else {
+        return;
+    };
     // With whole packets and immediate output libpcap's ring has room for eight frames only; a burst brings thirty.
     let mut command = Command::new("timeout");
     command
-        .args(["20", "tcpdump", "-n", "-i", "mon0", "-c", "20", "-s", "256", "-l", "--immediate-mode"])
+        .args([
+            "20",
+            "tcpdump",
+            "-n",
+            "-i",
+            "mon0",
+            "-c",
+            "20",
+            "-s",
+            "256",
+            "-l",
+            "--immediate-mode",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut dump = emulator.network().station(0).spawn(command).unwrap();
     // It says "listening on mon0, link-type …" when it does. As root of a user namespace it cannot become another user.
     let lines = BufReader::new(dump.stderr.take().unwrap()).lines();
     let telling = |line: &String| line.contains("listening") || line.contains("Couldn't change");
-    let said = lines.map_while(Result::ok).find(telling).unwrap_or_default();
+    let said = lines
+        .map_while(Result::ok)
+        .find(telling)
+        .unwrap_or_default();
     if said.contains("Couldn't change") {
         println!("SKIPPED, NOTHING WAS TESTED: {said}");
         dump.wait().unwrap();
@@ -132,5 +184,8 @@ fn tcpdump_reads_it_as_wifi() {
     let output = dump.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(text.lines().count(), 20);
-    assert!(text.contains("10.77.0.1.") && text.contains("> 10.77.0.10.9: UDP, length 1000"), "{text}");
+    assert!(
+        text.contains("10.77.0.1.") && text.contains("> 10.77.0.10.9: UDP, length 1000"),
+        "{text}"
+    );
 }

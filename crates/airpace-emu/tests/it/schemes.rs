@@ -16,7 +16,11 @@ const EXPEDITED: i32 = 46 << 2;
 
 /// A socket on the wired side whose datagrams have this type of service.
 fn sender(emulator: &Emulator, tos: i32) -> UdpSocket {
-    let socket = emulator.network().server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    let socket = emulator
+        .network()
+        .server()
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
     setsockopt(&socket, sockopt::Ipv4Tos, &tos).unwrap();
     socket
 }
@@ -37,9 +41,17 @@ fn flood(socket: &UdpSocket, to: &str) {
 #[test]
 fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
     // A station at 29 Mbit/s: half as much as is sent, and CoDel's ordinary parameters.
-    let Some(emulator) = start(config(&[0]).with_access_point(Scheme::FqMac)) else { return };
-    let receiver = emulator.network().station(0).run(|| UdpSocket::bind("10.77.0.10:9").unwrap()).unwrap();
-    receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let Some(emulator) = start(config(&[0]).with_access_point(Scheme::FqMac)) else {
+        return;
+    };
+    let receiver = emulator
+        .network()
+        .station(0)
+        .run(|| UdpSocket::bind("10.77.0.10:9").unwrap())
+        .unwrap();
+    receiver
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
     let receiving = std::thread::spawn(move || {
         // What is not read at once may not fit the socket's buffer.
         core::iter::from_fn(|| receiver.recv(&mut [0; 2_000]).ok()).count() as u64
@@ -50,7 +62,10 @@ fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
     let down = &report.stations[0].down;
     println!("{received} received; {down:?}");
     assert_eq!(report.access_point, "fq-mac");
-    assert!(down.marked > 0 && down.drops.codel == 0, "marked, not dropped: {down:?}");
+    assert!(
+        down.marked > 0 && down.drops.codel == 0,
+        "marked, not dropped: {down:?}"
+    );
     assert!(
         received + down.marked > down.packets,
         "the kernel drops what has a wrong checksum: {received} of {down:?}"
@@ -60,11 +75,17 @@ fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
 #[test]
 fn codel_drops_packets_that_take_no_part_and_the_reasons_add_up() {
     for scheme in [Scheme::Codel, Scheme::FqCodel, Scheme::Airtime] {
-        let Some(emulator) = start(config(&[0]).with_access_point(scheme)) else { return };
+        let Some(emulator) = start(config(&[0]).with_access_point(scheme)) else {
+            return;
+        };
         flood(&sender(&emulator, 0), "10.77.0.10:9");
         let down = emulator.stop().unwrap().stations[0].down;
         println!("{}: {down:?}", scheme.name());
-        assert!(down.drops.codel > 0 && down.marked == 0, "{}: {down:?}", scheme.name());
+        assert!(
+            down.drops.codel > 0 && down.marked == 0,
+            "{}: {down:?}",
+            scheme.name()
+        );
         assert_eq!(down.drops.total(), down.dropped_queue);
         assert_eq!((down.drops.gone, down.drops.other), (0, 0));
     }
@@ -85,14 +106,19 @@ impl Observer for Categories {
 /// In which categories a best-effort datagram and an expedited one are sent.
 fn categories(heeded: bool) -> Option<Vec<AccessCategory>> {
     let cell = CellConfig::new(vec![station(9)]);
-    let cell = CellConfig { category: cell.category.filter(|_| !heeded), ..cell };
+    let cell = CellConfig {
+        category: cell.category.filter(|_| !heeded),
+        ..cell
+    };
     let config = EmulatorConfig::new(cell, 1).with_access_point(Scheme::Airtime);
     // Says loudly if nothing can be tested.
     start(config.clone())?;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let emulator = Emulator::start(config, Categories(Arc::clone(&seen))).unwrap();
     for tos in [0, EXPEDITED] {
-        sender(&emulator, tos).send_to(b"datagram", "10.77.0.10:9").unwrap();
+        sender(&emulator, tos)
+            .send_to(b"datagram", "10.77.0.10:9")
+            .unwrap();
         std::thread::sleep(Duration::from_millis(50));
     }
     emulator.stop().unwrap();
@@ -103,7 +129,9 @@ fn categories(heeded: bool) -> Option<Vec<AccessCategory>> {
 #[test]
 fn differentiated_services_choose_the_access_category_when_asked() {
     use AccessCategory::{BestEffort, Voice};
-    let (Some(plain), Some(heeded)) = (categories(false), categories(true)) else { return };
+    let (Some(plain), Some(heeded)) = (categories(false), categories(true)) else {
+        return;
+    };
     assert_eq!(plain, [BestEffort, BestEffort]);
     assert_eq!(heeded, [BestEffort, Voice]);
 }

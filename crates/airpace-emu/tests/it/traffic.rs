@@ -9,9 +9,14 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
-    let Some(emulator) = start(config(&[9, 4])) else { return };
+    let Some(emulator) = start(config(&[9, 4])) else {
+        return;
+    };
     let network = emulator.network();
-    let echo = network.station(1).run(|| UdpSocket::bind("10.77.0.11:7").unwrap()).unwrap();
+    let echo = network
+        .station(1)
+        .run(|| UdpSocket::bind("10.77.0.11:7").unwrap())
+        .unwrap();
     let echoing = std::thread::spawn(move || {
         let mut buffer = [0; 2000];
         for _ in 0..20 {
@@ -19,8 +24,13 @@ fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
             echo.send_to(&buffer[..n], from).unwrap();
         }
     });
-    let socket = network.server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let socket = network
+        .server()
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
     let mut best = Duration::MAX;
     for i in 0..20_u8 {
         let sent = Instant::now();
@@ -32,33 +42,61 @@ fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
     }
     echoing.join().unwrap();
     // Twice the wire of 1 ms and a little air; never less.
-    assert!(best >= Duration::from_millis(2) && best < Duration::from_millis(20), "{best:?}");
+    assert!(
+        best >= Duration::from_millis(2) && best < Duration::from_millis(20),
+        "{best:?}"
+    );
     let report = emulator.stop().unwrap();
     println!("{:?}", report.lag);
-    assert_eq!((report.stations[1].down.packets, report.stations[1].up.packets), (20, 20));
+    assert_eq!(
+        (
+            report.stations[1].down.packets,
+            report.stations[1].up.packets
+        ),
+        (20, 20)
+    );
     assert_eq!(report.stations[0].down.packets, 0);
     assert_eq!(report.stations[1].address, "10.77.0.11");
 }
 
 #[test]
 fn stations_reach_each_other_through_the_access_point() {
-    let Some(emulator) = start(config(&[9, 9])) else { return };
+    let Some(emulator) = start(config(&[9, 9])) else {
+        return;
+    };
     let network = emulator.network();
-    let to = network.station(1).run(|| UdpSocket::bind("10.77.0.11:9").unwrap()).unwrap();
+    let to = network
+        .station(1)
+        .run(|| UdpSocket::bind("10.77.0.11:9").unwrap())
+        .unwrap();
     to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let from = network.station(0).run(|| UdpSocket::bind("10.77.0.10:0").unwrap()).unwrap();
+    let from = network
+        .station(0)
+        .run(|| UdpSocket::bind("10.77.0.10:0").unwrap())
+        .unwrap();
     from.send_to(b"neighbour", "10.77.0.11:9").unwrap();
     let mut buffer = [0; 16];
     assert_eq!(to.recv(&mut buffer).unwrap(), 9);
     let report = emulator.stop().unwrap();
-    assert_eq!((report.stations[0].up.packets, report.stations[1].down.packets), (1, 1));
+    assert_eq!(
+        (
+            report.stations[0].up.packets,
+            report.stations[1].down.packets
+        ),
+        (1, 1)
+    );
 }
 
 #[test]
 fn a_tcp_download_fills_frames() {
-    let Some(emulator) = start(config(&[9])) else { return };
+    let Some(emulator) = start(config(&[9])) else {
+        return;
+    };
     let network = emulator.network();
-    let listener = network.station(0).run(|| TcpListener::bind("10.77.0.10:9000").unwrap()).unwrap();
+    let listener = network
+        .station(0)
+        .run(|| TcpListener::bind("10.77.0.10:9000").unwrap())
+        .unwrap();
     let sender = network.server().spawn_thread("sender", || {
         let mut stream = TcpStream::connect("10.77.0.10:9000").unwrap();
         let begun = Instant::now();
@@ -81,45 +119,78 @@ fn a_tcp_download_fills_frames() {
     println!("{:?} {:?} {down:?}", report.lag, report.stray);
     assert_eq!(report.stray.overflowed, 0, "every packet was read");
     assert!(down.bytes > bytes, "headers come on top");
-    assert!(down.goodput_mbps > 100.0 && down.level.unwrap() > 10.0, "{down:?}");
-    assert!(report.stations[0].up.packets > 100, "acknowledgements take the air");
+    assert!(
+        down.goodput_mbps > 100.0 && down.level.unwrap() > 10.0,
+        "{down:?}"
+    );
+    assert!(
+        report.stations[0].up.packets > 100,
+        "acknowledgements take the air"
+    );
     let slots = &report.stations[0].slots;
     assert!(slots.len() >= 19 && slots.iter().map(|s| s.bytes).sum::<u64>() <= down.bytes);
-    assert!(slots.iter().any(|s| s.queue > 100), "the access point's buffer fills");
+    assert!(
+        slots.iter().any(|s| s.queue > 100),
+        "the access point's buffer fills"
+    );
 }
 
 #[test]
 fn a_tcp_upload_contends_for_the_air() {
-    let Some(emulator) = start(config(&[9])) else { return };
+    let Some(emulator) = start(config(&[9])) else {
+        return;
+    };
     let network = emulator.network();
-    let listener = network.server().run(|| TcpListener::bind("10.77.0.1:9000").unwrap()).unwrap();
+    let listener = network
+        .server()
+        .run(|| TcpListener::bind("10.77.0.1:9000").unwrap())
+        .unwrap();
     let sender = network.station(0).spawn_thread("sender", || {
-        TcpStream::connect("10.77.0.1:9000").unwrap().write_all(&vec![7; 10_000_000]).unwrap();
+        TcpStream::connect("10.77.0.1:9000")
+            .unwrap()
+            .write_all(&vec![7; 10_000_000])
+            .unwrap();
     });
     let mut bytes = Vec::new();
-    listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+    listener
+        .accept()
+        .unwrap()
+        .0
+        .read_to_end(&mut bytes)
+        .unwrap();
     sender.unwrap().join().unwrap().unwrap();
     assert_eq!(bytes.len(), 10_000_000);
     let report = emulator.stop().unwrap();
     let (up, down) = (&report.stations[0].up, &report.stations[0].down);
     assert_eq!(report.stray.overflowed, 0, "every packet was read");
     assert!(up.bytes > 10_000_000 && up.level.unwrap() > 5.0, "{up:?}");
-    assert!(down.packets > 0 && up.collisions > 0, "acknowledgements contend with data: {down:?}");
+    assert!(
+        down.packets > 0 && up.collisions > 0,
+        "acknowledgements contend with data: {down:?}"
+    );
 }
 
 #[test]
 fn a_trace_changes_the_rate_in_the_middle_of_a_run() {
     let mut config = config(&[9]);
     config.cell.trace = airpace_emu::parse_trace("300ms 0 1", &config.cell.stations).unwrap();
-    let Some(emulator) = start(config) else { return };
+    let Some(emulator) = start(config) else {
+        return;
+    };
     let server = emulator.network().server();
-    let socket = server.run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    let socket = server
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
     while emulator.clock().now().as_secs_f64() < 0.5 {
         socket.send_to(&[0; 500], "10.77.0.10:9").unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
     let report = emulator.stop().unwrap();
-    assert!(report.stations[0].rate.contains("MCS 1"), "{}", report.stations[0].rate);
+    assert!(
+        report.stations[0].rate.contains("MCS 1"),
+        "{}",
+        report.stations[0].rate
+    );
 }
 
 /// Holds the emulator up at every frame.
@@ -138,7 +209,11 @@ fn packets_that_a_late_emulator_does_not_read_are_counted() {
         return;
     }
     let emulator = Emulator::start(config(&[9]), Slow).unwrap();
-    let socket = emulator.network().server().run(|| UdpSocket::bind("10.77.0.1:0").unwrap()).unwrap();
+    let socket = emulator
+        .network()
+        .server()
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
     let begun = Instant::now();
     let mut sent = 0;
     // More than the 4000 packets that the system keeps for the emulator.
@@ -148,33 +223,68 @@ fn packets_that_a_late_emulator_does_not_read_are_counted() {
     }
     let report = emulator.stop().unwrap();
     println!("{:?} of {sent}", report.stray);
-    assert!(report.stray.overflowed > 0 && !report.trusted, "{:?}", report.stray);
-    assert!(report.warnings.iter().any(|warning| warning.contains("did not read")), "{:?}", report.warnings);
+    assert!(
+        report.stray.overflowed > 0 && !report.trusted,
+        "{:?}",
+        report.stray
+    );
+    assert!(
+        report
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("did not read")),
+        "{:?}",
+        report.warnings
+    );
 }
 
 #[test]
 fn iperf3_runs_through_it() {
-    let found = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
+    let found = Command::new("iperf3")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
     if found.is_err() {
         println!("SKIPPED, NOTHING WAS TESTED: no iperf3");
         return;
     }
-    let Some(emulator) = start(config(&[9])) else { return };
+    let Some(emulator) = start(config(&[9])) else {
+        return;
+    };
     let network = emulator.network();
     let mut server = Command::new("timeout");
-    server.args(["20", "iperf3", "--server", "--one-off"]).stdout(Stdio::null());
+    server
+        .args(["20", "iperf3", "--server", "--one-off"])
+        .stdout(Stdio::null());
     let mut server = network.station(0).spawn(server).unwrap();
     let mbps = (0..50).find_map(|_| {
         // The server may not listen yet.
         std::thread::sleep(Duration::from_millis(100));
         let mut client = Command::new("timeout");
-        client.args(["20", "iperf3", "--client", "10.77.0.10", "--time", "1", "--format", "m"]);
+        client.args([
+            "20",
+            "iperf3",
+            "--client",
+            "10.77.0.10",
+            "--time",
+            "1",
+            "--format",
+            "m",
+        ]);
         client.stdout(Stdio::piped()).stderr(Stdio::null());
-        let output = network.server().spawn(client).unwrap().wait_with_output().unwrap();
+        let output = network
+            .server()
+            .spawn(client)
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let line = text.lines().find(|line| line.ends_with("receiver"))?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        words.iter().position(|&w| w == "Mbits/sec").and_then(|i| words[i - 1].parse::<f64>().ok())
+        words
+            .iter()
+            .position(|&w| w == "Mbits/sec")
+            .and_then(|i| words[i - 1].parse::<f64>().ok())
     });
     assert!(server.wait().unwrap().success());
     assert!(mbps.unwrap() > 50.0, "{mbps:?}");
@@ -185,11 +295,19 @@ fn impossible_cells_are_refused_before_anything_is_made() {
     let refused = |change: fn(&mut airpace_emu::EmulatorConfig)| {
         let mut config = config(&[9]);
         change(&mut config);
-        let error = airpace_emu::Emulator::start(config, NoObserver).err().unwrap();
-        assert!(error.is_bad_input() && !error.to_string().contains('\n'), "{error}");
+        let error = airpace_emu::Emulator::start(config, NoObserver)
+            .err()
+            .unwrap();
+        assert!(
+            error.is_bad_input() && !error.to_string().contains('\n'),
+            "{error}"
+        );
         error
     };
-    assert!(matches!(refused(|c| c.mtu = 9000), EmulatorError::Mtu(9000)));
+    assert!(matches!(
+        refused(|c| c.mtu = 9000),
+        EmulatorError::Mtu(9000)
+    ));
     refused(|c| c.slot = Duration::ZERO);
     refused(|c| c.wired_delay = Duration::from_secs(60));
     refused(|c| c.cell.stations.clear());

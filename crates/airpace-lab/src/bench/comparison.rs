@@ -34,7 +34,11 @@ pub fn compare(scenario: &Saturation, stop: &Stop) -> Result<EmulatorComparison>
     })
 }
 
-fn emulate(scenario: &Saturation, expected: &[StationFigures], stop: &Stop) -> Result<(MacFigures, CellRecord)> {
+fn emulate(
+    scenario: &Saturation,
+    expected: &[StationFigures],
+    stop: &Stop,
+) -> Result<(MacFigures, CellRecord)> {
     let config = closed(&scenario.mcs, scenario.ap_buffer_packets, scenario.seed)?;
     let cell = Cell::start(config, Duration::from_millis(10))?;
     cell.record_from_now();
@@ -45,7 +49,10 @@ fn emulate(scenario: &Saturation, expected: &[StationFigures], stop: &Stop) -> R
     }
     let record = cell.finish()?;
     let (from, to) = (scenario.ramp, scenario.ramp + scenario.measure);
-    let goodputs: Vec<f64> = reports.iter().map(|report| report.bins.mbps(from, to)).collect();
+    let goodputs: Vec<f64> = reports
+        .iter()
+        .map(|report| report.bins.mbps(from, to))
+        .collect();
     Ok((cell_figures(&record.frames, &goodputs, from, to).0, record))
 }
 
@@ -77,7 +84,9 @@ fn flood(
         let sent: Vec<Result<u64>> = senders.into_iter().map(|s| joined(s.join())).collect();
         receivers_stop.raise();
         let received = receivers.into_iter().map(|r| joined(r.join())).collect();
-        sent.into_iter().collect::<Result<Vec<_>>>().context("a generator")?;
+        sent.into_iter()
+            .collect::<Result<Vec<_>>>()
+            .context("a generator")?;
         received
     })
 }

@@ -4,7 +4,8 @@ use crate::frames::FrameLog;
 use airpace_api::results::MacFigures;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
 use airpace_sim::mac::{
-    CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, PathConfig, StationConfig, ends, station_of,
+    CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, PathConfig, StationConfig,
+    ends, station_of,
 };
 use airpace_units::{StationId, Time};
 use std::time::Duration;
@@ -65,9 +66,14 @@ pub struct StationFigures {
 ///
 /// # Errors
 /// If the MCS or the cell is impossible.
-pub fn simulate(scenario: &Saturation) -> Result<(MacFigures, Vec<StationFigures>), SaturationError> {
-    let stations =
-        scenario.mcs.iter().map(|&mcs| Ok(StationConfig::new(vht80(mcs)?))).collect::<Result<_, RateError>>()?;
+pub fn simulate(
+    scenario: &Saturation,
+) -> Result<(MacFigures, Vec<StationFigures>), SaturationError> {
+    let stations = scenario
+        .mcs
+        .iter()
+        .map(|&mcs| Ok(StationConfig::new(vht80(mcs)?)))
+        .collect::<Result<_, RateError>>()?;
     let mut config = CellConfig::new(stations);
     config.access_point = PathConfig::per_station(scenario.ap_buffer_packets as usize);
     let mut run = Run {
@@ -77,7 +83,10 @@ pub fn simulate(scenario: &Saturation) -> Result<(MacFigures, Vec<StationFigures
         from: Time::ZERO + scenario.ramp,
         packet: Datagram::new(0, scenario.payload + UDP_OVERHEAD),
     };
-    run.until(Time::ZERO + scenario.ramp + scenario.measure, scenario.ap_buffer_packets as usize);
+    run.until(
+        Time::ZERO + scenario.ramp + scenario.measure,
+        scenario.ap_buffer_packets as usize,
+    );
     Ok(run.figures(scenario))
 }
 
@@ -95,7 +104,10 @@ impl Run {
         let mut now = Time::ZERO;
         while now < end {
             self.top_up(now, buffer);
-            now = self.mac.deadline().expect("a saturated cell always has something to do");
+            now = self
+                .mac
+                .deadline()
+                .expect("a saturated cell always has something to do");
             self.mac.handle(now, Input::Tick);
             self.drain();
         }
@@ -105,7 +117,14 @@ impl Run {
         for index in 0..self.delivered.len() {
             let (from, to) = ends(StationId::from_index(index), Direction::Down);
             for _ in self.mac.queued(from, to)..buffer {
-                self.mac.handle(now, Input::Send { from, to, packet: self.packet });
+                self.mac.handle(
+                    now,
+                    Input::Send {
+                        from,
+                        to,
+                        packet: self.packet,
+                    },
+                );
             }
         }
     }
@@ -114,10 +133,14 @@ impl Run {
         while let Some(output) = self.mac.poll() {
             match output {
                 Output::Frame(frame) => self.frames.on_frame(&frame),
-                Output::Delivered { at, mpdu, .. } if mpdu.direction() == Direction::Down && at >= self.from => {
+                Output::Delivered { at, mpdu, .. }
+                    if mpdu.direction() == Direction::Down && at >= self.from =>
+                {
                     self.delivered[mpdu.station().index()] += 1;
                 }
-                Output::Dropped { at, from, to, .. } => self.frames.on_drop(station_of(from, to).0, at),
+                Output::Dropped { at, from, to, .. } => {
+                    self.frames.on_drop(station_of(from, to).0, at)
+                }
                 _ => {}
             }
         }
@@ -125,9 +148,19 @@ impl Run {
 
     fn figures(&self, scenario: &Saturation) -> (MacFigures, Vec<StationFigures>) {
         let seconds = scenario.measure.as_secs_f64();
-        let mbps = |packets: u64| packets as f64 * f64::from(scenario.payload) * 8.0 / seconds / 1e6;
-        let goodputs: Vec<f64> = self.delivered.iter().map(|&packets| mbps(packets)).collect();
-        cell_figures(&self.frames, &goodputs, scenario.ramp, scenario.ramp + scenario.measure)
+        let mbps =
+            |packets: u64| packets as f64 * f64::from(scenario.payload) * 8.0 / seconds / 1e6;
+        let goodputs: Vec<f64> = self
+            .delivered
+            .iter()
+            .map(|&packets| mbps(packets))
+            .collect();
+        cell_figures(
+            &self.frames,
+            &goodputs,
+            scenario.ramp,
+            scenario.ramp + scenario.measure,
+        )
     }
 }
 
@@ -139,11 +172,17 @@ pub fn cell_figures(
     from: Duration,
     to: Duration,
 ) -> (MacFigures, Vec<StationFigures>) {
-    let sums: Vec<_> = (0..goodputs.len()).map(|station| frames.sum(station, from, to)).collect();
+    let sums: Vec<_> = (0..goodputs.len())
+        .map(|station| frames.sum(station, from, to))
+        .collect();
     let n_frames: u32 = sums.iter().map(|s| s.frames).sum();
     let packets: u64 = sums.iter().map(|s| s.packets).sum();
     let dropped: u64 = sums.iter().map(|s| s.dropped).sum();
-    let rounds: f64 = sums.iter().filter_map(|s| s.round()).map(|round| round.as_secs_f64()).sum();
+    let rounds: f64 = sums
+        .iter()
+        .filter_map(|s| s.round())
+        .map(|round| round.as_secs_f64())
+        .sum();
     let cell = MacFigures {
         goodput_mbps: goodputs.iter().sum(),
         level: packets as f64 / f64::from(n_frames.max(1)),

@@ -8,7 +8,8 @@ use airpace_core::phy::AccessCategory;
 use airpace_sim::mac::{CellConfig, PathConfig, StationConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{
-    ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, TcpReport, Traffic, WireConfig, World, WorldConfig,
+    ChannelConfig, Details, FlowConfig, NodeId, Record, TcpConfig, TcpReport, Traffic, WireConfig,
+    World, WorldConfig,
 };
 use airpace_units::{BitRate, Time};
 use anyhow::{Context, Result, anyhow, bail};
@@ -89,7 +90,11 @@ pub struct TcpComparison {
 /// If namespaces or TUN devices cannot be had, the kernel lacks the algorithm, or `stop` was raised.
 pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
     let simulated = simulate(download, Hosts::KERNEL)?;
-    let KernelDownload { figures, lag_p99_ms, trusted } = kernel(download, stop)?;
+    let KernelDownload {
+        figures,
+        lag_p99_ms,
+        trusted,
+    } = kernel(download, stop)?;
     Ok(TcpComparison {
         algorithm: download.algorithm.name(),
         wired_delay_ms: download.wired_delay.as_secs_f64() * 1e3,
@@ -115,9 +120,17 @@ pub struct Hosts {
 
 impl Hosts {
     /// The kernel's hosts under the emulator.
-    pub const KERNEL: Self = Self { wired_rate: None, merge: true, allow_for_bunches: true };
+    pub const KERNEL: Self = Self {
+        wired_rate: None,
+        merge: true,
+        allow_for_bunches: true,
+    };
     /// Those of ns-3's reference runs.
-    pub const NS3: Self = Self { wired_rate: Some(BitRate::from_mbps(1_000)), merge: false, allow_for_bunches: false };
+    pub const NS3: Self = Self {
+        wired_rate: Some(BitRate::from_mbps(1_000)),
+        merge: false,
+        allow_for_bunches: false,
+    };
 }
 
 /// Node numbers of the simulated network.
@@ -152,16 +165,31 @@ pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
 fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
     let outcome = world.outcome();
     let flow = outcome.flows.first().context("there is one flow")?;
-    let Details::Tcp(tcp) = flow.details else { bail!("the flow is TCP") };
-    Ok((flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6, tcp))
+    let Details::Tcp(tcp) = flow.details else {
+        bail!("the flow is TCP")
+    };
+    Ok((
+        flow.payload_bytes as f64 * 8.0 / outcome.window.as_secs_f64() / 1e6,
+        tcp,
+    ))
 }
 
 fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
     let mut cell = CellConfig::new(vec![StationConfig::new(vht80(MCS)?)]);
     cell.access_point = PathConfig::per_station(AP_BUFFER_PACKETS as usize);
-    let receiver = ReceiverConfig { merge: hosts.merge, ..ReceiverConfig::default() };
-    let sender = SenderConfig { allow_for_bunches: hosts.allow_for_bunches, ..SenderConfig::new(download.algorithm) };
-    let tcp = TcpConfig { sender, receiver, bytes: None };
+    let receiver = ReceiverConfig {
+        merge: hosts.merge,
+        ..ReceiverConfig::default()
+    };
+    let sender = SenderConfig {
+        allow_for_bunches: hosts.allow_for_bunches,
+        ..SenderConfig::new(download.algorithm)
+    };
+    let tcp = TcpConfig {
+        sender,
+        receiver,
+        bytes: None,
+    };
     let wire = WireConfig {
         ends: (SERVER, ACCESS_POINT),
         rate: hosts.wired_rate,
@@ -176,7 +204,10 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
         slot: None,
         nodes: 3,
         keys: Vec::new(),
-        channels: vec![ChannelConfig { mac: cell.mac()?, nodes: vec![ACCESS_POINT, STATION] }],
+        channels: vec![ChannelConfig {
+            mac: cell.mac()?,
+            nodes: vec![ACCESS_POINT, STATION],
+        }],
         wires: vec![wire],
         routes: Vec::new(),
         flows: vec![FlowConfig {
@@ -230,11 +261,20 @@ pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
         rtt_ms: mean_rtt_ms(flow, download.ramp),
         resent: flow.retransmits as f64 / flow.segments.max(1) as f64,
     };
-    Ok(KernelDownload { figures, lag_p99_ms: record.lag_p99.as_secs_f64() * 1e3, trusted: record.trusted })
+    Ok(KernelDownload {
+        figures,
+        lag_p99_ms: record.lag_p99.as_secs_f64() * 1e3,
+        trusted: record.trusted,
+    })
 }
 
 /// The mean of the smoothed round-trip time after the ramp.
 fn mean_rtt_ms(flow: &FlowReport, ramp: Duration) -> f64 {
-    let after: Vec<f64> = flow.smoothed_rtts.iter().filter(|(at, _)| *at >= ramp).map(|&(_, ms)| ms).collect();
+    let after: Vec<f64> = flow
+        .smoothed_rtts
+        .iter()
+        .filter(|(at, _)| *at >= ramp)
+        .map(|&(_, ms)| ms)
+        .collect();
     after.iter().sum::<f64>() / after.len().max(1) as f64
 }

@@ -30,20 +30,31 @@ impl Arm<'_> {
         cell.record_from_now();
         let tick = |elapsed: Duration| progress.at(elapsed);
         // The proxy's constant load begins with the proxy, so that arm's idle pings take the plain path before it.
-        let mut tunnel = if self.kind == ArmKind::AirpaceCubic { Some(self.tunnel(&cell, stop)?) } else { None };
+        let mut tunnel = if self.kind == ArmKind::AirpaceCubic {
+            Some(self.tunnel(&cell, stop)?)
+        } else {
+            None
+        };
         let idle_from = start.elapsed();
-        let idle = self.phase(&cell, tunnel.is_some(), true).run(start, stop, tick)?;
+        let idle = self
+            .phase(&cell, tunnel.is_some(), true)
+            .run(start, stop, tick)?;
         if self.kind == ArmKind::AirpaceUdp {
             tunnel = Some(self.tunnel(&cell, stop)?);
         }
         let load_from = start.elapsed();
-        let loaded = self.phase(&cell, tunnel.is_some(), false).run(start, stop, tick)?;
+        let loaded = self
+            .phase(&cell, tunnel.is_some(), false)
+            .run(start, stop, tick)?;
         if stop.is_raised() {
             bail!("stopped");
         }
         let reported = self.reported(tunnel, unix_start)?;
         let record = cell.finish()?;
-        record.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        record
+            .warnings
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
         let recorded = Recorded {
             options: self.options,
             kind: self.kind,
@@ -75,7 +86,11 @@ impl Arm<'_> {
     fn phase<'c>(&self, cell: &'c Cell, tunnelled: bool, idle: bool) -> Load<'c> {
         let target = |station| Target {
             namespace: cell.station(station),
-            address: if tunnelled { Tunnel::address(station) } else { cell.station_address(station) },
+            address: if tunnelled {
+                Tunnel::address(station)
+            } else {
+                cell.station_address(station)
+            },
         };
         Load {
             server: cell.server(),
@@ -83,13 +98,20 @@ impl Arm<'_> {
             congestion: if idle { None } else { self.kind.congestion() },
             flows: self.options.flows,
             ping_interval: self.options.ping_interval,
-            duration: if idle { self.options.idle } else { self.options.load },
+            duration: if idle {
+                self.options.idle
+            } else {
+                self.options.load
+            },
             idle,
         }
     }
 
     fn tunnel(&self, cell: &Cell, stop: &Stop) -> Result<Tunnel> {
-        let site = |station| Site { namespace: cell.station(station), monitor: "mon0".to_owned() };
+        let site = |station| Site {
+            namespace: cell.station(station),
+            monitor: "mon0".to_owned(),
+        };
         let plan = TunnelPlan {
             program: &self.options.program,
             server: (cell.server(), cell.server_address()),
@@ -103,13 +125,27 @@ impl Arm<'_> {
 
     /// What proxy and agents wrote, on the arm's clock. Both live on this machine, so the wall clock lines them up.
     fn reported(&self, tunnel: Option<Tunnel>, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
-        let Some(mut tunnel) = tunnel else { return Ok(Vec::new()) };
-        tunnel.check().context("proxy and agents must last as long as the load")?;
-        tunnel.keep_telemetry(&self.options.out, &format!("{}-{}", self.mcs.len(), self.kind.name()))?;
-        (0..self.mcs.len()).map(|station| self.reports_of(&tunnel, station, unix_start)).collect()
+        let Some(mut tunnel) = tunnel else {
+            return Ok(Vec::new());
+        };
+        tunnel
+            .check()
+            .context("proxy and agents must last as long as the load")?;
+        tunnel.keep_telemetry(
+            &self.options.out,
+            &format!("{}-{}", self.mcs.len(), self.kind.name()),
+        )?;
+        (0..self.mcs.len())
+            .map(|station| self.reports_of(&tunnel, station, unix_start))
+            .collect()
     }
 
-    fn reports_of(&self, tunnel: &Tunnel, station: usize, unix_start: f64) -> Result<Vec<Reported>> {
+    fn reports_of(
+        &self,
+        tunnel: &Tunnel,
+        station: usize,
+        unix_start: f64,
+    ) -> Result<Vec<Reported>> {
         let granted = tunnel.proxy_slots(station)?;
         let mut rows = granted.iter().peekable();
         let report = |slot: AgentSlot| {
@@ -128,7 +164,11 @@ impl Arm<'_> {
                 dropped,
             }
         };
-        Ok(tunnel.agent_slots(station)?.into_iter().map(report).collect())
+        Ok(tunnel
+            .agent_slots(station)?
+            .into_iter()
+            .map(report)
+            .collect())
     }
 
     /// UDP payload in a slot's bytes of IP packets, when all are of the constant load. Pings among them are a few parts in 10⁴.
@@ -154,5 +194,7 @@ fn merge(mut idle: Vec<Measured>, loaded: Vec<Measured>) -> Vec<Measured> {
 }
 
 fn unix_now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }

@@ -5,7 +5,9 @@ use crate::frames::{FrameLog, SlotCount};
 use crate::load::Measured;
 use crate::stats::{Samples, jain};
 use crate::tool::ping::Ping;
-use airpace_api::results::{ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries};
+use airpace_api::results::{
+    ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries,
+};
 use std::time::Duration;
 
 /// Everything recorded during one arm; times count from the start of the load's clock.
@@ -51,18 +53,30 @@ struct Spans {
 impl Recorded<'_> {
     fn spans(&self) -> Spans {
         let load_from = self.load_from;
-        Spans { load_from, steady_from: load_from + self.options.ramp, load_to: load_from + self.options.load }
+        Spans {
+            load_from,
+            steady_from: load_from + self.options.ramp,
+            load_to: load_from + self.options.load,
+        }
     }
 
     /// The arm's figures in the steady state.
     pub(super) fn result(&self) -> ArmResult {
-        let per_station: Vec<StationResult> = (0..self.mcs.len()).map(|i| self.station(i)).collect();
+        let per_station: Vec<StationResult> =
+            (0..self.mcs.len()).map(|i| self.station(i)).collect();
         let spans = self.spans();
         let sums: Vec<SlotCount> = (0..self.mcs.len()).map(|i| self.steady(i)).collect();
         let (frames, packets) = totals(&sums);
-        let dropped: u64 = sums.iter().map(|s| s.dropped).sum::<u64>() + self.dropped_at_proxy(0..self.reported.len());
-        let pings = |from, to| -> Samples { self.measured.iter().flat_map(|m| window(&m.pings, from, to)).collect() };
-        let airtimes = |of: fn(&StationResult) -> f64| per_station.iter().map(of).collect::<Vec<_>>();
+        let dropped: u64 = sums.iter().map(|s| s.dropped).sum::<u64>()
+            + self.dropped_at_proxy(0..self.reported.len());
+        let pings = |from, to| -> Samples {
+            self.measured
+                .iter()
+                .flat_map(|m| window(&m.pings, from, to))
+                .collect()
+        };
+        let airtimes =
+            |of: fn(&StationResult) -> f64| per_station.iter().map(of).collect::<Vec<_>>();
         ArmResult {
             stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
             name: self.kind.name().to_owned(),
@@ -74,7 +88,12 @@ impl Recorded<'_> {
             ping_loss: mean(per_station.iter().map(|s| s.ping_loss)),
             level: ratio(packets as f64, frames),
             level_reported: self.reported_level(0..self.reported.len()),
-            round_ms: mean(per_station.iter().map(|s| s.round_ms).filter(|&round| round > 0.0)),
+            round_ms: mean(
+                per_station
+                    .iter()
+                    .map(|s| s.round_ms)
+                    .filter(|&round| round > 0.0),
+            ),
             jain_airtime: jain(&airtimes(|s| s.airtime)),
             jain_airtime_both_ways: jain(&airtimes(|s| s.airtime + s.uplink_airtime)),
             lag_p99_ms: self.lag_p99.as_secs_f64() * 1e3,
@@ -86,7 +105,11 @@ impl Recorded<'_> {
 
     fn station(&self, index: usize) -> StationResult {
         let (spans, sum, measured) = (self.spans(), self.steady(index), &self.measured[index]);
-        let pings = |from, to| window(&measured.pings, from, to).collect::<Samples>().quantiles();
+        let pings = |from, to| {
+            window(&measured.pings, from, to)
+                .collect::<Samples>()
+                .quantiles()
+        };
         let length = (spans.load_to - spans.steady_from).as_secs_f64();
         StationResult {
             station: u32::try_from(index).unwrap_or(u32::MAX),
@@ -122,14 +145,23 @@ impl Recorded<'_> {
         }
     }
 
-    fn reports(&self, station: usize, from: Duration, to: Duration) -> impl Iterator<Item = &Reported> {
+    fn reports(
+        &self,
+        station: usize,
+        from: Duration,
+        to: Duration,
+    ) -> impl Iterator<Item = &Reported> {
         let slots = self.reported.get(station).map_or(&[][..], Vec::as_slice);
-        slots.iter().filter(move |r| r.at_s > from.as_secs_f64() && r.at_s <= to.as_secs_f64())
+        slots
+            .iter()
+            .filter(move |r| r.at_s > from.as_secs_f64() && r.at_s <= to.as_secs_f64())
     }
 
     fn reported_level(&self, stations: std::ops::Range<usize>) -> Option<f64> {
         let spans = self.spans();
-        let slots: Vec<&Reported> = stations.flat_map(|i| self.reports(i, spans.steady_from, spans.load_to)).collect();
+        let slots: Vec<&Reported> = stations
+            .flat_map(|i| self.reports(i, spans.steady_from, spans.load_to))
+            .collect();
         let frames: u64 = slots.iter().map(|r| u64::from(r.frames)).sum();
         let packets: u64 = slots.iter().map(|r| u64::from(r.packets)).sum();
         (frames > 0).then(|| packets as f64 / frames as f64)
@@ -138,7 +170,10 @@ impl Recorded<'_> {
     /// Packets that the proxy's queues dropped in the steady state: the queue that stands in the access point without a proxy stands there.
     fn dropped_at_proxy(&self, stations: std::ops::Range<usize>) -> u64 {
         let spans = self.spans();
-        stations.flat_map(|i| self.reports(i, spans.steady_from, spans.load_to)).map(|r| r.dropped).sum()
+        stations
+            .flat_map(|i| self.reports(i, spans.steady_from, spans.load_to))
+            .map(|r| r.dropped)
+            .sum()
     }
 
     /// The arm's time series.
@@ -151,7 +186,9 @@ impl Recorded<'_> {
             load_from_s: spans.load_from.as_secs_f64(),
             steady_from_s: spans.steady_from.as_secs_f64(),
             load_to_s: spans.load_to.as_secs_f64(),
-            per_station: (0..self.mcs.len()).map(|i| self.station_series(i)).collect(),
+            per_station: (0..self.mcs.len())
+                .map(|i| self.station_series(i))
+                .collect(),
         }
     }
 
@@ -160,14 +197,23 @@ impl Recorded<'_> {
         StationSeries {
             station: u32::try_from(index).unwrap_or(u32::MAX),
             slots: (0..n).map(|slot| self.slot_sample(index, slot)).collect(),
-            pings: self.measured[index].pings.iter().map(|p| (round3(p.at_s), p.rtt_ms.map(round3))).collect(),
+            pings: self.measured[index]
+                .pings
+                .iter()
+                .map(|p| (round3(p.at_s), p.rtt_ms.map(round3)))
+                .collect(),
         }
     }
 
     fn slot_sample(&self, station: usize, slot: usize) -> SlotSample {
         let length = self.options.slot;
         let from = length * u32::try_from(slot).unwrap_or(u32::MAX);
-        let count = self.frames.slots(station).get(slot).copied().unwrap_or_default();
+        let count = self
+            .frames
+            .slots(station)
+            .get(slot)
+            .copied()
+            .unwrap_or_default();
         let reported = self.reports(station, from, from + length).last();
         SlotSample {
             at_s: from.as_secs_f64(),
@@ -187,7 +233,9 @@ fn window(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = 
 }
 
 fn within(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = &Ping> {
-    pings.iter().filter(move |p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64())
+    pings
+        .iter()
+        .filter(move |p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64())
 }
 
 fn unanswered(pings: &[Ping], from: Duration, to: Duration) -> f64 {
@@ -200,7 +248,10 @@ fn unanswered(pings: &[Ping], from: Duration, to: Duration) -> f64 {
 }
 
 fn totals(sums: &[SlotCount]) -> (u64, u64) {
-    (sums.iter().map(|s| u64::from(s.frames)).sum(), sums.iter().map(|s| s.packets).sum())
+    (
+        sums.iter().map(|s| u64::from(s.frames)).sum(),
+        sums.iter().map(|s| s.packets).sum(),
+    )
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -250,11 +301,27 @@ mod tests {
             100..200 => Some(9.0),
             _ => (i % 10 != 9).then_some(5.0),
         };
-        let pings = (0..300).map(|i| Ping { at_s: f64::from(i) / 100.0, rtt_ms: rtt(i) }).collect();
-        (frames, Measured { pings, received, flows: Vec::new() })
+        let pings = (0..300)
+            .map(|i| Ping {
+                at_s: f64::from(i) / 100.0,
+                rtt_ms: rtt(i),
+            })
+            .collect();
+        (
+            frames,
+            Measured {
+                pings,
+                received,
+                flows: Vec::new(),
+            },
+        )
     }
 
-    fn with<T>(kind: ArmKind, reported: &[Vec<Reported>], read: impl FnOnce(&Recorded<'_>) -> T) -> T {
+    fn with<T>(
+        kind: ArmKind,
+        reported: &[Vec<Reported>],
+        read: impl FnOnce(&Recorded<'_>) -> T,
+    ) -> T {
         let (options, (frames, measured)) = (options(), recorded());
         let (mcs, phy_mbps, measured) = ([9, 9], [390.0, 390.0], [measured, Measured::default()]);
         read(&Recorded {
@@ -276,11 +343,19 @@ mod tests {
     fn figures_are_of_the_steady_state_only() {
         let result = with(ArmKind::Cubic, &[], |r| r.result());
         assert!((result.goodput_mbps - 8.0).abs() < 1e-9);
-        assert!((result.ping_ms.max - 5.0).abs() < 0.01 && (result.idle_ping_ms.max - 2.0).abs() < 0.01);
+        assert!(
+            (result.ping_ms.max - 5.0).abs() < 0.01 && (result.idle_ping_ms.max - 2.0).abs() < 0.01
+        );
         assert!((result.per_station[0].ping_loss - 0.1).abs() < 1e-9);
-        assert!((result.level - 20.0).abs() < 1e-9 && (result.per_station[0].round_ms - 10.0).abs() < 1e-9);
+        assert!(
+            (result.level - 20.0).abs() < 1e-9
+                && (result.per_station[0].round_ms - 10.0).abs() < 1e-9
+        );
         assert!((result.per_station[0].airtime - 0.1).abs() < 1e-9);
-        assert!((result.jain_airtime - 0.5).abs() < 1e-9, "one of two stations had all of the airtime");
+        assert!(
+            (result.jain_airtime - 0.5).abs() < 1e-9,
+            "one of two stations had all of the airtime"
+        );
         assert!(result.trusted && result.level_reported.is_none());
     }
 
@@ -294,12 +369,18 @@ mod tests {
             allocated_mbps: Some(13.0),
             dropped: 1,
         };
-        let reported = [(1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(), Vec::new()];
+        let reported = [
+            (1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(),
+            Vec::new(),
+        ];
         with(ArmKind::AirpaceUdp, &reported, |recorded| {
             let (result, series) = (recorded.result(), recorded.series());
             assert!((result.goodput_mbps - 12.0).abs() < 1e-9);
             assert_eq!(result.level_reported, Some(33.0));
-            assert!(result.loss > 0.0, "what the proxy's queue drops is lost as well");
+            assert!(
+                result.loss > 0.0,
+                "what the proxy's queue drops is lost as well"
+            );
             assert_eq!(series.per_station[0].slots.len(), 30);
             assert_eq!(series.per_station[0].slots[15].allocated_mbps, Some(13.0));
         });

@@ -2,8 +2,8 @@
 
 use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
 use airpace_api::config::{
-    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
-    UdpLoadConfig, UplinkConfig,
+    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
+    TunConfig, UdpLoadConfig, UplinkConfig,
 };
 use airpace_api::network::Network;
 use airpace_api::quantity::{Size, Span};
@@ -31,7 +31,12 @@ fn tun(address: IpAddr) -> TunConfig {
 }
 
 /// The proxy's configuration.
-pub(super) fn proxy(plan: &TunnelPlan<'_>, own: &KeyPair, agents: &[KeyPair], folder: &Path) -> ProxyConfig {
+pub(super) fn proxy(
+    plan: &TunnelPlan<'_>,
+    own: &KeyPair,
+    agents: &[KeyPair],
+    folder: &Path,
+) -> ProxyConfig {
     let station = |(index, keys): (usize, &KeyPair)| StationConfig {
         name: station_name(index),
         public_key: keys.public,
@@ -45,7 +50,11 @@ pub(super) fn proxy(plan: &TunnelPlan<'_>, own: &KeyPair, agents: &[KeyPair], fo
         telemetry: Some(folder.join("proxy.jsonl")),
         realtime: true,
         tun: tun(tunnel_address(1)),
-        control: ControlConfig { slot: Span(plan.slot), level_limit: plan.target_level, ..ControlConfig::default() },
+        control: ControlConfig {
+            slot: Span(plan.slot),
+            level_limit: plan.target_level,
+            ..ControlConfig::default()
+        },
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
@@ -54,7 +63,13 @@ pub(super) fn proxy(plan: &TunnelPlan<'_>, own: &KeyPair, agents: &[KeyPair], fo
 }
 
 /// The configuration of the agent of station `index`.
-pub(super) fn agent(plan: &TunnelPlan<'_>, index: usize, own: &KeyPair, proxy: &KeyPair, folder: &Path) -> AgentConfig {
+pub(super) fn agent(
+    plan: &TunnelPlan<'_>,
+    index: usize,
+    own: &KeyPair,
+    proxy: &KeyPair,
+    folder: &Path,
+) -> AgentConfig {
     AgentConfig {
         proxy: SocketAddr::new(plan.server.1, PORT),
         proxy_public_key: proxy.public,

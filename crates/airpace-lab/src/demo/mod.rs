@@ -41,7 +41,9 @@ pub fn run(options: &DemoOptions, stop: &Stop) -> Result<DemoSummary> {
         for &kind in &options.arms {
             let title = format!("{} on {}", kind.title(), stations(mcs.len()));
             progress.begin(&title);
-            let (result, series) = Arm { options, kind, mcs }.run(stop, &progress).with_context(|| title.clone())?;
+            let (result, series) = Arm { options, kind, mcs }
+                .run(stop, &progress)
+                .with_context(|| title.clone())?;
             progress.end(span, &one_line(&title, &result));
             store::series(&options.out, &series)?;
             summary.arms.push(result);
@@ -53,7 +55,11 @@ pub fn run(options: &DemoOptions, stop: &Stop) -> Result<DemoSummary> {
 }
 
 fn stations(n: usize) -> String {
-    if n == 1 { "one station".to_owned() } else { format!("{n} stations") }
+    if n == 1 {
+        "one station".to_owned()
+    } else {
+        format!("{n} stations")
+    }
 }
 
 fn one_line(title: &str, arm: &ArmResult) -> String {
@@ -62,7 +68,11 @@ fn one_line(title: &str, arm: &ArmResult) -> String {
         arm.goodput_mbps,
         arm.ping_ms.p95,
         arm.level,
-        if arm.trusted { "" } else { " (the emulator was late: not to be trusted)" }
+        if arm.trusted {
+            ""
+        } else {
+            " (the emulator was late: not to be trusted)"
+        }
     )
 }
 

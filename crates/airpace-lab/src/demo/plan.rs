@@ -21,7 +21,13 @@ pub enum ArmKind {
 
 impl ArmKind {
     /// All arms in the order in which they are run.
-    pub const ALL: [Self; 5] = [Self::Cubic, Self::Bbr, Self::ModifiedCubic, Self::AirpaceCubic, Self::AirpaceUdp];
+    pub const ALL: [Self; 5] = [
+        Self::Cubic,
+        Self::Bbr,
+        Self::ModifiedCubic,
+        Self::AirpaceCubic,
+        Self::AirpaceUdp,
+    ];
 
     /// The name in files and tables.
     #[must_use]
@@ -158,7 +164,11 @@ mod tests {
 
     #[test]
     fn arms_are_found_by_their_names() {
-        assert!(ArmKind::ALL.iter().all(|&arm| ArmKind::from_name(arm.name()) == Some(arm)));
+        assert!(
+            ArmKind::ALL
+                .iter()
+                .all(|&arm| ArmKind::from_name(arm.name()) == Some(arm))
+        );
         assert_eq!(ArmKind::from_name("vegas"), None);
     }
 

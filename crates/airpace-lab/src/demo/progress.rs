@@ -15,12 +15,16 @@ impl Progress {
     /// A bar for `total` of run time, if standard error is a terminal.
     pub(super) fn new(total: Duration) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total.as_secs()), ProgressDrawTarget::stderr());
+            let bar =
+                ProgressBar::with_draw_target(Some(total.as_secs()), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:30} {pos:>3}/{len} s  {msg}");
             bar.set_style(style.expect("the template is constant"));
             bar
         });
-        Self { bar, done: Duration::ZERO }
+        Self {
+            bar,
+            done: Duration::ZERO,
+        }
     }
 
     /// An arm begins.

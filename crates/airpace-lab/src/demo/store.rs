@@ -21,8 +21,12 @@ pub(super) fn prepare(folder: &Path) -> Result<()> {
 }
 
 fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let telemetry = (name.starts_with("proxy-") || name.starts_with("sta")) && name.ends_with(".jsonl");
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("");
+    let telemetry =
+        (name.starts_with("proxy-") || name.starts_with("sta")) && name.ends_with(".jsonl");
     let series = name.starts_with("series-") && name.ends_with(".json");
     name == "summary.json" || name == "index.html" || series || telemetry
 }
@@ -36,7 +40,10 @@ pub(super) fn summary(folder: &Path, summary: &DemoSummary) -> Result<()> {
 /// Writes the series of one arm.
 pub(super) fn series(folder: &Path, series: &ArmSeries) -> Result<()> {
     let text = serde_json::to_string(series).context("encoding a series")?;
-    replace(&folder.join(format!("series-{}-{}.json", series.stations, series.name)), &text)
+    replace(
+        &folder.join(format!("series-{}-{}.json", series.stations, series.name)),
+        &text,
+    )
 }
 
 /// Puts a whole file in place at once, so that a reader never sees half of one.
@@ -57,14 +64,22 @@ pub(super) fn environment() -> Environment {
     Environment {
         airpace_version: env!("CARGO_PKG_VERSION").to_owned(),
         git_revision: git_revision(),
-        kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
-        started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        started_unix_s: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
     }
 }
 
 fn git_revision() -> Option<String> {
-    let output = Command::new("git").args(["describe", "--always", "--dirty"]).output().ok()?;
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty"])
+        .output()
+        .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }
@@ -75,7 +90,8 @@ mod tests {
     use crate::demo::tests::{arm, summary as empty_summary};
 
     fn scratch(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("airpace-lab-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("airpace-lab-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).ok();
         folder
     }
@@ -84,14 +100,32 @@ mod tests {
     fn the_summary_has_the_fields_that_others_rely_on() {
         let folder = scratch("summary");
         prepare(&folder).unwrap();
-        summary(&folder, &DemoSummary { arms: vec![arm("cubic", 3)], ..empty_summary() }).unwrap();
+        summary(
+            &folder,
+            &DemoSummary {
+                arms: vec![arm("cubic", 3)],
+                ..empty_summary()
+            },
+        )
+        .unwrap();
         let text = fs::read_to_string(folder.join("summary.json")).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let first = &value["arms"][0];
-        for key in ["goodput_mbps", "loss", "level", "jain_airtime", "lag_p99_ms", "stations"] {
+        for key in [
+            "goodput_mbps",
+            "loss",
+            "level",
+            "jain_airtime",
+            "lag_p99_ms",
+            "stations",
+        ] {
             assert!(first[key].is_number(), "{key}");
         }
-        assert!(["p50", "p95", "p99"].iter().all(|q| first["ping_ms"][q].is_number()));
+        assert!(
+            ["p50", "p95", "p99"]
+                .iter()
+                .all(|q| first["ping_ms"][q].is_number())
+        );
         assert_eq!(first["name"], "cubic");
         fs::remove_dir_all(folder).unwrap();
     }
@@ -104,7 +138,10 @@ mod tests {
             fs::write(folder.join(name), "x").unwrap();
         }
         prepare(&folder).unwrap();
-        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["notes.txt"]);
         fs::remove_dir_all(folder).unwrap();
     }

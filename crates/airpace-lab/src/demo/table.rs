@@ -45,12 +45,20 @@ fn row(arm: &ArmResult) -> Vec<String> {
         level(arm),
         format!("{:.2}", arm.round_ms),
         format!("{:.3}", arm.jain_airtime_both_ways),
-        format!("{:.2}{}", arm.lag_p99_ms, if arm.trusted { "" } else { " !" }),
+        format!(
+            "{:.2}{}",
+            arm.lag_p99_ms,
+            if arm.trusted { "" } else { " !" }
+        ),
     ]
 }
 
 fn quantiles(q: &Quantiles) -> String {
-    if q.count == 0 { "-".to_owned() } else { format!("{:.1} / {:.1} / {:.1}", q.p50, q.p95, q.p99) }
+    if q.count == 0 {
+        "-".to_owned()
+    } else {
+        format!("{:.1} / {:.1} / {:.1}", q.p50, q.p95, q.p99)
+    }
 }
 
 /// The true level, and the agents' measurement beside it where the two differ by more than 2 %.
@@ -65,11 +73,19 @@ fn level(arm: &ArmResult) -> String {
 
 fn grid(headers: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).chain([headers[column].chars().count()]).max().unwrap_or(0)
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .chain([headers[column].chars().count()])
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..headers.len()).map(width).collect();
     let line = |cells: &[String]| {
-        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, &w)| format!("{cell:>w$}")).collect();
+        let padded: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &w)| format!("{cell:>w$}"))
+            .collect();
         format!("{}\n", padded.join("  "))
     };
     let rule: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
@@ -84,7 +100,10 @@ mod tests {
     use crate::demo::tests::arm;
 
     fn summary(arms: Vec<ArmResult>) -> DemoSummary {
-        DemoSummary { arms, ..crate::demo::tests::summary() }
+        DemoSummary {
+            arms,
+            ..crate::demo::tests::summary()
+        }
     }
 
     #[test]
@@ -97,15 +116,30 @@ mod tests {
 
     #[test]
     fn a_run_that_lagged_is_flagged() {
-        let late = ArmResult { lag_p99_ms: 3.2, trusted: false, ..arm("bbr", 1) };
+        let late = ArmResult {
+            lag_p99_ms: 3.2,
+            trusted: false,
+            ..arm("bbr", 1)
+        };
         let table = render(&summary(vec![late]));
-        assert!(table.contains("3.20 !") && table.contains("not to be trusted"), "{table}");
+        assert!(
+            table.contains("3.20 !") && table.contains("not to be trusted"),
+            "{table}"
+        );
     }
 
     #[test]
     fn the_agents_level_is_shown_where_it_differs() {
-        let differs = ArmResult { level: 30.0, level_reported: Some(33.0), ..arm("airpace-udp", 1) };
-        let agrees = ArmResult { level: 30.0, level_reported: Some(30.1), ..arm("airpace-udp", 1) };
+        let differs = ArmResult {
+            level: 30.0,
+            level_reported: Some(33.0),
+            ..arm("airpace-udp", 1)
+        };
+        let agrees = ArmResult {
+            level: 30.0,
+            level_reported: Some(30.1),
+            ..arm("airpace-udp", 1)
+        };
         assert!(render(&summary(vec![differs])).contains("30.0 (agent 33.0)"));
         assert!(!render(&summary(vec![agrees])).contains("agent"));
     }

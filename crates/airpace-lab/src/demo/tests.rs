@@ -1,7 +1,9 @@
 //! Plausible results for the tests of tables and files.
 
 use crate::demo::ArmKind;
-use airpace_api::results::{ArmResult, DEMO_FORMAT, DemoSettings, DemoSummary, Environment, Quantiles, StationResult};
+use airpace_api::results::{
+    ArmResult, DEMO_FORMAT, DemoSettings, DemoSummary, Environment, Quantiles, StationResult,
+};
 
 /// A summary without arms.
 pub(super) fn summary() -> DemoSummary {
@@ -18,17 +20,38 @@ pub(super) fn summary() -> DemoSummary {
         load_s: 14.0,
         ramp_s: 4.0,
     };
-    DemoSummary { format: DEMO_FORMAT, environment: Environment::default(), settings, arms: Vec::new() }
+    DemoSummary {
+        format: DEMO_FORMAT,
+        environment: Environment::default(),
+        settings,
+        arms: Vec::new(),
+    }
 }
 
 /// An arm with every figure set.
 pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
-    let ping = Quantiles { p50: 80.0, p95: 95.0, p99: 99.0, mean: 81.0, max: 120.0, count: 900 };
-    let idle_ping_ms = Quantiles { p50: 2.3, p95: 2.6, p99: 3.0, mean: 2.3, max: 4.0, count: 200 };
+    let ping = Quantiles {
+        p50: 80.0,
+        p95: 95.0,
+        p99: 99.0,
+        mean: 81.0,
+        max: 120.0,
+        count: 900,
+    };
+    let idle_ping_ms = Quantiles {
+        p50: 2.3,
+        p95: 2.6,
+        p99: 3.0,
+        mean: 2.3,
+        max: 4.0,
+        count: 200,
+    };
     ArmResult {
         stations,
         name: name.to_owned(),
-        title: ArmKind::from_name(name).map_or("an arm", ArmKind::title).to_owned(),
+        title: ArmKind::from_name(name)
+            .map_or("an arm", ArmKind::title)
+            .to_owned(),
         goodput_mbps: 331.2,
         ping_ms: ping,
         idle_ping_ms,
@@ -42,7 +65,9 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
         lag_p99_ms: 0.3,
         trusted: true,
         retransmits: 7,
-        per_station: (0..stations).map(|station| station_result(station, ping)).collect(),
+        per_station: (0..stations)
+            .map(|station| station_result(station, ping))
+            .collect(),
     }
 }
 

@@ -61,7 +61,11 @@ impl Tunnel {
     /// Starts everything and waits until every station has reported.
     pub(super) fn start(plan: &TunnelPlan<'_>, stop: &Stop) -> Result<Self> {
         let folder = private_folder()?;
-        let mut tunnel = Self { folder, children: Vec::new(), stations: plan.sites.len() };
+        let mut tunnel = Self {
+            folder,
+            children: Vec::new(),
+            stations: plan.sites.len(),
+        };
         tunnel.write_and_spawn(plan)?;
         tunnel.wait_until_ready(stop)?;
         Ok(tunnel)
@@ -104,19 +108,39 @@ impl Tunnel {
         self.spawn(plan, plan.server.0, "proxy", &config.to_toml())?;
         for (index, site) in plan.sites.iter().enumerate() {
             let config = configs::agent(plan, index, &agent_keys[index], &proxy_keys, &self.folder);
-            self.spawn(plan, site.namespace, &station_name(index), &config.to_toml())?;
+            self.spawn(
+                plan,
+                site.namespace,
+                &station_name(index),
+                &config.to_toml(),
+            )?;
         }
         Ok(())
     }
 
-    fn spawn(&mut self, plan: &TunnelPlan<'_>, namespace: &Namespace, name: &str, config: &str) -> Result<()> {
+    fn spawn(
+        &mut self,
+        plan: &TunnelPlan<'_>,
+        namespace: &Namespace,
+        name: &str,
+        config: &str,
+    ) -> Result<()> {
         let path = self.folder.join(format!("{name}.toml"));
         fs::write(&path, config).with_context(|| format!("writing {}", path.display()))?;
-        let log = File::create(self.folder.join(format!("{name}.log"))).context("creating a log")?;
+        let log =
+            File::create(self.folder.join(format!("{name}.log"))).context("creating a log")?;
         let verb = if name == "proxy" { "proxy" } else { "agent" };
         let mut command = Command::new(plan.program);
-        command.arg(verb).arg("--config").arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let child = namespace.spawn(command).with_context(|| format!("starting {} {verb}", plan.program.display()))?;
+        command
+            .arg(verb)
+            .arg("--config")
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = namespace
+            .spawn(command)
+            .with_context(|| format!("starting {} {verb}", plan.program.display()))?;
         self.children.push((name.to_owned(), child));
         Ok(())
     }
@@ -129,7 +153,11 @@ impl Tunnel {
                 bail!("stopped");
             }
             if Instant::now() > deadline {
-                bail!("proxy and agents did not connect within {} s; {}", READY_WITHIN.as_secs(), self.last_words());
+                bail!(
+                    "proxy and agents did not connect within {} s; {}",
+                    READY_WITHIN.as_secs(),
+                    self.last_words()
+                );
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -157,8 +185,11 @@ impl Tunnel {
     }
 
     fn last_words(&self) -> String {
-        let lines: Vec<String> =
-            self.children.iter().map(|(name, _)| format!("{name}: {}", self.last_line(name))).collect();
+        let lines: Vec<String> = self
+            .children
+            .iter()
+            .map(|(name, _)| format!("{name}: {}", self.last_line(name)))
+            .collect();
         lines.join("; ")
     }
 
@@ -202,11 +233,17 @@ const FOLDER: &str = "airpace-demo-";
 
 /// Removes what demos left that were killed: their keys are of no use, but nobody else should have them.
 fn sweep() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
+        return;
+    };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
-        let dead = process.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists());
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let dead = process.is_some_and(|pid| {
+            pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()
+        });
         if dead && let Err(error) = fs::remove_dir_all(entry.path()) {
             tracing::debug!(%error, folder = %entry.path().display(), "not ours to remove");
         }
@@ -221,10 +258,15 @@ fn private_folder() -> Result<PathBuf> {
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(|| format!("creating {}", folder.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("creating {}", folder.display()));
+            }
         }
     }
-    bail!("no temporary folder could be made in {}", std::env::temp_dir().display())
+    bail!(
+        "no temporary folder could be made in {}",
+        std::env::temp_dir().display()
+    )
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -31,7 +31,11 @@ pub struct Case {
 /// Where the figures of a case come from.
 #[derive(Clone)]
 pub(super) enum Source {
-    Scenario { text: &'static str, settings: Vec<String>, extract: Option<Extract> },
+    Scenario {
+        text: &'static str,
+        settings: Vec<String>,
+        extract: Option<Extract>,
+    },
     Call(Call),
 }
 
@@ -39,7 +43,15 @@ impl Case {
     /// A scenario of the folder `scenarios` with settings, each `key=value`.
     pub(super) fn scenario(name: impl Into<String>, text: &'static str, settings: &[&str]) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Self { name: name.into(), source: Source::Scenario { text, settings, extract: None }, seeds: None }
+        Self {
+            name: name.into(),
+            source: Source::Scenario {
+                text,
+                settings,
+                extract: None,
+            },
+            seeds: None,
+        }
     }
 
     /// A function of the seed.
@@ -47,7 +59,11 @@ impl Case {
         name: impl Into<String>,
         call: impl Fn(u64, &Stop) -> Result<Figures> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), source: Source::Call(Arc::new(call)), seeds: None }
+        Self {
+            name: name.into(),
+            source: Source::Call(Arc::new(call)),
+            seeds: None,
+        }
     }
 
     /// The same with one more setting.
@@ -75,7 +91,11 @@ impl Case {
 
 /// A scenario with the settings of a case and those of the command line, which win.
 pub(super) fn load(text: &str, settings: &[String], more: &[String]) -> Result<Loaded, String> {
-    let overrides: Result<Vec<Override>, String> = settings.iter().chain(more).map(|setting| setting.parse()).collect();
+    let overrides: Result<Vec<Override>, String> = settings
+        .iter()
+        .chain(more)
+        .map(|setting| setting.parse())
+        .collect();
     // No embedded scenario names files.
     Loaded::new(text, overrides?, Path::new(".")).map_err(|error| error.one_line("scenario"))
 }
@@ -101,14 +121,23 @@ pub(super) struct Results {
 
 impl Results {
     /// One value per run of a case. What `value` does not find is not a number.
-    pub(super) fn sample(&self, case: &str, value: impl Fn(&SimulationSummary) -> Option<f64>) -> Sample {
+    pub(super) fn sample(
+        &self,
+        case: &str,
+        value: impl Fn(&SimulationSummary) -> Option<f64>,
+    ) -> Sample {
         self.of_runs(case, |run| run.summary.as_ref().and_then(&value))
     }
 
     /// One of the figures of each run of a case: the only value, or the mean of several.
     pub(super) fn figure(&self, case: &str, name: &str) -> Sample {
         let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        self.of_runs(case, |run| run.figures.get(name).filter(|values| !values.is_empty()).map(mean))
+        self.of_runs(case, |run| {
+            run.figures
+                .get(name)
+                .filter(|values| !values.is_empty())
+                .map(mean)
+        })
     }
 
     pub(super) fn of_runs(&self, case: &str, value: impl Fn(&Run) -> Option<f64>) -> Sample {
@@ -119,26 +148,47 @@ impl Results {
 }
 
 /// The flows whose name is `name`, or that and a station (`name@station`) or a number (`name#2`).
-pub(super) fn flows<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s FlowSummary> {
-    summary.flows.iter().filter(move |flow| is_of(&flow.name, name, &['@', '#']))
+pub(super) fn flows<'s>(
+    summary: &'s SimulationSummary,
+    name: &'s str,
+) -> impl Iterator<Item = &'s FlowSummary> {
+    summary
+        .flows
+        .iter()
+        .filter(move |flow| is_of(&flow.name, name, &['@', '#']))
 }
 
 /// The stations whose name is `name` or begins with `name-`.
-pub(super) fn stations<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s StationSummary> {
-    summary.stations.iter().filter(move |station| is_of(&station.name, name, &['-']))
+pub(super) fn stations<'s>(
+    summary: &'s SimulationSummary,
+    name: &'s str,
+) -> impl Iterator<Item = &'s StationSummary> {
+    summary
+        .stations
+        .iter()
+        .filter(move |station| is_of(&station.name, name, &['-']))
 }
 
 /// The links from the access point to stations whose name is `name` or begins with `name-`.
-pub(super) fn links<'s>(summary: &'s SimulationSummary, name: &'s str) -> impl Iterator<Item = &'s LinkSummary> {
-    summary.links.iter().filter(move |link| is_of(&link.to, name, &['-']))
+pub(super) fn links<'s>(
+    summary: &'s SimulationSummary,
+    name: &'s str,
+) -> impl Iterator<Item = &'s LinkSummary> {
+    summary
+        .links
+        .iter()
+        .filter(move |link| is_of(&link.to, name, &['-']))
 }
 
 fn is_of(full: &str, name: &str, separators: &[char]) -> bool {
-    full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
+    full.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
 }
 
 /// The mean of what is there; `None` if nothing is, or if anything is missing.
 pub(super) fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     let values: Option<Vec<f64>> = values.into_iter().collect();
-    values.filter(|values| !values.is_empty()).map(|values| values.iter().sum::<f64>() / values.len() as f64)
+    values
+        .filter(|values| !values.is_empty())
+        .map(|values| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -30,13 +30,33 @@ pub struct Claim {
 /// Every row, in the order of papers and figures.
 #[must_use]
 pub fn catalogue() -> Vec<Claim> {
-    [row_of_000::CLAIMS, row_of_002::CLAIMS, row_of_003::CLAIMS, row_of_004::CLAIMS].concat()
+    [
+        row_of_000::CLAIMS,
+        row_of_002::CLAIMS,
+        row_of_003::CLAIMS,
+        row_of_004::CLAIMS,
+    ]
+    .concat()
 }
 
 impl Claim {
     /// A row of the model, which runs nothing.
-    pub(super) const fn model(id: &'static str, source: &'static str, claim: &'static str, judge: Judge) -> Self {
-        Self { id, source, kind: RowKind::Model, claim, only_by_id: false, seeds: 1, cases: Vec::new, judge }
+    pub(super) const fn model(
+        id: &'static str,
+        source: &'static str,
+        claim: &'static str,
+        judge: Judge,
+    ) -> Self {
+        Self {
+            id,
+            source,
+            kind: RowKind::Model,
+            claim,
+            only_by_id: false,
+            seeds: 1,
+            cases: Vec::new,
+            judge,
+        }
     }
 
     /// A row that is simulated: with so many seeds of each case, unless another number is asked for.
@@ -47,7 +67,16 @@ impl Claim {
         (cases, judge): (Cases, Judge),
         seeds: u32,
     ) -> Self {
-        Self { id, source, kind: RowKind::Sim, claim, only_by_id: false, seeds, cases, judge }
+        Self {
+            id,
+            source,
+            kind: RowKind::Sim,
+            claim,
+            only_by_id: false,
+            seeds,
+            cases,
+            judge,
+        }
     }
 
     /// The paper: `004`.

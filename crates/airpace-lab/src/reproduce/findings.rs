@@ -55,7 +55,13 @@ pub(super) struct Findings {
 
 impl Findings {
     /// Judges one figure; tells whether it holds.
-    pub(super) fn relate(&mut self, what: impl Into<String>, unit: &str, measured: &Sample, bar: Bar) -> bool {
+    pub(super) fn relate(
+        &mut self,
+        what: impl Into<String>,
+        unit: &str,
+        measured: &Sample,
+        bar: Bar,
+    ) -> bool {
         let mean = measured.mean();
         // What is infinite compares with something that did not come about.
         let holds = mean.is_finite() && bar.holds(mean);
@@ -82,31 +88,49 @@ impl Findings {
 
     /// Adds the reason of a miss, told only if one of the relations whose names hold `what` is missed.
     pub(super) fn because(&mut self, what: &str, text: impl Into<String>) {
-        if self.relations.iter().any(|relation| !relation.holds && relation.what.contains(what)) {
+        if self
+            .relations
+            .iter()
+            .any(|relation| !relation.holds && relation.what.contains(what))
+        {
             self.notes.push(text.into());
         }
     }
 
     /// A row without relations shows nothing, so it is not reproduced either.
     pub(super) fn outcome(&self) -> RowOutcome {
-        let holds = !self.relations.is_empty() && self.relations.iter().all(|relation| relation.holds);
-        if holds { RowOutcome::Reproduced } else { RowOutcome::Not }
+        let holds =
+            !self.relations.is_empty() && self.relations.iter().all(|relation| relation.holds);
+        if holds {
+            RowOutcome::Reproduced
+        } else {
+            RowOutcome::Not
+        }
     }
 
     /// Every figure on one line.
     pub(super) fn measured(&self) -> String {
-        joined(self.relations.iter().map(|relation| format!("{}: {}", relation.what, measured(relation))))
+        joined(
+            self.relations
+                .iter()
+                .map(|relation| format!("{}: {}", relation.what, measured(relation))),
+        )
     }
 
     /// Every bar on one line.
     pub(super) fn expected(&self) -> String {
-        joined(self.relations.iter().map(|relation| format!("{}: {}", relation.what, bar(relation))))
+        joined(
+            self.relations
+                .iter()
+                .map(|relation| format!("{}: {}", relation.what, bar(relation))),
+        )
     }
 
     /// What was missed, and the notes.
     pub(super) fn text(&self) -> String {
         let missed = self.relations.iter().filter(|relation| !relation.holds);
-        let missed = missed.map(|r| format!("missed: {} is {}, bar {}", r.what, measured(r), bar(r)));
+        let missed =
+            missed.map(|r| format!("missed: {} is {}, bar {}", r.what, measured(r), bar(r)));
         joined(missed.chain(self.notes.iter().cloned()))
     }
 }
@@ -117,8 +141,12 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
 
 /// The figure of a relation with its interval and unit.
 pub(super) fn measured(relation: &RelationResult) -> String {
-    let Some(value) = relation.measured else { return "not measured".to_owned() };
-    let interval = relation.ci95.map_or(String::new(), |half| format!(" ± {}", figure(half)));
+    let Some(value) = relation.measured else {
+        return "not measured".to_owned();
+    };
+    let interval = relation
+        .ci95
+        .map_or(String::new(), |half| format!(" ± {}", figure(half)));
     unit(format!("{}{interval}", figure(value)), &relation.unit)
 }
 
@@ -128,7 +156,11 @@ pub(super) fn bar(relation: &RelationResult) -> String {
 }
 
 fn unit(text: String, unit: &str) -> String {
-    if unit.is_empty() { text } else { format!("{text} {unit}") }
+    if unit.is_empty() {
+        text
+    } else {
+        format!("{text} {unit}")
+    }
 }
 
 /// A bar as it is compared with, but for what no figure is measured to.
@@ -147,5 +179,9 @@ pub(super) fn figure(value: f64) -> String {
     };
     let text = format!("{value:.decimals$}");
     // Whole numbers and the like lose the zeros that say nothing.
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }

@@ -31,7 +31,12 @@ pub struct Effort {
 impl Default for Effort {
     fn default() -> Self {
         let parallel = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { seed: 1, seeds: None, duration: None, parallel }
+        Self {
+            seed: 1,
+            seeds: None,
+            duration: None,
+            parallel,
+        }
     }
 }
 
@@ -76,8 +81,13 @@ pub fn reproduce(claims: &[Claim], effort: &Effort, stop: &Stop) -> Option<Made>
     std::thread::scope(|scope| {
         for _ in 0..effort.parallel.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stop.is_raised()) {
-                    let Some((made, refusal)) = made(job, stop) else { break };
+                while let Some(job) = jobs
+                    .get(next.fetch_add(1, Ordering::Relaxed))
+                    .filter(|_| !stop.is_raised())
+                {
+                    let Some((made, refusal)) = made(job, stop) else {
+                        break;
+                    };
                     let lines = lock(&board).put(claims, job, made, refusal);
                     progress.inc(1);
                     lines.iter().for_each(|line| tell(&progress, line));
@@ -102,12 +112,18 @@ type Key = (String, u64, usize);
 fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut known: BTreeMap<Key, usize> = BTreeMap::new();
-    for (claim, case) in
-        claims.iter().enumerate().flat_map(|(idx, claim)| (claim.cases)().into_iter().map(move |c| (idx, c)))
+    for (claim, case) in claims
+        .iter()
+        .enumerate()
+        .flat_map(|(idx, claim)| (claim.cases)().into_iter().map(move |c| (idx, c)))
     {
         for place in 0..case.seeds.or(effort.seeds).unwrap_or(claims[claim].seeds) {
             let seed = effort.seed.wrapping_add(u64::from(place));
-            let user = User { claim, case: case.name.clone(), place: place as usize };
+            let user = User {
+                claim,
+                case: case.name.clone(),
+                place: place as usize,
+            };
             let work = work(&case, seed, effort);
             let key = key(&work, seed);
             if let Some(&at) = key.as_ref().and_then(|key| known.get(key)) {
@@ -115,7 +131,11 @@ fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
                 continue;
             }
             known.extend(key.map(|key| (key, jobs.len())));
-            jobs.push(Job { work, seed, users: vec![user] });
+            jobs.push(Job {
+                work,
+                seed,
+                users: vec![user],
+            });
         }
     }
     jobs
@@ -124,9 +144,18 @@ fn jobs(claims: &[Claim], effort: &Effort) -> Vec<Job> {
 fn work(case: &Case, seed: u64, effort: &Effort) -> Work {
     match &case.source {
         Source::Call(call) => Work::Call(Arc::clone(call)),
-        Source::Scenario { text, settings, extract } => {
-            let duration = effort.duration.map(|duration| format!("duration={duration}"));
-            let more: Vec<String> = duration.into_iter().chain([format!("seed={seed}")]).collect();
+        Source::Scenario {
+            text,
+            settings,
+            extract,
+        } => {
+            let duration = effort
+                .duration
+                .map(|duration| format!("duration={duration}"));
+            let more: Vec<String> = duration
+                .into_iter()
+                .chain([format!("seed={seed}")])
+                .collect();
             match load(text, settings, &more) {
                 Ok(loaded) => Work::Scenario(Box::new(loaded), *extract),
                 Err(error) => Work::Refused(error),
@@ -137,7 +166,11 @@ fn work(case: &Case, seed: u64, effort: &Effort) -> Work {
 
 fn key(work: &Work, seed: u64) -> Option<Key> {
     match work {
-        Work::Scenario(loaded, extract) => Some((loaded.record().hash, seed, extract.map_or(0, |of| of as usize))),
+        Work::Scenario(loaded, extract) => Some((
+            loaded.record().hash,
+            seed,
+            extract.map_or(0, |of| of as usize),
+        )),
         _ => None,
     }
 }
@@ -145,7 +178,12 @@ fn key(work: &Work, seed: u64) -> Option<Key> {
 /// Makes a run; what was refused is an empty run and the reason. `None` if it was stopped.
 fn made(job: &Job, stop: &Stop) -> Option<(Run, Option<String>)> {
     let begun = Instant::now();
-    let mut run = Run { seed: job.seed, summary: None, figures: BTreeMap::new(), wall_s: 0.0 };
+    let mut run = Run {
+        seed: job.seed,
+        summary: None,
+        figures: BTreeMap::new(),
+        wall_s: 0.0,
+    };
     let made = match &job.work {
         Work::Refused(why) => Err(anyhow::anyhow!("{why}")),
         Work::Call(call) => call(job.seed, stop).map(|figures| run.figures = figures),
@@ -166,21 +204,32 @@ fn made(job: &Job, stop: &Stop) -> Option<(Run, Option<String>)> {
 }
 
 /// Runs a scenario; `None` if it was stopped.
-fn scenario(loaded: &Loaded, extract: Option<Extract>, stop: &Stop) -> Result<Option<(SimulationSummary, Figures)>> {
-    let mut resolved = loaded.resolve().map_err(|error| anyhow::anyhow!("{}", error.one_line("scenario")))?;
+fn scenario(
+    loaded: &Loaded,
+    extract: Option<Extract>,
+    stop: &Stop,
+) -> Result<Option<(SimulationSummary, Figures)>> {
+    let mut resolved = loaded
+        .resolve()
+        .map_err(|error| anyhow::anyhow!("{}", error.one_line("scenario")))?;
     if extract.is_none() {
         resolved.world.record = airpace_sim::world::Record::default();
-        resolved.world.slot = resolved.world.slot.filter(|_| !resolved.world.proxies.is_empty());
+        resolved.world.slot = resolved
+            .world
+            .slot
+            .filter(|_| !resolved.world.proxies.is_empty());
     }
     let finished = run(loaded, resolved, stop, false).context("starting the simulation")?;
-    Ok(finished.filter(|finished| !finished.summary.interrupted).map(|finished| {
-        let figures = extract.map_or_else(BTreeMap::new, |extract| extract(&finished));
-        let mut summary = finished.summary;
-        // The text is in the folder of scenarios; what takes time is told apart from what was measured.
-        summary.scenario.text = String::new();
-        (summary.wall_s, summary.packets_per_wall_s) = (0.0, 0.0);
-        (summary, figures)
-    }))
+    Ok(finished
+        .filter(|finished| !finished.summary.interrupted)
+        .map(|finished| {
+            let figures = extract.map_or_else(BTreeMap::new, |extract| extract(&finished));
+            let mut summary = finished.summary;
+            // The text is in the folder of scenarios; what takes time is told apart from what was measured.
+            summary.scenario.text = String::new();
+            (summary.wall_s, summary.packets_per_wall_s) = (0.0, 0.0);
+            (summary, figures)
+        }))
 }
 
 /// What the rows have so far.
@@ -197,20 +246,34 @@ struct State {
 impl Board {
     fn new(claims: &[Claim], jobs: &[Job]) -> Self {
         let mut states: Vec<State> = claims.iter().map(|_| State::default()).collect();
-        jobs.iter().flat_map(|job| &job.users).for_each(|user| states[user.claim].left += 1);
+        jobs.iter()
+            .flat_map(|job| &job.users)
+            .for_each(|user| states[user.claim].left += 1);
         Self(states)
     }
 
     /// Puts a run where it belongs and judges the rows that waited for nothing else; says what became of them.
-    fn put(&mut self, claims: &[Claim], job: &Job, run: Run, refused: Option<String>) -> Vec<String> {
+    fn put(
+        &mut self,
+        claims: &[Claim],
+        job: &Job,
+        run: Run,
+        refused: Option<String>,
+    ) -> Vec<String> {
         let run = Arc::new(run);
         let mut lines = Vec::new();
         for user in &job.users {
             let state = &mut self.0[user.claim];
-            state.runs.entry(user.case.clone()).or_default().insert(user.place, Arc::clone(&run));
+            state
+                .runs
+                .entry(user.case.clone())
+                .or_default()
+                .insert(user.place, Arc::clone(&run));
             state.left -= 1;
             if let Some(why) = &refused {
-                state.refused.get_or_insert_with(|| format!("{} was refused: {why}", user.case));
+                state
+                    .refused
+                    .get_or_insert_with(|| format!("{} was refused: {why}", user.case));
             }
             if state.left == 0 {
                 let row = state.judge(&claims[user.claim]);
@@ -227,23 +290,43 @@ impl Board {
                 state.row = Some(state.judge(claim));
             }
         }
-        let rows: Vec<ReproducedRow> = self.0.iter().map(|state| state.row.clone()).collect::<Option<_>>()?;
+        let rows: Vec<ReproducedRow> = self
+            .0
+            .iter()
+            .map(|state| state.row.clone())
+            .collect::<Option<_>>()?;
         let reproduction = Reproduction {
             format: REPRODUCTION_FORMAT,
             program_version: PROGRAM_VERSION.to_owned(),
             seed: effort.seed,
-            reproduced: rows.iter().filter(|row| row.outcome == RowOutcome::Reproduced).count(),
+            reproduced: rows
+                .iter()
+                .filter(|row| row.outcome == RowOutcome::Reproduced)
+                .count(),
             rows,
             wall_s,
         };
-        Some(Made { reproduction, runs: self.0.into_iter().map(|state| state.results().cases).collect() })
+        Some(Made {
+            reproduction,
+            runs: self
+                .0
+                .into_iter()
+                .map(|state| state.results().cases)
+                .collect(),
+        })
     }
 }
 
 impl State {
     fn results(&self) -> Results {
         let runs = |places: &BTreeMap<usize, Arc<Run>>| places.values().map(Arc::clone).collect();
-        Results { cases: self.runs.iter().map(|(case, places)| (case.clone(), runs(places))).collect() }
+        Results {
+            cases: self
+                .runs
+                .iter()
+                .map(|(case, places)| (case.clone(), runs(places)))
+                .collect(),
+        }
     }
 
     fn judge(&self, claim: &Claim) -> ReproducedRow {
@@ -272,14 +355,23 @@ impl State {
 
 fn progress(runs: usize) -> ProgressBar {
     let shown = std::io::stderr().is_terminal();
-    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if shown {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left");
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left");
     bar.set_style(style.expect("the template is constant"));
     bar
 }
 
 /// A line above the bar, or in the log where there is none.
 fn tell(bar: &ProgressBar, line: &str) {
-    if bar.is_hidden() { tracing::info!("{line}") } else { bar.println(line) }
+    if bar.is_hidden() {
+        tracing::info!("{line}")
+    } else {
+        bar.println(line)
+    }
 }

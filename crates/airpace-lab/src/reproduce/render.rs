@@ -23,14 +23,34 @@ pub fn text(made: &Reproduction) -> String {
 }
 
 fn row_text(row: &ReproducedRow) -> String {
-    let mut text =
-        format!("{}  {}  ({}, {}, {})\n", row.id, row.outcome.word(), row.source, row.kind.word(), runs(row));
-    let lines: Vec<[String; 3]> = row.relations.iter().map(|r| [r.what.clone(), measured(r), bar(r)]).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let mut text = format!(
+        "{}  {}  ({}, {}, {})\n",
+        row.id,
+        row.outcome.word(),
+        row.source,
+        row.kind.word(),
+        runs(row)
+    );
+    let lines: Vec<[String; 3]> = row
+        .relations
+        .iter()
+        .map(|r| [r.what.clone(), measured(r), bar(r)])
+        .collect();
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let (first, second) = (width(0), width(1));
     for (line, relation) in lines.iter().zip(&row.relations) {
         let mark = if relation.holds { ' ' } else { '!' };
-        let _ = writeln!(text, "  {mark} {:<first$}  {:<second$}  bar {}", line[0], line[1], line[2]);
+        let _ = writeln!(
+            text,
+            "  {mark} {:<first$}  {:<second$}  bar {}",
+            line[0], line[1], line[2]
+        );
     }
     if !row.note.is_empty() {
         let _ = writeln!(text, "    {}", row.note);
@@ -51,13 +71,26 @@ fn runs(row: &ReproducedRow) -> String {
 /// The rows that exist.
 #[must_use]
 pub fn listing(rows: &[ListedRow]) -> String {
-    let width = |of: fn(&ListedRow) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+    let width = |of: fn(&ListedRow) -> &str| {
+        rows.iter()
+            .map(|row| of(row).chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let (ids, sources) = (width(|row| &row.id), width(|row| &row.source));
     let mut text = String::new();
     for row in rows {
-        let only = if row.only_by_id { " (only if asked for by this id)" } else { "" };
+        let only = if row.only_by_id {
+            " (only if asked for by this id)"
+        } else {
+            ""
+        };
         let (kind, claim) = (row.kind.word(), &row.claim);
-        let _ = writeln!(text, "{:<ids$}  {:<sources$}  {kind:<5}  {claim}{only}", row.id, row.source);
+        let _ = writeln!(
+            text,
+            "{:<ids$}  {:<sources$}  {kind:<5}  {claim}{only}",
+            row.id, row.source
+        );
     }
     text += "\nName rows or papers to reproduce them: airpace reproduce 003 004-T1\n";
     text
@@ -77,7 +110,14 @@ pub fn markdown(made: &Reproduction) -> String {
     );
     text += "| row | from | by | outcome |\n|---|---|---|---|\n";
     for row in &made.rows {
-        let _ = writeln!(text, "| {} | {} | {} | {} |", row.id, row.source, row.kind.word(), row.outcome.word());
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            row.id,
+            row.source,
+            row.kind.word(),
+            row.outcome.word()
+        );
     }
     for row in &made.rows {
         row_markdown(&mut text, row);
@@ -107,8 +147,18 @@ fn row_markdown(text: &mut String, row: &ReproducedRow) {
     );
     *text += "| relation | measured | bar | |\n|---|---|---|---|\n";
     for relation in &row.relations {
-        let mark = if relation.holds { "holds" } else { "**missed**" };
-        let _ = writeln!(text, "| {} | {} | {} | {mark} |", relation.what, measured(relation), bar(relation));
+        let mark = if relation.holds {
+            "holds"
+        } else {
+            "**missed**"
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {mark} |",
+            relation.what,
+            measured(relation),
+            bar(relation)
+        );
     }
     if !row.note.is_empty() {
         let _ = writeln!(text, "\n{}.", row.note.trim_end_matches('.'));

@@ -11,7 +11,12 @@ use airpace_core::model::wqm;
 const SEEDS: u32 = 5;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    Claim::model("003-T1", "003, Table 1 and equations 1 to 7", CALCULATOR, calculator),
+    Claim::model(
+        "003-T1",
+        "003, Table 1 and equations 1 to 7",
+        CALCULATOR,
+        calculator,
+    ),
     Claim::sim(
         "003-F2/3",
         "003, Figures 2 and 3",
@@ -53,14 +58,44 @@ fn calculator(_: &Results) -> Findings {
     };
     let artt_ms = 1e3 * wqm::artt_s(600e6, 64.0);
     let limit_ms = 1e3 * wqm::least_limit_s(6.5e6);
-    relate("ARTT by equations 6 and 7", "ms", artt_ms, Bar::About(ARTT_MS, 0.001));
-    relate("largest buffer by equation 5", "packets", wqm::max_packets(600e6, 64.0), Bar::About(MAX_PACKETS, 0.0));
-    relate("least limit by equations 6 and 7", "ms", limit_ms, Bar::About(LEAST_LIMIT_MS, 0.001));
+    relate(
+        "ARTT by equations 6 and 7",
+        "ms",
+        artt_ms,
+        Bar::About(ARTT_MS, 0.001),
+    );
+    relate(
+        "largest buffer by equation 5",
+        "packets",
+        wqm::max_packets(600e6, 64.0),
+        Bar::About(MAX_PACKETS, 0.0),
+    );
+    relate(
+        "least limit by equations 6 and 7",
+        "ms",
+        limit_ms,
+        Bar::About(LEAST_LIMIT_MS, 0.001),
+    );
     // The printed figures exceed those of the equations; a tenth is what rounding up explains.
-    relate("printed ARTT over the equations'", "", 1e3 * wqm::PRINTED_ARTT_S / artt_ms, Bar::Between(1.0, 1.1));
+    relate(
+        "printed ARTT over the equations'",
+        "",
+        1e3 * wqm::PRINTED_ARTT_S / artt_ms,
+        Bar::Between(1.0, 1.1),
+    );
     let buffers = wqm::PRINTED_MAX_PACKETS / wqm::max_packets(600e6, 64.0);
-    relate("printed largest buffer over the equations'", "", buffers, Bar::Between(1.0, 1.1));
-    relate("printed limit over the equations'", "", 1e3 * wqm::PRINTED_LIMIT_S / limit_ms, Bar::Between(1.0, 1.1));
+    relate(
+        "printed largest buffer over the equations'",
+        "",
+        buffers,
+        Bar::Between(1.0, 1.1),
+    );
+    relate(
+        "printed limit over the equations'",
+        "",
+        1e3 * wqm::PRINTED_LIMIT_S / limit_ms,
+        Bar::Between(1.0, 1.1),
+    );
     findings.note("printed are 1.9 ms, 95 packets and 2.5 ms, which the paper's own equations do not give (errata)");
     findings
 }
@@ -78,7 +113,9 @@ const PARKING_LOT: &str = include_str!("../../../../scenarios/003-f7-parking-lot
 
 /// The source and every relay use the scheme, as in the paper.
 fn along_the_way(case: Case, scheme: &str) -> Case {
-    ["gateway", "hop-1", "hop-2"].iter().fold(case, |case, node| case.set(queue(node, scheme)))
+    ["gateway", "hop-1", "hop-2"]
+        .iter()
+        .fold(case, |case, node| case.set(queue(node, scheme)))
 }
 
 fn queue(node: &str, scheme: &str) -> String {
@@ -98,7 +135,9 @@ fn hop_cases() -> Vec<Case> {
 
 /// Mean round-trip time of the flows called `flow`.
 fn rtt_ms(results: &Results, case: &str, flow: &str) -> Sample {
-    results.sample(case, |summary| mean(flows(summary, flow).map(|flow| flow.rtt_ms.map(|rtt| rtt.mean))))
+    results.sample(case, |summary| {
+        mean(flows(summary, flow).map(|flow| flow.rtt_ms.map(|rtt| rtt.mean)))
+    })
 }
 
 fn goodput_mbps(results: &Results, case: &str) -> Sample {
@@ -111,11 +150,23 @@ fn hops(results: &Results) -> Findings {
         let case = |scheme: &str| format!("{hops} hops, {scheme}");
         let rtt = |scheme: &str| rtt_ms(results, &case(scheme), "tcp");
         let below = &rtt("fifo") / &rtt("wqm");
-        findings.ratio(format!("{hops} hops: mean RTT, default over WQM"), &below, Bar::AtLeast(BELOW_DEFAULT));
+        findings.ratio(
+            format!("{hops} hops: mean RTT, default over WQM"),
+            &below,
+            Bar::AtLeast(BELOW_DEFAULT),
+        );
         let below = &rtt("codel") / &rtt("wqm");
-        findings.ratio(format!("{hops} hops: mean RTT, CoDel over WQM"), &below, Bar::AtLeast(BELOW_CODEL));
+        findings.ratio(
+            format!("{hops} hops: mean RTT, CoDel over WQM"),
+            &below,
+            Bar::AtLeast(BELOW_CODEL),
+        );
         let kept = &goodput_mbps(results, &case("wqm")) / &goodput_mbps(results, &case("fifo"));
-        findings.ratio(format!("{hops} hops: goodput, WQM over default"), &kept, Bar::AtLeast(0.9));
+        findings.ratio(
+            format!("{hops} hops: goodput, WQM over default"),
+            &kept,
+            Bar::AtLeast(0.9),
+        );
     }
     findings
 }
@@ -127,7 +178,10 @@ fn flow_cases() -> Vec<Case> {
     for count in COUNTS {
         for scheme in SCHEMES {
             let case = Case::scenario(format!("{count} flows, {scheme}"), FLOWS, &[]);
-            cases.push(case.set(queue("gateway", scheme)).set(format!("flow.tcp.count={count}")));
+            cases.push(
+                case.set(queue("gateway", scheme))
+                    .set(format!("flow.tcp.count={count}")),
+            );
         }
     }
     cases
@@ -138,21 +192,43 @@ fn several_flows(results: &Results) -> Findings {
     for count in COUNTS {
         let case = |scheme: &str| format!("{count} flows, {scheme}");
         let below = &rtt_ms(results, &case("fifo"), "tcp") / &rtt_ms(results, &case("wqm"), "tcp");
-        findings.ratio(format!("{count} flows: mean RTT, default over WQM"), &below, Bar::AtLeast(5.0));
+        findings.ratio(
+            format!("{count} flows: mean RTT, default over WQM"),
+            &below,
+            Bar::AtLeast(5.0),
+        );
         let kept = &goodput_mbps(results, &case("wqm")) / &goodput_mbps(results, &case("fifo"));
-        findings.ratio(format!("{count} flows: goodput, WQM over default"), &kept, Bar::AtLeast(0.85));
+        findings.ratio(
+            format!("{count} flows: goodput, WQM over default"),
+            &kept,
+            Bar::AtLeast(0.85),
+        );
     }
     let fair = |scheme: &str| {
         let several = COUNTS[1..].iter().map(|count| {
             results.sample(&format!("{count} flows, {scheme}"), |summary| {
-                Some(jain(&flows(summary, "tcp").map(|flow| flow.goodput_mbps).collect::<Vec<_>>()))
+                Some(jain(
+                    &flows(summary, "tcp")
+                        .map(|flow| flow.goodput_mbps)
+                        .collect::<Vec<_>>(),
+                ))
             })
         });
-        Sample::combine(&several.collect::<Vec<_>>(), |indices| indices.iter().sum::<f64>() / indices.len() as f64)
+        Sample::combine(&several.collect::<Vec<_>>(), |indices| {
+            indices.iter().sum::<f64>() / indices.len() as f64
+        })
     };
     // One figure is printed for all of the flows' cases; a tenth is what a different testbed may differ by.
-    findings.ratio("3 and 5 flows: Jain's index of goodput, default", &fair("fifo"), Bar::About(0.77, 0.1));
-    findings.ratio("3 and 5 flows: Jain's index of goodput, WQM", &fair("wqm"), Bar::AtLeast(0.985));
+    findings.ratio(
+        "3 and 5 flows: Jain's index of goodput, default",
+        &fair("fifo"),
+        Bar::About(0.77, 0.1),
+    );
+    findings.ratio(
+        "3 and 5 flows: Jain's index of goodput, WQM",
+        &fair("wqm"),
+        Bar::AtLeast(0.985),
+    );
     findings.because(
         "index of goodput, default",
         "our flows share the long queue more evenly than the paper's, whose figure is of runs of unknown length; that the index rises with WQM holds",
@@ -174,7 +250,10 @@ fn parking_cases() -> Vec<Case> {
     for (name, rate) in RATES {
         for scheme in SCHEMES {
             let case = Case::scenario(format!("{name}, {scheme}"), PARKING_LOT, &[]);
-            cases.push(along_the_way(case.set(format!("node.*.rate={rate}")), scheme));
+            cases.push(along_the_way(
+                case.set(format!("node.*.rate={rate}")),
+                scheme,
+            ));
         }
     }
     cases
@@ -193,13 +272,29 @@ fn parking_lot(results: &Results) -> Findings {
         let (default, codel) = (below("fifo"), below("codel"));
         let what = format!("{hops}-hop flow: mean RTT");
         let mean = Sample::geometric_mean(&default);
-        findings.ratio(format!("{what}, default over WQM, mean over the rates"), &mean, Bar::AtLeast(bar));
+        findings.ratio(
+            format!("{what}, default over WQM, mean over the rates"),
+            &mean,
+            Bar::AtLeast(bar),
+        );
         if flow == "three" {
             let least = Sample::least(&default);
-            findings.ratio(format!("{what}, default over WQM, worst rate"), &least, Bar::AtLeast(bar));
+            findings.ratio(
+                format!("{what}, default over WQM, worst rate"),
+                &least,
+                Bar::AtLeast(bar),
+            );
         }
-        findings.ratio(format!("{what}, CoDel over WQM, Minstrel"), &codel[RATES.len() - 1], Bar::AtLeast(BELOW_CODEL));
-        findings.ratio(format!("{what}, CoDel over WQM, worst rate"), &Sample::least(&codel), Bar::Above(1.0));
+        findings.ratio(
+            format!("{what}, CoDel over WQM, Minstrel"),
+            &codel[RATES.len() - 1],
+            Bar::AtLeast(BELOW_CODEL),
+        );
+        findings.ratio(
+            format!("{what}, CoDel over WQM, worst rate"),
+            &Sample::least(&codel),
+            Bar::Above(1.0),
+        );
     }
     findings
 }

@@ -24,28 +24,49 @@ impl Sample {
 
     /// What `of` makes of the values of several samples with the same seed.
     pub(super) fn combine(samples: &[Self], of: impl Fn(&[f64]) -> f64) -> Self {
-        let seeds = samples.iter().map(|sample| sample.0.len()).min().unwrap_or(0);
-        let at = |seed: usize| samples.iter().map(|sample| sample.0[seed]).collect::<Vec<_>>();
+        let seeds = samples
+            .iter()
+            .map(|sample| sample.0.len())
+            .min()
+            .unwrap_or(0);
+        let at = |seed: usize| {
+            samples
+                .iter()
+                .map(|sample| sample.0[seed])
+                .collect::<Vec<_>>()
+        };
         Self((0..seeds).map(|seed| of(&at(seed))).collect())
     }
 
     /// Geometric mean of several samples, seed by seed: the mean of ratios.
     pub(super) fn geometric_mean(samples: &[Self]) -> Self {
-        Self::combine(samples, |values| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
+        Self::combine(samples, |values| {
+            (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp()
+        })
     }
 
     /// The least of several samples, seed by seed.
     pub(super) fn least(samples: &[Self]) -> Self {
-        Self::combine(samples, |values| values.iter().copied().fold(f64::INFINITY, f64::min))
+        Self::combine(samples, |values| {
+            values.iter().copied().fold(f64::INFINITY, f64::min)
+        })
     }
 
     /// The greatest of several samples, seed by seed.
     pub(super) fn greatest(samples: &[Self]) -> Self {
-        Self::combine(samples, |values| values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+        Self::combine(samples, |values| {
+            values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+        })
     }
 
     fn with(&self, other: &Self, of: impl Fn(f64, f64) -> f64) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(&a, &b)| of(a, b)).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(&a, &b)| of(a, b))
+                .collect(),
+        )
     }
 }
 

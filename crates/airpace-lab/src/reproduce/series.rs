@@ -10,11 +10,17 @@ use std::time::Duration;
 /// one value per slot, the mean over the stations.
 pub(super) fn decisions(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
-    let Some(slots) = finished.outcome.decisions.first() else { return figures };
+    let Some(slots) = finished.outcome.decisions.first() else {
+        return figures;
+    };
     for slot in slots.chunk_by(|a, b| a.at == b.at) {
         let mut put = |name: &str, value: fn(&ProxySlot) -> Option<f64>| {
             let values: Vec<f64> = slot.iter().filter_map(value).collect();
-            let mean = if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 };
+            let mean = if values.is_empty() {
+                f64::NAN
+            } else {
+                values.iter().sum::<f64>() / values.len() as f64
+            };
             figures.entry(name.to_owned()).or_default().push(mean);
         };
         put("at_s", |slot| Some(seconds(slot.at)));
@@ -30,9 +36,17 @@ pub(super) fn decisions(finished: &Finished) -> Figures {
 pub(super) fn levels(finished: &Finished) -> Figures {
     let mut figures = decisions(finished);
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
-    let slots = finished.outcome.decisions.iter().flatten().filter(|slot| slot.at > begin);
+    let slots = finished
+        .outcome
+        .decisions
+        .iter()
+        .flatten()
+        .filter(|slot| slot.at > begin);
     for slot in slots {
-        figures.entry(format!("level@{}", slot.station.0)).or_default().extend(slot.level);
+        figures
+            .entry(format!("level@{}", slot.station.0))
+            .or_default()
+            .extend(slot.level);
     }
     figures
 }
@@ -41,12 +55,27 @@ pub(super) fn levels(finished: &Finished) -> Figures {
 pub(super) fn level_and_delay(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
-    let Some(link) = finished.outcome.links.iter().position(|link| link.counts.frames > 0) else { return figures };
+    let Some(link) = finished
+        .outcome
+        .links
+        .iter()
+        .position(|link| link.counts.frames > 0)
+    else {
+        return figures;
+    };
     let to = finished.outcome.links[link].to.0 as usize;
-    for slot in finished.outcome.slots.iter().filter(|slot| slot.end > begin) {
+    for slot in finished
+        .outcome
+        .slots
+        .iter()
+        .filter(|slot| slot.end > begin)
+    {
         let (counts, node) = (slot.links[link].counts, slot.nodes[to]);
-        let (Some(level), true) = (counts.level(), node.received > 0) else { continue };
-        let mut put = |name: &str, value: f64| figures.entry(name.to_owned()).or_default().push(value);
+        let (Some(level), true) = (counts.level(), node.received > 0) else {
+            continue;
+        };
+        let mut put =
+            |name: &str, value: f64| figures.entry(name.to_owned()).or_default().push(value);
         put("level", level);
         put("delay_ms", ms(node.delay_sum) / f64::from(node.received));
         put("delay_max_ms", ms(node.delay_max));
@@ -64,7 +93,11 @@ fn ms(span: Duration) -> f64 {
 
 /// The value that a part `quantile` of `values` does not exceed; not a number without any.
 pub(super) fn quantile(values: &[f64], quantile: f64) -> f64 {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let mut sorted: Vec<f64> = values
+        .iter()
+        .copied()
+        .filter(|value| !value.is_nan())
+        .collect();
     sorted.sort_by(f64::total_cmp);
     let at = (quantile * (sorted.len() as f64 - 1.0)).round() as usize;
     sorted.get(at).copied().unwrap_or(f64::NAN)
@@ -76,21 +109,35 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 
 pub(super) fn deviation(values: &[f64]) -> f64 {
     let middle = mean(values);
-    (values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+    (values
+        .iter()
+        .map(|value| (value - middle).powi(2))
+        .sum::<f64>()
+        / values.len() as f64)
+        .sqrt()
 }
 
 /// Correlation of successive values: below zero if they swing from one side of their mean to the other.
 pub(super) fn persistence(values: &[f64]) -> f64 {
     let middle = mean(values);
-    let products = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle));
-    products.sum::<f64>() / values.iter().map(|value| (value - middle).powi(2)).sum::<f64>()
+    let products = values
+        .windows(2)
+        .map(|pair| (pair[0] - middle) * (pair[1] - middle));
+    products.sum::<f64>()
+        / values
+            .iter()
+            .map(|value| (value - middle).powi(2))
+            .sum::<f64>()
 }
 
 /// Slope of the straight line of least squares through the points, and the share of the variance that it explains.
 pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (x, y) = (mean(&xs), mean(&ys));
-    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let products: f64 = points
+        .iter()
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
     let slope = products / xs.iter().map(|value| (value - x).powi(2)).sum::<f64>();
     let explained = (slope * deviation(&xs) / deviation(&ys)).powi(2);
     (slope, explained)
@@ -99,7 +146,10 @@ pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
 /// The first index from which on all but a tenth of `values` are within `band` (a share) of `target`; `None` if there is none within the
 /// first three quarters.
 pub(super) fn settled(values: &[f64], target: f64, band: f64) -> Option<usize> {
-    let good: Vec<bool> = values.iter().map(|value| (value / target - 1.0).abs() <= band).collect();
+    let good: Vec<bool> = values
+        .iter()
+        .map(|value| (value / target - 1.0).abs() <= band)
+        .collect();
     let stays = |from: usize| {
         let rest = &good[from..];
         good[from] && rest.iter().filter(|&&good| good).count() as f64 >= 0.9 * rest.len() as f64

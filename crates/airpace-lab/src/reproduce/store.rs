@@ -31,15 +31,31 @@ pub fn store(folder: &Path, made: &Made) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let mut files = vec![write(folder, "reproduction", &made.reproduction)?];
     for (row, cases) in made.reproduction.rows.iter().zip(&made.runs) {
-        let runs = cases.iter().map(|(name, runs)| (name.as_str(), runs.iter().map(|run| RunFile::of(run)).collect()));
-        files.push(write(folder, &file_name(&row.id), &RowFile { row, cases: runs.collect() })?);
+        let runs = cases.iter().map(|(name, runs)| {
+            (
+                name.as_str(),
+                runs.iter().map(|run| RunFile::of(run)).collect(),
+            )
+        });
+        files.push(write(
+            folder,
+            &file_name(&row.id),
+            &RowFile {
+                row,
+                cases: runs.collect(),
+            },
+        )?);
     }
     Ok(files)
 }
 
 impl<'a> RunFile<'a> {
     fn of(run: &'a super::Run) -> Self {
-        Self { seed: run.seed, summary: run.summary.as_ref(), figures: &run.figures }
+        Self {
+            seed: run.seed,
+            summary: run.summary.as_ref(),
+            figures: &run.figures,
+        }
     }
 }
 

@@ -40,7 +40,13 @@ impl Loaded {
     /// What is wrong with it, and where.
     pub fn new(text: &str, settings: Vec<Override>, folder: &Path) -> Result<Self, ScenarioError> {
         let (scenario, source) = scenario::read(text, &settings)?;
-        Ok(Self { scenario, text: text.to_owned(), settings, source, folder: folder.to_path_buf() })
+        Ok(Self {
+            scenario,
+            text: text.to_owned(),
+            settings,
+            source,
+            folder: folder.to_path_buf(),
+        })
     }
 
     /// The same with further settings, which win.
@@ -73,8 +79,12 @@ impl Loaded {
 
     /// Hash of every setting, defaults included, but of the seed, and of the files of traces.
     fn hash(&self) -> String {
-        let scenario = Scenario { seed: 0, ..self.scenario.clone() };
-        let text = serde_json::to_string(&scenario).expect("texts, finite numbers and lists are all representable");
+        let scenario = Scenario {
+            seed: 0,
+            ..self.scenario.clone()
+        };
+        let text = serde_json::to_string(&scenario)
+            .expect("texts, finite numbers and lists are all representable");
         let files = scenario
             .node
             .iter()

@@ -32,7 +32,12 @@ pub struct Finished {
 ///
 /// # Errors
 /// If the simulator refuses the network.
-pub fn run(loaded: &Loaded, resolved: Resolved, stop: &Stop, show: bool) -> Result<Option<Finished>, WorldError> {
+pub fn run(
+    loaded: &Loaded,
+    resolved: Resolved,
+    stop: &Stop,
+    show: bool,
+) -> Result<Option<Finished>, WorldError> {
     let begun = Instant::now();
     let mut world = World::new(resolved.world.clone())?;
     let interrupted = !advance(&mut world, stop, show);
@@ -45,7 +50,11 @@ pub fn run(loaded: &Loaded, resolved: Resolved, stop: &Stop, show: bool) -> Resu
     summary.interrupted = interrupted;
     summary.wall_s = wall.as_secs_f64();
     summary.packets_per_wall_s = outcome.totals.delivered as f64 / wall.as_secs_f64().max(1e-9);
-    Ok(Some(Finished { resolved, outcome, summary }))
+    Ok(Some(Finished {
+        resolved,
+        outcome,
+        summary,
+    }))
 }
 
 /// Runs the world to its end; tells whether it got there.
@@ -73,12 +82,16 @@ struct Progress {
 impl Progress {
     fn new(show: bool) -> Self {
         let bar = (show && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(u64::from(STEPS)), ProgressDrawTarget::hidden());
+            let bar =
+                ProgressBar::with_draw_target(Some(u64::from(STEPS)), ProgressDrawTarget::hidden());
             let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {eta} left");
             bar.set_style(style.expect("the template is constant"));
             bar
         });
-        Self { bar, begun: Instant::now() }
+        Self {
+            bar,
+            begun: Instant::now(),
+        }
     }
 
     fn at(&self, now: Time, end: Time) {

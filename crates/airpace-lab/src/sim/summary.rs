@@ -5,8 +5,8 @@ use super::{Loaded, PROGRAM_VERSION};
 use crate::stats::jain;
 use airpace_api::scenario::{FlowKind, NodeKind};
 use airpace_api::simulation::{
-    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, RunTotals, SIMULATION_FORMAT, SimulationSummary,
-    StationSummary, TotalsSummary,
+    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, RunTotals, SIMULATION_FORMAT,
+    SimulationSummary, StationSummary, TotalsSummary,
 };
 use airpace_sim::traffic::{self, DelayStatistic};
 use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
@@ -40,7 +40,13 @@ fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
     let nodes = resolved.nodes.iter().zip(&own).enumerate();
     let stations = nodes.filter(|(_, (member, _))| member.kind == NodeKind::Station);
     let station = |(idx, (member, node)): (usize, (&Member, &Own))| {
-        let DirectionCounts { sent, received, lost, delay, .. } = &node.counts;
+        let DirectionCounts {
+            sent,
+            received,
+            lost,
+            delay,
+            ..
+        } = &node.counts;
         StationSummary {
             name: member.name.clone(),
             goodput_mbps: mbps(node.payload_bytes, outcome.window),
@@ -86,13 +92,20 @@ fn level_of(outcome: &Outcome, node: usize) -> Option<f64> {
         }
         sum.level()
     };
-    level(|link, node| link.to.0 as usize == node).or_else(|| level(|link, node| link.from.0 as usize == node))
+    level(|link, node| link.to.0 as usize == node)
+        .or_else(|| level(|link, node| link.from.0 as usize == node))
 }
 
 /// Airtime of all frames to and from a node.
 fn airtime_of(outcome: &Outcome, node: usize) -> Duration {
-    let ends = |link: &&world::LinkSummary| [link.from.0 as usize, link.to.0 as usize].contains(&node);
-    outcome.links.iter().filter(ends).map(|link| link.counts.airtime).sum()
+    let ends =
+        |link: &&world::LinkSummary| [link.from.0 as usize, link.to.0 as usize].contains(&node);
+    outcome
+        .links
+        .iter()
+        .filter(ends)
+        .map(|link| link.counts.airtime)
+        .sum()
 }
 
 fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -> TotalsSummary {
@@ -100,17 +113,27 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
     for (named, flow) in named(resolved, outcome) {
         all.merge(main_direction(named, flow).2);
     }
-    let levels: Vec<f64> = stations.iter().filter_map(|station| station.level).collect();
+    let levels: Vec<f64> = stations
+        .iter()
+        .filter_map(|station| station.level)
+        .collect();
     let busy: Duration = outcome.busy.iter().sum();
     // There are at most 20,000 channels, one per node.
     let channels = resolved.channels.len() as f64;
     let run = outcome.totals;
     let fairness = |value: fn(&StationSummary) -> f64| {
         let shares: Vec<f64> = stations.iter().map(value).collect();
-        shares.iter().any(|&share| share > 0.0).then(|| jain(&shares))
+        shares
+            .iter()
+            .any(|&share| share > 0.0)
+            .then(|| jain(&shares))
     };
     TotalsSummary {
-        goodput_mbps: outcome.flows.iter().map(|flow| mbps(flow.payload_bytes, outcome.window)).sum(),
+        goodput_mbps: outcome
+            .flows
+            .iter()
+            .map(|flow| mbps(flow.payload_bytes, outcome.window))
+            .sum(),
         level: (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64),
         delay_ms: delays(&all.delay),
         sent: all.sent,
@@ -119,12 +142,20 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
         airtime_share: share(busy, outcome.window) / channels,
         jain_airtime: fairness(|station| station.airtime_share),
         jain_goodput: fairness(|station| station.goodput_mbps),
-        run: RunTotals { sent: run.sent, delivered: run.delivered, dropped: run.dropped, held: run.held },
+        run: RunTotals {
+            sent: run.sent,
+            delivered: run.delivered,
+            dropped: run.dropped,
+            held: run.held,
+        },
     }
 }
 
 /// What a flow carries from the sender that the scenario names: of a web page that is the answers to its receiver's requests.
-fn main_direction<'o>(named: &FlowName, flow: &'o world::FlowSummary) -> (NodeId, NodeId, &'o DirectionCounts) {
+fn main_direction<'o>(
+    named: &FlowName,
+    flow: &'o world::FlowSummary,
+) -> (NodeId, NodeId, &'o DirectionCounts) {
     if named.kind == FlowKind::Web.word() {
         (flow.to, flow.from, &flow.counts.backward)
     } else {
@@ -143,7 +174,17 @@ fn named<'o>(
 fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
     let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
     let flow = |(named, flow): (&FlowName, &world::FlowSummary)| {
-        let (from, to, DirectionCounts { sent, received, lost, delay, .. }) = main_direction(named, flow);
+        let (
+            from,
+            to,
+            DirectionCounts {
+                sent,
+                received,
+                lost,
+                delay,
+                ..
+            },
+        ) = main_direction(named, flow);
         let mut summary = FlowSummary {
             name: named.name.clone(),
             kind: named.kind.to_owned(),
@@ -194,7 +235,13 @@ fn links(resolved: &Resolved, outcome: &Outcome) -> Vec<LinkSummary> {
     let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
     let link = |link: &world::LinkSummary| {
         let counts = link.counts;
-        let per = |count: u64, of: u64| if of == 0 { 0.0 } else { count as f64 / of as f64 };
+        let per = |count: u64, of: u64| {
+            if of == 0 {
+                0.0
+            } else {
+                count as f64 / of as f64
+            }
+        };
         Some(LinkSummary {
             channel: resolved.channels[link.channel].clone(),
             from: name(link.from),
@@ -214,15 +261,26 @@ fn links(resolved: &Resolved, outcome: &Outcome) -> Vec<LinkSummary> {
 }
 
 fn mbps(bytes: u64, window: Duration) -> f64 {
-    if window.is_zero() { 0.0 } else { 8.0 * bytes as f64 / window.as_secs_f64() / 1e6 }
+    if window.is_zero() {
+        0.0
+    } else {
+        8.0 * bytes as f64 / window.as_secs_f64() / 1e6
+    }
 }
 
 fn share(time: Duration, window: Duration) -> f64 {
-    if window.is_zero() { 0.0 } else { time.as_secs_f64() / window.as_secs_f64() }
+    if window.is_zero() {
+        0.0
+    } else {
+        time.as_secs_f64() / window.as_secs_f64()
+    }
 }
 
 fn dropped(losses: &Losses) -> BTreeMap<String, u64> {
-    losses.iter().map(|(loss, count)| (loss.name().to_owned(), count)).collect()
+    losses
+        .iter()
+        .map(|(loss, count)| (loss.name().to_owned(), count))
+        .collect()
 }
 
 /// Delays in milliseconds; `None` without any.

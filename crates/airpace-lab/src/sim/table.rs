@@ -15,7 +15,11 @@ pub fn render(summary: &SimulationSummary) -> String {
         let _ = writeln!(text, "{}\n", summary.scenario.title);
     }
     text += &stations(summary);
-    let shown: Vec<&FlowSummary> = summary.flows.iter().filter(|flow| is_shown(summary, flow)).collect();
+    let shown: Vec<&FlowSummary> = summary
+        .flows
+        .iter()
+        .filter(|flow| is_shown(summary, flow))
+        .collect();
     if !shown.is_empty() {
         let _ = write!(text, "\n{}", flows(&shown));
     }
@@ -33,7 +37,10 @@ pub fn render(summary: &SimulationSummary) -> String {
         thousands(summary.packets_per_wall_s)
     );
     if summary.interrupted {
-        let _ = writeln!(text, "Stopped early: the figures are of the time until then.");
+        let _ = writeln!(
+            text,
+            "Stopped early: the figures are of the time until then."
+        );
     }
     text
 }
@@ -58,20 +65,34 @@ fn stations(summary: &SimulationSummary) -> String {
         lines.push(all(summary));
     }
     let more = summary.stations.len().saturating_sub(MOST);
-    let rest = if more > 0 { format!("({more} further stations: see --json or --out)\n") } else { String::new() };
+    let rest = if more > 0 {
+        format!("({more} further stations: see --json or --out)\n")
+    } else {
+        String::new()
+    };
     grid(&lines) + &rest
 }
 
 fn station(station: &StationSummary) -> Vec<String> {
     let dropped = station.dropped.values().sum();
     let figures = (station.goodput_mbps, station.level, station.airtime_share);
-    row(&station.name, figures, station.delay_ms.as_ref(), [station.sent, station.received, dropped])
+    row(
+        &station.name,
+        figures,
+        station.delay_ms.as_ref(),
+        [station.sent, station.received, dropped],
+    )
 }
 
 fn all(summary: &SimulationSummary) -> Vec<String> {
     let totals = &summary.totals;
     let figures = (totals.goodput_mbps, totals.level, totals.airtime_share);
-    row("all", figures, totals.delay_ms.as_ref(), [totals.sent, totals.received, totals.dropped])
+    row(
+        "all",
+        figures,
+        totals.delay_ms.as_ref(),
+        [totals.sent, totals.received, totals.dropped],
+    )
 }
 
 fn row(
@@ -81,22 +102,51 @@ fn row(
     packets: [u64; 3],
 ) -> Vec<String> {
     let delay = |value: fn(&DelaySummary) -> f64| number(delay_ms.map(value), 3);
-    let head = [name.to_owned(), format!("{goodput_mbps:.2}"), number(level, 2)];
-    let delays = [delay(|d| d.mean), delay(|d| d.p50), delay(|d| d.p95), delay(|d| d.p99)];
+    let head = [
+        name.to_owned(),
+        format!("{goodput_mbps:.2}"),
+        number(level, 2),
+    ];
+    let delays = [
+        delay(|d| d.mean),
+        delay(|d| d.p50),
+        delay(|d| d.p95),
+        delay(|d| d.p99),
+    ];
     let tail = [format!("{:.1}", 100.0 * airtime_share)];
-    head.into_iter().chain(delays).chain(packets.map(|count| count.to_string())).chain(tail).collect()
+    head.into_iter()
+        .chain(delays)
+        .chain(packets.map(|count| count.to_string()))
+        .chain(tail)
+        .collect()
 }
 
 /// Whether the table of stations does not tell all of a flow: it has figures of its own, or goes elsewhere.
 fn is_shown(summary: &SimulationSummary, flow: &FlowSummary) -> bool {
-    let has_details =
-        flow.rtt_ms.is_some() || flow.mos.is_some() || flow.page_load_s.is_some() || flow.retransmits.is_some();
-    has_details || !summary.stations.iter().any(|station| station.name == flow.to)
+    let has_details = flow.rtt_ms.is_some()
+        || flow.mos.is_some()
+        || flow.page_load_s.is_some()
+        || flow.retransmits.is_some();
+    has_details
+        || !summary
+            .stations
+            .iter()
+            .any(|station| station.name == flow.to)
 }
 
 fn flows(shown: &[&FlowSummary]) -> String {
-    let heads =
-        ["flow", "goodput Mbit/s", "delay ms", "dropped", "rtt ms", "rtt p95", "retransmits", "MOS", "page s", "pages"];
+    let heads = [
+        "flow",
+        "goodput Mbit/s",
+        "delay ms",
+        "dropped",
+        "rtt ms",
+        "rtt p95",
+        "retransmits",
+        "MOS",
+        "page s",
+        "pages",
+    ];
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
     for flow in shown.iter().take(MOST) {
         lines.push(vec![
@@ -106,10 +156,12 @@ fn flows(shown: &[&FlowSummary]) -> String {
             flow.dropped.values().sum::<u64>().to_string(),
             number(flow.rtt_ms.map(|rtt| rtt.mean), 3),
             number(flow.rtt_ms.map(|rtt| rtt.p95), 3),
-            flow.retransmits.map_or("-".to_owned(), |count| count.to_string()),
+            flow.retransmits
+                .map_or("-".to_owned(), |count| count.to_string()),
             number(flow.mos, 2),
             number(flow.page_load_s.map(|page| page.mean), 3),
-            flow.page_load_s.map_or("-".to_owned(), |page| page.count.to_string()),
+            flow.page_load_s
+                .map_or("-".to_owned(), |page| page.count.to_string()),
         ]);
     }
     grid(&lines)
@@ -135,13 +187,27 @@ fn thousands(value: f64) -> String {
 /// Lines of cells in columns: the first to the left, the others to the right. The first line is the head.
 pub(super) fn grid(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for line in lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| {
+                if column == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
         text += cells.collect::<Vec<_>>().join("  ").trim_end();
         text.push('\n');
     }

@@ -57,14 +57,21 @@ pub struct FlowReport {
 /// If a connection cannot be opened or the congestion control is not known to the kernel.
 pub fn send(config: &SendConfig, stop: &Stop) -> Result<Vec<FlowReport>> {
     thread::scope(|scope| {
-        let flows: Vec<_> = (0..config.flows.max(1)).map(|_| scope.spawn(|| send_flow(config, stop))).collect();
-        flows.into_iter().map(|flow| flow.join().expect("a sender thread returns its errors")).collect()
+        let flows: Vec<_> = (0..config.flows.max(1))
+            .map(|_| scope.spawn(|| send_flow(config, stop)))
+            .collect();
+        flows
+            .into_iter()
+            .map(|flow| flow.join().expect("a sender thread returns its errors"))
+            .collect()
     })
 }
 
 fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
     let mut stream = connect_tcp(config.to, config.congestion.as_deref(), config.patience)?;
-    stream.set_write_timeout(Some(WAKE)).context("setting a write timeout")?;
+    stream
+        .set_write_timeout(Some(WAKE))
+        .context("setting a write timeout")?;
     let (start, mut sampled) = (Instant::now(), Instant::now());
     let deadline = start + config.duration;
     let chunk = vec![0u8; CHUNK];
@@ -73,7 +80,9 @@ fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
         if sampled.elapsed() >= RTT_INTERVAL {
             sampled = Instant::now();
             let smoothed = tcp_info(&stream).context("reading TCP_INFO")?.smoothed_rtt;
-            report.smoothed_rtts.push((start.elapsed(), smoothed.as_secs_f64() * 1e3));
+            report
+                .smoothed_rtts
+                .push((start.elapsed(), smoothed.as_secs_f64() * 1e3));
         }
         match stream.write(&chunk) {
             Ok(written) => report.bytes_written += written as u64,
@@ -92,14 +101,22 @@ fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
 
 /// Makes closing send a reset, so that the kernel drops what it has not sent. A failure only means an ordinary close.
 fn abort(stream: &TcpStream) {
-    let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-    if let Err(error) = nix::sys::socket::setsockopt(stream, nix::sys::socket::sockopt::Linger, &linger) {
+    let linger = nix::libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    if let Err(error) =
+        nix::sys::socket::setsockopt(stream, nix::sys::socket::sockopt::Linger, &linger)
+    {
         tracing::debug!(%error, "a flow is closed without a reset");
     }
 }
 
 fn is_timeout(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }
 
 /// A listening receiver; any number of flows may connect.
@@ -115,7 +132,9 @@ impl Receiver {
     /// If the address cannot be bound.
     pub fn bind(at: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(at).with_context(|| format!("listening at {at}"))?;
-        listener.set_nonblocking(true).context("making a listener non-blocking")?;
+        listener
+            .set_nonblocking(true)
+            .context("making a listener non-blocking")?;
         Ok(Self { listener })
     }
 
@@ -124,7 +143,9 @@ impl Receiver {
     /// # Errors
     /// If the kernel does not tell.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().context("asking for a listener's address")
+        self.listener
+            .local_addr()
+            .context("asking for a listener's address")
     }
 
     /// Receives on all flows until `stop` is raised and counts bytes by time after `start`.
@@ -137,8 +158,12 @@ impl Receiver {
             while !stop.is_raised() {
                 if readable_until(&self.listener, Instant::now() + WAKE)? {
                     match self.listener.accept() {
-                        Ok((stream, _)) => flows.push(scope.spawn(move || receive_flow(stream, start, stop))),
-                        Err(error) if is_timeout(&error) || error.kind() == ErrorKind::ConnectionAborted => {}
+                        Ok((stream, _)) => {
+                            flows.push(scope.spawn(move || receive_flow(stream, start, stop)))
+                        }
+                        Err(error)
+                            if is_timeout(&error)
+                                || error.kind() == ErrorKind::ConnectionAborted => {}
                         Err(error) => return Err(error).context("accepting a flow"),
                     }
                 }
@@ -153,8 +178,12 @@ impl Receiver {
 }
 
 fn receive_flow(mut stream: TcpStream, start: Instant, stop: &Stop) -> Result<Bins> {
-    stream.set_nonblocking(false).context("making a flow blocking")?;
-    stream.set_read_timeout(Some(WAKE)).context("setting a read timeout")?;
+    stream
+        .set_nonblocking(false)
+        .context("making a flow blocking")?;
+    stream
+        .set_read_timeout(Some(WAKE))
+        .context("setting a read timeout")?;
     let mut bins = Bins::default();
     let mut chunk = vec![0u8; CHUNK];
     while !stop.is_raised() {
@@ -198,8 +227,16 @@ mod tests {
         });
         let written: u64 = flows.iter().map(|f| f.bytes_written).sum();
         assert_eq!(flows.len(), 2);
-        assert!(bins.total() > 0 && bins.total() <= written, "{} of {written}", bins.total());
-        assert!(flows.iter().all(|f| f.segments > 0 && f.window_segments > 0));
+        assert!(
+            bins.total() > 0 && bins.total() <= written,
+            "{} of {written}",
+            bins.total()
+        );
+        assert!(
+            flows
+                .iter()
+                .all(|f| f.segments > 0 && f.window_segments > 0)
+        );
     }
 
     #[test]

@@ -54,7 +54,11 @@ impl CbrReport {
     #[must_use]
     pub fn loss(&self) -> f64 {
         let sent = self.received + self.lost;
-        if sent == 0 { 0.0 } else { self.lost as f64 / sent as f64 }
+        if sent == 0 {
+            0.0
+        } else {
+            self.lost as f64 / sent as f64
+        }
     }
 }
 
@@ -63,11 +67,24 @@ impl CbrReport {
 /// # Errors
 /// If the payload cannot hold the header, the rate is no rate, or the socket fails for good.
 pub fn generate(config: &CbrConfig, stop: &Stop) -> Result<u64> {
-    ensure!((HEADER..=MAX_MESSAGE).contains(&config.payload), "the payload must be 16 to 65507 bytes");
-    ensure!(config.rate_bps.is_finite() && config.rate_bps > 0.0, "the rate must be above zero");
-    let any = if config.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0), UdpOptions::default()).context("opening a UDP socket")?;
-    socket.connect(config.to).with_context(|| format!("connecting to {}", config.to))?;
+    ensure!(
+        (HEADER..=MAX_MESSAGE).contains(&config.payload),
+        "the payload must be 16 to 65507 bytes"
+    );
+    ensure!(
+        config.rate_bps.is_finite() && config.rate_bps > 0.0,
+        "the rate must be above zero"
+    );
+    let any = if config.to.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0), UdpOptions::default())
+        .context("opening a UDP socket")?;
+    socket
+        .connect(config.to)
+        .with_context(|| format!("connecting to {}", config.to))?;
     let per_second = config.rate_bps / (config.payload as f64 * 8.0);
     let mut burst = Burst::new(config.payload);
     let start = Instant::now();
@@ -95,7 +112,11 @@ struct Burst {
 impl Burst {
     fn new(payload: usize) -> Self {
         let most = (MAX_MESSAGE / payload).clamp(1, MAX_SEGMENTS);
-        Self { bytes: vec![0; payload * most], payload, sequence: 0 }
+        Self {
+            bytes: vec![0; payload * most],
+            payload,
+            sequence: 0,
+        }
     }
 
     /// Sends up to `due` datagrams; returns how many.
@@ -108,7 +129,12 @@ impl Burst {
         }
         let pieces = [std::io::IoSlice::new(&self.bytes[..n * self.payload])];
         let segment = u16::try_from(self.payload).ok();
-        let message = Transmit { to: None, parts: &pieces, segment, ecn: Ecn::NOT_ECT };
+        let message = Transmit {
+            to: None,
+            parts: &pieces,
+            segment,
+            ecn: Ecn::NOT_ECT,
+        };
         // Refused datagrams are losses that the receiver sees by their sequence numbers.
         let _refused = socket.send(&[message]).is_err();
         n
@@ -148,7 +174,12 @@ pub fn receive(socket: &UdpSocket, start: Instant, stop: &Stop) -> Result<CbrRep
 }
 
 fn count(report: &mut CbrReport, expected: &mut u64, at: Duration, datagram: &[u8]) {
-    let Some(sequence) = datagram.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk::<8>()) else { return };
+    let Some(sequence) = datagram
+        .strip_prefix(&MAGIC)
+        .and_then(|rest| rest.first_chunk::<8>())
+    else {
+        return;
+    };
     let sequence = u64::from_be_bytes(*sequence);
     report.received += 1;
     report.bins.add(at, datagram.len() as u64);
@@ -175,7 +206,12 @@ mod tests {
     fn holes_are_lost_until_they_are_filled_late() {
         let (mut report, mut expected) = (CbrReport::default(), 0);
         for sequence in [0, 1, 4, 3, 5] {
-            count(&mut report, &mut expected, Duration::ZERO, &datagram(sequence));
+            count(
+                &mut report,
+                &mut expected,
+                Duration::ZERO,
+                &datagram(sequence),
+            );
         }
         assert_eq!((report.received, report.lost, report.late), (5, 1, 1));
         assert!((report.loss() - 1.0 / 6.0).abs() < 1e-12);
@@ -194,7 +230,12 @@ mod tests {
         let socket = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let to = socket.local_addr().unwrap();
         let stop = Stop::default();
-        let config = CbrConfig { to, payload: 1_000, rate_bps: 8e6, duration: Duration::from_millis(300) };
+        let config = CbrConfig {
+            to,
+            payload: 1_000,
+            rate_bps: 8e6,
+            duration: Duration::from_millis(300),
+        };
         let (sent, report) = std::thread::scope(|scope| {
             let receiving = scope.spawn(|| receive(&socket, Instant::now(), &stop));
             let sent = generate(&config, &Stop::default()).unwrap();

@@ -116,7 +116,10 @@ mod tests {
         assert_eq!(bins.total(), 1_250_000);
         let rate = bins.mbps(Duration::from_millis(150), Duration::from_millis(950));
         assert!((rate - 10.0).abs() < 1e-9, "{rate}");
-        assert_eq!(bins.mbps(Duration::from_secs(3), Duration::from_secs(2)), 0.0);
+        assert_eq!(
+            bins.mbps(Duration::from_secs(3), Duration::from_secs(2)),
+            0.0
+        );
     }
 
     #[test]

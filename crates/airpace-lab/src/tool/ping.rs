@@ -66,12 +66,23 @@ pub fn echo(socket: &UdpSocket, stop: &Stop) -> Result<u64> {
 /// # Errors
 /// If no socket can be opened or the destination's family is not available.
 pub fn ping(config: &PingConfig, start: Instant, stop: &Stop) -> Result<Vec<Ping>> {
-    let any: SocketAddr =
-        if config.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { (std::net::Ipv6Addr::UNSPECIFIED, 0).into() };
+    let any: SocketAddr = if config.to.is_ipv4() {
+        ([0, 0, 0, 0], 0).into()
+    } else {
+        (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+    };
     let socket = UdpSocket::bind(any).context("opening a UDP socket for pings")?;
-    socket.connect(config.to).with_context(|| format!("connecting to {}", config.to))?;
-    socket.set_nonblocking(true).context("making the ping socket non-blocking")?;
-    let mut pinger = Pinger { socket, start, sent: Vec::new() };
+    socket
+        .connect(config.to)
+        .with_context(|| format!("connecting to {}", config.to))?;
+    socket
+        .set_nonblocking(true)
+        .context("making the ping socket non-blocking")?;
+    let mut pinger = Pinger {
+        socket,
+        start,
+        sent: Vec::new(),
+    };
     pinger.send_all(config, stop)?;
     pinger.wait_for_stragglers(config.patience, stop)?;
     Ok(pinger.sent)
@@ -103,7 +114,10 @@ impl Pinger {
         let mut datagram = [0u8; PAYLOAD];
         datagram[..8].copy_from_slice(&MAGIC);
         datagram[8..16].copy_from_slice(&(self.sent.len() as u64).to_be_bytes());
-        self.sent.push(Ping { at_s: self.start.elapsed().as_secs_f64(), rtt_ms: None });
+        self.sent.push(Ping {
+            at_s: self.start.elapsed().as_secs_f64(),
+            rtt_ms: None,
+        });
         // A datagram that the kernel refuses counts as lost.
         if let Err(error) = self.socket.send(&datagram) {
             tracing::debug!(%error, "a ping was not sent");
@@ -124,7 +138,12 @@ impl Pinger {
 
     fn on_answer(&mut self, datagram: &[u8]) {
         let now_s = self.start.elapsed().as_secs_f64();
-        let Some(sequence) = datagram.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk::<8>()) else { return };
+        let Some(sequence) = datagram
+            .strip_prefix(&MAGIC)
+            .and_then(|rest| rest.first_chunk::<8>())
+        else {
+            return;
+        };
         let index = usize::try_from(u64::from_be_bytes(*sequence)).unwrap_or(usize::MAX);
         if let Some(ping) = self.sent.get_mut(index) {
             // Only the first of duplicate answers counts.
@@ -134,7 +153,10 @@ impl Pinger {
 
     fn wait_for_stragglers(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let end = Instant::now() + patience;
-        while self.sent.iter().any(|p| p.rtt_ms.is_none()) && Instant::now() < end && !stop.is_raised() {
+        while self.sent.iter().any(|p| p.rtt_ms.is_none())
+            && Instant::now() < end
+            && !stop.is_raised()
+        {
             if readable_until(&self.socket, end.min(Instant::now() + WAKE))? {
                 self.receive();
             }
@@ -175,7 +197,10 @@ mod tests {
     #[test]
     fn pings_without_an_echo_server_count_as_lost() {
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let config = PingConfig { patience: Duration::from_millis(20), ..config(silent.local_addr().unwrap()) };
+        let config = PingConfig {
+            patience: Duration::from_millis(20),
+            ..config(silent.local_addr().unwrap())
+        };
         let pings = ping(&config, Instant::now(), &Stop::default()).unwrap();
         assert!(!pings.is_empty() && pings.iter().all(|p| p.rtt_ms.is_none()));
     }

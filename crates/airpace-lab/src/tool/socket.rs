@@ -4,7 +4,8 @@ use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket,
+    sockopt,
 };
 use nix::sys::time::TimeSpec;
 use std::ffi::OsString;
@@ -32,7 +33,11 @@ fn ready_until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<boo
 }
 
 /// Opens a TCP connection whose congestion control is set before the first segment; gives up after `patience`.
-pub(super) fn connect_tcp(to: SocketAddr, congestion: Option<&str>, patience: Duration) -> Result<TcpStream> {
+pub(super) fn connect_tcp(
+    to: SocketAddr,
+    congestion: Option<&str>,
+    patience: Duration,
+) -> Result<TcpStream> {
     let deadline = Instant::now() + patience;
     loop {
         match try_connect_tcp(to, congestion, deadline) {
@@ -44,8 +49,16 @@ pub(super) fn connect_tcp(to: SocketAddr, congestion: Option<&str>, patience: Du
 }
 
 /// One attempt. The socket does not block while it connects: the kernel's own patience is two minutes.
-fn try_connect_tcp(to: SocketAddr, congestion: Option<&str>, deadline: Instant) -> Result<TcpStream> {
-    let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+fn try_connect_tcp(
+    to: SocketAddr,
+    congestion: Option<&str>,
+    deadline: Instant,
+) -> Result<TcpStream> {
+    let family = if to.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(family, SockType::Stream, flags, None).context("opening a TCP socket")?;
     if let Some(name) = congestion {
@@ -55,11 +68,15 @@ fn try_connect_tcp(to: SocketAddr, congestion: Option<&str>, deadline: Instant) 
     }
     match connect(fd.as_raw_fd(), &SockaddrStorage::from(to)) {
         Ok(()) => {}
-        Err(Errno::EINPROGRESS) => finish_connect(&fd, deadline).with_context(|| format!("connecting to {to}"))?,
+        Err(Errno::EINPROGRESS) => {
+            finish_connect(&fd, deadline).with_context(|| format!("connecting to {to}"))?
+        }
         Err(error) => return Err(error).with_context(|| format!("connecting to {to}")),
     }
     let stream = TcpStream::from(fd);
-    stream.set_nonblocking(false).context("making the connection a blocking one")?;
+    stream
+        .set_nonblocking(false)
+        .context("making the connection a blocking one")?;
     Ok(stream)
 }
 

@@ -24,20 +24,42 @@ pub(super) fn rows(printed: &str) -> anyhow::Result<Vec<Row>> {
         if bytes != BYTES.to_string() {
             continue;
         }
-        let read =
-            || -> Option<(u32, u8, f64)> { Some((mhz.parse().ok()?, mcs.parse().ok()?, at_tenth.parse().ok()?)) };
-        let (mhz, mcs, ns3_db) = read().with_context(|| format!("the error model of ns-3 printed `{line}`"))?;
+        let read = || -> Option<(u32, u8, f64)> {
+            Some((mhz.parse().ok()?, mcs.parse().ok()?, at_tenth.parse().ok()?))
+        };
+        let (mhz, mcs, ns3_db) =
+            read().with_context(|| format!("the error model of ns-3 printed `{line}`"))?;
         // What ns-3 knows and the standard does not, such as MCS 9 of VHT at 20 MHz, has nothing to be compared with.
-        let Some(rate) = rate(standard, mhz, mcs) else { continue };
-        let code = if coding == "ldpc" { Coding::Ldpc } else { Coding::Convolutional };
+        let Some(rate) = rate(standard, mhz, mcs) else {
+            continue;
+        };
+        let code = if coding == "ldpc" {
+            Coding::Ldpc
+        } else {
+            Coding::Convolutional
+        };
         let ours_db = ErrorModel::new(code).required_snr_db(rate, BYTES, 0.1);
-        rows.push(Row::snr(format!("{standard} {mhz} MHz MCS {mcs} {coding}"), ns3_db, ours_db, BAR_DB));
+        rows.push(Row::snr(
+            format!("{standard} {mhz} MHz MCS {mcs} {coding}"),
+            ns3_db,
+            ours_db,
+            BAR_DB,
+        ));
     }
     Ok(rows)
 }
 
 fn rate(standard: &str, mhz: u32, mcs: u8) -> Option<TxRate> {
-    let shape = |standard| TxRate::new(standard, Width::from_mhz(mhz)?, 1, mcs, GuardInterval::Ns800).ok();
+    let shape = |standard| {
+        TxRate::new(
+            standard,
+            Width::from_mhz(mhz)?,
+            1,
+            mcs,
+            GuardInterval::Ns800,
+        )
+        .ok()
+    };
     match standard {
         "dsss" => LegacyRate::of(Standard::Dsss, mcs).map(TxRate::legacy),
         "ofdm" => LegacyRate::of(Standard::Ofdm, mcs).map(TxRate::legacy),

@@ -67,7 +67,12 @@ fn figures(outcome: &Outcome, wall_s: f64) -> Figures {
     for flow in &outcome.flows {
         let delay = &flow.counts.forward.delay;
         let to_station = |link: &&airpace_sim::world::LinkSummary| link.to == flow.to;
-        let counts = outcome.links.iter().find(to_station).map(|link| link.counts).unwrap_or_default();
+        let counts = outcome
+            .links
+            .iter()
+            .find(to_station)
+            .map(|link| link.counts)
+            .unwrap_or_default();
         stations.push(part(flow.payload_bytes, &counts, delay, window_s));
         all.0 += flow.payload_bytes;
         all.1.frames += counts.frames;
@@ -75,11 +80,22 @@ fn figures(outcome: &Outcome, wall_s: f64) -> Figures {
         all.2.merge(delay);
     }
     let received = outcome.totals.delivered;
-    Figures { stations, all: part(all.0, &all.1, &all.2, window_s), received, wall_s }
+    Figures {
+        stations,
+        all: part(all.0, &all.1, &all.2, window_s),
+        received,
+        wall_s,
+    }
 }
 
 fn part(payload_bytes: u64, link: &LinkCounts, delay: &DelayStatistic, window_s: f64) -> Part {
-    let delay =
-        delay.summary().map(|delay| Delay { mean: delay.mean.as_secs_f64() * 1e3, p95: delay.p95.as_secs_f64() * 1e3 });
-    Part { goodput_mbps: payload_bytes as f64 * 8e-6 / window_s, level: link.level().unwrap_or_default(), delay }
+    let delay = delay.summary().map(|delay| Delay {
+        mean: delay.mean.as_secs_f64() * 1e3,
+        p95: delay.p95.as_secs_f64() * 1e3,
+    });
+    Part {
+        goodput_mbps: payload_bytes as f64 * 8e-6 / window_s,
+        level: link.level().unwrap_or_default(),
+        delay,
+    }
 }

@@ -47,10 +47,23 @@ pub fn cases(extent: Extent) -> anyhow::Result<Vec<Case>> {
 /// As [`cases`].
 pub(super) fn speed_cases() -> anyhow::Result<Vec<Setting>> {
     let mut saturated = Vec::new();
-    loads(&base("S1", "MCS 9, 2 streams", &[(9, 2)]), &[1.05], &mut saturated)?;
-    loads(&base("S2", "20 stations", &[(9, 2); 20]), &[0.88], &mut saturated)?;
+    loads(
+        &base("S1", "MCS 9, 2 streams", &[(9, 2)]),
+        &[1.05],
+        &mut saturated,
+    )?;
+    loads(
+        &base("S2", "20 stations", &[(9, 2); 20]),
+        &[0.88],
+        &mut saturated,
+    )?;
     let mut settings: Vec<Setting> = saturated.into_iter().map(|case| case.setting).collect();
-    settings.push(controlled("S5", ("nonlinear", Some(10)), &[(9, 1); 5], (2.0, 2.0)));
+    settings.push(controlled(
+        "S5",
+        ("nonlinear", Some(10)),
+        &[(9, 1); 5],
+        (2.0, 2.0),
+    ));
     Ok(settings)
 }
 
@@ -62,7 +75,11 @@ fn base(family: &str, name: &str, stations: &[(u8, u8)]) -> Setting {
         standard: "ac".to_owned(),
         width_mhz: 80,
         guard_ns: 800,
-        stations: stations.iter().enumerate().map(|(index, &rate)| station(index, rate)).collect(),
+        stations: stations
+            .iter()
+            .enumerate()
+            .map(|(index, &rate)| station(index, rate))
+            .collect(),
         schedule: Schedule::RoundRobin,
         queue_packets: 500,
         queue_scope: QueueScope::Radio,
@@ -77,54 +94,97 @@ fn base(family: &str, name: &str, stations: &[(u8, u8)]) -> Setting {
 /// Phases spread by the golden ratio: with equal rates the order of arrivals, once chosen, stays for ever, so both simulators must
 /// have the same.
 fn station(index: usize, (mcs, nss): (u8, u8)) -> Station {
-    Station { mcs, nss, offered_mbps: 0.0, phase: Some((0.37 + 0.618_033_988_75 * index as f64).fract()) }
+    Station {
+        mcs,
+        nss,
+        offered_mbps: 0.0,
+        phase: Some((0.37 + 0.618_033_988_75 * index as f64).fract()),
+    }
 }
 
 /// The setting at equal rates that are these shares of what the cell can carry.
 fn loads(setting: &Setting, shares: &[f64], cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let offer = |mbps: f64| {
         let mut setting = setting.clone();
-        setting.stations.iter_mut().for_each(|station| station.offered_mbps = mbps);
+        setting
+            .stations
+            .iter_mut()
+            .for_each(|station| station.offered_mbps = mbps);
         setting
     };
     let phy_mbps = |station: &Station| f64::from(station.nss) * 400.0;
     let most: f64 = setting.stations.iter().map(phy_mbps).sum();
-    let capacity = simulate(&offer(most / setting.stations.len() as f64))?.all.goodput_mbps;
+    let capacity = simulate(&offer(most / setting.stations.len() as f64))?
+        .all
+        .goodput_mbps;
     for &share in shares {
         let mut loaded = offer(share * capacity / setting.stations.len() as f64);
         loaded.name = format!("{}, load {share}", setting.name);
-        cases.push(Case { setting: loaded, load: Some(share) });
+        cases.push(Case {
+            setting: loaded,
+            load: Some(share),
+        });
     }
     Ok(())
 }
 
 fn one_station(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let rates: &[(u8, u8)] = if quick { &[(0, 1), (9, 1), (9, 2)] } else { &[(0, 1), (4, 1), (9, 1), (9, 2), (9, 3)] };
-    let shares: &[f64] =
-        if quick { &[0.25, 0.8, 0.94, 1.05] } else { &[0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.88, 0.94, 0.98, 1.05] };
+    let rates: &[(u8, u8)] = if quick {
+        &[(0, 1), (9, 1), (9, 2)]
+    } else {
+        &[(0, 1), (4, 1), (9, 1), (9, 2), (9, 3)]
+    };
+    let shares: &[f64] = if quick {
+        &[0.25, 0.8, 0.94, 1.05]
+    } else {
+        &[0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.88, 0.94, 0.98, 1.05]
+    };
     for &(mcs, nss) in rates {
-        loads(&base("S1", &format!("MCS {mcs}, {nss} streams"), &[(mcs, nss)]), shares, cases)?;
+        loads(
+            &base("S1", &format!("MCS {mcs}, {nss} streams"), &[(mcs, nss)]),
+            shares,
+            cases,
+        )?;
     }
     Ok(())
 }
 
 fn equal_stations(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let shares: &[f64] = if quick { &[0.5, 0.88] } else { &[0.3, 0.6, 0.8, 0.88, 0.94, 1.05] };
+    let shares: &[f64] = if quick {
+        &[0.5, 0.88]
+    } else {
+        &[0.3, 0.6, 0.8, 0.88, 0.94, 1.05]
+    };
     for stations in [2, 5, 20] {
-        let setting = base("S2", &format!("{stations} stations"), &vec![(9, 2); stations]);
+        let setting = base(
+            "S2",
+            &format!("{stations} stations"),
+            &vec![(9, 2); stations],
+        );
         loads(&setting, shares, cases)?;
     }
     Ok(())
 }
 
 fn three_rates(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let shares: &[f64] = if quick { &[0.1, 0.5, 0.85, 1.05] } else { &[0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 1.05] };
-    for (schedule, name) in [(Schedule::RoundRobin, "round robin"), (Schedule::OldestFirst, "oldest first")] {
+    let shares: &[f64] = if quick {
+        &[0.1, 0.5, 0.85, 1.05]
+    } else {
+        &[0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 1.05]
+    };
+    for (schedule, name) in [
+        (Schedule::RoundRobin, "round robin"),
+        (Schedule::OldestFirst, "oldest first"),
+    ] {
         let setting = Setting {
             schedule,
             duration: Duration::from_secs(if quick { 2 } else { 5 }),
             warm_up: Duration::from_millis(1_500),
-            ..base("S3", &format!("MCS 9, 5, 1, {name}"), &[(9, 1), (5, 1), (1, 1)])
+            ..base(
+                "S3",
+                &format!("MCS 9, 5, 1, {name}"),
+                &[(9, 1), (5, 1), (1, 1)],
+            )
         };
         loads(&setting, shares, cases)?;
     }
@@ -132,12 +192,21 @@ fn three_rates(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
 }
 
 /// Settings with a controller: `(law, delay target in ms)`, `(warm-up, duration)` in seconds.
-fn controlled(family: &str, law: (&str, Option<u64>), stations: &[(u8, u8)], time_s: (f64, f64)) -> Setting {
+fn controlled(
+    family: &str,
+    law: (&str, Option<u64>),
+    stations: &[(u8, u8)],
+    time_s: (f64, f64),
+) -> Setting {
     let (law, delay_ms) = law;
     let count = stations.len();
     let level = if law == "nonlinear" { 48.0 } else { 32.0 };
     // The linear law climbs by 32 Mbit/s per slot at most: it starts near where it will end, so that it need not be waited for.
-    let initial_mbps = if law == "linear-pf" { 500.0 / count as f64 } else { 1.0 };
+    let initial_mbps = if law == "linear-pf" {
+        500.0 / count as f64
+    } else {
+        1.0
+    };
     let control = Control {
         law: law.to_owned(),
         level,
@@ -151,7 +220,11 @@ fn controlled(family: &str, law: (&str, Option<u64>), stations: &[(u8, u8)], tim
         load: Load::Controlled(control),
         warm_up: Duration::from_secs_f64(time_s.0),
         duration: Duration::from_secs_f64(time_s.1),
-        ..base(family, &format!("{law}, {count} stations{target}"), stations)
+        ..base(
+            family,
+            &format!("{law}, {count} stations{target}"),
+            stations,
+        )
     }
 }
 
@@ -160,36 +233,79 @@ fn linear(quick: bool, cases: &mut Vec<Case>) {
     let time_s = if quick { (1.5, 2.0) } else { (3.0, 4.0) };
     for &count in counts {
         let setting = controlled("S4", ("linear-pf", None), &vec![(9, 2); count], time_s);
-        cases.push(Case { setting, load: None });
+        cases.push(Case {
+            setting,
+            load: None,
+        });
     }
     // Ours, in ns-3 as well.
-    let setting = controlled("S4", ("waterfill", None), &[(9, 2), (9, 1), (4, 1)], (1.0, 2.0));
-    cases.push(Case { setting, load: None });
+    let setting = controlled(
+        "S4",
+        ("waterfill", None),
+        &[(9, 2), (9, 1), (4, 1)],
+        (1.0, 2.0),
+    );
+    cases.push(Case {
+        setting,
+        load: None,
+    });
 }
 
 fn nonlinear(quick: bool, cases: &mut Vec<Case>) {
     let settings: &[(usize, u64)] = if quick {
         &[(2, 5), (10, 10)]
     } else {
-        &[(1, 5), (1, 20), (5, 5), (5, 10), (5, 20), (10, 5), (10, 10), (20, 10), (20, 20)]
+        &[
+            (1, 5),
+            (1, 20),
+            (5, 5),
+            (5, 10),
+            (5, 20),
+            (10, 5),
+            (10, 10),
+            (20, 10),
+            (20, 20),
+        ]
     };
     for &(count, delay_ms) in settings {
         // The overhead's estimator forgets within 20 slots.
         let time_s = if quick { (6.0, 2.0) } else { (6.0, 4.0) };
-        let setting = controlled("S5", ("nonlinear", Some(delay_ms)), &vec![(9, 1); count], time_s);
-        cases.push(Case { setting, load: None });
+        let setting = controlled(
+            "S5",
+            ("nonlinear", Some(delay_ms)),
+            &vec![(9, 1); count],
+            time_s,
+        );
+        cases.push(Case {
+            setting,
+            load: None,
+        });
     }
     let setting = controlled("S5", ("waterfill", Some(5)), &[(9, 1); 5], (1.0, 2.0));
-    cases.push(Case { setting, load: None });
+    cases.push(Case {
+        setting,
+        load: None,
+    });
 }
 
 /// 802.11n, two fast stations and one at 7.2 Mbit/s, more offered than goes.
 fn slow_station(quick: bool, cases: &mut Vec<Case>) {
-    let shared = [(Schedule::OldestFirst, 500, QueueScope::Radio), (Schedule::RoundRobin, 500, QueueScope::Radio)];
+    let shared = [
+        (Schedule::OldestFirst, 500, QueueScope::Radio),
+        (Schedule::RoundRobin, 500, QueueScope::Radio),
+    ];
     let own = [(Schedule::RoundRobin, 100, QueueScope::Link)];
     for (schedule, packets, scope) in shared.into_iter().chain(own) {
-        let order = if schedule == Schedule::OldestFirst { "oldest first" } else { "round robin" };
-        let whose = if scope == QueueScope::Link { "each" } else { "shared" };
+        let order = if schedule == Schedule::OldestFirst {
+            "oldest first"
+        } else {
+            "round robin"
+        };
+        let whose = if scope == QueueScope::Link {
+            "each"
+        } else {
+            "shared"
+        };
         let mut setting = Setting {
             standard: "n".to_owned(),
             width_mhz: 20,
@@ -200,12 +316,19 @@ fn slow_station(quick: bool, cases: &mut Vec<Case>) {
             queue_scope: scope,
             warm_up: Duration::from_secs(4),
             duration: Duration::from_secs(if quick { 5 } else { 20 }),
-            ..base("S6", &format!("{order}, {packets} packets {whose}"), &[(15, 2), (15, 2), (0, 1)])
+            ..base(
+                "S6",
+                &format!("{order}, {packets} packets {whose}"),
+                &[(15, 2), (15, 2), (0, 1)],
+            )
         };
         for (station, mbps) in setting.stations.iter_mut().zip([130.0, 130.0, 20.0]) {
             station.offered_mbps = mbps;
         }
-        cases.push(Case { setting, load: Some(3.0) });
+        cases.push(Case {
+            setting,
+            load: Some(3.0),
+        });
     }
 }
 
@@ -220,6 +343,9 @@ fn downloads(quick: bool, cases: &mut Vec<Case>) {
             duration: Duration::from_secs(if quick { 4 } else { 20 }),
             ..base("S7", &format!("TCP {name}"), &[(9, 1)])
         };
-        cases.push(Case { setting, load: None });
+        cases.push(Case {
+            setting,
+            load: None,
+        });
     }
 }

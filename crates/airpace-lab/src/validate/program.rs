@@ -33,7 +33,8 @@ impl Ns3 {
     pub fn run(&self, setting: &Setting) -> anyhow::Result<Figures> {
         let flags = setting.flags(&self.airpace.to_string_lossy());
         let text = run(&self.program, &flags)?;
-        let output: Output = serde_json::from_str(&text).context("the ns-3 program printed no results")?;
+        let output: Output =
+            serde_json::from_str(&text).context("the ns-3 program printed no results")?;
         Ok(Figures {
             stations: output.stations,
             all: output.totals,
@@ -49,12 +50,23 @@ impl Ns3 {
 /// If it cannot be started or fails; with the first line of its complaint.
 pub(super) fn run(program: &Path, arguments: &[String]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).output();
-    let output =
-        output.with_context(|| format!("cannot start {}; build it with `make validate-ns3`", program.display()))?;
+    let output = output.with_context(|| {
+        format!(
+            "cannot start {}; build it with `make validate-ns3`",
+            program.display()
+        )
+    })?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
-        let first = complaint.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-        bail!("{} {} failed: {first}", program.display(), arguments.join(" "));
+        let first = complaint
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("it says nothing");
+        bail!(
+            "{} {} failed: {first}",
+            program.display(),
+            arguments.join(" ")
+        );
     }
     String::from_utf8(output.stdout).context("the program printed no text")
 }

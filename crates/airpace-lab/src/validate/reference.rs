@@ -18,19 +18,51 @@ total_goodput_mbps,total_level,total_delay_ms,total_sent,total_lost";
 /// The first line that cannot be understood.
 pub fn read(text: &str) -> anyhow::Result<Vec<(Setting, Figures)>> {
     let mut lines = text.lines();
-    ensure!(lines.next() == Some(COLUMNS), "the columns are not those that are expected");
-    let numbered = (2..).zip(lines).map(|(number, line)| (number, line.split(',').collect::<Vec<_>>()));
+    ensure!(
+        lines.next() == Some(COLUMNS),
+        "the columns are not those that are expected"
+    );
+    let numbered = (2..)
+        .zip(lines)
+        .map(|(number, line)| (number, line.split(',').collect::<Vec<_>>()));
     let rows = numbered.filter(|(_, cells)| !cells.iter().any(|cell| cell.starts_with("tcp-")));
-    rows.map(|(number, cells)| row(&cells).with_context(|| format!("line {number}"))).collect()
+    rows.map(|(number, cells)| row(&cells).with_context(|| format!("line {number}")))
+        .collect()
 }
 
 fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
-    let &[family, name, standard, width, guard, mcs, nss, offered, phases, order, queue, scope, payload, ref rest @ ..] =
-        cells
+    let &[
+        family,
+        name,
+        standard,
+        width,
+        guard,
+        mcs,
+        nss,
+        offered,
+        phases,
+        order,
+        queue,
+        scope,
+        payload,
+        ref rest @ ..,
+    ] = cells
     else {
         bail!("too few columns")
     };
-    let &[law, level, delay, slot, initial, report, seed, warm, duration, ref results @ ..] = rest else {
+    let &[
+        law,
+        level,
+        delay,
+        slot,
+        initial,
+        report,
+        seed,
+        warm,
+        duration,
+        ref results @ ..,
+    ] = rest
+    else {
         bail!("too few columns")
     };
     let offered = if law.is_empty() { offered } else { "0" };
@@ -41,9 +73,17 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
         width_mhz: number(width)?,
         guard_ns: number(guard)?,
         stations: stations(mcs, nss, offered, phases)?,
-        schedule: if order == "fcfs" { Schedule::OldestFirst } else { Schedule::RoundRobin },
+        schedule: if order == "fcfs" {
+            Schedule::OldestFirst
+        } else {
+            Schedule::RoundRobin
+        },
         queue_packets: number(queue)?,
-        queue_scope: if scope == "link" { QueueScope::Link } else { QueueScope::Radio },
+        queue_scope: if scope == "link" {
+            QueueScope::Link
+        } else {
+            QueueScope::Radio
+        },
         payload_bytes: number(payload)?,
         load: match law {
             "" => Load::Constant,
@@ -56,7 +96,11 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
                     Some(Duration::from_secs_f64(number::<f64>(delay)? * 1e-3))
                 },
                 slot: seconds(slot)?,
-                initial_mbps: if initial.is_empty() { 1.0 } else { number(initial)? },
+                initial_mbps: if initial.is_empty() {
+                    1.0
+                } else {
+                    number(initial)?
+                },
                 report_bytes: number(report)?,
             }),
         },
@@ -72,29 +116,72 @@ fn stations(mcs: &str, nss: &str, offered: &str, phases: &str) -> anyhow::Result
     let (offered, phases) = (list::<f64>(offered)?, list::<f64>(phases)?);
     ensure!(mcs.len() == nss.len(), "lists of unequal length");
     let station = |(index, (&mcs, &nss))| {
-        let offered_mbps = offered.get(index).or(offered.first()).copied().unwrap_or_default();
-        Station { mcs, nss, offered_mbps, phase: phases.get(index).copied() }
+        let offered_mbps = offered
+            .get(index)
+            .or(offered.first())
+            .copied()
+            .unwrap_or_default();
+        Station {
+            mcs,
+            nss,
+            offered_mbps,
+            phase: phases.get(index).copied(),
+        }
     };
     Ok(mcs.iter().zip(&nss).enumerate().map(station).collect())
 }
 
 fn figures(results: &[&str]) -> anyhow::Result<Figures> {
-    let &[goodput, level, delay, goodput_all, level_all, delay_all, _sent, _lost] = results else {
+    let &[
+        goodput,
+        level,
+        delay,
+        goodput_all,
+        level_all,
+        delay_all,
+        _sent,
+        _lost,
+    ] = results
+    else {
         bail!("wrong number of columns")
     };
     // The 95th percentile that was kept is to the end of the MPDU, which no simulator that hands over whole frames has.
-    let part = |goodput_mbps, level, mean| Part { goodput_mbps, level, delay: Some(Delay { mean, p95: f64::NAN }) };
+    let part = |goodput_mbps, level, mean| Part {
+        goodput_mbps,
+        level,
+        delay: Some(Delay {
+            mean,
+            p95: f64::NAN,
+        }),
+    };
     let all = part(number(goodput_all)?, number(level_all)?, number(delay_all)?);
-    let (goodput, level, delay) = (list::<f64>(goodput)?, list::<f64>(level)?, list::<f64>(delay)?);
-    let stations = goodput.iter().zip(&level).zip(&delay).map(|((&goodput, &level), &mean)| part(goodput, level, mean));
-    Ok(Figures { stations: stations.collect(), all, received: 0, wall_s: f64::NAN })
+    let (goodput, level, delay) = (
+        list::<f64>(goodput)?,
+        list::<f64>(level)?,
+        list::<f64>(delay)?,
+    );
+    let stations = goodput
+        .iter()
+        .zip(&level)
+        .zip(&delay)
+        .map(|((&goodput, &level), &mean)| part(goodput, level, mean));
+    Ok(Figures {
+        stations: stations.collect(),
+        all,
+        received: 0,
+        wall_s: f64::NAN,
+    })
 }
 
 /// `1;2;3` or `5*20` (twenty times 5); nothing for the empty text.
 fn list<T: FromStr + Clone>(text: &str) -> anyhow::Result<Vec<T>> {
     match text.split_once('*') {
         Some((value, count)) => Ok(vec![number(value)?; number(count)?]),
-        None => text.split(';').filter(|item| !item.is_empty()).map(number).collect(),
+        None => text
+            .split(';')
+            .filter(|item| !item.is_empty())
+            .map(number)
+            .collect(),
     }
 }
 
@@ -103,5 +190,7 @@ fn seconds(text: &str) -> anyhow::Result<Duration> {
 }
 
 fn number<T: FromStr>(text: &str) -> anyhow::Result<T> {
-    text.parse().ok().with_context(|| format!("`{text}` is no number"))
+    text.parse()
+        .ok()
+        .with_context(|| format!("`{text}` is no number"))
 }

@@ -66,11 +66,9 @@ pub struct Speed {
 const FASTER: f64 = 100.0;
 /// Loads this near to what the cell can carry are at the knee.
 const KNEE: f64 = 0.03;
-const AT_KNEE: &str =
-    "within 3 % of what the cell can carry: a queue builds up or not by chance, and the run is too short to tell";
+const AT_KNEE: &str = "within 3 % of what the cell can carry: a queue builds up or not by chance, and the run is too short to tell";
 const TAIL: &str = "shown for comparison; the bars are on the mean";
-const DOWNLOAD: &str =
-    "two implementations of TCP: their start, their acknowledgements and their pacing differ in detail";
+const DOWNLOAD: &str = "two implementations of TCP: their start, their acknowledgements and their pacing differ in detail";
 
 /// Bars of goodput, level, mean delay and 95th percentile; with the reason where there is none.
 struct Bars {
@@ -82,11 +80,26 @@ impl Bars {
     fn of(case: &Case) -> Self {
         let all = |goodput, level, delay| [Some(goodput), Some(level), Some(delay), None];
         match (&case.setting.load, case.load) {
-            (_, Some(load)) if (load - 1.0).abs() <= KNEE => Self { bars: [None; 4], explained: Some(AT_KNEE) },
-            (_, Some(load)) if load > 1.0 => Self { bars: all(0.03, 0.05, 0.15), explained: None },
-            (Load::Constant, _) => Self { bars: all(0.02, 0.05, 0.10), explained: None },
-            (Load::Controlled(_), _) => Self { bars: all(0.03, 0.05, 0.15), explained: None },
-            (Load::Tcp(_), _) => Self { bars: [Some(0.10), None, Some(0.20), None], explained: Some(DOWNLOAD) },
+            (_, Some(load)) if (load - 1.0).abs() <= KNEE => Self {
+                bars: [None; 4],
+                explained: Some(AT_KNEE),
+            },
+            (_, Some(load)) if load > 1.0 => Self {
+                bars: all(0.03, 0.05, 0.15),
+                explained: None,
+            },
+            (Load::Constant, _) => Self {
+                bars: all(0.02, 0.05, 0.10),
+                explained: None,
+            },
+            (Load::Controlled(_), _) => Self {
+                bars: all(0.03, 0.05, 0.15),
+                explained: None,
+            },
+            (Load::Tcp(_), _) => Self {
+                bars: [Some(0.10), None, Some(0.20), None],
+                explained: Some(DOWNLOAD),
+            },
         }
     }
 }
@@ -98,7 +111,13 @@ pub fn rows(case: &Case, ns3: &Figures, ours: &Figures) -> Vec<Row> {
     let mut rows = Vec::new();
     let groups = groups(&case.setting);
     for (name, members) in &groups {
-        let of = |figures: &Figures| if groups.len() == 1 { figures.all } else { mean(figures, members) };
+        let of = |figures: &Figures| {
+            if groups.len() == 1 {
+                figures.all
+            } else {
+                mean(figures, members)
+            }
+        };
         let (a, b) = (of(ns3), of(ours));
         for (index, (quantity, value)) in QUANTITIES.iter().enumerate() {
             let explained = bars.explained.or((index == 3).then_some(TAIL));
@@ -120,8 +139,12 @@ type Quantity = (&'static str, fn(&Part) -> f64);
 const QUANTITIES: [Quantity; 4] = [
     ("goodput_mbps", |part| part.goodput_mbps),
     ("level", |part| part.level),
-    ("delay_ms", |part| part.delay.map_or(f64::NAN, |delay| delay.mean)),
-    ("p95_delay_ms", |part| part.delay.map_or(f64::NAN, |delay| delay.p95)),
+    ("delay_ms", |part| {
+        part.delay.map_or(f64::NAN, |delay| delay.mean)
+    }),
+    ("p95_delay_ms", |part| {
+        part.delay.map_or(f64::NAN, |delay| delay.p95)
+    }),
 ];
 
 /// Stations that are alike, with what to call them: which of two like stations gets more is chance.
@@ -142,12 +165,19 @@ fn groups(setting: &Setting) -> Vec<(String, Vec<usize>)> {
 
 /// Goodput in total and means of the rest over some of the stations.
 fn mean(figures: &Figures, members: &[usize]) -> Part {
-    let parts = || members.iter().filter_map(|&member| figures.stations.get(member));
+    let parts = || {
+        members
+            .iter()
+            .filter_map(|&member| figures.stations.get(member))
+    };
     let over = |value: fn(&Part) -> f64| parts().map(value).sum::<f64>() / members.len() as f64;
     Part {
         goodput_mbps: over(|part| part.goodput_mbps) * members.len() as f64,
         level: over(|part| part.level),
-        delay: Some(super::figures::Delay { mean: over(QUANTITIES[2].1), p95: over(QUANTITIES[3].1) }),
+        delay: Some(super::figures::Delay {
+            mean: over(QUANTITIES[2].1),
+            p95: over(QUANTITIES[3].1),
+        }),
     }
 }
 
@@ -161,7 +191,17 @@ impl Row {
     ) -> Self {
         let difference = airpace / ns3 - 1.0;
         let within = bar.is_none_or(|bar| difference.abs() <= bar);
-        Self { family: family.to_owned(), setting, quantity, ns3, airpace, difference, bar, within, explained }
+        Self {
+            family: family.to_owned(),
+            setting,
+            quantity,
+            ns3,
+            airpace,
+            difference,
+            bar,
+            within,
+            explained,
+        }
     }
 
     /// A signal-to-noise ratio in dB, which is compared by difference.
@@ -169,7 +209,17 @@ impl Row {
         let difference = airpace - ns3;
         let within = difference.abs() <= bar;
         let (family, quantity) = ("error-model".to_owned(), "snr_db");
-        Self { family, setting, quantity, ns3, airpace, difference, bar: Some(bar), within, explained: None }
+        Self {
+            family,
+            setting,
+            quantity,
+            ns3,
+            airpace,
+            difference,
+            bar: Some(bar),
+            within,
+            explained: None,
+        }
     }
 }
 
@@ -179,7 +229,15 @@ impl Speed {
     pub fn new(setting: &Setting, ns3: f64, airpace: f64) -> Self {
         let ratio = airpace / ns3;
         let (family, name) = (setting.family.clone(), setting.name.clone());
-        Self { family, setting: name, ns3, airpace, ratio, bar: FASTER, within: ratio >= FASTER }
+        Self {
+            family,
+            setting: name,
+            ns3,
+            airpace,
+            ratio,
+            bar: FASTER,
+            within: ratio >= FASTER,
+        }
     }
 }
 
@@ -188,6 +246,12 @@ impl Report {
     #[must_use]
     pub fn new(rows: Vec<Row>, speed: Vec<Speed>) -> Self {
         let within = rows.iter().all(|row| row.within) && speed.iter().all(|speed| speed.within);
-        Self { ns3_version: "3.44", airpace_version: env!("CARGO_PKG_VERSION"), within, rows, speed }
+        Self {
+            ns3_version: "3.44",
+            airpace_version: env!("CARGO_PKG_VERSION"),
+            within,
+            rows,
+            speed,
+        }
     }
 }

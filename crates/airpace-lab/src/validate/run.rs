@@ -42,7 +42,10 @@ pub fn validate(config: &ValidateConfig) -> anyhow::Result<Report> {
         rows.extend(error_model::rows(&program::run(program, &[])?)?);
     }
     // Speeds are measured alone.
-    let speed: anyhow::Result<Vec<_>> = speed_cases.iter().map(|setting| speed(config, setting, &bar)).collect();
+    let speed: anyhow::Result<Vec<_>> = speed_cases
+        .iter()
+        .map(|setting| speed(config, setting, &bar))
+        .collect();
     bar.finish_and_clear();
     Ok(Report::new(rows, speed?))
 }
@@ -61,7 +64,9 @@ fn compare(config: &ValidateConfig, cases: &[Case], bar: &ProgressBar) -> anyhow
                 next.store(cases.len(), Ordering::Relaxed);
             }
             bar.inc(1);
-            done.lock().expect("no thread panics while it holds the lock").push((index, result));
+            done.lock()
+                .expect("no thread panics while it holds the lock")
+                .push((index, result));
         }
     };
     thread::scope(|scope| {
@@ -70,24 +75,36 @@ fn compare(config: &ValidateConfig, cases: &[Case], bar: &ProgressBar) -> anyhow
     });
     let mut done = done.into_inner().context("a thread failed")?;
     done.sort_by_key(|&(index, _)| index);
-    done.into_iter().try_fold(Vec::new(), |mut rows, (_, result)| {
-        rows.extend(result?);
-        Ok(rows)
-    })
+    done.into_iter()
+        .try_fold(Vec::new(), |mut rows, (_, result)| {
+            rows.extend(result?);
+            Ok(rows)
+        })
 }
 
 fn compare_one(config: &ValidateConfig, case: &Case) -> anyhow::Result<Vec<Row>> {
     let setting = &case.setting;
-    let ns3 = config.ns3.run(setting).with_context(|| format!("{} {}", setting.family, setting.name))?;
+    let ns3 = config
+        .ns3
+        .run(setting)
+        .with_context(|| format!("{} {}", setting.family, setting.name))?;
     Ok(rows(case, &ns3, &simulate(setting)?))
 }
 
 /// Packets per second of both, each on one thread with nothing beside it.
 fn speed(config: &ValidateConfig, setting: &Setting, bar: &ProgressBar) -> anyhow::Result<Speed> {
     bar.set_message(format!("speed {} {}", setting.family, setting.name));
-    let ns3 = until_enough(|_| config.ns3.run(setting).map(|figures| (figures.received, figures.wall_s)))?;
+    let ns3 = until_enough(|_| {
+        config
+            .ns3
+            .run(setting)
+            .map(|figures| (figures.received, figures.wall_s))
+    })?;
     let ours = until_enough(|seed| {
-        let figures = simulate(&Setting { seed, ..setting.clone() })?;
+        let figures = simulate(&Setting {
+            seed,
+            ..setting.clone()
+        })?;
         Ok((figures.received, figures.wall_s))
     })?;
     bar.inc(1);

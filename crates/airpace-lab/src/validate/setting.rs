@@ -3,11 +3,14 @@
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_core::queue::FqCoDelConfig;
-use airpace_sim::mac::{LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule};
+use airpace_sim::mac::{
+    LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule,
+};
 use airpace_sim::traffic::{Pattern, Phase, Rate, SourceConfig};
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{
-    ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, TcpConfig, Traffic, WireConfig, WorldConfig,
+    ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, TcpConfig, Traffic,
+    WireConfig, WorldConfig,
 };
 use airpace_units::{BitRate, Time};
 use anyhow::{Context as _, bail};
@@ -109,10 +112,19 @@ impl Setting {
     /// A rate or law that does not exist.
     pub fn world(&self) -> anyhow::Result<WorldConfig> {
         let radios = 1 + u32::try_from(self.stations.len()).context("too many stations")?;
-        let channel = ChannelConfig { mac: self.mac()?, nodes: (0..radios).map(NodeId).collect() };
+        let channel = ChannelConfig {
+            mac: self.mac()?,
+            nodes: (0..radios).map(NodeId).collect(),
+        };
         let server = NodeId(radios);
         let (from, wires) = match self.load {
-            Load::Tcp(_) => (server, vec![WireConfig { ends: (server, ACCESS_POINT), ..CABLE }]),
+            Load::Tcp(_) => (
+                server,
+                vec![WireConfig {
+                    ends: (server, ACCESS_POINT),
+                    ..CABLE
+                }],
+            ),
             Load::Constant | Load::Controlled(_) => (ACCESS_POINT, Vec::new()),
         };
         Ok(WorldConfig {
@@ -125,7 +137,10 @@ impl Setting {
             channels: vec![channel],
             wires,
             routes: Vec::new(),
-            flows: (1..).zip(&self.stations).map(|(node, station)| self.flow((from, NodeId(node)), station)).collect(),
+            flows: (1..)
+                .zip(&self.stations)
+                .map(|(node, station)| self.flow((from, NodeId(node)), station))
+                .collect(),
             proxies: self.proxy(radios)?.into_iter().collect(),
             changes: Vec::new(),
             record: Record::default(),
@@ -133,9 +148,19 @@ impl Setting {
     }
 
     fn mac(&self) -> anyhow::Result<MacConfig> {
-        let queue = QueueLimit { packets: self.queue_packets, scope: self.queue_scope, in_flight: true };
-        let path = PathConfig { schedule: self.schedule, ..PathConfig::queued(queue) };
-        let mut radios = vec![RadioConfig { path, ..RadioConfig::access_point() }];
+        let queue = QueueLimit {
+            packets: self.queue_packets,
+            scope: self.queue_scope,
+            in_flight: true,
+        };
+        let path = PathConfig {
+            schedule: self.schedule,
+            ..PathConfig::queued(queue)
+        };
+        let mut radios = vec![RadioConfig {
+            path,
+            ..RadioConfig::access_point()
+        }];
         let mut links = Vec::new();
         for (radio, station) in (1..).map(RadioId).zip(&self.stations) {
             let rate = self.rate(station)?;
@@ -143,7 +168,10 @@ impl Setting {
             links.push(LinkConfig::new(RadioId(0), radio, rate));
             links.push(LinkConfig::new(radio, RadioId(0), rate));
         }
-        Ok(MacConfig { timing: Timing::Ns3, ..MacConfig::new(radios, links) })
+        Ok(MacConfig {
+            timing: Timing::Ns3,
+            ..MacConfig::new(radios, links)
+        })
     }
 
     fn rate(&self, station: &Station) -> anyhow::Result<TxRate> {
@@ -165,34 +193,66 @@ impl Setting {
             800 => GuardInterval::Ns800,
             other => bail!("no guard interval of {other} ns is known here"),
         };
-        Ok(TxRate::new(standard, width, station.nss, station.mcs, guard)?)
+        Ok(TxRate::new(
+            standard,
+            width,
+            station.nss,
+            station.mcs,
+            guard,
+        )?)
     }
 
     fn flow(&self, (from, to): (NodeId, NodeId), station: &Station) -> FlowConfig {
         let traffic = match self.load {
             Load::Constant => self.paced(station),
             // Behind a proxy such a source always has packets, and they leave at the proxy's pace.
-            Load::Controlled(_) => Traffic::Saturating { payload: self.payload_bytes, window: 1 },
+            Load::Controlled(_) => Traffic::Saturating {
+                payload: self.payload_bytes,
+                window: 1,
+            },
             Load::Tcp(algorithm) => Traffic::Tcp(TcpConfig {
-                sender: SenderConfig { send_buffer: SEND_BUFFER, ..SenderConfig::new(algorithm) },
-                receiver: ReceiverConfig { buffer: RECEIVE_BUFFER, ..ReceiverConfig::default() },
+                sender: SenderConfig {
+                    send_buffer: SEND_BUFFER,
+                    ..SenderConfig::new(algorithm)
+                },
+                receiver: ReceiverConfig {
+                    buffer: RECEIVE_BUFFER,
+                    ..ReceiverConfig::default()
+                },
                 bytes: None,
             }),
         };
         let category = AccessCategory::BestEffort;
-        FlowConfig { from, to, category, traffic, start: Time::ZERO, stop: None }
+        FlowConfig {
+            from,
+            to,
+            category,
+            traffic,
+            start: Time::ZERO,
+            stop: None,
+        }
     }
 
     fn paced(&self, station: &Station) -> Traffic {
         let rate = BitRate::from_bps((station.offered_mbps * 1e6).round() as u64);
         let gap_s = f64::from(self.payload_bytes) * 8e-6 / station.offered_mbps.max(1e-6);
-        let phase = station.phase.map_or(Phase::Random, |phase| Phase::Fixed(Duration::from_secs_f64(phase * gap_s)));
-        let pattern = Pattern::Constant { payload_bytes: self.payload_bytes, rate: Rate::Bits(rate) };
-        Traffic::Udp(SourceConfig { phase, ..SourceConfig::new(pattern) })
+        let phase = station.phase.map_or(Phase::Random, |phase| {
+            Phase::Fixed(Duration::from_secs_f64(phase * gap_s))
+        });
+        let pattern = Pattern::Constant {
+            payload_bytes: self.payload_bytes,
+            rate: Rate::Bits(rate),
+        };
+        Traffic::Udp(SourceConfig {
+            phase,
+            ..SourceConfig::new(pattern)
+        })
     }
 
     fn proxy(&self, nodes: u32) -> anyhow::Result<Option<ProxyConfig>> {
-        let Load::Controlled(control) = &self.load else { return Ok(None) };
+        let Load::Controlled(control) = &self.load else {
+            return Ok(None);
+        };
         Ok(Some(ProxyConfig {
             at: ACCESS_POINT,
             stations: (1..nodes).map(NodeId).collect(),
@@ -209,7 +269,13 @@ impl Setting {
     /// The setting as flags of `validation/ns3`; `airpace` is this program, which decides for the controllers there.
     #[must_use]
     pub fn flags(&self, airpace: &str) -> Vec<String> {
-        let list = |value: &dyn Fn(&Station) -> String| self.stations.iter().map(value).collect::<Vec<_>>().join(",");
+        let list = |value: &dyn Fn(&Station) -> String| {
+            self.stations
+                .iter()
+                .map(value)
+                .collect::<Vec<_>>()
+                .join(",")
+        };
         let mut flags = vec![
             format!("--standard={}", self.standard),
             format!("--width={}", self.width_mhz),
@@ -217,9 +283,19 @@ impl Setting {
             format!("--stations={}", self.stations.len()),
             format!("--mcs={}", list(&|station| station.mcs.to_string())),
             format!("--nss={}", list(&|station| station.nss.to_string())),
-            format!("--scheduler={}", if self.schedule == Schedule::OldestFirst { "fcfs" } else { "rr" }),
+            format!(
+                "--scheduler={}",
+                if self.schedule == Schedule::OldestFirst {
+                    "fcfs"
+                } else {
+                    "rr"
+                }
+            ),
             format!("--queue={}", self.queue_packets),
-            format!("--queue-per-station={}", self.queue_scope == QueueScope::Link),
+            format!(
+                "--queue-per-station={}",
+                self.queue_scope == QueueScope::Link
+            ),
             format!("--payload={}", self.payload_bytes),
             format!("--seed={}", self.seed),
             format!("--warm={}", self.warm_up.as_secs_f64()),
@@ -227,18 +303,34 @@ impl Setting {
         ];
         match &self.load {
             Load::Constant => {
-                flags.push(format!("--rates={}", list(&|station| station.offered_mbps.to_string())));
+                flags.push(format!(
+                    "--rates={}",
+                    list(&|station| station.offered_mbps.to_string())
+                ));
                 if self.stations.iter().all(|station| station.phase.is_some()) {
-                    flags.push(format!("--phases={}", list(&|station| station.phase.unwrap_or(0.0).to_string())));
+                    flags.push(format!(
+                        "--phases={}",
+                        list(&|station| station.phase.unwrap_or(0.0).to_string())
+                    ));
                 }
             }
             Load::Controlled(control) => {
                 flags.push(format!("--slot={}", control.slot.as_secs_f64()));
                 flags.push(format!("--report-bytes={}", control.report_bytes));
-                flags.push(format!("--control='{airpace}' {}", control.arguments(self.payload_bytes)));
+                flags.push(format!(
+                    "--control='{airpace}' {}",
+                    control.arguments(self.payload_bytes)
+                ));
             }
             Load::Tcp(algorithm) => {
-                flags.push(format!("--traffic={}", if *algorithm == Algorithm::Bbr { "bbr" } else { "cubic" }));
+                flags.push(format!(
+                    "--traffic={}",
+                    if *algorithm == Algorithm::Bbr {
+                        "bbr"
+                    } else {
+                        "cubic"
+                    }
+                ));
             }
         }
         flags
@@ -247,7 +339,12 @@ impl Setting {
     /// Mbit/s of payload offered in all; `None` with a controller.
     #[must_use]
     pub fn offered_mbps(&self) -> Option<f64> {
-        matches!(self.load, Load::Constant).then(|| self.stations.iter().map(|station| station.offered_mbps).sum())
+        matches!(self.load, Load::Constant).then(|| {
+            self.stations
+                .iter()
+                .map(|station| station.offered_mbps)
+                .sum()
+        })
     }
 }
 
@@ -255,7 +352,10 @@ impl Control {
     fn law(&self, payload_bytes: u32) -> anyhow::Result<LawConfig> {
         let config = crate::control::ControlConfig {
             law: self.law.clone(),
-            goal: Goal { level: self.level, delay: self.delay },
+            goal: Goal {
+                level: self.level,
+                delay: self.delay,
+            },
             initial_mbps: Some(self.initial_mbps),
             payload_bytes,
         };
@@ -263,8 +363,15 @@ impl Control {
     }
 
     fn arguments(&self, payload_bytes: u32) -> String {
-        let Self { law, level, initial_mbps, .. } = self;
-        let delay = self.delay.map_or(String::new(), |delay| format!(" --delay-ms {}", delay.as_secs_f64() * 1e3));
+        let Self {
+            law,
+            level,
+            initial_mbps,
+            ..
+        } = self;
+        let delay = self.delay.map_or(String::new(), |delay| {
+            format!(" --delay-ms {}", delay.as_secs_f64() * 1e3)
+        });
         format!(
             "control --law {law} --level {level}{delay} --initial-mbps {initial_mbps} --payload-bytes {payload_bytes}"
         )

@@ -26,10 +26,25 @@ fn flow_queues_and_airtime_fairness_shorten_pings_and_share_the_air() {
         ..Plan::new(Duration::from_millis(2_500))
     };
     let result = run(&plan);
-    let [fifo, airtime] = &result.schemes[..] else { panic!("two schemes") };
-    assert!(airtime.ping_gain.unwrap() >= 3.0, "{:?} {:?}", fifo.emulated, airtime.emulated);
-    assert!(airtime.emulated.jain_airtime >= 0.95, "{:?}", airtime.emulated);
-    assert!(fifo.emulated.jain_airtime < airtime.emulated.jain_airtime, "{:?}", fifo.emulated);
+    let [fifo, airtime] = &result.schemes[..] else {
+        panic!("two schemes")
+    };
+    assert!(
+        airtime.ping_gain.unwrap() >= 3.0,
+        "{:?} {:?}",
+        fifo.emulated,
+        airtime.emulated
+    );
+    assert!(
+        airtime.emulated.jain_airtime >= 0.95,
+        "{:?}",
+        airtime.emulated
+    );
+    assert!(
+        fifo.emulated.jain_airtime < airtime.emulated.jain_airtime,
+        "{:?}",
+        fifo.emulated
+    );
 }
 
 #[test]
@@ -38,9 +53,26 @@ fn the_schemes_reach_their_bars_with_kernel_tcp_and_in_virtual_time() {
     if !namespaces_allowed() {
         return;
     }
-    let schemes = vec![Scheme::Fifo, Scheme::FqCodel, Scheme::FqMac, Scheme::Airtime];
-    let result = run(&Plan { schemes, ..Plan::new(Duration::from_secs(20)) });
-    assert_eq!(result.bars.len(), 6, "two of pings and one of airtime, with kernel TCP and simulated");
+    let schemes = vec![
+        Scheme::Fifo,
+        Scheme::FqCodel,
+        Scheme::FqMac,
+        Scheme::Airtime,
+    ];
+    let result = run(&Plan {
+        schemes,
+        ..Plan::new(Duration::from_secs(20))
+    });
+    assert_eq!(
+        result.bars.len(),
+        6,
+        "two of pings and one of airtime, with kernel TCP and simulated"
+    );
     assert!(result.bars.iter().all(|bar| bar.holds), "{:?}", result.bars);
-    assert!(result.bars.iter().all(|bar| [PING_BAR, JAIN_BAR].contains(&bar.bar)));
+    assert!(
+        result
+            .bars
+            .iter()
+            .all(|bar| [PING_BAR, JAIN_BAR].contains(&bar.bar))
+    );
 }

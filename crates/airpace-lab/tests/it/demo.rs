@@ -34,9 +34,17 @@ fn a_short_demo_leaves_a_summary_and_series() {
     assert_eq!(stored.arms[0].per_station.len(), 2);
     for arm in &summary.arms {
         assert!(arm.goodput_mbps > 1.0 && arm.level > 1.0, "{arm:?}");
-        assert!(arm.idle_ping_ms.p50 >= 2.0 && arm.ping_ms.p50 > arm.idle_ping_ms.p50, "{arm:?}");
+        assert!(
+            arm.idle_ping_ms.p50 >= 2.0 && arm.ping_ms.p50 > arm.idle_ping_ms.p50,
+            "{arm:?}"
+        );
         assert!(arm.jain_airtime > 0.5 && arm.jain_airtime <= 1.0, "{arm:?}");
-        assert!(options.out.join(format!("series-2-{}.json", arm.name)).exists());
+        assert!(
+            options
+                .out
+                .join(format!("series-2-{}.json", arm.name))
+                .exists()
+        );
     }
     std::fs::remove_dir_all(&options.out).unwrap();
 }
@@ -46,7 +54,10 @@ fn a_demo_that_is_stopped_ends_at_once() {
     if !namespaces_allowed() {
         return;
     }
-    let options = DemoOptions { load: Duration::from_secs(60), ..short("stopped") };
+    let options = DemoOptions {
+        load: Duration::from_secs(60),
+        ..short("stopped")
+    };
     let stop = Stop::default();
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -56,7 +67,11 @@ fn a_demo_that_is_stopped_ends_at_once() {
         });
         assert!(demo::run(&options, &stop).is_err());
     });
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begun.elapsed()
+    );
     std::fs::remove_dir_all(&options.out).unwrap();
 }
 
@@ -65,7 +80,10 @@ fn a_proxy_that_cannot_start_is_named() {
     if !namespaces_allowed() {
         return;
     }
-    let options = DemoOptions { arms: vec![ArmKind::AirpaceCubic], ..short("noproxy") };
+    let options = DemoOptions {
+        arms: vec![ArmKind::AirpaceCubic],
+        ..short("noproxy")
+    };
     let error = format!("{:#}", demo::run(&options, &Stop::default()).unwrap_err());
     assert!(error.contains("/nonexistent/airpace"), "{error}");
     std::fs::remove_dir_all(&options.out).unwrap();

@@ -7,13 +7,20 @@ use std::time::Duration;
 /// Runs iperf3 in a namespace; the thread waits, so that the child's end with its parent thread does no harm.
 fn iperf3(namespace: &Namespace, arguments: &[&str]) -> std::io::Result<std::process::Child> {
     let mut command = Command::new("iperf3");
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     namespace.spawn(command)
 }
 
 fn mbps(client: &Output) -> f64 {
     let report: serde_json::Value = serde_json::from_slice(&client.stdout).unwrap();
-    report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("{report:#}")) / 1e6
+    report["end"]["sum_received"]["bits_per_second"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{report:#}"))
+        / 1e6
 }
 
 #[test]
@@ -27,11 +34,19 @@ fn iperf3_works_through_the_emulated_access_point() {
     }
     let cell = Cell::start(closed(&[9], 2_500, 1).unwrap(), Duration::from_millis(100)).unwrap();
     let station = cell.station_address(0).to_string();
-    let server = iperf3(cell.station(0), &["--server", "--one-off", "--bind", &station]).unwrap();
+    let server = iperf3(
+        cell.station(0),
+        &["--server", "--one-off", "--bind", &station],
+    )
+    .unwrap();
     // iperf3 has no option to wait for its server.
     let client = (0..50).find_map(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        let client = iperf3(cell.server(), &["--client", &station, "--time", "2", "--json"]).unwrap();
+        let client = iperf3(
+            cell.server(),
+            &["--client", &station, "--time", "2", "--json"],
+        )
+        .unwrap();
         Some(client.wait_with_output().unwrap()).filter(|output| output.status.success())
     });
     let rate = mbps(&client.expect("iperf3 connects within 5 s"));

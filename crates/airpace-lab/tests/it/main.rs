@@ -20,7 +20,9 @@ use airpace_net::netns::Namespace;
 fn namespaces_allowed() -> bool {
     let missing = match Namespace::new() {
         Err(error) => Some(error.to_string()),
-        Ok(_) if !std::path::Path::new("/dev/net/tun").exists() => Some("there is no /dev/net/tun".to_owned()),
+        Ok(_) if !std::path::Path::new("/dev/net/tun").exists() => {
+            Some("there is no /dev/net/tun".to_owned())
+        }
         Ok(_) => None,
     };
     if let Some(reason) = &missing {

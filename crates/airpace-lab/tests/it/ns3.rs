@@ -19,11 +19,16 @@ fn load(setting: &Setting) -> Option<f64> {
 
 /// Why a run cannot be repeated from what is known of it.
 fn chance(setting: &Setting) -> Option<&'static str> {
-    let drawn = setting.stations.iter().all(|station| station.phase.is_none());
+    let drawn = setting
+        .stations
+        .iter()
+        .all(|station| station.phase.is_none());
     let shared = setting.queue_scope == QueueScope::Radio;
     match (setting.family.as_str(), &setting.load) {
         // Equal rates: the order in which the stations' packets come stays as it was drawn. Runs with known phases stand in.
-        ("S3", Load::Constant) if drawn && setting.stations[0].offered_mbps <= 20.0 => Some("the order of arrivals"),
+        ("S3", Load::Constant) if drawn && setting.stations[0].offered_mbps <= 20.0 => {
+            Some("the order of arrivals")
+        }
         ("S6", Load::Constant) if drawn && shared => Some("the order of arrivals"),
         // The published law's rate falls without end there; `published-laws.md` has the reason.
         ("S5", _) if setting.name.starts_with("n20m9T5d") => Some("the collapse"),
@@ -48,7 +53,9 @@ fn the_simulator_agrees_with_ns3() {
         let why = chance(&setting);
         let load = load(&setting);
         let ours = simulate(&setting).unwrap();
-        let rows = rows(&Case { setting, load }, &ns3, &ours).into_iter().filter(|row| row.bar.is_some());
+        let rows = rows(&Case { setting, load }, &ns3, &ours)
+            .into_iter()
+            .filter(|row| row.bar.is_some());
         compared.extend(rows.filter(|row| why.is_none_or(|why| holds_still(row, why))));
     }
     let mut worst: BTreeMap<(&str, &str), (usize, f64, &str)> = BTreeMap::new();
@@ -60,7 +67,10 @@ fn the_simulator_agrees_with_ns3() {
         }
     }
     for ((family, quantity), (count, difference, setting)) in worst {
-        eprintln!("{family} {quantity}: {count} rows, worst {:+.1} % ({setting})", difference * 100.0);
+        eprintln!(
+            "{family} {quantity}: {count} rows, worst {:+.1} % ({setting})",
+            difference * 100.0
+        );
     }
     let missed: Vec<&Row> = compared.iter().filter(|row| !row.within).collect();
     assert!(missed.is_empty(), "{missed:#?}");

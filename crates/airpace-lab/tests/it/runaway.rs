@@ -25,18 +25,32 @@ struct Placement {
 fn run(law: &str, seed: u64, seconds: u32) -> Placement {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let text = std::fs::read_to_string(folder.join("runaway.toml")).unwrap();
-    let settings = [format!("proxy.0.law={law}"), format!("seed={seed}"), format!("duration={seconds} s")];
+    let settings = [
+        format!("proxy.0.law={law}"),
+        format!("seed={seed}"),
+        format!("duration={seconds} s"),
+    ];
     let settings = settings.map(|setting| setting.parse().unwrap()).to_vec();
-    let resolved = Loaded::new(&text, settings, &folder).unwrap().resolve().unwrap();
+    let resolved = Loaded::new(&text, settings, &folder)
+        .unwrap()
+        .resolve()
+        .unwrap();
     let begin = Time::ZERO + resolved.world.warm_up;
     let mut world = World::new(resolved.world).unwrap();
     world.run();
     let outcome = world.outcome();
     let count = |value: fn(&airpace_sim::world::DirectionCounts) -> u64| -> u64 {
-        outcome.flows.iter().map(|flow| value(&flow.counts.forward)).sum()
+        outcome
+            .flows
+            .iter()
+            .map(|flow| value(&flow.counts.forward))
+            .sum()
     };
     let loss = count(|counts| counts.lost.total()) as f64 / count(|counts| counts.sent) as f64;
-    let growth = (0..outcome.links.len()).map(|link| longest_growth(&outcome, link, begin)).max().unwrap();
+    let growth = (0..outcome.links.len())
+        .map(|link| longest_growth(&outcome, link, begin))
+        .max()
+        .unwrap();
     Placement { seed, loss, growth }
 }
 
@@ -46,22 +60,35 @@ fn longest_growth(outcome: &Outcome, link: usize, begin: Time) -> u32 {
     let (mut longest, mut growing, mut before) = (0, 0, 0);
     for slot in outcome.slots.iter().filter(|slot| slot.end > begin) {
         let counts = &slot.links[link].counts;
-        let Some(left) = counts.queued_sum.checked_div(counts.frames) else { continue };
-        growing = if left > before.max(TWO_FRAMES) { growing + 1 } else { 0 };
+        let Some(left) = counts.queued_sum.checked_div(counts.frames) else {
+            continue;
+        };
+        growing = if left > before.max(TWO_FRAMES) {
+            growing + 1
+        } else {
+            0
+        };
         (before, longest) = (left, longest.max(growing));
     }
     longest
 }
 
 fn ran_away(placements: &[Placement]) -> Vec<u64> {
-    placements.iter().filter(|placement| placement.loss >= RUNAWAY_LOSS).map(|placement| placement.seed).collect()
+    placements
+        .iter()
+        .filter(|placement| placement.loss >= RUNAWAY_LOSS)
+        .map(|placement| placement.seed)
+        .collect()
 }
 
 #[test]
 fn the_linear_law_runs_away_where_ours_does_not() {
     // One placement in which it does, and its neighbours.
     let seeds = 13..=14;
-    let linear: Vec<_> = seeds.clone().map(|seed| run("linear-pf", seed, 50)).collect();
+    let linear: Vec<_> = seeds
+        .clone()
+        .map(|seed| run("linear-pf", seed, 50))
+        .collect();
     let ours: Vec<_> = seeds.map(|seed| run("waterfill", seed, 50)).collect();
     assert!(!ran_away(&linear).is_empty(), "{linear:?}");
     assert!(ran_away(&ours).is_empty(), "{ours:?}");
@@ -74,8 +101,14 @@ fn the_linear_law_runs_away_in_some_of_fifty_placements_ours_in_none() {
     let (linear, ours) = (all("linear-pf"), all("waterfill"));
     let most = |placements: &[Placement]| placements.iter().map(|p| p.loss).fold(0.0, f64::max);
     let slots = |placements: &[Placement]| {
-        let beyond = placements.iter().filter(|placement| placement.growth > GROWTH).count();
-        (placements.iter().map(|placement| placement.growth).max(), beyond)
+        let beyond = placements
+            .iter()
+            .filter(|placement| placement.growth > GROWTH)
+            .count();
+        (
+            placements.iter().map(|placement| placement.growth).max(),
+            beyond,
+        )
     };
     println!(
         "linear-pf: ran away {:?}, loss at most {:.4}, growth {:?}",
@@ -83,7 +116,12 @@ fn the_linear_law_runs_away_in_some_of_fifty_placements_ours_in_none() {
         most(&linear),
         slots(&linear)
     );
-    println!("waterfill: ran away {:?}, loss at most {:.4}, growth {:?}", ran_away(&ours), most(&ours), slots(&ours));
+    println!(
+        "waterfill: ran away {:?}, loss at most {:.4}, growth {:?}",
+        ran_away(&ours),
+        most(&ours),
+        slots(&ours)
+    );
     assert!(!ran_away(&linear).is_empty());
     assert!(ran_away(&ours).is_empty());
 }

@@ -21,12 +21,22 @@ struct Measured<'a> {
 }
 
 fn measured() -> impl Iterator<Item = Measured<'static>> {
-    MEASURED.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let number = |i: usize| fields[i].parse::<f64>().unwrap();
-        let algorithm = Algorithm::from_name(fields[1]).unwrap();
-        Measured { by: fields[0], algorithm, delay_ms: number(2), goodput_mbps: number(4), rtt_ms: number(5) }
-    })
+    MEASURED
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .skip(1)
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let number = |i: usize| fields[i].parse::<f64>().unwrap();
+            let algorithm = Algorithm::from_name(fields[1]).unwrap();
+            Measured {
+                by: fields[0],
+                algorithm,
+                delay_ms: number(2),
+                goodput_mbps: number(4),
+                rtt_ms: number(5),
+            }
+        })
 }
 
 /// The mean over three seeds.
@@ -35,7 +45,17 @@ fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigur
     let wired_delay = Duration::from_secs_f64(delay_ms / 1e3);
     let mut mean = DownloadFigures::default();
     for seed in 1..=3 {
-        let run = simulate(&Download { algorithm, wired_delay, ramp, measure, seed }, hosts).unwrap();
+        let run = simulate(
+            &Download {
+                algorithm,
+                wired_delay,
+                ramp,
+                measure,
+                seed,
+            },
+            hosts,
+        )
+        .unwrap();
         mean.goodput_mbps += run.goodput_mbps / 3.0;
         mean.rtt_ms += run.rtt_ms / 3.0;
         mean.resent += run.resent / 3.0;
@@ -45,8 +65,9 @@ fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigur
 
 /// Compares with the mean of the rows of one scenario; returns the relative differences.
 fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f64, f64) {
-    let rows: Vec<_> =
-        measured().filter(|m| m.by == by && m.algorithm == algorithm && m.delay_ms == delay_ms).collect();
+    let rows: Vec<_> = measured()
+        .filter(|m| m.by == by && m.algorithm == algorithm && m.delay_ms == delay_ms)
+        .collect();
     let mean = |of: fn(&Measured) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     let (goodput, rtt) = (mean(|m| m.goodput_mbps), mean(|m| m.rtt_ms));
     let ours = simulated(algorithm, delay_ms, hosts);
@@ -67,10 +88,20 @@ fn simulated_tcp_does_what_the_kernel_did() {
     for algorithm in Algorithm::ALL {
         for delay_ms in [10.0, 0.0] {
             let (goodput, rtt) = difference("kernel", algorithm, delay_ms, Hosts::KERNEL);
-            assert!(goodput.abs() < GOODPUT, "{algorithm:?} at {delay_ms} ms: goodput {goodput:+.3}");
+            assert!(
+                goodput.abs() < GOODPUT,
+                "{algorithm:?} at {delay_ms} ms: goodput {goodput:+.3}"
+            );
             // Without a wire BBR's queue is made by what the machine under the emulator adds to the path.
-            let bar = if (algorithm, delay_ms) == (Algorithm::Bbr, 0.0) { 0.35 } else { RTT };
-            assert!(rtt.abs() < bar, "{algorithm:?} at {delay_ms} ms: round-trip time {rtt:+.3}");
+            let bar = if (algorithm, delay_ms) == (Algorithm::Bbr, 0.0) {
+                0.35
+            } else {
+                RTT
+            };
+            assert!(
+                rtt.abs() < bar,
+                "{algorithm:?} at {delay_ms} ms: round-trip time {rtt:+.3}"
+            );
         }
     }
 }
@@ -79,7 +110,10 @@ fn simulated_tcp_does_what_the_kernel_did() {
 fn simulated_tcp_does_what_ns3_did() {
     for algorithm in [Algorithm::Cubic, Algorithm::Bbr] {
         let (goodput, rtt) = difference("ns-3", algorithm, 10.0, Hosts::NS3);
-        assert!(goodput.abs() < GOODPUT, "{algorithm:?}: goodput {goodput:+.3}");
+        assert!(
+            goodput.abs() < GOODPUT,
+            "{algorithm:?}: goodput {goodput:+.3}"
+        );
         assert!(rtt.abs() < RTT, "{algorithm:?}: round-trip time {rtt:+.3}");
     }
 }
@@ -93,7 +127,17 @@ fn simulated_tcp_does_what_the_kernel_does() {
     for algorithm in Algorithm::ALL {
         let wired_delay = Duration::from_millis(10);
         let (ramp, measure) = (Duration::from_secs(5), Duration::from_secs(10));
-        let result = compare(&Download { algorithm, wired_delay, ramp, measure, seed: 1 }, &Stop::default()).unwrap();
+        let result = compare(
+            &Download {
+                algorithm,
+                wired_delay,
+                ramp,
+                measure,
+                seed: 1,
+            },
+            &Stop::default(),
+        )
+        .unwrap();
         println!("{result:?}");
         assert!(result.goodput_difference.abs() < GOODPUT, "{result:?}");
         assert!(result.rtt_difference.abs() < RTT, "{result:?}");

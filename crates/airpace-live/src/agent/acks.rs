@@ -23,7 +23,11 @@ pub(super) struct AckGather {
 impl AckGather {
     /// Holds acknowledgements for `patience` at most; none if it is zero.
     pub(super) const fn new(patience: Duration) -> Self {
-        Self { patience, held: VecDeque::new(), due: None }
+        Self {
+            patience,
+            held: VecDeque::new(),
+            due: None,
+        }
     }
 
     /// Keeps a packet if it can wait; otherwise gives it back, to leave right after [`AckGather::release`] has given all.

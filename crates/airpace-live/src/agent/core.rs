@@ -62,7 +62,12 @@ impl AgentCore {
         if let Some(rate) = config.uplink.rate {
             let rate_bytes_per_s = rate.0.as_bps_f64() / 8.0;
             let rate_pps = rate_bytes_per_s / 1500.0;
-            let allocation = Allocation { station: StationId(0), rate_pps, rate_bytes_per_s, level: 1.0 };
+            let allocation = Allocation {
+                station: StationId(0),
+                rate_pps,
+                rate_bytes_per_s,
+                level: 1.0,
+            };
             pacer.grant(now, &allocation, None);
         }
         Self {
@@ -149,7 +154,13 @@ impl AgentCore {
         let bytes = message.payload.len() as u32 + TUNNEL_OVERHEAD;
         let delay_ns = Some(message.sent.offset_ns(arrival));
         let frame = airpace_core::meter::FrameHints::default();
-        self.meter.on_packet(&Received { arrival, frame, sequence: message.counter, bytes, delay_ns });
+        self.meter.on_packet(&Received {
+            arrival,
+            frame,
+            sequence: message.counter,
+            bytes,
+            delay_ns,
+        });
     }
 
     /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and its whole length.
@@ -159,8 +170,12 @@ impl AgentCore {
             return;
         };
         let flags = radiotap.flags.unwrap_or_default();
-        let header = bytes.get(start..).and_then(|frame| DataHeader::parse(frame).ok());
-        let Some((header, header_bytes)) = header.filter(|(header, _)| self.is_mine(header) && !flags.bad_fcs()) else {
+        let header = bytes
+            .get(start..)
+            .and_then(|frame| DataHeader::parse(frame).ok());
+        let Some((header, header_bytes)) =
+            header.filter(|(header, _)| self.is_mine(header) && !flags.bad_fcs())
+        else {
             self.counts.foreign += 1;
             return;
         };
@@ -170,7 +185,9 @@ impl AgentCore {
         let packet = u32::try_from(length.saturating_sub(around)).unwrap_or(u32::MAX);
         let mut mpdu = Mpdu::heard(arrival, &radiotap, &header, packet);
         if header.amsdu {
-            mpdu.packets = u16::try_from(packet.div_ceil(FULL_PACKET + 64)).unwrap_or(1).max(1);
+            mpdu.packets = u16::try_from(packet.div_ceil(FULL_PACKET + 64))
+                .unwrap_or(1)
+                .max(1);
         }
         self.counts.metered += 1;
         self.meter.on_mpdu(&mpdu);
@@ -178,15 +195,29 @@ impl AgentCore {
 
     fn is_mine(&self, header: &DataHeader) -> bool {
         let unicast = header.receiver.0[0] & 1 == 0;
-        let to_me = self.station.is_none_or(|station| station == header.receiver);
-        header.direction == Direction::FromDs && unicast && to_me && !header.null && header.fragment == 0
+        let to_me = self
+            .station
+            .is_none_or(|station| station == header.receiver);
+        header.direction == Direction::FromDs
+            && unicast
+            && to_me
+            && !header.null
+            && header.fragment == 0
     }
 
     /// When [`AgentCore::poll`] or [`AgentCore::handle_timeout`] are to be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        let release = if self.queue.is_empty() { None } else { self.pacer.next_release() };
-        release.into_iter().chain(self.acks.deadline()).chain([self.next_slot]).min()
+        let release = if self.queue.is_empty() {
+            None
+        } else {
+            self.pacer.next_release()
+        };
+        release
+            .into_iter()
+            .chain(self.acks.deadline())
+            .chain([self.next_slot])
+            .min()
     }
 
     /// Ends a slot that is over: the report to send, and the record for telemetry.
@@ -196,7 +227,11 @@ impl AgentCore {
         }
         // Slots keep their rhythm; after a pause of the whole machine they begin anew.
         let rhythm = self.next_slot + self.slot;
-        self.next_slot = if rhythm > now { rhythm } else { now + self.slot };
+        self.next_slot = if rhythm > now {
+            rhythm
+        } else {
+            now + self.slot
+        };
         let report = self.meter.close_slot(now);
         Some((report::encode(&report), self.record(now, &report)))
     }

@@ -22,8 +22,15 @@ pub(super) struct Monitor {
 impl Monitor {
     /// Starts listening to the interface `name`.
     pub(super) fn open(name: &str, wait: &mut Loop) -> anyhow::Result<Self> {
-        let mut monitor = Self { name: name.to_owned(), socket: None, lost: false, dropped: 0 };
-        monitor.listen(wait).with_context(|| format!("reading frames of the monitor interface {name}"))?;
+        let mut monitor = Self {
+            name: name.to_owned(),
+            socket: None,
+            lost: false,
+            dropped: 0,
+        };
+        monitor
+            .listen(wait)
+            .with_context(|| format!("reading frames of the monitor interface {name}"))?;
         Ok(monitor)
     }
 
@@ -43,7 +50,9 @@ impl Monitor {
 
     /// Receives frames; an interface that went down or away is left.
     pub(super) fn receive(&mut self, room: &mut ReceiveBatch) -> bool {
-        let Some(socket) = &self.socket else { return false };
+        let Some(socket) = &self.socket else {
+            return false;
+        };
         match socket.receive(room) {
             Ok(0) => {}
             Ok(_) if self.lost => {
@@ -72,7 +81,10 @@ impl Monitor {
 
     /// Adds what the kernel has counted since the last call.
     pub(super) fn count_dropped(&mut self) {
-        let statistics = self.socket.as_ref().and_then(|socket| socket.statistics().ok());
+        let statistics = self
+            .socket
+            .as_ref()
+            .and_then(|socket| socket.statistics().ok());
         self.dropped += u64::from(statistics.map_or(0, |statistics| statistics.dropped));
     }
 }
@@ -106,13 +118,19 @@ impl Own {
             probe.connect(proxy).ok()?;
             interface_of(probe.local_addr().ok()?.ip()).ok()?
         };
-        find().map_or(Self::Unknown, |interface| interface.hardware.map_or(Self::All, Self::To))
+        find().map_or(Self::Unknown, |interface| {
+            interface.hardware.map_or(Self::All, Self::To)
+        })
     }
 }
 
 /// Any address of this machine, of the family of `like`.
 pub(super) fn any_address(like: SocketAddr) -> SocketAddr {
-    let any = if like.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let any = if like.is_ipv4() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    };
     SocketAddr::new(any, 0)
 }
 

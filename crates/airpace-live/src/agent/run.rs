@@ -37,12 +37,21 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     // The kernel takes the routes; they wait for a session.
     device.withdraw_routes();
     // Frames are told apart by the arrival of single datagrams until the monitor tells them.
-    let options = UdpOptions { join: false, send_buffer: SEND_BUFFER, ..UdpOptions::default() };
-    let socket = UdpSocket::bind(any_address(config.proxy), options).context("opening the tunnel's socket")?;
+    let options = UdpOptions {
+        join: false,
+        send_buffer: SEND_BUFFER,
+        ..UdpOptions::default()
+    };
+    let socket = UdpSocket::bind(any_address(config.proxy), options)
+        .context("opening the tunnel's socket")?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(proxy = %config.proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, (&device, &socket))?;
-    let monitor = config.monitor.as_deref().map(|name| Monitor::open(name, &mut wait)).transpose()?;
+    let monitor = config
+        .monitor
+        .as_deref()
+        .map(|name| Monitor::open(name, &mut wait))
+        .transpose()?;
     let mut agent = Agent {
         stamps: clock.realtime_map(),
         batch: Batch::holding(BATCH_BYTES),
@@ -111,7 +120,10 @@ struct Rooms {
 
 impl Agent<'_> {
     fn run(&mut self, wait: &mut Loop) -> anyhow::Result<()> {
-        let mut rooms = Rooms { datagrams: ReceiveBatch::new(16, 65_536), frames: ReceiveBatch::new(64, SNAP) };
+        let mut rooms = Rooms {
+            datagrams: ReceiveBatch::new(16, 65_536),
+            frames: ReceiveBatch::new(64, SNAP),
+        };
         loop {
             let now = self.clock.now();
             self.on_time(now, wait);
@@ -185,9 +197,13 @@ impl Agent<'_> {
 
     /// Ends a slot that is over, if one is.
     fn on_slot(&mut self, now: Time) -> bool {
-        let Some((report, record)) = self.core.handle_timeout(now) else { return false };
+        let Some((report, record)) = self.core.handle_timeout(now) else {
+            return false;
+        };
         // Without a session nobody is there to read it.
-        let _ = self.batch.seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
+        let _ = self
+            .batch
+            .seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
         self.journal.write(&record);
         self.journal.flush();
         true
@@ -223,10 +239,17 @@ impl Agent<'_> {
         loop {
             let mut more = false;
             while self.batch.has_room(9_100) {
-                let Some(packet) = self.core.poll(now) else { break };
+                let Some(packet) = self.core.poll(now) else {
+                    break;
+                };
                 more = true;
                 // Without a session the packet is lost, as it would be without a network.
-                let _ = self.batch.seal(now, &mut self.tunnel, (0, InnerKind::Packet), packet.as_bytes());
+                let _ = self.batch.seal(
+                    now,
+                    &mut self.tunnel,
+                    (0, InnerKind::Packet),
+                    packet.as_bytes(),
+                );
                 self.core.pool().put(packet);
             }
             if !self.batch.flush(&self.socket) {
@@ -241,12 +264,18 @@ impl Agent<'_> {
     /// Takes datagrams from the socket; returns how many messages there were.
     fn receive(&mut self, room: &mut ReceiveBatch) -> usize {
         // Errors that the network reports, such as a proxy that is gone, concern datagrams sent before.
-        let Ok(n) = self.socket.receive(room) else { return 0 };
+        let Ok(n) = self.socket.receive(room) else {
+            return 0;
+        };
         let now = self.clock.now();
         for message in room.iter_mut() {
-            let arrival = message.stamp.map_or(now, |stamp| self.stamps.time(stamp).min(now));
+            let arrival = message
+                .stamp
+                .map_or(now, |stamp| self.stamps.time(stamp).min(now));
             for datagram in message.bytes.chunks_mut(message.segment) {
-                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else { continue };
+                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
+                    continue;
+                };
                 self.core.on_message(arrival, &opened);
                 if opened.kind == InnerKind::Packet {
                     self.device.write(opened.payload);
@@ -258,13 +287,17 @@ impl Agent<'_> {
     }
 
     fn capture(&mut self, room: &mut ReceiveBatch) {
-        let Some(monitor) = &mut self.monitor else { return };
+        let Some(monitor) = &mut self.monitor else {
+            return;
+        };
         if !monitor.receive(room) || self.own == Own::Unknown {
             return;
         }
         let (now, metered) = (self.clock.now(), self.core.counts().metered);
         for frame in room.frames() {
-            let arrival = frame.stamp.map_or(now, |stamp| self.stamps.time(stamp).min(now));
+            let arrival = frame
+                .stamp
+                .map_or(now, |stamp| self.stamps.time(stamp).min(now));
             self.core.on_frame(arrival, frame.bytes, frame.length);
         }
         if !self.joining && self.core.counts().metered > metered {

@@ -26,16 +26,29 @@ private_key_file = "unused"
 address = "10.77.0.2/24"
 "#
     );
-    AgentCore::new(Time::ZERO, &AgentConfig::from_toml(&text).expect("valid"), Duration::ZERO, [1; 16])
+    AgentCore::new(
+        Time::ZERO,
+        &AgentConfig::from_toml(&text).expect("valid"),
+        Duration::ZERO,
+        [1; 16],
+    )
 }
 
 fn frame(reference: u32, sequence: u16, to: MacAddr, packet: usize) -> Vec<u8> {
-    let radiotap = Radiotap { ampdu: Some(Ampdu::new(reference, false)), ..Radiotap::default() };
+    let radiotap = Radiotap {
+        ampdu: Some(Ampdu::new(reference, false)),
+        ..Radiotap::default()
+    };
     let mut bytes = Vec::new();
     radiotap.write(&mut bytes);
     let mut ip = vec![0; packet];
     ip[0] = 0x45;
-    ieee80211::write_frame(&DataHeader::downlink(to, ACCESS_POINT, sequence, false), &ip, false, &mut bytes);
+    ieee80211::write_frame(
+        &DataHeader::downlink(to, ACCESS_POINT, sequence, false),
+        &ip,
+        false,
+        &mut bytes,
+    );
     bytes
 }
 
@@ -51,7 +64,9 @@ fn frames_of_the_monitor_become_the_report() {
         }
     }
     assert!(agent.handle_timeout(Time::from_millis(99)).is_none());
-    let (encoded, record) = agent.handle_timeout(Time::from_millis(100)).expect("the slot is over");
+    let (encoded, record) = agent
+        .handle_timeout(Time::from_millis(100))
+        .expect("the slot is over");
     let report = report::decode(StationId(0), &encoded).expect("valid");
     assert_eq!(report.source, LevelSource::AmpduReference);
     assert_eq!(report.level(), Some(8.0));
@@ -99,7 +114,9 @@ fn without_a_monitor_arrival_times_make_the_frames() {
             counter += 1;
         }
     }
-    let (encoded, _) = agent.handle_timeout(Time::from_millis(101)).expect("the slot is over");
+    let (encoded, _) = agent
+        .handle_timeout(Time::from_millis(101))
+        .expect("the slot is over");
     let report = report::decode(StationId(0), &encoded).expect("valid");
     assert_eq!(report.source, LevelSource::SocketTimestamps);
     assert!((report.level().expect("frames") - 5.0).abs() < 0.1);
@@ -148,7 +165,9 @@ fn ack(mark: u8) -> PacketBuf {
 }
 
 fn marks(agent: &mut AgentCore, now: Time) -> Vec<u8> {
-    std::iter::from_fn(|| agent.poll(now)).map(|packet| packet.as_bytes()[27]).collect()
+    std::iter::from_fn(|| agent.poll(now))
+        .map(|packet| packet.as_bytes()[27])
+        .collect()
 }
 
 #[test]

@@ -43,7 +43,14 @@ pub(super) fn send(
 ) -> io::Result<u64> {
     let socket = UdpSocket::bind(SocketAddr::from(([0, 0, 0, 0], 0)), UdpOptions::default())?;
     let clock = Clock::since_boot();
-    let mut source = Source { socket, clock, to, payload, buffer: vec![0; payload * GROUP], sent: 0 };
+    let mut source = Source {
+        socket,
+        clock,
+        to,
+        payload,
+        buffer: vec![0; payload * GROUP],
+        sent: 0,
+    };
     match pattern {
         Pattern::Paced(pps) => source.paced(pps, span)?,
         Pattern::Window(window) => source.windowed(window, span, shared)?,
@@ -110,7 +117,12 @@ impl Source {
         let parts = [IoSlice::new(bytes)];
         // A payload is at most 9000 bytes.
         let segment = (n > 1).then_some(self.payload as u16);
-        let message = Transmit { to: Some(self.to), parts: &parts, segment, ecn: Ecn::NOT_ECT };
+        let message = Transmit {
+            to: Some(self.to),
+            parts: &parts,
+            segment,
+            ecn: Ecn::NOT_ECT,
+        };
         if self.socket.send(&[message])? == 1 {
             self.sent += n as u64;
         }
@@ -128,7 +140,13 @@ pub(super) struct Arrived {
 
 /// The socket that a sink receives from.
 pub(super) fn sink_socket(at: SocketAddr) -> io::Result<UdpSocket> {
-    UdpSocket::bind(at, UdpOptions { receive_buffer: 16 << 20, ..UdpOptions::default() })
+    UdpSocket::bind(
+        at,
+        UdpOptions {
+            receive_buffer: 16 << 20,
+            ..UdpOptions::default()
+        },
+    )
 }
 
 /// Receives until the source has ended and nothing comes any more.
@@ -138,7 +156,11 @@ pub(super) fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<Arrived
     poller.add(socket, 0, Interest::Read)?;
     let mut batch = ReceiveBatch::new(16, 65_536);
     let delay_ns = Histogram::new_with_max(60_000_000_000, 3).expect("the bounds are valid");
-    let mut arrived = Arrived { packets: 0, delay_ns, span: Duration::ZERO };
+    let mut arrived = Arrived {
+        packets: 0,
+        delay_ns,
+        span: Duration::ZERO,
+    };
     let mut first: Option<Time> = None;
     let mut last = clock.now();
     loop {
@@ -146,15 +168,21 @@ pub(super) fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<Arrived
         let n = socket.receive(&mut batch)?;
         let now = clock.now();
         for datagram in batch.iter().flat_map(|message| message.segments()) {
-            let Some(stamp) = datagram.first_chunk::<8>() else { continue };
+            let Some(stamp) = datagram.first_chunk::<8>() else {
+                continue;
+            };
             arrived.packets += 1;
-            arrived.delay_ns.saturating_record(now.as_nanos().saturating_sub(u64::from_le_bytes(*stamp)));
+            arrived
+                .delay_ns
+                .saturating_record(now.as_nanos().saturating_sub(u64::from_le_bytes(*stamp)));
         }
         shared.received.store(arrived.packets, Ordering::Relaxed);
         if n > 0 {
             last = now;
             arrived.span = now.saturating_since(*first.get_or_insert(now));
-        } else if shared.end.load(Ordering::Acquire) && now.saturating_since(last) > Duration::from_millis(100) {
+        } else if shared.end.load(Ordering::Acquire)
+            && now.saturating_since(last) > Duration::from_millis(100)
+        {
             return Ok(arrived);
         }
     }

@@ -109,7 +109,10 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Namespaces are not permitted here (see [`airpace_net::netns::acquire_rights`]), or the tunnel does not come up.
 pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     if !(64..=1420).contains(&plan.packet_bytes) {
-        bail!("packets of {} B do not fit: 64 to 1420 B", plan.packet_bytes);
+        bail!(
+            "packets of {} B do not fit: 64 to 1420 B",
+            plan.packet_bytes
+        );
     }
     let mut bed = Testbed::new()?;
     bed.proxy.control.law = if plan.paced { Law::Fixed } else { Law::None };
@@ -120,32 +123,53 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     await_tunnel(&bed)?;
     let saturated = run(&bed, AGENT, plan, Pattern::Window(WINDOW))?.0;
     let saturated_bare = run(&bed, AGENT_OUTSIDE, plan, Pattern::Window(WINDOW))?.0;
-    let loads = plan.loads_mbps.iter().map(|&mbps| delay(&bed, plan, mbps)).collect::<anyhow::Result<_>>()?;
+    let loads = plan
+        .loads_mbps
+        .iter()
+        .map(|&mbps| delay(&bed, plan, mbps))
+        .collect::<anyhow::Result<_>>()?;
     agent.stop()?;
     proxy.stop()?;
     let (packet_bytes, cipher, paced) = (plan.packet_bytes, plan.cipher, plan.paced);
-    Ok(DatapathReport { packet_bytes, cipher, paced, saturated, saturated_bare, loads })
+    Ok(DatapathReport {
+        packet_bytes,
+        cipher,
+        paced,
+        saturated,
+        saturated_bare,
+        loads,
+    })
 }
 
 /// Sends a little until something arrives.
 fn await_tunnel(bed: &Testbed) -> anyhow::Result<()> {
-    let probe = DatapathPlan { packet_bytes: 100, span: Duration::from_millis(100), ..DatapathPlan::default() };
+    let probe = DatapathPlan {
+        packet_bytes: 100,
+        span: Duration::from_millis(100),
+        ..DatapathPlan::default()
+    };
     let attempts = CONNECT_WITHIN.as_millis() / probe.span.as_millis();
     for _ in 0..attempts {
         // The agent's address is there only once its interface is.
-        if run(bed, AGENT, &probe, Pattern::Paced(1_000.0)).is_ok_and(|(throughput, _)| throughput.packets_per_s > 0.0)
+        if run(bed, AGENT, &probe, Pattern::Paced(1_000.0))
+            .is_ok_and(|(throughput, _)| throughput.packets_per_s > 0.0)
         {
             return Ok(());
         }
     }
-    bail!("proxy and agent did not connect within {} s", CONNECT_WITHIN.as_secs())
+    bail!(
+        "proxy and agent did not connect within {} s",
+        CONNECT_WITHIN.as_secs()
+    )
 }
 
 fn delay(bed: &Testbed, plan: &DatapathPlan, offered_mbps: f64) -> anyhow::Result<Delay> {
     let pattern = Pattern::Paced(offered_mbps * 1e6 / 8.0 / plan.packet_bytes as f64);
     let (_, bare) = run(bed, AGENT_OUTSIDE, plan, pattern)?;
     let (throughput, tunnel) = run(bed, AGENT, plan, pattern)?;
-    let us = |histogram: &hdrhistogram::Histogram<u64>, quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+    let us = |histogram: &hdrhistogram::Histogram<u64>, quantile| {
+        histogram.value_at_quantile(quantile) as f64 / 1e3
+    };
     let (tunnel_p50_us, tunnel_p99_us) = (us(&tunnel, 0.5), us(&tunnel, 0.99));
     let (bare_p50_us, bare_p99_us) = (us(&bare, 0.5), us(&bare, 0.99));
     Ok(Delay {
@@ -171,10 +195,16 @@ fn run(
     // The headers of IP and UDP have 28 bytes.
     let payload = plan.packet_bytes - 28;
     let shared = Shared::default();
-    let socket = bed.agent_side.run(|| load::sink_socket(to))?.context("opening the sink")?;
+    let socket = bed
+        .agent_side
+        .run(|| load::sink_socket(to))?
+        .context("opening the sink")?;
     let (sent, arrived) = std::thread::scope(|scope| {
         let sink = scope.spawn(|| load::receive(&socket, &shared));
-        let source = scope.spawn(|| bed.proxy_side.run(|| load::send(to, payload, pattern, plan.span, &shared)));
+        let source = scope.spawn(|| {
+            bed.proxy_side
+                .run(|| load::send(to, payload, pattern, plan.span, &shared))
+        });
         let sent = source.join();
         shared.end.store(true, Ordering::Release);
         (sent, sink.join())
@@ -183,8 +213,19 @@ fn run(
     let sent = sent.map_err(|_| panicked())??.context("sending")?;
     let arrived = arrived.map_err(|_| panicked())?.context("receiving")?;
     let seconds = arrived.span.as_secs_f64().max(1e-9);
-    let packets_per_s = if arrived.packets > 1 { (arrived.packets - 1) as f64 / seconds } else { 0.0 };
+    let packets_per_s = if arrived.packets > 1 {
+        (arrived.packets - 1) as f64 / seconds
+    } else {
+        0.0
+    };
     let gbps = packets_per_s * plan.packet_bytes as f64 * 8.0 / 1e9;
     let loss = 1.0 - arrived.packets as f64 / sent.max(1) as f64;
-    Ok((Throughput { packets_per_s, gbps, loss }, arrived.delay_ns))
+    Ok((
+        Throughput {
+            packets_per_s,
+            gbps,
+            loss,
+        },
+        arrived.delay_ns,
+    ))
 }

@@ -3,7 +3,9 @@
 use crate::keys::KeyPair;
 use crate::proxy::Totals;
 use crate::{run_agent, run_proxy};
-use airpace_api::config::{AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig};
+use airpace_api::config::{
+    AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig,
+};
 use airpace_api::network::Network;
 use airpace_net::netlink::Prefix;
 use airpace_net::netns::{Namespace, NamespaceError};
@@ -59,7 +61,12 @@ impl Testbed {
         link.add_address("wire1", Prefix::new(AGENT_OUTSIDE, 24))?;
         link.set_up("wire1")?;
         let (proxy, agent) = configurations();
-        Ok(Self { proxy_side, agent_side, proxy, agent })
+        Ok(Self {
+            proxy_side,
+            agent_side,
+            proxy,
+            agent,
+        })
     }
 
     /// Starts the proxy.
@@ -68,7 +75,9 @@ impl Testbed {
     /// No thread can be started.
     pub fn start_proxy(&self) -> anyhow::Result<Running<Totals>> {
         let config = self.proxy.clone();
-        start(&self.proxy_side, "proxy", move |stop| run_proxy(&config, stop.as_fd()))
+        start(&self.proxy_side, "proxy", move |stop| {
+            run_proxy(&config, stop.as_fd())
+        })
     }
 
     /// Starts the agent.
@@ -77,7 +86,9 @@ impl Testbed {
     /// No thread can be started.
     pub fn start_agent(&self) -> anyhow::Result<Running> {
         let config = self.agent.clone();
-        start(&self.agent_side, "agent", move |stop| run_agent(&config, stop.as_fd()))
+        start(&self.agent_side, "agent", move |stop| {
+            run_agent(&config, stop.as_fd())
+        })
     }
 }
 
@@ -88,7 +99,10 @@ fn start<T: Send + 'static>(
 ) -> anyhow::Result<Running<T>> {
     let (stop, stopped) = UnixStream::pair()?;
     let thread = side.spawn_thread(name, move || run(&stopped))?;
-    Ok(Running { stop, thread: Some(thread) })
+    Ok(Running {
+        stop,
+        thread: Some(thread),
+    })
 }
 
 impl<T> Running<T> {
@@ -97,15 +111,22 @@ impl<T> Running<T> {
     /// # Errors
     /// Why it had ended by itself.
     pub fn stop(mut self) -> anyhow::Result<T> {
-        self.end().context("the loop")?.context("the loop was ended before")
+        self.end()
+            .context("the loop")?
+            .context("the loop was ended before")
     }
 
     /// `None` if the loop was ended before.
     fn end(&mut self) -> anyhow::Result<Option<T>> {
-        let Some(thread) = self.thread.take() else { return Ok(None) };
+        let Some(thread) = self.thread.take() else {
+            return Ok(None);
+        };
         // If it has ended, nobody reads this.
         let _ = self.stop.write_all(b"x");
-        thread.join().map_err(|_| anyhow::anyhow!("the thread panicked"))??.map(Some)
+        thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the thread panicked"))??
+            .map(Some)
     }
 }
 

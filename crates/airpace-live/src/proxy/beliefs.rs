@@ -31,7 +31,12 @@ impl Beliefs {
         self.diagnostics = diagnostics;
     }
 
-    fn infeasible(&mut self, now: Time, new: &Diagnostics, target: Option<Duration>) -> Option<String> {
+    fn infeasible(
+        &mut self,
+        now: Time,
+        new: &Diagnostics,
+        target: Option<Duration>,
+    ) -> Option<String> {
         let (least_s, target) = new.smallest_delay_s.zip(target)?;
         let is_new = self.diagnostics.smallest_delay_s.is_none();
         (is_new && may_tell(now, &mut self.delay_told)).then(|| {
@@ -70,12 +75,19 @@ mod tests {
     fn an_infeasible_target_is_told_when_it_becomes_so_and_not_in_every_slot() {
         let mut beliefs = Beliefs::default();
         let target = Some(Duration::from_millis(5));
-        let bad = Diagnostics { smallest_delay_s: Some(0.0073), ..Diagnostics::default() };
+        let bad = Diagnostics {
+            smallest_delay_s: Some(0.0073),
+            ..Diagnostics::default()
+        };
         let mut told = Vec::new();
         for slot in 0..300 {
             let now = Time::from_millis(100 * slot);
             // Feasible for a moment every second.
-            let new = if slot % 10 == 9 { Diagnostics::default() } else { bad };
+            let new = if slot % 10 == 9 {
+                Diagnostics::default()
+            } else {
+                bad
+            };
             told.extend(beliefs.infeasible(now, &new, target));
             beliefs.update(now, new, None);
         }
@@ -87,8 +99,15 @@ mod tests {
     #[test]
     fn a_station_capped_elsewhere_is_told_once() {
         let mut beliefs = Beliefs::default();
-        let capped = Diagnostics { capped_elsewhere: 1, ..Diagnostics::default() };
-        assert!(beliefs.capped(Time::ZERO, &capped).is_some_and(|text| text.contains(": 1 ")));
+        let capped = Diagnostics {
+            capped_elsewhere: 1,
+            ..Diagnostics::default()
+        };
+        assert!(
+            beliefs
+                .capped(Time::ZERO, &capped)
+                .is_some_and(|text| text.contains(": 1 "))
+        );
         beliefs.update(Time::ZERO, capped, None);
         assert_eq!(beliefs.capped(Time::from_millis(60_000), &capped), None);
     }

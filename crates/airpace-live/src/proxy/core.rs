@@ -58,8 +58,15 @@ impl ProxyCore {
     /// The law refuses its parameters.
     pub fn new(config: ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
         let law = law(&config)?;
-        let ports = (0..config.stations.len()).map(|idx| port(&config, idx, key)).collect();
-        let by_address = config.stations.iter().enumerate().map(|(idx, station)| (station.address, idx)).collect();
+        let ports = (0..config.stations.len())
+            .map(|idx| port(&config, idx, key))
+            .collect();
+        let by_address = config
+            .stations
+            .iter()
+            .enumerate()
+            .map(|(idx, station)| (station.address, idx))
+            .collect();
         let next_decision = Time::ZERO + config.control.slot.0;
         Ok(Self {
             config,
@@ -104,7 +111,8 @@ impl ProxyCore {
 
     /// Takes an IP packet for one of the stations. Packets for others are counted and dropped.
     pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
-        let station = destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to).copied());
+        let station =
+            destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to).copied());
         let Some(idx) = station else {
             self.counts.unroutable += 1;
             return self.pool.put(packet);
@@ -124,12 +132,17 @@ impl ProxyCore {
 
     /// Takes the bytes of a report that came, authentic, from a station.
     pub fn on_report(&mut self, now: Time, station: usize, bytes: &[u8]) {
-        let Some(id) = self.ports.get(station).map(|port| port.id) else { return };
+        let Some(id) = self.ports.get(station).map(|port| port.id) else {
+            return;
+        };
         let Ok(mut report) = report::decode(id, bytes) else {
             self.counts.bad_reports += 1;
             return;
         };
-        let last_slot = self.ports[station].last_report.as_ref().map(|(_, last)| last.slot);
+        let last_slot = self.ports[station]
+            .last_report
+            .as_ref()
+            .map(|(_, last)| last.slot);
         if last_slot == Some(report.slot) {
             self.counts.bad_reports += 1;
             return;
@@ -141,7 +154,9 @@ impl ProxyCore {
         let port = &mut self.ports[station];
         port.heard = now;
         // A station that has started anew counts from zero again.
-        let slots = last_slot.and_then(|last| report.slot.checked_sub(last)).unwrap_or(1);
+        let slots = last_slot
+            .and_then(|last| report.slot.checked_sub(last))
+            .unwrap_or(1);
         report.sender = port.account.close(now, (report.length, slots));
         report.sender.backlogged |= self.config.udp_load.is_some();
         port.last_report = Some((now, report.clone()));
@@ -154,7 +169,13 @@ impl ProxyCore {
 
     /// Notes whether the tunnel has a session with a station.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
-        let Some(port) = self.ports.get_mut(station).filter(|port| port.connected != connected) else { return };
+        let Some(port) = self
+            .ports
+            .get_mut(station)
+            .filter(|port| port.connected != connected)
+        else {
+            return;
+        };
         port.connected = connected;
         port.heard = now;
         port.last_report = None;
@@ -207,9 +228,20 @@ impl ProxyCore {
         let gather = self.config.control.burst.0 / GATHER_SHARE;
         let release = |&idx: &usize| {
             let pacer = &self.ports[idx].pacer;
-            pacer.next_release().map(|at| if pacer.is_unshaped() { at } else { at.saturating_add(gather) })
+            pacer.next_release().map(|at| {
+                if pacer.is_unshaped() {
+                    at
+                } else {
+                    at.saturating_add(gather)
+                }
+            })
         };
-        self.active.iter().filter(|&&idx| self.has_something(idx)).filter_map(release).chain([self.next_decision]).min()
+        self.active
+            .iter()
+            .filter(|&&idx| self.has_something(idx))
+            .filter_map(release)
+            .chain([self.next_decision])
+            .min()
     }
 
     /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
@@ -257,17 +289,28 @@ impl ProxyCore {
             let bytes = packet.bytes() + TUNNEL_OVERHEAD;
             port.pacer.charge(due, bytes);
             port.account.sent(bytes);
-            port.statistics.sent(bytes, Some(now.saturating_since(packet.arrived())));
-            return Some(Output::Packet { station: idx, packet });
+            port.statistics
+                .sent(bytes, Some(now.saturating_since(packet.arrived())));
+            return Some(Output::Packet {
+                station: idx,
+                packet,
+            });
         }
-        let load = self.config.udp_load.as_ref().filter(|_| !port.pacer.is_unshaped())?;
+        let load = self
+            .config
+            .udp_load
+            .as_ref()
+            .filter(|_| !port.pacer.is_unshaped())?;
         // Validated to be at most 65000 bytes.
         let payload = u32::try_from(load.payload.0.0).unwrap_or(1470);
         let bytes = payload + 20;
         port.pacer.charge(due, bytes);
         port.account.sent(bytes);
         port.statistics.sent(bytes, None);
-        Some(Output::Load { station: idx, body: (bytes.saturating_sub(TUNNEL_OVERHEAD)) as usize })
+        Some(Output::Load {
+            station: idx,
+            body: (bytes.saturating_sub(TUNNEL_OVERHEAD)) as usize,
+        })
     }
 
     /// Ends a slot: runs the law on the reports that came, applies modes and rates, writes the records.
@@ -301,10 +344,17 @@ impl ProxyCore {
     fn record(&mut self, now: Time) {
         let rules = rules(&self.config, self.law.is_some());
         for port in &mut self.ports {
-            let fresh = self.pending.binary_search_by_key(&port.id, |report| report.station);
+            let fresh = self
+                .pending
+                .binary_search_by_key(&port.id, |report| report.station);
             let fresh = fresh.ok().map(|at| &self.pending[at]);
             let about = (fresh, self.beliefs.diagnostics());
-            self.records.push_back(slot_record((now, self.epoch), port, port.granted(&rules), about));
+            self.records.push_back(slot_record(
+                (now, self.epoch),
+                port,
+                port.granted(&rules),
+                about,
+            ));
             let counters = port.queue.counters();
             let counters = (counters.dropped(), counters.marked);
             port.statistics.turn_over(now, counters);
@@ -334,7 +384,11 @@ impl ProxyCore {
 }
 
 fn rules(config: &ProxyConfig, measures: bool) -> Rules<'_> {
-    Rules { control: &config.control, fallback: &config.fallback, measures }
+    Rules {
+        control: &config.control,
+        fallback: &config.fallback,
+        measures,
+    }
 }
 
 fn log_change(port: &Port, mode: Mode, now: Time) {
@@ -387,7 +441,10 @@ fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, P
         Law::Waterfill => "waterfill",
         Law::Fixed | Law::None => return Ok(None),
     };
-    let goal = Goal { level: control.level_limit, delay: control.delay_target.map(|target| target.0) };
+    let goal = Goal {
+        level: control.level_limit,
+        delay: control.delay_target.map(|target| target.0),
+    };
     let mut law = LawConfig::named(name, goal)?;
     if let LawConfig::Waterfill(waterfill) = &mut law {
         waterfill.packet_bytes = control.packet.0.0 as f64;
@@ -397,9 +454,17 @@ fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, P
     }
     // Agents without a monitor interface report no PHY rates.
     let mut law = AssumeRates::new(law.build()?, control.initial_overhead.0);
-    for (idx, station) in config.stations.iter().enumerate().filter(|(_, station)| station.weight != 1.0) {
+    for (idx, station) in config
+        .stations
+        .iter()
+        .enumerate()
+        .filter(|(_, station)| station.weight != 1.0)
+    {
         if !law.set_weight(StationId::from_index(idx), station.weight) {
-            return Err(ProxyError::Weight { station: station.name.clone(), law: name });
+            return Err(ProxyError::Weight {
+                station: station.name.clone(),
+                law: name,
+            });
         }
     }
     Ok(Some(Box::new(law)))
@@ -408,8 +473,14 @@ fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, P
 /// The destination of an IP packet.
 fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
-        4 => packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(IpAddr::from),
-        6 => packet.get(24..40).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()).map(IpAddr::from),
+        4 => packet
+            .get(16..20)
+            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+            .map(IpAddr::from),
+        6 => packet
+            .get(24..40)
+            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
+            .map(IpAddr::from),
         _ => None,
     }
 }

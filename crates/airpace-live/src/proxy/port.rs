@@ -55,8 +55,15 @@ pub(super) struct Statistics {
 impl Statistics {
     pub(super) fn new(wanted: bool) -> Self {
         // Up to a minute at two digits; longer ones count as a minute.
-        let sojourn_us = wanted.then(|| Histogram::new_with_max(60_000_000, 2).expect("the bounds are valid"));
-        Self { since: Time::ZERO, sent_bytes: 0, sojourn_us, dropped_before: 0, marked_before: 0 }
+        let sojourn_us =
+            wanted.then(|| Histogram::new_with_max(60_000_000, 2).expect("the bounds are valid"));
+        Self {
+            since: Time::ZERO,
+            sent_bytes: 0,
+            sojourn_us,
+            dropped_before: 0,
+            marked_before: 0,
+        }
     }
 
     pub(super) fn sent(&mut self, bytes: u32, sojourn: Option<Duration>) {
@@ -70,7 +77,11 @@ impl Statistics {
     pub(super) fn turn_over(&mut self, now: Time, (dropped, marked): (u64, u64)) {
         self.since = now;
         self.sent_bytes = 0;
-        if let Some(histogram) = self.sojourn_us.as_mut().filter(|histogram| !histogram.is_empty()) {
+        if let Some(histogram) = self
+            .sojourn_us
+            .as_mut()
+            .filter(|histogram| !histogram.is_empty())
+        {
             histogram.reset();
         }
         (self.dropped_before, self.marked_before) = (dropped, marked);
@@ -95,7 +106,12 @@ impl Port {
             return Mode::Controlled;
         }
         // A station whose slots are longer than ours reports as often as it can.
-        let own = self.last_report.as_ref().map_or(Duration::ZERO, |(_, report)| report.length.min(LONGEST_SLOT));
+        let own = self
+            .last_report
+            .as_ref()
+            .map_or(Duration::ZERO, |(_, report)| {
+                report.length.min(LONGEST_SLOT)
+            });
         let slot = rules.control.slot.0.max(own);
         let missing = |slots: u32| now.saturating_since(self.heard) >= slot.saturating_mul(slots);
         if missing(rules.fallback.unshaped_after_slots) {
@@ -113,7 +129,11 @@ impl Port {
     pub(super) fn due(&self, now: Time) -> Option<Time> {
         let release = self.pacer.next_release().filter(|at| *at <= now)?;
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64));
-        Some(if self.held_back { release.max(earliest) } else { now })
+        Some(if self.held_back {
+            release.max(earliest)
+        } else {
+            now
+        })
     }
 
     /// The rate that belongs to the mode; `None` if everything passes.
@@ -122,28 +142,43 @@ impl Port {
         let at_rate = |rate: Rate| {
             let rate_bytes_per_s = rate.0.as_bps_f64() / 8.0;
             let level = rules.control.level_limit;
-            Allocation { station: self.id, rate_pps: rate_bytes_per_s / packet, rate_bytes_per_s, level }
+            Allocation {
+                station: self.id,
+                rate_pps: rate_bytes_per_s / packet,
+                rate_bytes_per_s,
+                level,
+            }
         };
         match self.mode {
             Mode::Away | Mode::Unshaped => None,
             Mode::Starting => Some(at_rate(rules.control.initial_rate)),
             Mode::Conservative => {
                 let slow = at_rate(rules.fallback.rate);
-                let last = self.allocation.filter(|last| last.rate_bytes_per_s < slow.rate_bytes_per_s);
+                let last = self
+                    .allocation
+                    .filter(|last| last.rate_bytes_per_s < slow.rate_bytes_per_s);
                 Some(last.unwrap_or(slow))
             }
-            Mode::Controlled if rules.measures => {
-                Some(self.allocation.unwrap_or_else(|| at_rate(rules.control.initial_rate)))
-            }
+            Mode::Controlled if rules.measures => Some(
+                self.allocation
+                    .unwrap_or_else(|| at_rate(rules.control.initial_rate)),
+            ),
             Mode::Controlled => rules.control.fixed_rate.map(at_rate),
         }
     }
 
     /// Applies the rate that belongs to the mode.
     pub(super) fn apply(&mut self, now: Time, rules: &Rules<'_>) {
-        let Some(allocation) = self.granted(rules) else { return self.pacer.unshape() };
-        let phy = self.last_report.as_ref().and_then(|(_, report)| report.phy_rate_bps());
-        let phy = phy.filter(|_| self.mode == Mode::Controlled).map(BitRate::from_bps_f64);
+        let Some(allocation) = self.granted(rules) else {
+            return self.pacer.unshape();
+        };
+        let phy = self
+            .last_report
+            .as_ref()
+            .and_then(|(_, report)| report.phy_rate_bps());
+        let phy = phy
+            .filter(|_| self.mode == Mode::Controlled)
+            .map(BitRate::from_bps_f64);
         self.pacer.grant(now, &allocation, phy);
     }
 }

@@ -27,7 +27,11 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     let (clock, epoch) = runtime::start_clock();
     let tunnel = Tunnel::new(TunnelConfig {
         keys,
-        peers: config.stations.iter().map(|station| station.public_key).collect(),
+        peers: config
+            .stations
+            .iter()
+            .map(|station| station.public_key)
+            .collect(),
         connect_to: None,
         cipher: Cipher::default(),
         epoch,
@@ -35,12 +39,20 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     });
     let core = ProxyCore::new(config.clone(), epoch, runtime::random_key())?;
     let device = Device::open(&config.tun, &[])?;
-    let options = UdpOptions { stamp: false, ..UdpOptions::default() };
-    let socket = UdpSocket::bind(config.listen, options).with_context(|| format!("listening on {}", config.listen))?;
+    let options = UdpOptions {
+        stamp: false,
+        ..UdpOptions::default()
+    };
+    let socket = UdpSocket::bind(config.listen, options)
+        .with_context(|| format!("listening on {}", config.listen))?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.stations.len(), "proxy");
     let mut proxy = Proxy {
-        addresses: config.stations.iter().map(|station| station.address).collect(),
+        addresses: config
+            .stations
+            .iter()
+            .map(|station| station.address)
+            .collect(),
         load: vec![0; 65_536],
         batch: Batch::new(),
         spoofed: 0,
@@ -61,7 +73,9 @@ const GONE_AFTER: Duration = Duration::from_secs(10);
 
 /// Whether a station is there: it has a session and was heard of late.
 pub(super) fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
-    let heard = tunnel.last_received(station).is_some_and(|at| now.saturating_since(at) < GONE_AFTER);
+    let heard = tunnel
+        .last_received(station)
+        .is_some_and(|at| now.saturating_since(at) < GONE_AFTER);
     heard && tunnel.is_connected(now, station)
 }
 
@@ -88,7 +102,11 @@ impl Proxy {
             let now = clock.now();
             self.on_time(now);
             let blocked = !self.send(now);
-            let deadline = if blocked { self.tunnel.deadline() } else { self.deadline() };
+            let deadline = if blocked {
+                self.tunnel.deadline()
+            } else {
+                self.deadline()
+            };
             let ready = wait.wait(&self.socket, deadline, blocked)?;
             if ready.stop {
                 break;
@@ -104,7 +122,10 @@ impl Proxy {
     }
 
     fn deadline(&self) -> Option<Time> {
-        [self.tunnel.deadline(), self.core.deadline()].into_iter().flatten().min()
+        [self.tunnel.deadline(), self.core.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn on_time(&mut self, now: Time) {
@@ -114,7 +135,8 @@ impl Proxy {
             // Sessions end without an event.
             self.next_look = now + runtime::LOOK;
             for station in 0..self.addresses.len() {
-                self.core.set_connected(now, station, is_present(&self.tunnel, now, station));
+                self.core
+                    .set_connected(now, station, is_present(&self.tunnel, now, station));
             }
         }
         while let Some(record) = self.core.poll_record() {
@@ -131,7 +153,9 @@ impl Proxy {
         loop {
             let mut more = false;
             while self.batch.has_room(self.load.len().min(9_100)) {
-                let Some(output) = self.core.poll(now) else { break };
+                let Some(output) = self.core.poll(now) else {
+                    break;
+                };
                 more = true;
                 self.seal(now, output);
             }
@@ -149,7 +173,9 @@ impl Proxy {
         match output {
             Output::Packet { station, packet } => {
                 let to = (station, InnerKind::Packet);
-                let _ = self.batch.seal(now, &mut self.tunnel, to, packet.as_bytes());
+                let _ = self
+                    .batch
+                    .seal(now, &mut self.tunnel, to, packet.as_bytes());
                 self.core.pool().put(packet);
             }
             Output::Load { station, body } => {
@@ -175,10 +201,14 @@ impl Proxy {
     }
 
     fn on_datagram(&mut self, now: Time, from: core::net::SocketAddr, datagram: &mut [u8]) {
-        let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else { return };
+        let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else {
+            return;
+        };
         self.core.set_connected(now, opened.peer, true);
         match opened.kind {
-            InnerKind::Packet if runtime::source(opened.payload) == Some(self.addresses[opened.peer]) => {
+            InnerKind::Packet
+                if runtime::source(opened.payload) == Some(self.addresses[opened.peer]) =>
+            {
                 self.device.write(opened.payload);
             }
             InnerKind::Packet => self.spoofed += 1,
@@ -202,6 +232,10 @@ impl Proxy {
             "proxy ends"
         );
         runtime::log_drops(tunnel);
-        Totals { tunnel: *tunnel, core: *counts, spoofed: self.spoofed }
+        Totals {
+            tunnel: *tunnel,
+            core: *counts,
+            spoofed: self.spoofed,
+        }
     }
 }

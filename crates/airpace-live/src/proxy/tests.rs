@@ -8,7 +8,8 @@ use ::core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    Cipher, ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
+    Cipher, ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig,
+    UdpLoadConfig,
 };
 use airpace_api::keys::{PrivateKey, PublicKey};
 use airpace_api::quantity::{Rate, Size};
@@ -157,9 +158,16 @@ fn reports_put_the_law_in_charge() {
     assert!((250.0..350.0).contains(&rate), "{rate} Mbit/s");
     let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
     let last = records.last().expect("a record per slot");
-    assert_eq!((last.mode.as_str(), last.station.as_str()), ("controlled", "station0"));
+    assert_eq!(
+        (last.mode.as_str(), last.station.as_str()),
+        ("controlled", "station0")
+    );
     assert_eq!(last.level, Some(32.0));
-    assert!((last.sent_mbps - rate).abs() < 0.05 * rate, "{} and {rate}", last.sent_mbps);
+    assert!(
+        (last.sent_mbps - rate).abs() < 0.05 * rate,
+        "{} and {rate}",
+        last.sent_mbps
+    );
     assert!(last.backlog_packets > 0 && last.sojourn_p50_ms.is_some());
     assert!((last.unix_s - 1_700_000_000.0 - last.time_s).abs() < 1e-3);
 }
@@ -180,7 +188,11 @@ fn missing_reports_lead_to_a_conservative_rate_then_to_none_and_the_next_report_
     now += SLOT * 7;
     assert_eq!(proxy.mode(0), Some(Mode::Conservative));
     let sent = run(&mut proxy, (now, now + SLOT), &[0]);
-    assert!((mbps(sent[0], SLOT) - 10.0).abs() < 1.0, "{} Mbit/s", mbps(sent[0], SLOT));
+    assert!(
+        (mbps(sent[0], SLOT) - 10.0).abs() < 1.0,
+        "{} Mbit/s",
+        mbps(sent[0], SLOT)
+    );
     now += SLOT;
     run(&mut proxy, (now, now + SLOT * 45), &[]);
     now += SLOT * 45;
@@ -190,10 +202,16 @@ fn missing_reports_lead_to_a_conservative_rate_then_to_none_and_the_next_report_
     assert!(burst[0] > 0, "everything passes at once");
     proxy.on_report(now, 0, &report_bytes(0, 99, 32, 1.19));
     assert_eq!(proxy.mode(0), Some(Mode::Controlled));
-    let modes: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).map(|record| record.mode).collect();
+    let modes: Vec<_> = std::iter::from_fn(|| proxy.poll_record())
+        .map(|record| record.mode)
+        .collect();
     let mut changes = modes.clone();
     changes.dedup();
-    assert_eq!(changes, ["controlled", "conservative", "unshaped", "controlled"], "{modes:?}");
+    assert_eq!(
+        changes,
+        ["controlled", "conservative", "unshaped", "controlled"],
+        "{modes:?}"
+    );
 }
 
 #[test]
@@ -214,14 +232,24 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     let mut proxy = core(config(2));
     for station in 0..2 {
         proxy.set_connected(Time::ZERO, station, true);
-        proxy.on_report(Time::from_millis(100), station, &report_bytes(station as u32, 0, 16, 1.5));
+        proxy.on_report(
+            Time::from_millis(100),
+            station,
+            &report_bytes(station as u32, 0, 16, 1.5),
+        );
     }
     while proxy.poll_record().is_some() {}
     proxy.on_report(Time::from_millis(200), 0, &report_bytes(0, 1, 16, 1.5));
-    assert!(proxy.poll_record().is_none(), "the other report is still to come");
+    assert!(
+        proxy.poll_record().is_none(),
+        "the other report is still to come"
+    );
     proxy.handle_timeout(Time::from_millis(251));
     let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
-    assert_eq!(records.iter().map(|r| r.level).collect::<Vec<_>>(), [Some(16.0), None]);
+    assert_eq!(
+        records.iter().map(|r| r.level).collect::<Vec<_>>(),
+        [Some(16.0), None]
+    );
 }
 
 #[test]
@@ -243,7 +271,11 @@ fn a_sparse_flow_passes_a_standing_queue() {
     };
     assert_eq!(first.as_bytes().len(), 84);
     // One packet's time at 20 Mbit/s is 0.6 ms.
-    assert!(at.since(now) < Duration::from_millis(1), "{:?}", at.since(now));
+    assert!(
+        at.since(now) < Duration::from_millis(1),
+        "{:?}",
+        at.since(now)
+    );
 }
 
 #[test]
@@ -259,7 +291,10 @@ fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
     let sent = run(&mut proxy, (Time::ZERO, Time::ZERO + span), &[0, 1, 2]);
     for (station, &bytes) in sent.iter().take(3).enumerate() {
         let rate = mbps(bytes, span);
-        assert!((rate - 50.0).abs() < 2.0, "station {station}: {rate} Mbit/s");
+        assert!(
+            (rate - 50.0).abs() < 2.0,
+            "station {station}: {rate} Mbit/s"
+        );
     }
 }
 
@@ -273,7 +308,11 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
     proxy.set_connected(Time::ZERO, 0, true);
     let span = Duration::from_millis(500);
     let sent = run(&mut proxy, (Time::ZERO, Time::ZERO + span), &[]);
-    assert!((mbps(sent[0], span) - 100.0).abs() < 2.0, "{} Mbit/s", mbps(sent[0], span));
+    assert!(
+        (mbps(sent[0], span) - 100.0).abs() < 2.0,
+        "{} Mbit/s",
+        mbps(sent[0], span)
+    );
     let mut now = Time::ZERO + span;
     proxy.on_packet(now, packet(now, 0, 7, 84));
     loop {
@@ -287,7 +326,10 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
         }
     }
     proxy.set_connected(now, 0, false);
-    assert!(proxy.poll(now + Duration::from_secs(1)).is_none(), "no load without a session");
+    assert!(
+        proxy.poll(now + Duration::from_secs(1)).is_none(),
+        "no load without a session"
+    );
 }
 
 #[test]
@@ -332,7 +374,10 @@ fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more
         bytes += packet.as_bytes().len() as u64 + 68;
     }
     // 75 kB per millisecond, and the packet that ends the burst.
-    assert!((70_000..=75_000 + 1_468).contains(&bytes), "{bytes} bytes after a stall of 50 ms");
+    assert!(
+        (70_000..=75_000 + 1_468).contains(&bytes),
+        "{bytes} bytes after a stall of 50 ms"
+    );
 }
 
 /// The rate granted to a station that connects at `start` and reports a slot in which it had a backlog.
@@ -343,12 +388,18 @@ fn rate_after_first_report(start: Time) -> f64 {
     run(&mut proxy, (start, start + SLOT), &[0]);
     proxy.on_report(start + SLOT, 0, &report_bytes(0, 0, 4, 1.19));
     let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
-    records.last().and_then(|record| record.rate_pps).expect("a rate")
+    records
+        .last()
+        .and_then(|record| record.rate_pps)
+        .expect("a rate")
 }
 
 #[test]
 fn a_station_that_joins_late_is_granted_as_much_as_one_that_was_there_from_the_start() {
-    let (first, late) = (rate_after_first_report(Time::ZERO), rate_after_first_report(Time::from_millis(100_000)));
+    let (first, late) = (
+        rate_after_first_report(Time::ZERO),
+        rate_after_first_report(Time::from_millis(100_000)),
+    );
     assert!((late / first - 1.0).abs() < 1e-6, "{late} and {first}");
 }
 
@@ -363,8 +414,15 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
     account.sent(1500);
     let view = account.close(ms(200), (SLOT, 1));
     assert!(view.backlogged, "1 ms tells nothing");
-    assert_eq!((view.sent_packets, view.sent_bytes), (1, 1500), "sums are left alone");
-    assert!(!account.close(ms(300), (SLOT, 1)).backlogged, "a whole slot tells all");
+    assert_eq!(
+        (view.sent_packets, view.sent_bytes),
+        (1, 1500),
+        "sums are left alone"
+    );
+    assert!(
+        !account.close(ms(300), (SLOT, 1)).backlogged,
+        "a whole slot tells all"
+    );
 }
 
 #[test]
@@ -390,7 +448,8 @@ fn reports_of_longer_slots_are_not_missed_between_them() {
     proxy.set_connected(Time::ZERO, 0, true);
     let mut now = Time::ZERO;
     for slot in 0..5 {
-        let mut report = report::decode(StationId(0), &report_bytes(0, slot, 32, 1.19)).expect("valid");
+        let mut report =
+            report::decode(StationId(0), &report_bytes(0, slot, 32, 1.19)).expect("valid");
         report.length = Duration::from_millis(1_000);
         proxy.on_report(now, 0, &report::encode(&report));
         run(&mut proxy, (now, now + SLOT * 10), &[]);
@@ -409,8 +468,12 @@ fn records_tell_of_a_delay_target_that_cannot_be_met() {
     proxy.set_connected(Time::ZERO, 0, true);
     run(&mut proxy, (Time::ZERO, Time::ZERO + SLOT), &[0]);
     proxy.on_report(Time::ZERO + SLOT, 0, &report_bytes(0, 0, 32, 1.19));
-    let record = std::iter::from_fn(|| proxy.poll_record()).last().expect("a record");
-    let least = record.smallest_delay_ms.expect("200 us are too little for a frame");
+    let record = std::iter::from_fn(|| proxy.poll_record())
+        .last()
+        .expect("a record");
+    let least = record
+        .smallest_delay_ms
+        .expect("200 us are too little for a frame");
     assert!((0.2..1.0).contains(&least), "{least} ms");
     assert_eq!(proxy.diagnostics().smallest_delay_s, Some(least / 1e3));
 }
@@ -418,12 +481,21 @@ fn records_tell_of_a_delay_target_that_cannot_be_met() {
 #[test]
 fn a_silent_station_is_gone_long_before_its_session_ends() {
     let keys = |seed| KeyPair::from_private(PrivateKey([seed; 32]));
-    let addresses: [SocketAddr; 2] =
-        ["192.0.2.1:51900".parse().expect("valid"), "192.0.2.2:40000".parse().expect("valid")];
+    let addresses: [SocketAddr; 2] = [
+        "192.0.2.1:51900".parse().expect("valid"),
+        "192.0.2.2:40000".parse().expect("valid"),
+    ];
     let end = |own, peer, connect_to| {
         let (timing, epoch) = (Timing::default(), Duration::from_secs(1_700_000_000));
         let peers = vec![keys(peer).public];
-        Tunnel::new(TunnelConfig { keys: keys(own), peers, connect_to, cipher: Cipher::default(), epoch, timing })
+        Tunnel::new(TunnelConfig {
+            keys: keys(own),
+            peers,
+            connect_to,
+            cipher: Cipher::default(),
+            epoch,
+            timing,
+        })
     };
     let (mut proxy, mut agent) = (end(1, 2, None), end(2, 1, Some(addresses[0])));
     let mut now = Time::ZERO;
@@ -440,6 +512,9 @@ fn a_silent_station_is_gone_long_before_its_session_ends() {
     }
     assert!(run::is_present(&proxy, now, 0), "keepalives come");
     now += Duration::from_secs(11);
-    assert!(proxy.is_connected(now, 0), "the session lasts for three minutes");
+    assert!(
+        proxy.is_connected(now, 0),
+        "the session lasts for three minutes"
+    );
     assert!(!run::is_present(&proxy, now, 0));
 }

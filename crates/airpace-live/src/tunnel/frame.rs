@@ -13,7 +13,8 @@ pub(super) const MAC: usize = 16;
 /// Bytes of the payload of the first handshake message: the initiator's time stamp.
 pub(super) const STAMP: usize = 8;
 /// Bytes of a first handshake: ephemeral key, sealed static key, sealed time stamp.
-pub(super) const INITIATION: usize = data::FIRST_HANDSHAKE_HEADER_BYTES + 32 + 48 + STAMP + 16 + MAC;
+pub(super) const INITIATION: usize =
+    data::FIRST_HANDSHAKE_HEADER_BYTES + 32 + 48 + STAMP + 16 + MAC;
 /// Bytes of a second handshake: ephemeral key and a tag.
 pub(super) const RESPONSE: usize = data::SECOND_HANDSHAKE_HEADER_BYTES + 32 + 16 + MAC;
 /// Bytes of the shortest data datagram.
@@ -41,15 +42,32 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Frame, Malformed> {
         _ => Malformed::Kind,
     })?;
     let (frame, fits) = match message {
-        data::Message::FirstHandshake { sender, .. } => {
-            (Frame::Initiation { sender: sender.0 }, bytes.len() == INITIATION)
-        }
-        data::Message::SecondHandshake { sender, receiver, .. } => {
-            (Frame::Response { sender: sender.0, receiver: receiver.0 }, bytes.len() == RESPONSE)
-        }
-        data::Message::Transport { receiver, counter, .. } => {
-            (Frame::Data { receiver: receiver.0, counter }, bytes.len() >= LEAST_DATA)
-        }
+        data::Message::FirstHandshake { sender, .. } => (
+            Frame::Initiation { sender: sender.0 },
+            bytes.len() == INITIATION,
+        ),
+        data::Message::SecondHandshake {
+            sender, receiver, ..
+        } => (
+            Frame::Response {
+                sender: sender.0,
+                receiver: receiver.0,
+            },
+            bytes.len() == RESPONSE,
+        ),
+        data::Message::Transport {
+            receiver, counter, ..
+        } => (
+            Frame::Data {
+                receiver: receiver.0,
+                counter,
+            },
+            bytes.len() >= LEAST_DATA,
+        ),
     };
-    if fits { Ok(frame) } else { Err(Malformed::Length) }
+    if fits {
+        Ok(frame)
+    } else {
+        Err(Malformed::Length)
+    }
 }

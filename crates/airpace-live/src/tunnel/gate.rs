@@ -23,13 +23,19 @@ impl Check {
             let digest = ring::digest::digest(&ring::digest::SHA256, label.as_bytes());
             hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref())
         };
-        Self { keys: Suite::ALL.map(key) }
+        Self {
+            keys: Suite::ALL.map(key),
+        }
     }
 
     /// Fills the last [`MAC`] bytes of a message.
     pub(super) fn sign(&self, suite: Suite, message: &mut [u8]) {
         let body = message.len() - MAC;
-        let key = if suite == Suite::ALL[0] { &self.keys[0] } else { &self.keys[1] };
+        let key = if suite == Suite::ALL[0] {
+            &self.keys[0]
+        } else {
+            &self.keys[1]
+        };
         let tag = hmac::sign(key, &message[..body]);
         message[body..].copy_from_slice(&tag.as_ref()[..MAC]);
     }
@@ -39,7 +45,10 @@ impl Check {
     pub(super) fn suite_of(&self, message: &[u8]) -> Option<Suite> {
         let (body, tag) = message.split_at(message.len().checked_sub(MAC)?);
         let holds = |key| hmac::sign(key, body).as_ref()[..MAC] == *tag;
-        Suite::ALL.into_iter().zip(&self.keys).find_map(|(suite, key)| holds(key).then_some(suite))
+        Suite::ALL
+            .into_iter()
+            .zip(&self.keys)
+            .find_map(|(suite, key)| holds(key).then_some(suite))
     }
 }
 
@@ -54,7 +63,9 @@ const PROCESSED: usize = 1024;
 
 impl Processed {
     pub(super) fn new() -> Self {
-        Self { marks: Box::new([0; PROCESSED]) }
+        Self {
+            marks: Box::new([0; PROCESSED]),
+        }
     }
 
     /// Whether this very message, whose check is right, was processed before.
@@ -72,7 +83,9 @@ impl Processed {
     /// The check is a keyed hash of all before it. To have another's initiation refused, one would have to find a message with
     /// the same 64 bits before that initiation arrives.
     fn mark(message: &[u8]) -> u64 {
-        message.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        message
+            .last_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     const fn place(mark: u64) -> usize {
@@ -88,7 +101,9 @@ struct Bucket {
 }
 
 impl Bucket {
-    const NEW: Self = Self { busy_until: Time::ZERO };
+    const NEW: Self = Self {
+        busy_until: Time::ZERO,
+    };
 
     fn take(&mut self, now: Time, interval: Duration, burst: u32) -> bool {
         let busy = self.busy_until.max(now);
@@ -116,7 +131,11 @@ const IN_ALL: (Duration, u32) = (Duration::from_millis(5), 100);
 
 impl Limiter {
     pub(super) fn new(key: [u8; 16]) -> Self {
-        Self { sources: Box::new([Bucket::NEW; SOURCES]), all: Bucket::NEW, key }
+        Self {
+            sources: Box::new([Bucket::NEW; SOURCES]),
+            all: Bucket::NEW,
+            key,
+        }
     }
 
     /// Whether a handshake from `from` may be computed now. One from an address with a session is not held up by strangers.
@@ -125,7 +144,8 @@ impl Limiter {
         if known {
             return self.sources[idx].take(now, PER_SOURCE.0, PER_SOURCE.1 * 2);
         }
-        self.sources[idx].take(now, PER_SOURCE.0, PER_SOURCE.1) && self.all.take(now, IN_ALL.0, IN_ALL.1)
+        self.sources[idx].take(now, PER_SOURCE.0, PER_SOURCE.1)
+            && self.all.take(now, IN_ALL.0, IN_ALL.1)
     }
 
     fn bucket_of(&self, from: IpAddr) -> usize {
@@ -150,18 +170,26 @@ mod tests {
     fn work_is_bounded_per_source_and_in_all() {
         let mut limiter = Limiter::new([7; 16]);
         let from = |n: u32| SocketAddr::from((core::net::Ipv4Addr::from(n), 5));
-        let one_source =
-            (0..10_000_u64).filter(|&us| limiter.admit(Time::from_micros(us * 100), from(1), false)).count();
-        assert!((10..=21).contains(&one_source), "{one_source} in one second");
+        let one_source = (0..10_000_u64)
+            .filter(|&us| limiter.admit(Time::from_micros(us * 100), from(1), false))
+            .count();
+        assert!(
+            (10..=21).contains(&one_source),
+            "{one_source} in one second"
+        );
         let mut limiter = Limiter::new([7; 16]);
-        let many =
-            (0..100_000_u32).filter(|&n| limiter.admit(Time::from_micros(u64::from(n) * 10), from(n), false)).count();
+        let many = (0..100_000_u32)
+            .filter(|&n| limiter.admit(Time::from_micros(u64::from(n) * 10), from(n), false))
+            .count();
         assert!((200..=300).contains(&many), "{many} in one second");
     }
 
     #[test]
     fn the_check_needs_the_right_receiver() {
-        let (right, wrong) = (Check::of(&PublicKey([1; 32])), Check::of(&PublicKey([2; 32])));
+        let (right, wrong) = (
+            Check::of(&PublicKey([1; 32])),
+            Check::of(&PublicKey([2; 32])),
+        );
         let mut message = [5; 60];
         for suite in Suite::ALL {
             right.sign(suite, &mut message);

@@ -136,7 +136,9 @@ pub enum SealError {
     #[error("there is no session with the peer")]
     NoSession,
     /// The datagram has no room for head and tail.
-    #[error("a datagram to be sealed needs {SEAL_HEAD} bytes of room in front and {SEAL_TAIL} behind")]
+    #[error(
+        "a datagram to be sealed needs {SEAL_HEAD} bytes of room in front and {SEAL_TAIL} behind"
+    )]
     NoRoom,
 }
 
@@ -177,12 +179,26 @@ impl Tunnel {
     /// With more than [`MAX_PEERS`] peers, or without a source of randomness.
     #[must_use]
     pub fn new(config: TunnelConfig) -> Self {
-        assert!(config.peers.len() <= MAX_PEERS, "a tunnel has at most {MAX_PEERS} peers");
+        assert!(
+            config.peers.len() <= MAX_PEERS,
+            "a tunnel has at most {MAX_PEERS} peers"
+        );
         let random = SystemRandom::new();
         let mut key = [0; 16];
-        random.fill(&mut key).expect("Linux has a source of randomness");
-        let peers = config.peers.iter().map(|key| Peer::new(Check::of(key), config.connect_to)).collect();
-        let by_key = config.peers.iter().enumerate().map(|(idx, key)| (*key, idx)).collect();
+        random
+            .fill(&mut key)
+            .expect("Linux has a source of randomness");
+        let peers = config
+            .peers
+            .iter()
+            .map(|key| Peer::new(Check::of(key), config.connect_to))
+            .collect();
+        let by_key = config
+            .peers
+            .iter()
+            .enumerate()
+            .map(|(idx, key)| (*key, idx))
+            .collect();
         Self {
             suite: Suite::of(config.cipher),
             check: Check::of(&config.keys.public),
@@ -201,17 +217,22 @@ impl Tunnel {
     }
 
     /// Takes a datagram from the network. Data is decrypted in place.
-    pub fn handle<'a>(&mut self, now: Time, from: SocketAddr, datagram: &'a mut [u8]) -> Received<'a> {
+    pub fn handle<'a>(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+    ) -> Received<'a> {
         let result = match frame::parse(datagram) {
-            Ok(Frame::Data { receiver, counter }) => {
-                self.on_data(now, from, (receiver, counter), datagram).map(Received::Data)
-            }
-            Ok(Frame::Initiation { sender }) => {
-                self.on_initiation(now, from, sender, datagram).map(Received::Handshake)
-            }
-            Ok(Frame::Response { sender, receiver }) => {
-                self.on_response((now, from), (sender, receiver), datagram).map(Received::Handshake)
-            }
+            Ok(Frame::Data { receiver, counter }) => self
+                .on_data(now, from, (receiver, counter), datagram)
+                .map(Received::Data),
+            Ok(Frame::Initiation { sender }) => self
+                .on_initiation(now, from, sender, datagram)
+                .map(Received::Handshake),
+            Ok(Frame::Response { sender, receiver }) => self
+                .on_response((now, from), (sender, receiver), datagram)
+                .map(Received::Handshake),
             Err(Malformed::Length) => Err(Reason::Length),
             Err(Malformed::Kind) => Err(Reason::Kind),
         };
@@ -237,7 +258,9 @@ impl Tunnel {
         }
         let peer = self.peers.get_mut(peer).ok_or(SealError::NoSession)?;
         let to = peer.endpoint.ok_or(SealError::NoSession)?;
-        let session = peer.sending(now, &self.config.timing).ok_or(SealError::NoSession)?;
+        let session = peer
+            .sending(now, &self.config.timing)
+            .ok_or(SealError::NoSession)?;
         session.seal(now, kind, datagram);
         peer.last_sent = now;
         Ok(to)
@@ -246,13 +269,17 @@ impl Tunnel {
     /// Whether data can be sealed for the peer.
     #[must_use]
     pub fn is_connected(&self, now: Time, peer: PeerIdx) -> bool {
-        self.peers.get(peer).is_some_and(|peer| peer.is_connected(now, &self.config.timing))
+        self.peers
+            .get(peer)
+            .is_some_and(|peer| peer.is_connected(now, &self.config.timing))
     }
 
     /// Whether there is a session with the peer and something authentic has come within `silence`.
     #[must_use]
     pub fn is_alive(&self, now: Time, peer: PeerIdx, silence: Duration) -> bool {
-        let heard = self.last_received(peer).is_some_and(|at| now.saturating_since(at) < silence);
+        let heard = self
+            .last_received(peer)
+            .is_some_and(|at| now.saturating_since(at) < silence);
         heard && self.is_connected(now, peer)
     }
 
@@ -325,13 +352,16 @@ impl Tunnel {
     }
 
     fn initiate(&mut self, now: Time, idx: PeerIdx) {
-        let Some(to) = self.peers[idx].initiation_to(self.config.connect_to) else { return };
+        let Some(to) = self.peers[idx].initiation_to(self.config.connect_to) else {
+            return;
+        };
         let stamp = self.stamp(now);
         let random = self.random_u32();
         let index = self.peers[idx].index_for_pending(idx, random);
         let (config, peer) = (&self.config, &mut self.peers[idx]);
         let private = &config.keys.private.0;
-        let (pending, mut bytes) = noise::initiate(self.suite, private, &config.peers[idx], index, stamp);
+        let (pending, mut bytes) =
+            noise::initiate(self.suite, private, &config.peers[idx], index, stamp);
         peer.check.sign(self.suite, &mut bytes);
         peer.set_pending(now, pending, (&config.timing, random));
         self.outbox.push_back(Transmit { to, bytes });
@@ -340,17 +370,27 @@ impl Tunnel {
     /// A time stamp for an initiation, greater than any before.
     fn stamp(&mut self, now: Time) -> u64 {
         let since_boot = u64::try_from(self.config.epoch.as_nanos()).unwrap_or(u64::MAX);
-        self.last_stamp = since_boot.saturating_add(now.as_nanos()).max(self.last_stamp.saturating_add(1));
+        self.last_stamp = since_boot
+            .saturating_add(now.as_nanos())
+            .max(self.last_stamp.saturating_add(1));
         self.last_stamp
     }
 
     fn random_u32(&self) -> u32 {
         let mut bytes = [0; 4];
-        self.random.fill(&mut bytes).expect("Linux has a source of randomness");
+        self.random
+            .fill(&mut bytes)
+            .expect("Linux has a source of randomness");
         u32::from_le_bytes(bytes)
     }
 
-    fn on_initiation(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Result<PeerIdx, Reason> {
+    fn on_initiation(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        sender: u32,
+        datagram: &[u8],
+    ) -> Result<PeerIdx, Reason> {
         // The end that connects awaits no initiations.
         if self.config.connect_to.is_some() {
             return Err(Reason::Kind);
@@ -428,7 +468,14 @@ impl Tunnel {
         }
         self.counts.data += 1;
         let session::Plain { kind, sent, body } = plain;
-        Ok(Opened { peer: idx, kind, session: receiver, counter, sent, payload: body })
+        Ok(Opened {
+            peer: idx,
+            kind,
+            session: receiver,
+            counter,
+            sent,
+            payload: body,
+        })
     }
 }
 

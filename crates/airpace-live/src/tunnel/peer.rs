@@ -60,10 +60,18 @@ impl Peer {
         let owner = u32::try_from(idx).expect("peers are at most 2^14") << 2;
         let base = (random << PLACE_BITS) | owner;
         let s = &self.sessions;
-        let used = [&s.current, &s.previous, &s.next].map(|session| session.as_ref().map(|session| session.own_index));
+        let used = [&s.current, &s.previous, &s.next]
+            .map(|session| session.as_ref().map(|session| session.own_index));
         let pending = s.pending.as_ref().map(|pending| pending.own_index);
-        let is_free = |place: u32| used.iter().chain([&pending]).flatten().all(|index| index & 3 != place);
-        let place = (0..4).find(|&place| is_free(place)).expect("one role is vacated before its index is drawn");
+        let is_free = |place: u32| {
+            used.iter()
+                .chain([&pending])
+                .flatten()
+                .all(|index| index & 3 != place)
+        };
+        let place = (0..4)
+            .find(|&place| is_free(place))
+            .expect("one role is vacated before its index is drawn");
         base | place
     }
 
@@ -82,10 +90,19 @@ impl Peer {
     /// Awaits the response. Each attempt gives up the one before, so the time between them doubles until it exceeds the round
     /// trip, however long the queues on the way are; up to a quarter is added at random, so that the agents that lost a proxy
     /// do not stay in step.
-    pub(super) fn set_pending(&mut self, now: Time, pending: Pending, (timing, random): (&Timing, u32)) {
+    pub(super) fn set_pending(
+        &mut self,
+        now: Time,
+        pending: Pending,
+        (timing, random): (&Timing, u32),
+    ) {
         self.sessions.pending = Some(Box::new(pending));
-        let wait = timing.retry.saturating_mul(1 << self.attempts.min(31)).min(timing.retry_limit);
-        self.next_attempt = now + wait + wait.mul_f64(f64::from(random) / f64::from(u32::MAX) / 4.0);
+        let wait = timing
+            .retry
+            .saturating_mul(1 << self.attempts.min(31))
+            .min(timing.retry_limit);
+        self.next_attempt =
+            now + wait + wait.mul_f64(f64::from(random) / f64::from(u32::MAX) / 4.0);
         self.attempts = self.attempts.saturating_add(1);
     }
 
@@ -98,7 +115,11 @@ impl Peer {
     /// Where the next initiation goes: to where the peer was last heard, and every other time to where it was configured to be,
     /// as a peer that moved without a word is not where it was.
     pub(super) fn initiation_to(&self, configured: Option<SocketAddr>) -> Option<SocketAddr> {
-        if self.attempts.is_multiple_of(2) { self.endpoint.or(configured) } else { configured.or(self.endpoint) }
+        if self.attempts.is_multiple_of(2) {
+            self.endpoint.or(configured)
+        } else {
+            configured.or(self.endpoint)
+        }
     }
 
     pub(super) fn set_next(&mut self, now: Time, agreed: Agreed) {
@@ -112,9 +133,16 @@ impl Peer {
         (sender, receiver): (u32, u32),
         datagram: &[u8],
     ) -> Result<(), Reason> {
-        let pending = self.sessions.pending.as_mut().filter(|pending| pending.own_index == receiver);
+        let pending = self
+            .sessions
+            .pending
+            .as_mut()
+            .filter(|pending| pending.own_index == receiver);
         // A forged response leaves the handshake pending.
-        let agreed = pending.ok_or(Reason::Session)?.finish(sender, datagram).ok_or(Reason::Handshake)?;
+        let agreed = pending
+            .ok_or(Reason::Session)?
+            .finish(sender, datagram)
+            .ok_or(Reason::Handshake)?;
         self.sessions.pending = None;
         self.sessions.previous = self.sessions.current.take();
         self.sessions.current = Some(Box::new(Session::new(now, agreed)));
@@ -126,18 +154,28 @@ impl Peer {
 
     /// Makes the responder's new session current once the initiator has used it; tells whether it did.
     pub(super) fn confirm(&mut self, index: u32) -> bool {
-        let Some(next) = self.sessions.next.take_if(|next| next.own_index == index) else { return false };
+        let Some(next) = self.sessions.next.take_if(|next| next.own_index == index) else {
+            return false;
+        };
         self.sessions.previous = self.sessions.current.replace(next);
         true
     }
 
     /// The session in which to send.
     pub(super) fn sending(&mut self, now: Time, timing: &Timing) -> Option<&mut Session> {
-        self.sessions.current.as_deref_mut().filter(|session| is_alive(session, now, timing))
+        self.sessions
+            .current
+            .as_deref_mut()
+            .filter(|session| is_alive(session, now, timing))
     }
 
     pub(super) fn is_connected(&self, now: Time, timing: &Timing) -> bool {
-        self.endpoint.is_some() && self.sessions.current.as_deref().is_some_and(|s| is_alive(s, now, timing))
+        self.endpoint.is_some()
+            && self
+                .sessions
+                .current
+                .as_deref()
+                .is_some_and(|s| is_alive(s, now, timing))
     }
 
     /// The session that a datagram claims to belong to, and whether the datagram is newer than all before: only then may it
@@ -150,8 +188,14 @@ impl Peer {
     ) -> Result<(&mut Session, bool), Reason> {
         let s = &mut self.sessions;
         let is_mine = |session: &&mut Session| session.own_index == receiver;
-        let is_current = s.current.as_ref().is_some_and(|session| session.own_index == receiver);
-        let is_next = s.next.as_ref().is_some_and(|session| session.own_index == receiver);
+        let is_current = s
+            .current
+            .as_ref()
+            .is_some_and(|session| session.own_index == receiver);
+        let is_next = s
+            .next
+            .as_ref()
+            .is_some_and(|session| session.own_index == receiver);
         let session = [&mut s.current, &mut s.next, &mut s.previous]
             .into_iter()
             .filter_map(|session| session.as_deref_mut())
@@ -181,7 +225,9 @@ impl Peer {
 
     /// Whether there is no session, or one that is to be replaced.
     fn needs_session(&self, now: Time, timing: &Timing) -> bool {
-        let Some(current) = self.sessions.current.as_deref() else { return true };
+        let Some(current) = self.sessions.current.as_deref() else {
+            return true;
+        };
         let silence = self.last_received.map(|at| now.saturating_since(at));
         let dead = silence.is_none_or(|silence| silence >= timing.dead_after);
         let old = now.saturating_since(current.established) >= timing.rekey_after;

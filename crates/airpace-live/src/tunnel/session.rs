@@ -3,7 +3,9 @@
 use super::Reason;
 use super::frame::{SEAL_HEAD, SEAL_TAIL};
 use super::suite::Suite;
-use airpace_core::wire::data::{self, Inner, InnerKind, SendTime, SessionIndex, TRANSPORT_HEADER_BYTES};
+use airpace_core::wire::data::{
+    self, Inner, InnerKind, SendTime, SessionIndex, TRANSPORT_HEADER_BYTES,
+};
 use airpace_core::wire::replay::ReplayWindow;
 use airpace_units::Time;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -21,7 +23,10 @@ impl Key {
             Suite::Aes256Gcm => &AES_256_GCM,
         };
         let key = UnboundKey::new(algorithm, bytes).expect("both ciphers have keys of 32 bytes");
-        Self { key: LessSafeKey::new(key), suite }
+        Self {
+            key: LessSafeKey::new(key),
+            suite,
+        }
     }
 
     /// The nonce of a counter, as the Noise specification (section 12) forms it for each cipher.
@@ -91,26 +96,44 @@ impl Session {
         let counter = self.sealed;
         self.sealed += 1;
         let (header, rest) = datagram.split_at_mut(TRANSPORT_HEADER_BYTES);
-        header.copy_from_slice(&data::transport_header(SessionIndex(self.peer_index), counter));
+        header.copy_from_slice(&data::transport_header(
+            SessionIndex(self.peer_index),
+            counter,
+        ));
         let (plain, tag_room) = rest.split_at_mut(rest.len() - SEAL_TAIL);
         let inner = data::inner_header(kind, SendTime::of(now));
         plain[..inner.len()].copy_from_slice(&inner);
         let nonce = self.send.nonce(counter);
-        let tag = self.send.key.seal_in_place_separate_tag(nonce, Aad::empty(), plain);
+        let tag = self
+            .send
+            .key
+            .seal_in_place_separate_tag(nonce, Aad::empty(), plain);
         let tag = tag.expect("a datagram is far below the ciphers' limit of 64 GiB");
         tag_room.copy_from_slice(tag.as_ref());
     }
 
     /// Opens a data datagram in place.
-    pub(super) fn open<'a>(&mut self, counter: u64, datagram: &'a mut [u8]) -> Result<Plain<'a>, Reason> {
+    pub(super) fn open<'a>(
+        &mut self,
+        counter: u64,
+        datagram: &'a mut [u8],
+    ) -> Result<Plain<'a>, Reason> {
         self.window.check(counter).map_err(|_| Reason::Replayed)?;
         let sealed = &mut datagram[TRANSPORT_HEADER_BYTES..];
         let nonce = self.receive.nonce(counter);
-        let plain = self.receive.key.open_in_place(nonce, Aad::empty(), sealed).map_err(|_| Reason::Forged)?;
+        let plain = self
+            .receive
+            .key
+            .open_in_place(nonce, Aad::empty(), sealed)
+            .map_err(|_| Reason::Forged)?;
         self.window.accept(counter).map_err(|_| Reason::Replayed)?;
         self.received = self.received.max(counter.saturating_add(1));
         let Inner { kind, sent, .. } = Inner::parse(plain).map_err(|_| Reason::Kind)?;
-        Ok(Plain { kind, sent, body: &mut plain[SEAL_HEAD - TRANSPORT_HEADER_BYTES..] })
+        Ok(Plain {
+            kind,
+            sent,
+            body: &mut plain[SEAL_HEAD - TRANSPORT_HEADER_BYTES..],
+        })
     }
 }
 

@@ -50,13 +50,23 @@ struct Pair {
 impl Pair {
     fn new(cipher: Cipher) -> Self {
         let (proxy, agent) = (proxy_end(), agent_end(AGENT, cipher));
-        Self { proxy, agent, agent_at: address(AGENT), now: Time::ZERO, carried: Vec::new() }
+        Self {
+            proxy,
+            agent,
+            agent_at: address(AGENT),
+            now: Time::ZERO,
+            carried: Vec::new(),
+        }
     }
 
     fn connected(cipher: Cipher) -> Self {
         let mut pair = Self::new(cipher);
         pair.run(Duration::from_millis(100));
-        assert!(pair.proxy.is_connected(pair.now, 1), "{:?}", pair.proxy.counts());
+        assert!(
+            pair.proxy.is_connected(pair.now, 1),
+            "{:?}",
+            pair.proxy.counts()
+        );
         assert!(pair.agent.is_connected(pair.now, 0));
         pair
     }
@@ -86,8 +96,12 @@ impl Pair {
             self.agent.handle_timeout(self.now);
             self.proxy.handle_timeout(self.now);
             self.exchange(&mut lost);
-            self.now =
-                [self.agent.deadline(), self.proxy.deadline()].into_iter().flatten().min().unwrap_or(end).min(end);
+            self.now = [self.agent.deadline(), self.proxy.deadline()]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(end)
+                .min(end);
         }
     }
 
@@ -107,8 +121,11 @@ impl Pair {
             self.agent.handle_timeout(self.now);
             self.proxy.handle_timeout(self.now);
             let at = self.now + one_way;
-            under_way.extend(std::iter::from_fn(|| self.agent.poll()).map(|up| (at, true, up.bytes)));
-            under_way.extend(std::iter::from_fn(|| self.proxy.poll()).map(|down| (at, false, down.bytes)));
+            under_way
+                .extend(std::iter::from_fn(|| self.agent.poll()).map(|up| (at, true, up.bytes)));
+            under_way.extend(
+                std::iter::from_fn(|| self.proxy.poll()).map(|down| (at, false, down.bytes)),
+            );
             self.now += Duration::from_millis(10);
         }
     }
@@ -120,7 +137,10 @@ impl Pair {
     fn sealed_by_agent(&mut self, text: &[u8]) -> Vec<u8> {
         let mut datagram = vec![0; SEAL_HEAD + text.len() + SEAL_TAIL];
         datagram[SEAL_HEAD..SEAL_HEAD + text.len()].copy_from_slice(text);
-        let to = self.agent.seal(self.now, 0, InnerKind::Packet, &mut datagram).expect("connected");
+        let to = self
+            .agent
+            .seal(self.now, 0, InnerKind::Packet, &mut datagram)
+            .expect("connected");
         assert_eq!(to, address(PROXY));
         datagram
     }
@@ -128,7 +148,10 @@ impl Pair {
     fn sealed_by_proxy(&mut self, text: &[u8]) -> (SocketAddr, Vec<u8>) {
         let mut datagram = vec![0; SEAL_HEAD + text.len() + SEAL_TAIL];
         datagram[SEAL_HEAD..SEAL_HEAD + text.len()].copy_from_slice(text);
-        let to = self.proxy.seal(self.now, 1, InnerKind::Packet, &mut datagram).expect("connected");
+        let to = self
+            .proxy
+            .seal(self.now, 1, InnerKind::Packet, &mut datagram)
+            .expect("connected");
         (to, datagram)
     }
 
@@ -171,7 +194,9 @@ fn the_send_time_and_the_counter_arrive() {
     let (_, first) = pair.sealed_by_proxy(b"a");
     let (_, mut second) = pair.sealed_by_proxy(b"b");
     assert_eq!(pair.open_at_agent(first), Ok(b"a".to_vec()));
-    let Received::Data(opened) = pair.agent.handle(pair.now, address(PROXY), &mut second) else { panic!("authentic") };
+    let Received::Data(opened) = pair.agent.handle(pair.now, address(PROXY), &mut second) else {
+        panic!("authentic")
+    };
     assert_eq!((opened.counter, opened.sent), (1, SendTime::of(pair.now)));
 }
 
@@ -181,7 +206,10 @@ fn reordered_data_is_accepted_and_replayed_data_is_not() {
     let datagrams: Vec<_> = (0..100_u8).map(|n| pair.sealed_by_agent(&[n])).collect();
     for n in (0..100).rev() {
         assert_eq!(pair.open_at_proxy(datagrams[n].clone()), Ok(vec![n as u8]));
-        assert_eq!(pair.open_at_proxy(datagrams[n].clone()), Err(Reason::Replayed));
+        assert_eq!(
+            pair.open_at_proxy(datagrams[n].clone()),
+            Err(Reason::Replayed)
+        );
     }
 }
 
@@ -198,7 +226,10 @@ fn sessions_are_renewed_by_time_without_a_gap() {
     }
     // 600 s with a renewal every 120 s.
     assert_eq!(pair.agent.counts().handshakes - first, 5);
-    assert_eq!(pair.agent.counts().dropped() + pair.proxy.counts().dropped(), 0);
+    assert_eq!(
+        pair.agent.counts().dropped() + pair.proxy.counts().dropped(),
+        0
+    );
 }
 
 #[test]
@@ -251,14 +282,22 @@ fn handshakes_complete_and_sessions_hold_however_long_the_round_trip() {
         let mut pair = Pair::new(Cipher::default());
         let one_way = Duration::from_millis(one_way_ms);
         pair.run_delayed(one_way * 20, one_way);
-        assert!(pair.proxy.is_connected(pair.now, 1), "{one_way:?}: {:?}", pair.proxy.counts());
+        assert!(
+            pair.proxy.is_connected(pair.now, 1),
+            "{one_way:?}: {:?}",
+            pair.proxy.counts()
+        );
         assert!(pair.agent.is_connected(pair.now, 0), "{one_way:?}");
     }
     // The access point's queue has filled up: 1.5 s there and back, over several renewals.
     let mut pair = Pair::connected(Cipher::default());
     pair.run_delayed(Duration::from_secs(600), Duration::from_millis(750));
     assert!(pair.proxy.is_connected(pair.now, 1) && pair.agent.is_connected(pair.now, 0));
-    assert!((5..=6).contains(&pair.agent.counts().handshakes), "{:?}", pair.agent.counts());
+    assert!(
+        (5..=6).contains(&pair.agent.counts().handshakes),
+        "{:?}",
+        pair.agent.counts()
+    );
 }
 
 #[test]
@@ -282,7 +321,10 @@ fn attempts_become_rare_and_start_over() {
 fn a_proxy_that_moved_without_a_word_is_looked_for_where_it_was_configured() {
     let mut pair = Pair::connected(Cipher::default());
     let (_, mut down) = pair.sealed_by_proxy(b"from elsewhere");
-    assert!(matches!(pair.agent.handle(pair.now, address(9), &mut down), Received::Data(_)));
+    assert!(matches!(
+        pair.agent.handle(pair.now, address(9), &mut down),
+        Received::Data(_)
+    ));
     assert_eq!(pair.agent.endpoint(0), Some(address(9)));
     let mut asked = Vec::new();
     let end = pair.now + Duration::from_secs(8);
@@ -300,7 +342,10 @@ fn a_proxy_that_moved_without_a_word_is_looked_for_where_it_was_configured() {
         }
         pair.now += Duration::from_millis(50);
     }
-    assert!(asked.contains(&address(9)) && asked.contains(&address(PROXY)), "{asked:?}");
+    assert!(
+        asked.contains(&address(9)) && asked.contains(&address(PROXY)),
+        "{asked:?}"
+    );
     let up = pair.sealed_by_agent(b"found");
     assert_eq!(pair.open_at_proxy(up), Ok(b"found".to_vec()));
 }
@@ -311,7 +356,8 @@ fn the_wall_clock_may_be_set_forward_and_back() {
     // An agent whose clock was an hour behind when it started is refused until its clock is set, not for an hour.
     let late = Duration::from_secs(1_700_000_000);
     pair.agent = agent_end(AGENT, Cipher::default());
-    pair.agent.set_epoch(late.saturating_sub(Duration::from_secs(3_600)));
+    pair.agent
+        .set_epoch(late.saturating_sub(Duration::from_secs(3_600)));
     pair.run(Duration::from_secs(3));
     assert!(!pair.agent.is_connected(pair.now, 0));
     assert_eq!(pair.proxy.counts().dropped_for(Reason::OldHandshake), 3);
@@ -332,7 +378,9 @@ fn recorded_initiations_do_not_keep_genuine_ones_out() {
     // They come from the agent's own address, faster than handshakes are computed.
     pair.proxy = proxy_end();
     for n in 0..10_000 {
-        let _ = pair.proxy.handle(pair.now, pair.agent_at, &mut recorded.clone());
+        let _ = pair
+            .proxy
+            .handle(pair.now, pair.agent_at, &mut recorded.clone());
         if n == 0 {
             while pair.proxy.poll().is_some() {}
         }
@@ -383,10 +431,16 @@ fn strangers_and_wrong_keys_get_no_answer() {
     assert!(!pair.proxy.is_connected(pair.now, 1));
     // An agent that believes in another proxy's key.
     let mut pair = Pair::new(Cipher::default());
-    pair.agent = Tunnel::new(TunnelConfig { peers: vec![keys(55).public], ..pair.agent.config.clone() });
+    pair.agent = Tunnel::new(TunnelConfig {
+        peers: vec![keys(55).public],
+        ..pair.agent.config.clone()
+    });
     pair.run(Duration::from_secs(2));
     assert_eq!(pair.proxy.counts().dropped_for(Reason::Check), 3);
-    assert!(pair.carried.iter().all(|datagram| datagram[0] == 1), "the proxy answered");
+    assert!(
+        pair.carried.iter().all(|datagram| datagram[0] == 1),
+        "the proxy answered"
+    );
 }
 
 #[test]
@@ -394,8 +448,14 @@ fn replayed_handshakes_get_no_answer_and_disturb_nothing() {
     let mut pair = Pair::connected(Cipher::default());
     for mut datagram in pair.carried.clone() {
         let at = pair.agent_at;
-        assert!(matches!(pair.proxy.handle(pair.now, at, &mut datagram.clone()), Received::Dropped(_)));
-        assert!(matches!(pair.agent.handle(pair.now, address(PROXY), &mut datagram), Received::Dropped(_)));
+        assert!(matches!(
+            pair.proxy.handle(pair.now, at, &mut datagram.clone()),
+            Received::Dropped(_)
+        ));
+        assert!(matches!(
+            pair.agent.handle(pair.now, address(PROXY), &mut datagram),
+            Received::Dropped(_)
+        ));
     }
     assert_eq!(pair.proxy.counts().dropped_for(Reason::OldHandshake), 1);
     assert_eq!((pair.proxy.poll(), pair.agent.poll()), (None, None));
@@ -429,9 +489,21 @@ fn altered_or_cut_datagrams_never_pass() {
             let mut altered = sample.clone();
             altered[at] ^= 0x40;
             let from = pair.agent_at;
-            assert!(matches!(pair.proxy.handle(pair.now, from, &mut altered), Received::Dropped(_)), "byte {at}");
+            assert!(
+                matches!(
+                    pair.proxy.handle(pair.now, from, &mut altered),
+                    Received::Dropped(_)
+                ),
+                "byte {at}"
+            );
             let mut cut = sample[..at].to_vec();
-            assert!(matches!(pair.proxy.handle(pair.now, from, &mut cut), Received::Dropped(_)), "cut at {at}");
+            assert!(
+                matches!(
+                    pair.proxy.handle(pair.now, from, &mut cut),
+                    Received::Dropped(_)
+                ),
+                "cut at {at}"
+            );
         }
         pair.now += Duration::from_secs(1);
     }
@@ -441,7 +513,11 @@ fn altered_or_cut_datagrams_never_pass() {
 /// Memory of this process in KiB.
 fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
-    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4
+    text.split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok())
+        .expect("a number of pages")
+        * 4
 }
 
 /// Hostile datagrams of every kind, one after the other; the counts must add up and nothing may be answered.
@@ -453,7 +529,8 @@ fn endure_hostile_datagrams(n: u64) {
     let mut genuine = pair.carried.clone();
     genuine.push(pair.sealed_by_agent(&[5; 1_000]));
     let last = genuine.last().expect("one at least").clone();
-    pair.open_at_proxy(last.clone()).expect("authentic the first time");
+    pair.open_at_proxy(last.clone())
+        .expect("authentic the first time");
     let before = pair.proxy.counts().dropped();
     let endpoint = pair.proxy.endpoint(1);
     let mut buffer = vec![0; 2_048];
@@ -465,7 +542,11 @@ fn endure_hostile_datagrams(n: u64) {
         match kind {
             0 => random.fill_bytes(&mut buffer[..len]),
             1 | 2 => {
-                len = if kind == 1 { sample.len() } else { len % sample.len() };
+                len = if kind == 1 {
+                    sample.len()
+                } else {
+                    len % sample.len()
+                };
                 buffer[..len].copy_from_slice(&sample[..len]);
             }
             3 => {
@@ -490,8 +571,15 @@ fn endure_hostile_datagrams(n: u64) {
         }
         let from = SocketAddr::new(IpAddr::V4(random.next_u32().into()), 7);
         let received = pair.proxy.handle(pair.now, from, &mut buffer[..len]);
-        assert!(matches!(received, Received::Dropped(_)), "datagram {i} of kind {kind} passed");
-        assert_eq!(pair.proxy.poll(), None, "datagram {i} of kind {kind} was answered");
+        assert!(
+            matches!(received, Received::Dropped(_)),
+            "datagram {i} of kind {kind} passed"
+        );
+        assert_eq!(
+            pair.proxy.poll(),
+            None,
+            "datagram {i} of kind {kind} was answered"
+        );
         pair.now += Duration::from_micros(10);
     }
     assert_eq!(pair.proxy.counts().dropped() - before, n);
@@ -500,7 +588,11 @@ fn endure_hostile_datagrams(n: u64) {
     println!("memory grew by {growth} KiB over {n} hostile datagrams");
     assert!(growth < 512, "memory grew by {growth} KiB");
     for reason in Reason::ALL {
-        println!("{:>9} {}", pair.proxy.counts().dropped_for(reason), reason.name());
+        println!(
+            "{:>9} {}",
+            pair.proxy.counts().dropped_for(reason),
+            reason.name()
+        );
     }
 }
 
@@ -517,11 +609,23 @@ fn a_million_hostile_datagrams_are_counted_and_not_answered() {
     // Memory is a property of the process, which other tests must not share.
     let itself = std::env::current_exe().expect("this test");
     let child = std::process::Command::new(itself)
-        .args(["--exact", "tunnel::tests::hostile_datagrams_alone", "--ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "tunnel::tests::hostile_datagrams_alone",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .output()
         .expect("the test can be started again");
-    let (out, errors) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    let (out, errors) = (
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr),
+    );
     println!("{out}");
     assert!(child.status.success(), "{errors}");
-    assert!(out.contains("1 passed") && out.contains("over 1000000 hostile datagrams"), "the test did not run");
+    assert!(
+        out.contains("1 passed") && out.contains("over 1000000 hostile datagrams"),
+        "the test did not run"
+    );
 }

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 #[test]
 fn the_datapath_is_measured() {
-    let plan = DatapathPlan { loads_mbps: vec![50.0], span: Duration::from_millis(300), ..DatapathPlan::default() };
+    let plan = DatapathPlan {
+        loads_mbps: vec![50.0],
+        span: Duration::from_millis(300),
+        ..DatapathPlan::default()
+    };
     match datapath(&plan) {
         Ok(report) => {
             println!("{report:#?}");
@@ -24,7 +28,11 @@ fn the_datapath_is_measured() {
 #[ignore = "needs an optimised build and the machine to itself"]
 fn the_datapath_carries_a_gigabit_per_second() {
     for cipher in [Cipher::Auto, Cipher::Chacha20Poly1305] {
-        let report = datapath(&DatapathPlan { cipher, ..DatapathPlan::default() }).unwrap();
+        let report = datapath(&DatapathPlan {
+            cipher,
+            ..DatapathPlan::default()
+        })
+        .unwrap();
         println!("{report:#?}");
         assert!(report.saturated.gbps >= 1.0, "{:?}", report.saturated);
     }

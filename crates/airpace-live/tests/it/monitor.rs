@@ -21,8 +21,17 @@ impl Shown {
         let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
         let device = bed.agent_side.run(|| Tun::open(&config)).unwrap().unwrap();
         bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
-        let wire = bed.agent_side.run(|| interface_of(AGENT_OUTSIDE.into())).unwrap().unwrap().unwrap();
-        Self { device, station: MacAddr(wire.hardware.unwrap()), sequence: 0 }
+        let wire = bed
+            .agent_side
+            .run(|| interface_of(AGENT_OUTSIDE.into()))
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        Self {
+            device,
+            station: MacAddr(wire.hardware.unwrap()),
+            sequence: 0,
+        }
     }
 
     /// One frame of three MPDUs.
@@ -30,7 +39,11 @@ impl Shown {
         let reference = u32::from(self.sequence);
         for _ in 0..3 {
             let mut frame = Vec::new();
-            Radiotap { ampdu: Some(Ampdu::new(reference, false)), ..Radiotap::default() }.write(&mut frame);
+            Radiotap {
+                ampdu: Some(Ampdu::new(reference, false)),
+                ..Radiotap::default()
+            }
+            .write(&mut frame);
             let header = DataHeader::downlink(self.station, MacAddr([2; 6]), self.sequence, false);
             write_frame(&header, &[0x45; 400], false, &mut frame);
             let _ = self.device.write(&frame);
@@ -49,7 +62,11 @@ fn source_becomes(telemetry: &Path, source: &str, mut shown: Option<&mut Shown>)
         }
         std::thread::sleep(Duration::from_millis(2));
         let text = std::fs::read_to_string(telemetry).unwrap_or_default();
-        if text.lines().last().is_some_and(|line| line.contains(&wanted)) {
+        if text
+            .lines()
+            .last()
+            .is_some_and(|line| line.contains(&wanted))
+        {
             return true;
         }
     }
@@ -59,7 +76,8 @@ fn source_becomes(telemetry: &Path, source: &str, mut shown: Option<&mut Shown>)
 #[test]
 fn a_monitor_that_went_away_is_listened_to_again() {
     let Some(mut bed) = testbed() else { return };
-    let telemetry = std::env::temp_dir().join(format!("airpace-monitor-{}.jsonl", std::process::id()));
+    let telemetry =
+        std::env::temp_dir().join(format!("airpace-monitor-{}.jsonl", std::process::id()));
     let _ = std::fs::remove_file(&telemetry);
     bed.agent.monitor = Some("mon0".to_owned());
     bed.agent.telemetry = Some(telemetry.clone());

@@ -20,7 +20,10 @@ pub(super) fn link_header(index: u32, flags: (u32, u32)) -> Vec<u8> {
 
 impl Message {
     pub(super) fn link(kind: u16, index: u32, flags: (u32, u32)) -> Self {
-        Self { kind, body: link_header(index, flags) }
+        Self {
+            kind,
+            body: link_header(index, flags),
+        }
     }
 
     /// `struct ifaddrmsg`.
@@ -32,7 +35,16 @@ impl Message {
 
     /// `struct rtmsg` in the main table.
     pub(super) fn route(kind: u16, family: u8, prefix: u8, scope: u8) -> Self {
-        let mut body = vec![family, prefix, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST];
+        let mut body = vec![
+            family,
+            prefix,
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            scope,
+            libc::RTN_UNICAST,
+        ];
         body.extend(0_u32.to_ne_bytes());
         Self { kind, body }
     }
@@ -66,12 +78,16 @@ pub(super) const LINK_HEADER_BYTES: usize = 16;
 /// Finds the answer to request `sequence` in a datagram: a message, an acknowledgement, or an error.
 pub(super) fn answer(mut datagram: &[u8], sequence: u32) -> Option<io::Result<&[u8]>> {
     while datagram.len() >= HEADER_BYTES {
-        let length = usize::try_from(word(datagram, 0)?).ok()?.clamp(HEADER_BYTES, datagram.len());
+        let length = usize::try_from(word(datagram, 0)?)
+            .ok()?
+            .clamp(HEADER_BYTES, datagram.len());
         let (message, rest) = datagram.split_at(length);
         if word(message, 8)? == sequence {
             return Some(verdict(message));
         }
-        datagram = rest.get(length.next_multiple_of(4) - length..).unwrap_or_default();
+        datagram = rest
+            .get(length.next_multiple_of(4) - length..)
+            .unwrap_or_default();
     }
     None
 }
@@ -90,7 +106,11 @@ fn verdict(message: &[u8]) -> io::Result<&[u8]> {
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+    bytes
+        .get(at..at + 4)?
+        .try_into()
+        .ok()
+        .map(u32::from_ne_bytes)
 }
 
 /// Attributes: length, type, value, padding to four bytes.
@@ -134,7 +154,11 @@ pub(super) mod attribute {
 
     pub(in super::super) fn family(address: IpAddr) -> u8 {
         // Both constants are below 256.
-        (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
+        (if address.is_ipv4() {
+            libc::AF_INET
+        } else {
+            libc::AF_INET6
+        }) as u8
     }
 }
 
@@ -146,7 +170,10 @@ mod tests {
     fn attributes_are_padded_but_not_counted_so() {
         let bytes = Message::link(16, 0, (0, 0)).with(3, b"abc").finish(1, 9);
         assert_eq!(bytes.len(), 16 + 16 + 8);
-        assert_eq!(u32::from_ne_bytes(bytes[..4].try_into().unwrap()) as usize, bytes.len());
+        assert_eq!(
+            u32::from_ne_bytes(bytes[..4].try_into().unwrap()) as usize,
+            bytes.len()
+        );
         assert_eq!(&bytes[32..34], 7_u16.to_ne_bytes());
     }
 

@@ -11,7 +11,9 @@ impl Sum {
         // Words of 32 bits into 64 cannot overflow below 16 GiB, and the byte order is settled at the end.
         let words = bytes.chunks_exact(4);
         let rest = words.remainder();
-        let mut sum: u64 = words.map(|w| u64::from(u32::from_ne_bytes([w[0], w[1], w[2], w[3]]))).sum();
+        let mut sum: u64 = words
+            .map(|w| u64::from(u32::from_ne_bytes([w[0], w[1], w[2], w[3]])))
+            .sum();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
         sum += u64::from(u32::from_ne_bytes(last));
@@ -27,7 +29,10 @@ impl Sum {
     /// The pseudo-header of TCP and UDP: addresses as in the packet, protocol, length of the segment.
     #[must_use]
     pub fn pseudo_header(addresses: &[u8], protocol: u8, length: u16) -> Self {
-        Self::default().bytes(addresses).word(u16::from(protocol)).word(length)
+        Self::default()
+            .bytes(addresses)
+            .word(u16::from(protocol))
+            .word(length)
     }
 
     /// The sum, not complemented, as the bytes of a packet.

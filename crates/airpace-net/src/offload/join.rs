@@ -39,18 +39,26 @@ impl Joiner {
     /// A joiner for TCP, and for UDP if `join_udp` (see [`crate::tun::Tun::udp_offload`]).
     #[must_use]
     pub fn new(join_udp: bool) -> Self {
-        Self { open: Vec::with_capacity(Self::FLOWS), spare: Vec::new(), join_udp }
+        Self {
+            open: Vec::with_capacity(Self::FLOWS),
+            spare: Vec::new(),
+            join_udp,
+        }
     }
 
     /// Takes one packet; frames that are finished by this go to `write`, offload header first.
     pub fn push(&mut self, packet: &[u8], mut write: impl FnMut(&[u8])) {
-        let layout = Layout::of(packet).filter(|l| (l.protocol == TCP || self.join_udp) && l.length_fits(packet));
+        let layout = Layout::of(packet)
+            .filter(|l| (l.protocol == TCP || self.join_udp) && l.length_fits(packet));
         let Some(layout) = layout else {
             // Fragments and other protocols: keep them behind whatever came first.
             self.flush(&mut write);
             return self.write_alone(packet, &mut write);
         };
-        let place = self.open.iter().position(|open| open.same_flow(&layout, packet));
+        let place = self
+            .open
+            .iter()
+            .position(|open| open.same_flow(&layout, packet));
         let joinable = is_joinable(&layout, packet);
         if let Some(i) = place {
             if joinable && self.open[i].try_append(packet) {
@@ -102,8 +110,17 @@ impl Joiner {
 /// right, because the kernel will trust the joined packet's.
 fn is_joinable(layout: &Layout, packet: &[u8]) -> bool {
     let transport = &packet[layout.transport..];
-    let plain = if layout.protocol == TCP { transport[13] & !PSH == ACK } else { transport[6..8] != [0, 0] };
-    plain && packet.len() > layout.payload && layout.pseudo_header(packet, packet.len()).bytes(transport).is_valid()
+    let plain = if layout.protocol == TCP {
+        transport[13] & !PSH == ACK
+    } else {
+        transport[6..8] != [0, 0]
+    };
+    plain
+        && packet.len() > layout.payload
+        && layout
+            .pseudo_header(packet, packet.len())
+            .bytes(transport)
+            .is_valid()
 }
 
 impl Open {
@@ -112,10 +129,20 @@ impl Open {
         let segment_bytes = packet.len() - layout.payload;
         let tcp = layout.protocol == TCP;
         // A packet has at most 65,535 bytes.
-        let next_sequence =
-            if tcp { word32(packet, layout.transport + 4).wrapping_add(segment_bytes as u32) } else { 0 };
+        let next_sequence = if tcp {
+            word32(packet, layout.transport + 4).wrapping_add(segment_bytes as u32)
+        } else {
+            0
+        };
         let closed = tcp && packet[layout.transport + 13] & PSH != 0;
-        Self { frame, layout, segment_bytes, n: 1, next_sequence, closed }
+        Self {
+            frame,
+            layout,
+            segment_bytes,
+            n: 1,
+            next_sequence,
+            closed,
+        }
     }
 
     fn packet(&self) -> &[u8] {
@@ -158,7 +185,11 @@ impl Open {
         let (layout, mine) = (&self.layout, self.packet());
         let same = |range: core::ops::Range<usize>| mine[range.clone()] == packet[range];
         // Class; then fragment flags, hop limit and protocol (IPv4), or flow label and hop limit (IPv6).
-        let ip = if layout.v4 { same(0..2) && same(6..10) } else { same(0..4) && same(6..8) };
+        let ip = if layout.v4 {
+            same(0..2) && same(6..10)
+        } else {
+            same(0..4) && same(6..8)
+        };
         if layout.protocol != TCP {
             return ip;
         }

@@ -33,7 +33,12 @@ impl Layout {
             _ => return None,
         };
         let least = transport + if protocol == TCP { 20 } else { 8 };
-        (payload >= least && payload <= packet.len()).then_some(Self { v4, protocol, transport, payload })
+        (payload >= least && payload <= packet.len()).then_some(Self {
+            v4,
+            protocol,
+            transport,
+            payload,
+        })
     }
 
     /// Bytes of the addresses in the packet.
@@ -49,7 +54,11 @@ impl Layout {
     /// Sum of the pseudo-header for a packet of `total` bytes.
     pub(super) fn pseudo_header(&self, packet: &[u8], total: usize) -> Sum {
         // IP packets are at most 65,575 bytes and the difference is the length of the transport segment.
-        Sum::pseudo_header(&packet[self.addresses()], self.protocol, (total - self.transport) as u16)
+        Sum::pseudo_header(
+            &packet[self.addresses()],
+            self.protocol,
+            (total - self.transport) as u16,
+        )
     }
 
     /// Whether the length in the IP header is that of the packet.

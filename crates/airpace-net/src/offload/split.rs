@@ -34,17 +34,30 @@ impl<'a> SuperPacket<'a> {
             if header.needs_checksum {
                 close_checksum(packet, &header)?;
             }
-            return Ok(Self { packet, segments: None });
+            return Ok(Self {
+                packet,
+                segments: None,
+            });
         }
         let layout = Layout::of(packet).ok_or(OffloadError::Inconsistent)?;
         let is_tcp = layout.protocol == TCP;
         let payload = packet.len() - layout.payload;
         let segment_bytes = usize::from(header.segment_bytes);
-        if is_tcp == (header.segmentation == Segmentation::Udp) || segment_bytes == 0 || payload == 0 {
+        if is_tcp == (header.segmentation == Segmentation::Udp)
+            || segment_bytes == 0
+            || payload == 0
+        {
             return Err(OffloadError::Inconsistent);
         }
         let n = payload.div_ceil(segment_bytes);
-        Ok(Self { packet, segments: Some(Segments { layout, segment_bytes, n }) })
+        Ok(Self {
+            packet,
+            segments: Some(Segments {
+                layout,
+                segment_bytes,
+                n,
+            }),
+        })
     }
 
     /// Number of packets, at least one.
@@ -56,7 +69,9 @@ impl<'a> SuperPacket<'a> {
     /// Length of the longest packet in bytes.
     #[must_use]
     pub fn max_bytes(&self) -> usize {
-        self.segments.map_or(self.packet.len(), |s| (s.layout.payload + s.segment_bytes).min(self.packet.len()))
+        self.segments.map_or(self.packet.len(), |s| {
+            (s.layout.payload + s.segment_bytes).min(self.packet.len())
+        })
     }
 
     /// Writes packet `index` to the beginning of `out` and returns its length; `None` if there is no such packet or `out` is

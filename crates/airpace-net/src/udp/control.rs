@@ -33,12 +33,17 @@ pub(crate) fn parse(mut bytes: &[u8]) -> Facts {
     let mut facts = Facts::default();
     while bytes.len() >= HEADER {
         let length = usize::from_ne_bytes(array(bytes, 0));
-        let (level, kind) = (i32::from_ne_bytes(array(bytes, ALIGN)), i32::from_ne_bytes(array(bytes, ALIGN + 4)));
+        let (level, kind) = (
+            i32::from_ne_bytes(array(bytes, ALIGN)),
+            i32::from_ne_bytes(array(bytes, ALIGN + 4)),
+        );
         let Some(value) = bytes.get(HEADER..length) else {
             break;
         };
         apply(&mut facts, (level, kind), value);
-        bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
+        bytes = bytes
+            .get(length.next_multiple_of(ALIGN)..)
+            .unwrap_or_default();
     }
     facts
 }
@@ -46,9 +51,13 @@ pub(crate) fn parse(mut bytes: &[u8]) -> Facts {
 fn apply(facts: &mut Facts, kind: (i32, i32), value: &[u8]) {
     match kind {
         (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if value.len() >= 16 => {
-            let (s, ns) = (i64::from_ne_bytes(array(value, 0)), i64::from_ne_bytes(array(value, 8)));
+            let (s, ns) = (
+                i64::from_ne_bytes(array(value, 0)),
+                i64::from_ne_bytes(array(value, 8)),
+            );
             // The wall clock is past 1970 and its nanoseconds are below 10^9.
-            facts.stamp = Some(Duration::from_secs(s.max(0) as u64) + Duration::from_nanos(ns.max(0) as u64));
+            facts.stamp =
+                Some(Duration::from_secs(s.max(0) as u64) + Duration::from_nanos(ns.max(0) as u64));
         }
         (libc::IPPROTO_IP, libc::IP_TOS) if !value.is_empty() => facts.traffic_class = value[0],
         (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if value.len() >= 4 => {
@@ -86,10 +95,22 @@ mod tests {
     #[test]
     fn built_messages_read_back() {
         let mut control = Control::new();
-        let mut n = push(&mut control, 0, (libc::SOL_UDP, libc::UDP_GRO), &1200_i32.to_ne_bytes());
+        let mut n = push(
+            &mut control,
+            0,
+            (libc::SOL_UDP, libc::UDP_GRO),
+            &1200_i32.to_ne_bytes(),
+        );
         n = push(&mut control, n, (libc::IPPROTO_IP, libc::IP_TOS), &[3]);
         let facts = parse(&control.0[..n]);
-        assert_eq!(facts, Facts { stamp: None, traffic_class: 3, segment: Some(1200) });
+        assert_eq!(
+            facts,
+            Facts {
+                stamp: None,
+                traffic_class: 3,
+                segment: Some(1200)
+            }
+        );
     }
 
     #[test]
@@ -98,7 +119,12 @@ mod tests {
             let _ = parse(&[fill; 64]);
         }
         let mut control = Control::new();
-        let n = push(&mut control, 0, (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), &[1; 3]);
+        let n = push(
+            &mut control,
+            0,
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS),
+            &[1; 3],
+        );
         assert_eq!(parse(&control.0[..n]), Facts::default());
     }
 }

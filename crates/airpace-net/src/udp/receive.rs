@@ -110,21 +110,33 @@ impl ReceiveBatch {
             let (bytes, facts) = (self.bytes(i), self.facts(i));
             let segment = facts.segment.map_or(bytes.len(), usize::from).max(1);
             let ecn = Ecn(facts.traffic_class & 3);
-            Some(Datagram { from: address(&self.names[i].0)?, bytes, segment, stamp: facts.stamp, ecn })
+            Some(Datagram {
+                from: address(&self.names[i].0)?,
+                bytes,
+                segment,
+                stamp: facts.stamp,
+                ecn,
+            })
         })
     }
 
     /// The messages received, to be changed (decrypted) in place. Those of unknown address families are left out.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = DatagramMut<'_>> {
         let slots = self.buffer.chunks_mut(self.slot_bytes.max(1)).take(self.n);
-        slots.zip(&self.names).zip(self.controls.iter().zip(&self.filled)).filter_map(
-            |((slot, name), (control, filled))| {
+        slots
+            .zip(&self.names)
+            .zip(self.controls.iter().zip(&self.filled))
+            .filter_map(|((slot, name), (control, filled))| {
                 let n = filled.bytes.min(slot.len());
                 let facts = control::parse(&control.0[..filled.control_bytes.min(control.0.len())]);
                 let segment = facts.segment.map_or(n, usize::from).max(1);
-                Some(DatagramMut { from: address(&name.0)?, bytes: &mut slot[..n], segment, stamp: facts.stamp })
-            },
-        )
+                Some(DatagramMut {
+                    from: address(&name.0)?,
+                    bytes: &mut slot[..n],
+                    segment,
+                    stamp: facts.stamp,
+                })
+            })
     }
 
     pub(crate) fn bytes(&self, i: usize) -> &[u8] {

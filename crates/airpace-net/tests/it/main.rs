@@ -1,5 +1,9 @@
 //! The plumbing against the real kernel, in namespaces of the tests' own.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests; what was skipped is said aloud")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests; what was skipped is said aloud"
+)]
 
 mod namespaces;
 mod offload;
@@ -14,7 +18,9 @@ use airpace_net::netns::Namespace;
 fn namespace() -> Option<Namespace> {
     match Namespace::new() {
         Ok(namespace) => {
-            namespace.prepare().expect("a fresh namespace can be prepared");
+            namespace
+                .prepare()
+                .expect("a fresh namespace can be prepared");
             Some(namespace)
         }
         Err(error) => {

@@ -15,11 +15,16 @@ fn device(namespace: &Namespace, last: u8) -> Tun {
     let config = TunConfig::ip("tun0").with_offload();
     let tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     let mut link = namespace.netlink().unwrap();
-    link.add_address("tun0", Prefix::host(Ipv4Addr::new(10, 9, 0, last))).unwrap();
+    link.add_address("tun0", Prefix::host(Ipv4Addr::new(10, 9, 0, last)))
+        .unwrap();
     link.set_mtu("tun0", 1400).unwrap();
     link.set_queue_length("tun0", 4000).unwrap();
     link.set_up("tun0").unwrap();
-    link.add_route(&Route::through(Prefix::new(Ipv4Addr::new(10, 9, 0, 0), 24), "tun0")).unwrap();
+    link.add_route(&Route::through(
+        Prefix::new(Ipv4Addr::new(10, 9, 0, 0), 24),
+        "tun0",
+    ))
+    .unwrap();
     tun
 }
 
@@ -28,7 +33,9 @@ fn forward(from: &Tun, to: &Tun, joiner: &mut Joiner, buffer: &mut [u8]) -> usiz
     let mut out = [0; 2048];
     let mut n = 0;
     for _ in 0..16 {
-        let Some(length) = from.read(buffer).unwrap() else { break };
+        let Some(length) = from.read(buffer).unwrap() else {
+            break;
+        };
         let packets = SuperPacket::parse(&mut buffer[..length]).unwrap();
         assert!(packets.max_bytes() <= 1400);
         for i in 0..packets.count() {
@@ -43,18 +50,28 @@ fn forward(from: &Tun, to: &Tun, joiner: &mut Joiner, buffer: &mut [u8]) -> usiz
 
 #[test]
 fn a_tcp_transfer_survives_splitting_and_joining() {
-    let (Some(a), Some(b)) = (namespace(), namespace()) else { return };
+    let (Some(a), Some(b)) = (namespace(), namespace()) else {
+        return;
+    };
     let (left, right) = (device(&a, 1), device(&b, 2));
-    let listener = b.run(|| TcpListener::bind("10.9.0.2:9000").unwrap()).unwrap();
+    let listener = b
+        .run(|| TcpListener::bind("10.9.0.2:9000").unwrap())
+        .unwrap();
     const BYTES: usize = 20_000_000;
     let receiver = std::thread::spawn(move || {
         let mut data = Vec::with_capacity(BYTES);
         listener.accept().unwrap().0.read_to_end(&mut data).unwrap();
-        data.iter().enumerate().all(|(i, &b)| b == (i % 251) as u8).then_some(data.len())
+        data.iter()
+            .enumerate()
+            .all(|(i, &b)| b == (i % 251) as u8)
+            .then_some(data.len())
     });
     let sender = a.spawn_thread("sender", || {
         let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
-        TcpStream::connect("10.9.0.2:9000").unwrap().write_all(&data).unwrap();
+        TcpStream::connect("10.9.0.2:9000")
+            .unwrap()
+            .write_all(&data)
+            .unwrap();
     });
 
     let clock = Clock::start();
@@ -62,15 +79,23 @@ fn a_tcp_transfer_survives_splitting_and_joining() {
     poller.add(&left, 0, Interest::Read).unwrap();
     poller.add(&right, 1, Interest::Read).unwrap();
     let mut buffer = vec![0; MAX_FRAME_BYTES];
-    let (mut there, mut back) = (Joiner::new(left.udp_offload()), Joiner::new(left.udp_offload()));
+    let (mut there, mut back) = (
+        Joiner::new(left.udp_offload()),
+        Joiner::new(left.udp_offload()),
+    );
     let mut packets = 0;
     while !receiver.is_finished() {
-        poller.wait(&clock, Some(clock.now() + Duration::from_millis(10))).unwrap();
+        poller
+            .wait(&clock, Some(clock.now() + Duration::from_millis(10)))
+            .unwrap();
         packets += forward(&left, &right, &mut there, &mut buffer);
         forward(&right, &left, &mut back, &mut buffer);
         assert!(clock.now().as_secs_f64() < 60.0, "the transfer is stuck");
     }
     sender.unwrap().join().unwrap().unwrap();
     assert_eq!(receiver.join().unwrap(), Some(BYTES));
-    println!("{packets} packets, {:.0} Mbit/s", BYTES as f64 * 8e-6 / clock.now().as_secs_f64());
+    println!(
+        "{packets} packets, {:.0} Mbit/s",
+        BYTES as f64 * 8e-6 / clock.now().as_secs_f64()
+    );
 }

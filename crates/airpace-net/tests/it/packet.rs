@@ -9,7 +9,10 @@ fn frames_written_to_a_monitor_are_heard_cut_at_the_snap_length() {
     let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
     let monitor = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     namespace.netlink().unwrap().set_up("mon0").unwrap();
-    let socket = namespace.run(|| PacketSocket::open("mon0", 1 << 20)).unwrap().unwrap();
+    let socket = namespace
+        .run(|| PacketSocket::open("mon0", 1 << 20))
+        .unwrap()
+        .unwrap();
     let frame: Vec<u8> = (0..200).collect();
     for _ in 0..3 {
         assert!(monitor.write(&frame).unwrap());

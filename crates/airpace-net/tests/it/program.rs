@@ -14,7 +14,9 @@ fn shell(script: &str) -> Command {
 /// Numbers of the processes that have `mark` in their command line.
 fn processes(mark: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok()).filter(|c| c.contains(mark)).count()
+    all.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok())
+        .filter(|c| c.contains(mark))
+        .count()
 }
 
 /// A duration for `sleep` that no other process has.
@@ -29,7 +31,9 @@ fn gone_soon(mark: &str) -> bool {
         if processes(mark) == 0 {
             return true;
         }
-        poller.wait(&clock, Some(clock.now() + Duration::from_millis(5))).unwrap();
+        poller
+            .wait(&clock, Some(clock.now() + Duration::from_millis(5)))
+            .unwrap();
     }
     false
 }
@@ -37,8 +41,16 @@ fn gone_soon(mark: &str) -> bool {
 #[test]
 fn a_program_runs_inside_and_its_status_comes_back() {
     let Some(namespace) = namespace() else { return };
-    namespace.netlink().unwrap().add_veth("only-here", "peer", None).unwrap();
-    let program = Program::spawn(shell("grep -q only-here /proc/net/dev && exit 42"), Some(&namespace)).unwrap();
+    namespace
+        .netlink()
+        .unwrap()
+        .add_veth("only-here", "peer", None)
+        .unwrap();
+    let program = Program::spawn(
+        shell("grep -q only-here /proc/net/dev && exit 42"),
+        Some(&namespace),
+    )
+    .unwrap();
     assert_eq!(program.wait().unwrap().code(), Some(42));
     let program = Program::spawn(shell("kill -KILL $$"), None).unwrap();
     assert_eq!(program.wait().unwrap().code(), Some(128 + 9));
@@ -54,7 +66,12 @@ fn its_end_can_be_polled() {
     let clock = Clock::start();
     let mut poller = Poller::new().unwrap();
     poller.add(&program, 1, Interest::Read).unwrap();
-    assert_eq!(poller.wait(&clock, Some(clock.now() + Duration::from_secs(5))).unwrap(), Wake::Ready);
+    assert_eq!(
+        poller
+            .wait(&clock, Some(clock.now() + Duration::from_secs(5)))
+            .unwrap(),
+        Wake::Ready
+    );
     assert!(program.wait().unwrap().success());
 }
 
@@ -74,18 +91,25 @@ fn it_is_asked_to_end_and_killed_when_dropped() {
     if namespace().is_none() {
         return;
     }
-    let program = Program::spawn(shell("trap 'exit 7' TERM; while :; do sleep 0.01; done"), None).unwrap();
+    let program = Program::spawn(
+        shell("trap 'exit 7' TERM; while :; do sleep 0.01; done"),
+        None,
+    )
+    .unwrap();
     let clock = Clock::start();
     let mut poller = Poller::new().unwrap();
     while !program.has_ended() {
-        poller.wait(&clock, Some(clock.now() + Duration::from_millis(20))).unwrap();
+        poller
+            .wait(&clock, Some(clock.now() + Duration::from_millis(20)))
+            .unwrap();
         program.terminate();
     }
     // 128 + SIGTERM if it was asked before it had set its trap.
     assert!(matches!(program.wait().unwrap().code(), Some(7 | 143)));
 
     let mark = mark(2);
-    let program = Program::spawn(shell(&format!("trap '' TERM; sleep {mark} & wait")), None).unwrap();
+    let program =
+        Program::spawn(shell(&format!("trap '' TERM; sleep {mark} & wait")), None).unwrap();
     drop(program);
     assert!(gone_soon(&mark));
 }

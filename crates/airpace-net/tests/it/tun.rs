@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 fn device(namespace: &Namespace, config: TunConfig) -> Tun {
     let tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     let mut link = namespace.netlink().unwrap();
-    link.add_address(tun.name(), Prefix::new(Ipv4Addr::new(10, 9, 0, 1), 24)).unwrap();
+    link.add_address(tun.name(), Prefix::new(Ipv4Addr::new(10, 9, 0, 1), 24))
+        .unwrap();
     link.set_queue_length(tun.name(), 2000).unwrap();
     link.set_up(tun.name()).unwrap();
     tun
@@ -21,7 +22,9 @@ fn read(tun: &Tun, buffer: &mut [u8]) -> usize {
     let clock = Clock::start();
     let mut poller = Poller::new().unwrap();
     poller.add(tun, 0, Interest::Read).unwrap();
-    poller.wait(&clock, Some(clock.now() + Duration::from_secs(1))).unwrap();
+    poller
+        .wait(&clock, Some(clock.now() + Duration::from_secs(1)))
+        .unwrap();
     tun.read(buffer).unwrap().expect("a packet came")
 }
 
@@ -33,7 +36,9 @@ fn packets_of_the_kernel_come_and_go() {
     let mut buffer = [0; 2000];
     assert_eq!(tun.read(&mut buffer).unwrap(), None);
 
-    let socket = namespace.run(|| UdpSocket::bind("10.9.0.1:7000").unwrap()).unwrap();
+    let socket = namespace
+        .run(|| UdpSocket::bind("10.9.0.1:7000").unwrap())
+        .unwrap();
     socket.send_to(b"question", "10.9.0.2:7").unwrap();
     let n = read(&tun, &mut buffer);
     assert_eq!(&buffer[n - 8..n], b"question");
@@ -47,7 +52,9 @@ fn packets_of_the_kernel_come_and_go() {
     }
     assert!(tun.write(packet).unwrap());
     let mut answer = [0; 16];
-    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
     assert_eq!(socket.recv(&mut answer).unwrap(), 8);
 }
 
@@ -75,7 +82,9 @@ fn what_the_full_queue_of_a_device_drops_is_counted() {
     let mut link = namespace.netlink().unwrap();
     link.set_queue_length("tun0", 8).unwrap();
     assert_eq!(link.transmit_drops("tun0").unwrap(), 0);
-    let socket = namespace.run(|| UdpSocket::bind("10.9.0.1:7000").unwrap()).unwrap();
+    let socket = namespace
+        .run(|| UdpSocket::bind("10.9.0.1:7000").unwrap())
+        .unwrap();
     for _ in 0..20 {
         socket.send_to(b"unread", "10.9.0.2:7").unwrap();
     }

@@ -7,7 +7,8 @@ use std::io::IoSlice;
 /// down.
 fn pair() -> (UdpSocket, UdpSocket) {
     let open = || {
-        let socket = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
+        let socket =
+            || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), UdpOptions::default()).unwrap();
         (socket(), socket())
     };
     match super::namespace() {
@@ -23,7 +24,12 @@ fn segments_arrive_joined_stamped_and_marked() {
     let before = clock.now();
     let bytes: Vec<u8> = (0..2500_u16).map(|i| (i % 251) as u8).collect();
     let parts = [IoSlice::new(&bytes[..700]), IoSlice::new(&bytes[700..])];
-    let message = Transmit { to: Some(b.local_addr().unwrap()), parts: &parts, segment: Some(1000), ecn: Ecn::ECT_1 };
+    let message = Transmit {
+        to: Some(b.local_addr().unwrap()),
+        parts: &parts,
+        segment: Some(1000),
+        ecn: Ecn::ECT_1,
+    };
     assert_eq!(a.send(&[message]).unwrap(), 1);
 
     let mut batch = ReceiveBatch::new(8, 65_536);
@@ -34,8 +40,15 @@ fn segments_arrive_joined_stamped_and_marked() {
             assert_eq!(datagram.from, a.local_addr().unwrap());
             assert_eq!(datagram.ecn, Ecn::ECT_1);
             let stamp = clock.realtime_map().time(datagram.stamp.unwrap());
-            assert!(stamp + Duration::from_millis(1) > before && stamp < clock.now() + Duration::from_millis(1));
-            assert!(datagram.segments().all(|s| s.len() == 1000 || s.len() == 500));
+            assert!(
+                stamp + Duration::from_millis(1) > before
+                    && stamp < clock.now() + Duration::from_millis(1)
+            );
+            assert!(
+                datagram
+                    .segments()
+                    .all(|s| s.len() == 1000 || s.len() == 500)
+            );
             got.extend_from_slice(datagram.bytes);
         }
     }
@@ -48,8 +61,15 @@ fn a_batch_may_exceed_one_system_call() {
     let (a, b) = pair();
     let to = b.local_addr().unwrap();
     let parts: Vec<[IoSlice<'_>; 1]> = (0..150).map(|_| [IoSlice::new(b"x")]).collect();
-    let messages: Vec<_> =
-        parts.iter().map(|p| Transmit { to: Some(to), parts: p, segment: None, ecn: Ecn::NOT_ECT }).collect();
+    let messages: Vec<_> = parts
+        .iter()
+        .map(|p| Transmit {
+            to: Some(to),
+            parts: p,
+            segment: None,
+            ecn: Ecn::NOT_ECT,
+        })
+        .collect();
     assert_eq!(a.send(&messages).unwrap(), 150);
     let mut batch = ReceiveBatch::new(64, 2048);
     let mut n = 0;
@@ -62,5 +82,8 @@ fn a_batch_may_exceed_one_system_call() {
 #[test]
 fn oversized_messages_are_refused_not_lost_silently() {
     let (a, b) = pair();
-    assert!(a.send_one(b.local_addr().unwrap(), &[0; 70_000], Ecn::NOT_ECT).is_err());
+    assert!(
+        a.send_one(b.local_addr().unwrap(), &[0; 70_000], Ecn::NOT_ECT)
+            .is_err()
+    );
 }

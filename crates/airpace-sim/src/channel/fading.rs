@@ -37,12 +37,17 @@ pub struct Fading {
 
 impl Fading {
     /// No fading.
-    pub const NONE: Self = Self { law: FadingLaw::None, coherence: Duration::from_millis(20) };
+    pub const NONE: Self = Self {
+        law: FadingLaw::None,
+        coherence: Duration::from_millis(20),
+    };
 
     /// The number of the coherence interval that `now` is in. A gain can be kept for as long as this does not change.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
-        let length = u64::try_from(self.coherence.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let length = u64::try_from(self.coherence.as_nanos())
+            .unwrap_or(u64::MAX)
+            .max(1);
         now.as_nanos() / length
     }
 

@@ -22,13 +22,20 @@ impl Link {
     /// The number of the coherence interval of `now`; 0 for ever if the link does not fade.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
-        if self.fading.law == FadingLaw::None { 0 } else { self.fading.interval(now) }
+        if self.fading.law == FadingLaw::None {
+            0
+        } else {
+            self.fading.interval(now)
+        }
     }
 
     /// Power received in dBm, fading included.
     #[must_use]
     pub fn received_dbm(&self, now: Time) -> f64 {
-        self.received_dbm + self.fading.gain_db(self.seed, self.pair, self.fading.interval(now))
+        self.received_dbm
+            + self
+                .fading
+                .gain_db(self.seed, self.pair, self.fading.interval(now))
     }
 
     /// Ratio of signal to noise in dB for frames at `rate`: over their width (22 MHz for DSSS), and with what more antennas than streams add.
@@ -69,6 +76,7 @@ impl Link {
     /// The noise, less the gain by antennas beyond the streams.
     fn noise_dbm(&self, rate: TxRate) -> f64 {
         let antennas = f64::from(self.antennas.max(rate.nss()));
-        noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db) - 10.0 * (antennas / f64::from(rate.nss())).log10()
+        noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db)
+            - 10.0 * (antennas / f64::from(rate.nss())).log10()
     }
 }

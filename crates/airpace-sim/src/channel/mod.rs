@@ -52,7 +52,12 @@ impl Radio {
     /// A radio with the defaults named at each field.
     #[must_use]
     pub const fn at(position: Position) -> Self {
-        Self { position, tx_power_dbm: 16.0206, noise_figure_db: 7.0, antennas: 1 }
+        Self {
+            position,
+            tx_power_dbm: 16.0206,
+            noise_figure_db: 7.0,
+            antennas: 1,
+        }
     }
 }
 
@@ -105,7 +110,13 @@ impl ChannelConfig {
     #[must_use]
     pub fn new(radios: Vec<Radio>) -> Self {
         let (path_loss, thresholds) = (PathLoss::default(), Thresholds::default());
-        Self { radios, path_loss, fading: Fading::NONE, seed: 1, thresholds }
+        Self {
+            radios,
+            path_loss,
+            fading: Fading::NONE,
+            seed: 1,
+            thresholds,
+        }
     }
 }
 
@@ -143,22 +154,36 @@ impl Channel {
     pub fn new(config: ChannelConfig) -> Result<Self, ChannelError> {
         for (index, radio) in config.radios.iter().enumerate() {
             let Position { x, y, z } = radio.position;
-            if ![x, y, z, radio.tx_power_dbm, radio.noise_figure_db].iter().all(|figure| figure.is_finite()) {
+            if ![x, y, z, radio.tx_power_dbm, radio.noise_figure_db]
+                .iter()
+                .all(|figure| figure.is_finite())
+            {
                 return Err(ChannelError::Radio(id(index)));
             }
         }
         if !config.path_loss.is_sensible() {
             return Err(ChannelError::PathLoss);
         }
-        let Thresholds { detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db, disturb_width_mhz } =
-            config.thresholds;
-        if [detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db].iter().any(|t| t.is_nan())
+        let Thresholds {
+            detect_dbm,
+            detect_snr_db,
+            energy_dbm,
+            disturb_over_noise_db,
+            disturb_width_mhz,
+        } = config.thresholds;
+        if [detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db]
+            .iter()
+            .any(|t| t.is_nan())
             || disturb_width_mhz.is_nan()
             || disturb_width_mhz <= 0.0
         {
             return Err(ChannelError::Threshold);
         }
-        if config.fading.is_sensible() { Ok(Self { config }) } else { Err(ChannelError::Fading) }
+        if config.fading.is_sensible() {
+            Ok(Self { config })
+        } else {
+            Err(ChannelError::Fading)
+        }
     }
 
     /// How many radios there are.
@@ -183,7 +208,9 @@ impl Channel {
     /// radios that do not exist.
     #[must_use]
     pub fn snr_db(&self, from: RadioId, to: RadioId, width_mhz: f64) -> f64 {
-        let figure = self.radio(to).map_or(f64::NAN, |radio| radio.noise_figure_db);
+        let figure = self
+            .radio(to)
+            .map_or(f64::NAN, |radio| radio.noise_figure_db);
         self.received_dbm(from, to) - noise_dbm(width_mhz, figure)
     }
 
@@ -207,13 +234,18 @@ impl Channel {
     pub fn hearing(&self) -> Hearing {
         let thresholds = self.config.thresholds;
         let decodes = self.relation(|from, to| self.received_dbm(from, to) >= self.detect_dbm(to));
-        let senses =
-            self.relation(|from, to| decodes.reaches(from, to) || self.received_dbm(from, to) >= thresholds.energy_dbm);
+        let senses = self.relation(|from, to| {
+            decodes.reaches(from, to) || self.received_dbm(from, to) >= thresholds.energy_dbm
+        });
         let disturbs = self.relation(|from, to| {
             let over_noise = self.snr_db(from, to, thresholds.disturb_width_mhz);
             decodes.reaches(from, to) || over_noise >= thresholds.disturb_over_noise_db
         });
-        Hearing::Matrix { senses, disturbs, decodes }
+        Hearing::Matrix {
+            senses,
+            disturbs,
+            decodes,
+        }
     }
 
     fn relation(&self, mut reaches: impl FnMut(RadioId, RadioId) -> bool) -> Relation {
@@ -222,7 +254,11 @@ impl Channel {
 
     /// The power from which on `to` detects preambles.
     fn detect_dbm(&self, to: RadioId) -> f64 {
-        let Thresholds { detect_dbm, detect_snr_db, .. } = self.config.thresholds;
+        let Thresholds {
+            detect_dbm,
+            detect_snr_db,
+            ..
+        } = self.config.thresholds;
         let figure = self.radio(to).map_or(0.0, |radio| radio.noise_figure_db);
         detect_dbm.max(noise_dbm(20.0, figure) + detect_snr_db)
     }

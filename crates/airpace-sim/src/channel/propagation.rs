@@ -11,7 +11,10 @@ pub struct PathLoss {
 
 impl Default for PathLoss {
     fn default() -> Self {
-        Self { exponent: 3.0, reference_db: 46.6777 }
+        Self {
+            exponent: 3.0,
+            reference_db: 46.6777,
+        }
     }
 }
 

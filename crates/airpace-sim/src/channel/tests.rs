@@ -6,7 +6,12 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 fn line(places: &[f64]) -> ChannelConfig {
-    ChannelConfig::new(places.iter().map(|&x| Radio::at(Position::new(x, 0.0, 0.0))).collect())
+    ChannelConfig::new(
+        places
+            .iter()
+            .map(|&x| Radio::at(Position::new(x, 0.0, 0.0)))
+            .collect(),
+    )
 }
 
 fn vht(width: Width, nss: u8, mcs: u8) -> TxRate {
@@ -15,7 +20,12 @@ fn vht(width: Width, nss: u8, mcs: u8) -> TxRate {
 
 /// Distance in metres and ratio in dB that ns-3 3.44 reports of frames received there with 16 dBm and its defaults, measured with
 /// `validation/ns3/link_budget.cc`. It receives frames at 51 m and none at 52 m.
-const NS3: [(f64, f64); 4] = [(10.0, 27.268), (20.0, 18.237), (28.0, 13.853), (40.0, 9.206)];
+const NS3: [(f64, f64); 4] = [
+    (10.0, 27.268),
+    (20.0, 18.237),
+    (28.0, 13.853),
+    (40.0, 9.206),
+];
 
 #[test]
 fn ratios_at_a_distance_are_those_of_ns3() {
@@ -35,7 +45,10 @@ fn ratios_at_a_distance_are_those_of_ns3() {
     let mut config = line(&[0.0, 51.0, 52.0]);
     config.radios[0].tx_power_dbm = 16.0;
     let channel = Channel::new(config).unwrap();
-    assert_eq!([1, 2].map(|to| channel.link(RadioId(0), RadioId(to)).is_in_range()), [true, false]);
+    assert_eq!(
+        [1, 2].map(|to| channel.link(RadioId(0), RadioId(to)).is_in_range()),
+        [true, false]
+    );
 }
 
 #[test]
@@ -50,8 +63,13 @@ fn spare_antennas_add_their_gain() {
     let mut config = line(&[0.0, 10.0]);
     config.radios[1].antennas = 2;
     let channel = Channel::new(config).unwrap();
-    let (to, back) = (channel.link(RadioId(0), RadioId(1)), channel.link(RadioId(1), RadioId(0)));
-    let gain = |nss| to.mean_snr_db(vht(Width::Mhz80, nss, 0)) - back.mean_snr_db(vht(Width::Mhz80, nss, 0));
+    let (to, back) = (
+        channel.link(RadioId(0), RadioId(1)),
+        channel.link(RadioId(1), RadioId(0)),
+    );
+    let gain = |nss| {
+        to.mean_snr_db(vht(Width::Mhz80, nss, 0)) - back.mean_snr_db(vht(Width::Mhz80, nss, 0))
+    };
     assert!((gain(1) - 3.0103).abs() < 1e-3 && gain(2).abs() < 1e-9);
 }
 
@@ -70,16 +88,38 @@ fn ranges_invert_the_path_loss() {
 fn stations_on_both_sides_of_an_access_point_are_hidden_from_each_other() {
     let channel = Channel::new(line(&[0.0, 40.0, -40.0])).unwrap();
     let hearing = channel.hearing();
-    let Hearing::Matrix { senses, disturbs, decodes } = &hearing else { panic!("matrices") };
+    let Hearing::Matrix {
+        senses,
+        disturbs,
+        decodes,
+    } = &hearing
+    else {
+        panic!("matrices")
+    };
     let [ap, left, right] = [0, 1, 2].map(RadioId);
     for station in [left, right] {
-        assert!([senses, disturbs, decodes].iter().all(|r| r.reaches(ap, station) && r.reaches(station, ap)));
+        assert!(
+            [senses, disturbs, decodes]
+                .iter()
+                .all(|r| r.reaches(ap, station) && r.reaches(station, ap))
+        );
     }
     // 80 m: −87.8 dBm, below −82 and just above the noise of 80 MHz, so it disturbs without being heard.
-    assert!(!senses.reaches(left, right) && !decodes.reaches(left, right) && disturbs.reaches(left, right));
+    assert!(
+        !senses.reaches(left, right)
+            && !decodes.reaches(left, right)
+            && disturbs.reaches(left, right)
+    );
     let far = Channel::new(line(&[0.0, 55.0, -55.0])).unwrap().hearing();
-    let Hearing::Matrix { senses, disturbs, .. } = far else { panic!("matrices") };
-    assert!(!senses.reaches(ap, left) && disturbs.reaches(ap, left) && !disturbs.reaches(left, right));
+    let Hearing::Matrix {
+        senses, disturbs, ..
+    } = far
+    else {
+        panic!("matrices")
+    };
+    assert!(
+        !senses.reaches(ap, left) && disturbs.reaches(ap, left) && !disturbs.reaches(left, right)
+    );
 }
 
 #[test]
@@ -87,17 +127,38 @@ fn beyond_detection_every_mpdu_is_lost() {
     let channel = Channel::new(line(&[0.0, 50.0, 53.0])).unwrap();
     let error = |to| {
         let link = channel.link(RadioId(0), RadioId(to));
-        (link.is_in_range(), link.mpdu_error(&ErrorModel::default(), Time::ZERO, vht(Width::Mhz20, 1, 0), 1_536))
+        (
+            link.is_in_range(),
+            link.mpdu_error(
+                &ErrorModel::default(),
+                Time::ZERO,
+                vht(Width::Mhz20, 1, 0),
+                1_536,
+            ),
+        )
     };
     assert_eq!(error(2), (false, 1.0));
     assert!(error(1).0 && error(1).1 < 1e-3);
     let nobody = channel.link(RadioId(0), RadioId(9));
-    assert_eq!(nobody.mpdu_error(&ErrorModel::default(), Time::ZERO, vht(Width::Mhz20, 1, 0), 1), 1.0);
+    assert_eq!(
+        nobody.mpdu_error(
+            &ErrorModel::default(),
+            Time::ZERO,
+            vht(Width::Mhz20, 1, 0),
+            1
+        ),
+        1.0
+    );
 }
 
 fn gains(law: FadingLaw, count: u64) -> Vec<f64> {
-    let fading = Fading { law, coherence: Duration::from_millis(20) };
-    (0..count).map(|interval| 10_f64.powf(fading.gain_db(7, 65_538, interval) / 10.0)).collect()
+    let fading = Fading {
+        law,
+        coherence: Duration::from_millis(20),
+    };
+    (0..count)
+        .map(|interval| 10_f64.powf(fading.gain_db(7, 65_538, interval) / 10.0))
+        .collect()
 }
 
 #[test]
@@ -127,29 +188,50 @@ fn gains_have_mean_one_and_the_variance_of_their_law() {
 
 #[test]
 fn a_rayleigh_gain_is_below_a_tenth_in_a_tenth_of_the_intervals() {
-    let below = gains(FadingLaw::Rayleigh, 40_000).iter().filter(|&&g| g < 0.1).count() as f64 / 40_000.0;
+    let below = gains(FadingLaw::Rayleigh, 40_000)
+        .iter()
+        .filter(|&&g| g < 0.1)
+        .count() as f64
+        / 40_000.0;
     assert!((below - (1.0 - (-0.1_f64).exp())).abs() < 0.01, "{below}");
 }
 
 #[test]
 fn fading_is_the_same_both_ways_and_changes_with_the_interval_only() {
     let mut config = line(&[0.0, 20.0, 20.0]);
-    config.fading = Fading { law: FadingLaw::Rayleigh, coherence: Duration::from_millis(20) };
+    config.fading = Fading {
+        law: FadingLaw::Rayleigh,
+        coherence: Duration::from_millis(20),
+    };
     let channel = Channel::new(config).unwrap();
-    let at = |from, to, ms| channel.link(RadioId(from), RadioId(to)).received_dbm(Time::from_millis(ms));
+    let at = |from, to, ms| {
+        channel
+            .link(RadioId(from), RadioId(to))
+            .received_dbm(Time::from_millis(ms))
+    };
     assert_eq!(at(0, 1, 41), at(1, 0, 59));
     assert_ne!(at(0, 1, 39), at(0, 1, 41));
     assert_ne!(at(0, 1, 41), at(0, 2, 41));
-    assert_eq!(channel.link(RadioId(0), RadioId(1)).interval(Time::from_millis(59)), 2);
+    assert_eq!(
+        channel
+            .link(RadioId(0), RadioId(1))
+            .interval(Time::from_millis(59)),
+        2
+    );
 }
 
 #[test]
 fn places_stay_when_there_are_more_of_them() {
     let centre = Position::new(5.0, -5.0, 1.5);
-    let (few, many) =
-        (uniform_in_square(3, "stations", 4, 40.0, centre), uniform_in_square(3, "stations", 400, 40.0, centre));
+    let (few, many) = (
+        uniform_in_square(3, "stations", 4, 40.0, centre),
+        uniform_in_square(3, "stations", 400, 40.0, centre),
+    );
     assert_eq!(few, many[..4]);
-    assert!(many.iter().all(|p| (p.x - 5.0).abs() <= 20.0 && (p.y + 5.0).abs() <= 20.0 && p.z == 1.5));
+    assert!(
+        many.iter()
+            .all(|p| (p.x - 5.0).abs() <= 20.0 && (p.y + 5.0).abs() <= 20.0 && p.z == 1.5)
+    );
     let mean = many.iter().map(|p| p.x).sum::<f64>() / 400.0;
     assert!((mean - 5.0).abs() < 2.5 && few != uniform_in_square(4, "stations", 4, 40.0, centre));
 }
@@ -161,15 +243,39 @@ fn nonsense_is_refused() {
         change(&mut config);
         Channel::new(config).unwrap_err()
     };
-    assert_eq!(refused(|c| c.radios[1].position.y = f64::NAN), ChannelError::Radio(RadioId(1)));
-    assert_eq!(refused(|c| c.radios[0].tx_power_dbm = f64::INFINITY), ChannelError::Radio(RadioId(0)));
-    assert_eq!(refused(|c| c.path_loss.exponent = 0.0), ChannelError::PathLoss);
-    assert_eq!(refused(|c| c.thresholds.energy_dbm = f64::NAN), ChannelError::Threshold);
-    assert_eq!(refused(|c| c.thresholds.disturb_width_mhz = 0.0), ChannelError::Threshold);
-    let still = Fading { law: FadingLaw::Rayleigh, coherence: Duration::ZERO };
+    assert_eq!(
+        refused(|c| c.radios[1].position.y = f64::NAN),
+        ChannelError::Radio(RadioId(1))
+    );
+    assert_eq!(
+        refused(|c| c.radios[0].tx_power_dbm = f64::INFINITY),
+        ChannelError::Radio(RadioId(0))
+    );
+    assert_eq!(
+        refused(|c| c.path_loss.exponent = 0.0),
+        ChannelError::PathLoss
+    );
+    assert_eq!(
+        refused(|c| c.thresholds.energy_dbm = f64::NAN),
+        ChannelError::Threshold
+    );
+    assert_eq!(
+        refused(|c| c.thresholds.disturb_width_mhz = 0.0),
+        ChannelError::Threshold
+    );
+    let still = Fading {
+        law: FadingLaw::Rayleigh,
+        coherence: Duration::ZERO,
+    };
     assert!(!still.is_sensible());
-    assert_eq!(refused(|c| c.fading.law = FadingLaw::Rician { factor: -1.0 }), ChannelError::Fading);
-    assert_eq!(refused(|c| c.fading.law = FadingLaw::Nakagami { shape: f64::NAN }), ChannelError::Fading);
+    assert_eq!(
+        refused(|c| c.fading.law = FadingLaw::Rician { factor: -1.0 }),
+        ChannelError::Fading
+    );
+    assert_eq!(
+        refused(|c| c.fading.law = FadingLaw::Nakagami { shape: f64::NAN }),
+        ChannelError::Fading
+    );
 }
 
 proptest! {

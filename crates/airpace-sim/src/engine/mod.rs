@@ -52,7 +52,15 @@ impl LoopConfig {
     #[must_use]
     pub fn new(mac: CellConfig, law: LawConfig, slot: Duration) -> Self {
         let joined = mac.stations.len();
-        Self { mac, law, slot, packet_bytes: 1_498, report_bytes: None, joined, seed: 1 }
+        Self {
+            mac,
+            law,
+            slot,
+            packet_bytes: 1_498,
+            report_bytes: None,
+            joined,
+            seed: 1,
+        }
     }
 }
 
@@ -148,7 +156,10 @@ impl ClosedLoop {
         let stations = config.mac.stations.len();
         let nodes = (0..stations).map(|idx| Node::new(idx, &config)).collect();
         // The meters hear what a monitor interface would show.
-        let cell = CellConfig { monitor: true, ..config.mac };
+        let cell = CellConfig {
+            monitor: true,
+            ..config.mac
+        };
         let mut this = Self {
             mac: Mac::cell(&cell, config.seed)?,
             law: config.law.build()?,
@@ -186,7 +197,10 @@ impl ClosedLoop {
 
     /// The downlink frame records kept since this was last called.
     pub fn take_frames(&mut self) -> Vec<mac::FrameRecord> {
-        self.frames.as_mut().map(core::mem::take).unwrap_or_default()
+        self.frames
+            .as_mut()
+            .map(core::mem::take)
+            .unwrap_or_default()
     }
 
     /// Makes `change` happen at `at`; changes of one instant happen in the order in which they were scheduled.
@@ -201,7 +215,9 @@ impl ClosedLoop {
         let begin = self.records.len();
         while self.records.len() < begin + slots {
             // The next slot's end is always scheduled.
-            let Some(Reverse(event)) = self.events.pop() else { break };
+            let Some(Reverse(event)) = self.events.pop() else {
+                break;
+            };
             self.handle(event);
         }
         &self.records[begin..]
@@ -231,20 +247,30 @@ impl ClosedLoop {
     fn change(&mut self, now: Time, index: usize) {
         match self.changes[index] {
             Change::Rate(station, rate) => {
-                Input::station_rate(station, rate).into_iter().for_each(|input| self.mac.handle(now, input));
+                Input::station_rate(station, rate)
+                    .into_iter()
+                    .for_each(|input| self.mac.handle(now, input));
             }
             Change::Loss(station, probability) => {
-                Input::station_loss(station, probability).into_iter().for_each(|input| self.mac.handle(now, input));
+                Input::station_loss(station, probability)
+                    .into_iter()
+                    .for_each(|input| self.mac.handle(now, input));
             }
-            Change::Neighbours(neighbours) => self.mac.handle(now, Input::SetNeighbours(neighbours)),
+            Change::Neighbours(neighbours) => {
+                self.mac.handle(now, Input::SetNeighbours(neighbours))
+            }
             Change::Join(station) => self.join(now, station.index()),
-            Change::Burst(station, packets) => (0..packets).for_each(|_| self.enqueue(now, station.index())),
+            Change::Burst(station, packets) => {
+                (0..packets).for_each(|_| self.enqueue(now, station.index()))
+            }
         }
         self.drain();
     }
 
     fn join(&mut self, now: Time, idx: usize) {
-        let Some(node) = self.nodes.get_mut(idx) else { return };
+        let Some(node) = self.nodes.get_mut(idx) else {
+            return;
+        };
         if !core::mem::replace(&mut node.joined, true) && self.report_bytes.is_some() {
             let at = now + node.report_phase;
             self.push(at, Class::Report, idx, 0);
@@ -252,9 +278,22 @@ impl ClosedLoop {
     }
 
     fn send_report(&mut self, now: Time, idx: usize) {
-        let Some(bytes) = self.report_bytes else { return };
+        let Some(bytes) = self.report_bytes else {
+            return;
+        };
         let station = StationId::from_index(idx);
-        self.mac.handle(now, Input::up(station, Probe { station, sequence: 0, sent: now, bytes }));
+        self.mac.handle(
+            now,
+            Input::up(
+                station,
+                Probe {
+                    station,
+                    sequence: 0,
+                    sent: now,
+                    bytes,
+                },
+            ),
+        );
         self.drain();
         self.push(now + self.slot_length, Class::Report, idx, 0);
     }
@@ -271,14 +310,24 @@ impl ClosedLoop {
     /// Puts the station's next release into the queue of events.
     fn await_release(&mut self, now: Time, idx: usize) {
         let node = &self.nodes[idx];
-        let event = node.pacer.next_release().map(|due| Reverse((due.max(now), Class::Packet, idx, node.epoch)));
+        let event = node
+            .pacer
+            .next_release()
+            .map(|due| Reverse((due.max(now), Class::Packet, idx, node.epoch)));
         self.events.extend(event);
     }
 
     fn enqueue(&mut self, now: Time, idx: usize) {
-        let Some(node) = self.nodes.get_mut(idx) else { return };
+        let Some(node) = self.nodes.get_mut(idx) else {
+            return;
+        };
         let station = StationId::from_index(idx);
-        let packet = Probe { station, sequence: node.sequence, sent: now, bytes: self.packet_bytes };
+        let packet = Probe {
+            station,
+            sequence: node.sequence,
+            sent: now,
+            bytes: self.packet_bytes,
+        };
         node.sequence += 1;
         node.sent += 1;
         self.mac.handle(now, Input::down(station, packet));
@@ -301,7 +350,10 @@ impl ClosedLoop {
                     self.nodes[mpdu.station().index()].receive(at, &packet);
                 }
                 // Losses are seen by the station, as holes; the uplink is load only.
-                Output::Frame(_) | Output::Delivered { .. } | Output::Heard { .. } | Output::Dropped { .. } => {}
+                Output::Frame(_)
+                | Output::Delivered { .. }
+                | Output::Heard { .. }
+                | Output::Dropped { .. } => {}
             }
         }
     }
@@ -311,7 +363,12 @@ impl ClosedLoop {
         self.drain();
         let stations = self.control(now);
         let diagnostics = self.law.diagnostics();
-        self.records.push(SlotRecord { slot: self.slot, end: now, stations, diagnostics });
+        self.records.push(SlotRecord {
+            slot: self.slot,
+            end: now,
+            stations,
+            diagnostics,
+        });
         self.slot += 1;
         self.push(now + self.slot_length, Class::Slot, 0, 0);
     }
@@ -324,7 +381,10 @@ impl ClosedLoop {
             let id = StationId::from_index(idx);
             let (report, mut station) = node.close(now, self.packet_bytes);
             let (from, to) = mac::ends(id, Direction::Down);
-            (station.queue, station.queue_peak) = (self.mac.queued(from, to), self.mac.take_queue_peak(from, to));
+            (station.queue, station.queue_peak) = (
+                self.mac.queued(from, to),
+                self.mac.take_queue_peak(from, to),
+            );
             stations.push(station);
             reports.extend(node.joined.then_some(report));
         }

@@ -41,7 +41,11 @@ impl Node {
         let (burst, burst_packets) = EXACT;
         Self {
             joined: false,
-            pacer: Pacer::new(PaceConfig { burst, burst_packets, ..PaceConfig::default() }),
+            pacer: Pacer::new(PaceConfig {
+                burst,
+                burst_packets,
+                ..PaceConfig::default()
+            }),
             epoch: 0,
             frame: None,
             sequence: 0,
@@ -63,7 +67,11 @@ impl Node {
         (self.rate_pps, self.target_level) = (allocation.rate_pps, allocation.level);
         self.pacer.grant(now, allocation, None);
         self.epoch += 1;
-        if first { now + Duration::from_secs_f64(self.phase / allocation.rate_pps) } else { now }
+        if first {
+            now + Duration::from_secs_f64(self.phase / allocation.rate_pps)
+        } else {
+            now
+        }
     }
 
     /// The monitor interface shows an MPDU.
@@ -81,7 +89,13 @@ impl Node {
         let (frame, sequence, bytes) = (FrameHints::default(), probe.sequence, probe.bytes);
         // No delay runs for 2^63 ns.
         let delay_ns = Some(delay.as_nanos() as i64);
-        self.meter.on_packet(&Received { arrival, frame, sequence, bytes, delay_ns });
+        self.meter.on_packet(&Received {
+            arrival,
+            frame,
+            sequence,
+            bytes,
+            delay_ns,
+        });
     }
 
     /// Ends the slot: what the station reports, completed by what its sender knows, and what the slot was.
@@ -89,7 +103,11 @@ impl Node {
         let mut report = self.meter.close_slot(now);
         let sent_packets = core::mem::take(&mut self.sent);
         let sent_bytes = u64::from(sent_packets) * u64::from(packet_bytes);
-        report.sender = SenderView { backlogged: true, sent_packets, sent_bytes };
+        report.sender = SenderView {
+            backlogged: true,
+            sent_packets,
+            sent_bytes,
+        };
         let received = core::mem::take(&mut self.received);
         let received_pps = f64::from(received) / report.length.as_secs_f64();
         let station = StationSlot {
@@ -99,10 +117,14 @@ impl Node {
             frames: report.frames,
             level: report.level().unwrap_or_default(),
             round_s: report.round_s().unwrap_or_default(),
-            delay_mean: core::mem::take(&mut self.delay_sum).checked_div(received).unwrap_or_default(),
+            delay_mean: core::mem::take(&mut self.delay_sum)
+                .checked_div(received)
+                .unwrap_or_default(),
             delay_max: core::mem::take(&mut self.delay_max),
             received_pps,
-            goodput_mbps: received_pps * 8e-6 * f64::from(packet_bytes.saturating_sub(HEADER_BYTES)),
+            goodput_mbps: received_pps
+                * 8e-6
+                * f64::from(packet_bytes.saturating_sub(HEADER_BYTES)),
             lost: report.lost,
             queue: 0,
             queue_peak: 0,

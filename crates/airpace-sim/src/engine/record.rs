@@ -49,9 +49,18 @@ pub struct StationSlot {
 /// Mean of `value` over the joined stations of `slots`; 0 if there are none.
 #[must_use]
 pub fn mean_over(slots: &[SlotRecord], value: impl Fn(&StationSlot) -> f64) -> f64 {
-    let joined = || slots.iter().flat_map(|slot| &slot.stations).filter(|station| station.joined);
+    let joined = || {
+        slots
+            .iter()
+            .flat_map(|slot| &slot.stations)
+            .filter(|station| station.joined)
+    };
     let count = joined().count();
-    if count == 0 { 0.0 } else { joined().map(value).sum::<f64>() / count as f64 }
+    if count == 0 {
+        0.0
+    } else {
+        joined().map(value).sum::<f64>() / count as f64
+    }
 }
 
 /// Mean round time in seconds over stations and slots, weighted by frames.
@@ -59,5 +68,9 @@ pub fn mean_over(slots: &[SlotRecord], value: impl Fn(&StationSlot) -> f64) -> f
 pub fn mean_round_s(slots: &[SlotRecord]) -> f64 {
     let gaps = |s: &StationSlot| f64::from(s.frames.saturating_sub(1));
     let total = mean_over(slots, gaps);
-    if total > 0.0 { mean_over(slots, |s| s.round_s * gaps(s)) / total } else { 0.0 }
+    if total > 0.0 {
+        mean_over(slots, |s| s.round_s * gaps(s)) / total
+    } else {
+        0.0
+    }
 }

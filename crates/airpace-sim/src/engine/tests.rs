@@ -10,8 +10,19 @@ fn mcs9(nss: u8) -> TxRate {
 }
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
-    let law = LawConfig::named("waterfill", Goal { level: 32.0, delay: None }).expect("the law exists");
-    LoopConfig::new(CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]), law, SLOT)
+    let law = LawConfig::named(
+        "waterfill",
+        Goal {
+            level: 32.0,
+            delay: None,
+        },
+    )
+    .expect("the law exists");
+    LoopConfig::new(
+        CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]),
+        law,
+        SLOT,
+    )
 }
 
 fn run(config: LoopConfig, slots: usize) -> ClosedLoop {
@@ -22,7 +33,18 @@ fn run(config: LoopConfig, slots: usize) -> ClosedLoop {
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
-    let with_seed = |seed| run(LoopConfig { seed, report_bytes: Some(88), ..config(5, 1) }, 20).records().to_vec();
+    let with_seed = |seed| {
+        run(
+            LoopConfig {
+                seed,
+                report_bytes: Some(88),
+                ..config(5, 1)
+            },
+            20,
+        )
+        .records()
+        .to_vec()
+    };
     assert_eq!(with_seed(1), with_seed(1));
     assert_ne!(with_seed(1), with_seed(2));
 }
@@ -36,18 +58,39 @@ fn one_station_settles_where_the_model_says() {
     // Half a round of waiting and the own PPDU, 552 µs.
     let expected_s = mean_round_s(settled) / 2.0 + 552e-6;
     let delay_s = mean_over(settled, |s| s.delay_mean.as_secs_f64());
-    assert!((delay_s / expected_s - 1.0).abs() < 0.03, "{delay_s} of {expected_s}");
-    assert_eq!(settled.iter().map(|slot| slot.stations[0].lost).sum::<u32>(), 0);
+    assert!(
+        (delay_s / expected_s - 1.0).abs() < 0.03,
+        "{delay_s} of {expected_s}"
+    );
+    assert_eq!(
+        settled
+            .iter()
+            .map(|slot| slot.stations[0].lost)
+            .sum::<u32>(),
+        0
+    );
 }
 
 #[test]
 fn equal_stations_get_equal_rates() {
-    let closed_loop = run(LoopConfig { report_bytes: Some(88), ..config(10, 2) }, 60);
+    let closed_loop = run(
+        LoopConfig {
+            report_bytes: Some(88),
+            ..config(10, 2)
+        },
+        60,
+    );
     let settled = &closed_loop.records()[20..];
-    let of =
-        |idx: usize| settled.iter().map(|slot| slot.stations[idx].goodput_mbps).sum::<f64>() / settled.len() as f64;
+    let of = |idx: usize| {
+        settled
+            .iter()
+            .map(|slot| slot.stations[idx].goodput_mbps)
+            .sum::<f64>()
+            / settled.len() as f64
+    };
     let rates: Vec<f64> = (0..10).map(of).collect();
-    let jain = rates.iter().sum::<f64>().powi(2) / (10.0 * rates.iter().map(|x| x * x).sum::<f64>());
+    let jain =
+        rates.iter().sum::<f64>().powi(2) / (10.0 * rates.iter().map(|x| x * x).sum::<f64>());
     assert!(jain > 0.9999, "{rates:?}");
 }
 
@@ -64,15 +107,25 @@ fn lost_and_retried_mpdus_do_not_move_the_level() {
 
 #[test]
 fn a_station_that_joins_is_served_from_the_next_slot_on() {
-    let mut closed_loop =
-        ClosedLoop::new(LoopConfig { joined: 1, ..config(2, 1) }).expect("the configuration is valid");
+    let mut closed_loop = ClosedLoop::new(LoopConfig {
+        joined: 1,
+        ..config(2, 1)
+    })
+    .expect("the configuration is valid");
     closed_loop.schedule(Time::from_millis(1_000), Change::Join(StationId(1)));
     closed_loop.run(30);
-    let joined: Vec<bool> = closed_loop.records().iter().map(|slot| slot.stations[1].joined).collect();
+    let joined: Vec<bool> = closed_loop
+        .records()
+        .iter()
+        .map(|slot| slot.stations[1].joined)
+        .collect();
     // The change comes before the end of slot 9, which it falls on.
     assert_eq!(joined.iter().position(|&j| j), Some(9));
     let last = closed_loop.records().last().expect("slots were run");
-    assert!((last.stations[1].goodput_mbps / last.stations[0].goodput_mbps - 1.0).abs() < 0.1, "{last:?}");
+    assert!(
+        (last.stations[1].goodput_mbps / last.stations[0].goodput_mbps - 1.0).abs() < 0.1,
+        "{last:?}"
+    );
 }
 
 #[test]
@@ -87,7 +140,10 @@ fn frames_are_kept_on_request() {
 
 #[test]
 fn a_slot_of_no_length_is_refused() {
-    let none = LoopConfig { slot: Duration::ZERO, ..config(1, 1) };
+    let none = LoopConfig {
+        slot: Duration::ZERO,
+        ..config(1, 1)
+    };
     assert_eq!(ClosedLoop::new(none).err(), Some(LoopError::Slot));
 }
 
@@ -104,11 +160,21 @@ struct Reference {
     delay_ms_to_frame_end: f64,
 }
 
-const fn linear(stations: usize, slot_ms: u64, slots: (usize, usize), figures: (f64, f64, f64)) -> Reference {
+const fn linear(
+    stations: usize,
+    slot_ms: u64,
+    slots: (usize, usize),
+    figures: (f64, f64, f64),
+) -> Reference {
     reference(("linear-pf", 2, 1), (stations, slot_ms), slots, figures)
 }
 
-const fn nonlinear(stations: usize, delay_ms: u64, slots: (usize, usize), figures: (f64, f64, f64)) -> Reference {
+const fn nonlinear(
+    stations: usize,
+    delay_ms: u64,
+    slots: (usize, usize),
+    figures: (f64, f64, f64),
+) -> Reference {
     reference(("nonlinear", 1, delay_ms), (stations, 100), slots, figures)
 }
 
@@ -118,7 +184,17 @@ const fn reference(
     slots: (usize, usize),
     (goodput_mbps, level, delay_ms_to_frame_end): (f64, f64, f64),
 ) -> Reference {
-    Reference { law, stations, nss, delay_ms, slot_ms, slots, goodput_mbps, level, delay_ms_to_frame_end }
+    Reference {
+        law,
+        stations,
+        nss,
+        delay_ms,
+        slot_ms,
+        slots,
+        goodput_mbps,
+        level,
+        delay_ms_to_frame_end,
+    }
 }
 
 const NS3: [Reference; 9] = [
@@ -137,14 +213,23 @@ const NS3: [Reference; 9] = [
 fn published_laws_end_where_they_end_in_ns3() {
     for r in NS3 {
         let level = if r.law == "nonlinear" { 48.0 } else { 32.0 };
-        let mut law = LawConfig::named(r.law, Goal { level, delay: Some(Duration::from_millis(r.delay_ms)) });
+        let mut law = LawConfig::named(
+            r.law,
+            Goal {
+                level,
+                delay: Some(Duration::from_millis(r.delay_ms)),
+            },
+        );
         if let Ok(LawConfig::Nonlinear(c)) = &mut law {
             c.stream.assumed_phy_bps = 390e6;
         }
         let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
         mac.timing = airpace_core::phy::Timing::Ns3;
         let slot = Duration::from_millis(r.slot_ms);
-        let config = LoopConfig { report_bytes: Some(88), ..LoopConfig::new(mac, law.expect("the law exists"), slot) };
+        let config = LoopConfig {
+            report_bytes: Some(88),
+            ..LoopConfig::new(mac, law.expect("the law exists"), slot)
+        };
         let closed_loop = run(config, r.slots.0 + r.slots.1);
         let settled = &closed_loop.records()[r.slots.0..];
         let goodput = r.stations as f64 * mean_over(settled, |s| s.goodput_mbps);

@@ -1,8 +1,8 @@
 //! The common case: one access point and its stations, all in range of each other.
 
 use super::{
-    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, PathConfig, Quality, RadioConfig, RadioId,
-    Scheme,
+    ConfigError, Direction, FrameRecord, Input, LinkConfig, MacConfig, Mpdu, PathConfig, Quality,
+    RadioConfig, RadioId, Scheme,
 };
 use crate::rate::{RateAdaptation, Trace};
 use airpace_core::phy::{AccessCategory, AmpduLimits, Standard, Timing, TxRate};
@@ -67,7 +67,12 @@ impl StationConfig {
     /// A loss-free station with the same rate both ways.
     #[must_use]
     pub const fn new(rate: TxRate) -> Self {
-        Self { rate, uplink_rate: rate, loss: 0.0, weight: DEFAULT_WEIGHT }
+        Self {
+            rate,
+            uplink_rate: rate,
+            loss: 0.0,
+            weight: DEFAULT_WEIGHT,
+        }
     }
 }
 
@@ -107,14 +112,20 @@ impl CellConfig {
         if self.stations.is_empty() {
             return Err(ConfigError::NoStation);
         }
-        if let Some(change) = self.trace.iter().find(|change| change.station.index() >= self.stations.len()) {
+        if let Some(change) = self
+            .trace
+            .iter()
+            .find(|change| change.station.index() >= self.stations.len())
+        {
             return Err(ConfigError::UnknownStation(change.station));
         }
         if let Some(pair) = self.trace.windows(2).find(|pair| pair[1].at < pair[0].at) {
             return Err(ConfigError::TraceOrder(pair[1].at));
         }
         let stations = self.stations.iter().enumerate();
-        let links: Vec<_> = stations.flat_map(|(index, station)| self.links(index, station)).collect();
+        let links: Vec<_> = stations
+            .flat_map(|(index, station)| self.links(index, station))
+            .collect();
         let mut config = MacConfig::new(self.radios(), links);
         config.timing = self.timing;
         config.retry_limit = self.retry_limit;
@@ -131,7 +142,10 @@ impl CellConfig {
             ..RadioConfig::new()
         };
         let beacon = RadioConfig::access_point().beacon.filter(|_| self.beacons);
-        let access_point = RadioConfig { beacon, ..radio(self.access_point.clone()) };
+        let access_point = RadioConfig {
+            beacon,
+            ..radio(self.access_point.clone())
+        };
         let station = radio(self.station.clone());
         let stations = core::iter::repeat_n(station, self.stations.len());
         core::iter::once(access_point).chain(stations).collect()
@@ -147,7 +161,10 @@ impl CellConfig {
                 ..LinkConfig::new(from, to, self.adaptation(id, rate))
             }
         };
-        [link(Direction::Down, station.rate), link(Direction::Up, station.uplink_rate)]
+        [
+            link(Direction::Down, station.rate),
+            link(Direction::Up, station.uplink_rate),
+        ]
     }
 
     fn adaptation(&self, id: StationId, rate: TxRate) -> RateAdaptation {
@@ -214,7 +231,11 @@ impl<P> Input<P> {
     pub fn station_loss(station: StationId, probability: f64) -> [Self; 2] {
         [Direction::Down, Direction::Up].map(|direction| {
             let (from, to) = ends(station, direction);
-            Self::SetQuality { from, to, quality: Quality::Loss(probability) }
+            Self::SetQuality {
+                from,
+                to,
+                quality: Quality::Loss(probability),
+            }
         })
     }
 }

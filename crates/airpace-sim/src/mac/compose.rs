@@ -9,7 +9,12 @@ use core::time::Duration;
 impl<P: Packet + Clone> Mac<P> {
     /// Composes a frame for the lane whose turn it is, within what `room` a TXOP has. It is the `first` of its TXOP, or there is none if not
     /// even one MPDU fits.
-    fn compose(&mut self, contender: u32, at: Time, within: (Option<Duration>, bool)) -> Option<Flight> {
+    fn compose(
+        &mut self,
+        contender: u32,
+        at: Time,
+        within: (Option<Duration>, bool),
+    ) -> Option<Flight> {
         loop {
             let pool = self.pools[contender as usize / 4].as_deref();
             let lane = self.paths[contender as usize].next(pool)?;
@@ -27,7 +32,12 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     /// The same on having won the channel.
-    pub(super) fn compose_now(&mut self, contender: u32, at: Time, within: (Option<Duration>, bool)) -> Option<Flight> {
+    pub(super) fn compose_now(
+        &mut self,
+        contender: u32,
+        at: Time,
+        within: (Option<Duration>, bool),
+    ) -> Option<Flight> {
         let flight = self.compose(contender, at, within);
         self.report_drops(at, contender as usize);
         flight
@@ -51,18 +61,36 @@ impl<P: Packet + Clone> Mac<P> {
         }
         if let Some(pool) = &mut pool {
             let edca = &radio.edca[contender as usize % 4];
-            pool.expect(at, link.to.0, link.expected_throughput(radio, edca, &self.rules));
+            pool.expect(
+                at,
+                link.to.0,
+                link.expected_throughput(radio, edca, &self.rules),
+            );
         }
-        let built = path.build((at, lane), pool.as_deref_mut(), (rate, &limits), &self.rules)?;
+        let built = path.build(
+            (at, lane),
+            pool.as_deref_mut(),
+            (rate, &limits),
+            &self.rules,
+        )?;
         let queued = path.lane(lane).waiting(pool.as_deref()).0;
-        Some(Flight { contender, lane, built, queued, protection: Duration::ZERO, txop_end: None })
+        Some(Flight {
+            contender,
+            lane,
+            built,
+            queued,
+            protection: Duration::ZERO,
+            txop_end: None,
+        })
     }
 
     /// Composes as many aggregates as the hardware's queue has room for.
     pub(super) fn compose_ahead(&mut self, node: usize, at: Time) {
         while self.paths[node].wants_aggregate() {
             // There are fewer than 2^32 contenders.
-            let Some(flight) = self.compose(node as u32, at, (self.txop(node), true)) else { break };
+            let Some(flight) = self.compose(node as u32, at, (self.txop(node), true)) else {
+                break;
+            };
             self.make_ready(flight, false);
         }
     }
@@ -70,7 +98,11 @@ impl<P: Packet + Clone> Mac<P> {
     fn make_ready(&mut self, flight: Flight, again: bool) {
         let path = &mut self.paths[flight.contender as usize];
         path.commit(flight.lane, self.rules.estimate(&flight.built), false);
-        path.ready(flight, again, self.pools[flight.contender as usize / 4].as_deref());
+        path.ready(
+            flight,
+            again,
+            self.pools[flight.contender as usize / 4].as_deref(),
+        );
     }
 
     /// The length of a TXOP, if the category has any.
@@ -92,8 +124,11 @@ impl<P: Packet + Clone> Mac<P> {
         if path.composes_ahead() {
             path.commit(flight.lane, self.rules.estimate(&flight.built), true);
             // The hardware sends what was not answered again before anything else.
-            let again =
-                if done { None } else { self.build((flight.contender, flight.lane), at, (self.txop(node), true)) };
+            let again = if done {
+                None
+            } else {
+                self.build((flight.contender, flight.lane), at, (self.txop(node), true))
+            };
             if let Some(again) = again {
                 self.make_ready(again, true);
             }

@@ -73,7 +73,11 @@ impl Default for Beacon {
     /// 160 bytes at 6 Mbit/s, 236 µs, every 102.4 ms, as ns-3 3.44 sends them.
     fn default() -> Self {
         let interval = Duration::from_micros(102_400);
-        Self { first: interval, interval, airtime: Duration::from_micros(236) }
+        Self {
+            first: interval,
+            interval,
+            airtime: Duration::from_micros(236),
+        }
     }
 }
 
@@ -153,7 +157,10 @@ impl Quality {
     /// Errors by `signal` with ns-3's default error model.
     #[must_use]
     pub fn of(signal: Signal) -> Self {
-        Self::Noise(Box::new(Noise { signal, model: ErrorModel::default() }))
+        Self::Noise(Box::new(Noise {
+            signal,
+            model: ErrorModel::default(),
+        }))
     }
 }
 
@@ -207,7 +214,9 @@ pub enum ConfigError {
         radios: usize,
     },
     /// A loss probability outside [0, 1].
-    #[error("the loss probability from {from} to {to} is {loss}; it must be at least 0 and at most 1")]
+    #[error(
+        "the loss probability from {from} to {to} is {loss}; it must be at least 0 and at most 1"
+    )]
     Loss {
         /// The sender.
         from: RadioId,
@@ -271,13 +280,20 @@ impl RadioConfig {
     /// An access point: a radio that sends beacons.
     #[must_use]
     pub fn access_point() -> Self {
-        Self { beacon: Some(Beacon::default()), ..Self::new() }
+        Self {
+            beacon: Some(Beacon::default()),
+            ..Self::new()
+        }
     }
 
     fn validate(&self, id: RadioId) -> Result<(), ConfigError> {
         let limits = [
             ("the A-MPDU limit", usize::from(self.max_mpdus)),
-            ("the beacon interval", self.beacon.map_or(1, |beacon| beacon.interval.as_micros() as usize)),
+            (
+                "the beacon interval",
+                self.beacon
+                    .map_or(1, |beacon| beacon.interval.as_micros() as usize),
+            ),
         ];
         if let Some((name, _)) = limits.into_iter().find(|&(_, value)| value == 0) {
             return Err(ConfigError::Zero(name));
@@ -287,7 +303,11 @@ impl RadioConfig {
         }
         self.path.validate(id)?;
         match self.edca.iter().find(|edca| edca.cw_min > edca.cw_max) {
-            Some(edca) => Err(ConfigError::Window { radio: id, min: edca.cw_min, max: edca.cw_max }),
+            Some(edca) => Err(ConfigError::Window {
+                radio: id,
+                min: edca.cw_min,
+                max: edca.cw_max,
+            }),
             None => Ok(()),
         }
     }
@@ -303,7 +323,13 @@ impl LinkConfig {
     /// A loss-free link.
     #[must_use]
     pub fn new(from: RadioId, to: RadioId, adaptation: impl Into<RateAdaptation>) -> Self {
-        Self { from, to, adaptation: adaptation.into(), quality: Quality::Loss(0.0), weight: DEFAULT_WEIGHT }
+        Self {
+            from,
+            to,
+            adaptation: adaptation.into(),
+            quality: Quality::Loss(0.0),
+            weight: DEFAULT_WEIGHT,
+        }
     }
 
     fn validate(&self, radios: usize) -> Result<(), ConfigError> {
@@ -315,7 +341,9 @@ impl LinkConfig {
             return Err(ConfigError::Loop(from));
         }
         match self.quality {
-            Quality::Loss(loss) if !(0.0..=1.0).contains(&loss) => Err(ConfigError::Loss { from, to, loss }),
+            Quality::Loss(loss) if !(0.0..=1.0).contains(&loss) => {
+                Err(ConfigError::Loss { from, to, loss })
+            }
             Quality::Loss(_) | Quality::Noise(_) => Ok(()),
         }
     }
@@ -354,13 +382,24 @@ impl MacConfig {
         self.hearing.validate(self.radios.len())?;
         self.links.iter().try_for_each(|link| {
             link.validate(self.radios.len())?;
-            let heard = self.hearing.senses(link.from, link.to) && self.hearing.senses(link.to, link.from);
-            if heard { Ok(()) } else { Err(ConfigError::Unheard { from: link.from, to: link.to }) }
+            let heard =
+                self.hearing.senses(link.from, link.to) && self.hearing.senses(link.to, link.from);
+            if heard {
+                Ok(())
+            } else {
+                Err(ConfigError::Unheard {
+                    from: link.from,
+                    to: link.to,
+                })
+            }
         })?;
         let mut ends: Vec<_> = self.links.iter().map(|link| (link.from, link.to)).collect();
         ends.sort_unstable();
         match ends.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(ConfigError::Twice { from: pair[0].0, to: pair[0].1 }),
+            Some(pair) => Err(ConfigError::Twice {
+                from: pair[0].0,
+                to: pair[0].1,
+            }),
             None => Ok(()),
         }
     }

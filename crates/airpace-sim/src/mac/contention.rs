@@ -23,11 +23,25 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    pub(super) fn new(node: u32, edca: &Edca, (index, view): (u32, &mut View), backoff: Stream) -> Self {
+    pub(super) fn new(
+        node: u32,
+        edca: &Edca,
+        (index, view): (u32, &mut View),
+        backoff: Stream,
+    ) -> Self {
         let (cw_min, cw_max) = (u32::from(edca.cw_min), u32::from(edca.cw_max));
         // A view has as many counters as there are arbitration spaces, of which there are at most 255.
         let counter = view.counter(edca.aifsn) as u32;
-        Self { backoff, cw_min, cw_max, window: cw_min, expires: 0, view: index, counter, node }
+        Self {
+            backoff,
+            cw_min,
+            cw_max,
+            window: cw_min,
+            expires: 0,
+            view: index,
+            counter,
+            node,
+        }
     }
 
     pub(super) const fn view(&self) -> usize {
@@ -71,6 +85,7 @@ impl Contender {
     }
 
     fn draw(&mut self, now: Time, view: &View) {
-        self.expires = view.counted(self.counter as usize, now) + u64::from(self.backoff.up_to(self.window));
+        self.expires =
+            view.counted(self.counter as usize, now) + u64::from(self.backoff.up_to(self.window));
     }
 }

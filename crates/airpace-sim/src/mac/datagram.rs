@@ -19,7 +19,12 @@ impl Datagram {
     /// A packet of `bytes` bytes (IP header included) in flow 0.
     #[must_use]
     pub const fn new(id: u64, bytes: u32) -> Self {
-        Self { id, flow: 0, category: AccessCategory::BestEffort, bytes }
+        Self {
+            id,
+            flow: 0,
+            category: AccessCategory::BestEffort,
+            bytes,
+        }
     }
 }
 

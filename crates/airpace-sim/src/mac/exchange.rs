@@ -38,11 +38,26 @@ impl<P: Packet + Clone> Mac<P> {
     /// What is due next, in the order: ends, beacons, accesses, beginnings after SIFS.
     pub(super) fn find_next(&self) -> Option<(Time, Event)> {
         let steps = self.exchanges.iter().enumerate();
-        let steps = steps.map(|(place, e)| (e.at, if e.begins() { 3 } else { 0 }, Event::Step(place)));
+        let steps =
+            steps.map(|(place, e)| (e.at, if e.begins() { 3 } else { 0 }, Event::Step(place)));
         let beacons = self.beacons.iter().enumerate();
-        let beacons = beacons.map(|(place, b)| (self.views[b.view].priority_access(b.due), 1, Event::Beacon(place)));
-        let access = self.next_access.iter().flatten().min().map(|&at| (at, 2, Event::Access));
-        let first = steps.chain(beacons).chain(access).min_by_key(|&(at, class, _)| (at, class));
+        let beacons = beacons.map(|(place, b)| {
+            (
+                self.views[b.view].priority_access(b.due),
+                1,
+                Event::Beacon(place),
+            )
+        });
+        let access = self
+            .next_access
+            .iter()
+            .flatten()
+            .min()
+            .map(|&at| (at, 2, Event::Access));
+        let first = steps
+            .chain(beacons)
+            .chain(access)
+            .min_by_key(|&(at, class, _)| (at, class));
         first.map(|(at, _, event)| (at, event))
     }
 
@@ -80,7 +95,12 @@ impl<P: Packet + Clone> Mac<P> {
         let (transmitter, airtime) = (beacon.radio, beacon.airtime);
         self.airtime[transmitter as usize].beacons += airtime;
         self.begin_ppdu(transmitter, at, at + airtime);
-        self.exchanges.push(Exchange { at: at + airtime, begun: at, transmitter, work: Work::Beacon });
+        self.exchanges.push(Exchange {
+            at: at + airtime,
+            begun: at,
+            transmitter,
+            work: Work::Beacon,
+        });
     }
 
     /// Every node whose time has come transmits. Of one radio's categories the highest does; to the others that is a collision.
@@ -95,7 +115,10 @@ impl<P: Packet + Clone> Mac<P> {
         winners.sort_unstable();
         let radios = self.radios.len() as u32;
         let yields = |place: usize, node: u32| {
-            node < 4 * radios && winners.get(place + 1).is_some_and(|next| next / 4 == node / 4)
+            node < 4 * radios
+                && winners
+                    .get(place + 1)
+                    .is_some_and(|next| next / 4 == node / 4)
         };
         for (place, &node) in winners.iter().enumerate() {
             if node >= 4 * radios {
@@ -116,7 +139,12 @@ impl<P: Packet + Clone> Mac<P> {
     fn transmit_neighbour(&mut self, node: u32, at: Time) {
         let (transmitter, end) = (self.radios.len() as u32, at + self.neighbour_airtime);
         self.begin_ppdu(transmitter, at, end);
-        self.exchanges.push(Exchange { at: end, begun: at, transmitter, work: Work::Neighbour(node) });
+        self.exchanges.push(Exchange {
+            at: end,
+            begun: at,
+            transmitter,
+            work: Work::Neighbour(node),
+        });
     }
 
     /// A higher category of the same radio came first: the window doubles as after a collision, and the attempt counts (10.23.2.4).
@@ -153,7 +181,9 @@ impl<P: Packet + Clone> Mac<P> {
         let txop = self.radios[contender as usize / 4].config.edca[contender as usize % 4].txop;
         let txop_end = (!txop.is_zero()).then(|| at + txop);
         let flight = if self.paths[contender as usize].composes_ahead() {
-            self.paths[contender as usize].take_composed().map(|flight| Flight { txop_end, ..flight })
+            self.paths[contender as usize]
+                .take_composed()
+                .map(|flight| Flight { txop_end, ..flight })
         } else {
             self.compose_now(contender, at, (txop_end.map(|end| end.since(at)), true))
         };
@@ -168,7 +198,8 @@ impl<P: Packet + Clone> Mac<P> {
         let transmitter = flight.contender / 4;
         self.paths[flight.contender as usize].begin_service();
         let threshold = self.radios[transmitter as usize].config.rts_threshold;
-        let protect = may_protect && threshold.is_some_and(|threshold| flight.built.psdu_bytes > threshold);
+        let protect =
+            may_protect && threshold.is_some_and(|threshold| flight.built.psdu_bytes > threshold);
         let (step, ppdu) = if protect {
             let rts = self.rules.rts(flight.built.rate);
             self.airtime[transmitter as usize].control += rts;
@@ -178,7 +209,12 @@ impl<P: Packet + Clone> Mac<P> {
             (Step::Data, flight.built.ppdu)
         };
         self.begin_ppdu(transmitter, at, at + ppdu);
-        self.exchanges.push(Exchange { at: at + ppdu, begun: at, transmitter, work: Work::Data(step, flight) });
+        self.exchanges.push(Exchange {
+            at: at + ppdu,
+            begun: at,
+            transmitter,
+            work: Work::Data(step, flight),
+        });
     }
 
     fn step(&mut self, place: usize, at: Time) {
@@ -215,19 +251,33 @@ impl<P: Packet + Clone> Mac<P> {
         }
         self.begin_ppdu(transmitter, exchange.at, exchange.at + ppdu);
         let (at, begun) = (exchange.at + ppdu, exchange.at);
-        self.exchanges.push(Exchange { at, begun, transmitter, work: Work::Data(step, flight) });
+        self.exchanges.push(Exchange {
+            at,
+            begun,
+            transmitter,
+            work: Work::Data(step, flight),
+        });
     }
 
     /// `transmitter` will go on with `step` after SIFS.
     fn await_sifs(&mut self, at: Time, transmitter: u32, step: Step, flight: Flight) {
         let at = at + self.rules.medium.sifs();
-        self.exchanges.push(Exchange { at, begun: at, transmitter, work: Work::Data(step, flight) });
+        self.exchanges.push(Exchange {
+            at,
+            begun: at,
+            transmitter,
+            work: Work::Data(step, flight),
+        });
     }
 
     fn end_neighbour(&mut self, exchange: &Exchange, node: u32) {
         let clean = self.end_ppdu(exchange, Duration::ZERO, self.neighbour_view);
         // It may be gone by now.
-        if let Some(contender) = self.neighbours.iter_mut().find(|contender| contender.node() == node) {
+        if let Some(contender) = self
+            .neighbours
+            .iter_mut()
+            .find(|contender| contender.node() == node)
+        {
             let view = &mut self.views[self.neighbour_view];
             if clean {
                 contender.succeed(exchange.at, view)
@@ -241,7 +291,8 @@ impl<P: Packet + Clone> Mac<P> {
 
     /// The receiver's number and view.
     fn receiver(&self, flight: &Flight) -> (u32, usize) {
-        let link = &self.links[self.paths[flight.contender as usize].lane(flight.lane).link as usize];
+        let link =
+            &self.links[self.paths[flight.contender as usize].lane(flight.lane).link as usize];
         (link.to.0, self.radios[link.to.index()].view)
     }
 
@@ -264,7 +315,9 @@ impl<P: Packet + Clone> Mac<P> {
     /// The frame is not sent after all: its MPDUs count as tried, and the request for it as airtime.
     fn withhold(&mut self, flight: &Flight, airtime: Duration) {
         let path = &mut self.paths[flight.contender as usize];
-        path.lane_mut(flight.lane).window.withhold(flight.built.number);
+        path.lane_mut(flight.lane)
+            .window
+            .withhold(flight.built.number);
         path.charge(flight.lane, airtime);
     }
 
@@ -338,9 +391,12 @@ impl<P: Packet + Clone> Mac<P> {
         let path = &mut self.paths[flight.contender as usize];
         path.charge(flight.lane, record.airtime);
         path.on_frame(record);
-        let back = self.peer(record.to, record.from).map_or(NO_LANE, |peer| peer.lanes[record.category as usize]);
+        let back = self
+            .peer(record.to, record.from)
+            .map_or(NO_LANE, |peer| peer.lanes[record.category as usize]);
         if back != NO_LANE {
-            self.paths[4 * record.to.index() + record.category as usize].charge(back, record.airtime);
+            self.paths[4 * record.to.index() + record.category as usize]
+                .charge(back, record.airtime);
         }
     }
 
@@ -353,7 +409,9 @@ impl<P: Packet + Clone> Mac<P> {
         let (from, to, category) = (link.from, link.to, category_of(flight.contender));
         let outputs = &mut self.outputs;
         let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, (from, to, category)));
-        let settled = lane.window.settle((flight.built.number, answered), &self.rules, tell);
+        let settled = lane
+            .window
+            .settle((flight.built.number, answered), &self.rules, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
@@ -363,7 +421,10 @@ impl<P: Packet + Clone> Mac<P> {
             self.count_unanswered(flight.contender, flight.lane)
         };
         self.end_service(flight, (known, at), answered || spent);
-        let goes_on = answered && flight.txop_end.is_some_and(|end| at + self.rules.medium.sifs() < end);
+        let goes_on = answered
+            && flight
+                .txop_end
+                .is_some_and(|end| at + self.rules.medium.sifs() < end);
         if goes_on && self.paths[flight.contender as usize].has_work() {
             self.await_sifs(at, flight.contender / 4, Step::NextDue, *flight);
         } else {
@@ -377,7 +438,9 @@ impl<P: Packet + Clone> Mac<P> {
         let room = txop_end.map_or(Duration::ZERO, |end| end.saturating_since(at));
         let next = if self.paths[contender as usize].composes_ahead() {
             let path = &mut self.paths[contender as usize];
-            let fits = path.first_composed().is_some_and(|next| self.rules.estimate(&next.built) <= room);
+            let fits = path
+                .first_composed()
+                .is_some_and(|next| self.rules.estimate(&next.built) <= room);
             if fits { path.take_composed() } else { None }
         } else {
             self.compose_now(contender, at, (Some(room), false))

@@ -59,7 +59,13 @@ impl Exchange {
     /// At one time PPDUs end first; those that follow another after SIFS begin last, because nodes whose back-off expires at that time
     /// cannot have sensed them.
     pub(super) fn begins(&self) -> bool {
-        matches!(self.work, Work::Data(Step::CtsDue | Step::DataDue | Step::AnswerDue | Step::NextDue, _))
+        matches!(
+            self.work,
+            Work::Data(
+                Step::CtsDue | Step::DataDue | Step::AnswerDue | Step::NextDue,
+                _
+            )
+        )
     }
 }
 
@@ -70,7 +76,12 @@ pub(super) fn category_of(contender: u32) -> AccessCategory {
 }
 
 impl Flight {
-    pub(super) fn record(&self, exchange: &Exchange, (from, to): (RadioId, RadioId), ampdu: u32) -> FrameRecord {
+    pub(super) fn record(
+        &self,
+        exchange: &Exchange,
+        (from, to): (RadioId, RadioId),
+        ampdu: u32,
+    ) -> FrameRecord {
         let built = &self.built;
         FrameRecord {
             ampdu,
@@ -92,25 +103,64 @@ impl Flight {
     }
 
     pub(super) fn result(&self, acked: u16) -> FrameResult {
-        let Built { rate, mpdus, mpdu_bytes, .. } = self.built;
+        let Built {
+            rate,
+            mpdus,
+            mpdu_bytes,
+            ..
+        } = self.built;
         let mpdus = u32::from(mpdus);
-        FrameResult { rate, mpdus, acked: acked.into(), mpdu_bytes: mpdu_bytes / mpdus.max(1) }
+        FrameResult {
+            rate,
+            mpdus,
+            acked: acked.into(),
+            mpdu_bytes: mpdu_bytes / mpdus.max(1),
+        }
     }
 }
 
 impl<P> Fate<P> {
-    pub(super) fn output(self, at: Time, (from, to, category): (RadioId, RadioId, AccessCategory)) -> Output<P> {
-        let mpdu = |ampdu, sequence, retry| Mpdu { from, to, category, ampdu, sequence, retry };
+    pub(super) fn output(
+        self,
+        at: Time,
+        (from, to, category): (RadioId, RadioId, AccessCategory),
+    ) -> Output<P> {
+        let mpdu = |ampdu, sequence, retry| Mpdu {
+            from,
+            to,
+            category,
+            ampdu,
+            sequence,
+            retry,
+        };
         match self {
-            Self::Heard { packet, sequence, ampdu, retry } => {
-                Output::Heard { mpdu: mpdu(ampdu, sequence, retry), packet }
-            }
-            Self::Released { packet, sequence, ampdu, retry } => {
-                Output::Delivered { at, mpdu: mpdu(ampdu, sequence, retry), packet }
-            }
-            Self::GivenUp { packet } => {
-                Output::Dropped { at, from, to, category, reason: DropReason::RetryLimit, packet }
-            }
+            Self::Heard {
+                packet,
+                sequence,
+                ampdu,
+                retry,
+            } => Output::Heard {
+                mpdu: mpdu(ampdu, sequence, retry),
+                packet,
+            },
+            Self::Released {
+                packet,
+                sequence,
+                ampdu,
+                retry,
+            } => Output::Delivered {
+                at,
+                mpdu: mpdu(ampdu, sequence, retry),
+                packet,
+            },
+            Self::GivenUp { packet } => Output::Dropped {
+                at,
+                from,
+                to,
+                category,
+                reason: DropReason::RetryLimit,
+                packet,
+            },
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::RadioConfig;
 use airpace_core::packet::Packet;
 use airpace_core::phy::{
-    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate, Medium, QOS_HEADER_BYTES,
-    Response, Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
+    ACK_BYTES, AmpduLimits, DELIMITER_BYTES, Edca, FCS_BYTES, LLC_BYTES, LegacyRate, Medium,
+    QOS_HEADER_BYTES, Response, Standard, Timing, TxRate, control_rate, mpdu_bytes, subframe_bytes,
 };
 use airpace_units::BitRate;
 use core::time::Duration;
@@ -100,10 +100,17 @@ impl Limits {
     /// What a receiver gets, in frames as long as they may be, when nobody else sends: what rate control lets the queues expect.
     pub(super) fn expected_throughput(&self, rate: TxRate, edca: &Edca, rules: &Rules) -> BitRate {
         let mut frame = Assembly::default();
-        while frame.add(usize::from(frame.mpdus), (mpdu_bytes(PACKET_BYTES), 1), self) {}
-        let Some(built) = frame.finish(0, rate, rules) else { return BitRate::ZERO };
+        while frame.add(
+            usize::from(frame.mpdus),
+            (mpdu_bytes(PACKET_BYTES), 1),
+            self,
+        ) {}
+        let Some(built) = frame.finish(0, rate, rules) else {
+            return BitRate::ZERO;
+        };
         let medium = &rules.medium;
-        let access = medium.sifs() + medium.slot() * (u32::from(edca.aifsn) + u32::from(edca.cw_min) / 2);
+        let access =
+            medium.sifs() + medium.slot() * (u32::from(edca.aifsn) + u32::from(edca.cw_min) / 2);
         let exchange = access + built.ppdu + medium.sifs() + built.response;
         let bits = f64::from(built.packets) * 8.0 * f64::from(PACKET_BYTES);
         BitRate::from_bps_f64(bits / exchange.as_secs_f64())
@@ -113,7 +120,10 @@ impl Limits {
     pub(super) fn of(rate: TxRate, radio: &RadioConfig, rules: &Rules) -> Self {
         let standard = AmpduLimits::of(rate.standard());
         let duration = standard.duration.min(radio.max_duration);
-        let bytes = standard.bytes.min(radio.max_bytes).min(rate.max_psdu(duration, rules.timing));
+        let bytes = standard
+            .bytes
+            .min(radio.max_bytes)
+            .min(rate.max_psdu(duration, rules.timing));
         let amsdu = match rate.standard() {
             Standard::Dsss | Standard::Ofdm => 0,
             Standard::Ht => HT_AMPDU_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
@@ -122,18 +132,37 @@ impl Limits {
         let mpdus = usize::from(standard.window.min(radio.max_mpdus));
         // Who sends short frames still agrees on a window of 64, and on a longer one only for longer frames.
         let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
-        Self { mpdus, window, bytes, amsdu: amsdu.min(radio.max_amsdu), strict: false }
+        Self {
+            mpdus,
+            window,
+            bytes,
+            amsdu: amsdu.min(radio.max_amsdu),
+            strict: false,
+        }
     }
 
     /// The same within what is left of a TXOP: the whole exchange lies within it (10.23.2.9).
-    pub(super) fn within(self, room: Duration, rate: TxRate, rules: &Rules, protected: bool) -> Self {
+    pub(super) fn within(
+        self,
+        room: Duration,
+        rate: TxRate,
+        rules: &Rules,
+        protected: bool,
+    ) -> Self {
         // The answer may be as long as that to a full window.
-        let answer = rules.medium.sifs() + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
-        let protection =
-            if protected { rules.rts(rate) + rules.cts(rate) + 2 * rules.medium.sifs() } else { Duration::ZERO };
+        let answer = rules.medium.sifs()
+            + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
+        let protection = if protected {
+            rules.rts(rate) + rules.cts(rate) + 2 * rules.medium.sifs()
+        } else {
+            Duration::ZERO
+        };
         let overhead = answer + protection + rules.medium.signal_extension(rate.standard());
         let bytes = rate.max_psdu(room.saturating_sub(overhead), rules.timing);
-        Self { bytes: self.bytes.min(bytes), ..self }
+        Self {
+            bytes: self.bytes.min(bytes),
+            ..self
+        }
     }
 }
 
@@ -155,8 +184,16 @@ pub(super) struct Assembly {
 impl Assembly {
     /// Adds the MPDU of `bytes` with `packets` packets at `offset` in the window if the frame stays within the limits. The first one
     /// always goes, since nothing smaller can be sent, unless the limits are strict.
-    pub(super) fn add(&mut self, offset: usize, (bytes, packets): (u32, u16), limits: &Limits) -> bool {
-        let psdu = self.padded.saturating_add(DELIMITER_BYTES).saturating_add(bytes);
+    pub(super) fn add(
+        &mut self,
+        offset: usize,
+        (bytes, packets): (u32, u16),
+        limits: &Limits,
+    ) -> bool {
+        let psdu = self
+            .padded
+            .saturating_add(DELIMITER_BYTES)
+            .saturating_add(bytes);
         let fits = usize::from(self.mpdus) < limits.mpdus && psdu <= limits.bytes;
         if !fits && (self.mpdus > 0 || limits.strict) {
             return false;
@@ -175,7 +212,9 @@ impl Assembly {
 
     /// Bytes that the next MPDU may have.
     pub(super) fn room(&self, limits: &Limits) -> u32 {
-        limits.bytes.saturating_sub(self.padded.saturating_add(DELIMITER_BYTES))
+        limits
+            .bytes
+            .saturating_sub(self.padded.saturating_add(DELIMITER_BYTES))
     }
 
     /// The frame, if there is anything in it.
@@ -207,7 +246,11 @@ impl Assembly {
             Standard::Ht => timing == Timing::Standard,
             Standard::Vht | Standard::He => false,
         };
-        if self.mpdus == 1 && plain { self.psdu - DELIMITER_BYTES } else { self.psdu }
+        if self.mpdus == 1 && plain {
+            self.psdu - DELIMITER_BYTES
+        } else {
+            self.psdu
+        }
     }
 }
 
@@ -222,7 +265,9 @@ pub(super) fn next_mpdu<'a, P: Packet + 'a>(
     let first = packets.next()?;
     let single = (mpdu_bytes(first), 1);
     let subframe = |bytes: u32| bytes.saturating_add(AMSDU_SUBFRAME_HEADER_BYTES + LLC_BYTES);
-    let longest = limits.amsdu.min(room.saturating_sub(QOS_HEADER_BYTES + FCS_BYTES));
+    let longest = limits
+        .amsdu
+        .min(room.saturating_sub(QOS_HEADER_BYTES + FCS_BYTES));
     let (mut amsdu, mut count) = (subframe(first), 1_u16);
     for bytes in packets {
         let longer = amsdu.next_multiple_of(4).saturating_add(subframe(bytes));
@@ -231,5 +276,9 @@ pub(super) fn next_mpdu<'a, P: Packet + 'a>(
         }
         (amsdu, count) = (longer, count + 1);
     }
-    Some(if count == 1 { single } else { (amsdu + QOS_HEADER_BYTES + FCS_BYTES, count) })
+    Some(if count == 1 {
+        single
+    } else {
+        (amsdu + QOS_HEADER_BYTES + FCS_BYTES, count)
+    })
 }

@@ -31,7 +31,10 @@ impl Relation {
     /// Of `radios` radios, none of which reaches another.
     #[must_use]
     pub fn none(radios: usize) -> Self {
-        Self { radios, reached: vec![false; radios * radios] }
+        Self {
+            radios,
+            reached: vec![false; radios * radios],
+        }
     }
 
     /// Every pair (transmitter, reached) of `radios` radios for which `reaches` holds.
@@ -39,7 +42,10 @@ impl Relation {
     pub fn by(radios: usize, mut reaches: impl FnMut(RadioId, RadioId) -> bool) -> Self {
         let mut relation = Self::none(radios);
         for (place, reached) in relation.reached.iter_mut().enumerate() {
-            *reached = reaches(RadioId::from_index(place % radios), RadioId::from_index(place / radios));
+            *reached = reaches(
+                RadioId::from_index(place % radios),
+                RadioId::from_index(place / radios),
+            );
         }
         relation
     }
@@ -69,7 +75,11 @@ impl Hearing {
     /// Radios that decode what they sense and disturb whom they sense: the same relation for all three.
     #[must_use]
     pub fn symmetric(relation: Relation) -> Self {
-        Self::Matrix { senses: relation.clone(), disturbs: relation.clone(), decodes: relation }
+        Self::Matrix {
+            senses: relation.clone(),
+            disturbs: relation.clone(),
+            decodes: relation,
+        }
     }
 
     /// Whether a transmission of `from` makes the channel busy for `to`.
@@ -78,12 +88,21 @@ impl Hearing {
         from == to
             || match self {
                 Self::All => true,
-                Self::Matrix { senses, decodes, .. } => senses.reaches(from, to) || decodes.reaches(from, to),
+                Self::Matrix {
+                    senses, decodes, ..
+                } => senses.reaches(from, to) || decodes.reaches(from, to),
             }
     }
 
     pub(super) fn validate(&self, radios: usize) -> Result<(), ConfigError> {
-        let Self::Matrix { senses, disturbs, decodes } = self else { return Ok(()) };
+        let Self::Matrix {
+            senses,
+            disturbs,
+            decodes,
+        } = self
+        else {
+            return Ok(());
+        };
         let sizes = [senses.radios, disturbs.radios, decodes.radios];
         match sizes.into_iter().find(|&hearing| hearing != radios) {
             Some(hearing) => Err(ConfigError::Hearing { hearing, radios }),
@@ -121,9 +140,9 @@ impl Views {
     pub(super) fn new(hearing: &Hearing, radios: usize, links: &[LinkConfig]) -> Self {
         let rows = match hearing {
             Hearing::All => vec![vec![[true; 3]; radios]],
-            Hearing::Matrix { .. } => {
-                (0..radios).map(|to| row(hearing, RadioId::from_index(to), radios, links)).collect()
-            }
+            Hearing::Matrix { .. } => (0..radios)
+                .map(|to| row(hearing, RadioId::from_index(to), radios, links))
+                .collect(),
         };
         let mut groups: BTreeMap<Row, u32> = BTreeMap::new();
         let mut distinct: Vec<Row> = Vec::new();
@@ -137,23 +156,51 @@ impl Views {
         let mut of_radio: Vec<u32> = rows.into_iter().map(&mut group).collect();
         of_radio.resize(radios, 0);
         let neighbours = group(vec![[true; 3]; radios]);
-        let mut hearers: Vec<Vec<Hearer>> = (0..radios).map(|from| reached(&distinct, from)).collect();
+        let mut hearers: Vec<Vec<Hearer>> =
+            (0..radios).map(|from| reached(&distinct, from)).collect();
         let everyone = (0..).zip(&distinct);
-        hearers.push(everyone.map(|(view, _)| Hearer { view, senses: true, disturbs: true, decodes: true }).collect());
-        Self { count: distinct.len(), of_radio, hearers, neighbours }
+        hearers.push(
+            everyone
+                .map(|(view, _)| Hearer {
+                    view,
+                    senses: true,
+                    disturbs: true,
+                    decodes: true,
+                })
+                .collect(),
+        );
+        Self {
+            count: distinct.len(),
+            of_radio,
+            hearers,
+            neighbours,
+        }
     }
 }
 
 fn row(hearing: &Hearing, to: RadioId, radios: usize, links: &[LinkConfig]) -> Row {
-    let Hearing::Matrix { senses, disturbs, decodes } = hearing else { return vec![[true; 3]; radios] };
+    let Hearing::Matrix {
+        senses,
+        disturbs,
+        decodes,
+    } = hearing
+    else {
+        return vec![[true; 3]; radios];
+    };
     let of = |from: RadioId| {
         if from == to {
             return [true; 3];
         }
         let decodes = decodes.reaches(from, to);
-        [senses.reaches(from, to) || decodes, disturbs.reaches(from, to) || decodes, decodes]
+        [
+            senses.reaches(from, to) || decodes,
+            disturbs.reaches(from, to) || decodes,
+            decodes,
+        ]
     };
-    let mut row: Row = (0..radios).map(|from| of(RadioId::from_index(from))).collect();
+    let mut row: Row = (0..radios)
+        .map(|from| of(RadioId::from_index(from)))
+        .collect();
     // Both ends of a link read each other's frames: data one way, answers the other.
     for link in links {
         let other = if link.to == to { link.from } else { link.to };
@@ -168,7 +215,12 @@ fn row(hearing: &Hearing, to: RadioId, radios: usize, links: &[LinkConfig]) -> R
 fn reached(distinct: &[Row], from: usize) -> Vec<Hearer> {
     let hearer = |(view, row): (u32, &Row)| {
         let [senses, disturbs, decodes] = row[from];
-        (senses || disturbs).then_some(Hearer { view, senses, disturbs, decodes })
+        (senses || disturbs).then_some(Hearer {
+            view,
+            senses,
+            disturbs,
+            decodes,
+        })
     };
     (0..).zip(distinct).filter_map(hearer).collect()
 }

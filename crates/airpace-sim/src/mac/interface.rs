@@ -157,7 +157,14 @@ impl FrameRecord {
             retry: Some(mpdu.retry),
         };
         let (sequence, tid) = (mpdu.sequence, Some(mpdu.category.user_priority()));
-        meter::Mpdu { arrival: self.end, frame, sequence, tid, packets: 1, bytes }
+        meter::Mpdu {
+            arrival: self.end,
+            frame,
+            sequence,
+            tid,
+            packets: 1,
+            bytes,
+        }
     }
 }
 

@@ -31,8 +31,19 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(config: LinkConfig, radio: &RadioConfig, rules: &Rules, draws: Stream) -> Self {
-        let LinkConfig { from, to, mut adaptation, quality, weight } = config;
+    pub(super) fn new(
+        config: LinkConfig,
+        radio: &RadioConfig,
+        rules: &Rules,
+        draws: Stream,
+    ) -> Self {
+        let LinkConfig {
+            from,
+            to,
+            mut adaptation,
+            quality,
+            weight,
+        } = config;
         adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
         Self {
@@ -57,8 +68,15 @@ impl Link {
     }
 
     /// Rate and limits of the frame that is being built.
-    pub(super) fn choose(&mut self, now: Time, radio: &RadioConfig, rules: &Rules) -> (TxRate, Limits) {
-        if let (RateAdaptation::Ideal(ideal), Quality::Noise(noise)) = (&mut self.adaptation, &self.quality) {
+    pub(super) fn choose(
+        &mut self,
+        now: Time,
+        radio: &RadioConfig,
+        rules: &Rules,
+    ) -> (TxRate, Limits) {
+        if let (RateAdaptation::Ideal(ideal), Quality::Noise(noise)) =
+            (&mut self.adaptation, &self.quality)
+        {
             ideal.set_snr(noise.signal.snr_db(now, self.reference));
         }
         let rate = self.adaptation.choose(now, self.unanswered);
@@ -73,7 +91,12 @@ impl Link {
     }
 
     /// What the receiver is expected to get when nobody else sends.
-    pub(super) fn expected_throughput(&mut self, radio: &RadioConfig, edca: &Edca, rules: &Rules) -> BitRate {
+    pub(super) fn expected_throughput(
+        &mut self,
+        radio: &RadioConfig,
+        edca: &Edca,
+        rules: &Rules,
+    ) -> BitRate {
         let best = self.adaptation.best();
         let known = self.expected.filter(|(rate, _)| *rate == best);
         let expected = known.map_or_else(
@@ -86,9 +109,14 @@ impl Link {
 
     /// A frame at `rate` that began at `now` is received: works out what its MPDUs suffer.
     pub(super) fn receive(&mut self, now: Time, rate: TxRate) {
-        let Quality::Noise(noise) = &self.quality else { return };
+        let Quality::Noise(noise) = &self.quality else {
+            return;
+        };
         let interval = noise.signal.interval(now);
-        if self.hazard.is_none_or(|(known, since, _)| known != rate || since != interval) {
+        if self
+            .hazard
+            .is_none_or(|(known, since, _)| known != rate || since != interval)
+        {
             self.hazard = Some((rate, interval, noise.bit_hazard(now, rate)));
             self.error = (0, 0.0);
         }
@@ -113,7 +141,11 @@ impl Link {
 /// Probabilities within [0, 1]; what is no number is none.
 fn clamped(quality: Quality) -> Quality {
     match quality {
-        Quality::Loss(loss) => Quality::Loss(if loss.is_nan() { 0.0 } else { loss.clamp(0.0, 1.0) }),
+        Quality::Loss(loss) => Quality::Loss(if loss.is_nan() {
+            0.0
+        } else {
+            loss.clamp(0.0, 1.0)
+        }),
         noise @ Quality::Noise(_) => noise,
     }
 }

@@ -49,7 +49,9 @@ mod view;
 mod window;
 
 pub use cell::{ACCESS_POINT, CellConfig, RateChange, StationConfig, ends, station_of};
-pub use config::{Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal};
+pub use config::{
+    Beacon, ConfigError, LinkConfig, MacConfig, Neighbours, Noise, Quality, RadioConfig, Signal,
+};
 pub use datagram::Datagram;
 pub use hearing::{Hearing, Relation};
 pub use interface::{Direction, DropReason, FrameRecord, Input, Mpdu, Output, RadioId};
@@ -157,9 +159,29 @@ impl<P: Packet + Clone> Mac<P> {
     /// What is wrong with the configuration.
     pub fn new(config: MacConfig, seed: u64) -> Result<Self, ConfigError> {
         config.validate()?;
-        let MacConfig { radios, links, hearing, medium, timing, retry_limit, monitor, in_order } = config;
-        let rules = Rules { medium, timing, retry_limit, monitor, in_order };
-        let Views { count, of_radio, hearers, neighbours } = Views::new(&hearing, radios.len(), &links);
+        let MacConfig {
+            radios,
+            links,
+            hearing,
+            medium,
+            timing,
+            retry_limit,
+            monitor,
+            in_order,
+        } = config;
+        let rules = Rules {
+            medium,
+            timing,
+            retry_limit,
+            monitor,
+            in_order,
+        };
+        let Views {
+            count,
+            of_radio,
+            hearers,
+            neighbours,
+        } = Views::new(&hearing, radios.len(), &links);
         let mut mac = Self {
             seed,
             radios: Vec::with_capacity(radios.len()),
@@ -183,7 +205,10 @@ impl<P: Packet + Clone> Mac<P> {
             outputs: VecDeque::new(),
             rules,
         };
-        radios.into_iter().zip(of_radio).for_each(|(radio, view)| mac.add_radio(radio, view));
+        radios
+            .into_iter()
+            .zip(of_radio)
+            .for_each(|(radio, view)| mac.add_radio(radio, view));
         links.into_iter().for_each(|link| mac.add_link(link));
         mac.next = mac.find_next();
         Ok(mac)
@@ -203,25 +228,55 @@ impl<P: Packet + Clone> Mac<P> {
         for (category, edca) in (0..).zip(&config.edca) {
             let node = 4 * radio + category;
             let backoff = match config.stream {
-                Some(key) => Stream::new(self.seed, "named backoff", key.wrapping_add(u64::from(category))),
+                Some(key) => Stream::new(
+                    self.seed,
+                    "named backoff",
+                    key.wrapping_add(u64::from(category)),
+                ),
                 None => backoff(self.seed, radio, category),
             };
-            self.contenders.push(Contender::new(node, edca, (view, &mut self.views[place]), backoff));
+            self.contenders.push(Contender::new(
+                node,
+                edca,
+                (view, &mut self.views[place]),
+                backoff,
+            ));
             self.paths.push(Path::new(&config));
         }
         self.pools.push(path::pool(&config.path));
-        if let Some(Beacon { first, interval, airtime }) = config.beacon {
+        if let Some(Beacon {
+            first,
+            interval,
+            airtime,
+        }) = config.beacon
+        {
             let due = Time::ZERO.saturating_add(first);
-            self.beacons.push(Beacons { radio, view: place, due, interval, airtime });
+            self.beacons.push(Beacons {
+                radio,
+                view: place,
+                due,
+                interval,
+                airtime,
+            });
         }
-        self.radios.push(Radio { config, view: place, peers: Vec::new() });
+        self.radios.push(Radio {
+            config,
+            view: place,
+            peers: Vec::new(),
+        });
     }
 
     fn add_link(&mut self, link: LinkConfig) {
         let radio = &mut self.radios[link.from.index()];
         let to = link.to.index();
         if radio.peers.len() <= to {
-            radio.peers.resize(to + 1, Peer { link: NO_LINK, lanes: [NO_LANE; 4] });
+            radio.peers.resize(
+                to + 1,
+                Peer {
+                    link: NO_LINK,
+                    lanes: [NO_LANE; 4],
+                },
+            );
         }
         // There are fewer than 2^32 pairs of radios.
         radio.peers[to].link = self.links.len() as u32;
@@ -230,7 +285,8 @@ impl<P: Packet + Clone> Mac<P> {
             Some((from, to)) => Stream::new(self.seed, "named loss", from.rotate_left(1) ^ to),
             None => link::draws(self.seed, link.from, link.to),
         };
-        self.links.push(Link::new(link, &radio.config, &self.rules, draws));
+        self.links
+            .push(Link::new(link, &radio.config, &self.rules, draws));
     }
 
     /// Runs everything up to `now` and applies `input`. Drain [`Mac::poll`] afterwards.
@@ -276,16 +332,25 @@ impl<P: Packet + Clone> Mac<P> {
 
     /// The longest that the queue of `from` for `to` has been since this was last asked, the peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
-        let Some(&Peer { lanes, .. }) = self.peer(from, to) else { return 0 };
+        let Some(&Peer { lanes, .. }) = self.peer(from, to) else {
+            return 0;
+        };
         let pool = self.pools[from.index()].as_deref();
-        let paths = self.paths[4 * from.index()..].iter_mut().zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
-        paths.map(|(path, lane)| path.lane_mut(lane).take_peak(pool)).sum()
+        let paths = self.paths[4 * from.index()..]
+            .iter_mut()
+            .zip(lanes)
+            .filter(|(_, lane)| *lane != NO_LANE);
+        paths
+            .map(|(path, lane)| path.lane_mut(lane).take_peak(pool))
+            .sum()
     }
 
     /// Packets that `from` was given and that are neither handed up by their receivers nor given up.
     #[must_use]
     pub fn held(&self, from: RadioId) -> usize {
-        let Some(pool) = self.pools.get(from.index()) else { return 0 };
+        let Some(pool) = self.pools.get(from.index()) else {
+            return 0;
+        };
         let paths = self.paths.iter().skip(4 * from.index()).take(4);
         paths.map(Path::inside).sum::<usize>() + pool.as_deref().map_or(0, Pool::len)
     }
@@ -306,7 +371,10 @@ impl<P: Packet + Clone> Mac<P> {
     /// was idle.
     #[must_use]
     pub fn channel(&self, radio: RadioId, now: Time) -> ChannelTime {
-        self.radios.get(radio.index()).map(|radio| self.views[radio.view].usage(now)).unwrap_or_default()
+        self.radios
+            .get(radio.index())
+            .map(|radio| self.views[radio.view].usage(now))
+            .unwrap_or_default()
     }
 
     fn peer(&self, from: RadioId, to: RadioId) -> Option<&Peer> {
@@ -321,7 +389,12 @@ impl<P: Packet + Clone> Mac<P> {
     /// Packets and bytes that wait at `from` for `to`, per category in which anything was sent.
     fn waiting(&self, from: RadioId, to: RadioId) -> impl Iterator<Item = (usize, u64)> {
         let lanes = self.peer(from, to).map_or([NO_LANE; 4], |peer| peer.lanes);
-        let paths = self.paths.iter().skip(4 * from.index()).zip(lanes).filter(|(_, lane)| *lane != NO_LANE);
+        let paths = self
+            .paths
+            .iter()
+            .skip(4 * from.index())
+            .zip(lanes)
+            .filter(|(_, lane)| *lane != NO_LANE);
         let pool = self.pools.get(from.index()).and_then(Option::as_deref);
         paths.map(move |(path, lane)| path.lane(lane).waiting(pool))
     }
@@ -329,12 +402,26 @@ impl<P: Packet + Clone> Mac<P> {
     fn send(&mut self, now: Time, (from, to): (RadioId, RadioId), packet: P) {
         let Some(&Peer { link, lanes }) = self.peer(from, to) else {
             let (category, reason) = (packet.category(), DropReason::UnknownLink);
-            return self.outputs.push_back(Output::Dropped { at: now, from, to, category, reason, packet });
+            return self.outputs.push_back(Output::Dropped {
+                at: now,
+                from,
+                to,
+                category,
+                reason,
+                packet,
+            });
         };
         let radio = from.index();
-        let category = self.radios[radio].config.category.unwrap_or(packet.category()) as usize;
+        let category = self.radios[radio]
+            .config
+            .category
+            .unwrap_or(packet.category()) as usize;
         let node = 4 * radio + category;
-        let lane = if lanes[category] == NO_LANE { self.add_lane(node, link) } else { lanes[category] };
+        let lane = if lanes[category] == NO_LANE {
+            self.add_lane(node, link)
+        } else {
+            lanes[category]
+        };
         if self.paths[node].wants_size(now) {
             self.resize(node, now);
         }
@@ -351,11 +438,18 @@ impl<P: Packet + Clone> Mac<P> {
     /// A lane for a link over which nothing has been sent in this category.
     fn add_lane(&mut self, node: usize, link: u32) -> u32 {
         let radio = &mut self.radios[node / 4];
-        let &Link { to, weight, ref adaptation, .. } = &self.links[link as usize];
+        let &Link {
+            to,
+            weight,
+            ref adaptation,
+            ..
+        } = &self.links[link as usize];
         let path = &mut self.paths[node];
         // There are fewer than 2^16 receivers, and four categories.
         let (lane, category) = (path.lanes() as u32, (node % 4) as u8);
-        let tid = self.pools[node / 4].as_mut().map(|pool| pool.add(category, lane, to.0));
+        let tid = self.pools[node / 4]
+            .as_mut()
+            .map(|pool| pool.add(category, lane, to.0));
         radio.peers[to.index()].lanes[usize::from(category)] = lane;
         path.add_lane(link, tid, (weight, adaptation.best().rate()))
     }
@@ -365,23 +459,46 @@ impl<P: Packet + Clone> Mac<P> {
         while let Some((lane, dropped)) = self.paths[node].poll_drop() {
             self.tell_drop(at, node, lane, dropped);
         }
-        while let Some((category, lane, dropped)) = self.pools[node / 4].as_mut().and_then(|pool| pool.poll_drop()) {
+        while let Some((category, lane, dropped)) = self.pools[node / 4]
+            .as_mut()
+            .and_then(|pool| pool.poll_drop())
+        {
             self.tell_drop(at, node / 4 * 4 + usize::from(category), lane, dropped);
         }
     }
 
-    fn tell_drop(&mut self, at: Time, node: usize, lane: u32, Dropped { reason, packet }: Dropped<P>) {
+    fn tell_drop(
+        &mut self,
+        at: Time,
+        node: usize,
+        lane: u32,
+        Dropped { reason, packet }: Dropped<P>,
+    ) {
         let &Link { from, to, .. } = &self.links[self.paths[node].lane(lane).link as usize];
         // There are fewer than 2^32 contenders.
         let (category, reason) = (category_of(node as u32), DropReason::Queue(reason));
-        self.outputs.push_back(Output::Dropped { at, from, to, category, reason, packet });
+        self.outputs.push_back(Output::Dropped {
+            at,
+            from,
+            to,
+            category,
+            reason,
+            packet,
+        });
     }
 
     /// Adjusts the size of a queueing discipline to the time that others have kept the channel busy.
     fn resize(&mut self, node: usize, now: Time) {
         let radio = RadioId::from_index(node / 4);
-        let RadioAirtime { data, control, beacons } = self.airtime(radio);
-        let others = self.channel(radio, now).busy.saturating_sub(data + control + beacons);
+        let RadioAirtime {
+            data,
+            control,
+            beacons,
+        } = self.airtime(radio);
+        let others = self
+            .channel(radio, now)
+            .busy
+            .saturating_sub(data + control + beacons);
         self.paths[node].resize(now, others);
     }
 
@@ -404,13 +521,15 @@ impl<P: Packet + Clone> Mac<P> {
         // A neighbour whose frame is on the air may be gone when it ends, and another may have come: each has a number of its own.
         self.neighbours.truncate(usize::from(neighbours.count));
         let stay = &self.neighbours;
-        self.views[place].retain(|node| node < first || stay.iter().any(|contender| contender.node() == node));
+        self.views[place]
+            .retain(|node| node < first || stay.iter().any(|contender| contender.node() == node));
         for index in self.neighbours.len()..usize::from(neighbours.count) {
             let backoff = Stream::new(self.seed, "neighbour", index as u64);
             let node = first.wrapping_add(self.neighbours_seen).max(first);
             self.neighbours_seen = self.neighbours_seen.wrapping_add(1);
             let view = (place as u32, &mut self.views[place]);
-            let mut contender = Contender::new(node, &Edca::of(AccessCategory::BestEffort), view, backoff);
+            let mut contender =
+                Contender::new(node, &Edca::of(AccessCategory::BestEffort), view, backoff);
             contender.arrive(now, &mut self.views[place]);
             self.neighbours.push(contender);
         }

@@ -103,19 +103,41 @@ mod tests {
     #[test]
     fn level_and_round_are_of_new_packets_airtime_is_of_all() {
         let mut tally = FrameTally::default();
-        assert_eq!((tally.level(), tally.round(), tally.queued), (None, None, None));
+        assert_eq!(
+            (tally.level(), tally.round(), tally.queued),
+            (None, None, None)
+        );
         tally.on_frame(&frame(10, 4, 0));
         assert_eq!((tally.level(), tally.round()), (Some(4.0), None));
         tally.on_frame(&frame(12, 3, 3));
         tally.on_frame(&frame(16, 6, 2));
-        assert_eq!((tally.level(), tally.round()), (Some(4.0), Some(Duration::from_millis(6))));
-        assert_eq!((tally.frames, tally.retry_frames, tally.retries, tally.collisions), (2, 1, 5, 2));
-        assert_eq!((tally.airtime, tally.queued), (Duration::from_millis(3), Some(6)));
+        assert_eq!(
+            (tally.level(), tally.round()),
+            (Some(4.0), Some(Duration::from_millis(6)))
+        );
+        assert_eq!(
+            (
+                tally.frames,
+                tally.retry_frames,
+                tally.retries,
+                tally.collisions
+            ),
+            (2, 1, 5, 2)
+        );
+        assert_eq!(
+            (tally.airtime, tally.queued),
+            (Duration::from_millis(3), Some(6))
+        );
     }
 
     #[test]
     fn parts_appended_are_the_whole() {
-        let frames = [frame(1, 4, 0), frame(3, 2, 2), frame(4, 9, 1), frame(9, 1, 0)];
+        let frames = [
+            frame(1, 4, 0),
+            frame(3, 2, 2),
+            frame(4, 9, 1),
+            frame(9, 1, 0),
+        ];
         let tally = |frames: &[FrameRecord]| {
             let mut tally = FrameTally::default();
             frames.iter().for_each(|frame| tally.on_frame(frame));

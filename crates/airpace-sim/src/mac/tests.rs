@@ -50,7 +50,12 @@ fn cell(rates: &[TxRate]) -> CellConfig {
 
 fn downlink(station: u32, payload_mbps: f64) -> Source {
     let gap = Duration::from_secs_f64(PAYLOAD_BITS / (payload_mbps * 1e6));
-    Source { station, direction: Direction::Down, gap, phase: gap.mul_f64(0.3 + 0.1 * f64::from(station)) }
+    Source {
+        station,
+        direction: Direction::Down,
+        gap,
+        phase: gap.mul_f64(0.3 + 0.1 * f64::from(station)),
+    }
 }
 
 /// Runs the cell for `until`; what happens in the first tenth is not tallied.
@@ -62,9 +67,16 @@ fn run_mac(mut mac: Mac<Datagram>, sources: &[Source], until: Duration) -> Tally
     let links = 64;
     let warm = Time::ZERO + until / 10;
     let end = Time::ZERO + until;
-    let mut tally = Tally { delivered: vec![0; links], last_id: vec![None; links], ..Tally::default() };
+    let mut tally = Tally {
+        delivered: vec![0; links],
+        last_id: vec![None; links],
+        ..Tally::default()
+    };
     let mut digest = SipHasher13::new();
-    let mut due: Vec<Time> = sources.iter().map(|source| Time::ZERO + source.phase).collect();
+    let mut due: Vec<Time> = sources
+        .iter()
+        .map(|source| Time::ZERO + source.phase)
+        .collect();
     let mut births: Vec<Time> = Vec::new();
     loop {
         let (index, &arrival) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
@@ -73,8 +85,16 @@ fn run_mac(mut mac: Mac<Datagram>, sources: &[Source], until: Duration) -> Tally
             break;
         }
         if now == arrival {
-            let Source { station, direction, gap, .. } = sources[index];
-            let (station, packet) = (StationId(station), Datagram::new(births.len() as u64, IP_BYTES));
+            let Source {
+                station,
+                direction,
+                gap,
+                ..
+            } = sources[index];
+            let (station, packet) = (
+                StationId(station),
+                Datagram::new(births.len() as u64, IP_BYTES),
+            );
             births.push(now);
             due[index] += gap;
             tally.sent += u64::from(now >= warm);
@@ -100,8 +120,10 @@ impl Tally {
     fn take(&mut self, output: Output<Datagram>, warm: Time, births: &[Time]) {
         match output {
             Output::Delivered { at, mpdu, packet } => {
-                let link = mpdu.station().index() * 2 + usize::from(mpdu.direction() == Direction::Up);
-                self.out_of_order += u64::from(self.last_id[link].is_some_and(|last| last >= packet.id));
+                let link =
+                    mpdu.station().index() * 2 + usize::from(mpdu.direction() == Direction::Up);
+                self.out_of_order +=
+                    u64::from(self.last_id[link].is_some_and(|last| last >= packet.id));
                 self.last_id[link] = Some(packet.id);
                 if at >= warm {
                     self.delivered[link] += 1;
@@ -123,11 +145,19 @@ impl Tally {
     }
 
     fn level(&self) -> f64 {
-        self.frames.iter().map(|frame| f64::from(frame.mpdus)).sum::<f64>() / self.frames.len() as f64
+        self.frames
+            .iter()
+            .map(|frame| f64::from(frame.mpdus))
+            .sum::<f64>()
+            / self.frames.len() as f64
     }
 
     fn airtime(&self) -> f64 {
-        self.frames.iter().map(|frame| frame.airtime.as_secs_f64()).sum::<f64>() / self.seconds
+        self.frames
+            .iter()
+            .map(|frame| frame.airtime.as_secs_f64())
+            .sum::<f64>()
+            / self.seconds
     }
 }
 
@@ -142,15 +172,32 @@ fn assert_near(measured: f64, expected: f64, relative: f64) {
 
 #[test]
 fn an_idle_channel_is_taken_at_the_next_slot_boundary() {
-    let mut mac = Mac::cell(&CellConfig { beacons: false, ..cell(&[vht(1, 9)]) }, 1).unwrap();
+    let mut mac = Mac::cell(
+        &CellConfig {
+            beacons: false,
+            ..cell(&[vht(1, 9)])
+        },
+        1,
+    )
+    .unwrap();
     // Idle since 0; the first AIFS ends at 43 µs; slot boundaries at 43 + 9k.
     let packet = Datagram::new(0, IP_BYTES);
     mac.handle(Time::from_micros(1_000), Input::down(StationId(0), packet));
     assert_eq!(mac.deadline(), Some(Time::from_micros(43 + 9 * 107)));
     mac.handle(Time::from_micros(2_000), Input::Tick);
-    let Some(Output::Frame(frame)) = mac.poll() else { panic!("a frame was sent") };
-    assert_eq!(frame.end.since(frame.start), Duration::from_micros(68), "TIMINGS.md: one MPDU, MCS 9, one stream");
-    assert_eq!(frame.airtime, Duration::from_micros(68 + 16 + 28), "a single MPDU is answered by an ack at 24 Mbit/s");
+    let Some(Output::Frame(frame)) = mac.poll() else {
+        panic!("a frame was sent")
+    };
+    assert_eq!(
+        frame.end.since(frame.start),
+        Duration::from_micros(68),
+        "TIMINGS.md: one MPDU, MCS 9, one stream"
+    );
+    assert_eq!(
+        frame.airtime,
+        Duration::from_micros(68 + 16 + 28),
+        "a single MPDU is answered by an ack at 24 Mbit/s"
+    );
 }
 
 #[test]
@@ -166,8 +213,18 @@ fn agrees_with_ns3_family_s1() {
         (2, 583.7, 583.7, 1.261, 46.86),
     ];
     for (nss, offered, goodput, delay, level) in rows {
-        let tally = run(cell(&[vht(nss, 9)]), 1, &[downlink(0, offered)], Duration::from_secs(3));
-        println!("nss {nss} {offered}: {} {} {}", tally.goodput_mbps(), tally.mean_delay_ms(), tally.level());
+        let tally = run(
+            cell(&[vht(nss, 9)]),
+            1,
+            &[downlink(0, offered)],
+            Duration::from_secs(3),
+        );
+        println!(
+            "nss {nss} {offered}: {} {} {}",
+            tally.goodput_mbps(),
+            tally.mean_delay_ms(),
+            tally.level()
+        );
         assert_near(tally.goodput_mbps(), goodput, 0.01);
         assert_near(tally.mean_delay_ms(), delay, 0.06);
         assert_near(tally.level(), level, 0.05);
@@ -177,7 +234,12 @@ fn agrees_with_ns3_family_s1() {
 #[test]
 fn a_saturated_cell_carries_what_ns3_carries() {
     for (nss, offered, goodput) in [(1, 356.0, 338.3), (2, 652.0, 619.6)] {
-        let tally = run(cell(&[vht(nss, 9)]), 1, &[downlink(0, offered)], Duration::from_secs(3));
+        let tally = run(
+            cell(&[vht(nss, 9)]),
+            1,
+            &[downlink(0, offered)],
+            Duration::from_secs(3),
+        );
         assert_near(tally.goodput_mbps(), goodput, 0.01);
         assert_near(tally.level(), 64.0, 0.001);
         assert!(tally.dropped > 0);
@@ -187,27 +249,59 @@ fn a_saturated_cell_carries_what_ns3_carries() {
 #[test]
 fn stations_are_served_in_turn_whatever_their_rates() {
     let sources = [downlink(0, 400.0), downlink(1, 400.0), downlink(2, 400.0)];
-    let tally = run(cell(&[vht(1, 9), vht(1, 5), vht(1, 1)]), 3, &sources, Duration::from_secs(2));
+    let tally = run(
+        cell(&[vht(1, 9), vht(1, 5), vht(1, 1)]),
+        3,
+        &sources,
+        Duration::from_secs(2),
+    );
     for pair in tally.frames.windows(2) {
         assert_eq!(pair[1].station().0, (pair[0].station().0 + 1) % 3);
     }
     // 5.484 ms at 58.5 Mbit/s hold 25 packets, as in S3 (r38.5rr).
-    assert!(tally.frames.iter().filter(|frame| frame.station().0 == 2).all(|frame| frame.mpdus == 25));
+    assert!(
+        tally
+            .frames
+            .iter()
+            .filter(|frame| frame.station().0 == 2)
+            .all(|frame| frame.mpdus == 25)
+    );
 }
 
 #[test]
 fn no_frame_exceeds_the_longest_ppdu() {
     let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns400).unwrap();
-    let tally = run(cell(&[slow]), 1, &[downlink(0, 20.0)], Duration::from_secs(1));
-    assert!(tally.frames.iter().all(|frame| frame.mpdus == 3), "ns-3, S6: three MPDUs of 1500 bytes at 7.2 Mbit/s");
+    let tally = run(
+        cell(&[slow]),
+        1,
+        &[downlink(0, 20.0)],
+        Duration::from_secs(1),
+    );
+    assert!(
+        tally.frames.iter().all(|frame| frame.mpdus == 3),
+        "ns-3, S6: three MPDUs of 1500 bytes at 7.2 Mbit/s"
+    );
 }
 
 #[test]
 fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
     let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
     let psdu = |timing| {
-        let tally = run(CellConfig { timing, ..cell(&[ht]) }, 1, &[downlink(0, 1.0)], Duration::from_millis(200));
-        tally.frames.iter().map(|frame| (frame.mpdus, frame.psdu_bytes)).max().unwrap()
+        let tally = run(
+            CellConfig {
+                timing,
+                ..cell(&[ht])
+            },
+            1,
+            &[downlink(0, 1.0)],
+            Duration::from_millis(200),
+        );
+        tally
+            .frames
+            .iter()
+            .map(|frame| (frame.mpdus, frame.psdu_bytes))
+            .max()
+            .unwrap()
     };
     assert_eq!(psdu(Timing::Standard), (1, 1_536));
     assert_eq!(psdu(Timing::Ns3), (1, 1_540));
@@ -217,10 +311,20 @@ fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
 fn more_than_64_mpdus_are_answered_by_a_longer_block_ack() {
     let he = TxRate::new(Standard::He, Width::Mhz80, 2, 11, GuardInterval::Ns800).unwrap();
     let answer = |max_mpdus| {
-        let tally =
-            run(CellConfig { max_mpdus, ..cell(&[he]) }, 1, &[downlink(0, 2_000.0)], Duration::from_millis(100));
+        let tally = run(
+            CellConfig {
+                max_mpdus,
+                ..cell(&[he])
+            },
+            1,
+            &[downlink(0, 2_000.0)],
+            Duration::from_millis(100),
+        );
         let longest = tally.frames.iter().max_by_key(|frame| frame.mpdus).unwrap();
-        (longest.mpdus, longest.airtime - longest.end.since(longest.start) - airpace_core::phy::SIFS)
+        (
+            longest.mpdus,
+            longest.airtime - longest.end.since(longest.start) - airpace_core::phy::SIFS,
+        )
     };
     assert_eq!(answer(64), (64, Duration::from_micros(32)));
     assert_eq!(answer(256), (256, Duration::from_micros(40)));
@@ -229,12 +333,23 @@ fn more_than_64_mpdus_are_answered_by_a_longer_block_ack() {
 #[test]
 fn the_txop_limit_bounds_a_frame_and_its_answer() {
     let longest = |category, rate: TxRate| {
-        let config = CellConfig { category, ..cell(&[rate]) };
+        let config = CellConfig {
+            category,
+            ..cell(&[rate])
+        };
         let tally = run(config, 1, &[downlink(0, 500.0)], Duration::from_millis(500));
-        tally.frames.iter().map(|frame| (frame.airtime, frame.mpdus)).max().unwrap()
+        tally
+            .frames
+            .iter()
+            .map(|frame| (frame.airtime, frame.mpdus))
+            .max()
+            .unwrap()
     };
     // One MPDU more would take 210 µs at MCS 1, one stream.
-    for (category, limit) in [(AccessCategory::Video, 3_008), (AccessCategory::Voice, 1_504)] {
+    for (category, limit) in [
+        (AccessCategory::Video, 3_008),
+        (AccessCategory::Voice, 1_504),
+    ] {
         let (airtime, mpdus) = longest(Some(category), vht(1, 1));
         let limit = Duration::from_micros(limit);
         assert!(
@@ -245,7 +360,10 @@ fn the_txop_limit_bounds_a_frame_and_its_answer() {
     // A first MPDU always goes.
     let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns800).unwrap();
     let (airtime, mpdus) = longest(Some(AccessCategory::Voice), slow);
-    assert!(mpdus == 1 && airtime > Duration::from_micros(1_504), "{airtime:?}");
+    assert!(
+        mpdus == 1 && airtime > Duration::from_micros(1_504),
+        "{airtime:?}"
+    );
 }
 
 #[test]
@@ -255,8 +373,9 @@ fn lost_mpdus_come_again_in_order() {
     let tally = run(config, 5, &[downlink(0, 200.0)], Duration::from_secs(2));
     assert_eq!((tally.dropped, tally.out_of_order), (0, 0));
     assert_near(tally.goodput_mbps(), 200.0, 0.01);
-    let (mpdus, retries) =
-        tally.frames.iter().fold((0, 0), |(m, r), f| (m + u32::from(f.mpdus), r + u32::from(f.retries)));
+    let (mpdus, retries) = tally.frames.iter().fold((0, 0), |(m, r), f| {
+        (m + u32::from(f.mpdus), r + u32::from(f.retries))
+    });
     assert_near(f64::from(retries) / f64::from(mpdus), 0.1, 0.05);
 }
 
@@ -264,24 +383,62 @@ fn lost_mpdus_come_again_in_order() {
 fn a_station_out_of_range_loses_its_packets_at_the_retry_limit() {
     let mut config = cell(&[vht(1, 9), vht(1, 9)]);
     config.stations[0].loss = 0.999_999;
-    let tally = run(config, 5, &[downlink(0, 10.0), downlink(1, 10.0)], Duration::from_secs(2));
+    let tally = run(
+        config,
+        5,
+        &[downlink(0, 10.0), downlink(1, 10.0)],
+        Duration::from_secs(2),
+    );
     assert!(tally.dropped > 0);
-    assert_near(tally.delivered[2] as f64 * PAYLOAD_BITS / tally.seconds / 1e6, 10.0, 0.1);
-    let tries = tally.frames.iter().filter(|frame| frame.station().0 == 0 && frame.retries == 0).count();
-    assert!(tries * 6 < tally.frames.len(), "every frame to the lost station is sent seven times");
+    assert_near(
+        tally.delivered[2] as f64 * PAYLOAD_BITS / tally.seconds / 1e6,
+        10.0,
+        0.1,
+    );
+    let tries = tally
+        .frames
+        .iter()
+        .filter(|frame| frame.station().0 == 0 && frame.retries == 0)
+        .count();
+    assert!(
+        tries * 6 < tally.frames.len(),
+        "every frame to the lost station is sent seven times"
+    );
 }
 
 #[test]
 fn uplink_contends_and_collides() {
-    let up = Source { direction: Direction::Up, ..downlink(0, 400.0) };
-    let tally = run(cell(&[vht(1, 9)]), 9, &[downlink(0, 400.0), up], Duration::from_secs(3));
-    let collided = tally.frames.iter().filter(|frame| frame.collided).count() as f64 / tally.frames.len() as f64;
+    let up = Source {
+        direction: Direction::Up,
+        ..downlink(0, 400.0)
+    };
+    let tally = run(
+        cell(&[vht(1, 9)]),
+        9,
+        &[downlink(0, 400.0), up],
+        Duration::from_secs(3),
+    );
+    let collided = tally.frames.iter().filter(|frame| frame.collided).count() as f64
+        / tally.frames.len() as f64;
     // Two saturated contenders with CWmin 15: conditional collision probability 1/(CWmin/2 + 1) ≈ 0.1 (Bianchi's fixed point: 0.105).
     assert!((0.08..0.14).contains(&collided), "{collided}");
-    assert_near(tally.delivered[0] as f64 / tally.delivered[1] as f64, 1.0, 0.1);
+    assert_near(
+        tally.delivered[0] as f64 / tally.delivered[1] as f64,
+        1.0,
+        0.1,
+    );
     // Colliding frames overlap, so their airtimes add up to more than the time they took.
-    let alone: f64 = tally.frames.iter().filter(|frame| !frame.collided).map(|frame| frame.airtime.as_secs_f64()).sum();
-    assert!((0.7..1.0).contains(&(alone / tally.seconds)) && tally.airtime() < 1.1, "{alone} {}", tally.airtime());
+    let alone: f64 = tally
+        .frames
+        .iter()
+        .filter(|frame| !frame.collided)
+        .map(|frame| frame.airtime.as_secs_f64())
+        .sum();
+    assert!(
+        (0.7..1.0).contains(&(alone / tally.seconds)) && tally.airtime() < 1.1,
+        "{alone} {}",
+        tally.airtime()
+    );
     assert_eq!(tally.out_of_order, 0);
 }
 
@@ -291,29 +448,63 @@ fn neighbours_lengthen_the_access_time() {
         let mut mac = Mac::cell(&cell(&[vht(1, 9)]), 2).unwrap();
         mac.handle(Time::ZERO, Input::SetNeighbours(neighbours));
         let tally = run_mac(mac, &[downlink(0, 500.0)], Duration::from_secs(2));
-        tally.frames.iter().filter(|frame| frame.decoded > 0).count() as f64
+        tally
+            .frames
+            .iter()
+            .filter(|frame| frame.decoded > 0)
+            .count() as f64
     };
-    let alone = frames(Neighbours { count: 0, airtime: Duration::ZERO });
-    let shared = frames(Neighbours { count: 1, airtime: Duration::from_micros(2_100) });
+    let alone = frames(Neighbours {
+        count: 0,
+        airtime: Duration::ZERO,
+    });
+    let shared = frames(Neighbours {
+        count: 1,
+        airtime: Duration::from_micros(2_100),
+    });
     // A neighbour that sends as long frames gets half of the channel, collisions aside.
-    assert!((0.4..0.52).contains(&(shared / alone)), "{}", shared / alone);
+    assert!(
+        (0.4..0.52).contains(&(shared / alone)),
+        "{}",
+        shared / alone
+    );
 }
 
 #[test]
 fn a_trace_changes_the_rate() {
     let mut config = cell(&[vht(2, 9)]);
-    config.trace = vec![RateChange { at: Time::from_millis(1_000), station: StationId(0), rate: vht(1, 9) }];
+    config.trace = vec![RateChange {
+        at: Time::from_millis(1_000),
+        station: StationId(0),
+        rate: vht(1, 9),
+    }];
     let tally = run(config, 2, &[downlink(0, 200.0)], Duration::from_secs(2));
     for frame in &tally.frames {
-        assert_eq!(frame.rate.nss(), if frame.start < Time::from_millis(1_000) { 2 } else { 1 });
+        assert_eq!(
+            frame.rate.nss(),
+            if frame.start < Time::from_millis(1_000) {
+                2
+            } else {
+                1
+            }
+        );
     }
 }
 
 #[test]
 fn beacons_take_their_airtime() {
     let frames = |beacons| {
-        run(CellConfig { beacons, ..cell(&[vht(1, 9)]) }, 1, &[downlink(0, 500.0)], Duration::from_secs(5)).frames.len()
-            as f64
+        run(
+            CellConfig {
+                beacons,
+                ..cell(&[vht(1, 9)])
+            },
+            1,
+            &[downlink(0, 500.0)],
+            Duration::from_secs(5),
+        )
+        .frames
+        .len() as f64
     };
     // (236 µs + PIFS and what is left of the back-off) every 102.4 ms.
     assert_near(frames(true) / frames(false), 1.0 - 0.26 / 102.4, 0.002);
@@ -324,8 +515,17 @@ fn same_seed_same_bytes() {
     let run = |seed| {
         let mut config = cell(&[vht(1, 9), vht(1, 4)]);
         config.stations[1].loss = 0.05;
-        let up = Source { direction: Direction::Up, ..downlink(1, 20.0) };
-        run(config, seed, &[downlink(0, 150.0), downlink(1, 50.0), up], Duration::from_millis(300)).digest
+        let up = Source {
+            direction: Direction::Up,
+            ..downlink(1, 20.0)
+        };
+        run(
+            config,
+            seed,
+            &[downlink(0, 150.0), downlink(1, 50.0), up],
+            Duration::from_millis(300),
+        )
+        .digest
     };
     assert_eq!(run(4), run(4));
     assert_ne!(run(4), run(5));
@@ -334,7 +534,10 @@ fn same_seed_same_bytes() {
 #[test]
 fn a_late_caller_changes_nothing() {
     let arrivals = |mac: &mut Mac<Datagram>, k: u64| {
-        mac.handle(Time::from_micros(700 * k), Input::down(StationId(0), Datagram::new(k, IP_BYTES)));
+        mac.handle(
+            Time::from_micros(700 * k),
+            Input::down(StationId(0), Datagram::new(k, IP_BYTES)),
+        );
     };
     let drain = |mac: &mut Mac<Datagram>, into: &mut Vec<String>| {
         into.extend(core::iter::from_fn(|| mac.poll()).map(|output| format!("{output:?}")));
@@ -342,7 +545,10 @@ fn a_late_caller_changes_nothing() {
     let (mut prompt, mut late) = (Vec::new(), Vec::new());
     let mut mac = Mac::cell(&cell(&[vht(1, 0)]), 8).unwrap();
     for k in 0..500 {
-        while let Some(at) = mac.deadline().filter(|&at| at <= Time::from_micros(700 * k)) {
+        while let Some(at) = mac
+            .deadline()
+            .filter(|&at| at <= Time::from_micros(700 * k))
+        {
             mac.handle(at, Input::Tick);
         }
         arrivals(&mut mac, k);
@@ -358,21 +564,43 @@ fn a_late_caller_changes_nothing() {
 
 #[test]
 fn nonsense_is_refused_or_counted() {
-    assert_eq!(Mac::<Datagram>::cell(&CellConfig::new(Vec::new()), 1).unwrap_err(), ConfigError::NoStation);
-    let bad = CellConfig { retry_limit: 0, ..cell(&[vht(1, 9)]) };
-    assert_eq!(Mac::<Datagram>::cell(&bad, 1).unwrap_err().to_string(), "the retry limit must be at least 1");
+    assert_eq!(
+        Mac::<Datagram>::cell(&CellConfig::new(Vec::new()), 1).unwrap_err(),
+        ConfigError::NoStation
+    );
+    let bad = CellConfig {
+        retry_limit: 0,
+        ..cell(&[vht(1, 9)])
+    };
+    assert_eq!(
+        Mac::<Datagram>::cell(&bad, 1).unwrap_err().to_string(),
+        "the retry limit must be at least 1"
+    );
     let mut mac = Mac::cell(&cell(&[vht(1, 9)]), 1).unwrap();
-    Input::station_loss(StationId(9), f64::NAN).into_iter().for_each(|input| mac.handle(Time::ZERO, input));
+    Input::station_loss(StationId(9), f64::NAN)
+        .into_iter()
+        .for_each(|input| mac.handle(Time::ZERO, input));
     mac.handle(Time::ZERO, Input::up(StationId(9), Datagram::new(0, 60)));
-    assert!(matches!(mac.poll(), Some(Output::Dropped { reason: DropReason::UnknownLink, .. })));
+    assert!(matches!(
+        mac.poll(),
+        Some(Output::Dropped {
+            reason: DropReason::UnknownLink,
+            ..
+        })
+    ));
 }
 
 fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
     let station = (1_u8..=3, 0_u8..=8, prop_oneof![Just(0.0), 0.0..0.6]);
     let source = (0_u32..4, any::<bool>(), 20_u64..3_000, 0_u64..1_000);
     let stations = proptest::collection::vec(station, 1..4);
-    (stations, proptest::collection::vec(source, 1..6), any::<[bool; 3]>(), 1_usize..200).prop_map(
-        |(stations, sources, flags, limit)| {
+    (
+        stations,
+        proptest::collection::vec(source, 1..6),
+        any::<[bool; 3]>(),
+        1_usize..200,
+    )
+        .prop_map(|(stations, sources, flags, limit)| {
             let station = |(nss, mcs, loss)| StationConfig {
                 loss,
                 ..StationConfig::new(vht(if mcs == 6 { 1 } else { nss }, mcs))
@@ -394,8 +622,7 @@ fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
                 phase: Duration::from_micros(phase),
             };
             (config, sources.into_iter().map(source).collect())
-        },
-    )
+        })
 }
 
 proptest! {

@@ -20,8 +20,17 @@ pub(super) struct Spacing {
 impl Spacing {
     pub(super) fn of(medium: Medium) -> Self {
         // Every medium has basic rates; the lowest comes first.
-        let ack = medium.basic_rates().first().map_or(Duration::ZERO, |&rate| medium.control_airtime(rate, ACK_BYTES));
-        Self { sifs: medium.sifs(), slot: medium.slot(), eifs: medium.sifs() + ack }
+        let ack = medium
+            .basic_rates()
+            .first()
+            .map_or(Duration::ZERO, |&rate| {
+                medium.control_airtime(rate, ACK_BYTES)
+            });
+        Self {
+            sifs: medium.sifs(),
+            slot: medium.slot(),
+            eifs: medium.sifs() + ack,
+        }
     }
 }
 
@@ -84,7 +93,10 @@ impl View {
             overlap_began: None,
             overlap_ended: None,
             counters: Vec::new(),
-            usage: ChannelTime { busy: Duration::ZERO, overlapped: Duration::ZERO },
+            usage: ChannelTime {
+                busy: Duration::ZERO,
+                overlapped: Duration::ZERO,
+            },
             busy_from: Time::ZERO,
             overlapped_from: Time::ZERO,
         }
@@ -92,10 +104,18 @@ impl View {
 
     /// The counter of nodes that wait for `aifsn` slots after SIFS.
     pub(super) fn counter(&mut self, aifsn: u8) -> usize {
-        if let Some(index) = self.counters.iter().position(|counter| counter.aifsn == aifsn) {
+        if let Some(index) = self
+            .counters
+            .iter()
+            .position(|counter| counter.aifsn == aifsn)
+        {
             return index;
         }
-        self.counters.push(Counter { aifsn, slots: 0, waiting: BinaryHeap::new() });
+        self.counters.push(Counter {
+            aifsn,
+            slots: 0,
+            waiting: BinaryHeap::new(),
+        });
         self.counters.len() - 1
     }
 
@@ -142,7 +162,13 @@ impl View {
 
     /// A transmission that began at `begun` ends and announces that its exchange goes on for `announced`. Tells whether it was clean:
     /// no other one disturbed it here.
-    pub(super) fn end(&mut self, at: Time, begun: Time, announced: Duration, hearer: &Hearer) -> bool {
+    pub(super) fn end(
+        &mut self,
+        at: Time,
+        begun: Time,
+        announced: Duration,
+        hearer: &Hearer,
+    ) -> bool {
         if hearer.disturbs {
             if self.disturbing > 1 {
                 self.overlap_ended = Some(at);
@@ -164,7 +190,10 @@ impl View {
             } else {
                 self.extended_until = self.extended_until.max(at + self.spacing.eifs);
             }
-            self.idle_since = self.busy_until.max(self.reserved_until).max(self.extended_until);
+            self.idle_since = self
+                .busy_until
+                .max(self.reserved_until)
+                .max(self.extended_until);
         }
         clean
     }
@@ -177,7 +206,11 @@ impl View {
     /// How the channel was up to `now`.
     pub(super) fn usage(&self, now: Time) -> ChannelTime {
         let since = |from: Time, least: u32| {
-            if self.sensed >= least { now.saturating_since(from) } else { Duration::ZERO }
+            if self.sensed >= least {
+                now.saturating_since(from)
+            } else {
+                Duration::ZERO
+            }
         };
         ChannelTime {
             busy: self.usage.busy + since(self.busy_from, 1),
@@ -199,13 +232,18 @@ impl View {
     fn slots_after_sifs(&self, at: Time) -> u64 {
         let span = at.saturating_since(self.idle_since + self.spacing.sifs);
         // A span is below 2^64 ns, so the quotient fits.
-        (span.as_nanos() as u64).checked_div(self.spacing.slot.as_nanos() as u64).unwrap_or(0)
+        (span.as_nanos() as u64)
+            .checked_div(self.spacing.slot.as_nanos() as u64)
+            .unwrap_or(0)
     }
 
     /// Idle slots counted by `counter` up to `now`.
     pub(super) fn counted(&self, counter: usize, now: Time) -> u64 {
         let counter = &self.counters[counter];
-        counter.slots + self.slots_after_sifs(now).saturating_sub(counter.aifsn.into())
+        counter.slots
+            + self
+                .slots_after_sifs(now)
+                .saturating_sub(counter.aifsn.into())
     }
 
     /// The count at the first slot boundary from `now` on.
@@ -223,7 +261,9 @@ impl View {
 
     /// `node` waits for the channel: its back-off expires at the count `expires`.
     pub(super) fn wait(&mut self, counter: usize, expires: u64, node: u32) {
-        self.counters[counter].waiting.push(Reverse((expires, node)));
+        self.counters[counter]
+            .waiting
+            .push(Reverse((expires, node)));
     }
 
     /// Only the nodes that `stays` wait on.
@@ -241,7 +281,11 @@ impl View {
 
     /// The same, if no transmission is sensed now. While one is, its end brings the answer.
     pub(super) fn due(&self) -> Option<Time> {
-        if self.sensed > 0 { None } else { self.next_access() }
+        if self.sensed > 0 {
+            None
+        } else {
+            self.next_access()
+        }
     }
 
     fn access(&self, counter: &Counter, expires: u64) -> Time {

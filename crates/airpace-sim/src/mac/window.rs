@@ -43,9 +43,19 @@ enum State {
 #[derive(Debug)]
 pub(super) enum Fate<P> {
     /// Its MPDU was decoded.
-    Heard { packet: P, sequence: u16, ampdu: u32, retry: bool },
+    Heard {
+        packet: P,
+        sequence: u16,
+        ampdu: u32,
+        retry: bool,
+    },
     /// Handed over.
-    Released { packet: P, sequence: u16, ampdu: u32, retry: bool },
+    Released {
+        packet: P,
+        sequence: u16,
+        ampdu: u32,
+        retry: bool,
+    },
     /// Given up.
     GivenUp { packet: P },
 }
@@ -79,7 +89,15 @@ pub(super) struct Window<P> {
 
 impl<P: Packet + Clone> Window<P> {
     pub(super) const fn new() -> Self {
-        Self { entries: VecDeque::new(), more: VecDeque::new(), released: 0, in_flight: 0, head: 0, due: 0, frame: 0 }
+        Self {
+            entries: VecDeque::new(),
+            more: VecDeque::new(),
+            released: 0,
+            in_flight: 0,
+            head: 0,
+            due: 0,
+            frame: 0,
+        }
     }
 
     /// Packets that were sent and are neither handed over nor given up.
@@ -111,7 +129,11 @@ impl<P: Packet + Clone> Window<P> {
         let mut retries = 0;
         let number = self.frame;
         let before = self.due;
-        let due = self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.state == State::Due);
+        let due = self
+            .entries
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, entry)| entry.state == State::Due);
         for (offset, entry) in due.take(before) {
             if !frame.add(offset, (entry.bytes, entry.packets), limits) {
                 break;
@@ -121,7 +143,9 @@ impl<P: Packet + Clone> Window<P> {
             retries += u16::from(entry.sent);
         }
         while self.entries.len() < limits.window {
-            let Some(mpdu) = queue.next_mpdu(limits, frame.room(limits)) else { break };
+            let Some(mpdu) = queue.next_mpdu(limits, frame.room(limits)) else {
+                break;
+            };
             if !frame.add(self.entries.len(), mpdu, limits) {
                 break;
             }
@@ -134,7 +158,9 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     fn begin_flight(&mut self, queue: &mut impl Feed<P>, (bytes, packets): (u32, u16)) {
-        let Some((since, packet)) = queue.pop() else { return };
+        let Some((since, packet)) = queue.pop() else {
+            return;
+        };
         for _ in 1..packets {
             self.more.extend(queue.pop().map(|(_, packet)| packet));
         }
@@ -166,7 +192,11 @@ impl<P: Packet + Clone> Window<P> {
         let (mut decoded, mut place) = (0, 0);
         for (offset, entry) in self.entries.iter_mut().enumerate() {
             let first = place;
-            place += if offset < self.released { 0 } else { usize::from(entry.packets) - 1 };
+            place += if offset < self.released {
+                0
+            } else {
+                usize::from(entry.packets) - 1
+            };
             if entry.state != State::Framed(frame) {
                 continue;
             }
@@ -185,13 +215,30 @@ impl<P: Packet + Clone> Window<P> {
             }
             let sequence = sequence_number(self.head + offset as u64);
             // The packets of an MPDU that was handed over in order are not here any more.
-            let carried = entry.packet.iter().chain(self.more.iter().skip(first).take(place - first));
+            let carried = entry
+                .packet
+                .iter()
+                .chain(self.more.iter().skip(first).take(place - first));
             if rules.monitor {
-                carried.clone().for_each(|packet| tell(Fate::Heard { packet: packet.clone(), sequence, ampdu, retry }));
+                carried.clone().for_each(|packet| {
+                    tell(Fate::Heard {
+                        packet: packet.clone(),
+                        sequence,
+                        ampdu,
+                        retry,
+                    })
+                });
             }
             if !rules.in_order && !again {
                 self.in_flight -= usize::from(entry.packets);
-                carried.for_each(|packet| tell(Fate::Released { packet: packet.clone(), sequence, ampdu, retry }));
+                carried.for_each(|packet| {
+                    tell(Fate::Released {
+                        packet: packet.clone(),
+                        sequence,
+                        ampdu,
+                        retry,
+                    })
+                });
                 entry.handed = true;
             }
         }
@@ -200,7 +247,11 @@ impl<P: Packet + Clone> Window<P> {
 
     /// The frame was not sent, because nothing answered the request to send it: that counts as a try of each of its MPDUs.
     pub(super) fn withhold(&mut self, frame: u8) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Framed(frame)) {
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.state == State::Framed(frame))
+        {
             entry.tries = entry.tries.saturating_add(1);
         }
     }
@@ -217,7 +268,11 @@ impl<P: Packet + Clone> Window<P> {
         if answered {
             self.settle_head(frame, &mut settled, &mut tell);
         }
-        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Framed(frame)) {
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.state == State::Framed(frame))
+        {
             let acked = answered && entry.received;
             if acked || entry.tries >= rules.retry_limit {
                 entry.state = State::Settled;
@@ -251,7 +306,12 @@ impl<P: Packet + Clone> Window<P> {
             settled.packets += 1;
             self.in_flight -= 1;
             if let Some(packet) = packet {
-                tell(Fate::Released { packet, sequence, ampdu, retry });
+                tell(Fate::Released {
+                    packet,
+                    sequence,
+                    ampdu,
+                    retry,
+                });
             }
         }
     }
@@ -260,13 +320,20 @@ impl<P: Packet + Clone> Window<P> {
     pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {
         loop {
             // The head is forgotten as soon as both ends have done with it: mostly at once.
-            while self.released > 0 && self.entries.front().is_some_and(|entry| entry.state == State::Settled) {
+            while self.released > 0
+                && self
+                    .entries
+                    .front()
+                    .is_some_and(|entry| entry.state == State::Settled)
+            {
                 self.entries.pop_front();
                 self.released -= 1;
                 self.head += 1;
             }
             let sequence = sequence_number(self.head + self.released as u64);
-            let Some(entry) = self.entries.get_mut(self.released) else { break };
+            let Some(entry) = self.entries.get_mut(self.released) else {
+                break;
+            };
             if !entry.received && entry.state != State::Settled {
                 break;
             }
@@ -277,9 +344,20 @@ impl<P: Packet + Clone> Window<P> {
             if !handed {
                 self.in_flight -= packets;
             }
-            for packet in entry.packet.take().into_iter().chain(more).filter(|_| !handed) {
+            for packet in entry
+                .packet
+                .take()
+                .into_iter()
+                .chain(more)
+                .filter(|_| !handed)
+            {
                 tell(if received {
-                    Fate::Released { packet, sequence, ampdu, retry }
+                    Fate::Released {
+                        packet,
+                        sequence,
+                        ampdu,
+                        retry,
+                    }
                 } else {
                     Fate::GivenUp { packet }
                 });

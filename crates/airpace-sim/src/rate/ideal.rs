@@ -66,7 +66,10 @@ impl Ideal {
     /// The SNR is now `snr_db`. Below every threshold the most robust rate is used; a value that is no number changes nothing.
     pub fn set_snr(&mut self, snr_db: f64) {
         if !snr_db.is_nan() {
-            self.current = self.table.partition_point(|row| row.0 <= snr_db).saturating_sub(1);
+            self.current = self
+                .table
+                .partition_point(|row| row.0 <= snr_db)
+                .saturating_sub(1);
         }
     }
 
@@ -89,12 +92,21 @@ mod tests {
     #[test]
     fn the_fastest_rate_within_the_snr_is_used() {
         // MCS 1 with two streams is as fast as MCS 3 with one, and dearer: it is never of use.
-        let mut ideal =
-            Ideal::new(vec![(20.0, rate(1, 7)), (5.0, rate(1, 1)), (12.0, rate(2, 1)), (11.0, rate(1, 3))]).unwrap();
+        let mut ideal = Ideal::new(vec![
+            (20.0, rate(1, 7)),
+            (5.0, rate(1, 1)),
+            (12.0, rate(2, 1)),
+            (11.0, rate(1, 3)),
+        ])
+        .unwrap();
         assert_eq!(ideal.best(), rate(1, 1));
-        for (snr_db, expected) in
-            [(10.9, rate(1, 1)), (11.0, rate(1, 3)), (19.0, rate(1, 3)), (60.0, rate(1, 7)), (-9.0, rate(1, 1))]
-        {
+        for (snr_db, expected) in [
+            (10.9, rate(1, 1)),
+            (11.0, rate(1, 3)),
+            (19.0, rate(1, 3)),
+            (60.0, rate(1, 7)),
+            (-9.0, rate(1, 1)),
+        ] {
             ideal.set_snr(snr_db);
             assert_eq!(ideal.best(), expected, "{snr_db} dB");
         }
@@ -106,9 +118,14 @@ mod tests {
     fn thresholds_come_from_the_error_model() {
         let rates = crate::rate::rates_up_to(Standard::Vht, Width::Mhz80, 1, GuardInterval::Ns800);
         let model = ErrorModel::default();
-        let mut ideal = Ideal::by_model(&rates, Width::Mhz80, &model, 1_536, Ideal::TARGET_LOSS).unwrap();
+        let mut ideal =
+            Ideal::by_model(&rates, Width::Mhz80, &model, 1_536, Ideal::TARGET_LOSS).unwrap();
         let required = model.required_snr_db(rate(1, 9), 1_536, Ideal::TARGET_LOSS);
-        for (snr_db, fastest) in [(required + 0.01, rate(1, 9)), (required - 0.01, rate(1, 8)), (-20.0, ideal.best())] {
+        for (snr_db, fastest) in [
+            (required + 0.01, rate(1, 9)),
+            (required - 0.01, rate(1, 8)),
+            (-20.0, ideal.best()),
+        ] {
             ideal.set_snr(snr_db);
             assert_eq!(ideal.best(), fastest, "{snr_db} dB");
         }
@@ -121,7 +138,13 @@ mod tests {
 
     #[test]
     fn empty_and_unbounded_tables_are_refused() {
-        assert_eq!(Ideal::new(Vec::new()).unwrap_err(), AdaptationError::NoRates);
-        assert!(matches!(Ideal::new(vec![(f64::NAN, rate(1, 0))]), Err(AdaptationError::Threshold { .. })));
+        assert_eq!(
+            Ideal::new(Vec::new()).unwrap_err(),
+            AdaptationError::NoRates
+        );
+        assert!(matches!(
+            Ideal::new(vec![(f64::NAN, rate(1, 0))]),
+            Err(AdaptationError::Threshold { .. })
+        ));
     }
 }

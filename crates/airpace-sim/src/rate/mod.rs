@@ -60,7 +60,9 @@ pub enum AdaptationError {
     #[error("rate adaptation needs at least one try per frame")]
     NoTries,
     /// The entries of a [`Trace`] are not in order of time.
-    #[error("entry {index} of the rate trace is at {at}, before the entry ahead of it: sort the trace by time")]
+    #[error(
+        "entry {index} of the rate trace is at {at}, before the entry ahead of it: sort the trace by time"
+    )]
     Unsorted {
         /// Place of the entry in the list, from 0.
         index: usize,
@@ -114,7 +116,11 @@ impl RateAdaptation {
     #[inline]
     #[must_use]
     pub fn mpdu_limit(&self) -> Option<u32> {
-        if let Self::MinstrelHt(minstrel) = self { minstrel.mpdu_limit() } else { None }
+        if let Self::MinstrelHt(minstrel) = self {
+            minstrel.mpdu_limit()
+        } else {
+            None
+        }
     }
 
     /// What became of a frame. To be told once per frame sent, answered or not.

@@ -1,8 +1,12 @@
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 
 const WIDTHS: [Width; 4] = [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160];
-const GUARD_INTERVALS: [GuardInterval; 4] =
-    [GuardInterval::Ns3200, GuardInterval::Ns1600, GuardInterval::Ns800, GuardInterval::Ns400];
+const GUARD_INTERVALS: [GuardInterval; 4] = [
+    GuardInterval::Ns3200,
+    GuardInterval::Ns1600,
+    GuardInterval::Ns800,
+    GuardInterval::Ns400,
+];
 /// No PHY has more (clause 21.5, 27.5).
 const MAX_STREAMS: u8 = 8;
 /// HT has MCS 0 to 31, the others fewer.
@@ -20,14 +24,23 @@ const MAX_MCS: u8 = 31;
 /// assert_eq!(rates_up_to(Standard::Vht, Width::Mhz80, 1, GuardInterval::Ns800).len(), 29);
 /// ```
 #[must_use]
-pub fn rates_up_to(standard: Standard, width: Width, streams: u8, shortest: GuardInterval) -> Vec<TxRate> {
+pub fn rates_up_to(
+    standard: Standard,
+    width: Width,
+    streams: u8,
+    shortest: GuardInterval,
+) -> Vec<TxRate> {
     let widths = WIDTHS.into_iter().filter(|&w| w <= width);
     let combinations = widths.flat_map(|w| {
-        let intervals = GUARD_INTERVALS.into_iter().filter(move |&gi| gi >= shortest);
+        let intervals = GUARD_INTERVALS
+            .into_iter()
+            .filter(move |&gi| gi >= shortest);
         intervals.flat_map(move |gi| (1..=streams.min(MAX_STREAMS)).map(move |nss| (w, gi, nss)))
     });
     combinations
-        .flat_map(|(w, gi, nss)| (0..=MAX_MCS).filter_map(move |mcs| TxRate::new(standard, w, nss, mcs, gi).ok()))
+        .flat_map(|(w, gi, nss)| {
+            (0..=MAX_MCS).filter_map(move |mcs| TxRate::new(standard, w, nss, mcs, gi).ok())
+        })
         .collect()
 }
 
@@ -39,7 +52,10 @@ mod tests {
     fn sets_keep_to_the_capabilities() {
         let ht = rates_up_to(Standard::Ht, Width::Mhz20, 2, GuardInterval::Ns400);
         assert_eq!(ht.len(), 2 * 2 * 8);
-        assert!(ht.iter().all(|rate| rate.nss() <= 2 && rate.width() == Width::Mhz20));
+        assert!(
+            ht.iter()
+                .all(|rate| rate.nss() <= 2 && rate.width() == Width::Mhz20)
+        );
         let he = rates_up_to(Standard::He, Width::Mhz40, 1, GuardInterval::Ns1600);
         assert_eq!(he.len(), 2 * 2 * 12);
         assert!(he.iter().all(|rate| rate.gi() >= GuardInterval::Ns1600));

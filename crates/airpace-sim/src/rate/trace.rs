@@ -19,14 +19,24 @@ impl Trace {
             return Err(AdaptationError::NoRates);
         }
         if let Some(before) = entries.windows(2).position(|pair| pair[1].0 < pair[0].0) {
-            return Err(AdaptationError::Unsorted { index: before + 1, at: entries[before + 1].0 });
+            return Err(AdaptationError::Unsorted {
+                index: before + 1,
+                at: entries[before + 1].0,
+            });
         }
-        Ok(Self { entries, current: 0 })
+        Ok(Self {
+            entries,
+            current: 0,
+        })
     }
 
     /// The rate that holds at `now`. Time does not go backwards: an earlier `now` than before leaves the rate as it is.
     pub fn advance(&mut self, now: Time) -> TxRate {
-        while self.entries.get(self.current + 1).is_some_and(|next| next.0 <= now) {
+        while self
+            .entries
+            .get(self.current + 1)
+            .is_some_and(|next| next.0 <= now)
+        {
             self.current += 1;
         }
         self.current()
@@ -57,20 +67,43 @@ mod tests {
     #[test]
     fn each_rate_holds_until_the_time_of_the_next() {
         let at = Time::from_millis;
-        let mut trace =
-            Trace::new(vec![(at(10), rate(1)), (at(20), rate(2)), (at(20), rate(3)), (at(30), rate(4))]).unwrap();
-        assert_eq!((trace.advance(at(0)), trace.next_change()), (rate(1), Some(at(20))));
+        let mut trace = Trace::new(vec![
+            (at(10), rate(1)),
+            (at(20), rate(2)),
+            (at(20), rate(3)),
+            (at(30), rate(4)),
+        ])
+        .unwrap();
+        assert_eq!(
+            (trace.advance(at(0)), trace.next_change()),
+            (rate(1), Some(at(20)))
+        );
         assert_eq!(trace.advance(at(19)), rate(1));
-        assert_eq!((trace.advance(at(20)), trace.next_change()), (rate(3), Some(at(30))));
-        assert_eq!((trace.advance(at(99)), trace.next_change()), (rate(4), None));
+        assert_eq!(
+            (trace.advance(at(20)), trace.next_change()),
+            (rate(3), Some(at(30)))
+        );
+        assert_eq!(
+            (trace.advance(at(99)), trace.next_change()),
+            (rate(4), None)
+        );
         assert_eq!(trace.advance(at(5)), rate(4));
     }
 
     #[test]
     fn empty_and_unsorted_traces_are_refused() {
-        assert_eq!(Trace::new(Vec::new()).unwrap_err(), AdaptationError::NoRates);
+        assert_eq!(
+            Trace::new(Vec::new()).unwrap_err(),
+            AdaptationError::NoRates
+        );
         let at = Time::from_millis;
         let unsorted = vec![(at(1), rate(1)), (at(3), rate(2)), (at(2), rate(3))];
-        assert_eq!(Trace::new(unsorted).unwrap_err(), AdaptationError::Unsorted { index: 2, at: at(2) });
+        assert_eq!(
+            Trace::new(unsorted).unwrap_err(),
+            AdaptationError::Unsorted {
+                index: 2,
+                at: at(2)
+            }
+        );
     }
 }

@@ -2,7 +2,13 @@ use super::*;
 
 fn run(law: &str, delay_ms: u64, slots: (usize, usize)) -> SteadyRow {
     let delay = Duration::from_millis(delay_ms);
-    let config = SteadyConfig { law, delay, slot: Duration::from_millis(100), slots, seed: 1 };
+    let config = SteadyConfig {
+        law,
+        delay,
+        slot: Duration::from_millis(100),
+        slots,
+        seed: 1,
+    };
     steady(&config).expect("the run is valid")
 }
 
@@ -18,7 +24,16 @@ fn waterfill_holds_ten_mixed_stations_at_the_optimum_and_within_the_delay_target
 
 #[test]
 fn the_published_set_point_overshoots_the_interior_optimum() {
-    let (published, corrected) = (run("nonlinear", 20, (60, 60)), run("nonlinear-corrected", 20, (60, 60)));
-    assert!(published.round_s > 1.08 * published.optimal_round_s, "{published:?}");
-    assert!((corrected.round_s / corrected.optimal_round_s - 1.0).abs() < 0.03, "{corrected:?}");
+    let (published, corrected) = (
+        run("nonlinear", 20, (60, 60)),
+        run("nonlinear-corrected", 20, (60, 60)),
+    );
+    assert!(
+        published.round_s > 1.08 * published.optimal_round_s,
+        "{published:?}"
+    );
+    assert!(
+        (corrected.round_s / corrected.optimal_round_s - 1.0).abs() < 0.03,
+        "{corrected:?}"
+    );
 }

@@ -24,7 +24,8 @@ pub mod web;
 
 pub use ping::{Ping, PingConfig, PingReport, Request};
 pub use source::{
-    Activity, Emission, FrameSize, Frames, Pattern, Period, Phase, Rate, Source, SourceConfig, SourceError, Spread,
+    Activity, Emission, FrameSize, Frames, Pattern, Period, Phase, Rate, Source, SourceConfig,
+    SourceError, Spread,
 };
 pub use statistics::{DelayStatistic, DelaySummary, FlowStatistic, SequenceStatistic};
 pub use voip::{Playout, VOIP_INTERVAL, VOIP_PAYLOAD_BYTES, VoipReport, VoipSink, VoipSinkConfig};

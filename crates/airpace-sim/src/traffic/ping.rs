@@ -1,8 +1,8 @@
 //! Echo requests at even intervals, and what came back.
 
 use super::{
-    Activity, DelayStatistic, DelaySummary, Emission, Pattern, Phase, Rate, SequenceStatistic, Source, SourceConfig,
-    SourceError,
+    Activity, DelayStatistic, DelaySummary, Emission, Pattern, Phase, Rate, SequenceStatistic,
+    Source, SourceConfig, SourceError,
 };
 use crate::rng::Stream;
 use airpace_units::Time;
@@ -90,12 +90,35 @@ impl Ping {
     /// # Errors
     /// See [`SourceError`].
     pub fn new(config: PingConfig, stream: Stream) -> Result<Self, SourceError> {
-        let PingConfig { interval, payload_bytes, timeout, phase, start, stop, limit } = config;
+        let PingConfig {
+            interval,
+            payload_bytes,
+            timeout,
+            phase,
+            start,
+            stop,
+            limit,
+        } = config;
         // A request may be empty: the ICMP header makes it a packet. The source counts that header's 8 bytes.
         let payload_bytes = payload_bytes.saturating_add(ICMP_HEADER_BYTES);
-        let pattern = Pattern::Constant { payload_bytes, rate: Rate::Packets { count: 1, period: interval } };
-        let source =
-            Source::new(SourceConfig { pattern, phase, activity: Activity::Always, start, stop, limit }, stream)?;
+        let pattern = Pattern::Constant {
+            payload_bytes,
+            rate: Rate::Packets {
+                count: 1,
+                period: interval,
+            },
+        };
+        let source = Source::new(
+            SourceConfig {
+                pattern,
+                phase,
+                activity: Activity::Always,
+                start,
+                stop,
+                limit,
+            },
+            stream,
+        )?;
         Ok(Self {
             source,
             timeout,
@@ -115,15 +138,24 @@ impl Ping {
         let sequence = self.sent;
         self.sent += 1;
         self.outstanding.push_back(Some(at));
-        Some(Request { at, sequence, payload_bytes: payload_bytes - ICMP_HEADER_BYTES })
+        Some(Request {
+            at,
+            sequence,
+            payload_bytes: payload_bytes - ICMP_HEADER_BYTES,
+        })
     }
 
     /// A reply came; its round-trip time if it is the first to its request and in time.
     pub fn on_reply(&mut self, now: Time, sequence: u64) -> Option<Duration> {
         self.expire(now);
         let first = self.sent - self.outstanding.len() as u64;
-        let place = sequence.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        let Some(sent) = place.and_then(|place| self.outstanding.get_mut(place)).and_then(Option::take) else {
+        let place = sequence
+            .checked_sub(first)
+            .and_then(|place| usize::try_from(place).ok());
+        let Some(sent) = place
+            .and_then(|place| self.outstanding.get_mut(place))
+            .and_then(Option::take)
+        else {
             self.stray += 1;
             return None;
         };
@@ -137,7 +169,10 @@ impl Ping {
     pub fn report(&mut self, now: Time) -> PingReport {
         self.expire(now);
         // The last request may be one that is drawn but has not left.
-        let ahead = self.outstanding.back().is_some_and(|last| last.is_some_and(|at| at > now));
+        let ahead = self
+            .outstanding
+            .back()
+            .is_some_and(|last| last.is_some_and(|at| at > now));
         let sent = self.sent - u64::from(ahead);
         PingReport {
             sent,
@@ -181,8 +216,11 @@ mod tests {
 
     #[test]
     fn replies_are_matched_and_late_ones_lost() {
-        let mut ping =
-            ping(PingConfig { phase: Phase::Fixed(Duration::ZERO), limit: Some(5), ..PingConfig::default() });
+        let mut ping = ping(PingConfig {
+            phase: Phase::Fixed(Duration::ZERO),
+            limit: Some(5),
+            ..PingConfig::default()
+        });
         let requests: Vec<Request> = core::iter::from_fn(|| ping.next_request()).collect();
         assert_eq!(requests.len(), 5);
         assert!(requests.iter().all(|request| request.payload_bytes == 56));
@@ -195,7 +233,16 @@ mod tests {
         assert_eq!(reply(&mut ping, 11_000, 0), None);
         assert_eq!(reply(&mut ping, 11_000, 1), Some(Duration::from_secs(10)));
         let report = ping.report(Time::from_millis(11_000));
-        assert_eq!((report.sent, report.received, report.lost, report.outstanding, report.stray), (5, 2, 1, 2, 3));
+        assert_eq!(
+            (
+                report.sent,
+                report.received,
+                report.lost,
+                report.outstanding,
+                report.stray
+            ),
+            (5, 2, 1, 2, 3)
+        );
         let report = ping.report(Time::from_millis(60_000));
         assert_eq!((report.lost, report.outstanding), (3, 0));
         assert_eq!(report.round_trip.unwrap().min, Duration::from_millis(20));
@@ -217,7 +264,10 @@ mod tests {
 
     #[test]
     fn a_request_that_has_not_left_is_not_sent() {
-        let mut ping = ping(PingConfig { phase: Phase::Fixed(Duration::ZERO), ..PingConfig::default() });
+        let mut ping = ping(PingConfig {
+            phase: Phase::Fixed(Duration::ZERO),
+            ..PingConfig::default()
+        });
         let first = ping.next_request().unwrap();
         ping.next_request();
         let report = ping.report(first.at);

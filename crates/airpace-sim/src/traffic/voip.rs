@@ -38,7 +38,9 @@ pub struct VoipSinkConfig {
 impl Default for VoipSinkConfig {
     fn default() -> Self {
         Self {
-            playout: Playout::Adaptive { least: VOIP_INTERVAL },
+            playout: Playout::Adaptive {
+                least: VOIP_INTERVAL,
+            },
             packetization: VOIP_INTERVAL,
             codec: Codec::G711_CONCEALED,
         }
@@ -116,13 +118,27 @@ impl VoipSink {
 
     /// Counts anew from packet `first` on, as after a warm-up; the buffer stays adapted. Packets with smaller numbers are then ignored.
     pub fn restart(&mut self, first: u64) {
-        let Self { config, smoothed, jitter_ns, last_transit_ns, .. } = *self;
-        *self = Self { smoothed, jitter_ns, last_transit_ns, first, ..Self::new(config) };
+        let Self {
+            config,
+            smoothed,
+            jitter_ns,
+            last_transit_ns,
+            ..
+        } = *self;
+        *self = Self {
+            smoothed,
+            jitter_ns,
+            last_transit_ns,
+            first,
+            ..Self::new(config)
+        };
     }
 
     /// A packet came at `now` that left at `sent`; sequence numbers count from zero by one. Tells whether it is played.
     pub fn on_packet(&mut self, now: Time, sequence: u64, sent: Time) -> bool {
-        let Some(sequence) = sequence.checked_sub(self.first) else { return false };
+        let Some(sequence) = sequence.checked_sub(self.first) else {
+            return false;
+        };
         let transit = now.saturating_since(sent);
         let (known, again) = self.fates.see(sequence);
         if again {
@@ -147,19 +163,38 @@ impl VoipSink {
     pub fn report(&self, sent: u64) -> VoipReport {
         let runs = self.fates.runs(sent);
         let sent = sent.max(runs.played + runs.missed);
-        let effective_loss = if sent == 0 { 0.0 } else { runs.missed as f64 / sent as f64 };
+        let effective_loss = if sent == 0 {
+            0.0
+        } else {
+            runs.missed as f64 / sent as f64
+        };
         let lost = sent.saturating_sub(self.delay.count());
         let network_delay = self.delay.mean().unwrap_or_default();
         let mean_ns = self.played_ns.checked_div(u128::from(runs.played));
-        let mouth_to_ear =
-            mean_ns.map_or(Duration::ZERO, |ns| Duration::from_nanos(ns as u64) + self.config.packetization);
+        let mouth_to_ear = mean_ns.map_or(Duration::ZERO, |ns| {
+            Duration::from_nanos(ns as u64) + self.config.packetization
+        });
         let burst_ratio = runs.burst_ratio(effective_loss);
         // A call of which nothing is heard is outside the model, which rates it by a delay that it does not have: the worst score.
-        let score = |call: Call, heard: u64| if heard == 0 && sent > 0 { 1.0 } else { call.mean_opinion_score() };
+        let score = |call: Call, heard: u64| {
+            if heard == 0 && sent > 0 {
+                1.0
+            } else {
+                call.mean_opinion_score()
+            }
+        };
         let call = |delay: Duration| Call::default().with_delay_ms(delay.as_secs_f64() * 1e3);
-        let heard = call(mouth_to_ear).with_codec(self.config.codec).with_loss(effective_loss, burst_ratio);
-        let network_loss = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
-        let network = call(network_delay).with_codec(Codec::LEAST_ROBUST).with_loss(network_loss, 1.0);
+        let heard = call(mouth_to_ear)
+            .with_codec(self.config.codec)
+            .with_loss(effective_loss, burst_ratio);
+        let network_loss = if sent == 0 {
+            0.0
+        } else {
+            lost as f64 / sent as f64
+        };
+        let network = call(network_delay)
+            .with_codec(Codec::LEAST_ROBUST)
+            .with_loss(network_loss, 1.0);
         VoipReport {
             sent,
             lost,
@@ -196,12 +231,16 @@ impl VoipSink {
             Playout::Adaptive { least } => least,
         };
         let transit_ns = transit.as_nanos() as f64;
-        let mut smoothed = self.smoothed.unwrap_or(Smoothed { delay_ns: transit_ns, deviation_ns: 0.0 });
+        let mut smoothed = self.smoothed.unwrap_or(Smoothed {
+            delay_ns: transit_ns,
+            deviation_ns: 0.0,
+        });
         let held_ns = (DEVIATIONS * smoothed.deviation_ns).max(least.as_nanos() as f64);
         // Rounded up, so that an even delay is never late.
         let playout = Duration::from_nanos((smoothed.delay_ns + held_ns).ceil() as u64);
         smoothed.delay_ns += (1.0 - WEIGHT) * (transit_ns - smoothed.delay_ns);
-        smoothed.deviation_ns += (1.0 - WEIGHT) * ((transit_ns - smoothed.delay_ns).abs() - smoothed.deviation_ns);
+        smoothed.deviation_ns +=
+            (1.0 - WEIGHT) * ((transit_ns - smoothed.delay_ns).abs() - smoothed.deviation_ns);
         self.smoothed = Some(smoothed);
         playout
     }
@@ -263,7 +302,11 @@ impl Fates {
             }
         }
         // Numbers jumped over and out of the window at once.
-        self.runs.miss((self.next + steps).saturating_sub(OPEN).saturating_sub(self.next));
+        self.runs.miss(
+            (self.next + steps)
+                .saturating_sub(OPEN)
+                .saturating_sub(self.next),
+        );
         let shift = |bits: u64| if steps < OPEN { bits << steps } else { 0 };
         (self.seen, self.played) = (shift(self.seen), shift(self.played));
         self.next += steps;

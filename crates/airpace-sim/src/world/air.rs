@@ -22,9 +22,17 @@ pub(super) struct Channel {
 
 pub(super) fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
     let channel = |(index, channel): (usize, &ChannelConfig)| {
-        let pairs: Vec<_> = channel.mac.links.iter().map(|link| (link.from, link.to)).collect();
+        let pairs: Vec<_> = channel
+            .mac
+            .links
+            .iter()
+            .map(|link| (link.from, link.to))
+            .collect();
         let monitored = !config.proxies.is_empty() || config.record.mpdus;
-        let mut mac = MacConfig { monitor: channel.mac.monitor || monitored, ..channel.mac.clone() };
+        let mut mac = MacConfig {
+            monitor: channel.mac.monitor || monitored,
+            ..channel.mac.clone()
+        };
         for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
             radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
         }
@@ -32,9 +40,18 @@ pub(super) fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError>
         let mut draws = Stream::new(config.seed, "channel", index as u64);
         let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
         let radios = mac.radios.len();
-        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac { channel: index, error })?;
+        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac {
+            channel: index,
+            error,
+        })?;
         let due = mac.deadline();
-        Ok(Channel { mac, nodes: channel.nodes.clone(), due, links: Links::new(pairs, radios), busy_before: None })
+        Ok(Channel {
+            mac,
+            nodes: channel.nodes.clone(),
+            due,
+            links: Links::new(pairs, radios),
+            busy_before: None,
+        })
     };
     config.channels.iter().enumerate().map(channel).collect()
 }
@@ -52,7 +69,8 @@ impl Channel {
 
     /// How long the channel has been busy within the statistics, up to `now`.
     pub(super) fn busy_since(&self, now: Time) -> Duration {
-        self.busy(now).saturating_sub(self.busy_before.unwrap_or_default())
+        self.busy(now)
+            .saturating_sub(self.busy_before.unwrap_or_default())
     }
 
     /// How long the channel has been busy for its first radio, up to `now`.
@@ -65,6 +83,13 @@ impl Channel {
         let counts = self.links.take_slot();
         let queued = |&(from, to): &(RadioId, RadioId)| self.mac.queued(from, to);
         let pairs: Vec<_> = self.links.pairs().collect();
-        counts.into_iter().zip(&pairs).map(|(counts, pair)| LinkSlot { counts, queued: queued(pair) }).collect()
+        counts
+            .into_iter()
+            .zip(&pairs)
+            .map(|(counts, pair)| LinkSlot {
+                counts,
+                queued: queued(pair),
+            })
+            .collect()
     }
 }

@@ -15,14 +15,19 @@ impl WorldConfig {
     /// Checks what the parts do not check themselves.
     pub(super) fn validate(&self) -> Result<(), WorldError> {
         if self.duration.is_zero() {
-            return Err(WorldError::Zero { what: "the duration" });
+            return Err(WorldError::Zero {
+                what: "the duration",
+            });
         }
         if self.slot.is_some_and(|slot| slot.is_zero()) {
             return Err(WorldError::Zero { what: "the slot" });
         }
         let known = |&node: &NodeId| node.0 < self.nodes;
         let named = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
-        named.clone().find(|node| !known(node)).map_or(Ok(()), |node| Err(WorldError::UnknownNode { node }))
+        named
+            .clone()
+            .find(|node| !known(node))
+            .map_or(Ok(()), |node| Err(WorldError::UnknownNode { node }))
     }
 }
 

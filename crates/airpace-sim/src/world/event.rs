@@ -22,8 +22,15 @@ pub(super) enum Class {
     Flow,
 }
 
-const CLASSES: [Class; 7] =
-    [Class::Change, Class::Slot, Class::Decision, Class::Report, Class::Wire, Class::Release, Class::Flow];
+const CLASSES: [Class; 7] = [
+    Class::Change,
+    Class::Slot,
+    Class::Decision,
+    Class::Report,
+    Class::Wire,
+    Class::Release,
+    Class::Flow,
+];
 
 /// An event: when, what and which.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +92,11 @@ impl Event {
         // Each `as` keeps the bits that `key` put there.
         let at = Time::from_nanos((key >> 64) as u64);
         let class = CLASSES[(key >> 32) as u8 as usize];
-        Self { at, class, index: key as u32 ^ salt(at, class) }
+        Self {
+            at,
+            class,
+            index: key as u32 ^ salt(at, class),
+        }
     }
 }
 
@@ -136,16 +147,30 @@ mod tests {
     fn flows_of_one_instant_take_turns_in_coming_first() {
         let first = |us| {
             let mut agenda = Agenda::default();
-            (0..3).for_each(|index| agenda.push(Event { at: Time::from_micros(us), class: Class::Flow, index }));
+            (0..3).for_each(|index| {
+                agenda.push(Event {
+                    at: Time::from_micros(us),
+                    class: Class::Flow,
+                    index,
+                })
+            });
             agenda.pop().map(|event| event.index)
         };
         let count = |index| (0..3_000).filter(|&us| first(us) == Some(index)).count();
-        assert!([0, 1, 2].map(count).iter().all(|&count| count > 600), "{:?}", [0, 1, 2].map(count));
+        assert!(
+            [0, 1, 2].map(count).iter().all(|&count| count > 600),
+            "{:?}",
+            [0, 1, 2].map(count)
+        );
     }
 
     #[test]
     fn events_come_by_time_then_class_then_index() {
-        let event = |us, class, index| Event { at: Time::from_micros(us), class, index };
+        let event = |us, class, index| Event {
+            at: Time::from_micros(us),
+            class,
+            index,
+        };
         let mut agenda = Agenda::default();
         let order = [
             event(1, Class::Flow, 7),
@@ -159,7 +184,10 @@ mod tests {
             agenda.push(order[index]);
         }
         assert_eq!(agenda.next(), Some(Time::from_micros(1)));
-        assert_eq!(core::iter::from_fn(|| agenda.pop()).collect::<Vec<_>>(), order);
+        assert_eq!(
+            core::iter::from_fn(|| agenda.pop()).collect::<Vec<_>>(),
+            order
+        );
     }
 
     #[test]
@@ -169,7 +197,9 @@ mod tests {
         for due in [5, 9, 7, 3] {
             alarm.set(&mut agenda, Some(at(due)), Class::Flow, 0);
         }
-        let valid: Vec<bool> = core::iter::from_fn(|| agenda.pop()).map(|event| alarm.ring(event.at)).collect();
+        let valid: Vec<bool> = core::iter::from_fn(|| agenda.pop())
+            .map(|event| alarm.ring(event.at))
+            .collect();
         assert_eq!(valid, [true, false]);
         alarm.set(&mut agenda, Some(at(7)), Class::Flow, 0);
         assert_eq!(agenda.next(), Some(at(7)));

@@ -22,8 +22,8 @@ mod tests;
 mod wire;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig, TcpConfig, Traffic,
-    WireConfig, WorldConfig,
+    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig,
+    TcpConfig, Traffic, WireConfig, WorldConfig,
 };
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
@@ -82,7 +82,13 @@ impl World {
             match (way(flow.from, flow.to), way(flow.to, flow.from)) {
                 (Some(true), Some(_)) => {}
                 (Some(false), Some(_)) => return Err(WorldError::Instantaneous { flow: index }),
-                _ => return Err(WorldError::Unreachable { flow: index, from: flow.from, to: flow.to }),
+                _ => {
+                    return Err(WorldError::Unreachable {
+                        flow: index,
+                        from: flow.from,
+                        to: flow.to,
+                    });
+                }
             }
         }
         let begin = Time::ZERO.saturating_add(config.warm_up);
@@ -112,10 +118,18 @@ impl World {
     fn schedule(&mut self, changes: Vec<(Time, Change)>) {
         for (index, (at, change)) in (0..).zip(changes) {
             self.changes.push(change);
-            self.agenda.push(Event { at, class: Class::Change, index });
+            self.agenda.push(Event {
+                at,
+                class: Class::Change,
+                index,
+            });
         }
         if let Some(slots) = &self.slots {
-            self.agenda.push(Event { at: slots.next(), class: Class::Slot, index: 0 });
+            self.agenda.push(Event {
+                at: slots.next(),
+                class: Class::Slot,
+                index: 0,
+            });
         }
         for index in 0..self.flows.len() {
             self.attend(index);
@@ -151,7 +165,9 @@ impl World {
             }
             // At one instant what comes to the cell is there before the cell moves.
             match (event, frame) {
-                (Some(at), frame) if at <= until && frame.is_none_or(|(due, _)| at <= due) => self.next_event(),
+                (Some(at), frame) if at <= until && frame.is_none_or(|(due, _)| at <= due) => {
+                    self.next_event()
+                }
                 (_, Some((due, channel))) if due <= until => self.run_channel(due, channel),
                 _ => break,
             }
@@ -161,7 +177,11 @@ impl World {
 
     /// The channel whose MAC must be called first.
     fn next_frame(&self) -> Option<(Time, usize)> {
-        self.channels.iter().enumerate().filter_map(|(index, channel)| Some((channel.due?, index))).min()
+        self.channels
+            .iter()
+            .enumerate()
+            .filter_map(|(index, channel)| Some((channel.due?, index)))
+            .min()
     }
 
     fn run_channel(&mut self, due: Time, channel: usize) {
@@ -179,7 +199,9 @@ impl World {
     }
 
     fn next_event(&mut self) {
-        let Some(Event { at, class, index }) = self.agenda.pop() else { return };
+        let Some(Event { at, class, index }) = self.agenda.pop() else {
+            return;
+        };
         self.now = at;
         let index = index as usize;
         match class {
@@ -207,14 +229,17 @@ impl World {
         let flow = &mut self.flows[index];
         let due = flow.deadline();
         // The index came out of a `u32`.
-        flow.alarm.set(&mut self.agenda, due, Class::Flow, index as u32);
+        flow.alarm
+            .set(&mut self.agenda, due, Class::Flow, index as u32);
     }
 
     /// Has a flow attended to as soon as all that happens at this instant has happened: packets of one frame come at once, and what
     /// answers them sees them all.
     fn wake(&mut self, index: usize) {
         // The index came out of a `u32`.
-        self.flows[index].alarm.set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
+        self.flows[index]
+            .alarm
+            .set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
     }
 
     /// Takes what the channels have done until none has done anything more.
@@ -245,12 +270,19 @@ impl World {
             }
             Output::Heard { mpdu, packet } => {
                 if self.record.mpdus && self.now >= self.begin {
-                    let record = MpduRecord { channel: index as u32, mpdu, flow: packet.flow, bytes: packet.bytes };
+                    let record = MpduRecord {
+                        channel: index as u32,
+                        mpdu,
+                        flow: packet.flow,
+                        bytes: packet.bytes,
+                    };
                     self.recorded.mpdus.push(record);
                 }
                 let node = channel.nodes[mpdu.to.index()];
                 let managed = self.managed.get(node.0 as usize).copied().flatten();
-                if let Some(((proxy, port), frame)) = managed.zip(channel.links.last_frame(mpdu.from, mpdu.to)) {
+                if let Some(((proxy, port), frame)) =
+                    managed.zip(channel.links.last_frame(mpdu.from, mpdu.to))
+                {
                     self.proxies[proxy].hear(port, frame, &mpdu, &packet);
                 }
             }
@@ -290,8 +322,22 @@ impl World {
             slots.on_received(self.now, parcel);
         }
         if self.record.packets && self.now >= self.begin {
-            let &Parcel { flow, sequence, to, sent, bytes, .. } = parcel;
-            self.recorded.packets.push(PacketRecord { flow, sequence, to, sent, received: self.now, bytes });
+            let &Parcel {
+                flow,
+                sequence,
+                to,
+                sent,
+                bytes,
+                ..
+            } = parcel;
+            self.recorded.packets.push(PacketRecord {
+                flow,
+                sequence,
+                to,
+                sent,
+                received: self.now,
+                bytes,
+            });
         }
     }
 
@@ -309,7 +355,11 @@ impl World {
     fn transmit(&mut self, node: NodeId, parcel: Parcel) {
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
-                let input = Input::Send { from, to, packet: parcel };
+                let input = Input::Send {
+                    from,
+                    to,
+                    packet: parcel,
+                };
                 self.channels[channel as usize].handle(self.now, input);
             }
             Some(Hop::Wire { wire, forward }) => self.send_on_wire(wire, forward, parcel),
@@ -354,20 +404,37 @@ impl World {
     }
 
     fn end_slot(&mut self) {
-        let links = self.channels.iter_mut().flat_map(Channel::take_slot).collect();
+        let links = self
+            .channels
+            .iter_mut()
+            .flat_map(Channel::take_slot)
+            .collect();
         let Some(slots) = &mut self.slots else { return };
         slots.close(links);
         let at = slots.next();
-        self.agenda.push(Event { at, class: Class::Slot, index: 0 });
+        self.agenda.push(Event {
+            at,
+            class: Class::Slot,
+            index: 0,
+        });
     }
 
     fn change(&mut self, index: usize) {
         match self.changes[index].clone() {
-            Change::Rate(node, rate) => self.change_links(node, |from, to| Input::SetRate { from, to, rate }),
-            Change::Quality(node, quality) => {
-                self.change_links(node, |from, to| Input::SetQuality { from, to, quality: quality.clone() });
+            Change::Rate(node, rate) => {
+                self.change_links(node, |from, to| Input::SetRate { from, to, rate })
             }
-            Change::Neighbours { channel, neighbours } => {
+            Change::Quality(node, quality) => {
+                self.change_links(node, |from, to| Input::SetQuality {
+                    from,
+                    to,
+                    quality: quality.clone(),
+                });
+            }
+            Change::Neighbours {
+                channel,
+                neighbours,
+            } => {
                 if let Some(channel) = self.channels.get_mut(channel) {
                     channel.handle(self.now, Input::SetNeighbours(neighbours));
                 }
@@ -385,7 +452,11 @@ impl World {
     fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
         for channel in &mut self.channels {
             let radio = |id: RadioId| channel.nodes[id.index()];
-            let pairs: Vec<_> = channel.links.pairs().filter(|&(a, b)| radio(a) == node || radio(b) == node).collect();
+            let pairs: Vec<_> = channel
+                .links
+                .pairs()
+                .filter(|&(a, b)| radio(a) == node || radio(b) == node)
+                .collect();
             for (from, to) in pairs {
                 channel.handle(self.now, input(from, to));
             }
@@ -393,13 +464,19 @@ impl World {
     }
 }
 
-fn flows(configs: Vec<FlowConfig>, keys: &[u64], (seed, begin): (u64, Time)) -> Result<Vec<Flow>, WorldError> {
+fn flows(
+    configs: Vec<FlowConfig>,
+    keys: &[u64],
+    (seed, begin): (u64, Time),
+) -> Result<Vec<Flow>, WorldError> {
     let mut alike = BTreeMap::new();
     let flow = |(index, flow): (u32, FlowConfig)| {
         let of = |node: NodeId| keys.get(node.0 as usize).copied();
         // Flows between the same nodes are told apart by their order.
         let count = alike.entry((flow.from, flow.to)).or_insert(0_u64);
-        let key = of(flow.from).zip(of(flow.to)).map(|(from, to)| (from.rotate_left(1) ^ to).wrapping_add(*count));
+        let key = of(flow.from)
+            .zip(of(flow.to))
+            .map(|(from, to)| (from.rotate_left(1) ^ to).wrapping_add(*count));
         *count += 1;
         Flow::new(index, flow, (key.unwrap_or(u64::from(index)), seed, begin))
     };

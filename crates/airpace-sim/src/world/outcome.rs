@@ -88,23 +88,46 @@ impl World {
     /// What the run comes to so far. Records that were asked for are handed over, not copied.
     pub fn outcome(&mut self) -> Outcome {
         let now = self.now;
-        let flows: Vec<FlowSummary> = self.flows.iter_mut().map(|flow| flow.summary(now)).collect();
-        let links = self.channels.iter().enumerate().flat_map(|(index, channel)| {
-            channel.links.iter().map(move |((from, to), counts)| LinkSummary {
-                channel: index,
-                from: channel.nodes[from.index()],
-                to: channel.nodes[to.index()],
-                counts: *counts,
-            })
-        });
+        let flows: Vec<FlowSummary> = self
+            .flows
+            .iter_mut()
+            .map(|flow| flow.summary(now))
+            .collect();
+        let links = self
+            .channels
+            .iter()
+            .enumerate()
+            .flat_map(|(index, channel)| {
+                channel
+                    .links
+                    .iter()
+                    .map(move |((from, to), counts)| LinkSummary {
+                        channel: index,
+                        from: channel.nodes[from.index()],
+                        to: channel.nodes[to.index()],
+                        counts: *counts,
+                    })
+            });
         Outcome {
             window: self.now.min(self.end).saturating_since(self.begin),
             links: links.collect(),
-            busy: self.channels.iter().map(|channel| channel.busy_since(now)).collect(),
+            busy: self
+                .channels
+                .iter()
+                .map(|channel| channel.busy_since(now))
+                .collect(),
             flows,
             totals: self.totals(),
-            slots: self.slots.as_mut().map(|slots| core::mem::take(&mut slots.records)).unwrap_or_default(),
-            decisions: self.proxies.iter_mut().map(|proxy| core::mem::take(&mut proxy.slots)).collect(),
+            slots: self
+                .slots
+                .as_mut()
+                .map(|slots| core::mem::take(&mut slots.records))
+                .unwrap_or_default(),
+            decisions: self
+                .proxies
+                .iter_mut()
+                .map(|proxy| core::mem::take(&mut proxy.slots))
+                .collect(),
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
             mpdus: core::mem::take(&mut self.recorded.mpdus),
@@ -117,18 +140,27 @@ impl World {
         let t = &self.totals;
         let held = t.sent - t.delivered - t.dropped;
         let reports_held = t.reports_sent - t.reports_delivered - t.reports_dropped;
-        Totals { held, reports_held, ..*t }
+        Totals {
+            held,
+            reports_held,
+            ..*t
+        }
     }
 
     /// Packets and reports that wait or travel somewhere in the network, counted where they are.
     #[must_use]
     pub fn count_held(&self) -> u64 {
         let radios = |channel: &Channel| {
-            (0..channel.nodes.len()).map(|radio| channel.mac.held(RadioId::from_index(radio))).sum()
+            (0..channel.nodes.len())
+                .map(|radio| channel.mac.held(RadioId::from_index(radio)))
+                .sum()
         };
         let air = self.channels.iter().map(radios);
         let wires = self.lanes.iter().flatten().map(super::wire::Lane::held);
         let proxies = self.proxies.iter().map(super::proxy::Proxy::held);
-        air.chain(wires).chain(proxies).map(|held| held as u64).sum()
+        air.chain(wires)
+            .chain(proxies)
+            .map(|held| held as u64)
+            .sum()
     }
 }

@@ -11,7 +11,11 @@ use airpace_core::phy::AccessCategory;
 const PORTS_LOG2: u32 = 16;
 
 impl World {
-    pub(super) fn add_proxies(&mut self, configs: Vec<ProxyConfig>, draws: (&[u64], u64)) -> Result<(), WorldError> {
+    pub(super) fn add_proxies(
+        &mut self,
+        configs: Vec<ProxyConfig>,
+        draws: (&[u64], u64),
+    ) -> Result<(), WorldError> {
         for config in configs {
             self.add_proxy(config, draws)?;
         }
@@ -21,17 +25,30 @@ impl World {
     fn add_proxy(&mut self, config: ProxyConfig, draws: (&[u64], u64)) -> Result<(), WorldError> {
         let index = self.proxies.len();
         if config.slot.is_zero() {
-            return Err(WorldError::Zero { what: "the slot of a proxy" });
+            return Err(WorldError::Zero {
+                what: "the slot of a proxy",
+            });
         }
         let known = |&node: &NodeId| (node.0 as usize) < self.managed.len();
-        if let Some(&node) = [config.at].iter().chain(&config.stations).find(|node| !known(node)) {
+        if let Some(&node) = [config.at]
+            .iter()
+            .chain(&config.stations)
+            .find(|node| !known(node))
+        {
             return Err(WorldError::UnknownNode { node });
         }
-        if self.proxies.iter().any(|proxy| proxy.config.at == config.at) {
+        if self
+            .proxies
+            .iter()
+            .any(|proxy| proxy.config.at == config.at)
+        {
             return Err(WorldError::TwoProxies { node: config.at });
         }
         for (port, &node) in config.stations.iter().enumerate() {
-            if self.managed[node.0 as usize].replace((index, port)).is_some() {
+            if self.managed[node.0 as usize]
+                .replace((index, port))
+                .is_some()
+            {
                 return Err(WorldError::TwoProxies { node });
             }
         }
@@ -49,9 +66,16 @@ impl World {
             // Without a law nothing paces, and nothing would end the pulling.
             return;
         }
-        for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.from == proxy.config.at) {
+        for (number, flow) in self
+            .flows
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, flow)| flow.from == proxy.config.at)
+        {
             let port = self.managed[flow.to.0 as usize].filter(|&(paced_by, _)| paced_by == index);
-            let Some(port) = port.map(|(_, port)| &mut proxy.ports[port]) else { continue };
+            let Some(port) = port.map(|(_, port)| &mut proxy.ports[port]) else {
+                continue;
+            };
             if port.source.is_none() && flow.be_pulled() {
                 port.source = Some(number);
             }
@@ -62,12 +86,24 @@ impl World {
         let slot = self.proxies[index].config.slot;
         let at = self.proxies[index].next_decision;
         // Proxies are few, and so are their ports.
-        self.agenda.push(Event { at, class: Class::Decision, index: index as u32 });
+        self.agenda.push(Event {
+            at,
+            class: Class::Decision,
+            index: index as u32,
+        });
         for port in 0..self.proxies[index].ports.len() {
             if self.proxies[index].config.report_bytes.is_some() {
-                let Port { joins, report_phase, .. } = &self.proxies[index].ports[port];
+                let Port {
+                    joins,
+                    report_phase,
+                    ..
+                } = &self.proxies[index].ports[port];
                 let at = joins.saturating_add(slot.mul_f64(*report_phase));
-                self.agenda.push(Event { at, class: Class::Report, index: event_index(index, port) });
+                self.agenda.push(Event {
+                    at,
+                    class: Class::Report,
+                    index: event_index(index, port),
+                });
             }
             self.await_release(index, port);
         }
@@ -96,7 +132,11 @@ impl World {
             let proxy = &mut self.proxies[index];
             let source = proxy.ports[port].source.map(|flow| &mut self.flows[flow]);
             let sent = &mut self.totals.sent;
-            let pull = || source.and_then(|flow| flow.pull(now)).inspect(|_| *sent += 1);
+            let pull = || {
+                source
+                    .and_then(|flow| flow.pull(now))
+                    .inspect(|_| *sent += 1)
+            };
             let released = proxy.release(now, port, pull);
             let at = proxy.config.at;
             while let Some(drop) = self.proxies[index].ports[port].queue.poll_drop() {
@@ -112,7 +152,12 @@ impl World {
         let source = self.proxies[index].ports[port].source;
         let from = source.and_then(|flow| self.flows[flow].available_from(self.now));
         let due = self.proxies[index].next_release(self.now, port, from);
-        self.proxies[index].ports[port].alarm.set(&mut self.agenda, due, Class::Release, event_index(index, port));
+        self.proxies[index].ports[port].alarm.set(
+            &mut self.agenda,
+            due,
+            Class::Release,
+            event_index(index, port),
+        );
     }
 
     /// A station sends its report.
@@ -120,9 +165,12 @@ impl World {
         let (proxy, port) = ports_of(index);
         let config = &self.proxies[proxy].config;
         let (at, slot, feedback) = (config.at, config.slot, config.feedback);
-        let Some(bytes) = config.report_bytes else { return };
+        let Some(bytes) = config.report_bytes else {
+            return;
+        };
         let node = self.proxies[proxy].ports[port].node;
-        let report = (feedback == Feedback::OverTheAir).then(|| self.proxies[proxy].close_slot(self.now, port));
+        let report = (feedback == Feedback::OverTheAir)
+            .then(|| self.proxies[proxy].close_slot(self.now, port));
         self.totals.reports_sent += 1;
         let parcel = Parcel {
             flow: u32::MAX,
@@ -137,7 +185,11 @@ impl World {
         };
         self.forward(node, parcel);
         let at = self.now.saturating_add(slot);
-        self.agenda.push(Event { at, class: Class::Report, index: index as u32 });
+        self.agenda.push(Event {
+            at,
+            class: Class::Report,
+            index: index as u32,
+        });
     }
 
     pub(super) fn receive_report(&mut self, packet: ReportPacket) {
@@ -171,7 +223,11 @@ impl World {
         let record = self.slots.is_some();
         self.proxies[index].decide(self.now, record);
         let at = self.proxies[index].next_decision;
-        self.agenda.push(Event { at, class: Class::Decision, index: index as u32 });
+        self.agenda.push(Event {
+            at,
+            class: Class::Decision,
+            index: index as u32,
+        });
         for port in 0..self.proxies[index].ports.len() {
             self.release_from(index, port);
         }

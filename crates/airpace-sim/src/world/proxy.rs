@@ -75,14 +75,29 @@ pub struct ProxySlot {
 }
 
 impl Proxy {
-    pub(super) fn new(config: ProxyConfig, draws: (&[u64], u64)) -> Result<Self, control::ConfigError> {
+    pub(super) fn new(
+        config: ProxyConfig,
+        draws: (&[u64], u64),
+    ) -> Result<Self, control::ConfigError> {
         // Stations without a monitor interface report no rates.
         let overhead = PaceConfig::default().frame_overhead;
         let law = config.law.map(|law| law.build()).transpose()?;
-        let law = law.map(|law| Box::new(AssumeRates::new(law, overhead)) as Box<dyn RateController + Send>);
-        let ports = config.stations.iter().map(|&node| Port::new(node, &config, draws)).collect();
+        let law = law
+            .map(|law| Box::new(AssumeRates::new(law, overhead)) as Box<dyn RateController + Send>);
+        let ports = config
+            .stations
+            .iter()
+            .map(|&node| Port::new(node, &config, draws))
+            .collect();
         let next_decision = Time::ZERO.saturating_add(config.slot);
-        Ok(Self { config, law, ports, pending: Vec::new(), next_decision, slots: Vec::new() })
+        Ok(Self {
+            config,
+            law,
+            ports,
+            pending: Vec::new(),
+            next_decision,
+            slots: Vec::new(),
+        })
     }
 
     /// Packets that wait.
@@ -106,7 +121,12 @@ impl Proxy {
     }
 
     /// A packet comes to wait for a station.
-    pub(super) fn enqueue(&mut self, now: Time, port: usize, parcel: Parcel) -> Option<Dropped<Parcel>> {
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        port: usize,
+        parcel: Parcel,
+    ) -> Option<Dropped<Parcel>> {
         let port = &mut self.ports[port];
         port.queue.enqueue(now, parcel);
         port.account.wait(now);
@@ -114,7 +134,12 @@ impl Proxy {
     }
 
     /// A station's packet that leaves now; `pull` makes one of a source that always has packets.
-    pub(super) fn release(&mut self, now: Time, port: usize, pull: impl FnOnce() -> Option<Parcel>) -> Option<Parcel> {
+    pub(super) fn release(
+        &mut self,
+        now: Time,
+        port: usize,
+        pull: impl FnOnce() -> Option<Parcel>,
+    ) -> Option<Parcel> {
         let tunnel_bytes = self.config.tunnel_bytes;
         let port = &mut self.ports[port];
         if now < port.not_before || !port.pacer.may_release(now) {
@@ -128,7 +153,11 @@ impl Proxy {
         let pulled = port.source.is_some() && !port.pacer.is_unshaped();
         let mut parcel = queued.or_else(|| if pulled { pull() } else { None })?;
         parcel.bytes = parcel.bytes.saturating_add(u32::from(tunnel_bytes));
-        parcel.tunnel = Some(Tunnel { released: now, sequence: port.sequence, bytes: tunnel_bytes });
+        parcel.tunnel = Some(Tunnel {
+            released: now,
+            sequence: port.sequence,
+            bytes: tunnel_bytes,
+        });
         port.sequence = port.sequence.wrapping_add(1);
         port.pacer.charge(now, parcel.bytes());
         port.account.sent(parcel.bytes());
@@ -136,23 +165,56 @@ impl Proxy {
     }
 
     /// When the station's next packet may leave, if any waits or its source has one from `source` on.
-    pub(super) fn next_release(&self, now: Time, port: usize, source: Option<Time>) -> Option<Time> {
+    pub(super) fn next_release(
+        &self,
+        now: Time,
+        port: usize,
+        source: Option<Time>,
+    ) -> Option<Time> {
         let port = &self.ports[port];
-        let from = if port.queue.is_empty() { source.filter(|_| !port.pacer.is_unshaped())? } else { now };
-        Some(port.pacer.next_release()?.max(port.not_before).max(from).max(now))
+        let from = if port.queue.is_empty() {
+            source.filter(|_| !port.pacer.is_unshaped())?
+        } else {
+            now
+        };
+        Some(
+            port.pacer
+                .next_release()?
+                .max(port.not_before)
+                .max(from)
+                .max(now),
+        )
     }
 
     /// The station's monitor interface shows an MPDU of `frame`.
-    pub(super) fn hear(&mut self, port: usize, frame: &FrameRecord, mpdu: &mac::Mpdu, parcel: &Parcel) {
-        self.ports[port].meter.on_mpdu(&frame.shown(mpdu, parcel.bytes()));
+    pub(super) fn hear(
+        &mut self,
+        port: usize,
+        frame: &FrameRecord,
+        mpdu: &mac::Mpdu,
+        parcel: &Parcel,
+    ) {
+        self.ports[port]
+            .meter
+            .on_mpdu(&frame.shown(mpdu, parcel.bytes()));
     }
 
     /// A packet of the tunnel has reached the station.
     pub(super) fn receive(&mut self, port: usize, arrival: Time, tunnel: &Tunnel, parcel: &Parcel) {
         // No delay runs for 2^63 ns.
         let delay_ns = Some(arrival.saturating_since(tunnel.released).as_nanos() as i64);
-        let (frame, sequence, bytes) = (FrameHints::default(), u64::from(tunnel.sequence), parcel.bytes());
-        self.ports[port].meter.on_packet(&Received { arrival, frame, sequence, bytes, delay_ns });
+        let (frame, sequence, bytes) = (
+            FrameHints::default(),
+            u64::from(tunnel.sequence),
+            parcel.bytes(),
+        );
+        self.ports[port].meter.on_packet(&Received {
+            arrival,
+            frame,
+            sequence,
+            bytes,
+            delay_ns,
+        });
     }
 
     /// The station's slot ends: what it has to report.
@@ -163,13 +225,18 @@ impl Proxy {
     /// A report has come; tells whether it was the last one of this slot.
     pub(super) fn on_report(&mut self, now: Time, mut report: SlotReport) -> bool {
         let idx = report.station.index();
-        let Some(port) = self.ports.get_mut(idx) else { return false };
+        let Some(port) = self.ports.get_mut(idx) else {
+            return false;
+        };
         let before = port.last.as_ref().map(|last| last.slot);
         if core::mem::replace(&mut port.reported, true) {
             // Two reports of a station for one decision: the later one counts.
-            self.pending.retain(|pending| pending.station != report.station);
+            self.pending
+                .retain(|pending| pending.station != report.station);
         }
-        let slots = before.and_then(|before| report.slot.checked_sub(before)).unwrap_or(1);
+        let slots = before
+            .and_then(|before| report.slot.checked_sub(before))
+            .unwrap_or(1);
         report.sender = port.account.close(now, (report.length, slots));
         report.sender.backlogged |= port.source.is_some();
         port.last = Some(report.clone());
@@ -181,8 +248,11 @@ impl Proxy {
     /// Takes the reports that are there and sets the pacers.
     pub(super) fn decide(&mut self, now: Time, record: bool) {
         // With reports in packets the last one decides; without it no longer than half a slot is waited.
-        let patience =
-            if self.config.feedback == Feedback::Direct { self.config.slot } else { self.config.slot * 3 / 2 };
+        let patience = if self.config.feedback == Feedback::Direct {
+            self.config.slot
+        } else {
+            self.config.slot * 3 / 2
+        };
         self.next_decision = now.saturating_add(patience);
         self.pending.sort_by_key(|report| report.station);
         if let Some(law) = self.law.as_mut().filter(|_| !self.pending.is_empty()) {
@@ -200,7 +270,12 @@ impl Proxy {
     }
 
     fn record(&mut self, now: Time) {
-        let overhead_s = self.law.as_ref().map(|law| law.diagnostics()).unwrap_or_default().overhead_s;
+        let overhead_s = self
+            .law
+            .as_ref()
+            .map(|law| law.diagnostics())
+            .unwrap_or_default()
+            .overhead_s;
         for port in &self.ports {
             let fresh = port.last.as_ref().filter(|_| port.reported);
             self.slots.push(ProxySlot {
@@ -221,16 +296,31 @@ impl Proxy {
 impl Port {
     fn new(node: NodeId, config: &ProxyConfig, (keys, seed): (&[u64], u64)) -> Self {
         let (burst, burst_packets) = EXACT;
-        let index = keys.get(node.0 as usize).copied().unwrap_or(u64::from(node.0));
-        let station = config.stations.iter().position(|&station| station == node).unwrap_or_default();
-        let joins = config.joins.iter().find(|(late, _)| *late == node).map_or(Time::ZERO, |&(_, at)| at);
+        let index = keys
+            .get(node.0 as usize)
+            .copied()
+            .unwrap_or(u64::from(node.0));
+        let station = config
+            .stations
+            .iter()
+            .position(|&station| station == node)
+            .unwrap_or_default();
+        let joins = config
+            .joins
+            .iter()
+            .find(|(late, _)| *late == node)
+            .map_or(Time::ZERO, |&(_, at)| at);
         Self {
             node,
             joins,
             queue: FqCoDel::new(config.queue, queue_key(seed, index)),
             source: None,
             alarm: Alarm::default(),
-            pacer: Pacer::new(PaceConfig { burst, burst_packets, ..PaceConfig::default() }),
+            pacer: Pacer::new(PaceConfig {
+                burst,
+                burst_packets,
+                ..PaceConfig::default()
+            }),
             account: Account::new(Time::ZERO),
             not_before: Time::ZERO,
             phase: Stream::new(seed, "source phase", index).unit(),
@@ -245,7 +335,8 @@ impl Port {
 
     fn grant(&mut self, now: Time, allocation: Allocation) {
         if self.pacer.is_unshaped() && allocation.rate_pps > 0.0 {
-            let first_gap = Duration::try_from_secs_f64(self.phase / allocation.rate_pps).unwrap_or_default();
+            let first_gap =
+                Duration::try_from_secs_f64(self.phase / allocation.rate_pps).unwrap_or_default();
             self.not_before = now.saturating_add(first_gap);
         }
         self.pacer.grant(now, &allocation, None);

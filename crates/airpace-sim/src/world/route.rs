@@ -47,8 +47,16 @@ impl Routes {
     pub(super) fn new(config: &WorldConfig) -> Result<Self, WorldError> {
         let edges = edges(config)?;
         let nodes = config.nodes as usize;
-        let radios = config.channels.iter().map(|channel| channel.nodes.clone()).collect();
-        let mut this = Self { nodes, next: vec![None; nodes * nodes], radios };
+        let radios = config
+            .channels
+            .iter()
+            .map(|channel| channel.nodes.clone())
+            .collect();
+        let mut this = Self {
+            nodes,
+            next: vec![None; nodes * nodes],
+            radios,
+        };
         let mut arriving = vec![Vec::new(); nodes];
         for edge in &edges {
             arriving[edge.to.0 as usize].push(*edge);
@@ -79,8 +87,13 @@ impl Routes {
     }
 
     fn override_with(&mut self, route: &RouteConfig, edges: &[Edge]) -> Result<(), WorldError> {
-        let edge = edges.iter().find(|edge| (edge.from, edge.to) == (route.at, route.via));
-        let edge = edge.ok_or(WorldError::RouteWithoutLink { at: route.at, via: route.via })?;
+        let edge = edges
+            .iter()
+            .find(|edge| (edge.from, edge.to) == (route.at, route.via));
+        let edge = edge.ok_or(WorldError::RouteWithoutLink {
+            at: route.at,
+            via: route.via,
+        })?;
         if route.to.0 as usize >= self.nodes {
             return Err(WorldError::UnknownNode { node: route.to });
         }
@@ -90,7 +103,12 @@ impl Routes {
     }
 
     /// Whether packets from `from` take any time to `to`; `None` if they do not get there.
-    pub(super) fn takes_time(&self, from: NodeId, to: NodeId, wires: &[WireConfig]) -> Option<bool> {
+    pub(super) fn takes_time(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        wires: &[WireConfig],
+    ) -> Option<bool> {
         let (mut at, mut takes) = (from, false);
         // A way that is longer than there are nodes goes in circles.
         for _ in 0..=self.nodes {
@@ -114,18 +132,41 @@ impl Routes {
 
     /// The next hop from `at` to `to`; `None` if there is no way, or none is needed.
     pub(super) fn next(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        self.next.get(at.0 as usize * self.nodes + to.0 as usize).copied().flatten()
+        self.next
+            .get(at.0 as usize * self.nodes + to.0 as usize)
+            .copied()
+            .flatten()
     }
 }
 
 /// Every link of the network, wires first: they are preferred.
 fn edges(config: &WorldConfig) -> Result<Vec<Edge>, WorldError> {
     let mut edges = Vec::new();
-    let known = |node: NodeId| if node.0 < config.nodes { Ok(node) } else { Err(WorldError::UnknownNode { node }) };
+    let known = |node: NodeId| {
+        if node.0 < config.nodes {
+            Ok(node)
+        } else {
+            Err(WorldError::UnknownNode { node })
+        }
+    };
     for (wire, link) in (0..).zip(&config.wires) {
         let (a, b) = (known(link.ends.0)?, known(link.ends.1)?);
-        edges.push(Edge { from: a, to: b, hop: Hop::Wire { wire, forward: true } });
-        edges.push(Edge { from: b, to: a, hop: Hop::Wire { wire, forward: false } });
+        edges.push(Edge {
+            from: a,
+            to: b,
+            hop: Hop::Wire {
+                wire,
+                forward: true,
+            },
+        });
+        edges.push(Edge {
+            from: b,
+            to: a,
+            hop: Hop::Wire {
+                wire,
+                forward: false,
+            },
+        });
     }
     for (channel, cell) in (0..).zip(&config.channels) {
         let node = |radio: RadioId| {
@@ -134,7 +175,11 @@ fn edges(config: &WorldConfig) -> Result<Vec<Edge>, WorldError> {
         };
         for link in &cell.mac.links {
             let (from, to) = (link.from, link.to);
-            edges.push(Edge { from: node(from)?, to: node(to)?, hop: Hop::Radio { channel, from, to } });
+            edges.push(Edge {
+                from: node(from)?,
+                to: node(to)?,
+                hop: Hop::Radio { channel, from, to },
+            });
         }
     }
     Ok(edges)

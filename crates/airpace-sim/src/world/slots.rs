@@ -51,7 +51,12 @@ pub(super) struct Slots {
 impl Slots {
     pub(super) fn new(length: Duration, nodes: u32) -> Self {
         let nodes = vec![NodeSlot::default(); nodes as usize];
-        Self { length, next: Time::ZERO.saturating_add(length), nodes, records: Vec::new() }
+        Self {
+            length,
+            next: Time::ZERO.saturating_add(length),
+            nodes,
+            records: Vec::new(),
+        }
     }
 
     /// When the present slot ends.
@@ -74,7 +79,11 @@ impl Slots {
 
     pub(super) fn close(&mut self, links: Vec<LinkSlot>) {
         let nodes = self.nodes.iter_mut().map(core::mem::take).collect();
-        self.records.push(SlotRecord { end: self.next, links, nodes });
+        self.records.push(SlotRecord {
+            end: self.next,
+            links,
+            nodes,
+        });
         self.next = self.next.saturating_add(self.length);
     }
 }

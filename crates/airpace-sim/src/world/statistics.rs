@@ -94,7 +94,10 @@ impl Losses {
 
     /// The reasons for which any were lost, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
-        Loss::ALL.into_iter().map(|loss| (loss, self.of(loss))).filter(|&(_, count)| count > 0)
+        Loss::ALL
+            .into_iter()
+            .map(|loss| (loss, self.of(loss)))
+            .filter(|&(_, count)| count > 0)
     }
 
     pub(super) fn add(&mut self, loss: Loss) {
@@ -103,7 +106,10 @@ impl Losses {
 
     /// Adds another count.
     pub fn merge(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
+        self.0
+            .iter_mut()
+            .zip(other.0)
+            .for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 
@@ -204,7 +210,11 @@ impl LinkCounts {
     #[must_use]
     pub fn level_deviation(&self) -> Option<f64> {
         let mean = self.level()?;
-        Some((self.mpdus_squared as f64 / self.frames as f64 - mean * mean).max(0.0).sqrt())
+        Some(
+            (self.mpdus_squared as f64 / self.frames as f64 - mean * mean)
+                .max(0.0)
+                .sqrt(),
+        )
     }
 
     /// Harmonic mean over the frames of the data rate in bit/s.
@@ -239,7 +249,12 @@ impl Links {
             index[from.index() * radios + to.index()] = number;
         }
         let links = pairs.iter().map(|_| LinkState::default()).collect();
-        Self { pairs, index, radios, links }
+        Self {
+            pairs,
+            index,
+            radios,
+            links,
+        }
     }
 
     fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
@@ -249,14 +264,20 @@ impl Links {
 
     /// Counts a frame; in the statistics, which begin at `begin`, if it ends later, and its airtime from then on only.
     pub(super) fn on_frame(&mut self, frame: &FrameRecord, begin: Time) {
-        let Some(link) = self.of(frame.from, frame.to) else { return };
+        let Some(link) = self.of(frame.from, frame.to) else {
+            return;
+        };
         let link = &mut self.links[link];
         link.last = Some(*frame);
         link.slot.on_frame(frame);
         if frame.end >= begin {
             let before = begin.saturating_since(frame.start);
             let airtime = frame.airtime.saturating_sub(before);
-            link.counts.on_frame(&FrameRecord { start: frame.start.max(begin), airtime, ..*frame });
+            link.counts.on_frame(&FrameRecord {
+                start: frame.start.max(begin),
+                airtime,
+                ..*frame
+            });
         }
     }
 
@@ -271,11 +292,17 @@ impl Links {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = ((RadioId, RadioId), &LinkCounts)> {
-        self.pairs.iter().copied().zip(self.links.iter().map(|link| &link.counts))
+        self.pairs
+            .iter()
+            .copied()
+            .zip(self.links.iter().map(|link| &link.counts))
     }
 
     /// What the slot that ends now was, per link.
     pub(super) fn take_slot(&mut self) -> Vec<LinkCounts> {
-        self.links.iter_mut().map(|link| core::mem::take(&mut link.slot)).collect()
+        self.links
+            .iter_mut()
+            .map(|link| core::mem::take(&mut link.slot))
+            .collect()
     }
 }

@@ -16,12 +16,22 @@ fn mcs9(nss: u8) -> TxRate {
 
 fn cbr(mbps: f64) -> Traffic {
     let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6));
-    Traffic::Udp(SourceConfig::new(Pattern::Constant { payload_bytes: 1_470, rate }))
+    Traffic::Udp(SourceConfig::new(Pattern::Constant {
+        payload_bytes: 1_470,
+        rate,
+    }))
 }
 
 fn flow(from: u32, to: u32, traffic: Traffic) -> FlowConfig {
     let (from, to, category) = (NodeId(from), NodeId(to), AccessCategory::BestEffort);
-    FlowConfig { from, to, category, traffic, start: Time::ZERO, stop: None }
+    FlowConfig {
+        from,
+        to,
+        category,
+        traffic,
+        start: Time::ZERO,
+        stop: None,
+    }
 }
 
 /// An access point (node 0) and stations (from node 1 on) in one cell.
@@ -35,7 +45,10 @@ fn cell(stations: u32, flows: Vec<FlowConfig>) -> WorldConfig {
         slot: None,
         nodes: stations + 1,
         keys: Vec::new(),
-        channels: vec![ChannelConfig { mac: cell.mac().expect("the cell is valid"), nodes }],
+        channels: vec![ChannelConfig {
+            mac: cell.mac().expect("the cell is valid"),
+            nodes,
+        }],
         wires: Vec::new(),
         routes: Vec::new(),
         flows,
@@ -49,26 +62,44 @@ fn run(config: WorldConfig) -> Outcome {
     let mut world = World::new(config).expect("the configuration is valid");
     world.run();
     let outcome = world.outcome();
-    assert_eq!(outcome.totals.held + outcome.totals.reports_held, world.count_held());
+    assert_eq!(
+        outcome.totals.held + outcome.totals.reports_held,
+        world.count_held()
+    );
     outcome
 }
 
 #[test]
 fn what_is_offered_arrives() {
     let outcome = run(cell(2, vec![flow(0, 1, cbr(100.0)), flow(0, 2, cbr(50.0))]));
-    let mbps = |node: usize| outcome.flows[node - 1].payload_bytes as f64 * 8e-6 / outcome.window.as_secs_f64();
+    let mbps = |node: usize| {
+        outcome.flows[node - 1].payload_bytes as f64 * 8e-6 / outcome.window.as_secs_f64()
+    };
     assert!((mbps(1) / 100.0 - 1.0).abs() < 0.005, "{}", mbps(1));
     assert!((mbps(2) / 50.0 - 1.0).abs() < 0.005, "{}", mbps(2));
     assert_eq!(outcome.totals.dropped, 0);
-    let delay = outcome.flows[0].counts.forward.delay.mean().expect("packets came");
+    let delay = outcome.flows[0]
+        .counts
+        .forward
+        .delay
+        .mean()
+        .expect("packets came");
     assert!(delay < Duration::from_millis(1), "{delay:?}");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let with_seed = |seed| {
-        let record = Record { frames: true, packets: true, mpdus: false };
-        let outcome = run(WorldConfig { seed, record, ..cell(3, (1..=3).map(|to| flow(0, to, cbr(90.0))).collect()) });
+        let record = Record {
+            frames: true,
+            packets: true,
+            mpdus: false,
+        };
+        let outcome = run(WorldConfig {
+            seed,
+            record,
+            ..cell(3, (1..=3).map(|to| flow(0, to, cbr(90.0))).collect())
+        });
         (outcome.frames, outcome.packets)
     };
     assert_eq!(with_seed(1), with_seed(1));
@@ -78,8 +109,18 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 #[test]
 fn a_station_without_traffic_changes_nothing_for_the_others() {
     let frames = |stations| {
-        let record = Record { frames: true, ..Record::default() };
-        run(WorldConfig { record, ..cell(stations, vec![flow(0, 1, cbr(200.0)), flow(2, 0, cbr(20.0))]) }).frames
+        let record = Record {
+            frames: true,
+            ..Record::default()
+        };
+        run(WorldConfig {
+            record,
+            ..cell(
+                stations,
+                vec![flow(0, 1, cbr(200.0)), flow(2, 0, cbr(20.0))],
+            )
+        })
+        .frames
     };
     assert_eq!(frames(2), frames(5));
 }
@@ -92,11 +133,25 @@ fn stations_put_in_front_change_nothing_for_those_with_names() {
         let poisson = traffic(1, 60.0);
         let flows = vec![flow(0, a, poisson.clone()), flow(b, 0, poisson)];
         let names = (0..idle).map(|idle| format!("idle {idle}"));
-        let names = ["ap".to_owned()].into_iter().chain(names).chain(["a".to_owned(), "b".to_owned()]);
+        let names = ["ap".to_owned()]
+            .into_iter()
+            .chain(names)
+            .chain(["a".to_owned(), "b".to_owned()]);
         let keys = names.map(|name| crate::rng::key(&name)).collect();
-        let record = Record { frames: true, ..Record::default() };
-        let outcome = run(WorldConfig { keys, record, ..cell(idle + 2, flows) });
-        outcome.frames.iter().map(|(_, frame)| (frame.start, frame.end, frame.mpdus)).collect::<Vec<_>>()
+        let record = Record {
+            frames: true,
+            ..Record::default()
+        };
+        let outcome = run(WorldConfig {
+            keys,
+            record,
+            ..cell(idle + 2, flows)
+        });
+        outcome
+            .frames
+            .iter()
+            .map(|(_, frame)| (frame.start, frame.end, frame.mpdus))
+            .collect::<Vec<_>>()
     };
     assert!(frames(0).len() > 100);
     assert_eq!(frames(0), frames(3));
@@ -107,21 +162,42 @@ fn a_wire_delays_by_sending_and_propagation_and_drops_when_full() {
     let mut config = cell(1, vec![flow(2, 1, cbr(20.0))]);
     config.nodes = 3;
     let (rate, delay) = (Some(BitRate::from_mbps(10)), Duration::from_millis(10));
-    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate, delay, queue: 50 }];
+    config.wires = vec![WireConfig {
+        ends: (NodeId(2), NodeId(0)),
+        rate,
+        delay,
+        queue: 50,
+    }];
     config.duration = Duration::from_secs(5);
     let outcome = run(config);
     let counts = &outcome.flows[0].counts.forward;
     let mbps = outcome.flows[0].payload_bytes as f64 * 8e-6 / 5.0;
-    assert!((mbps / (10.0 * 1_470.0 / 1_498.0) - 1.0).abs() < 0.01, "{mbps}");
+    assert!(
+        (mbps / (10.0 * 1_470.0 / 1_498.0) - 1.0).abs() < 0.01,
+        "{mbps}"
+    );
     // Fifty packets of 1.2 ms wait ahead, one is sent, then the wire, then the air.
     let delay_ms = counts.delay.mean().expect("packets came").as_secs_f64() * 1e3;
-    assert!((delay_ms - (51.0 * 1.1984 + 10.0)).abs() < 2.0, "{delay_ms}");
+    assert!(
+        (delay_ms - (51.0 * 1.1984 + 10.0)).abs() < 2.0,
+        "{delay_ms}"
+    );
     assert!(counts.lost.of(Loss::Wire) > 3_000, "{:?}", counts.lost);
 }
 
 #[test]
 fn saturating_traffic_keeps_its_window_under_way() {
-    let outcome = run(cell(1, vec![flow(0, 1, Traffic::Saturating { payload: 1_470, window: 192 })]));
+    let outcome = run(cell(
+        1,
+        vec![flow(
+            0,
+            1,
+            Traffic::Saturating {
+                payload: 1_470,
+                window: 192,
+            },
+        )],
+    ));
     let level = outcome.links[0].counts.level().expect("frames were sent");
     assert!(level > 63.9, "{level}");
     assert_eq!(outcome.totals.held, 192);
@@ -134,26 +210,54 @@ fn packets_are_relayed_in_one_channel_and_between_two() {
         mac::LinkConfig::new(RadioId(from), RadioId(to), rate)
     };
     let chain = |radios: u32| {
-        let links = (1..radios).flat_map(|to| [hop(to - 1, to), hop(to, to - 1)]).collect();
-        MacConfig::new((0..radios).map(|_| mac::RadioConfig::new()).collect(), links)
+        let links = (1..radios)
+            .flat_map(|to| [hop(to - 1, to), hop(to, to - 1)])
+            .collect();
+        MacConfig::new(
+            (0..radios).map(|_| mac::RadioConfig::new()).collect(),
+            links,
+        )
     };
     let mut one = cell(3, vec![flow(0, 3, cbr(20.0))]);
-    one.channels = vec![ChannelConfig { mac: chain(4), nodes: (0..4).map(NodeId).collect() }];
+    one.channels = vec![ChannelConfig {
+        mac: chain(4),
+        nodes: (0..4).map(NodeId).collect(),
+    }];
     let mut two = one.clone();
     two.channels = vec![
-        ChannelConfig { mac: chain(2), nodes: vec![NodeId(0), NodeId(1)] },
-        ChannelConfig { mac: chain(3), nodes: vec![NodeId(1), NodeId(2), NodeId(3)] },
+        ChannelConfig {
+            mac: chain(2),
+            nodes: vec![NodeId(0), NodeId(1)],
+        },
+        ChannelConfig {
+            mac: chain(3),
+            nodes: vec![NodeId(1), NodeId(2), NodeId(3)],
+        },
     ];
     for config in [one, two] {
         let outcome = run(config);
         let mbps = outcome.flows[0].payload_bytes as f64 * 8e-6;
         assert!((mbps / 20.0 - 1.0).abs() < 0.01, "{mbps}");
-        assert_eq!(outcome.links.iter().filter(|link| link.counts.frames > 100).count(), 3);
+        assert_eq!(
+            outcome
+                .links
+                .iter()
+                .filter(|link| link.counts.frames > 100)
+                .count(),
+            3
+        );
     }
 }
 
 fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
-    let law = LawConfig::named("waterfill", Goal { level: 32.0, delay: None }).expect("the law exists");
+    let law = LawConfig::named(
+        "waterfill",
+        Goal {
+            level: 32.0,
+            delay: None,
+        },
+    )
+    .expect("the law exists");
     ProxyConfig {
         at: NodeId(0),
         stations: (1..=stations).map(NodeId).collect(),
@@ -170,9 +274,23 @@ fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
 #[test]
 fn a_proxy_holds_the_level_that_it_aims_at() {
     for feedback in [Feedback::Direct, Feedback::OverTheAir] {
-        let flows = (1..=5).map(|to| flow(0, to, Traffic::Saturating { payload: 1_470, window: 1 })).collect();
-        let mut config =
-            WorldConfig { proxies: vec![proxy(5, feedback)], slot: Some(Duration::from_millis(100)), ..cell(5, flows) };
+        let flows = (1..=5)
+            .map(|to| {
+                flow(
+                    0,
+                    to,
+                    Traffic::Saturating {
+                        payload: 1_470,
+                        window: 1,
+                    },
+                )
+            })
+            .collect();
+        let mut config = WorldConfig {
+            proxies: vec![proxy(5, feedback)],
+            slot: Some(Duration::from_millis(100)),
+            ..cell(5, flows)
+        };
         (config.warm_up, config.duration) = (Duration::from_secs(1), Duration::from_secs(2));
         let outcome = run(config);
         for link in outcome.links.iter().filter(|link| link.from == NodeId(0)) {
@@ -180,36 +298,79 @@ fn a_proxy_holds_the_level_that_it_aims_at() {
             assert!((level / 32.0 - 1.0).abs() < 0.06, "{feedback:?} {level}");
         }
         assert_eq!(outcome.totals.dropped, 0, "{feedback:?}");
-        assert!(outcome.totals.reports_delivered >= 5 * 29, "{feedback:?}: {:?}", outcome.totals);
+        assert!(
+            outcome.totals.reports_delivered >= 5 * 29,
+            "{feedback:?}: {:?}",
+            outcome.totals
+        );
     }
 }
 
 #[test]
 fn a_paced_source_starts_late_and_stops_early() {
-    let mut saturating = flow(0, 1, Traffic::Saturating { payload: 1_470, window: 1 });
+    let mut saturating = flow(
+        0,
+        1,
+        Traffic::Saturating {
+            payload: 1_470,
+            window: 1,
+        },
+    );
     (saturating.start, saturating.stop) = (Time::from_millis(350), Some(Time::from_millis(750)));
     let slot = Some(Duration::from_millis(100));
-    let config = WorldConfig { proxies: vec![proxy(1, Feedback::Direct)], slot, ..cell(1, vec![saturating]) };
-    let received: Vec<u32> = run(config).slots.iter().map(|slot| slot.nodes[1].received).collect();
-    let busy: Vec<usize> = (0..received.len()).filter(|&slot| received[slot] > 0).collect();
+    let config = WorldConfig {
+        proxies: vec![proxy(1, Feedback::Direct)],
+        slot,
+        ..cell(1, vec![saturating])
+    };
+    let received: Vec<u32> = run(config)
+        .slots
+        .iter()
+        .map(|slot| slot.nodes[1].received)
+        .collect();
+    let busy: Vec<usize> = (0..received.len())
+        .filter(|&slot| received[slot] > 0)
+        .collect();
     assert_eq!(busy, [3, 4, 5, 6, 7], "{received:?}");
 }
 
 #[test]
 fn a_station_that_joins_is_unknown_before_and_served_after() {
     for feedback in [Feedback::Direct, Feedback::OverTheAir] {
-        let mut flows: Vec<_> =
-            (1..=2).map(|to| flow(0, to, Traffic::Saturating { payload: 1_470, window: 1 })).collect();
+        let mut flows: Vec<_> = (1..=2)
+            .map(|to| {
+                flow(
+                    0,
+                    to,
+                    Traffic::Saturating {
+                        payload: 1_470,
+                        window: 1,
+                    },
+                )
+            })
+            .collect();
         let at = Time::from_millis(600);
         flows[1].start = at;
-        let late = ProxyConfig { joins: vec![(NodeId(2), at)], ..proxy(2, feedback) };
+        let late = ProxyConfig {
+            joins: vec![(NodeId(2), at)],
+            ..proxy(2, feedback)
+        };
         let slot = Some(Duration::from_millis(100));
-        let mut config = WorldConfig { proxies: vec![late], slot, ..cell(2, flows) };
+        let mut config = WorldConfig {
+            proxies: vec![late],
+            slot,
+            ..cell(2, flows)
+        };
         config.duration = Duration::from_millis(1_200);
         let outcome = run(config);
         let granted = |at_ms: u64| {
-            let of = |decision: &&ProxySlot| decision.station == NodeId(2) && decision.at <= Time::from_millis(at_ms);
-            outcome.decisions[0].iter().rfind(of).and_then(|decision| decision.rate_pps)
+            let of = |decision: &&ProxySlot| {
+                decision.station == NodeId(2) && decision.at <= Time::from_millis(at_ms)
+            };
+            outcome.decisions[0]
+                .iter()
+                .rfind(of)
+                .and_then(|decision| decision.rate_pps)
         };
         assert_eq!(granted(599), None, "{feedback:?}");
         assert!(granted(900).is_some(), "{feedback:?}");
@@ -221,18 +382,47 @@ fn a_station_that_joins_is_unknown_before_and_served_after() {
 
 #[test]
 fn a_flow_that_takes_no_time_or_goes_in_circles_is_refused() {
-    let mut config = cell(1, vec![flow(2, 3, Traffic::Saturating { payload: 1_470, window: 1 })]);
+    let mut config = cell(
+        1,
+        vec![flow(
+            2,
+            3,
+            Traffic::Saturating {
+                payload: 1_470,
+                window: 1,
+            },
+        )],
+    );
     config.nodes = 4;
-    let wire = |a, b, delay| WireConfig { ends: (NodeId(a), NodeId(b)), rate: None, delay, queue: 1 };
+    let wire = |a, b, delay| WireConfig {
+        ends: (NodeId(a), NodeId(b)),
+        rate: None,
+        delay,
+        queue: 1,
+    };
     config.wires = vec![wire(2, 3, Duration::ZERO)];
-    assert_eq!(World::new(config.clone()).err(), Some(WorldError::Instantaneous { flow: 0 }));
+    assert_eq!(
+        World::new(config.clone()).err(),
+        Some(WorldError::Instantaneous { flow: 0 })
+    );
     config.wires = vec![wire(2, 3, Duration::from_micros(10))];
     assert!(World::new(config.clone()).is_ok());
     config.wires.push(wire(0, 2, Duration::from_micros(10)));
-    let route = |at, via| RouteConfig { at: NodeId(at), to: NodeId(3), via: NodeId(via) };
+    let route = |at, via| RouteConfig {
+        at: NodeId(at),
+        to: NodeId(3),
+        via: NodeId(via),
+    };
     config.routes = vec![route(2, 0), route(0, 2)];
     let refused = World::new(config).err();
-    assert_eq!(refused, Some(WorldError::Unreachable { flow: 0, from: NodeId(2), to: NodeId(3) }));
+    assert_eq!(
+        refused,
+        Some(WorldError::Unreachable {
+            flow: 0,
+            from: NodeId(2),
+            to: NodeId(3)
+        })
+    );
 }
 
 #[test]
@@ -240,12 +430,29 @@ fn a_flow_without_a_way_is_refused() {
     let mut config = cell(1, vec![flow(0, 2, cbr(1.0))]);
     config.nodes = 3;
     let refused = World::new(config).err();
-    assert_eq!(refused, Some(WorldError::Unreachable { flow: 0, from: NodeId(0), to: NodeId(2) }));
+    assert_eq!(
+        refused,
+        Some(WorldError::Unreachable {
+            flow: 0,
+            from: NodeId(0),
+            to: NodeId(2)
+        })
+    );
 }
 
 fn tcp(algorithm: Algorithm, ecn: bool, bytes: Option<u64>) -> TcpConfig {
-    let sender = SenderConfig { ecn, ..SenderConfig::new(algorithm) };
-    TcpConfig { sender, receiver: ReceiverConfig { merge: ecn, ..ReceiverConfig::default() }, bytes }
+    let sender = SenderConfig {
+        ecn,
+        ..SenderConfig::new(algorithm)
+    };
+    TcpConfig {
+        sender,
+        receiver: ReceiverConfig {
+            merge: ecn,
+            ..ReceiverConfig::default()
+        },
+        bytes,
+    }
 }
 
 /// One of every kind of traffic.
@@ -254,34 +461,64 @@ fn traffic(kind: u32, mbps: f64) -> Traffic {
         0 => cbr(mbps),
         1 => {
             let rate = Rate::Bits(BitRate::from_bps_f64(mbps * 1e6));
-            Traffic::Udp(SourceConfig::new(Pattern::Poisson { payload_bytes: 700, rate }))
+            Traffic::Udp(SourceConfig::new(Pattern::Poisson {
+                payload_bytes: 700,
+                rate,
+            }))
         }
-        2 => Traffic::Saturating { payload: 1_000, window: 1 + mbps as u32 },
+        2 => Traffic::Saturating {
+            payload: 1_000,
+            window: 1 + mbps as u32,
+        },
         3 => Traffic::Tcp(tcp(Algorithm::Cubic, true, None)),
         4 => Traffic::Tcp(tcp(Algorithm::Bbr, false, None)),
         5 => Traffic::Tcp(tcp(Algorithm::Reno, false, Some(1 + (mbps * 5e3) as u64))),
-        6 => Traffic::Ping(PingConfig { interval: Duration::from_millis(5), ..PingConfig::default() }),
+        6 => Traffic::Ping(PingConfig {
+            interval: Duration::from_millis(5),
+            ..PingConfig::default()
+        }),
         7 => Traffic::Voip(VoipSinkConfig::default()),
         _ => {
             let browser = BrowserConfig::new(Page::even(56_000, 3).expect("the page is valid"));
-            Traffic::Web { browser, tcp: tcp(Algorithm::Cubic, false, None) }
+            Traffic::Web {
+                browser,
+                tcp: tcp(Algorithm::Cubic, false, None),
+            }
         }
     }
 }
 
 #[test]
 fn a_transfer_completes_and_delivers_what_was_written() {
-    let mut config = cell(1, vec![flow(2, 1, Traffic::Tcp(tcp(Algorithm::Cubic, false, Some(3_000_000))))]);
+    let mut config = cell(
+        1,
+        vec![flow(
+            2,
+            1,
+            Traffic::Tcp(tcp(Algorithm::Cubic, false, Some(3_000_000))),
+        )],
+    );
     config.nodes = 3;
     let delay = Duration::from_millis(10);
-    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate: None, delay, queue: 100 }];
+    config.wires = vec![WireConfig {
+        ends: (NodeId(2), NodeId(0)),
+        rate: None,
+        delay,
+        queue: 100,
+    }];
     (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(2));
     let outcome = run(config);
     assert_eq!(outcome.flows[0].payload_bytes, 3_000_000);
-    let Details::Tcp(report) = &outcome.flows[0].details else { panic!("it is TCP") };
+    let Details::Tcp(report) = &outcome.flows[0].details else {
+        panic!("it is TCP")
+    };
     let completed = report.completed.expect("it completed").as_secs_f64();
     assert!((0.1..0.5).contains(&completed), "{completed}");
-    let round_trip = report.round_trip.expect("there were acknowledgements").min.as_secs_f64();
+    let round_trip = report
+        .round_trip
+        .expect("there were acknowledgements")
+        .min
+        .as_secs_f64();
     assert!((0.020..0.022).contains(&round_trip), "{round_trip}");
 }
 
@@ -292,8 +529,15 @@ fn a_transfer_that_stops_ends_early() {
     let mut config = cell(1, vec![stopped]);
     config.slot = Some(Duration::from_millis(100));
     let outcome = run(config);
-    let received: Vec<u32> = outcome.slots.iter().map(|slot| slot.nodes[1].received).collect();
-    assert!(received[4] > 0 && received[6..].iter().all(|&count| count == 0), "{received:?}");
+    let received: Vec<u32> = outcome
+        .slots
+        .iter()
+        .map(|slot| slot.nodes[1].received)
+        .collect();
+    assert!(
+        received[4] > 0 && received[6..].iter().all(|&count| count == 0),
+        "{received:?}"
+    );
     assert_eq!(outcome.totals.held, 0);
 }
 
@@ -307,9 +551,13 @@ fn pages_load_and_pings_return_beside_a_bulk_download() {
     // Time enough for a query that the full queue drops and that is asked again 5 s later.
     (config.warm_up, config.duration) = (Duration::ZERO, Duration::from_secs(20));
     let outcome = run(config);
-    let Details::Web(Some(loads)) = outcome.flows[0].details else { panic!("{:?}", outcome.flows[0].details) };
+    let Details::Web(Some(loads)) = outcome.flows[0].details else {
+        panic!("{:?}", outcome.flows[0].details)
+    };
     assert!(loads.count >= 3, "{loads:?}");
-    let Details::Ping(ping) = &outcome.flows[1].details else { panic!("it is a ping") };
+    let Details::Ping(ping) = &outcome.flows[1].details else {
+        panic!("it is a ping")
+    };
     // The full queue drops a few.
     assert!(ping.received > 3_600 && ping.lost < 40, "{ping:?}");
 }
@@ -317,7 +565,9 @@ fn pages_load_and_pings_return_beside_a_bulk_download() {
 #[test]
 fn a_call_over_an_idle_cell_is_as_good_as_can_be() {
     let outcome = run(cell(1, vec![flow(0, 1, traffic(7, 1.0))]));
-    let Details::Voip(call) = &outcome.flows[0].details else { panic!("it is a call") };
+    let Details::Voip(call) = &outcome.flows[0].details else {
+        panic!("it is a call")
+    };
     assert!(call.mean_opinion_score > 4.3, "{call:?}");
 }
 
@@ -326,11 +576,21 @@ fn a_call_is_scored_after_the_warm_up_and_what_is_under_way_at_the_end_is_not_lo
     let mut config = cell(1, vec![flow(2, 1, traffic(7, 1.0))]);
     config.nodes = 3;
     let delay = Duration::from_millis(90);
-    config.wires = vec![WireConfig { ends: (NodeId(2), NodeId(0)), rate: None, delay, queue: 100 }];
+    config.wires = vec![WireConfig {
+        ends: (NodeId(2), NodeId(0)),
+        rate: None,
+        delay,
+        queue: 100,
+    }];
     let outcome = run(config);
-    let Details::Voip(call) = &outcome.flows[0].details else { panic!("it is a call") };
+    let Details::Voip(call) = &outcome.flows[0].details else {
+        panic!("it is a call")
+    };
     // 50 packets a second, of which the last four are on the wire.
-    assert!((44..=46).contains(&call.sent) && call.lost == 0 && call.late == 0, "{call:?}");
+    assert!(
+        (44..=46).contains(&call.sent) && call.lost == 0 && call.late == 0,
+        "{call:?}"
+    );
 }
 
 proptest! {

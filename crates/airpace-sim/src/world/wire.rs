@@ -21,7 +21,13 @@ pub(super) struct Lane {
 impl Lane {
     /// Both directions of a link.
     pub(super) fn pair(config: WireConfig) -> [Self; 2] {
-        let lane = |end| Self { config, free: Time::ZERO, packets: VecDeque::new(), end, alarm: Alarm::default() };
+        let lane = |end| Self {
+            config,
+            free: Time::ZERO,
+            packets: VecDeque::new(),
+            end,
+            alarm: Alarm::default(),
+        };
         [lane(config.ends.1), lane(config.ends.0)]
     }
 
@@ -32,7 +38,8 @@ impl Lane {
         }
         let begin = self.free.max(now);
         self.free = begin.saturating_add(self.sending_time(parcel.bytes()));
-        self.packets.push_back((begin, self.free.saturating_add(self.config.delay), parcel));
+        self.packets
+            .push_back((begin, self.free.saturating_add(self.config.delay), parcel));
         None
     }
 
@@ -41,7 +48,9 @@ impl Lane {
         if self.next()? > now {
             return None;
         }
-        self.packets.pop_front().map(|(_, _, parcel)| (self.end, parcel))
+        self.packets
+            .pop_front()
+            .map(|(_, _, parcel)| (self.end, parcel))
     }
 
     /// Sees to it that an event comes when the next packet arrives.
@@ -74,8 +83,8 @@ impl Lane {
         // A rate of zero is refused with the configuration.
         let bits = 8 * u64::from(bytes);
         let ns = |bps: u64| (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(bps.max(1)));
-        self.config
-            .rate
-            .map_or(Duration::ZERO, |rate| Duration::from_nanos(ns(rate.bps()).try_into().unwrap_or(u64::MAX)))
+        self.config.rate.map_or(Duration::ZERO, |rate| {
+            Duration::from_nanos(ns(rate.bps()).try_into().unwrap_or(u64::MAX))
+        })
     }
 }

@@ -99,17 +99,47 @@ fn describe(comparison: &ApComparison) -> String {
 fn emulated(run: &SchemeFigures) -> [String; 11] {
     let [goodput, per_station, p50, p95, airtime, jain] = cells(&run.emulated);
     let gain = |gain: Option<f64>| gain.map_or(String::new(), |gain| format!("{gain:.1}"));
-    let each: Vec<String> = run.ping_gains.iter().map(|gain| format!("{gain:.1}")).collect();
-    let lag = format!("{:.2}{}", run.lag_p99_ms, if run.trusted { "" } else { " (too slow: do not trust)" });
-    let ping = run.ping_gain.map_or(String::new(), |gain| format!("{gain:.1} ({})", each.join(" / ")));
+    let each: Vec<String> = run
+        .ping_gains
+        .iter()
+        .map(|gain| format!("{gain:.1}"))
+        .collect();
+    let lag = format!(
+        "{:.2}{}",
+        run.lag_p99_ms,
+        if run.trusted {
+            ""
+        } else {
+            " (too slow: do not trust)"
+        }
+    );
+    let ping = run.ping_gain.map_or(String::new(), |gain| {
+        format!("{gain:.1} ({})", each.join(" / "))
+    });
     let total = gain(run.goodput_gain);
-    [run.scheme.into(), "kernel".into(), goodput, per_station, p50, p95, airtime, jain, ping, total, lag]
+    [
+        run.scheme.into(),
+        "kernel".into(),
+        goodput,
+        per_station,
+        p50,
+        p95,
+        airtime,
+        jain,
+        ping,
+        total,
+        lag,
+    ]
 }
 
 /// What emulated and simulated rows share.
 fn cells(figures: &CellFigures) -> [String; 6] {
     let each = |value: fn(&airpace_lab::bench::ap::StationFigures) -> f64, digits: usize| {
-        let values: Vec<String> = figures.stations.iter().map(|s| format!("{:.digits$}", value(s))).collect();
+        let values: Vec<String> = figures
+            .stations
+            .iter()
+            .map(|s| format!("{:.digits$}", value(s)))
+            .collect();
         values.join(" / ")
     };
     [

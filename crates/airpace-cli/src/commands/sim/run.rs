@@ -26,7 +26,9 @@ pub(super) struct Run {
 
 pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
     let loaded = args.chosen.load()?;
-    let mut resolved = loaded.resolve().map_err(|error| args.chosen.refusal(&error))?;
+    let mut resolved = loaded
+        .resolve()
+        .map_err(|error| args.chosen.refusal(&error))?;
     if args.out.is_none() {
         // Nobody would see what is recorded.
         (resolved.world.record, resolved.world.slot) = Default::default();
@@ -46,5 +48,9 @@ pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&table::render(&finished.summary))?;
     }
-    if interrupted && finished.summary.interrupted { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+    if interrupted && finished.summary.interrupted {
+        Err(Interrupted.into())
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
 }

@@ -34,7 +34,8 @@ pub(super) struct Sweep {
 
 pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     let loaded = args.chosen.load()?;
-    let jobs = sweep::jobs(&loaded, &args.over, args.repeats).map_err(|error| args.chosen.refusal(&error))?;
+    let jobs = sweep::jobs(&loaded, &args.over, args.repeats)
+        .map_err(|error| args.chosen.refusal(&error))?;
     let mut journal = Journal::open(&args.out)?;
     let there = sweep::finished(&jobs, &journal).len();
     if there > 0 {
@@ -42,15 +43,24 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let parallel = args.jobs.map_or(cores, usize::from);
-    let (made, interrupted) = with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
+    let (made, interrupted) =
+        with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
     let made = made?;
     let complete = made.complete;
     let runs = sweep::finished(&jobs, &journal);
     if !complete {
-        tracing::warn!("stopped with {} of {} runs done; the same command goes on from there", runs.len(), jobs.len());
+        tracing::warn!(
+            "stopped with {} of {} runs done; the same command goes on from there",
+            runs.len(),
+            jobs.len()
+        );
     }
     if let Some(reason) = &made.reason {
-        tracing::warn!("{} of {} runs were refused and are left out; the first: {reason}", made.refused, jobs.len());
+        tracing::warn!(
+            "{} of {} runs were refused and are left out; the first: {reason}",
+            made.refused,
+            jobs.len()
+        );
     }
     let rows = sweep::rows(&runs);
     if args.json {
@@ -58,5 +68,9 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&sweep::table(&rows))?;
     }
-    if interrupted && !complete { Err(Interrupted.into()) } else { Ok(ExitCode::SUCCESS) }
+    if interrupted && !complete {
+        Err(Interrupted.into())
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
 }

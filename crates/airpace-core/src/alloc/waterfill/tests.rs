@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 fn example(delay_s: Option<f64>) -> Solution {
     let rates = [58.5e6, 175.5e6, 175.5e6, 351e6, 390e6];
-    let stations = rates.map(|rate| Station::new(12_000.0 / rate, 214e-6, 32.0)).to_vec();
+    let stations = rates
+        .map(|rate| Station::new(12_000.0 / rate, 214e-6, 32.0))
+        .to_vec();
     waterfill(&Problem::new(stations, delay_s).unwrap()).unwrap()
 }
 
@@ -40,7 +42,10 @@ fn one_station_is_sent_full_frames() {
 
 #[test]
 fn a_target_at_the_smallest_round_is_infeasible_and_just_above_is_not() {
-    let stations = vec![Station::new(30e-6, 200e-6, 32.0), Station::new(60e-6, 200e-6, 32.0)];
+    let stations = vec![
+        Station::new(30e-6, 200e-6, 32.0),
+        Station::new(60e-6, 200e-6, 32.0),
+    ];
     let smallest = 400e-6 + 90e-6;
     let at = Problem::new(stations.clone(), Some(smallest)).unwrap();
     let refused = waterfill(&at).unwrap_err();
@@ -60,7 +65,9 @@ fn weights_divide_the_airtime_of_the_uncapped() {
         Station::new(200e-6, 200e-6, 64.0).with_weight(3.0),
         Station::new(20e-6, 200e-6, 32.0),
     ];
-    let level = waterfill(&Problem::new(stations, None).unwrap()).unwrap().level;
+    let level = waterfill(&Problem::new(stations, None).unwrap())
+        .unwrap()
+        .level;
     assert!((level[1] - 3.0 * level[0]).abs() < 1e-9);
     assert_eq!(level[2], 32.0);
 }
@@ -69,14 +76,25 @@ fn weights_divide_the_airtime_of_the_uncapped() {
 fn the_reused_filler_agrees_with_the_plain_function_whatever_it_solved_before() {
     let mut filler = Waterfill::new();
     for n in [7, 3, 12, 1] {
-        let stations: Vec<_> = (0..n).map(|i| Station::new(15e-6 * f64::from(1 + i * i % 11), 214e-6, 48.0)).collect();
+        let stations: Vec<_> = (0..n)
+            .map(|i| Station::new(15e-6 * f64::from(1 + i * i % 11), 214e-6, 48.0))
+            .collect();
         for delay in [None, Some(8e-3)] {
             let plain = waterfill(&Problem::new(stations.clone(), delay).unwrap()).unwrap();
             let overhead = 214e-6 * f64::from(n);
             let filled = filler.solve(&stations, overhead, delay).unwrap();
             assert!((filled.round_s - plain.round_s).abs() < 1e-12);
-            assert!(filled.level.iter().zip(&plain.level).all(|(a, b)| (a - b).abs() < 1e-9));
-            assert_eq!(filled.delay_binds, delay.is_some_and(|d| plain.round_s > d - 1e-9));
+            assert!(
+                filled
+                    .level
+                    .iter()
+                    .zip(&plain.level)
+                    .all(|(a, b)| (a - b).abs() < 1e-9)
+            );
+            assert_eq!(
+                filled.delay_binds,
+                delay.is_some_and(|d| plain.round_s > d - 1e-9)
+            );
         }
     }
 }
@@ -85,37 +103,96 @@ fn the_reused_filler_agrees_with_the_plain_function_whatever_it_solved_before() 
 fn numbers_out_of_range_are_named() {
     let good = Station::new(30e-6, 200e-6, 32.0);
     let bad = [
-        (Station { seconds_per_packet: f64::NAN, ..good }, "airtime of a packet in s is NaN"),
-        (Station { seconds_per_packet: 0.0, ..good }, "airtime of a packet in s is 0"),
-        (Station { overhead_s: -1.0, ..good }, "overhead of a frame in s is -1"),
-        (Station { level_limit: 0.5, ..good }, "level limit is 0.5"),
-        (Station { level_limit: f64::INFINITY, ..good }, "level limit is inf"),
+        (
+            Station {
+                seconds_per_packet: f64::NAN,
+                ..good
+            },
+            "airtime of a packet in s is NaN",
+        ),
+        (
+            Station {
+                seconds_per_packet: 0.0,
+                ..good
+            },
+            "airtime of a packet in s is 0",
+        ),
+        (
+            Station {
+                overhead_s: -1.0,
+                ..good
+            },
+            "overhead of a frame in s is -1",
+        ),
+        (
+            Station {
+                level_limit: 0.5,
+                ..good
+            },
+            "level limit is 0.5",
+        ),
+        (
+            Station {
+                level_limit: f64::INFINITY,
+                ..good
+            },
+            "level limit is inf",
+        ),
         (good.with_weight(0.0), "weight is 0"),
     ];
     for (station, message) in bad {
-        let error = Problem::new(vec![good, station], None).unwrap_err().to_string();
-        assert!(error.contains("station 2") && error.contains(message), "{error}");
-        assert!(Waterfill::new().solve(&[good, station], 1e-3, None).is_err());
+        let error = Problem::new(vec![good, station], None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("station 2") && error.contains(message),
+            "{error}"
+        );
+        assert!(
+            Waterfill::new()
+                .solve(&[good, station], 1e-3, None)
+                .is_err()
+        );
     }
     assert_eq!(Problem::new(vec![], None).unwrap_err(), ProblemError::Empty);
-    let no_overhead = Station { overhead_s: 0.0, ..good };
-    assert_eq!(Problem::new(vec![no_overhead], None).unwrap_err(), ProblemError::Overhead(0.0));
+    let no_overhead = Station {
+        overhead_s: 0.0,
+        ..good
+    };
+    assert_eq!(
+        Problem::new(vec![no_overhead], None).unwrap_err(),
+        ProblemError::Overhead(0.0)
+    );
     for delay in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(Problem::new(vec![good], Some(delay)), Err(ProblemError::Delay(_))));
+        assert!(matches!(
+            Problem::new(vec![good], Some(delay)),
+            Err(ProblemError::Delay(_))
+        ));
     }
 }
 
 fn any_station() -> impl Strategy<Value = Station> {
     let range = |low: f64, high: f64| (low.ln()..high.ln()).prop_map(f64::exp);
-    (range(1e-7, 1e-1), range(1e-6, 1e-2), range(1.0, 1e4), range(1e-3, 1e3))
-        .prop_map(|(w, overhead, limit, weight)| Station::new(w, overhead, limit).with_weight(weight))
+    (
+        range(1e-7, 1e-1),
+        range(1e-6, 1e-2),
+        range(1.0, 1e4),
+        range(1e-3, 1e3),
+    )
+        .prop_map(|(w, overhead, limit, weight)| {
+            Station::new(w, overhead, limit).with_weight(weight)
+        })
 }
 
 fn any_problem() -> impl Strategy<Value = Problem> {
-    (vec(any_station(), 1..40), proptest::option::of(1.001..50.0_f64)).prop_map(|(stations, slack)| {
-        let free = Problem::new(stations.clone(), None).unwrap();
-        Problem::new(stations, slack.map(|slack| slack * free.smallest_delay_s())).unwrap()
-    })
+    (
+        vec(any_station(), 1..40),
+        proptest::option::of(1.001..50.0_f64),
+    )
+        .prop_map(|(stations, slack)| {
+            let free = Problem::new(stations.clone(), None).unwrap();
+            Problem::new(stations, slack.map(|slack| slack * free.smallest_delay_s())).unwrap()
+        })
 }
 
 proptest! {

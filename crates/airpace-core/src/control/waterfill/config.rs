@@ -60,7 +60,12 @@ impl WaterfillConfig {
         positive("frame_duration", self.frame_duration.as_secs_f64())?;
         within("packet_bytes", self.packet_bytes, 20.0, 65_535.0)?;
         positive("assumed_phy_bps", self.assumed_phy_bps)?;
-        within("frame_overhead", self.frame_overhead.as_secs_f64(), 1e-5, 0.1)?;
+        within(
+            "frame_overhead",
+            self.frame_overhead.as_secs_f64(),
+            1e-5,
+            0.1,
+        )?;
         within("quiet_gain", self.quiet_gain, 1e-3, 1.0)?;
         positive("floor_pps", self.floor_pps)
     }

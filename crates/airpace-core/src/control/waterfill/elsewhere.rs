@@ -86,9 +86,18 @@ impl Elsewhere {
     /// Takes a slot.
     pub(super) fn observe(&mut self, slot: &Passage) {
         self.lossy_slots = self.lossy_slots.saturating_sub(1);
-        let share = if self.cap_pps.is_some() { SHORT_SHARE_NEAR } else { SHORT_SHARE };
-        let missing = slot.received_pps < share * slot.sent_pps - slot.edge_pps && self.lossy_slots == 0;
-        self.short_slots = if !slot.full && (missing || slot.stands) { self.short_slots.saturating_add(1) } else { 0 };
+        let share = if self.cap_pps.is_some() {
+            SHORT_SHARE_NEAR
+        } else {
+            SHORT_SHARE
+        };
+        let missing =
+            slot.received_pps < share * slot.sent_pps - slot.edge_pps && self.lossy_slots == 0;
+        self.short_slots = if !slot.full && (missing || slot.stands) {
+            self.short_slots.saturating_add(1)
+        } else {
+            0
+        };
         match self.cap_pps {
             None if self.short_slots >= SHORT_SLOTS => self.cap_below(slot.received_pps),
             None => {}
@@ -110,7 +119,10 @@ impl Elsewhere {
         let less_than_carried = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
         if less_than_carried && slot.received_pps < SHORT_SHARE * slot.sent_pps - slot.edge_pps {
             // What is lost is lost whatever the rate.
-            *self = Self { lossy_slots: LOSSY_SLOTS, ..Self::default() };
+            *self = Self {
+                lossy_slots: LOSSY_SLOTS,
+                ..Self::default()
+            };
         } else if self.trial_slots > 0 {
             self.trial_slots -= 1;
         } else if self.short_slots > 0 {
@@ -118,14 +130,22 @@ impl Elsewhere {
         } else if self.hold_slots > 0 {
             self.hold_slots -= 1;
         } else {
-            let growth = if cap > PASSED * self.carried_pps { PROBE.1 } else { PROBE.0 };
+            let growth = if cap > PASSED * self.carried_pps {
+                PROBE.1
+            } else {
+                PROBE.0
+            };
             self.cap_pps = Some(cap * growth);
         }
     }
 
     /// Drops a cap that has not bound a rate of `target_pps` for long.
     pub(super) fn release_above(&mut self, target_pps: f64) {
-        self.loose_slots = if self.cap_pps.is_some_and(|cap| cap >= target_pps) { self.loose_slots + 1 } else { 0 };
+        self.loose_slots = if self.cap_pps.is_some_and(|cap| cap >= target_pps) {
+            self.loose_slots + 1
+        } else {
+            0
+        };
         if self.loose_slots > LOOSE_SLOTS {
             *self = Self::default();
         }

@@ -57,21 +57,35 @@ impl Waterfill {
         }
         // If nobody has a backlog, everybody is shown the share of a network in which all have.
         let anyone = stations.iter().any(|s| s.demand() == Demand::Greedy);
-        let shown = |demand| if anyone || matches!(demand, Demand::Probed(_)) { demand } else { Demand::Greedy };
+        let shown = |demand| {
+            if anyone || matches!(demand, Demand::Probed(_)) {
+                demand
+            } else {
+                Demand::Greedy
+            }
+        };
         let config = &self.config;
-        self.solver.set(self.roster.ids().iter().zip(stations).map(|(id, s)| Party {
-            airtime_s: s.airtime_s() * s.repeats(),
-            level_limit: s.level_limit(config),
-            weight: self.weights.get(id).copied().unwrap_or(1.0),
-            demand: shown(s.demand()),
-        }));
-        let delay_s = config.delay_target.map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
+        self.solver
+            .set(self.roster.ids().iter().zip(stations).map(|(id, s)| Party {
+                airtime_s: s.airtime_s() * s.repeats(),
+                level_limit: s.level_limit(config),
+                weight: self.weights.get(id).copied().unwrap_or(1.0),
+                demand: shown(s.demand()),
+            }));
+        let delay_s = config
+            .delay_target
+            .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
         Some(self.solver.solve(self.overhead.frame_s(), delay_s))
     }
 
     /// Gives every station its share.
     fn grant(&mut self, share: Share) {
-        for (station, party) in self.roster.states_mut().iter_mut().zip(self.solver.parties()) {
+        for (station, party) in self
+            .roster
+            .states_mut()
+            .iter_mut()
+            .zip(self.solver.parties())
+        {
             let (level, rate_pps) = match party.demand {
                 Demand::Probed(pps) => (0.0, pps),
                 _ => {
@@ -93,12 +107,20 @@ impl RateController for Waterfill {
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let config = self.config;
         self.roster.states_mut().iter_mut().for_each(Station::age);
-        self.roster.absorb(reports, || Station::new(&config), |station, sample| station.observe(sample, &config));
+        self.roster.absorb(
+            reports,
+            || Station::new(&config),
+            |station, sample| station.observe(sample, &config),
+        );
         self.overhead.observe(self.roster.states());
         if let Some(share) = self.solve() {
             self.grant(share);
         }
-        self.roster.allocate(|s| Grant { rate_pps: s.rate_pps, packet_bytes: s.packet_bytes(), level: s.target_level })
+        self.roster.allocate(|s| Grant {
+            rate_pps: s.rate_pps,
+            packet_bytes: s.packet_bytes(),
+            level: s.target_level,
+        })
     }
 
     fn remove(&mut self, station: StationId) {
@@ -114,7 +136,12 @@ impl RateController for Waterfill {
     }
 
     fn diagnostics(&self) -> Diagnostics {
-        let capped = self.roster.states().iter().filter(|s| s.elsewhere.cap_pps().is_some()).count();
+        let capped = self
+            .roster
+            .states()
+            .iter()
+            .filter(|s| s.elsewhere.cap_pps().is_some())
+            .count();
         Diagnostics {
             overhead_s: self.share.map(|s| s.overhead_s),
             round_s: self.overhead.round().map(|r| r.time_s),

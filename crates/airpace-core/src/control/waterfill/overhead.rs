@@ -52,7 +52,13 @@ pub(super) struct Overhead {
 impl Overhead {
     /// Starts from an assumed overhead per frame.
     pub(super) fn new(frame_s: f64, quiet_gain: f64) -> Self {
-        Self { frame_s, quiet_gain, scatter: 0.0, averaged: 0.0, round: None }
+        Self {
+            frame_s,
+            quiet_gain,
+            scatter: 0.0,
+            averaged: 0.0,
+            round: None,
+        }
     }
 
     /// Overhead per frame in seconds.
@@ -82,7 +88,9 @@ impl Overhead {
     fn filter(&mut self, measured: f64, deviation: f64) {
         let measured = measured.clamp(RANGE_S.0, RANGE_S.1);
         let innovation = (measured / self.frame_s).ln();
-        let quiet = (NOISE_DEVIATIONS * deviation).max(SCATTER_FACTOR * self.scatter).max(CHANGE_LEAST);
+        let quiet = (NOISE_DEVIATIONS * deviation)
+            .max(SCATTER_FACTOR * self.scatter)
+            .max(CHANGE_LEAST);
         let surprise = (innovation.abs() / quiet - 1.0).clamp(0.0, 1.0);
         // What surprises is not averaged with what was before.
         self.averaged *= 1.0 - surprise;
@@ -100,14 +108,23 @@ impl Overhead {
         let frames = stations.iter().filter(|s| s.heard().is_some()).count() as f64;
         let expected_level = frames * self.frame_s / open / gap_s;
         let bound = overhead_per_frame(stations, gap_s).unwrap_or(self.frame_s);
-        let factor = if expected_level > EVERY_ROUND_LEVEL { UNAGGREGATED_FALL } else { 1.0 };
-        self.frame_s = (self.frame_s * factor).min(bound.max(RANGE_S.0)).max(RANGE_S.0);
+        let factor = if expected_level > EVERY_ROUND_LEVEL {
+            UNAGGREGATED_FALL
+        } else {
+            1.0
+        };
+        self.frame_s = (self.frame_s * factor)
+            .min(bound.max(RANGE_S.0))
+            .max(RANGE_S.0);
     }
 }
 
 /// Share of the time that payload takes.
 fn payload_share(stations: &[Station]) -> f64 {
-    stations.iter().filter_map(|s| s.heard().map(|h| s.airtime_s() * h.frame_pps)).sum()
+    stations
+        .iter()
+        .filter_map(|s| s.heard().map(|h| s.airtime_s() * h.frame_pps))
+        .sum()
 }
 
 /// Standard deviation to be expected of the logarithm of the overhead measured in one slot.
@@ -120,14 +137,21 @@ fn noise(round: Round, payload: f64) -> f64 {
 /// Overhead per frame if the round takes `round_s`.
 fn overhead_per_frame(stations: &[Station], round_s: f64) -> Option<f64> {
     let payload = payload_share(stations);
-    let frames: f64 = stations.iter().filter_map(|s| s.heard().map(|h| turns(round_s, h.gap_s))).sum();
+    let frames: f64 = stations
+        .iter()
+        .filter_map(|s| s.heard().map(|h| turns(round_s, h.gap_s)))
+        .sum();
     (frames > 0.0).then(|| round_s * (1.0 - payload) / frames)
 }
 
 /// Turns that a station with mean gap `gap_s` takes per round; gaps that are the round but for noise count as one.
 pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     let turns = round_s / gap_s;
-    if turns * COMMON_FACTOR > 1.0 { 1.0 } else { turns }
+    if turns * COMMON_FACTOR > 1.0 {
+        1.0
+    } else {
+        turns
+    }
 }
 
 /// The round that stations have in common: the mean gap, by frames, of the witnesses whose gaps are near the least, if their frames aggregate
@@ -143,10 +167,17 @@ fn common_round(stations: &[Station]) -> Option<Round> {
         n += 1.0;
     }
     let aggregate = frames > 0.0 && packets >= EVERY_ROUND_LEVEL * frames;
-    aggregate.then(|| Round { time_s: time / frames, frames, rounds: frames / n })
+    aggregate.then(|| Round {
+        time_s: time / frames,
+        frames,
+        rounds: frames / n,
+    })
 }
 
 /// The least gap between frames to any station that witnesses rounds, an upper bound of the round.
 fn least_gap(stations: &[Station]) -> Option<f64> {
-    stations.iter().filter_map(|s| s.round_witness().map(|h| h.gap_s)).min_by(f64::total_cmp)
+    stations
+        .iter()
+        .filter_map(|s| s.round_witness().map(|h| h.gap_s))
+        .min_by(f64::total_cmp)
 }

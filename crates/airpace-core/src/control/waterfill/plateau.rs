@@ -32,7 +32,18 @@ impl Plateau {
         if same_rate && level == self.level && (constant || self.slots >= SLOTS) {
             self.slots = self.slots.saturating_add(1);
         } else if !same_rate || level > self.level {
-            *self = if constant { Self { level, slots: 1, phy_bps } } else { Self { phy_bps, ..Self::default() } };
+            *self = if constant {
+                Self {
+                    level,
+                    slots: 1,
+                    phy_bps,
+                }
+            } else {
+                Self {
+                    phy_bps,
+                    ..Self::default()
+                }
+            };
         } else if self.slots < SLOTS {
             self.slots = 0;
             self.level = 0.0;
@@ -76,7 +87,11 @@ mod tests {
         observe_with(plateau, (frames, packets, mbps), 1_000.0);
     }
 
-    fn observe_with(plateau: &mut Plateau, (frames, packets, mbps): (u32, u32, f64), underway: f64) {
+    fn observe_with(
+        plateau: &mut Plateau,
+        (frames, packets, mbps): (u32, u32, f64),
+        underway: f64,
+    ) {
         let sample = sample(frames, packets, mbps);
         plateau.observe(sample.level.expect("frames came"), underway, &sample);
     }

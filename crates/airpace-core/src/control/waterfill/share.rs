@@ -65,7 +65,11 @@ impl Solver {
         self.parties.extend(parties);
         let greedy = self.parties.iter().filter(|p| p.demand == Demand::Greedy);
         self.greedy.clear();
-        self.greedy.extend(greedy.map(|p| alloc::Station::new(p.airtime_s, 0.0, p.level_limit).with_weight(p.weight)));
+        self.greedy.extend(
+            greedy.map(|p| {
+                alloc::Station::new(p.airtime_s, 0.0, p.level_limit).with_weight(p.weight)
+            }),
+        );
     }
 
     /// The stations, in the order in which they were given.
@@ -75,7 +79,12 @@ impl Solver {
 
     /// Shares the air, `frame_s` being the overhead of one frame.
     pub(super) fn solve(&mut self, frame_s: f64, delay_s: Option<f64>) -> Share {
-        let mut share = Share { airtime_s: f64::INFINITY, round_s: 0.0, overhead_s: 0.0, smallest_delay_s: None };
+        let mut share = Share {
+            airtime_s: f64::INFINITY,
+            round_s: 0.0,
+            overhead_s: 0.0,
+            smallest_delay_s: None,
+        };
         for _ in 0..PASSES {
             let next = self.pass(frame_s, delay_s, &share);
             let settled = (next.round_s - share.round_s).abs() <= SETTLED * next.round_s;
@@ -94,15 +103,32 @@ impl Solver {
         // Only stations that were never heard of, or numbers that no air has, are an error: then nothing is to be shared.
         let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay_s) else {
             let round_s = overhead_s.max(frame_s);
-            return Share { airtime_s: 0.0, round_s, overhead_s, smallest_delay_s: None };
+            return Share {
+                airtime_s: 0.0,
+                round_s,
+                overhead_s,
+                smallest_delay_s: None,
+            };
         };
-        let fastest = self.greedy.iter().map(|s| s.seconds_per_packet / s.weight).fold(f64::INFINITY, f64::min);
+        let fastest = self
+            .greedy
+            .iter()
+            .map(|s| s.seconds_per_packet / s.weight)
+            .fold(f64::INFINITY, f64::min);
         let least = fastest * LEAST_LEVEL;
         let airtime_s = wanted.max(least);
-        let payload: f64 =
-            self.greedy.iter().map(|s| (s.weight * airtime_s).min(s.seconds_per_packet * s.level_limit)).sum();
+        let payload: f64 = self
+            .greedy
+            .iter()
+            .map(|s| (s.weight * airtime_s).min(s.seconds_per_packet * s.level_limit))
+            .sum();
         let round_s = (overhead_s + payload) / open;
-        Share { airtime_s, round_s, overhead_s, smallest_delay_s: (wanted < least).then_some(round_s) }
+        Share {
+            airtime_s,
+            round_s,
+            overhead_s,
+            smallest_delay_s: (wanted < least).then_some(round_s),
+        }
     }
 
     /// Overhead of a round in seconds, and the share of the time that is left to those who take what they are given.
@@ -120,7 +146,10 @@ impl Solver {
                 Demand::Probed(pps) => probing += pps * (p.airtime_s + frame_s),
             }
         }
-        (overhead_s, 1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX))
+        (
+            overhead_s,
+            1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX),
+        )
     }
 }
 

@@ -152,9 +152,13 @@ impl Station {
         if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
             self.packet_bytes += SIZE_GAIN * (bytes - self.packet_bytes);
         }
-        self.transmissions += SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
+        self.transmissions +=
+            SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
         self.update_airtime();
-        if let Some(counted_pps) = sample.level.map(|level| level * sample.frames / sample.length_s) {
+        if let Some(counted_pps) = sample
+            .level
+            .map(|level| level * sample.frames / sample.length_s)
+        {
             let repeats = (sample.received_pps / counted_pps).clamp(1.0, REPEATS_MAX);
             // A frame at the slot's edge may be counted in one slot and its bytes in another; more than that is a change.
             let change = (repeats - self.repeats).abs() > EDGE_FRAMES / sample.frames;
@@ -167,7 +171,10 @@ impl Station {
             gap_s,
             frame_pps: self.repeats * level / gap_s,
         });
-        self.last = sample.last.map(|at| (at, sample.slot)).or(self.last.map(|(at, _)| (at, sample.slot)));
+        self.last = sample
+            .last
+            .map(|at| (at, sample.slot))
+            .or(self.last.map(|(at, _)| (at, sample.slot)));
         self.account(sample, config);
     }
 
@@ -195,14 +202,19 @@ impl Station {
     /// path falls short it stands somewhere.
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else { return };
-        let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged { self.rate_pps } else { sample.received_pps });
+        let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
+            self.rate_pps
+        } else {
+            sample.received_pps
+        });
         let full = level >= FULL_SHARE * self.longest_frame(config);
         // While frames are full the access point is the bottleneck, so its rounds are seen whatever the source does.
         self.paced |= full && sample.backlogged;
         // What was sent and neither came nor was lost is in flight, or stands in a queue. Sums of rounding are forgotten slowly.
         let missing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
         self.standing = (STANDING_KEPT * self.standing + missing).max(0.0);
-        let all_came = sample.received_pps >= 0.95 * sent_pps && sample.received_pps <= 1.05 * sent_pps;
+        let all_came =
+            sample.received_pps >= 0.95 * sent_pps && sample.received_pps <= 1.05 * sent_pps;
         if self.drain == Drain::Half && all_came {
             // Less was sent so that what stands could come, and nothing came beside what was sent: it was lost unnoticed.
             self.standing = 0.0;
@@ -214,7 +226,13 @@ impl Station {
             let stands = self.standing > self.in_flight;
             let edge_pps = (EDGE_FRAMES * level + 2.0) / sample.length_s;
             let received_pps = sample.received_pps;
-            self.elsewhere.observe(&Passage { sent_pps, received_pps, edge_pps, full, stands });
+            self.elsewhere.observe(&Passage {
+                sent_pps,
+                received_pps,
+                edge_pps,
+                full,
+                stands,
+            });
         }
         self.drain = if full {
             Drain::Whole
@@ -229,18 +247,27 @@ impl Station {
     pub(super) fn longest_frame(&self, config: &WaterfillConfig) -> f64 {
         let by_duration = config.frame_duration.as_secs_f64() * self.transmissions / self.airtime_s;
         let seen = self.plateau.longest().unwrap_or(f64::INFINITY);
-        config.frame_level.min(by_duration.floor()).min(seen).max(1.0)
+        config
+            .frame_level
+            .min(by_duration.floor())
+            .min(seen)
+            .max(1.0)
     }
 
     /// The greatest level that may be aimed at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        config.level_limit.min((TARGET_SHARE * self.longest_frame(config)).max(1.0))
+        config
+            .level_limit
+            .min((TARGET_SHARE * self.longest_frame(config)).max(1.0))
     }
 
     /// Turns a fair share into a rate: less what drains the backlog within a slot, and no more than the path before carries.
     pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
         self.elsewhere.release_above(fair_pps);
-        let open = self.elsewhere.cap_pps().map_or(fair_pps, |cap| fair_pps.min(cap));
+        let open = self
+            .elsewhere
+            .cap_pps()
+            .map_or(fair_pps, |cap| fair_pps.min(cap));
         let excess = self.standing / self.slot_s;
         let capped = match self.drain {
             Drain::Not => {
@@ -251,8 +278,16 @@ impl Station {
             Drain::Whole => open - excess,
         };
         // The floor keeps reports coming; it must not be what overloads many slow stations.
-        let floor_pps = if fair_pps.is_finite() { floor_pps.min(FLOOR_SHARE * fair_pps) } else { floor_pps };
-        self.rate_pps = if capped.is_finite() { capped.max(floor_pps) } else { floor_pps };
+        let floor_pps = if fair_pps.is_finite() {
+            floor_pps.min(FLOOR_SHARE * fair_pps)
+        } else {
+            floor_pps
+        };
+        self.rate_pps = if capped.is_finite() {
+            capped.max(floor_pps)
+        } else {
+            floor_pps
+        };
         self.target_level = level;
     }
 
@@ -268,7 +303,8 @@ impl Station {
     /// What was heard in the last slot, if it shows rounds: packets were sent at the station's rate all the time, and that rate was meant to aggregate.
     /// Otherwise two packets in a frame are chance, and the gaps are between packets.
     pub(super) fn round_witness(&self) -> Option<Heard> {
-        self.heard.filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
+        self.heard
+            .filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
     }
 
     /// What was heard in the last slots.

@@ -11,7 +11,11 @@ const PACKET_MBIT: f64 = 12_000.0 / 1e6;
 
 #[test]
 fn aggregation_begins_and_saturates_where_figure_7_has_it() {
-    for (rate, n, first, last) in [(513e6, 1, 50.5, 448.8), (513e6, 2, 25.3, 224.4), (850e6, 1, 52.6, 687.2)] {
+    for (rate, n, first, last) in [
+        (513e6, 1, 50.5, 448.8),
+        (513e6, 2, 25.3, 224.4),
+        (850e6, 1, 52.6, 687.2),
+    ] {
         let downlink = figure_7(rate, n);
         for (level, mbps) in [(1.0, first), (64.0, last)] {
             let x = downlink.rates_at_levels(&vec![level; n])[0];
@@ -28,7 +32,11 @@ fn aggregation_begins_and_saturates_where_figure_7_has_it() {
 
 #[test]
 fn both_models_agree_where_every_station_has_a_packet_in_every_round() {
-    let downlink = Downlink::new(vec![Link::new(30e-6, 200e-6, 64.0), Link::new(100e-6, 210e-6, 64.0)]).unwrap();
+    let downlink = Downlink::new(vec![
+        Link::new(30e-6, 200e-6, 64.0),
+        Link::new(100e-6, 210e-6, 64.0),
+    ])
+    .unwrap();
     let rates = downlink.rates_at_levels(&[30.0, 5.0]);
     let (published, refined) = (downlink.published(&rates), downlink.refined(&rates));
     for (a, b) in published.level.iter().zip(&refined.level) {
@@ -41,7 +49,13 @@ fn both_models_agree_where_every_station_has_a_packet_in_every_round() {
 fn an_idle_medium_carries_packets_one_by_one() {
     let downlink = figure_7(513e6, 2);
     let point = downlink.refined(&[100.0, 200.0]);
-    assert_eq!(point, Operating { level: vec![1.0, 1.0], round_s: None });
+    assert_eq!(
+        point,
+        Operating {
+            level: vec![1.0, 1.0],
+            round_s: None
+        }
+    );
     assert_eq!(downlink.refined(&[0.0, 0.0]).round_s, None);
     assert_eq!(downlink.published(&[100.0, 200.0]).level, [1.0, 1.0]);
 }
@@ -65,7 +79,10 @@ fn an_overloaded_station_takes_no_more_than_full_frames() {
     assert_eq!(point.level[0], 64.0);
     let w = 12_000.0 / 513e6;
     let expected = (428e-6 + 64.0 * w) / (1.0 - w * 1_000.0);
-    assert!((point.round_s.unwrap() / expected - 1.0).abs() < 1e-9, "{point:?}");
+    assert!(
+        (point.round_s.unwrap() / expected - 1.0).abs() < 1e-9,
+        "{point:?}"
+    );
     assert_eq!(downlink.published(&[1e6, 1e6]).level, [64.0, 64.0]);
 }
 
@@ -98,22 +115,46 @@ fn demand_limited_stations_look_like_overhead() {
     // With that overhead the others' rates follow from the plain model: x = μ/(c + wᵀμ).
     assert!((32.0 / (seen + 1_920e-6) - 32.0 / round_s).abs() < 1e-6);
     assert!(seen > 600e-6);
-    assert_eq!(round_with_limited_demand_s(1e-3, &backlogged, &[(1e-3, 1_000.0)]), None);
+    assert_eq!(
+        round_with_limited_demand_s(1e-3, &backlogged, &[(1e-3, 1_000.0)]),
+        None
+    );
 }
 
 #[test]
 fn links_of_a_phy_rate_have_the_overhead_that_ns3_shows() {
     use crate::phy::{GuardInterval, Standard, Width};
     let overhead = |nss, mcs| {
-        let rate = TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap();
+        let rate =
+            TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap();
         Link::of_phy(rate, 1_498, AccessCategory::BestEffort, Timing::Ns3).overhead_s * 1e6
     };
     // Measured there: 195–202 (MCS 9), 197–206 (MCS 4), 230–242 (MCS 0), 200–206 (2 streams), 208–213 (3 streams).
-    assert!((195.0..202.0).contains(&overhead(1, 9)), "{}", overhead(1, 9));
-    assert!((195.0..206.0).contains(&overhead(1, 4)), "{}", overhead(1, 4));
-    assert!((230.0..242.0).contains(&overhead(1, 0)), "{}", overhead(1, 0));
-    assert!((200.0..206.0).contains(&overhead(2, 9)), "{}", overhead(2, 9));
-    assert!((207.0..213.0).contains(&overhead(3, 9)), "{}", overhead(3, 9));
+    assert!(
+        (195.0..202.0).contains(&overhead(1, 9)),
+        "{}",
+        overhead(1, 9)
+    );
+    assert!(
+        (195.0..206.0).contains(&overhead(1, 4)),
+        "{}",
+        overhead(1, 4)
+    );
+    assert!(
+        (230.0..242.0).contains(&overhead(1, 0)),
+        "{}",
+        overhead(1, 0)
+    );
+    assert!(
+        (200.0..206.0).contains(&overhead(2, 9)),
+        "{}",
+        overhead(2, 9)
+    );
+    assert!(
+        (207.0..213.0).contains(&overhead(3, 9)),
+        "{}",
+        overhead(3, 9)
+    );
 }
 
 #[test]
@@ -125,13 +166,23 @@ fn numbers_out_of_range_are_named() {
         (Link::new(1e-5, 1e-4, 0.0), "most packets"),
     ] {
         let message = Downlink::new(vec![link]).unwrap_err().to_string();
-        assert!(message.starts_with("station 0") && message.contains(what), "{message}");
+        assert!(
+            message.starts_with("station 0") && message.contains(what),
+            "{message}"
+        );
     }
 }
 
 fn any_downlink() -> impl Strategy<Value = Downlink> {
-    vec((1e-6..1e-3_f64, 5e-5..5e-4_f64, 1.0..256.0_f64), 1..8)
-        .prop_map(|links| Downlink::new(links.into_iter().map(|(w, c, n)| Link::new(w, c, n)).collect()).unwrap())
+    vec((1e-6..1e-3_f64, 5e-5..5e-4_f64, 1.0..256.0_f64), 1..8).prop_map(|links| {
+        Downlink::new(
+            links
+                .into_iter()
+                .map(|(w, c, n)| Link::new(w, c, n))
+                .collect(),
+        )
+        .unwrap()
+    })
 }
 
 proptest! {

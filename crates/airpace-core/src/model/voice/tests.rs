@@ -2,7 +2,10 @@ use super::*;
 use proptest::prelude::*;
 
 fn near(found: f64, expected: f64, tolerance: f64) {
-    assert!((found - expected).abs() <= tolerance, "{found} for {expected}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found} for {expected}"
+    );
 }
 
 #[test]
@@ -18,10 +21,19 @@ fn defaults_rate_as_the_recommendation_says() {
 #[test]
 fn scores_are_those_of_annex_b() {
     // Table B.1: least R of each class of satisfaction.
-    for (r, score) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
+    for (r, score) in [
+        (90.0, 4.34),
+        (80.0, 4.03),
+        (70.0, 3.60),
+        (60.0, 3.10),
+        (50.0, 2.58),
+    ] {
         near(mean_opinion_score(r), score, 0.007);
     }
-    assert_eq!([-5.0, 0.0, 3.0, 100.0, 130.0].map(mean_opinion_score), [1.0, 1.0, 1.0, 4.5, 4.5]);
+    assert_eq!(
+        [-5.0, 0.0, 3.0, 100.0, 130.0].map(mean_opinion_score),
+        [1.0, 1.0, 1.0, 4.5, 4.5]
+    );
 }
 
 #[test]
@@ -38,9 +50,26 @@ fn delay_impairs_as_the_table_before_the_formula_had_it() {
         (800.0, 40.0),
     ];
     for (delay_ms, impairment) in table {
-        near(Call { delay_ms, ..Call::default() }.rating().delay, impairment, 2.0);
+        near(
+            Call {
+                delay_ms,
+                ..Call::default()
+            }
+            .rating()
+            .delay,
+            impairment,
+            2.0,
+        );
     }
-    assert_eq!(Call { delay_ms: 100.0, ..Call::default() }.rating().delay, 0.0);
+    assert_eq!(
+        Call {
+            delay_ms: 100.0,
+            ..Call::default()
+        }
+        .rating()
+        .delay,
+        0.0
+    );
 }
 
 #[test]
@@ -49,17 +78,35 @@ fn the_usual_straight_lines_approximate_the_whole_delay_impairment() {
     for delay_ms in [25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 400.0] {
         let rating = Call::default().with_delay_ms(delay_ms).rating();
         let line = 0.024 * delay_ms + 0.11 * f64::max(0.0, delay_ms - 177.3);
-        near(rating.talker_echo + rating.listener_echo + rating.delay, line, 3.0);
+        near(
+            rating.talker_echo + rating.listener_echo + rating.delay,
+            line,
+            3.0,
+        );
     }
 }
 
 #[test]
 fn losses_impair_as_the_codec_bears_them() {
-    let impairment = |codec, loss, bursts| Call::default().with_codec(codec).with_loss(loss, bursts).rating().equipment;
+    let impairment = |codec, loss, bursts| {
+        Call::default()
+            .with_codec(codec)
+            .with_loss(loss, bursts)
+            .rating()
+            .equipment
+    };
     // 95 · 2 / (2 + Bpl).
     near(impairment(Codec::G711, 0.02, 1.0), 190.0 / 6.3, 1e-9);
-    near(impairment(Codec::G711_CONCEALED, 0.02, 1.0), 190.0 / 27.1, 1e-9);
-    near(impairment(Codec::G711_CONCEALED, 0.02, 2.0), 190.0 / 26.1, 1e-9);
+    near(
+        impairment(Codec::G711_CONCEALED, 0.02, 1.0),
+        190.0 / 27.1,
+        1e-9,
+    );
+    near(
+        impairment(Codec::G711_CONCEALED, 0.02, 2.0),
+        190.0 / 26.1,
+        1e-9,
+    );
     assert_eq!(impairment(Codec::G711, 0.0, 5.0), 0.0);
     // Bpl is the loss in per cent at which half of 95 is lost.
     near(impairment(Codec::G711, 0.043, 1.0), 47.5, 1e-9);
@@ -67,14 +114,22 @@ fn losses_impair_as_the_codec_bears_them() {
 
 #[test]
 fn published_scores_of_004_lie_below_its_ceiling() {
-    let score =
-        |delay_ms: f64| Call::default().with_codec(Codec::LEAST_ROBUST).with_delay_ms(delay_ms).mean_opinion_score();
+    let score = |delay_ms: f64| {
+        Call::default()
+            .with_codec(Codec::LEAST_ROBUST)
+            .with_delay_ms(delay_ms)
+            .mean_opinion_score()
+    };
     // Table 2: 4.41 at 5 ms and 4.38 at 50 ms with the voice queue and no standing queue.
     near(score(5.0), 4.41, 0.005);
     near(score(50.0), 4.38, 0.005);
     // A standing queue that loses packets: 1.00.
     assert!(
-        Call::default().with_codec(Codec::LEAST_ROBUST).with_delay_ms(600.0).with_loss(0.1, 1.0).mean_opinion_score()
+        Call::default()
+            .with_codec(Codec::LEAST_ROBUST)
+            .with_delay_ms(600.0)
+            .with_loss(0.1, 1.0)
+            .mean_opinion_score()
             <= 1.0
     );
 }
@@ -82,8 +137,14 @@ fn published_scores_of_004_lie_below_its_ceiling() {
 #[test]
 fn values_that_are_no_numbers_are_survived() {
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
-        let score = Call::default().with_delay_ms(odd).with_loss(odd, odd).mean_opinion_score();
-        assert!(score.is_nan() || (1.0..=4.5).contains(&score), "{score} for {odd}");
+        let score = Call::default()
+            .with_delay_ms(odd)
+            .with_loss(odd, odd)
+            .mean_opinion_score();
+        assert!(
+            score.is_nan() || (1.0..=4.5).contains(&score),
+            "{score} for {odd}"
+        );
     }
 }
 

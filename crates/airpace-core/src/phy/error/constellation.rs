@@ -14,7 +14,9 @@ pub(super) fn exponent(bits: u32, snr: f64) -> f64 {
     // Two dimensions of `levels` with unit energy: δ² = 6 / (levels² − 1).
     let quarter = snr * 1.5 / (levels * levels - 1.0);
     let factors: f64 = (1..=1_u32 << (per_dimension - 1))
-        .map(|distance| share(per_dimension, distance) * (-quarter * f64::from(distance * distance)).exp())
+        .map(|distance| {
+            share(per_dimension, distance) * (-quarter * f64::from(distance * distance)).exp()
+        })
         .sum();
     // Above 1 the bound says nothing.
     (-factors.ln()).max(0.0)
@@ -22,7 +24,9 @@ pub(super) fn exponent(bits: u32, snr: f64) -> f64 {
 
 /// How many neighbours with the other value at `distance` a bit has on average over the bits and levels of a dimension.
 fn share(per_dimension: u32, distance: u32) -> f64 {
-    let count: u32 = (0..per_dimension).map(|order| neighbours(per_dimension, order, distance)).sum();
+    let count: u32 = (0..per_dimension)
+        .map(|order| neighbours(per_dimension, order, distance))
+        .sum();
     f64::from(count) / f64::from(per_dimension << per_dimension)
 }
 
@@ -63,7 +67,9 @@ mod tests {
                     while (0..levels).contains(&other) && bit(other, order) == bit(level, order) {
                         other += side;
                     }
-                    count += i32::from((0..levels).contains(&other) && (other - level).unsigned_abs() == distance);
+                    count += i32::from(
+                        (0..levels).contains(&other) && (other - level).unsigned_abs() == distance,
+                    );
                 }
             }
         }
@@ -74,8 +80,14 @@ mod tests {
     fn neighbours_are_those_of_the_gray_labels() {
         for per_dimension in 1..=5 {
             for distance in 1..=16 {
-                let (formula, counted) = (share(per_dimension, distance), counted(per_dimension, distance));
-                assert!((formula - counted).abs() < 1e-12, "{per_dimension} {distance}: {formula} {counted}");
+                let (formula, counted) = (
+                    share(per_dimension, distance),
+                    counted(per_dimension, distance),
+                );
+                assert!(
+                    (formula - counted).abs() < 1e-12,
+                    "{per_dimension} {distance}: {formula} {counted}"
+                );
             }
         }
     }

@@ -15,7 +15,14 @@ pub(super) fn bit_errors(bits_per_symbol: u32, snr: f64) -> f64 {
         // IEEE Std 802.15.2-2003, 5.3.2 gives symbol errors; a symbol of CCK carries 4 or 8 bits.
         4 => symbol_errors(&[(14.0, 8.0), (1.0, 16.0)], snr) / 4.0,
         _ => {
-            let terms = [(24.0, 4.0), (16.0, 6.0), (174.0, 8.0), (16.0, 10.0), (24.0, 12.0), (1.0, 16.0)];
+            let terms = [
+                (24.0, 4.0),
+                (16.0, 6.0),
+                (174.0, 8.0),
+                (16.0, 10.0),
+                (24.0, 12.0),
+                (1.0, 16.0),
+            ];
             symbol_errors(&terms, snr) / 8.0
         }
     }
@@ -29,5 +36,8 @@ fn dqpsk(ratio: f64) -> f64 {
 
 /// Σ n Q(√(c · snr)) over the code words at each distance.
 fn symbol_errors(terms: &[(f64, f64)], snr: f64) -> f64 {
-    terms.iter().map(|(words, distance)| words * 0.5 * erfc((distance * snr / 2.0).sqrt())).sum()
+    terms
+        .iter()
+        .map(|(words, distance)| words * 0.5 * erfc((distance * snr / 2.0).sqrt()))
+        .sum()
 }

@@ -100,10 +100,15 @@ impl ErrorModel {
         let hazard = match rate.standard() {
             Standard::Dsss => dsss::bit_errors(bits, snr),
             Standard::Ht | Standard::Vht | Standard::He if self.coding == Coding::Ldpc => {
-                ldpc::bit_errors(super::rate::constellation(rate.standard(), rate.mcs()), snr_db)
+                ldpc::bit_errors(
+                    super::rate::constellation(rate.standard(), rate.mcs()),
+                    snr_db,
+                )
             }
             // What ns-3 falls back on where its tables end.
-            _ if bits == 10 => spectrum::hard_decision_events(constellation::bit_error(bits, snr), denominator),
+            _ if bits == 10 => {
+                spectrum::hard_decision_events(constellation::bit_error(bits, snr), denominator)
+            }
             _ => spectrum::soft_decision_events(constellation::exponent(bits, snr), denominator),
         };
         // The bound exceeds 1 where it says nothing; not a number comes of ratios that are none.
@@ -117,7 +122,11 @@ impl ErrorModel {
         let (mut low, mut high) = (-30.0, 60.0);
         while high - low > 1e-3 {
             let middle = f64::midpoint(low, high);
-            if self.mpdu_error(rate, middle, bytes) > target { low = middle } else { high = middle }
+            if self.mpdu_error(rate, middle, bytes) > target {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         high
     }

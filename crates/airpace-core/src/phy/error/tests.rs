@@ -25,7 +25,9 @@ fn reference(line: &str) -> Reference {
         let width = Width::from_mhz(words[1].parse().unwrap()).unwrap();
         TxRate::new(standard, width, 1, mcs, GuardInterval::Ns800)
             // VHT has no MCS 9 at 20 MHz, which ns-3's model does not mind; only constellation and code matter to it.
-            .unwrap_or_else(|_| TxRate::new(standard, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap())
+            .unwrap_or_else(|_| {
+                TxRate::new(standard, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap()
+            })
     };
     let rate = match words[0] {
         "dsss" => TxRate::legacy(LegacyRate::of(Standard::Dsss, mcs).unwrap()),
@@ -34,9 +36,19 @@ fn reference(line: &str) -> Reference {
         "vht" => shape(Standard::Vht),
         _ => shape(Standard::He),
     };
-    let coding = if words[3] == "ldpc" { Coding::Ldpc } else { Coding::Convolutional };
+    let coding = if words[3] == "ldpc" {
+        Coding::Ldpc
+    } else {
+        Coding::Convolutional
+    };
     let snr_db = [5, 6, 7].map(|column| words[column].parse().unwrap());
-    Reference { rate, coding, bytes: words[4].parse().unwrap(), snr_db, ideal_db: words[8].parse().unwrap() }
+    Reference {
+        rate,
+        coding,
+        bytes: words[4].parse().unwrap(),
+        snr_db,
+        ideal_db: words[8].parse().unwrap(),
+    }
 }
 
 /// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest` picks, and how many those are.
@@ -47,7 +59,12 @@ fn differences(of_interest: impl Fn(&Reference) -> bool) -> ([f64; 3], usize) {
             let ours = ErrorModel::new(row.coding).required_snr_db(row.rate, row.bytes, target);
             let difference = (ours - row.snr_db[i]).abs();
             most[i] = most[i].max(difference);
-            assert!(i != 1 || difference < 1.0 || row.bytes < 100, "{} {} {ours}", row.rate, row.bytes);
+            assert!(
+                i != 1 || difference < 1.0 || row.bytes < 100,
+                "{} {} {ours}",
+                row.rate,
+                row.bytes
+            );
         }
         count += 1;
     }
@@ -57,13 +74,19 @@ fn differences(of_interest: impl Fn(&Reference) -> bool) -> ([f64; 3], usize) {
 #[test]
 fn the_convolutional_code_agrees_with_the_default_of_ns3() {
     let tables = |row: &Reference| {
-        row.coding == Coding::Convolutional && row.rate.standard() != Standard::Dsss && row.rate.mcs() < 10
+        row.coding == Coding::Convolutional
+            && row.rate.standard() != Standard::Dsss
+            && row.rate.mcs() < 10
     };
     let (at_reference, count) = differences(|row| tables(row) && row.bytes == 1_458);
     assert_eq!(count, 2 * 8 + 3 * 10 + 3 * 10 + 8);
     // 0.19 dB at 10 %, and 0.31 for BPSK 3/4, for which ns-3 has no table.
-    assert!(at_reference[1] < 0.35 && at_reference[2] < 0.6 && at_reference[0] < 1.2, "{at_reference:?}");
-    let without_9_mbps = |row: &Reference| tables(row) && row.rate.legacy_rate() != Some(LegacyRate::Mbps9);
+    assert!(
+        at_reference[1] < 0.35 && at_reference[2] < 0.6 && at_reference[0] < 1.2,
+        "{at_reference:?}"
+    );
+    let without_9_mbps =
+        |row: &Reference| tables(row) && row.rate.legacy_rate() != Some(LegacyRate::Mbps9);
     let (most, _) = differences(|row| without_9_mbps(row) && row.bytes == 1_458);
     assert!(most.iter().all(|&d| d < 0.2), "{most:?}");
     let (lengths, _) = differences(|row| without_9_mbps(row));
@@ -82,21 +105,29 @@ fn the_highest_mcs_of_he_are_as_bad_as_in_ns3_without_ldpc() {
 fn ldpc_agrees_with_the_tables_of_ns3() {
     let (most, count) = differences(|row| row.coding == Coding::Ldpc && row.bytes == 1_458);
     assert_eq!(count, 2 * 8 + 3 * 10 + 3 * 12);
-    assert!(most[1] < 0.002 && most.iter().all(|&d| d < 0.14), "{most:?}");
+    assert!(
+        most[1] < 0.002 && most.iter().all(|&d| d < 0.14),
+        "{most:?}"
+    );
 }
 
 #[test]
 fn dsss_agrees_with_ns3() {
-    let (most, count) = differences(|row| row.rate.standard() == Standard::Dsss && row.bytes >= 100);
+    let (most, count) =
+        differences(|row| row.rate.standard() == Standard::Dsss && row.bytes >= 100);
     assert_eq!(count, 4 * 5);
     assert!(most.iter().all(|&d| d < 0.11) && most[1] < 0.06, "{most:?}");
 }
 
 #[test]
 fn ratios_at_a_millionth_of_errors_per_bit_are_those_of_the_ideal_manager_of_ns3() {
-    let rows = references().into_iter().filter(|row| row.coding == Coding::Convolutional && row.bytes == 1_458);
+    let rows = references()
+        .into_iter()
+        .filter(|row| row.coding == Coding::Convolutional && row.bytes == 1_458);
     let loss = -(-1e-6_f64 * 8.0).exp_m1();
-    let off = |row: Reference| (ErrorModel::default().required_snr_db(row.rate, 1, loss) - row.ideal_db).abs();
+    let off = |row: Reference| {
+        (ErrorModel::default().required_snr_db(row.rate, 1, loss) - row.ideal_db).abs()
+    };
     let most = rows.map(off).fold(0.0, f64::max);
     assert!(most < 0.5, "{most}");
 }
@@ -113,16 +144,27 @@ fn a_hundredth_of_the_length_needs_one_and_a_half_to_two_and_a_half_db_less() {
 
 #[test]
 fn no_ratio_makes_nonsense() {
-    let all = LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM).map(TxRate::legacy);
-    let he = (0..=11).map(|mcs| TxRate::new(Standard::He, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap());
+    let all = LegacyRate::DSSS
+        .into_iter()
+        .chain(LegacyRate::OFDM)
+        .map(TxRate::legacy);
+    let he = (0..=11)
+        .map(|mcs| TxRate::new(Standard::He, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap());
     for rate in all.chain(he) {
         for coding in [Coding::Convolutional, Coding::Ldpc] {
             let model = ErrorModel::new(coding);
             for snr_db in [f64::NAN, f64::NEG_INFINITY, -1e300, -60.0] {
-                assert_eq!(model.mpdu_error(rate, snr_db, 1_500), 1.0, "{rate} {snr_db}");
+                assert_eq!(
+                    model.mpdu_error(rate, snr_db, 1_500),
+                    1.0,
+                    "{rate} {snr_db}"
+                );
             }
             for snr_db in [60.0, 1e300, f64::INFINITY] {
-                assert!(model.mpdu_error(rate, snr_db, u32::MAX) < 1e-30, "{rate} {snr_db}");
+                assert!(
+                    model.mpdu_error(rate, snr_db, u32::MAX) < 1e-30,
+                    "{rate} {snr_db}"
+                );
             }
         }
     }
@@ -130,7 +172,12 @@ fn no_ratio_makes_nonsense() {
 
 #[test]
 fn the_complementary_error_function_has_its_tabulated_values() {
-    for (x, value) in [(0.0, 1.0), (1.0, 0.157_299_207), (2.0, 4.677_734_98e-3), (4.0, 1.541_725_79e-8)] {
+    for (x, value) in [
+        (0.0, 1.0),
+        (1.0, 0.157_299_207),
+        (2.0, 4.677_734_98e-3),
+        (4.0, 1.541_725_79e-8),
+    ] {
         assert!((erfc(x) / value - 1.0).abs() < 0.003, "{x}: {}", erfc(x));
     }
 }

@@ -66,12 +66,17 @@ fn a_sparse_station_is_served_at_once_each_time() {
 
 #[test]
 fn without_the_optimisation_a_sparse_station_waits_for_its_turn() {
-    let mut fairness = AirtimeFairness::new(AirtimeConfig { sparse: false, ..AirtimeConfig::default() });
+    let mut fairness = AirtimeFairness::new(AirtimeConfig {
+        sparse: false,
+        ..AirtimeConfig::default()
+    });
     (0..20).for_each(|_| assert!(fairness.add(DEFAULT_WEIGHT) < 20));
     (1..20).for_each(|s| fairness.wake(s));
     serve(&mut fairness, |_| 1_000);
     fairness.wake(0);
-    let before = (0..100).take_while(|_| serve(&mut fairness, |_| 1_000) != 0).count();
+    let before = (0..100)
+        .take_while(|_| serve(&mut fairness, |_| 1_000) != 0)
+        .count();
     assert!(before >= 18, "{before} frames of others");
 }
 
@@ -112,7 +117,10 @@ fn emptying_and_refilling_gains_nothing() {
         for frame_us in [10, 100, 150, 299, 300, 301, 599, 601, 1_000, 4_000, 20_000] {
             for pause in 0..4 {
                 let share = share_of_refilled(others, frame_us, pause);
-                assert!(share <= fair + 0.002, "{share} of {fair}: {others} others, {frame_us} us, pause {pause}");
+                assert!(
+                    share <= fair + 0.002,
+                    "{share} of {fair}: {others} others, {frame_us} us, pause {pause}"
+                );
             }
         }
     }
@@ -185,7 +193,10 @@ fn the_work_of_one_choice_is_bounded_however_deep_the_debts() {
         (Duration::MAX, Duration::ZERO),
         (Duration::MAX, Duration::MAX),
     ] {
-        let mut fairness = AirtimeFairness::new(AirtimeConfig { quantum, sparse: true });
+        let mut fairness = AirtimeFairness::new(AirtimeConfig {
+            quantum,
+            sparse: true,
+        });
         for station in 0..1_000u16 {
             let index = fairness.add(if station % 3 == 0 { 0 } else { station * 65 });
             fairness.wake(index);
@@ -193,7 +204,11 @@ fn the_work_of_one_choice_is_bounded_however_deep_the_debts() {
         for turn in 0..3_000 {
             let before = fairness.visits;
             let station = fairness.next().unwrap();
-            assert!(fairness.visits - before <= 5 * 1_000 + 1, "turn {turn}: {}", fairness.visits - before);
+            assert!(
+                fairness.visits - before <= 5 * 1_000 + 1,
+                "turn {turn}: {}",
+                fairness.visits - before
+            );
             fairness.charge(station, charge / (turn % 7 + 1));
         }
     }
@@ -209,7 +224,11 @@ fn many_that_only_pay_back_leave_in_one_choice() {
     }
     let before = fairness.visits;
     assert_eq!(fairness.next(), Some(0));
-    assert!(fairness.visits - before <= 5 * 5_001, "{}", fairness.visits - before);
+    assert!(
+        fairness.visits - before <= 5 * 5_001,
+        "{}",
+        fairness.visits - before
+    );
     assert_eq!(fairness.listed(), 1);
 }
 
@@ -224,12 +243,24 @@ fn the_work_per_choice_does_not_grow_with_the_stations() {
         (fairness.visits - before) as f64 / (10 * stations) as f64
     };
     // A frame of 4 ms takes 13 or 14 quanta.
-    assert!(work(100) < 20.0 && work(5_000) < 20.0, "{} and {}", work(100), work(5_000));
+    assert!(
+        work(100) < 20.0 && work(5_000) < 20.0,
+        "{} and {}",
+        work(100),
+        work(5_000)
+    );
 }
 
 #[test]
 fn a_quantum_out_of_range_is_taken_to_the_nearest() {
-    let in_force = |quantum| AirtimeFairness::new(AirtimeConfig { quantum, sparse: true }).config().quantum;
+    let in_force = |quantum| {
+        AirtimeFairness::new(AirtimeConfig {
+            quantum,
+            sparse: true,
+        })
+        .config()
+        .quantum
+    };
     assert_eq!(in_force(Duration::ZERO), us(1));
     assert_eq!(in_force(Duration::MAX), Duration::from_secs(1));
     assert_eq!(in_force(us(QUANTUM_US)), us(QUANTUM_US));
@@ -270,7 +301,9 @@ fn a_weight_changes_the_share_from_the_next_round_on() {
     let mut fairness = schedule(2);
     (0..2).for_each(|s| fairness.wake(s));
     let share = |fairness: &mut AirtimeFairness| {
-        (0..12_000).filter(|_| serve(fairness, |s| if s == 0 { 500 } else { 2_000 }) == 0).count()
+        (0..12_000)
+            .filter(|_| serve(fairness, |s| if s == 0 { 500 } else { 2_000 }) == 0)
+            .count()
     };
     // Equal airtime is four short frames for each long one; three times the weight is twelve.
     assert!(share(&mut fairness).abs_diff(9_600) < 20);

@@ -4,7 +4,12 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
 fn packet(number: u64, ce: Option<bool>) -> TestPacket {
-    TestPacket { flow: 0, number, bytes: 1_500, ce }
+    TestPacket {
+        flow: 0,
+        number,
+        bytes: 1_500,
+        ce,
+    }
 }
 
 /// CoDel as the pseudo-code of RFC 8289 §5 goes, with its queue and without ECN, to compare with.
@@ -126,9 +131,24 @@ const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 impl<Q: LinkQueue> Link<Q> {
     fn new(queue: Q, flows: usize) -> Self {
-        let windows = (0..flows).map(|_| Window { size: 2.0, in_flight: 0, recovered: 0 }).collect();
+        let windows = (0..flows)
+            .map(|_| Window {
+                size: 2.0,
+                in_flight: 0,
+                recovered: 0,
+            })
+            .collect();
         let (events, since, sojourns) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { queue, events, windows, sent: 0, idle: true, delivered: 0, sojourns, since }
+        Self {
+            queue,
+            events,
+            windows,
+            sent: 0,
+            idle: true,
+            delivered: 0,
+            sojourns,
+            since,
+        }
     }
 
     fn run(&mut self, until: Time) {
@@ -142,7 +162,9 @@ impl<Q: LinkQueue> Link<Q> {
             if self.idle {
                 self.depart(now);
             }
-            let Some(((at, _), event)) = self.events.pop_first() else { return };
+            let Some(((at, _), event)) = self.events.pop_first() else {
+                return;
+            };
             now = at;
             match event {
                 Event::Departure => self.idle = true,
@@ -165,14 +187,23 @@ impl<Q: LinkQueue> Link<Q> {
     }
 
     fn schedule(&mut self, at: Time, event: Event) {
-        self.events.insert((at, self.events.len() as u64 + self.sent * 1_000), event);
+        self.events
+            .insert((at, self.events.len() as u64 + self.sent * 1_000), event);
     }
 
     fn send(&mut self, now: Time, flow: u32) {
         self.sent += 1;
         self.windows[flow as usize].in_flight += 1;
         self.since.insert(self.sent, now);
-        self.queue.enqueue(now, TestPacket { flow, number: self.sent, bytes: 1_500, ce: None });
+        self.queue.enqueue(
+            now,
+            TestPacket {
+                flow,
+                number: self.sent,
+                bytes: 1_500,
+                ce: None,
+            },
+        );
         self.drops(now);
     }
 
@@ -189,7 +220,8 @@ impl<Q: LinkQueue> Link<Q> {
         let Some(packet) = packet else { return };
         self.idle = false;
         self.delivered += 1;
-        self.sojourns.push(now.since(self.since.remove(&packet.number).unwrap()));
+        self.sojourns
+            .push(now.since(self.since.remove(&packet.number).unwrap()));
         self.schedule(now + SERVICE, Event::Departure);
         self.schedule(now + SERVICE + ROUND_TRIP, Event::Ack { flow: packet.flow });
     }
@@ -233,11 +265,21 @@ fn an_overloaded_link_settles_near_the_target() {
     let full = until.as_secs_f64() / SERVICE.as_secs_f64();
     // The more senders, the smaller each one's answer to a drop: ten stand at three times the target.
     for (flows, most_ms) in [(1, 8.0), (4, 15.0), (10, 20.0)] {
-        let mut link = Link::new(CoDelQueue::new(CoDelConfig::default(), Limits::packets(1_000)), flows);
+        let mut link = Link::new(
+            CoDelQueue::new(CoDelConfig::default(), Limits::packets(1_000)),
+            flows,
+        );
         link.run(until);
         let median = link.median_ms();
-        assert!((1.0..most_ms).contains(&median), "{flows} flows: median {median} ms");
-        assert!(link.delivered as f64 > 0.85 * full, "{flows} flows: {} of {full} packets", link.delivered);
+        assert!(
+            (1.0..most_ms).contains(&median),
+            "{flows} flows: median {median} ms"
+        );
+        assert!(
+            link.delivered as f64 > 0.85 * full,
+            "{flows} flows: {} of {full} packets",
+            link.delivered
+        );
     }
     let mut fifo = Link::new(Fifo::new(Limits::packets(1_000)), 4);
     fifo.run(until);
@@ -245,7 +287,11 @@ fn an_overloaded_link_settles_near_the_target() {
 }
 
 /// Keeps a queue at a standing delay of 20 ms and tells what came out: number and mark.
-fn standing(config: CoDelConfig, ce: Option<bool>, ms: u64) -> (CoDelQueue<TestPacket>, Vec<TestPacket>) {
+fn standing(
+    config: CoDelConfig,
+    ce: Option<bool>,
+    ms: u64,
+) -> (CoDelQueue<TestPacket>, Vec<TestPacket>) {
     let mut queue = CoDelQueue::new(config, Limits::packets(usize::MAX));
     let mut out = Vec::new();
     for now in 0..ms {
@@ -261,10 +307,24 @@ fn standing(config: CoDelConfig, ce: Option<bool>, ms: u64) -> (CoDelQueue<TestP
 fn capable_packets_are_marked_and_not_dropped() {
     let (queue, out) = standing(CoDelConfig::default(), Some(false), 2_000);
     assert_eq!(queue.counters().dropped(), 0);
-    assert_eq!(queue.counters().marked, out.iter().filter(|p| p.ce == Some(true)).count() as u64);
+    assert_eq!(
+        queue.counters().marked,
+        out.iter().filter(|p| p.ce == Some(true)).count() as u64
+    );
     // Signals come at 100 ms after the delay rose, then 100/√1, 100/√2 … ms apart: 1.88 s take about 103.
-    assert!((100..=106).contains(&queue.counters().marked), "{}", queue.counters().marked);
-    let (queue, _) = standing(CoDelConfig { ecn: false, ..CoDelConfig::default() }, Some(false), 2_000);
+    assert!(
+        (100..=106).contains(&queue.counters().marked),
+        "{}",
+        queue.counters().marked
+    );
+    let (queue, _) = standing(
+        CoDelConfig {
+            ecn: false,
+            ..CoDelConfig::default()
+        },
+        Some(false),
+        2_000,
+    );
     assert!(queue.counters().marked == 0 && queue.counters().dropped() > 0);
 }
 
@@ -274,7 +334,11 @@ fn nothing_is_dropped_below_the_target_or_of_a_single_packet() {
     for second in 0..100 {
         // One packet that waits for a second: it leaves nothing behind.
         queue.enqueue(Time::from_millis(second * 1_000), packet(second, None));
-        assert!(queue.dequeue(Time::from_millis(second * 1_000 + 999)).is_some());
+        assert!(
+            queue
+                .dequeue(Time::from_millis(second * 1_000 + 999))
+                .is_some()
+        );
     }
     for ms in 0..5_000 {
         queue.enqueue(Time::from_millis(200_000 + ms), packet(ms, None));
@@ -289,7 +353,12 @@ fn nothing_is_dropped_below_the_target_or_of_a_single_packet() {
 fn a_queue_that_comes_back_soon_is_met_with_the_old_rate() {
     let config = CoDelConfig::default();
     let judge = |law: &mut CoDel, ms: u64, sojourn_ms: u64| {
-        law.judge(Time::from_millis(ms), &config, (Duration::from_millis(sojourn_ms), 10_000), || false)
+        law.judge(
+            Time::from_millis(ms),
+            &config,
+            (Duration::from_millis(sojourn_ms), 10_000),
+            || false,
+        )
     };
     let count_after_pause = |pause: u64| {
         let mut law = CoDel::default();
@@ -317,7 +386,11 @@ fn a_backlog_above_a_lowered_limit_drains_before_anything_is_taken() {
     queue.set_limits(Limits::packets(4));
     assert_eq!((queue.len(), queue.limits().packets), (10, 4));
     for number in 10..18 {
-        assert_eq!(queue.enqueue(Time::ZERO, packet(number, None)), number == 17, "{number}");
+        assert_eq!(
+            queue.enqueue(Time::ZERO, packet(number, None)),
+            number == 17,
+            "{number}"
+        );
         queue.dequeue(Time::ZERO);
     }
     assert_eq!(queue.counters().dropped(), 7);

@@ -2,7 +2,12 @@ use super::*;
 use crate::queue::tests::TestPacket;
 
 fn packet(flow: u32, number: u64, bytes: u32) -> TestPacket {
-    TestPacket { flow, number, bytes, ce: None }
+    TestPacket {
+        flow,
+        number,
+        bytes,
+        ce: None,
+    }
 }
 
 fn queue(config: FqCoDelConfig) -> FqCoDel<TestPacket> {
@@ -10,7 +15,9 @@ fn queue(config: FqCoDelConfig) -> FqCoDel<TestPacket> {
 }
 
 fn take(queue: &mut FqCoDel<TestPacket>, n: usize) -> Vec<u32> {
-    (0..n).map(|_| queue.dequeue(Time::ZERO).unwrap().flow).collect()
+    (0..n)
+        .map(|_| queue.dequeue(Time::ZERO).unwrap().flow)
+        .collect()
 }
 
 #[test]
@@ -49,7 +56,10 @@ fn a_flow_cannot_stay_new_by_sending_when_it_runs_empty() {
 
 #[test]
 fn busy_flows_share_bytes_whatever_their_packet_sizes() {
-    let mut queue = queue(FqCoDelConfig { packet_limit: 100_000, ..FqCoDelConfig::default() });
+    let mut queue = queue(FqCoDelConfig {
+        packet_limit: 100_000,
+        ..FqCoDelConfig::default()
+    });
     let sizes = [1_500, 300, 777];
     for number in 0..10_000 {
         for (flow, bytes) in (0..).zip(sizes) {
@@ -68,7 +78,10 @@ fn busy_flows_share_bytes_whatever_their_packet_sizes() {
 
 #[test]
 fn the_fattest_flow_pays_when_there_is_no_room() {
-    let mut queue = queue(FqCoDelConfig { packet_limit: 100, ..FqCoDelConfig::default() });
+    let mut queue = queue(FqCoDelConfig {
+        packet_limit: 100,
+        ..FqCoDelConfig::default()
+    });
     for number in 0..20 {
         queue.enqueue(Time::ZERO, packet(1, number, 500));
     }
@@ -80,18 +93,20 @@ fn the_fattest_flow_pays_when_there_is_no_room() {
     let dropped: Vec<_> = std::iter::from_fn(|| queue.poll_drop()).collect();
     // Half of the flow's bytes, from its head.
     assert_eq!(dropped.len(), 40);
-    assert!(
-        dropped.iter().zip(0..).all(|(d, number)| {
-            d.reason == DropReason::FattestFlow && d.packet.flow == 2 && d.packet.number == number
-        })
-    );
+    assert!(dropped.iter().zip(0..).all(|(d, number)| {
+        d.reason == DropReason::FattestFlow && d.packet.flow == 2 && d.packet.number == number
+    }));
     assert_eq!(queue.len(), 61);
     assert_eq!(queue.counters().dropped_for(DropReason::FattestFlow), 40);
 }
 
 #[test]
 fn the_limit_of_bytes_holds_and_a_batch_is_limited() {
-    let config = FqCoDelConfig { byte_limit: 1_000_000, drop_batch: 5, ..FqCoDelConfig::default() };
+    let config = FqCoDelConfig {
+        byte_limit: 1_000_000,
+        drop_batch: 5,
+        ..FqCoDelConfig::default()
+    };
     let mut queue = queue(config);
     for number in 0..2_000 {
         queue.enqueue(Time::ZERO, packet(1, number, 1_000));
@@ -109,14 +124,28 @@ fn each_queue_has_its_own_codel() {
         // Flow 0 sends twice its half of the link, flow 1 a quarter.
         for _ in 0..2 {
             numbers[0] += 1;
-            queue.enqueue(now, TestPacket { ce: Some(false), ..packet(0, numbers[0], 1_500) });
+            queue.enqueue(
+                now,
+                TestPacket {
+                    ce: Some(false),
+                    ..packet(0, numbers[0], 1_500)
+                },
+            );
         }
         if ms % 2 == 0 {
             numbers[1] += 1;
-            queue.enqueue(now, TestPacket { ce: Some(false), ..packet(1, numbers[1], 1_500) });
+            queue.enqueue(
+                now,
+                TestPacket {
+                    ce: Some(false),
+                    ..packet(1, numbers[1], 1_500)
+                },
+            );
         }
         for _ in 0..2 {
-            let marked = queue.dequeue(now).is_some_and(|p| p.flow == 1 && p.ce == Some(true));
+            let marked = queue
+                .dequeue(now)
+                .is_some_and(|p| p.flow == 1 && p.ce == Some(true));
             assert!(!marked, "the flow below its share was marked");
         }
     }
@@ -128,11 +157,16 @@ fn each_queue_has_its_own_codel() {
 fn flows_spread_over_the_queues_by_the_key() {
     let place = |key: [u8; 16]| {
         let queue = FqCoDel::new(FqCoDelConfig::default(), key);
-        (0..10_000).map(|flow| queue.classify(&packet(flow, 0, 0))).collect::<Vec<_>>()
+        (0..10_000)
+            .map(|flow| queue.classify(&packet(flow, 0, 0)))
+            .collect::<Vec<_>>()
     };
     let (a, b) = (place([1; 16]), place([2; 16]));
     let same = a.iter().zip(&b).filter(|(a, b)| a == b).count();
-    assert!(same < 40, "{same} of 10,000 flows in the same queue under another key");
+    assert!(
+        same < 40,
+        "{same} of 10,000 flows in the same queue under another key"
+    );
     let mut load = [0; 1024];
     a.iter().for_each(|&index| load[index as usize] += 1);
     assert!(load.iter().all(|&n| n < 35), "{:?}", load.iter().max());
@@ -149,6 +183,8 @@ fn a_lower_limit_is_kept_from_the_next_arrival_on_at_the_cost_of_the_fattest_flo
     queue.enqueue(Time::ZERO, packet(2, 0, 60));
     assert!(queue.len() <= 40, "{}", queue.len());
     assert_eq!(queue.counters().dropped() + queue.len() as u64, 101);
-    let out = (0..queue.len()).filter(|_| queue.dequeue(Time::ZERO).unwrap().flow == 2).count();
+    let out = (0..queue.len())
+        .filter(|_| queue.dequeue(Time::ZERO).unwrap().flow == 2)
+        .count();
     assert_eq!(out, 1);
 }

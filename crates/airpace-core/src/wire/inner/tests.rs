@@ -5,7 +5,9 @@ use siphasher::sip::SipHasher13;
 /// An IPv4 packet of 20 + `payload` bytes with a correct checksum.
 fn ipv4(class: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
-    let mut packet = vec![0x45, class, length[0], length[1], 0x12, 0x34, 0x40, 0, 64, protocol, 0, 0];
+    let mut packet = vec![
+        0x45, class, length[0], length[1], 0x12, 0x34, 0x40, 0, 64, protocol, 0, 0,
+    ];
     packet.extend_from_slice(&[10, 0, 0, 1, 192, 168, 7, 9]);
     let checksum = !ones_complement_sum(&packet);
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
@@ -15,7 +17,16 @@ fn ipv4(class: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
 
 fn ipv6(class: u8, next: u8, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut packet = vec![0x60 | class >> 4, class << 4, 0, 0, length[0], length[1], next, 64];
+    let mut packet = vec![
+        0x60 | class >> 4,
+        class << 4,
+        0,
+        0,
+        length[0],
+        length[1],
+        next,
+        64,
+    ];
     packet.extend_from_slice(&[0xfd; 16]);
     packet.extend_from_slice(&[0xfe; 16]);
     packet.extend_from_slice(payload);
@@ -39,9 +50,25 @@ fn flow_of(bytes: &[u8]) -> u64 {
 #[test]
 fn headers_are_read() {
     let info = IpInfo::parse(&ipv4(0xb9, 17, &[0; 30])).unwrap();
-    assert_eq!(info, IpInfo { version: 4, bytes: 50, dscp: 46, ecn: 1 });
+    assert_eq!(
+        info,
+        IpInfo {
+            version: 4,
+            bytes: 50,
+            dscp: 46,
+            ecn: 1
+        }
+    );
     let info = IpInfo::parse(&ipv6(0xba, 6, &[0; 30])).unwrap();
-    assert_eq!(info, IpInfo { version: 6, bytes: 70, dscp: 46, ecn: 2 });
+    assert_eq!(
+        info,
+        IpInfo {
+            version: 6,
+            bytes: 70,
+            dscp: 46,
+            ecn: 2
+        }
+    );
     let padded = [ipv4(0, 17, &[0; 8]), vec![0; 18]].concat();
     assert_eq!(IpInfo::parse(&padded).unwrap().bytes, 28);
 }
@@ -49,9 +76,19 @@ fn headers_are_read() {
 #[test]
 fn code_points_choose_the_access_category() {
     use AccessCategory::{Background, BestEffort, Video, Voice};
-    let category = |dscp: u8| IpInfo::parse(&ipv4(dscp << 2, 17, &[0; 8])).unwrap().category();
-    for (dscp, expected) in [(0, BestEffort), (10, BestEffort), (22, BestEffort), (34, Video), (40, Video), (46, Voice)]
-    {
+    let category = |dscp: u8| {
+        IpInfo::parse(&ipv4(dscp << 2, 17, &[0; 8]))
+            .unwrap()
+            .category()
+    };
+    for (dscp, expected) in [
+        (0, BestEffort),
+        (10, BestEffort),
+        (22, BestEffort),
+        (34, Video),
+        (40, Video),
+        (46, Voice),
+    ] {
         assert_eq!(category(dscp), expected, "code point {dscp}");
     }
     assert_eq!((category(8), category(1)), (Background, Background));
@@ -74,12 +111,21 @@ fn impossible_headers_are_refused() {
     short_header[0] = 0x4f;
     assert_eq!(IpInfo::parse(&short_header), Err(IpError::HeaderLength));
     let cut = &ipv4(0, 17, &[0; 8])[..25];
-    assert_eq!(IpInfo::parse(cut), Err(IpError::Length { claimed: 28, present: 25 }));
+    assert_eq!(
+        IpInfo::parse(cut),
+        Err(IpError::Length {
+            claimed: 28,
+            present: 25
+        })
+    );
 }
 
 #[test]
 fn ports_tell_flows_apart_except_in_fragments() {
-    let (a, b) = ([0x13, 0x88, 0, 80, 0, 0, 0, 0], [0x13, 0x89, 0, 80, 0, 0, 0, 0]);
+    let (a, b) = (
+        [0x13, 0x88, 0, 80, 0, 0, 0, 0],
+        [0x13, 0x89, 0, 80, 0, 0, 0, 0],
+    );
     assert_ne!(flow_of(&ipv4(0, 6, &a)), flow_of(&ipv4(0, 6, &b)));
     assert_eq!(flow_of(&ipv4(0, 6, &a)), flow_of(&ipv4(3, 6, &a)));
     assert_ne!(flow_of(&ipv4(0, 6, &a)), flow_of(&ipv4(0, 17, &a)));
@@ -96,8 +142,14 @@ fn ports_tell_flows_apart_except_in_fragments() {
 fn extension_headers_of_ipv6_are_stepped_over() {
     let ports = [0x13, 0x88, 0, 80, 0, 0, 0, 0];
     let options = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &ports].concat();
-    assert_eq!(flow_of(&ipv6(0, 17, &ports)), flow_of(&ipv6(0, 0, &options)));
-    assert_eq!(flow_of(&ipv6(0, 17, &ports)), flow_of(&ipv6(0, 60, &options)));
+    assert_eq!(
+        flow_of(&ipv6(0, 17, &ports)),
+        flow_of(&ipv6(0, 0, &options))
+    );
+    assert_eq!(
+        flow_of(&ipv6(0, 17, &ports)),
+        flow_of(&ipv6(0, 60, &options))
+    );
     let fragments = [1, 2].map(|id| ipv6(0, 44, &[17, 0, 0, 1, 0, 0, 0, id, id, id, id, id]));
     assert_eq!(flow_of(&fragments[0]), flow_of(&fragments[1]));
     assert_ne!(flow_of(&fragments[0]), flow_of(&ipv6(0, 17, &ports)));
@@ -110,11 +162,17 @@ fn capable_packets_are_marked_and_their_checksum_stays_right() {
         let capable = class & ECN != 0;
         assert_eq!(mark_ce(&mut v4), capable);
         assert_eq!(ones_complement_sum(&v4[..20]), 0xffff);
-        assert_eq!(IpInfo::parse(&v4).unwrap().ecn, if capable { ECN } else { 0 });
+        assert_eq!(
+            IpInfo::parse(&v4).unwrap().ecn,
+            if capable { ECN } else { 0 }
+        );
         let mut v6 = ipv6(class, 6, &[0; 20]);
         assert_eq!(mark_ce(&mut v6), capable);
         let info = IpInfo::parse(&v6).unwrap();
-        assert_eq!((info.dscp, info.ecn), (class >> 2, if capable { ECN } else { 0 }));
+        assert_eq!(
+            (info.dscp, info.ecn),
+            (class >> 2, if capable { ECN } else { 0 })
+        );
     }
 }
 

@@ -29,7 +29,11 @@ impl Radiotap {
     /// Appends the header to `out`; answers with its length, at most [`MAX_LENGTH`].
     pub fn write(&self, out: &mut Vec<u8>) -> usize {
         // Version, padding, length and one presence word take eight bytes.
-        let mut b = Builder { bytes: [0; MAX_LENGTH], at: 8, present: 0 };
+        let mut b = Builder {
+            bytes: [0; MAX_LENGTH],
+            at: 8,
+            present: 0,
+        };
         b.put_opt(bit::TSFT, self.tsft_us.map(u64::to_le_bytes));
         b.put_opt(bit::FLAGS, self.flags.map(|f| [f.0]));
         b.put_opt(bit::RATE, self.legacy_rate.map(|r| [r]));
@@ -70,6 +74,19 @@ impl super::VhtUser {
     fn bytes(self) -> [u8; 12] {
         let ([k0, k1], [p0, p1]) = (self.known.to_le_bytes(), self.partial_aid.to_le_bytes());
         let coding = self.coding & 1;
-        [k0, k1, self.flags, self.bandwidth, self.mcs_nss, 0, 0, 0, coding, self.group_id, p0, p1]
+        [
+            k0,
+            k1,
+            self.flags,
+            self.bandwidth,
+            self.mcs_nss,
+            0,
+            0,
+            0,
+            coding,
+            self.group_id,
+            p0,
+            p1,
+        ]
     }
 }

@@ -54,7 +54,11 @@ impl Ampdu {
     /// A subframe of the A-MPDU `reference`, of which it is known whether it is the last.
     #[must_use]
     pub const fn new(reference: u32, is_last: bool) -> Self {
-        let flags = if is_last { Self::LAST_KNOWN | Self::IS_LAST } else { Self::LAST_KNOWN };
+        let flags = if is_last {
+            Self::LAST_KNOWN | Self::IS_LAST
+        } else {
+            Self::LAST_KNOWN
+        };
         Self { reference, flags }
     }
 

@@ -90,11 +90,30 @@ impl Radiotap {
             bit::TSFT => first(&mut self.tsft_us, from.u64()?),
             bit::FLAGS => first(&mut self.flags, Flags(from.u8()?)),
             bit::RATE => first(&mut self.legacy_rate, from.u8()?),
-            bit::CHANNEL => first(&mut self.channel, Channel { mhz: from.u16()?, flags: from.u16()? }),
+            bit::CHANNEL => first(
+                &mut self.channel,
+                Channel {
+                    mhz: from.u16()?,
+                    flags: from.u16()?,
+                },
+            ),
             bit::SIGNAL => first(&mut self.signal_dbm, from.u8()?.cast_signed()),
             bit::ANTENNA => first(&mut self.antenna, from.u8()?),
-            bit::MCS => first(&mut self.ht, HtMcs { known: from.u8()?, flags: from.u8()?, mcs: from.u8()? }),
-            bit::AMPDU => first(&mut self.ampdu, Ampdu { reference: from.u32()?, flags: from.u16()? }),
+            bit::MCS => first(
+                &mut self.ht,
+                HtMcs {
+                    known: from.u8()?,
+                    flags: from.u8()?,
+                    mcs: from.u8()?,
+                },
+            ),
+            bit::AMPDU => first(
+                &mut self.ampdu,
+                Ampdu {
+                    reference: from.u32()?,
+                    flags: from.u16()?,
+                },
+            ),
             bit::VHT => first(&mut self.vht, VhtUser::read(from)?),
             bit::HE => first(&mut self.he, HeUser::read(from)?),
             _ => {}
@@ -134,7 +153,15 @@ impl VhtUser {
         let [mcs_nss, ..] = from.take::<4>()?;
         let (coding, group_id, partial_aid) = (from.u8()?, from.u8()?, from.u16()?);
         // Of the coding only the bit of the first user is kept.
-        Some(Self { known, flags, bandwidth, mcs_nss, coding: coding & 1, group_id, partial_aid })
+        Some(Self {
+            known,
+            flags,
+            bandwidth,
+            mcs_nss,
+            coding: coding & 1,
+            group_id,
+            partial_aid,
+        })
     }
 }
 

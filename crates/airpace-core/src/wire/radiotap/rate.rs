@@ -9,17 +9,42 @@ impl Radiotap {
     /// the short preamble of DSSS.
     #[must_use]
     pub fn with_rate(self, rate: TxRate) -> Self {
-        let none = Self { legacy_rate: None, ht: None, vht: None, he: None, ..self };
-        let short = if rate.dsss_preamble() == DsssPreamble::Short { Flags::SHORT_PREAMBLE } else { 0 };
-        let none = Self { flags: self.flags.map(|f| Flags(f.0 & !Flags::SHORT_PREAMBLE | short)), ..none };
+        let none = Self {
+            legacy_rate: None,
+            ht: None,
+            vht: None,
+            he: None,
+            ..self
+        };
+        let short = if rate.dsss_preamble() == DsssPreamble::Short {
+            Flags::SHORT_PREAMBLE
+        } else {
+            0
+        };
+        let none = Self {
+            flags: self
+                .flags
+                .map(|f| Flags(f.0 & !Flags::SHORT_PREAMBLE | short)),
+            ..none
+        };
         match rate.standard() {
             // 108 units of 500 kbit/s at most.
-            Standard::Dsss | Standard::Ofdm => {
-                Self { legacy_rate: rate.legacy_rate().map(|legacy| legacy.half_mbps() as u8), ..none }
-            }
-            Standard::Ht => Self { ht: Some(HtMcs::of(rate)), ..none },
-            Standard::Vht => Self { vht: Some(VhtUser::of(rate)), ..none },
-            Standard::He => Self { he: Some(HeUser::of(rate)), ..none },
+            Standard::Dsss | Standard::Ofdm => Self {
+                legacy_rate: rate.legacy_rate().map(|legacy| legacy.half_mbps() as u8),
+                ..none
+            },
+            Standard::Ht => Self {
+                ht: Some(HtMcs::of(rate)),
+                ..none
+            },
+            Standard::Vht => Self {
+                vht: Some(VhtUser::of(rate)),
+                ..none
+            },
+            Standard::He => Self {
+                he: Some(HeUser::of(rate)),
+                ..none
+            },
         }
     }
 
@@ -30,25 +55,49 @@ impl Radiotap {
     #[must_use]
     pub fn rate(&self) -> Option<TxRate> {
         let he = self.he.and_then(HeUser::rate);
-        let high = he.or_else(|| self.vht.and_then(VhtUser::rate)).or_else(|| self.ht.and_then(HtMcs::rate));
+        let high = he
+            .or_else(|| self.vht.and_then(VhtUser::rate))
+            .or_else(|| self.ht.and_then(HtMcs::rate));
         let none = (self.ht, self.vht, self.he) == (None, None, None);
-        high.or_else(|| self.legacy_rate.filter(|_| none).and_then(|units| self.legacy(units)))
+        high.or_else(|| {
+            self.legacy_rate
+                .filter(|_| none)
+                .and_then(|units| self.legacy(units))
+        })
     }
 
     fn legacy(&self, units: u8) -> Option<TxRate> {
         let rate = TxRate::legacy(LegacyRate::from_half_mbps(units.into())?);
-        let short = self.flags.is_some_and(|flags| flags.0 & Flags::SHORT_PREAMBLE != 0);
+        let short = self
+            .flags
+            .is_some_and(|flags| flags.0 & Flags::SHORT_PREAMBLE != 0);
         // Drivers set the flag for OFDM too, where it means nothing.
-        Some(if short { rate.with_short_preamble().unwrap_or(rate) } else { rate })
+        Some(if short {
+            rate.with_short_preamble().unwrap_or(rate)
+        } else {
+            rate
+        })
     }
 }
 
 impl HtMcs {
     fn of(rate: TxRate) -> Self {
-        let bandwidth = if rate.width() == Width::Mhz20 { 0 } else { Self::BANDWIDTH_40 };
-        let gi = if rate.gi() == GuardInterval::Ns400 { Self::SHORT_GI } else { 0 };
+        let bandwidth = if rate.width() == Width::Mhz20 {
+            0
+        } else {
+            Self::BANDWIDTH_40
+        };
+        let gi = if rate.gi() == GuardInterval::Ns400 {
+            Self::SHORT_GI
+        } else {
+            0
+        };
         let known = Self::KNOWN_BANDWIDTH | Self::KNOWN_MCS | Self::KNOWN_GI;
-        Self { known, flags: bandwidth | gi, mcs: rate.mcs() }
+        Self {
+            known,
+            flags: bandwidth | gi,
+            mcs: rate.mcs(),
+        }
     }
 
     fn rate(self) -> Option<TxRate> {
@@ -57,9 +106,20 @@ impl HtMcs {
             return None;
         }
         // 2 and 3 are 20 MHz in one half of a 40 MHz channel.
-        let width = if self.flags & Self::BANDWIDTH == Self::BANDWIDTH_40 { Width::Mhz40 } else { Width::Mhz20 };
+        let width = if self.flags & Self::BANDWIDTH == Self::BANDWIDTH_40 {
+            Width::Mhz40
+        } else {
+            Width::Mhz20
+        };
         let short = self.known & Self::KNOWN_GI != 0 && self.flags & Self::SHORT_GI != 0;
-        TxRate::new(Standard::Ht, width, self.mcs / 8 + 1, self.mcs, short_or_long(short)).ok()
+        TxRate::new(
+            Standard::Ht,
+            width,
+            self.mcs / 8 + 1,
+            self.mcs,
+            short_or_long(short),
+        )
+        .ok()
     }
 }
 
@@ -73,7 +133,11 @@ impl VhtUser {
         };
         Self {
             known: Self::KNOWN_GI | Self::KNOWN_BANDWIDTH,
-            flags: if rate.gi() == GuardInterval::Ns400 { Self::SHORT_GI } else { 0 },
+            flags: if rate.gi() == GuardInterval::Ns400 {
+                Self::SHORT_GI
+            } else {
+                0
+            },
             bandwidth,
             // Neither is above 15 in VHT.
             mcs_nss: (rate.mcs() << 4) | rate.nss(),
@@ -93,7 +157,14 @@ impl VhtUser {
             _ => return None,
         };
         let short = self.known & Self::KNOWN_GI != 0 && self.flags & Self::SHORT_GI != 0;
-        TxRate::new(Standard::Vht, width, self.mcs_nss & 0x0f, self.mcs_nss >> 4, short_or_long(short)).ok()
+        TxRate::new(
+            Standard::Vht,
+            width,
+            self.mcs_nss & 0x0f,
+            self.mcs_nss >> 4,
+            short_or_long(short),
+        )
+        .ok()
     }
 }
 
@@ -112,7 +183,16 @@ impl HeUser {
         };
         let data1 = Self::KNOWN_MCS | Self::KNOWN_CODING | Self::KNOWN_BANDWIDTH;
         let data3 = (u16::from(rate.mcs()) << Self::MCS_SHIFT) | Self::LDPC;
-        Self { data: [data1, Self::KNOWN_GI, data3, 0, width | (gi << Self::GI_SHIFT), u16::from(rate.nss())] }
+        Self {
+            data: [
+                data1,
+                Self::KNOWN_GI,
+                data3,
+                0,
+                width | (gi << Self::GI_SHIFT),
+                u16::from(rate.nss()),
+            ],
+        }
     }
 
     fn rate(self) -> Option<TxRate> {
@@ -140,5 +220,9 @@ impl HeUser {
 }
 
 const fn short_or_long(short: bool) -> GuardInterval {
-    if short { GuardInterval::Ns400 } else { GuardInterval::Ns800 }
+    if short {
+        GuardInterval::Ns400
+    } else {
+        GuardInterval::Ns800
+    }
 }

@@ -11,10 +11,17 @@ fn full() -> Radiotap {
         tsft_us: Some(0x0102_0304_0506_0708),
         flags: Some(Flags(Flags::FCS_AT_END)),
         legacy_rate: Some(12),
-        channel: Some(Channel { mhz: 5180, flags: Channel::OFDM_5GHZ }),
+        channel: Some(Channel {
+            mhz: 5180,
+            flags: Channel::OFDM_5GHZ,
+        }),
         signal_dbm: Some(-42),
         antenna: Some(1),
-        ht: Some(HtMcs { known: 7, flags: 5, mcs: 15 }),
+        ht: Some(HtMcs {
+            known: 7,
+            flags: 5,
+            mcs: 15,
+        }),
         ampdu: Some(Ampdu::new(77, true)),
         vht: Some(VhtUser {
             known: 0x44,
@@ -25,7 +32,9 @@ fn full() -> Radiotap {
             group_id: 63,
             partial_aid: 300,
         }),
-        he: Some(HeUser { data: [1, 2, 3, 4, 5, 6] }),
+        he: Some(HeUser {
+            data: [1, 2, 3, 4, 5, 6],
+        }),
     }
 }
 
@@ -46,12 +55,20 @@ fn headers_round_trip() {
 
 #[test]
 fn fields_stand_at_their_alignment() {
-    let header = Radiotap { flags: Some(Flags(0)), channel: full().channel, ampdu: full().ampdu, ..Default::default() };
+    let header = Radiotap {
+        flags: Some(Flags(0)),
+        channel: full().channel,
+        ampdu: full().ampdu,
+        ..Default::default()
+    };
     let bytes = written(&header);
     // Flags at 8, channel aligned to 2 at 10, A-MPDU aligned to 4 at 16.
     assert_eq!(bytes[10..12], 5180u16.to_le_bytes());
     assert_eq!(bytes[16..20], 77u32.to_le_bytes());
-    assert_eq!(bytes[4..8], ((1u32 << 1) | (1 << 3) | (1 << 20)).to_le_bytes());
+    assert_eq!(
+        bytes[4..8],
+        ((1u32 << 1) | (1 << 3) | (1 << 20)).to_le_bytes()
+    );
     assert_eq!(bytes.len(), 24);
 }
 
@@ -61,31 +78,67 @@ fn headers_of_drivers_are_read() {
     // ath9k (two antennas, each in a radiotap namespace of its own): TSFT, flags, channel, signal, antenna, MCS, then signal and
     // antenna per chain.
     let ath9k = [
-        0x00, 0x00, 0x28, 0x00, 0x2b, 0x08, 0x08, 0xa0, 0x20, 0x08, 0x00, 0xa0, 0x20, 0x08, 0x00, 0x00, //
-        0x15, 0xcd, 0x5b, 0x07, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x3c, 0x14, 0x40, 0x01, 0xc8, 0x00, //
+        0x00, 0x00, 0x28, 0x00, 0x2b, 0x08, 0x08, 0xa0, 0x20, 0x08, 0x00, 0xa0, 0x20, 0x08, 0x00,
+        0x00, //
+        0x15, 0xcd, 0x5b, 0x07, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x3c, 0x14, 0x40, 0x01, 0xc8,
+        0x00, //
         0x07, 0x05, 0x0f, 0xc6, 0x00, 0xc4, 0x01, 0x00,
     ];
     let (header, length) = Radiotap::parse(&ath9k).unwrap();
     assert_eq!(length, 40);
     assert_eq!(header.tsft_us, Some(123_456_789));
-    assert_eq!(header.channel, Some(Channel { mhz: 5180, flags: 0x0140 }));
+    assert_eq!(
+        header.channel,
+        Some(Channel {
+            mhz: 5180,
+            flags: 0x0140
+        })
+    );
     assert_eq!((header.signal_dbm, header.antenna), (Some(-56), Some(0)));
-    assert_eq!(header.ht, Some(HtMcs { known: 7, flags: 5, mcs: 15 }));
+    assert_eq!(
+        header.ht,
+        Some(HtMcs {
+            known: 7,
+            flags: 5,
+            mcs: 15
+        })
+    );
 }
 
 #[test]
 fn vendor_namespaces_are_skipped() {
-    let present = |bits: &[u32]| bits.iter().fold(0u32, |word, bit| word | 1 << bit).to_le_bytes();
+    let present = |bits: &[u32]| {
+        bits.iter()
+            .fold(0u32, |word, bit| word | 1 << bit)
+            .to_le_bytes()
+    };
     let mut bytes = vec![0, 0, 0, 0];
     bytes.extend(present(&[1, 30, 31]));
     bytes.extend(present(&[0, 5, 31]));
     bytes.extend(present(&[3, 29, 31]));
     bytes.extend(present(&[5]));
     // Flags; padding to 2; vendor header with three bytes of data, then padding to the signal at any offset.
-    bytes.extend([0x10, 0, 0xaa, 0xbb, 0xcc, 1, 3, 0, 9, 9, 9, (-70i8).to_le_bytes()[0]]);
+    bytes.extend([
+        0x10,
+        0,
+        0xaa,
+        0xbb,
+        0xcc,
+        1,
+        3,
+        0,
+        9,
+        9,
+        9,
+        (-70i8).to_le_bytes()[0],
+    ]);
     bytes[2] = u8::try_from(bytes.len()).unwrap();
     let (header, _) = Radiotap::parse(&bytes).unwrap();
-    let expected = Radiotap { flags: Some(Flags(0x10)), signal_dbm: Some(-70), ..Default::default() };
+    let expected = Radiotap {
+        flags: Some(Flags(0x10)),
+        signal_dbm: Some(-70),
+        ..Default::default()
+    };
     assert_eq!(header, expected);
 }
 
@@ -95,7 +148,10 @@ fn undefined_fields_end_the_reading() {
     bytes.extend(((1u32 << 1) | (1 << 28)).to_le_bytes());
     bytes.extend([0x40, 1, 2, 3]);
     bytes[2] = 12;
-    assert_eq!(Radiotap::parse(&bytes).unwrap().0.flags, Some(Flags(Flags::BAD_FCS)));
+    assert_eq!(
+        Radiotap::parse(&bytes).unwrap().0.flags,
+        Some(Flags(Flags::BAD_FCS))
+    );
     // A second word without a namespace change numbers its bits from 32: none of these is defined.
     let mut bytes = vec![0, 0, 16, 0];
     bytes.extend(((1u32 << 1) | (1 << 31)).to_le_bytes());
@@ -113,11 +169,18 @@ fn cut_and_contradictory_headers_are_refused() {
     for length in 0..bytes.len() {
         let mut short = bytes.clone();
         short[2] = u8::try_from(length).unwrap();
-        assert_eq!(Radiotap::parse(&short), Err(RadiotapError::Inconsistent), "length {length}");
+        assert_eq!(
+            Radiotap::parse(&short),
+            Err(RadiotapError::Inconsistent),
+            "length {length}"
+        );
     }
     let endless: Vec<u8> = [0, 0, 40, 0].into_iter().chain([0xff; 36]).collect();
     assert_eq!(Radiotap::parse(&endless), Err(RadiotapError::Inconsistent));
-    assert_eq!(Radiotap::parse(&[1, 0, 8, 0, 0, 0, 0, 0]), Err(RadiotapError::Version(1)));
+    assert_eq!(
+        Radiotap::parse(&[1, 0, 8, 0, 0, 0, 0, 0]),
+        Err(RadiotapError::Version(1))
+    );
 }
 
 proptest! {
@@ -139,13 +202,24 @@ fn rates() -> Vec<TxRate> {
     let mut rates = Vec::new();
     for standard in [Standard::Ht, Standard::Vht, Standard::He] {
         for width in [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160] {
-            for gi in [GuardInterval::Ns400, GuardInterval::Ns800, GuardInterval::Ns1600, GuardInterval::Ns3200] {
+            for gi in [
+                GuardInterval::Ns400,
+                GuardInterval::Ns800,
+                GuardInterval::Ns1600,
+                GuardInterval::Ns3200,
+            ] {
                 let combinations = (1..=8).flat_map(|nss| (0..32).map(move |mcs| (nss, mcs)));
-                rates.extend(combinations.filter_map(|(nss, mcs)| TxRate::new(standard, width, nss, mcs, gi).ok()));
+                rates.extend(
+                    combinations
+                        .filter_map(|(nss, mcs)| TxRate::new(standard, width, nss, mcs, gi).ok()),
+                );
             }
         }
     }
-    let legacy = LegacyRate::DSSS.into_iter().chain(LegacyRate::OFDM).map(TxRate::legacy);
+    let legacy = LegacyRate::DSSS
+        .into_iter()
+        .chain(LegacyRate::OFDM)
+        .map(TxRate::legacy);
     rates.extend(legacy.clone());
     rates.extend(legacy.filter_map(|rate| rate.with_short_preamble().ok()));
     rates
@@ -153,10 +227,27 @@ fn rates() -> Vec<TxRate> {
 
 #[test]
 fn a_legacy_rate_beside_a_field_that_tells_no_rate_is_none() {
-    let header = Radiotap { legacy_rate: Some(12), ..Radiotap::default() };
+    let header = Radiotap {
+        legacy_rate: Some(12),
+        ..Radiotap::default()
+    };
     assert_eq!(header.rate(), Some(TxRate::legacy(LegacyRate::Mbps6)));
-    assert_eq!(Radiotap { he: Some(HeUser::default()), ..header }.rate(), None);
-    assert_eq!(Radiotap { legacy_rate: Some(13), ..header }.rate(), None);
+    assert_eq!(
+        Radiotap {
+            he: Some(HeUser::default()),
+            ..header
+        }
+        .rate(),
+        None
+    );
+    assert_eq!(
+        Radiotap {
+            legacy_rate: Some(13),
+            ..header
+        }
+        .rate(),
+        None
+    );
 }
 
 #[test]
@@ -175,8 +266,17 @@ fn every_rate_round_trips() {
 fn rates_that_no_standard_has_are_none() {
     for mcs_nss in 0..=255 {
         for bandwidth in 0..=255 {
-            let vht = VhtUser { known: 0x44, mcs_nss, bandwidth, ..VhtUser::default() };
-            let rate = Radiotap { vht: Some(vht), ..Radiotap::default() }.rate();
+            let vht = VhtUser {
+                known: 0x44,
+                mcs_nss,
+                bandwidth,
+                ..VhtUser::default()
+            };
+            let rate = Radiotap {
+                vht: Some(vht),
+                ..Radiotap::default()
+            }
+            .rate();
             assert!(rate.is_none_or(|r| r.nss() == mcs_nss & 15 && r.mcs() == mcs_nss >> 4));
         }
     }
@@ -192,7 +292,12 @@ fn capture(headers: &[Radiotap]) -> Vec<u8> {
     for header in headers {
         let mut frame = written(header);
         let fcs = header.flags.is_some_and(Flags::fcs_at_end);
-        write_frame(&DataHeader::downlink(station, bssid, 0xabc, true), &IP_PACKET, fcs, &mut frame);
+        write_frame(
+            &DataHeader::downlink(station, bssid, 0xabc, true),
+            &IP_PACKET,
+            fcs,
+            &mut frame,
+        );
         let length = u32::try_from(frame.len()).unwrap();
         for word in [1, 2, length, length] {
             file.extend_from_slice(&u32::to_le_bytes(word));
@@ -203,8 +308,10 @@ fn capture(headers: &[Radiotap]) -> Vec<u8> {
 }
 
 /// UDP from 10.0.0.1:5000 to 10.0.0.7:9 without a body.
-const IP_PACKET: [u8; 28] =
-    [0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xc8, 10, 0, 0, 1, 10, 0, 0, 7, 0x13, 0x88, 0, 9, 0, 8, 0, 0];
+const IP_PACKET: [u8; 28] = [
+    0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xc8, 10, 0, 0, 1, 10, 0, 0, 7, 0x13, 0x88, 0, 9,
+    0, 8, 0, 0,
+];
 
 /// What tcpdump prints of a capture file; `None`, loudly, where there is no tcpdump.
 fn tcpdump(file: &[u8]) -> Option<String> {
@@ -215,12 +322,18 @@ fn tcpdump(file: &[u8]) -> Option<String> {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut child) = spawned else {
-        eprintln!("SKIPPED: tcpdump is not installed, so that what it makes of radiotap headers was not checked");
+        eprintln!(
+            "SKIPPED: tcpdump is not installed, so that what it makes of radiotap headers was not checked"
+        );
         return None;
     };
     child.stdin.take().unwrap().write_all(file).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
@@ -229,7 +342,10 @@ fn tcpdump_reads_what_is_written() {
     let base = Radiotap {
         tsft_us: Some(123_456),
         flags: Some(Flags(Flags::FCS_AT_END)),
-        channel: Some(Channel { mhz: 5180, flags: Channel::OFDM_5GHZ }),
+        channel: Some(Channel {
+            mhz: 5180,
+            flags: Channel::OFDM_5GHZ,
+        }),
         signal_dbm: Some(-42),
         ampdu: Some(Ampdu::new(77, true)),
         ..Radiotap::default()
@@ -237,15 +353,35 @@ fn tcpdump_reads_what_is_written() {
     let vht = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
     let ht = TxRate::new(Standard::Ht, Width::Mhz40, 2, 15, GuardInterval::Ns400).unwrap();
     let he = TxRate::new(Standard::He, Width::Mhz80, 2, 11, GuardInterval::Ns1600).unwrap();
-    let bare = Radiotap { flags: None, ..base };
-    let Some(text) = tcpdump(&capture(&[base.with_rate(vht), bare.with_rate(ht), base.with_rate(he)])) else { return };
+    let bare = Radiotap {
+        flags: None,
+        ..base
+    };
+    let Some(text) = tcpdump(&capture(&[
+        base.with_rate(vht),
+        bare.with_rate(ht),
+        base.with_rate(he),
+    ])) else {
+        return;
+    };
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     for line in &lines {
-        for part in ["123456us tsft", "5180 MHz", "-42dBm signal", "10.0.0.1.5000 > 10.0.0.7.9: UDP, length 0"] {
+        for part in [
+            "123456us tsft",
+            "5180 MHz",
+            "-42dBm signal",
+            "10.0.0.1.5000 > 10.0.0.7.9: UDP, length 0",
+        ] {
             assert!(line.contains(part), "{part} is missing in {line}");
         }
     }
-    assert!(lines[0].contains("User 0 MCS 9 BCC FEC 80 MHz long GI"), "{text}");
-    assert!(lines[1].contains("300.0 Mb/s MCS 15 40 MHz short GI"), "{text}");
+    assert!(
+        lines[0].contains("User 0 MCS 9 BCC FEC 80 MHz long GI"),
+        "{text}"
+    );
+    assert!(
+        lines[1].contains("300.0 Mb/s MCS 15 40 MHz short GI"),
+        "{text}"
+    );
 }

@@ -10,7 +10,10 @@ fn report() -> SlotReport {
         mpdus: 3_840,
         packets: 3_841,
         bytes: 5_644_800,
-        span: Some((Time::from_nanos(7_000_000_123), Time::from_nanos(7_099_000_123))),
+        span: Some((
+            Time::from_nanos(7_000_000_123),
+            Time::from_nanos(7_099_000_123),
+        )),
         inverse_rate_sum: f64::from(120.0_f32 / 390e6),
         lost: 4,
         late: 9,
@@ -47,7 +50,13 @@ fn reports_round_trip() {
 
 #[test]
 fn numbers_beyond_their_field_stop_at_its_end() {
-    let large = SlotReport { lost: u32::MAX, late: 70_000, bytes: u64::MAX, length: Duration::MAX, ..report() };
+    let large = SlotReport {
+        lost: u32::MAX,
+        late: 70_000,
+        bytes: u64::MAX,
+        length: Duration::MAX,
+        ..report()
+    };
     let decoded = decode(StationId(0), &encode(&large)).unwrap();
     assert_eq!((decoded.lost, decoded.late), (65_535, 65_535));
     assert_eq!(decoded.bytes, u64::from(u32::MAX));
@@ -57,20 +66,83 @@ fn numbers_beyond_their_field_stop_at_its_end() {
 #[test]
 fn contradictions_are_refused() {
     let refused = |report: SlotReport| decode(StationId(0), &encode(&report)).unwrap_err();
-    assert_eq!(refused(SlotReport { frames: 4_000, ..report() }), ReportError::Counts);
-    assert_eq!(refused(SlotReport { mpdus: 4_000, ..report() }), ReportError::Counts);
-    assert_eq!(refused(SlotReport { frames: 0, ..report() }), ReportError::Counts);
-    assert_eq!(refused(SlotReport { span: None, ..report() }), ReportError::Times);
-    assert_eq!(refused(SlotReport { span: Some((Time::ZERO, Time::ZERO)), ..empty() }), ReportError::Times);
+    assert_eq!(
+        refused(SlotReport {
+            frames: 4_000,
+            ..report()
+        }),
+        ReportError::Counts
+    );
+    assert_eq!(
+        refused(SlotReport {
+            mpdus: 4_000,
+            ..report()
+        }),
+        ReportError::Counts
+    );
+    assert_eq!(
+        refused(SlotReport {
+            frames: 0,
+            ..report()
+        }),
+        ReportError::Counts
+    );
+    assert_eq!(
+        refused(SlotReport {
+            span: None,
+            ..report()
+        }),
+        ReportError::Times
+    );
+    assert_eq!(
+        refused(SlotReport {
+            span: Some((Time::ZERO, Time::ZERO)),
+            ..empty()
+        }),
+        ReportError::Times
+    );
     for sum in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
-        assert_eq!(refused(SlotReport { inverse_rate_sum: sum, ..report() }), ReportError::InverseRate);
+        assert_eq!(
+            refused(SlotReport {
+                inverse_rate_sum: sum,
+                ..report()
+            }),
+            ReportError::InverseRate
+        );
     }
-    assert_eq!(refused(SlotReport { inverse_rate_sum: 1.0, ..empty() }), ReportError::InverseRate);
-    let delay = DelayQuantiles { p50: Duration::from_millis(5), ..Default::default() };
-    assert_eq!(refused(SlotReport { delay: Some(delay), ..report() }), ReportError::Delay);
+    assert_eq!(
+        refused(SlotReport {
+            inverse_rate_sum: 1.0,
+            ..empty()
+        }),
+        ReportError::InverseRate
+    );
+    let delay = DelayQuantiles {
+        p50: Duration::from_millis(5),
+        ..Default::default()
+    };
+    assert_eq!(
+        refused(SlotReport {
+            delay: Some(delay),
+            ..report()
+        }),
+        ReportError::Delay
+    );
     let end = Some((Time::MAX, Time::MAX));
-    assert!(decode(StationId(0), &encode(&SlotReport { span: end, ..report() })).is_ok());
-    let mut past_the_end = encode(&SlotReport { span: end, ..report() });
+    assert!(
+        decode(
+            StationId(0),
+            &encode(&SlotReport {
+                span: end,
+                ..report()
+            })
+        )
+        .is_ok()
+    );
+    let mut past_the_end = encode(&SlotReport {
+        span: end,
+        ..report()
+    });
     past_the_end[44] = 1;
     assert_eq!(decode(StationId(0), &past_the_end), Err(ReportError::Times));
 }
@@ -86,7 +158,10 @@ fn other_layouts_are_refused() {
     assert_eq!(changed(0, 2), Err(ReportError::Version(2)));
     assert_eq!(changed(1, 0x10), Err(ReportError::Reserved));
     assert_eq!(changed(7, 1), Err(ReportError::Reserved));
-    assert_eq!(decode(StationId(0), &good[..63]), Err(ReportError::Length(63)));
+    assert_eq!(
+        decode(StationId(0), &good[..63]),
+        Err(ReportError::Length(63))
+    );
     assert_eq!(decode(StationId(0), &[]), Err(ReportError::Length(0)));
     let mut no_length = good;
     no_length[16..20].fill(0);

@@ -16,7 +16,10 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
     let cell = Cell::start(config(plan, scheme, &rates), Duration::from_millis(10))?;
     let start = Instant::now();
     cell.record_from_now();
-    let target = |i| Target { namespace: cell.station(i), address: cell.station_address(i) };
+    let target = |i| Target {
+        namespace: cell.station(i),
+        address: cell.station_address(i),
+    };
     let load = Load {
         server: cell.server(),
         targets: (0..rates.len()).map(target).collect(),
@@ -31,9 +34,16 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
         bail!("stopped");
     }
     let record = cell.finish()?;
-    record.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    record
+        .warnings
+        .iter()
+        .for_each(|warning| tracing::warn!("{warning}"));
     let figures = figures(plan, &rates, &record, &measured);
-    if let Some(silent) = figures.stations.iter().position(|station| station.ping_p50_ms <= 0.0) {
+    if let Some(silent) = figures
+        .stations
+        .iter()
+        .position(|station| station.ping_p50_ms <= 0.0)
+    {
         bail!("no ping to station {silent} was answered");
     }
     Ok((figures, record))
@@ -42,12 +52,26 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
 pub(super) fn config(plan: &Plan, scheme: Scheme, rates: &[TxRate]) -> EmulatorConfig {
     let stations = rates.iter().copied().map(StationConfig::new).collect();
     let station = PathConfig::of(Scheme::Fifo);
-    let cell = CellConfig { max_duration: MAX_DURATION, max_mpdus: MAX_MPDUS, station, ..CellConfig::new(stations) };
+    let cell = CellConfig {
+        max_duration: MAX_DURATION,
+        max_mpdus: MAX_MPDUS,
+        station,
+        ..CellConfig::new(stations)
+    };
     let config = EmulatorConfig::new(cell, plan.seed).with_access_point(scheme);
-    EmulatorConfig { wired_delay: WIRED_DELAY, series: false, ..config }
+    EmulatorConfig {
+        wired_delay: WIRED_DELAY,
+        series: false,
+        ..config
+    }
 }
 
-fn figures(plan: &Plan, rates: &[TxRate], record: &CellRecord, measured: &[Measured]) -> CellFigures {
+fn figures(
+    plan: &Plan,
+    rates: &[TxRate],
+    record: &CellRecord,
+    measured: &[Measured],
+) -> CellFigures {
     let (from, to) = (plan.ramp, plan.ramp + plan.measure);
     let airtime = |i: usize| {
         let sum = record.frames.sum(i, from, to);
@@ -55,8 +79,14 @@ fn figures(plan: &Plan, rates: &[TxRate], record: &CellRecord, measured: &[Measu
     };
     let all: f64 = (0..rates.len()).map(airtime).sum();
     let station = |(i, (rate, measured)): (usize, (&TxRate, &Measured))| {
-        let pings = measured.pings.iter().filter(|p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64());
-        let pings = pings.filter_map(|ping| ping.rtt_ms).collect::<Samples>().quantiles();
+        let pings = measured
+            .pings
+            .iter()
+            .filter(|p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64());
+        let pings = pings
+            .filter_map(|ping| ping.rtt_ms)
+            .collect::<Samples>()
+            .quantiles();
         StationFigures {
             phy_mbps: rate.rate().as_mbps_f64(),
             goodput_mbps: measured.received.mbps(from, to),
@@ -65,5 +95,12 @@ fn figures(plan: &Plan, rates: &[TxRate], record: &CellRecord, measured: &[Measu
             airtime: if all > 0.0 { airtime(i) / all } else { 0.0 },
         }
     };
-    CellFigures::new(rates.iter().zip(measured).enumerate().map(station).collect())
+    CellFigures::new(
+        rates
+            .iter()
+            .zip(measured)
+            .enumerate()
+            .map(station)
+            .collect(),
+    )
 }

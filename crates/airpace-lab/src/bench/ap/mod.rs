@@ -51,7 +51,14 @@ impl Plan {
     /// Every scheme that the papers compare, and the closed access point, for so long.
     #[must_use]
     pub fn new(measure: Duration) -> Self {
-        let schemes = [Scheme::Fifo, Scheme::FqCodel, Scheme::FqMac, Scheme::Airtime, Scheme::Wqm, Scheme::PerStation];
+        let schemes = [
+            Scheme::Fifo,
+            Scheme::FqCodel,
+            Scheme::FqMac,
+            Scheme::Airtime,
+            Scheme::Wqm,
+            Scheme::PerStation,
+        ];
         Self {
             schemes: schemes.to_vec(),
             ramp: Duration::from_secs(5),
@@ -158,7 +165,12 @@ pub fn compare(plan: &Plan, stop: &Stop) -> Result<ApComparison> {
     let mut schemes = Vec::new();
     for &scheme in &plan.schemes {
         let run = one(plan, scheme, stop).with_context(|| format!("with {}", scheme.name()))?;
-        let CellFigures { goodput_mbps, ping_p50_ms, jain_airtime, .. } = run.emulated;
+        let CellFigures {
+            goodput_mbps,
+            ping_p50_ms,
+            jain_airtime,
+            ..
+        } = run.emulated;
         tracing::info!(
             "{}: {goodput_mbps:.1} Mbit/s, median ping {ping_p50_ms:.1} ms, Jain index of airtime {jain_airtime:.3}",
             run.scheme
@@ -169,7 +181,10 @@ pub fn compare(plan: &Plan, stop: &Stop) -> Result<ApComparison> {
 }
 
 fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
-    let simulated = plan.simulate.then(|| simulated::run(plan, scheme, stop)).transpose()?;
+    let simulated = plan
+        .simulate
+        .then(|| simulated::run(plan, scheme, stop))
+        .transpose()?;
     let (emulated, record) = emulated::run(plan, scheme, stop)?;
     Ok(SchemeFigures {
         scheme: scheme.name(),
@@ -185,27 +200,49 @@ fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
 
 /// Puts the schemes beside `fifo` and holds them against the bars.
 fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
-    let fifo = schemes.iter().find(|run| run.scheme == Scheme::Fifo.name()).cloned();
+    let fifo = schemes
+        .iter()
+        .find(|run| run.scheme == Scheme::Fifo.name())
+        .cloned();
     let mut bars = Vec::new();
     for run in &mut schemes {
         if let Some(fifo) = &fifo {
             run.ping_gain = Some(fifo.emulated.ping_p50_ms / run.emulated.ping_p50_ms);
             let stations = fifo.emulated.stations.iter().zip(&run.emulated.stations);
-            run.ping_gains = stations.map(|(fifo, ours)| fifo.ping_p50_ms / ours.ping_p50_ms).collect();
+            run.ping_gains = stations
+                .map(|(fifo, ours)| fifo.ping_p50_ms / ours.ping_p50_ms)
+                .collect();
             run.goodput_gain = Some(run.emulated.goodput_mbps / fifo.emulated.goodput_mbps);
         }
         let kinds = [
-            ("kernel TCP", Some(&run.emulated), fifo.as_ref().map(|fifo| &fifo.emulated)),
-            ("simulated", run.simulated.as_ref(), fifo.as_ref().and_then(|fifo| fifo.simulated.as_ref())),
+            (
+                "kernel TCP",
+                Some(&run.emulated),
+                fifo.as_ref().map(|fifo| &fifo.emulated),
+            ),
+            (
+                "simulated",
+                run.simulated.as_ref(),
+                fifo.as_ref().and_then(|fifo| fifo.simulated.as_ref()),
+            ),
         ];
         for (kind, figures, fifo) in kinds {
-            bars.extend(figures.into_iter().flat_map(|figures| bars_of(run.scheme, kind, figures, fifo)));
+            bars.extend(
+                figures
+                    .into_iter()
+                    .flat_map(|figures| bars_of(run.scheme, kind, figures, fifo)),
+            );
         }
     }
     ApComparison { schemes, bars }
 }
 
-fn bars_of(scheme: &str, kind: &str, figures: &CellFigures, fifo: Option<&CellFigures>) -> Vec<Bar> {
+fn bars_of(
+    scheme: &str,
+    kind: &str,
+    figures: &CellFigures,
+    fifo: Option<&CellFigures>,
+) -> Vec<Bar> {
     let bar = |what: String, bar: f64, measured: f64| Bar {
         claim: format!("{scheme}, {kind}: {what}"),
         bar,
@@ -214,20 +251,32 @@ fn bars_of(scheme: &str, kind: &str, figures: &CellFigures, fifo: Option<&CellFi
     };
     let mut bars = Vec::new();
     if let Some(fifo) = fifo
-        && [Scheme::FqMac, Scheme::Airtime].iter().any(|s| s.name() == scheme)
+        && [Scheme::FqMac, Scheme::Airtime]
+            .iter()
+            .any(|s| s.name() == scheme)
     {
         let gain = fifo.ping_p50_ms / figures.ping_p50_ms;
-        bars.push(bar(format!("median ping {PING_BAR} times shorter than with fifo"), PING_BAR, gain));
+        bars.push(bar(
+            format!("median ping {PING_BAR} times shorter than with fifo"),
+            PING_BAR,
+            gain,
+        ));
     }
     if scheme == Scheme::Airtime.name() {
-        bars.push(bar(format!("Jain index of airtime at least {JAIN_BAR}"), JAIN_BAR, figures.jain_airtime));
+        bars.push(bar(
+            format!("Jain index of airtime at least {JAIN_BAR}"),
+            JAIN_BAR,
+            figures.jain_airtime,
+        ));
     }
     bars
 }
 
 /// The rates of the stations.
 fn rates() -> Result<Vec<TxRate>, RateError> {
-    let rate = |&(mcs, nss): &(u8, u8)| TxRate::new(Standard::Ht, Width::Mhz20, nss, mcs, GuardInterval::Ns400);
+    let rate = |&(mcs, nss): &(u8, u8)| {
+        TxRate::new(Standard::Ht, Width::Mhz20, nss, mcs, GuardInterval::Ns400)
+    };
     STATIONS.iter().map(rate).collect()
 }
 
@@ -236,7 +285,12 @@ mod tests {
     use super::*;
 
     fn figures(scheme: Scheme, ping_p50_ms: f64, airtime: [f64; 3]) -> SchemeFigures {
-        let station = |airtime| StationFigures { goodput_mbps: 5.0, ping_p50_ms, airtime, ..StationFigures::default() };
+        let station = |airtime| StationFigures {
+            goodput_mbps: 5.0,
+            ping_p50_ms,
+            airtime,
+            ..StationFigures::default()
+        };
         SchemeFigures {
             scheme: scheme.name(),
             emulated: CellFigures::new(airtime.map(station).to_vec()),
@@ -266,14 +320,24 @@ mod tests {
 
     #[test]
     fn without_fifo_only_the_airtime_is_judged() {
-        let ApComparison { schemes, bars } = conclude(vec![figures(Scheme::Airtime, 20.0, [0.2, 0.2, 0.6])]);
+        let ApComparison { schemes, bars } =
+            conclude(vec![figures(Scheme::Airtime, 20.0, [0.2, 0.2, 0.6])]);
         assert_eq!(schemes[0].ping_gain, None);
         assert!(bars.len() == 1 && !bars[0].holds, "{bars:?}");
     }
 
     #[test]
     fn the_stations_have_the_rates_of_the_paper() {
-        let mbps: Vec<f64> = rates().unwrap().iter().map(|rate| rate.rate().as_mbps_f64()).collect();
-        assert!(mbps.iter().zip([144.4, 144.4, 7.2]).all(|(ours, paper)| (ours - paper).abs() < 0.05), "{mbps:?}");
+        let mbps: Vec<f64> = rates()
+            .unwrap()
+            .iter()
+            .map(|rate| rate.rate().as_mbps_f64())
+            .collect();
+        assert!(
+            mbps.iter()
+                .zip([144.4, 144.4, 7.2])
+                .all(|(ours, paper)| (ours - paper).abs() < 0.05),
+            "{mbps:?}"
+        );
     }
 }

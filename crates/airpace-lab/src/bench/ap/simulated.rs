@@ -18,7 +18,9 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<CellFigure
     // Nobody looks at what is recorded.
     (resolved.world.record, resolved.world.slot) = Default::default();
     let finished = simulation::run(&loaded, resolved, stop, false)?;
-    let finished = finished.filter(|run| !run.summary.interrupted).context("stopped")?;
+    let finished = finished
+        .filter(|run| !run.summary.interrupted)
+        .context("stopped")?;
     figures(&finished.summary)
 }
 
@@ -26,7 +28,11 @@ fn settings(plan: &Plan, scheme: Scheme) -> Vec<Override> {
     let queue = match PathConfig::of(scheme).queues {
         // The closed access point of the emulator holds more than a scenario's default.
         Queues::Fifo(limit) if scheme == Scheme::PerStation => {
-            format!("{{ scheme = \"{}\", limit = \"{} packets\" }}", scheme.name(), limit.packets)
+            format!(
+                "{{ scheme = \"{}\", limit = \"{} packets\" }}",
+                scheme.name(),
+                limit.packets
+            )
         }
         _ => format!("{{ scheme = \"{}\" }}", scheme.name()),
     };
@@ -35,26 +41,48 @@ fn settings(plan: &Plan, scheme: Scheme) -> Vec<Override> {
         ("warm_up", format!("{} ms", plan.ramp.as_millis())),
         ("duration", format!("{} ms", plan.measure.as_millis())),
         ("seed", plan.seed.to_string()),
-        ("flow.1.interval", format!("{} ms", plan.ping_interval.as_millis())),
+        (
+            "flow.1.interval",
+            format!("{} ms", plan.ping_interval.as_millis()),
+        ),
     ];
-    pairs.map(|(key, value)| Override { key: key.to_owned(), value }).to_vec()
+    pairs
+        .map(|(key, value)| Override {
+            key: key.to_owned(),
+            value,
+        })
+        .to_vec()
 }
 
 fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
     let all: f64 = summary.stations.iter().map(|s| s.airtime_share).sum();
     let station = |(rate, station): (TxRate, &StationSummary)| {
-        let is_ping = |flow: &&FlowSummary| flow.kind == "ping" && [&flow.from, &flow.to].contains(&&station.name);
-        let ping = summary.flows.iter().find(is_ping).and_then(|flow| flow.rtt_ms.as_ref());
+        let is_ping = |flow: &&FlowSummary| {
+            flow.kind == "ping" && [&flow.from, &flow.to].contains(&&station.name)
+        };
+        let ping = summary
+            .flows
+            .iter()
+            .find(is_ping)
+            .and_then(|flow| flow.rtt_ms.as_ref());
         let ping = ping.with_context(|| format!("no ping to {} was answered", station.name))?;
         Ok(StationFigures {
             phy_mbps: rate.rate().as_mbps_f64(),
             goodput_mbps: station.goodput_mbps,
             ping_p50_ms: ping.p50,
             ping_p95_ms: ping.p95,
-            airtime: if all > 0.0 { station.airtime_share / all } else { 0.0 },
+            airtime: if all > 0.0 {
+                station.airtime_share / all
+            } else {
+                0.0
+            },
         })
     };
-    let stations = rates()?.into_iter().zip(&summary.stations).map(station).collect::<Result<_>>()?;
+    let stations = rates()?
+        .into_iter()
+        .zip(&summary.stations)
+        .map(station)
+        .collect::<Result<_>>()?;
     Ok(CellFigures::new(stations))
 }
 
@@ -77,7 +105,10 @@ mod tests {
             for (simulated, emulated) in [(0, &emulated.access_point), (1, &emulated.station)] {
                 let simulated = &mac.radios[simulated].path;
                 // Each has a secret of its own.
-                let emulated = PathConfig { key: simulated.key, ..emulated.clone() };
+                let emulated = PathConfig {
+                    key: simulated.key,
+                    ..emulated.clone()
+                };
                 assert_eq!(*simulated, emulated, "{}", scheme.name());
             }
             assert_eq!(mac.radios.len(), emulated.stations.len() + 1);

@@ -6,8 +6,10 @@ use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate,
 use airpace_sim::rng::Stream;
 
 pub(super) const KNEES: &str = "Rates at which aggregation begins and saturates, at 513 and 850 Mbit/s with 106 + 108 µs of overhead: those of the model to 0.1 %";
-pub(super) const LEVELS: &str = "The simulated mean level is within 10 % of the refined model's away from the knees";
-pub(super) const REGION: &str = "The rate region of two stations is convex in the logarithms of the rates";
+pub(super) const LEVELS: &str =
+    "The simulated mean level is within 10 % of the refined model's away from the knees";
+pub(super) const REGION: &str =
+    "The rate region of two stations is convex in the logarithms of the rates";
 
 /// Bits of a packet of 1500 bytes.
 const PACKET_BITS: f64 = 12_000.0;
@@ -17,23 +19,37 @@ const OVERHEAD_S: f64 = 106e-6 + 108e-6;
 const MOST: f64 = 64.0;
 
 fn downlink(mbps: f64, stations: usize) -> Option<Downlink> {
-    Downlink::new(vec![Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST); stations]).ok()
+    Downlink::new(vec![
+        Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST);
+        stations
+    ])
+    .ok()
 }
 
 /// PHY rate, stations, rate per station in Mbit/s at which aggregation begins and at which it saturates. The first four are the paper's figure
 /// by hand from 1/(c + n w) and N/(c + n N w).
-const KNEES_MBPS: [(f64, usize, f64, f64); 3] =
-    [(513.0, 1, 50.5, 448.8), (513.0, 2, 25.3, 224.4), (850.0, 1, 52.6, 687.2)];
+const KNEES_MBPS: [(f64, usize, f64, f64); 3] = [
+    (513.0, 1, 50.5, 448.8),
+    (513.0, 2, 25.3, 224.4),
+    (850.0, 1, 52.6, 687.2),
+];
 
 pub(super) fn knees(_: &Results) -> Findings {
     let mut findings = Findings::default();
     for (mbps, stations, begins, saturates) in KNEES_MBPS {
-        let Some(downlink) = downlink(mbps, stations) else { continue };
+        let Some(downlink) = downlink(mbps, stations) else {
+            continue;
+        };
         for (what, level, printed) in [("begins", 1.0, begins), ("saturates", MOST, saturates)] {
             let rate = downlink.rates_at_levels(&vec![level; stations])[0] * PACKET_BITS / 1e6;
             let what = format!("{mbps} Mbit/s, {stations} station(s): aggregation {what} at");
             // 0.1 %, and the rounding of the figure to compare with.
-            findings.relate(what, "Mbit/s", &Sample::exactly(rate), Bar::About(printed, 0.001 * printed + 0.05));
+            findings.relate(
+                what,
+                "Mbit/s",
+                &Sample::exactly(rate),
+                Bar::About(printed, 0.001 * printed + 0.05),
+            );
         }
     }
     findings
@@ -47,7 +63,9 @@ const HEADER_BYTES: f64 = 28.0;
 const PAYLOAD_BYTES: f64 = 1_470.0;
 
 pub(super) fn level_cases() -> Vec<Case> {
-    let case = |mbps: &f64| Case::scenario(mbps.to_string(), CELL, &[]).set(format!("flow.0.rate=\"{mbps} Mbit/s\""));
+    let case = |mbps: &f64| {
+        Case::scenario(mbps.to_string(), CELL, &[]).set(format!("flow.0.rate=\"{mbps} Mbit/s\""))
+    };
     RATES_MBPS.iter().map(case).collect()
 }
 
@@ -57,14 +75,22 @@ pub(super) fn levels(results: &Results) -> Findings {
     let Ok(rate) = rate else { return findings };
     let bytes = (PAYLOAD_BYTES + HEADER_BYTES) as u32;
     let link = Link::of_phy(rate, bytes, AccessCategory::BestEffort, Timing::Standard);
-    let Ok(downlink) = Downlink::new(vec![link]) else { return findings };
+    let Ok(downlink) = Downlink::new(vec![link]) else {
+        return findings;
+    };
     for mbps in RATES_MBPS {
-        let model = downlink.refined(&[mbps * 1e6 / (8.0 * PAYLOAD_BYTES)]).level[0];
+        let model = downlink
+            .refined(&[mbps * 1e6 / (8.0 * PAYLOAD_BYTES)])
+            .level[0];
         let level = |summary: &airpace_api::simulation::SimulationSummary| {
             mean(links(summary, "station").map(|link| Some(link.level)))
         };
         let ratio = &results.sample(&mbps.to_string(), level) * (1.0 / model);
-        findings.ratio(format!("{mbps} Mbit/s: level, simulated over modelled"), &ratio, Bar::About(1.0, 0.1));
+        findings.ratio(
+            format!("{mbps} Mbit/s: level, simulated over modelled"),
+            &ratio,
+            Bar::About(1.0, 0.1),
+        );
     }
     findings
 }
@@ -75,11 +101,19 @@ const CHORDS: u32 = 10_000;
 pub(super) fn region(_: &Results) -> Findings {
     let mut findings = Findings::default();
     for (first, second) in [(513.0, 513.0), (390.0, 117.0), (850.0, 58.5)] {
-        let links = [first, second].map(|mbps: f64| Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST));
-        let Ok(downlink) = Downlink::new(links.to_vec()) else { continue };
+        let links = [first, second]
+            .map(|mbps: f64| Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST));
+        let Ok(downlink) = Downlink::new(links.to_vec()) else {
+            continue;
+        };
         let share = inside(&downlink, &mut Stream::new(1, "chords", 0));
         let what = format!("{first} and {second} Mbit/s: chords that lie within, of {CHORDS}");
-        findings.relate(what, "%", &Sample::exactly(100.0 * share), Bar::AtLeast(100.0));
+        findings.relate(
+            what,
+            "%",
+            &Sample::exactly(100.0 * share),
+            Bar::AtLeast(100.0),
+        );
     }
     findings
 }

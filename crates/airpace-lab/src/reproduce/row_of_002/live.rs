@@ -18,7 +18,8 @@ pub(super) fn cases() -> Vec<Case> {
 /// Runs the demo's arms on one station.
 fn arms(seed: u64, stop: &Stop) -> Result<Figures> {
     let folder = std::env::temp_dir().join(format!("airpace-reproduce-{}", std::process::id()));
-    let program = std::env::current_exe().context("finding this program to start proxies and agents from")?;
+    let program =
+        std::env::current_exe().context("finding this program to start proxies and agents from")?;
     let mut options = DemoOptions::new(folder.clone(), program);
     options.arms = ARMS.to_vec();
     options.cells = vec![vec![9]];
@@ -43,11 +44,29 @@ pub(super) fn judge(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let of = |arm: ArmKind, what: &str| results.figure("demo", &format!("{} {what}", arm.name()));
     let (ours, cubic) = (ArmKind::AirpaceUdp, ArmKind::Cubic);
-    findings.ratio("goodput, ours over Cubic", &(&of(ours, "goodput") / &of(cubic, "goodput")), Bar::AtLeast(0.8));
-    findings.ratio("mean ping, ours over Cubic", &(&of(ours, "ping") / &of(cubic, "ping")), Bar::AtMost(0.05));
-    findings.relate("ours: packets lost", "%", &of(ours, "loss"), Bar::AtMost(0.1));
+    findings.ratio(
+        "goodput, ours over Cubic",
+        &(&of(ours, "goodput") / &of(cubic, "goodput")),
+        Bar::AtLeast(0.8),
+    );
+    findings.ratio(
+        "mean ping, ours over Cubic",
+        &(&of(ours, "ping") / &of(cubic, "ping")),
+        Bar::AtMost(0.05),
+    );
+    findings.relate(
+        "ours: packets lost",
+        "%",
+        &of(ours, "loss"),
+        Bar::AtMost(0.1),
+    );
     for arm in ARMS {
-        findings.relate(format!("{}: the emulator kept up", arm.name()), "", &of(arm, "trusted"), Bar::AtLeast(1.0));
+        findings.relate(
+            format!("{}: the emulator kept up", arm.name()),
+            "",
+            &of(arm, "trusted"),
+            Bar::AtLeast(1.0),
+        );
     }
     findings
 }

@@ -6,11 +6,11 @@ use airpace_sim::steady::{SteadyConfig, steady};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(super) const CELL: &str = "One station with 3 streams: about 500 Mbit/s or more at about 2 ms or less";
+pub(super) const CELL: &str =
+    "One station with 3 streams: about 500 Mbit/s or more at about 2 ms or less";
 pub(super) const DELAY: &str = "The round is held at the delay target within 10 % except where the limit of 48 packets binds, and its 75th percentile is \
      close to the mean; the sum of log rates is that of the optimum";
-pub(super) const MIXED: &str =
-    "Three stations of different rates, delay target 10 ms: delays are about the target and airtime is equal";
+pub(super) const MIXED: &str = "Three stations of different rates, delay target 10 ms: delays are about the target and airtime is equal";
 pub(super) const TCP: &str = "One station for 100 s against Cubic and BBR: at least 80 % of Cubic's rate at a twentieth of its delay or less, hardly any loss";
 
 const ONE: &str = include_str!("../../../../../scenarios/002-f1-cell.toml");
@@ -26,7 +26,9 @@ pub(super) fn cell(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let goodput = results.sample("cell", |summary| Some(summary.totals.goodput_mbps));
     findings.relate("goodput", "Mbit/s", &goodput, Bar::AtLeast(500.0));
-    let delay = results.sample("cell", |summary| summary.totals.delay_ms.map(|delay| delay.mean));
+    let delay = results.sample("cell", |summary| {
+        summary.totals.delay_ms.map(|delay| delay.mean)
+    });
     findings.relate("mean delay", "ms", &delay, Bar::AtMost(2.0));
     findings
 }
@@ -49,22 +51,36 @@ pub(super) fn delay_cases() -> Vec<Case> {
         for mcs in MCS {
             for n in COUNTS {
                 for ms in DELAYS_MS {
-                    let case = Case::scenario(delay_case(law, mcs, n, ms), TARGETS, &[]).extract(levels).seeds(2);
-                    let case =
-                        case.set(format!("proxy.0.law=\"{law}\"")).set(format!("node.station.rate=\"mcs {mcs}\""));
-                    cases.push(case.set(format!("node.station.count={n}")).set(format!("proxy.0.delay=\"{ms} ms\"")));
+                    let case = Case::scenario(delay_case(law, mcs, n, ms), TARGETS, &[])
+                        .extract(levels)
+                        .seeds(2);
+                    let case = case
+                        .set(format!("proxy.0.law=\"{law}\""))
+                        .set(format!("node.station.rate=\"mcs {mcs}\""));
+                    cases.push(
+                        case.set(format!("node.station.count={n}"))
+                            .set(format!("proxy.0.delay=\"{ms} ms\"")),
+                    );
                 }
             }
         }
     }
-    cases.extend(LAWS.map(|law| Case::call(format!("{law}, mixed"), move |seed, _| optimum(law, seed))));
+    cases.extend(
+        LAWS.map(|law| Case::call(format!("{law}, mixed"), move |seed, _| optimum(law, seed))),
+    );
     cases
 }
 
 /// Ten stations of different rates against the optimum.
 fn optimum(law: &str, seed: u64) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
     let (delay, slot) = (Duration::from_millis(20), Duration::from_millis(500));
-    let row = steady(&SteadyConfig { law, delay, slot, slots: (40, 60), seed })?;
+    let row = steady(&SteadyConfig {
+        law,
+        delay,
+        slot,
+        slots: (40, 60),
+        seed,
+    })?;
     Ok(BTreeMap::from([("gap".to_owned(), vec![row.utility_gap])]))
 }
 
@@ -72,23 +88,35 @@ pub(super) fn delay(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for law in LAWS {
         let (mut off, mut spread) = (Vec::new(), Vec::new());
-        for (mcs, n, ms) in
-            MCS.iter().flat_map(|&mcs| COUNTS.iter().flat_map(move |&n| DELAYS_MS.map(|ms| (mcs, n, ms))))
-        {
+        for (mcs, n, ms) in MCS.iter().flat_map(|&mcs| {
+            COUNTS
+                .iter()
+                .flat_map(move |&n| DELAYS_MS.map(|ms| (mcs, n, ms)))
+        }) {
             let case = delay_case(law, mcs, n, ms);
             let round_ms = results.sample(&case, |summary| {
-                let links = summary.links.iter().filter(|link| link.to.starts_with("station"));
+                let links = summary
+                    .links
+                    .iter()
+                    .filter(|link| link.to.starts_with("station"));
                 let frames: u64 = links.map(|link| link.frames).sum();
                 Some(1e3 * summary.duration_s * f64::from(n) / frames as f64)
             });
             let level = results.sample(&case, |summary| summary.totals.level);
             // Where the limit of 48 binds the round is shorter than the target, and where frames of one packet take as long it is longer.
             if level.mean() < 0.97 * 48.0 && f64::from(ms) > f64::from(n) * FRAME_MS {
-                off.push(Sample::combine(&[round_ms], |round| (round[0] / f64::from(ms) - 1.0).abs() * 100.0));
+                off.push(Sample::combine(&[round_ms], |round| {
+                    (round[0] / f64::from(ms) - 1.0).abs() * 100.0
+                }));
             }
             spread.push(results.of_runs(&case, |run| {
-                let levels = run.figures.iter().filter(|(name, _)| name.starts_with("level@"));
-                let levels: Vec<f64> = levels.flat_map(|(_, levels)| levels.iter().copied()).collect();
+                let levels = run
+                    .figures
+                    .iter()
+                    .filter(|(name, _)| name.starts_with("level@"));
+                let levels: Vec<f64> = levels
+                    .flat_map(|(_, levels)| levels.iter().copied())
+                    .collect();
                 let mean = levels.iter().sum::<f64>() / levels.len() as f64;
                 Some(100.0 * (quantile(&levels, 0.75) / mean - 1.0))
             }));
@@ -107,7 +135,12 @@ pub(super) fn delay(results: &Results) -> Findings {
         );
     }
     let gap = results.figure("waterfill, mixed", "gap");
-    findings.relate("ours: sum of log rates below the optimum, per station", "", &gap, Bar::AtMost(0.01));
+    findings.relate(
+        "ours: sum of log rates below the optimum, per station",
+        "",
+        &gap,
+        Bar::AtMost(0.01),
+    );
     let published = results.figure("nonlinear, mixed", "gap").mean();
     findings.note(format!(
         "the published law is {published:.3} below the optimum per station (errata: its set point overshoots)"
@@ -118,20 +151,29 @@ pub(super) fn delay(results: &Results) -> Findings {
 pub(super) fn mixed_cases() -> Vec<Case> {
     // Two slow stations and a faster one, as the paper's; slow enough that the limit of 48 packets binds nobody.
     let rates = "node.station.rate=[\"mcs 1\", \"mcs 2\", \"mcs 4\"]";
-    LAWS.map(|law| Case::scenario(law, THREE, &[rates]).set(format!("proxy.0.law=\"{law}\""))).to_vec()
+    LAWS.map(|law| Case::scenario(law, THREE, &[rates]).set(format!("proxy.0.law=\"{law}\"")))
+        .to_vec()
 }
 
 pub(super) fn mixed(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for law in LAWS {
         let round = results.sample(law, |summary| {
-            let frames: u64 =
-                summary.links.iter().filter(|link| link.to.starts_with("station")).map(|l| l.frames).sum();
+            let frames: u64 = summary
+                .links
+                .iter()
+                .filter(|link| link.to.starts_with("station"))
+                .map(|l| l.frames)
+                .sum();
             Some(1e3 * summary.duration_s * 3.0 / frames as f64)
         });
         findings.relate(format!("{law}: round"), "ms", &round, Bar::About(10.0, 1.0));
         let fair = results.sample(law, |summary| summary.totals.jain_airtime);
-        findings.ratio(format!("{law}: Jain's index of airtime"), &fair, Bar::AtLeast(0.95));
+        findings.ratio(
+            format!("{law}: Jain's index of airtime"),
+            &fair,
+            Bar::AtLeast(0.95),
+        );
     }
     findings
 }
@@ -142,20 +184,43 @@ pub(super) fn tcp_cases() -> Vec<Case> {
         under("cubic", "flow.tcp.congestion=\"cubic\""),
         under("bbr", "flow.tcp.congestion=\"bbr\""),
         // The papers' prototype sends UDP at the allocated rate.
-        under("ours", "proxy=[{ level = 32 }]").set("flow=[{ name = \"tcp\", kind = \"saturate\" }]"),
+        under("ours", "proxy=[{ level = 32 }]")
+            .set("flow=[{ name = \"tcp\", kind = \"saturate\" }]"),
     ]
 }
 
 pub(super) fn tcp(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let goodput = |case: &str| results.sample(case, |summary| Some(summary.totals.goodput_mbps));
-    let delay =
-        |case: &str| results.sample(case, |s| flows(s, "tcp").next().and_then(|flow| flow.delay_ms).map(|d| d.mean));
-    findings.ratio("goodput, ours over Cubic", &(&goodput("ours") / &goodput("cubic")), Bar::AtLeast(0.8));
-    findings.ratio("mean delay, ours over Cubic", &(&delay("ours") / &delay("cubic")), Bar::AtMost(0.05));
-    let lost = results.sample("ours", |s| Some(100.0 * s.totals.dropped as f64 / s.totals.sent as f64));
+    let delay = |case: &str| {
+        results.sample(case, |s| {
+            flows(s, "tcp")
+                .next()
+                .and_then(|flow| flow.delay_ms)
+                .map(|d| d.mean)
+        })
+    };
+    findings.ratio(
+        "goodput, ours over Cubic",
+        &(&goodput("ours") / &goodput("cubic")),
+        Bar::AtLeast(0.8),
+    );
+    findings.ratio(
+        "mean delay, ours over Cubic",
+        &(&delay("ours") / &delay("cubic")),
+        Bar::AtMost(0.05),
+    );
+    let lost = results.sample("ours", |s| {
+        Some(100.0 * s.totals.dropped as f64 / s.totals.sent as f64)
+    });
     findings.relate("ours: packets lost", "%", &lost, Bar::AtMost(0.1));
-    let of = |case: &str| format!("{case} {:.0} Mbit/s at {:.1} ms", goodput(case).mean(), delay(case).mean());
+    let of = |case: &str| {
+        format!(
+            "{case} {:.0} Mbit/s at {:.1} ms",
+            goodput(case).mean(),
+            delay(case).mean()
+        )
+    };
     findings.note(format!("{}; {}; {}", of("ours"), of("cubic"), of("bbr")));
     findings.note("with the kernel's TCP and real packets: 002-F9-live");
     findings.because(

@@ -21,7 +21,8 @@ pub(super) fn voice_cases() -> Vec<Case> {
             for scheme in SCHEMES {
                 let case = under(format!("{scheme}, {mark}, {delay}"), scheme, VOIP, &[]);
                 cases.push(
-                    case.set(format!("flow.voip.category=\"{category}\"")).set(format!("wire.0.delay=\"{delay}\"")),
+                    case.set(format!("flow.voip.category=\"{category}\""))
+                        .set(format!("wire.0.delay=\"{delay}\"")),
                 );
             }
         }
@@ -35,17 +36,24 @@ pub(super) fn voice(results: &Results) -> Findings {
     for delay in DELAYS {
         for scheme in SCHEMES {
             let score = results.sample(&format!("{scheme}, BE, {delay}"), |summary| {
-                flows(summary, "voip").next().and_then(|flow| flow.network_mos)
+                flows(summary, "voip")
+                    .next()
+                    .and_then(|flow| flow.network_mos)
             });
             // 1.00 to 1.24 are printed for the first two, 4.37 and 4.39 for the others.
-            let bar = if ["fifo", "fq-codel"].contains(&scheme) { Bar::AtMost(1.3) } else { Bar::AtLeast(4.35) };
+            let bar = if ["fifo", "fq-codel"].contains(&scheme) {
+                Bar::AtMost(1.3)
+            } else {
+                Bar::AtLeast(4.35)
+            };
             findings.relate(format!("{scheme}, BE, {delay}: MOS"), "", &score, bar);
         }
     }
     for (mark, _) in CATEGORIES {
         for delay in DELAYS {
             for pair in ["fq-codel", "fifo", "fq-mac", "airtime"].windows(2) {
-                let total = |scheme: &str| bulk_mbps(results, &format!("{scheme}, {mark}, {delay}"));
+                let total =
+                    |scheme: &str| bulk_mbps(results, &format!("{scheme}, {mark}, {delay}"));
                 let gain = &total(pair[1]) / &total(pair[0]);
                 findings.ratio(
                     format!("{mark}, {delay}: throughput, {} over {}", pair[1], pair[0]),
@@ -65,14 +73,19 @@ pub(super) fn voice(results: &Results) -> Findings {
 
 /// Goodput of the bulk flows.
 fn bulk_mbps(results: &Results, case: &str) -> Sample {
-    results.sample(case, |summary| Some(flows(summary, "bulk").map(|flow| flow.goodput_mbps).sum()))
+    results.sample(case, |summary| {
+        Some(flows(summary, "bulk").map(|flow| flow.goodput_mbps).sum())
+    })
 }
 
 pub(super) fn web_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for page in ["small", "large"] {
         for scheme in SCHEMES {
-            cases.push(under(format!("{page}, {scheme}"), scheme, PAGES, &[]).set(format!("flow.web.page=\"{page}\"")));
+            cases.push(
+                under(format!("{page}, {scheme}"), scheme, PAGES, &[])
+                    .set(format!("flow.web.page=\"{page}\"")),
+            );
         }
     }
     cases
@@ -82,17 +95,33 @@ pub(super) fn web(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let load = |page: &str, scheme: &str| {
         results.sample(&format!("{page}, {scheme}"), |summary| {
-            flows(summary, "web").next().and_then(|flow| flow.page_load_s).map(|pages| pages.mean)
+            flows(summary, "web")
+                .next()
+                .and_then(|flow| flow.page_load_s)
+                .map(|pages| pages.mean)
         })
     };
     // "35 seconds for the FIFO case"; from ten on they are tens.
-    findings.relate("large, fifo: page load time", "s", &load("large", "fifo"), Bar::AtLeast(10.0));
+    findings.relate(
+        "large, fifo: page load time",
+        "s",
+        &load("large", "fifo"),
+        Bar::AtLeast(10.0),
+    );
     for page in ["small", "large"] {
         let gain = &load(page, "fifo") / &load(page, "fq-codel");
-        findings.ratio(format!("{page}: page load time, fifo over fq-codel"), &gain, Bar::AtLeast(MAGNITUDE));
+        findings.ratio(
+            format!("{page}: page load time, fifo over fq-codel"),
+            &gain,
+            Bar::AtLeast(MAGNITUDE),
+        );
         for scheme in &SCHEMES[..3] {
             let gain = &load(page, scheme) / &load(page, "airtime");
-            findings.ratio(format!("{page}: page load time, {scheme} over airtime"), &gain, Bar::Above(1.0));
+            findings.ratio(
+                format!("{page}: page load time, {scheme} over airtime"),
+                &gain,
+                Bar::Above(1.0),
+            );
         }
     }
     findings

@@ -5,8 +5,7 @@ use super::{SCHEMES, airtime_share, goodput, per_scheme, total_mbps, under};
 use crate::stats::jain;
 use airpace_api::simulation::SimulationSummary;
 
-pub(super) const AIRTIME: &str =
-    "Airtime of one-way UDP: about 80/10/10 under FIFO and FQ-CoDel, FQ-MAC between, 33/33/33 under airtime fairness";
+pub(super) const AIRTIME: &str = "Airtime of one-way UDP: about 80/10/10 under FIFO and FQ-CoDel, FQ-MAC between, 33/33/33 under airtime fairness";
 pub(super) const FAIRNESS: &str = "Jain's index of airtime: about 1 under airtime fairness, with a slight dip when TCP goes both ways, and best of all schemes";
 pub(super) const THROUGHPUT: &str = "TCP downloads: from FIFO over FQ-CoDel and FQ-MAC to airtime fairness the fast get more, the slow less, all together more";
 
@@ -20,9 +19,16 @@ pub(super) fn udp_cases() -> Vec<Case> {
 
 pub(super) fn airtime(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let share = |case: &str, name: &str| &results.sample(case, |summary| airtime_share(summary, name)) * 100.0;
+    let share = |case: &str, name: &str| {
+        &results.sample(case, |summary| airtime_share(summary, name)) * 100.0
+    };
     let mut relate = |case: &str, name: &str, bar: Bar| {
-        findings.relate(format!("{case}, {name}: airtime"), "%", &share(case, name), bar)
+        findings.relate(
+            format!("{case}, {name}: airtime"),
+            "%",
+            &share(case, name),
+            bar,
+        )
     };
     for case in ["fifo", "fq-codel"] {
         relate(case, "slow", Bar::About(80.0, 5.0));
@@ -48,15 +54,23 @@ pub(super) fn download_cases() -> Vec<Case> {
 
 pub(super) fn fairness_cases() -> Vec<Case> {
     let of = |kind: &'static str, text: &'static str, settings: &'static [&'static str]| {
-        SCHEMES.iter().map(move |scheme| under(format!("{kind}, {scheme}"), scheme, text, settings))
+        SCHEMES
+            .iter()
+            .map(move |scheme| under(format!("{kind}, {scheme}"), scheme, text, settings))
     };
-    of("udp", UDP, &[]).chain(of("down", TCP, &[])).chain(of("both", TCP, &[BOTH_WAYS])).collect()
+    of("udp", UDP, &[])
+        .chain(of("down", TCP, &[]))
+        .chain(of("both", TCP, &[BOTH_WAYS]))
+        .collect()
 }
 
 /// Jain's index over the three stations' airtime.
 fn fair(summary: &SimulationSummary) -> Option<f64> {
-    let shares: Vec<f64> =
-        ["fast", "slow"].iter().flat_map(|name| stations(summary, name)).map(|s| s.airtime_share).collect();
+    let shares: Vec<f64> = ["fast", "slow"]
+        .iter()
+        .flat_map(|name| stations(summary, name))
+        .map(|s| s.airtime_share)
+        .collect();
     Some(jain(&shares))
 }
 
@@ -64,16 +78,32 @@ pub(super) fn fairness(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let index = |kind: &str, scheme: &str| results.sample(&format!("{kind}, {scheme}"), fair);
     for kind in ["udp", "down"] {
-        findings.ratio(format!("{kind}: Jain's index, airtime"), &index(kind, "airtime"), Bar::AtLeast(0.99));
+        findings.ratio(
+            format!("{kind}: Jain's index, airtime"),
+            &index(kind, "airtime"),
+            Bar::AtLeast(0.99),
+        );
     }
     // Figure 6 shows the bar of the bidirectional case a little below one.
-    findings.ratio("both: Jain's index, airtime", &index("both", "airtime"), Bar::AtLeast(0.95));
+    findings.ratio(
+        "both: Jain's index, airtime",
+        &index("both", "airtime"),
+        Bar::AtLeast(0.95),
+    );
     let dip = &index("down", "airtime") - &index("both", "airtime");
-    findings.ratio("both: dip against downloads alone, airtime", &dip, Bar::Above(0.0));
+    findings.ratio(
+        "both: dip against downloads alone, airtime",
+        &dip,
+        Bar::Above(0.0),
+    );
     for kind in ["udp", "down", "both"] {
         for scheme in &SCHEMES[..3] {
             let gain = &index(kind, "airtime") - &index(kind, scheme);
-            findings.ratio(format!("{kind}: index of airtime less that of {scheme}"), &gain, Bar::Above(0.0));
+            findings.ratio(
+                format!("{kind}: index of airtime less that of {scheme}"),
+                &gain,
+                Bar::Above(0.0),
+            );
         }
     }
     findings
@@ -81,15 +111,28 @@ pub(super) fn fairness(results: &Results) -> Findings {
 
 pub(super) fn throughput(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let of = |case: &str, name: &'static str| results.sample(case, |summary| goodput(summary, name));
+    let of =
+        |case: &str, name: &'static str| results.sample(case, |summary| goodput(summary, name));
     for step in SCHEMES.windows(2) {
         let (before, after) = (step[0], step[1]);
         let mut relate = |what: &str, gain: &super::Sample, bar: Bar| {
             findings.ratio(format!("{what}, {after} over {before}"), gain, bar);
         };
-        relate("fast", &(&of(after, "fast") / &of(before, "fast")), Bar::AtLeast(1.0));
-        relate("slow", &(&of(after, "slow") / &of(before, "slow")), Bar::AtMost(1.0));
-        relate("total", &(&total_mbps(results, after) / &total_mbps(results, before)), Bar::AtLeast(1.0));
+        relate(
+            "fast",
+            &(&of(after, "fast") / &of(before, "fast")),
+            Bar::AtLeast(1.0),
+        );
+        relate(
+            "slow",
+            &(&of(after, "slow") / &of(before, "slow")),
+            Bar::AtMost(1.0),
+        );
+        relate(
+            "total",
+            &(&total_mbps(results, after) / &total_mbps(results, before)),
+            Bar::AtLeast(1.0),
+        );
     }
     findings.because(
         "fq-codel over fifo",

@@ -16,18 +16,39 @@ pub(super) fn download_cases() -> Vec<Case> {
 
 pub(super) fn downloads(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let ping = |case: &str, name: &'static str| results.sample(case, |summary| ping_ms(summary, "ping", name));
+    let ping = |case: &str, name: &'static str| {
+        results.sample(case, |summary| ping_ms(summary, "ping", name))
+    };
     for name in ["fast", "slow"] {
         // "several hundred milliseconds".
-        findings.relate(format!("fifo, {name}: median ping"), "ms", &ping("fifo", name), Bar::Between(200.0, 1_000.0));
+        findings.relate(
+            format!("fifo, {name}: median ping"),
+            "ms",
+            &ping("fifo", name),
+            Bar::Between(200.0, 1_000.0),
+        );
     }
-    findings.relate("fq-codel, slow: median ping", "ms", &ping("fq-codel", "slow"), Bar::Above(200.0));
+    findings.relate(
+        "fq-codel, slow: median ping",
+        "ms",
+        &ping("fq-codel", "slow"),
+        Bar::Above(200.0),
+    );
     // "around 35 ms".
-    findings.relate("fq-codel, fast: median ping", "ms", &ping("fq-codel", "fast"), Bar::About(35.0, 10.0));
+    findings.relate(
+        "fq-codel, fast: median ping",
+        "ms",
+        &ping("fq-codel", "fast"),
+        Bar::About(35.0, 10.0),
+    );
     for scheme in ["fq-mac", "airtime"] {
         for name in ["fast", "slow"] {
             let gain = &ping("fifo", name) / &ping(scheme, name);
-            findings.ratio(format!("median ping of the {name}, fifo over {scheme}"), &gain, Bar::AtLeast(MAGNITUDE));
+            findings.ratio(
+                format!("median ping of the {name}, fifo over {scheme}"),
+                &gain,
+                Bar::AtLeast(MAGNITUDE),
+            );
         }
     }
     findings.because(
@@ -38,13 +59,18 @@ pub(super) fn downloads(results: &Results) -> Findings {
 }
 
 /// Bulk as UDP that saturates every station, in place of TCP.
-const UDP: [&str; 4] =
-    ["flow.fast-bulk.count=0", "flow.slow-bulk.count=0", "flow.fast-udp.count=1", "flow.slow-udp.count=1"];
+const UDP: [&str; 4] = [
+    "flow.fast-bulk.count=0",
+    "flow.slow-bulk.count=0",
+    "flow.fast-udp.count=1",
+    "flow.slow-udp.count=1",
+];
 
 pub(super) fn sparse_cases() -> Vec<Case> {
     let with = |name: &str, settings: &[&str]| {
         let on = under(format!("{name}, on"), "airtime", SPARSE_STATION, settings);
-        let off = under(format!("{name}, off"), "airtime", SPARSE_STATION, settings).set("node.ap.queue.sparse=false");
+        let off = under(format!("{name}, off"), "airtime", SPARSE_STATION, settings)
+            .set("node.ap.queue.sparse=false");
         [on, off]
     };
     [with("udp", &UDP), with("tcp", &[])].concat()
@@ -53,11 +79,21 @@ pub(super) fn sparse_cases() -> Vec<Case> {
 pub(super) fn sparse(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for kind in ["udp", "tcp"] {
-        let ping =
-            |with: &str| results.sample(&format!("{kind}, {with}"), |summary| ping_ms(summary, "ping", "sparse"));
+        let ping = |with: &str| {
+            results.sample(&format!("{kind}, {with}"), |summary| {
+                ping_ms(summary, "ping", "sparse")
+            })
+        };
         let (on, off) = (ping("on"), ping("off"));
-        let lower = Sample::combine(&[on, off], |medians| 100.0 * (1.0 - medians[0] / medians[1]));
-        findings.relate(format!("{kind}: median ping lower by"), "%", &lower, Bar::AtLeast(10.0));
+        let lower = Sample::combine(&[on, off], |medians| {
+            100.0 * (1.0 - medians[0] / medians[1])
+        });
+        findings.relate(
+            format!("{kind}: median ping lower by"),
+            "%",
+            &lower,
+            Bar::AtLeast(10.0),
+        );
     }
     findings
 }

@@ -12,13 +12,26 @@ const UNOPTIMISED: &str = "airtime, not sparse";
 
 pub(super) fn cases() -> Vec<Case> {
     let scheme = |&scheme: &&'static str| under(scheme, scheme, THIRTY, &[]);
-    let unoptimised = under(UNOPTIMISED, "airtime", THIRTY, &["node.ap.queue.sparse=false"]);
-    SCHEMES[1..].iter().map(scheme).chain([unoptimised]).collect()
+    let unoptimised = under(
+        UNOPTIMISED,
+        "airtime",
+        THIRTY,
+        &["node.ap.queue.sparse=false"],
+    );
+    SCHEMES[1..]
+        .iter()
+        .map(scheme)
+        .chain([unoptimised])
+        .collect()
 }
 
 /// The slow station's share of the airtime of those with bulk traffic, in per cent.
 fn slow_share(summary: &SimulationSummary) -> Option<f64> {
-    let airtime = |name: &str| stations(summary, name).map(|station| station.airtime_share).sum::<f64>();
+    let airtime = |name: &str| {
+        stations(summary, name)
+            .map(|station| station.airtime_share)
+            .sum::<f64>()
+    };
     Some(100.0 * airtime("slow") / (airtime("slow") + airtime("fast")))
 }
 
@@ -26,19 +39,43 @@ pub(super) fn judge(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let share = |case: &str| results.sample(case, slow_share);
     // "around two thirds" and "completely fair sharing between all 29 stations".
-    findings.relate("fq-codel, slow: airtime", "%", &share("fq-codel"), Bar::About(66.7, 10.0));
-    findings.relate("airtime, slow: airtime", "%", &share("airtime"), Bar::About(100.0 / 29.0, 1.0));
+    findings.relate(
+        "fq-codel, slow: airtime",
+        "%",
+        &share("fq-codel"),
+        Bar::About(66.7, 10.0),
+    );
+    findings.relate(
+        "airtime, slow: airtime",
+        "%",
+        &share("airtime"),
+        Bar::About(100.0 / 29.0, 1.0),
+    );
     let gain = &total_mbps(results, "airtime") / &total_mbps(results, "fq-codel");
     // 3.3 to 17.7 Mbit/s are 5.4 times; at least 5 are "about five".
     findings.ratio("total, airtime over fq-codel", &gain, Bar::AtLeast(5.0));
-    let ping = |case: &str, name: &'static str| results.sample(case, |summary| ping_ms(summary, "ping", name));
+    let ping = |case: &str, name: &'static str| {
+        results.sample(case, |summary| ping_ms(summary, "ping", name))
+    };
     let fast = &ping("fq-codel", "fast") / &ping("airtime", "fast");
-    findings.ratio("median ping of the fast, fq-codel over airtime", &fast, Bar::Above(1.0));
+    findings.ratio(
+        "median ping of the fast, fq-codel over airtime",
+        &fast,
+        Bar::Above(1.0),
+    );
     let slow = &ping("airtime", "slow") / &ping("fq-codel", "slow");
-    findings.ratio("median ping of the slow, airtime over fq-codel", &slow, Bar::Above(1.0));
+    findings.ratio(
+        "median ping of the slow, airtime over fq-codel",
+        &slow,
+        Bar::Above(1.0),
+    );
     let sparse = &ping(UNOPTIMISED, "sparse") / &ping("airtime", "sparse");
     // "by a factor of two".
-    findings.ratio("median ping of the sparse, without the optimisation over with it", &sparse, Bar::AtLeast(1.8));
+    findings.ratio(
+        "median ping of the sparse, without the optimisation over with it",
+        &sparse,
+        Bar::AtLeast(1.8),
+    );
     findings.because(
         "median ping",
         "without the scheduler is FQ-CoDel here, as for the paper's totals: its driver's queue holds little but the slow station's packets, so that a ping to \

@@ -12,7 +12,13 @@ use super::sample::Sample;
 use airpace_api::simulation::SimulationSummary;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    Claim::sim("004-T1", "004, Table 1", table_1::CLAIM, (table_1::cases, table_1::judge), SEEDS),
+    Claim::sim(
+        "004-T1",
+        "004, Table 1",
+        table_1::CLAIM,
+        (table_1::cases, table_1::judge),
+        SEEDS,
+    ),
     Claim::sim(
         "004-F1/4",
         "004, Figures 1 and 4",
@@ -20,13 +26,55 @@ pub(super) const CLAIMS: &[Claim] = &[
         (latency::download_cases, latency::downloads),
         SEEDS,
     ),
-    Claim::sim("004-F5", "004, Figure 5", bulk::AIRTIME, (bulk::udp_cases, bulk::airtime), SEEDS),
-    Claim::sim("004-F6", "004, Figure 6", bulk::FAIRNESS, (bulk::fairness_cases, bulk::fairness), SEEDS),
-    Claim::sim("004-F7", "004, Figure 7", bulk::THROUGHPUT, (bulk::download_cases, bulk::throughput), SEEDS),
-    Claim::sim("004-F8", "004, Figure 8", latency::SPARSE, (latency::sparse_cases, latency::sparse), SEEDS),
-    Claim::sim("004-F9/10", "004, Figures 9 and 10", many::CLAIM, (many::cases, many::judge), SEEDS),
-    Claim::sim("004-T2", "004, Table 2", applications::VOICE, (applications::voice_cases, applications::voice), SEEDS),
-    Claim::sim("004-F11", "004, Figure 11", applications::WEB, (applications::web_cases, applications::web), SEEDS),
+    Claim::sim(
+        "004-F5",
+        "004, Figure 5",
+        bulk::AIRTIME,
+        (bulk::udp_cases, bulk::airtime),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-F6",
+        "004, Figure 6",
+        bulk::FAIRNESS,
+        (bulk::fairness_cases, bulk::fairness),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-F7",
+        "004, Figure 7",
+        bulk::THROUGHPUT,
+        (bulk::download_cases, bulk::throughput),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-F8",
+        "004, Figure 8",
+        latency::SPARSE,
+        (latency::sparse_cases, latency::sparse),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-F9/10",
+        "004, Figures 9 and 10",
+        many::CLAIM,
+        (many::cases, many::judge),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-T2",
+        "004, Table 2",
+        applications::VOICE,
+        (applications::voice_cases, applications::voice),
+        SEEDS,
+    ),
+    Claim::sim(
+        "004-F11",
+        "004, Figure 11",
+        applications::WEB,
+        (applications::web_cases, applications::web),
+        SEEDS,
+    ),
 ];
 
 /// Seeds of each case, unless another number is asked for.
@@ -40,7 +88,10 @@ const MAGNITUDE: f64 = 8.0;
 
 /// A case per scheme, called like the scheme.
 fn per_scheme(text: &'static str, settings: &[&str]) -> Vec<Case> {
-    SCHEMES.iter().map(|&scheme| under(scheme, scheme, text, settings)).collect()
+    SCHEMES
+        .iter()
+        .map(|&scheme| under(scheme, scheme, text, settings))
+        .collect()
 }
 
 /// A case under a scheme.
@@ -50,13 +101,21 @@ fn under(name: impl Into<String>, scheme: &str, text: &'static str, settings: &[
 
 /// Airtime of the stations called `name` (each of them: the mean), as a share of that of all stations.
 fn airtime_share(summary: &SimulationSummary, name: &str) -> Option<f64> {
-    let all: f64 = summary.stations.iter().map(|station| station.airtime_share).sum();
+    let all: f64 = summary
+        .stations
+        .iter()
+        .map(|station| station.airtime_share)
+        .sum();
     mean(stations(summary, name).map(|station| Some(station.airtime_share / all)))
 }
 
 /// Goodput of the stations called `name`, in total.
 fn goodput(summary: &SimulationSummary, name: &str) -> Option<f64> {
-    Some(stations(summary, name).map(|station| station.goodput_mbps).sum())
+    Some(
+        stations(summary, name)
+            .map(|station| station.goodput_mbps)
+            .sum(),
+    )
 }
 
 /// Mean packets per frame to the stations called `name`.
@@ -67,7 +126,11 @@ fn level(summary: &SimulationSummary, name: &str) -> Option<f64> {
 /// Median round-trip time of the pings of the flow `flow` to the stations called `name`: the mean over these stations.
 fn ping_ms(summary: &SimulationSummary, flow: &str, name: &str) -> Option<f64> {
     let of = |to: &str| stations(summary, name).any(|station| station.name == to);
-    mean(flows(summary, flow).filter(|flow| of(&flow.to)).map(|flow| flow.rtt_ms.map(|rtt| rtt.p50)))
+    mean(
+        flows(summary, flow)
+            .filter(|flow| of(&flow.to))
+            .map(|flow| flow.rtt_ms.map(|rtt| rtt.p50)),
+    )
 }
 
 fn total_mbps(results: &Results, case: &str) -> Sample {

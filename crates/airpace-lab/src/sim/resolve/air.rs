@@ -5,11 +5,14 @@ use super::rate::{Place, Rates};
 use super::{Wrong, wrong};
 use airpace_api::quantity::Length;
 use airpace_api::scenario::{
-    self, Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Timing,
+    self, Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice,
+    Timing,
 };
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
 use airpace_sim::channel::{self, Position};
-use airpace_sim::mac::{Beacon, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Relation, Signal};
+use airpace_sim::mac::{
+    Beacon, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Relation, Signal,
+};
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
 
@@ -25,13 +28,30 @@ pub(super) const fn timing(channel: &Channel) -> phy::Timing {
 
 /// The band of a channel; the bounds of the key leave only those that are near.
 pub(super) const fn band(channel: &Channel) -> Band {
-    if channel.band.0 < 3_000_000_000 { Band::Ghz2_4 } else { Band::Ghz5 }
+    if channel.band.0 < 3_000_000_000 {
+        Band::Ghz2_4
+    } else {
+        Band::Ghz5
+    }
 }
 
 /// All channels with their radios.
-pub(super) fn channels(network: &Network<'_>, rates: &Rates<'_>) -> Result<Vec<ChannelConfig>, Wrong> {
+pub(super) fn channels(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+) -> Result<Vec<ChannelConfig>, Wrong> {
     let channels = network.scenario.channel.iter().enumerate();
-    channels.map(|(index, channel)| Air { network, rates, index, channel }.build()).collect()
+    channels
+        .map(|(index, channel)| {
+            Air {
+                network,
+                rates,
+                index,
+                channel,
+            }
+            .build()
+        })
+        .collect()
 }
 
 /// What a client's links lose once it stands at `position`; `None` if positions decide nothing for it. Who hears whom stays as it was.
@@ -43,18 +63,33 @@ pub(super) fn moved(
 ) -> Result<Option<Quality>, Wrong> {
     let mut network = network.clone();
     network.members[member].position = position;
-    let (Some(index), Some(above)) = (network.members[member].uplink, network.members[member].above) else {
+    let (Some(index), Some(above)) = (
+        network.members[member].uplink,
+        network.members[member].above,
+    ) else {
         return Ok(None);
     };
     let channel = &network.scenario.channel[index];
     if channel.error_model != ErrorModelName::Snr {
         return Ok(None);
     }
-    let air = Air { network: &network, rates, index, channel };
+    let air = Air {
+        network: &network,
+        rates,
+        index,
+        channel,
+    };
     let members = air.members();
-    let radio = |node: usize| members.iter().position(|&other| other == node).map(RadioId::from_index);
+    let radio = |node: usize| {
+        members
+            .iter()
+            .position(|&other| other == node)
+            .map(RadioId::from_index)
+    };
     let propagation = air.propagation(&members)?;
-    let link = radio(above).zip(radio(member)).map(|(from, to)| propagation.link(from, to));
+    let link = radio(above)
+        .zip(radio(member))
+        .map(|(from, to)| propagation.link(from, to));
     Ok(link.map(|link| Quality::of(Signal::Channel(link))))
 }
 
@@ -69,7 +104,12 @@ struct Air<'n> {
 impl Air<'_> {
     fn build(&self) -> Result<ChannelConfig, Wrong> {
         let members = self.members();
-        let radio = |member: usize| members.iter().position(|&other| other == member).map(RadioId::from_index);
+        let radio = |member: usize| {
+            members
+                .iter()
+                .position(|&other| other == member)
+                .map(RadioId::from_index)
+        };
         let mut radios = Vec::new();
         for &member in &members {
             radios.push(self.radio(member)?);
@@ -79,7 +119,9 @@ impl Air<'_> {
         let hearing = self.hearing(&members, &propagation);
         let mut links = Vec::new();
         for &member in &members {
-            let Some(above) = self.network.members[member].above else { continue };
+            let Some(above) = self.network.members[member].above else {
+                continue;
+            };
             let ends = (radio(member), radio(above));
             if let (Some(below), Some(above), true) = (ends.0, ends.1, self.is_client(member)) {
                 if !(hearing.senses(below, above) && hearing.senses(above, below)) {
@@ -96,7 +138,10 @@ impl Air<'_> {
             in_order: self.channel.in_order,
             ..MacConfig::new(radios, links)
         };
-        Ok(ChannelConfig { mac, nodes: members.into_iter().map(Network::id).collect() })
+        Ok(ChannelConfig {
+            mac,
+            nodes: members.into_iter().map(Network::id).collect(),
+        })
     }
 
     /// Refuses a client and an access point that do not hear each other.
@@ -104,15 +149,18 @@ impl Air<'_> {
         let members = &self.network.members;
         let (name, (x, y)) = (&members[client].name, members[client].position);
         let above = members[client].above.map(|above| &members[above]);
-        let (above, (a, b)) = above.map_or(("", (0.0, 0.0)), |above| (above.name.as_str(), above.position));
+        let (above, (a, b)) = above.map_or(("", (0.0, 0.0)), |above| {
+            (above.name.as_str(), above.position)
+        });
         let distance = (a - x).hypot(b - y);
         let remedy = if self.channel.carrier_sense_range.is_some() {
             "place it nearer, or widen the channel's `carrier_sense_range`"
         } else {
             "place it nearer, give both more `tx_power`, or give the channel a `carrier_sense_range` that is wide enough"
         };
-        let message =
-            format!("`{name}` and its access point `{above}`, {distance:.1} m apart, do not hear each other: {remedy}");
+        let message = format!(
+            "`{name}` and its access point `{above}`, {distance:.1} m apart, do not hear each other: {remedy}"
+        );
         wrong(self.network.key(client), message)
     }
 
@@ -120,7 +168,10 @@ impl Air<'_> {
     fn members(&self) -> Vec<usize> {
         let members = self.network.members.iter().enumerate();
         let here = |channel: Option<usize>| channel == Some(self.index);
-        members.filter(|(_, member)| here(member.uplink) || here(member.downlink)).map(|(idx, _)| idx).collect()
+        members
+            .filter(|(_, member)| here(member.uplink) || here(member.downlink))
+            .map(|(idx, _)| idx)
+            .collect()
     }
 
     fn is_client(&self, member: usize) -> bool {
@@ -150,7 +201,11 @@ impl Air<'_> {
         let medium = self.medium();
         let airtime = medium.control_airtime(medium.basic_rates()[0], BEACON_BYTES);
         let interval = self.channel.beacon_interval.0;
-        Beacon { first: interval, interval, airtime }
+        Beacon {
+            first: interval,
+            interval,
+            airtime,
+        }
     }
 
     /// Spreads the beacons of several access points evenly.
@@ -173,19 +228,36 @@ impl Air<'_> {
     }
 
     fn edca(&self) -> Result<[phy::Edca; 4], Wrong> {
-        let categories = [Category::Background, Category::BestEffort, Category::Video, Category::Voice];
+        let categories = [
+            Category::Background,
+            Category::BestEffort,
+            Category::Video,
+            Category::Voice,
+        ];
         let mut edca = categories.map(|category| self.medium().edca(access_category(category)));
         for (category, edca) in categories.into_iter().zip(&mut edca) {
-            let Edca { cw_min, cw_max, aifsn, txop } = self.channel.edca.of(category);
+            let Edca {
+                cw_min,
+                cw_max,
+                aifsn,
+                txop,
+            } = self.channel.edca.of(category);
             edca.cw_min = cw_min.unwrap_or(edca.cw_min);
             edca.cw_max = cw_max.unwrap_or(edca.cw_max);
             edca.aifsn = aifsn.unwrap_or(edca.aifsn);
             edca.txop = txop.map_or(edca.txop, |txop| txop.0);
             if edca.cw_min > edca.cw_max {
-                let key = format!("channel.{}.edca.{}", self.index, category.word().replace('-', "_"));
+                let key = format!(
+                    "channel.{}.edca.{}",
+                    self.index,
+                    category.word().replace('-', "_")
+                );
                 return wrong(
                     key,
-                    format!("the smallest window, {}, is larger than the largest, {}", edca.cw_min, edca.cw_max),
+                    format!(
+                        "the smallest window, {}, is larger than the largest, {}",
+                        edca.cw_min, edca.cw_max
+                    ),
                 );
             }
         }
@@ -200,22 +272,53 @@ impl Air<'_> {
         propagation: &channel::Channel,
     ) -> Result<[LinkConfig; 2], Wrong> {
         let node = self.network.table(member);
-        let (down, up) = (&node.rate, if node.uplink_rate.is_empty() { &node.rate } else { &node.uplink_rate });
-        let up_key = if node.uplink_rate.is_empty() { "rate" } else { "uplink_rate" };
+        let (down, up) = (
+            &node.rate,
+            if node.uplink_rate.is_empty() {
+                &node.rate
+            } else {
+                &node.uplink_rate
+            },
+        );
+        let up_key = if node.uplink_rate.is_empty() {
+            "rate"
+        } else {
+            "uplink_rate"
+        };
         // Each direction has its own draws; other nodes have no part in the number.
         let stream = airpace_sim::rng::key(&self.network.members[member].name);
         let link = |(from, to), choices: &[RateChoice], key: &str, link| {
             let number = self.network.members[member].number;
             let key = format!("{}.{key}", self.network.key(member));
-            let key = if choices.len() > 1 { format!("{key}.{number}") } else { key };
-            let place = Place { channel: self.channel, link, key: &key };
+            let key = if choices.len() > 1 {
+                format!("{key}.{number}")
+            } else {
+                key
+            };
+            let place = Place {
+                channel: self.channel,
+                link,
+                key: &key,
+            };
             let adaptation = self.rates.adaptation(one_of(choices, number), place)?;
-            let quality = self.quality(node.loss.get(number).or(node.loss.first()), &propagation.link(from, to));
-            Ok(LinkConfig { quality, ..LinkConfig::new(from, to, adaptation) })
+            let quality = self.quality(
+                node.loss.get(number).or(node.loss.first()),
+                &propagation.link(from, to),
+            );
+            Ok(LinkConfig {
+                quality,
+                ..LinkConfig::new(from, to, adaptation)
+            })
         };
         let down = link((above, below), down, "rate", stream)?;
         let up = link((below, above), up, up_key, stream.wrapping_add(1))?;
-        Ok([LinkConfig { weight: node.airtime_weight, ..down }, up])
+        Ok([
+            LinkConfig {
+                weight: node.airtime_weight,
+                ..down
+            },
+            up,
+        ])
     }
 
     /// How MPDUs of a link are lost.
@@ -229,11 +332,19 @@ impl Air<'_> {
 
     /// The radios in space.
     fn propagation(&self, members: &[usize]) -> Result<channel::Channel, Wrong> {
-        let most = members.iter().map(|&member| self.streams(member)).max().unwrap_or(1);
+        let most = members
+            .iter()
+            .map(|&member| self.streams(member))
+            .max()
+            .unwrap_or(1);
         let radios = members.iter().map(|&member| {
             let (x, y) = self.network.members[member].position;
             let node = self.network.table(member);
-            let antennas = if self.is_client(member) { self.streams(member) } else { most };
+            let antennas = if self.is_client(member) {
+                self.streams(member)
+            } else {
+                most
+            };
             channel::Radio {
                 tx_power_dbm: node.tx_power.0,
                 noise_figure_db: self.channel.noise_figure.0,
@@ -241,19 +352,31 @@ impl Air<'_> {
                 ..channel::Radio::at(Position::new(x, y, 0.0))
             }
         });
-        let Channel { path_loss, fading, .. } = self.channel;
-        let free_space = if band(self.channel) == Band::Ghz2_4 { FREE_SPACE_2_4_DB } else { FREE_SPACE_5_DB };
+        let Channel {
+            path_loss, fading, ..
+        } = self.channel;
+        let free_space = if band(self.channel) == Band::Ghz2_4 {
+            FREE_SPACE_2_4_DB
+        } else {
+            FREE_SPACE_5_DB
+        };
         let config = channel::ChannelConfig {
             path_loss: channel::PathLoss {
                 exponent: path_loss.exponent,
-                reference_db: path_loss.reference.map_or(free_space, |reference| reference.0),
+                reference_db: path_loss
+                    .reference
+                    .map_or(free_space, |reference| reference.0),
             },
             fading: channel::Fading {
                 law: match fading.law {
                     FadingLaw::None => channel::FadingLaw::None,
                     FadingLaw::Rayleigh => channel::FadingLaw::Rayleigh,
-                    FadingLaw::Rician => channel::FadingLaw::Rician { factor: fading.k_factor },
-                    FadingLaw::Nakagami => channel::FadingLaw::Nakagami { shape: fading.shape },
+                    FadingLaw::Rician => channel::FadingLaw::Rician {
+                        factor: fading.k_factor,
+                    },
+                    FadingLaw::Nakagami => channel::FadingLaw::Nakagami {
+                        shape: fading.shape,
+                    },
                 },
                 coherence: fading.coherence.0,
             },
@@ -281,7 +404,11 @@ impl Air<'_> {
     fn hearing(&self, members: &[usize], propagation: &channel::Channel) -> Hearing {
         let Some(sense) = self.channel.carrier_sense_range else {
             let by_power = self.channel.error_model == ErrorModelName::Snr;
-            return if by_power { simplest(propagation.hearing(), members.len()) } else { Hearing::All };
+            return if by_power {
+                simplest(propagation.hearing(), members.len())
+            } else {
+                Hearing::All
+            };
         };
         let disturb = self.channel.interference_range.unwrap_or(sense);
         let place = |radio: RadioId| self.network.members[members[radio.index()]].position;
@@ -291,15 +418,33 @@ impl Air<'_> {
                 from != to && (a - c).hypot(b - d) <= range.0
             })
         };
-        Hearing::Matrix { senses: within(sense), disturbs: within(disturb), decodes: within(sense) }
+        Hearing::Matrix {
+            senses: within(sense),
+            disturbs: within(disturb),
+            decodes: within(sense),
+        }
     }
 }
 
 /// [`Hearing::All`] where that says the same, as it costs less.
 fn simplest(hearing: Hearing, radios: usize) -> Hearing {
-    let Hearing::Matrix { senses, disturbs, decodes } = &hearing else { return hearing };
+    let Hearing::Matrix {
+        senses,
+        disturbs,
+        decodes,
+    } = &hearing
+    else {
+        return hearing;
+    };
     let all = Relation::by(radios, |from, to| from != to);
-    if [senses, disturbs, decodes].into_iter().all(|relation| *relation == all) { Hearing::All } else { hearing }
+    if [senses, disturbs, decodes]
+        .into_iter()
+        .all(|relation| *relation == all)
+    {
+        Hearing::All
+    } else {
+        hearing
+    }
 }
 
 /// Free-space loss at 1 m in dB, at 5.15 GHz as in ns-3, and at 2.4 GHz.

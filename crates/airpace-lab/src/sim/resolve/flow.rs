@@ -5,7 +5,8 @@ use super::{FlowName, Wrong, wrong};
 use airpace_api::scenario::{Congestion, Flow, FlowKind, NodeKind, Page};
 use airpace_sim::traffic::web::{self, BrowserConfig};
 use airpace_sim::traffic::{
-    Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread, VoipSinkConfig,
+    Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread,
+    VoipSinkConfig,
 };
 use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_sim::world::{FlowConfig, TcpConfig, Traffic};
@@ -48,13 +49,20 @@ pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>
                     name = format!("{name}#{turn}");
                 }
                 flows.push((
-                    FlowName { name, kind: flow.kind.word(), table: index },
+                    FlowName {
+                        name,
+                        kind: flow.kind.word(),
+                        table: index,
+                    },
                     config(network, flow, (from, to), traffic.clone()),
                 ));
             }
         }
         if flows.len() > MOST_FLOWS {
-            return wrong(format!("{at}.count"), format!("more than {MOST_FLOWS} flows"));
+            return wrong(
+                format!("{at}.count"),
+                format!("more than {MOST_FLOWS} flows"),
+            );
         }
     }
     Ok(flows)
@@ -68,25 +76,47 @@ fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<(usize, usiz
         None => default_sender(network, &to, at)?,
     };
     match (from.as_slice(), to.as_slice()) {
-        (&[from], all) => Ok(all.iter().filter(|&&to| to != from).map(|&to| (from, to, to)).collect()),
-        (all, &[to]) => Ok(all.iter().filter(|&&from| from != to).map(|&from| (from, to, from)).collect()),
+        (&[from], all) => Ok(all
+            .iter()
+            .filter(|&&to| to != from)
+            .map(|&to| (from, to, to))
+            .collect()),
+        (all, &[to]) => Ok(all
+            .iter()
+            .filter(|&&from| from != to)
+            .map(|&from| (from, to, from))
+            .collect()),
         // One sender for each receiver, by default.
         (senders, receivers) if flow.from.is_none() && senders.len() == receivers.len() => {
-            Ok(senders.iter().zip(receivers).map(|(&from, &to)| (from, to, to)).collect())
+            Ok(senders
+                .iter()
+                .zip(receivers)
+                .map(|(&from, &to)| (from, to, to))
+                .collect())
         }
-        _ => wrong(format!("{at}.to"), "both ends are several nodes: one of them must be a single one"),
+        _ => wrong(
+            format!("{at}.to"),
+            "both ends are several nodes: one of them must be a single one",
+        ),
     }
 }
 
 /// The only host; without one, each receiver's access point.
 fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<usize>, Wrong> {
-    let hosts: Vec<usize> =
-        (0..network.members.len()).filter(|&idx| network.members[idx].kind == NodeKind::Host).collect();
+    let hosts: Vec<usize> = (0..network.members.len())
+        .filter(|&idx| network.members[idx].kind == NodeKind::Host)
+        .collect();
     if let &[host] = hosts.as_slice() {
         return Ok(vec![host]);
     }
     if !hosts.is_empty() {
-        return wrong(at, format!("there are {} hosts: say with `from` which one sends", hosts.len()));
+        return wrong(
+            at,
+            format!(
+                "there are {} hosts: say with `from` which one sends",
+                hosts.len()
+            ),
+        );
     }
     let mut roots: Vec<usize> = to.iter().map(|&to| network.root(to)).collect();
     if roots.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -96,11 +126,24 @@ fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<u
 }
 
 /// Refuses packets that are too long for the air, which every flow crosses whose ends wires do not connect.
-fn fits(network: &Network<'_>, flow: &Flow, pairs: &[(usize, usize, usize)], at: &str) -> Result<(), Wrong> {
-    for (key, size, headers) in [("payload", flow.payload, UDP_HEADERS), ("mss", flow.mss, TCP_HEADERS)] {
+fn fits(
+    network: &Network<'_>,
+    flow: &Flow,
+    pairs: &[(usize, usize, usize)],
+    at: &str,
+) -> Result<(), Wrong> {
+    for (key, size, headers) in [
+        ("payload", flow.payload, UDP_HEADERS),
+        ("mss", flow.mss, TCP_HEADERS),
+    ] {
         let most = LONGEST_PACKET - headers;
-        let Some(size) = size.filter(|size| size.0.0 > u64::from(most)) else { continue };
-        if pairs.iter().any(|&(from, to, _)| !network.connected_by_wire(from, to)) {
+        let Some(size) = size.filter(|size| size.0.0 > u64::from(most)) else {
+            continue;
+        };
+        if pairs
+            .iter()
+            .any(|&(from, to, _)| !network.connected_by_wire(from, to))
+        {
             let message = format!(
                 "{size} and {headers} B of headers are more than the {LONGEST_PACKET} B that an IP packet has at most on the air: at most {most} B"
             );
@@ -110,12 +153,21 @@ fn fits(network: &Network<'_>, flow: &Flow, pairs: &[(usize, usize, usize)], at:
     Ok(())
 }
 
-fn config(network: &Network<'_>, flow: &Flow, (from, to): (usize, usize), traffic: Traffic) -> FlowConfig {
+fn config(
+    network: &Network<'_>,
+    flow: &Flow,
+    (from, to): (usize, usize),
+    traffic: Traffic,
+) -> FlowConfig {
     // Nothing is sent to or by a node before it has joined.
     let joined = network.table(from).joins.0.max(network.table(to).joins.0);
     let time = |span: Duration| Time::ZERO.saturating_add(span);
     // A web page is asked for by its receiver.
-    let (from, to) = if flow.kind == FlowKind::Web { (to, from) } else { (from, to) };
+    let (from, to) = if flow.kind == FlowKind::Web {
+        (to, from)
+    } else {
+        (from, to)
+    };
     FlowConfig {
         from: Network::id(from),
         to: Network::id(to),
@@ -132,19 +184,42 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, Wron
     let payload_bytes = payload.unwrap_or(UDP_PAYLOAD);
     let rate = Rate::Bits(flow.rate.map_or(BitRate::from_bps(0), |rate| rate.0));
     Ok(match flow.kind {
-        FlowKind::UdpCbr => udp(flow, Pattern::Constant { payload_bytes, rate }),
-        FlowKind::UdpPoisson => udp(flow, Pattern::Poisson { payload_bytes, rate }),
+        FlowKind::UdpCbr => udp(
+            flow,
+            Pattern::Constant {
+                payload_bytes,
+                rate,
+            },
+        ),
+        FlowKind::UdpPoisson => udp(
+            flow,
+            Pattern::Poisson {
+                payload_bytes,
+                rate,
+            },
+        ),
         FlowKind::Burst => udp(flow, burst(flow, payload_bytes, at)?),
         FlowKind::Voip => Traffic::Voip(VoipSinkConfig::default()),
         FlowKind::Ping => Traffic::Ping(PingConfig {
-            interval: flow.interval.map_or(Duration::from_secs(1), |interval| interval.0),
+            interval: flow
+                .interval
+                .map_or(Duration::from_secs(1), |interval| interval.0),
             payload_bytes: payload.unwrap_or(PING_PAYLOAD),
             ..PingConfig::default()
         }),
         // Enough for two frames: the queue is never empty when a frame is built.
         FlowKind::Saturate => {
-            let longest = network.scenario.channel.iter().map(|channel| channel.max_mpdus).max().unwrap_or(64);
-            Traffic::Saturating { payload: payload_bytes, window: 4 * u32::from(longest) }
+            let longest = network
+                .scenario
+                .channel
+                .iter()
+                .map(|channel| channel.max_mpdus)
+                .max()
+                .unwrap_or(64);
+            Traffic::Saturating {
+                payload: payload_bytes,
+                window: 4 * u32::from(longest),
+            }
         }
         FlowKind::Tcp => Traffic::Tcp(tcp(flow)),
         FlowKind::Web => web_pages(flow),
@@ -153,26 +228,40 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, Wron
 
 fn udp(flow: &Flow, pattern: Pattern) -> Traffic {
     let activity = match (flow.on, flow.off) {
-        (Some(on), Some(off)) => Activity::OnOff { on: Period::Fixed(on.0), off: Period::Fixed(off.0) },
+        (Some(on), Some(off)) => Activity::OnOff {
+            on: Period::Fixed(on.0),
+            off: Period::Fixed(off.0),
+        },
         _ => Activity::Always,
     };
-    Traffic::Udp(SourceConfig { activity, ..SourceConfig::new(pattern) })
+    Traffic::Udp(SourceConfig {
+        activity,
+        ..SourceConfig::new(pattern)
+    })
 }
 
 /// Bursts of equal distance whose mean size makes the rate.
 fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, Wrong> {
-    let interval = flow.interval.map_or(PICTURE_INTERVAL, |interval| interval.0);
+    let interval = flow
+        .interval
+        .map_or(PICTURE_INTERVAL, |interval| interval.0);
     let rate = flow.rate.map_or(0.0, |rate| rate.0.as_bps_f64());
     let mean = (rate * interval.as_secs_f64() / 8.0).round();
     if !(1.0..=1e9).contains(&mean) {
-        return wrong(format!("{at}.rate"), format!("a burst every {interval:?} would have {mean} bytes"));
+        return wrong(
+            format!("{at}.rate"),
+            format!("a burst every {interval:?} would have {mean} bytes"),
+        );
     }
     let size = match flow.spread {
         Some(deviation) if deviation > 0.0 => FrameSize::LogNormal { deviation },
         _ => FrameSize::Constant,
     };
     Ok(Pattern::Frames(Frames {
-        rate: Rate::Packets { count: 1, period: interval },
+        rate: Rate::Packets {
+            count: 1,
+            period: interval,
+        },
         mean_bytes: mean as u32,
         size,
         packet_bytes,
@@ -189,11 +278,17 @@ fn tcp(flow: &Flow) -> TcpConfig {
     let mut sender = SenderConfig::new(algorithm);
     let mut receiver = ReceiverConfig::default();
     // The bounds of the keys keep sizes within 32 bits.
-    sender.segment_bytes = flow.mss.map_or(sender.segment_bytes, |size| size.0.0 as u32);
+    sender.segment_bytes = flow
+        .mss
+        .map_or(sender.segment_bytes, |size| size.0.0 as u32);
     sender.send_buffer = flow.send_buffer.map_or(sender.send_buffer, |size| size.0.0);
     sender.ecn = flow.ecn.unwrap_or(sender.ecn);
     receiver.buffer = flow.window.map_or(receiver.buffer, |size| size.0.0 as u32);
-    TcpConfig { sender, receiver, bytes: flow.bytes.map(|size| size.0.0) }
+    TcpConfig {
+        sender,
+        receiver,
+        bytes: flow.bytes.map(|size| size.0.0),
+    }
 }
 
 fn web_pages(flow: &Flow) -> Traffic {
@@ -207,5 +302,8 @@ fn web_pages(flow: &Flow) -> Traffic {
         Some(interval) => browser.think = Period::Fixed(interval.0),
         None => browser.limit = Some(1),
     }
-    Traffic::Web { browser, tcp: tcp(flow) }
+    Traffic::Web {
+        browser,
+        tcp: tcp(flow),
+    }
 }

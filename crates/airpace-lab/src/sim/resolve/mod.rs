@@ -47,7 +47,10 @@ pub(super) struct Wrong {
 
 /// A refusal of what stands at `key`.
 fn wrong<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { key: key.into(), message: message.into() })
+    Err(Wrong {
+        key: key.into(),
+        message: message.into(),
+    })
 }
 
 /// Resolves `scenario`; traces of rates are read from `folder`.
@@ -55,8 +58,13 @@ fn wrong<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wro
 /// # Errors
 /// Rates that the standard does not have, nodes without a way between them, and whatever this simulator does not do, at its place in the
 /// text.
-pub fn resolve(scenario: &Scenario, source: &Source, folder: &Path) -> Result<Resolved, ScenarioError> {
-    let resolved = build(scenario, folder).map_err(|wrong| source.refuse(&wrong.key, wrong.message))?;
+pub fn resolve(
+    scenario: &Scenario,
+    source: &Source,
+    folder: &Path,
+) -> Result<Resolved, ScenarioError> {
+    let resolved =
+        build(scenario, folder).map_err(|wrong| source.refuse(&wrong.key, wrong.message))?;
     // The world knows best what it can be made of.
     if let Err(error) = World::new(resolved.world.clone()) {
         let (key, message) = refusal(&resolved, &error);
@@ -67,21 +75,38 @@ pub fn resolve(scenario: &Scenario, source: &Source, folder: &Path) -> Result<Re
 
 /// Where in the scenario a refusal of the world belongs, and what it says there.
 fn refusal(resolved: &Resolved, error: &WorldError) -> (String, String) {
-    let name = |node: NodeId| resolved.nodes.get(node.0 as usize).map_or("", |member| member.name.as_str());
-    let flow = |flow: usize| resolved.flows.get(flow).map_or(String::new(), |flow| format!("flow.{}", flow.table));
+    let name = |node: NodeId| {
+        resolved
+            .nodes
+            .get(node.0 as usize)
+            .map_or("", |member| member.name.as_str())
+    };
+    let flow = |flow: usize| {
+        resolved
+            .flows
+            .get(flow)
+            .map_or(String::new(), |flow| format!("flow.{}", flow.table))
+    };
     match error {
-        WorldError::Unreachable { flow: index, from, to } => {
+        WorldError::Unreachable {
+            flow: index,
+            from,
+            to,
+        } => {
             let (from, to) = (name(*from), name(*to));
             (
                 flow(*index),
-                format!("there is no way from `{from}` to `{to}`: connect them by a [[wire]], or by `ap` and channel"),
+                format!(
+                    "there is no way from `{from}` to `{to}`: connect them by a [[wire]], or by `ap` and channel"
+                ),
             )
         }
         WorldError::Source { flow: index, error } => (flow(*index as usize), error.to_string()),
         WorldError::Mac { channel, error } => (format!("channel.{channel}"), error.to_string()),
-        WorldError::TwoProxies { node } => {
-            ("proxy".to_owned(), format!("`{}` has two proxies: one paces a station", name(*node)))
-        }
+        WorldError::TwoProxies { node } => (
+            "proxy".to_owned(),
+            format!("`{}` has two proxies: one paces a station", name(*node)),
+        ),
         other => (String::new(), other.to_string()),
     }
 }
@@ -97,7 +122,11 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, Wrong> {
         duration: scenario.duration.0,
         slot: Some(scenario.slot.0),
         nodes: network.count(),
-        keys: network.members.iter().map(|member| airpace_sim::rng::key(&member.name)).collect(),
+        keys: network
+            .members
+            .iter()
+            .map(|member| airpace_sim::rng::key(&member.name))
+            .collect(),
         channels,
         wires: network.wires(),
         routes: network.routes()?,
@@ -106,7 +135,16 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, Wrong> {
         changes: proxy::changes(&network, &rates, &flows)?,
         record: proxy::record(&scenario.record),
     };
-    let channels = scenario.channel.iter().map(|channel| channel.name.clone()).collect();
+    let channels = scenario
+        .channel
+        .iter()
+        .map(|channel| channel.name.clone())
+        .collect();
     let flows = flows.into_iter().map(|(name, _)| name).collect();
-    Ok(Resolved { world, nodes: network.members, channels, flows })
+    Ok(Resolved {
+        world,
+        nodes: network.members,
+        channels,
+        flows,
+    })
 }

@@ -50,7 +50,10 @@ impl<'s> Network<'s> {
                 position: (0.0, 0.0),
             })
         });
-        let mut network = Self { scenario, members: members.collect() };
+        let mut network = Self {
+            scenario,
+            members: members.collect(),
+        };
         network.associate()?;
         network.place();
         Ok(network)
@@ -92,12 +95,16 @@ impl<'s> Network<'s> {
                 member.name == name || self.scenario.node[member.table].group() == name
             }
         };
-        (0..self.members.len()).filter(|&idx| belongs(&self.members[idx])).collect()
+        (0..self.members.len())
+            .filter(|&idx| belongs(&self.members[idx]))
+            .collect()
     }
 
     /// The first access point.
     pub(super) fn access_point(&self) -> Option<usize> {
-        self.members.iter().position(|member| member.kind == NodeKind::Ap)
+        self.members
+            .iter()
+            .position(|member| member.kind == NodeKind::Ap)
     }
 
     /// The access point at the top of the tree that the node belongs to; itself if it is one.
@@ -157,19 +164,32 @@ impl<'s> Network<'s> {
 
     /// Gives a client its channels if those of the one above it are known; tells whether anything changed.
     fn settle_channels(&mut self, idx: usize) -> Result<bool, Wrong> {
-        let Some(above) = self.members[idx].above else { return Ok(false) };
-        let (Some(channel), None) = (self.members[above].downlink, self.members[idx].uplink) else { return Ok(false) };
-        let named: Vec<usize> = (0..2).filter_map(|place| self.channel(idx, place)).collect();
+        let Some(above) = self.members[idx].above else {
+            return Ok(false);
+        };
+        let (Some(channel), None) = (self.members[above].downlink, self.members[idx].uplink) else {
+            return Ok(false);
+        };
+        let named: Vec<usize> = (0..2)
+            .filter_map(|place| self.channel(idx, place))
+            .collect();
         if !named.is_empty() && !named.contains(&channel) {
             let name = &self.scenario.channel[channel].name;
-            let message =
-                format!("its access point `{}` is on channel `{name}`: name that one", self.members[above].name);
+            let message = format!(
+                "its access point `{}` is on channel `{name}`: name that one",
+                self.members[above].name
+            );
             return wrong(format!("{}.channel", self.key(idx)), message);
         }
         let member = &mut self.members[idx];
         member.uplink = Some(channel);
         if member.kind == NodeKind::Relay {
-            member.downlink = Some(named.into_iter().find(|&other| other != channel).unwrap_or(channel));
+            member.downlink = Some(
+                named
+                    .into_iter()
+                    .find(|&other| other != channel)
+                    .unwrap_or(channel),
+            );
         }
         Ok(true)
     }
@@ -177,7 +197,10 @@ impl<'s> Network<'s> {
     /// The channel that the node's table names at `place`.
     fn channel(&self, member: usize, place: usize) -> Option<usize> {
         let name = self.table(member).channel.get(place)?;
-        self.scenario.channel.iter().position(|channel| channel.name == *name)
+        self.scenario
+            .channel
+            .iter()
+            .position(|channel| channel.name == *name)
     }
 
     /// Gives everybody a place.
@@ -203,7 +226,12 @@ impl<'s> Network<'s> {
     pub(super) fn wires(&self) -> Vec<WireConfig> {
         let wires = self.scenario.wire.iter().filter_map(|wire| {
             let ends = (Self::id(self.find(&wire.a)?), Self::id(self.find(&wire.b)?));
-            Some(WireConfig { ends, rate: Some(wire.rate.0), delay: wire.delay.0, queue: wire.queue.0 })
+            Some(WireConfig {
+                ends,
+                rate: Some(wire.rate.0),
+                delay: wire.delay.0,
+                queue: wire.queue.0,
+            })
         });
         wires.collect()
     }
@@ -211,8 +239,14 @@ impl<'s> Network<'s> {
     pub(super) fn routes(&self) -> Result<Vec<RouteConfig>, Wrong> {
         let mut routes = Vec::new();
         for (index, route) in self.scenario.route.iter().enumerate() {
-            let ends = (self.find(&route.at), self.find(&route.to), self.find(&route.via));
-            let (Some(at), Some(to), Some(via)) = ends else { continue };
+            let ends = (
+                self.find(&route.at),
+                self.find(&route.to),
+                self.find(&route.via),
+            );
+            let (Some(at), Some(to), Some(via)) = ends else {
+                continue;
+            };
             if at == via || !(self.wired(at, via) || self.related(at, via)) {
                 let message = format!(
                     "`{}` has no link to `{}`: add a wire, or make one the access point of the other",
@@ -220,7 +254,11 @@ impl<'s> Network<'s> {
                 );
                 return wrong(format!("route.{index}.via"), message);
             }
-            routes.push(RouteConfig { at: Self::id(at), to: Self::id(to), via: Self::id(via) });
+            routes.push(RouteConfig {
+                at: Self::id(at),
+                to: Self::id(to),
+                via: Self::id(via),
+            });
         }
         Ok(routes)
     }
@@ -232,8 +270,14 @@ impl<'s> Network<'s> {
         while let Some(&name) = reached.get(next) {
             next += 1;
             for wire in &self.scenario.wire {
-                let ends = [(wire.a.as_str(), wire.b.as_str()), (wire.b.as_str(), wire.a.as_str())];
-                let far = ends.into_iter().find(|(near, _)| *near == name).map(|(_, far)| far);
+                let ends = [
+                    (wire.a.as_str(), wire.b.as_str()),
+                    (wire.b.as_str(), wire.a.as_str()),
+                ];
+                let far = ends
+                    .into_iter()
+                    .find(|(near, _)| *near == name)
+                    .map(|(_, far)| far);
                 reached.extend(far.filter(|far| !reached.contains(far)));
             }
         }
@@ -242,10 +286,10 @@ impl<'s> Network<'s> {
 
     fn wired(&self, a: usize, b: usize) -> bool {
         let names = (self.members[a].name.as_str(), self.members[b].name.as_str());
-        self.scenario
-            .wire
-            .iter()
-            .any(|wire| (wire.a.as_str(), wire.b.as_str()) == names || (wire.b.as_str(), wire.a.as_str()) == names)
+        self.scenario.wire.iter().any(|wire| {
+            (wire.a.as_str(), wire.b.as_str()) == names
+                || (wire.b.as_str(), wire.a.as_str()) == names
+        })
     }
 
     fn related(&self, a: usize, b: usize) -> bool {
@@ -264,5 +308,8 @@ fn at_random(seed: u64, name: &str, centre: (f64, f64), side: Length) -> (f64, f
 fn around(number: usize, centre: (f64, f64), distance: Length) -> (f64, f64) {
     let golden = PI * (3.0 - 5_f64.sqrt());
     let angle = golden * number as f64;
-    (centre.0 + distance.0 * angle.cos(), centre.1 + distance.0 * angle.sin())
+    (
+        centre.0 + distance.0 * angle.cos(),
+        centre.1 + distance.0 * angle.sin(),
+    )
 }

@@ -3,7 +3,9 @@
 use super::network::Network;
 use super::rate::{Place, Rates};
 use super::{FlowName, Wrong, wrong};
-use airpace_api::scenario::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use airpace_api::scenario::{
+    Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports,
+};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::mac::{Neighbours, Quality};
@@ -18,7 +20,9 @@ const PAYLOAD: u32 = 1_470;
 
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, Wrong> {
     let proxies = network.scenario.proxy.iter().enumerate();
-    proxies.map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}"))).collect()
+    proxies
+        .map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}")))
+        .collect()
 }
 
 fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wrong> {
@@ -27,15 +31,29 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wr
         None => network.access_point(),
     };
     let Some(place) = place else {
-        return wrong(at, "there is no access point to stand at: say with `at` where it is");
+        return wrong(
+            at,
+            "there is no access point to stand at: say with `at` where it is",
+        );
     };
     let stations = stations(network, place);
     if stations.is_empty() {
-        return wrong(format!("{at}.at"), format!("no station is reached through `{}`", network.members[place].name));
+        return wrong(
+            format!("{at}.at"),
+            format!(
+                "no station is reached through `{}`",
+                network.members[place].name
+            ),
+        );
     }
     let payload = payload(network, proxy);
     let late = |&idx: &usize| !network.table(idx).joins.0.is_zero();
-    let joins = |&idx: &usize| (Network::id(idx), Time::ZERO.saturating_add(network.table(idx).joins.0));
+    let joins = |&idx: &usize| {
+        (
+            Network::id(idx),
+            Time::ZERO.saturating_add(network.table(idx).joins.0),
+        )
+    };
     Ok(ProxyConfig {
         at: Network::id(place),
         joins: stations.iter().filter(|idx| late(idx)).map(joins).collect(),
@@ -43,11 +61,19 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wr
         law: law(proxy, payload, at)?,
         slot: proxy.slot.unwrap_or(network.scenario.slot).0,
         // The bounds of the keys keep sizes within 32 bits.
-        report_bytes: (proxy.reports != Reports::Free).then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
-        feedback: if proxy.reports == Reports::Air { Feedback::OverTheAir } else { Feedback::Direct },
+        report_bytes: (proxy.reports != Reports::Free)
+            .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
+        feedback: if proxy.reports == Reports::Air {
+            Feedback::OverTheAir
+        } else {
+            Feedback::Direct
+        },
         queue: FqCoDelConfig {
             packet_limit: proxy.queue.0,
-            codel: CoDelConfig { ecn: proxy.ecn, ..CoDelConfig::default() },
+            codel: CoDelConfig {
+                ecn: proxy.ecn,
+                ..CoDelConfig::default()
+            },
             ..FqCoDelConfig::default()
         },
         tunnel_bytes: proxy.tunnel.0.0 as u16,
@@ -60,7 +86,10 @@ fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
     let below = |idx: usize| {
         let mut at = idx;
         let mut steps = 0;
-        while let Some(next) = network.members[at].above.filter(|_| steps < network.members.len()) {
+        while let Some(next) = network.members[at]
+            .above
+            .filter(|_| steps < network.members.len())
+        {
             if next == place {
                 return true;
             }
@@ -68,7 +97,8 @@ fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
         }
         false
     };
-    let stations = (0..network.members.len()).filter(|&idx| network.members[idx].kind == NodeKind::Station);
+    let stations =
+        (0..network.members.len()).filter(|&idx| network.members[idx].kind == NodeKind::Station);
     stations.filter(|&idx| !above || below(idx)).collect()
 }
 
@@ -77,16 +107,29 @@ fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
     if let Some(packet) = proxy.packet {
         return (packet.0.0 as u32).saturating_sub(UDP_HEADERS).max(1);
     }
-    let udp = [FlowKind::UdpCbr, FlowKind::UdpPoisson, FlowKind::Saturate, FlowKind::Burst];
-    let flow = network.scenario.flow.iter().find(|flow| udp.contains(&flow.kind));
-    flow.and_then(|flow| flow.payload).map_or(PAYLOAD, |size| size.0.0 as u32)
+    let udp = [
+        FlowKind::UdpCbr,
+        FlowKind::UdpPoisson,
+        FlowKind::Saturate,
+        FlowKind::Burst,
+    ];
+    let flow = network
+        .scenario
+        .flow
+        .iter()
+        .find(|flow| udp.contains(&flow.kind));
+    flow.and_then(|flow| flow.payload)
+        .map_or(PAYLOAD, |size| size.0.0 as u32)
 }
 
 fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong> {
     if proxy.law == Law::None {
         return Ok(None);
     }
-    let goal = Goal { level: proxy.level, delay: proxy.delay.map(|delay| delay.0) };
+    let goal = Goal {
+        level: proxy.level,
+        delay: proxy.delay.map(|delay| delay.0),
+    };
     let mut law = match LawConfig::named(proxy.law.word(), goal) {
         Ok(law) => law,
         Err(error) => return wrong(format!("{at}.law"), error.to_string()),
@@ -146,15 +189,39 @@ fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> 
         _ => (false, false),
     };
     let keys = [
-        ("gain", proxy.gain.is_some(), linear, "linear, linear-pf and dual"),
-        ("inner_gain", proxy.inner_gain.is_some(), nonlinear, "nonlinear"),
-        ("outer_gain", proxy.outer_gain.is_some(), nonlinear, "nonlinear"),
-        ("overhead_gain", proxy.overhead_gain.is_some(), nonlinear, "nonlinear"),
+        (
+            "gain",
+            proxy.gain.is_some(),
+            linear,
+            "linear, linear-pf and dual",
+        ),
+        (
+            "inner_gain",
+            proxy.inner_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
+        (
+            "outer_gain",
+            proxy.outer_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
+        (
+            "overhead_gain",
+            proxy.overhead_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
     ];
-    match keys.into_iter().find(|&(_, given, known, _)| given && !known) {
-        Some((key, _, _, laws)) => {
-            wrong(format!("{at}.{key}"), format!("law {} has no `{key}`: it is for {laws}", proxy.law))
-        }
+    match keys
+        .into_iter()
+        .find(|&(_, given, known, _)| given && !known)
+    {
+        Some((key, _, _, laws)) => wrong(
+            format!("{at}.{key}"),
+            format!("law {} has no `{key}`: it is for {laws}", proxy.law),
+        ),
         None => Ok(()),
     }
 }
@@ -164,9 +231,15 @@ pub(super) fn changes(
     rates: &Rates<'_>,
     flows: &[(FlowName, FlowConfig)],
 ) -> Result<Vec<(Time, world::Change)>, Wrong> {
-    let channels = network.scenario.channel.iter().enumerate().filter(|(_, channel)| channel.neighbours > 0);
-    let mut changes: Vec<(Time, world::Change)> =
-        channels.map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours))).collect();
+    let channels = network
+        .scenario
+        .channel
+        .iter()
+        .enumerate()
+        .filter(|(_, channel)| channel.neighbours > 0);
+    let mut changes: Vec<(Time, world::Change)> = channels
+        .map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours)))
+        .collect();
     for (index, change) in network.scenario.change.iter().enumerate() {
         let at = Time::ZERO.saturating_add(change.at.0);
         let key = format!("change.{index}");
@@ -181,9 +254,16 @@ pub(super) fn changes(
     Ok(changes)
 }
 
-fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str) -> Result<Vec<world::Change>, Wrong> {
+fn of_nodes(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+    change: &Change,
+    key: &str,
+) -> Result<Vec<world::Change>, Wrong> {
     let mut changes = Vec::new();
-    let Some(name) = &change.node else { return Ok(changes) };
+    let Some(name) = &change.node else {
+        return Ok(changes);
+    };
     for member in network.group(name) {
         let id = Network::id(member);
         if let Some(choice) = &change.rate {
@@ -198,7 +278,11 @@ fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str
                 let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
                 return wrong(rate_key, message);
             }
-            let place = Place { channel: &network.scenario.channel[channel], link: 0, key: &rate_key };
+            let place = Place {
+                channel: &network.scenario.channel[channel],
+                link: 0,
+                key: &rate_key,
+            };
             changes.push(world::Change::Rate(id, rates.fixed(choice, place)?));
         }
         if let Some(loss) = change.loss {
@@ -219,25 +303,49 @@ fn of_nodes(network: &Network<'_>, rates: &Rates<'_>, change: &Change, key: &str
 }
 
 fn of_flows(change: &Change, flows: &[(FlowName, FlowConfig)]) -> Vec<world::Change> {
-    let (Some(name), Some(rate)) = (&change.flow, change.flow_rate) else { return Vec::new() };
+    let (Some(name), Some(rate)) = (&change.flow, change.flow_rate) else {
+        return Vec::new();
+    };
     let belongs = |flow: &FlowName| flow.name.split(['@', '#']).next() == Some(name);
-    let indices = flows.iter().enumerate().filter(|(_, (flow, _))| belongs(flow)).map(|(index, _)| index);
-    indices.map(|flow| world::Change::FlowRate { flow, rate: Rate::Bits(rate.0) }).collect()
+    let indices = flows
+        .iter()
+        .enumerate()
+        .filter(|(_, (flow, _))| belongs(flow))
+        .map(|(index, _)| index);
+    indices
+        .map(|flow| world::Change::FlowRate {
+            flow,
+            rate: Rate::Bits(rate.0),
+        })
+        .collect()
 }
 
 fn of_channel(network: &Network<'_>, change: &Change) -> Option<world::Change> {
     let count = change.neighbours?;
     let channels = &network.scenario.channel;
-    let channel =
-        change.channel.as_ref().and_then(|name| channels.iter().position(|channel| channel.name == *name)).unwrap_or(0);
+    let channel = change
+        .channel
+        .as_ref()
+        .and_then(|name| channels.iter().position(|channel| channel.name == *name))
+        .unwrap_or(0);
     Some(neighbours(channel, &channels[channel], count))
 }
 
 fn neighbours(index: usize, channel: &Channel, count: u16) -> world::Change {
-    let neighbours = Neighbours { count, airtime: channel.neighbour_airtime.0 };
-    world::Change::Neighbours { channel: index, neighbours }
+    let neighbours = Neighbours {
+        count,
+        airtime: channel.neighbour_airtime.0,
+    };
+    world::Change::Neighbours {
+        channel: index,
+        neighbours,
+    }
 }
 
 pub(super) const fn record(record: &Record) -> world::Record {
-    world::Record { frames: record.frames || record.pcap, packets: record.packets, mpdus: record.pcap }
+    world::Record {
+        frames: record.frames || record.pcap,
+        packets: record.packets,
+        mpdus: record.pcap,
+    }
 }

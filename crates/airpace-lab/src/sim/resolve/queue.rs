@@ -2,10 +2,12 @@
 
 use airpace_api::quantity::{Packets, Size, Span};
 use airpace_api::scenario::{
-    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations, WqmQueue,
+    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
+    WqmQueue,
 };
 use airpace_core::queue::{
-    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig, WqmConfig,
+    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig,
+    WqmConfig,
 };
 use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
 use airpace_sim::rng::Stream;
@@ -58,7 +60,11 @@ fn per_station(queue: &NodeQueue) -> PathConfig {
     let shared = queue.sharing == Some(Sharing::Shared);
     let limit = QueueLimit {
         packets: queue.limit.map_or(LIMIT, packets),
-        scope: if shared { QueueScope::Radio } else { QueueScope::Link },
+        scope: if shared {
+            QueueScope::Radio
+        } else {
+            QueueScope::Link
+        },
         in_flight: queue.in_flight.unwrap_or(shared),
     };
     PathConfig::queued(limit)
@@ -82,18 +88,35 @@ fn change_qdisc(qdisc: &mut Qdisc, queue: &NodeQueue) {
 fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
     put(&mut config.queues, queue.flow_queues);
     put(&mut config.quantum, queue.quantum.map(bytes));
-    put(&mut config.packet_limit, queue.qdisc_limit.map(|limit| limit.0));
-    put(&mut config.byte_limit, queue.memory_limit.map(|limit| limit.0.0));
+    put(
+        &mut config.packet_limit,
+        queue.qdisc_limit.map(|limit| limit.0),
+    );
+    put(
+        &mut config.byte_limit,
+        queue.memory_limit.map(|limit| limit.0.0),
+    );
     change_codel(&mut config.codel, &queue.codel);
 }
 
 fn change_flow_queues(config: &mut FqMacConfig, queue: &NodeQueue) {
     put(&mut config.queues, queue.flow_queues);
     put(&mut config.quantum, queue.quantum.map(bytes));
-    put(&mut config.packet_limit, queue.packet_limit.map(|limit| limit.0));
-    put(&mut config.memory_limit, queue.memory_limit.map(|limit| limit.0.0));
+    put(
+        &mut config.packet_limit,
+        queue.packet_limit.map(|limit| limit.0),
+    );
+    put(
+        &mut config.memory_limit,
+        queue.memory_limit.map(|limit| limit.0.0),
+    );
     change_codel(&mut config.codel, &queue.codel);
-    let SlowStations { below, target, interval, hysteresis } = &queue.slow;
+    let SlowStations {
+        below,
+        target,
+        interval,
+        hysteresis,
+    } = &queue.slow;
     put(&mut config.slow_below, below.map(|rate| rate.0));
     put(&mut config.slow.target, span(*target));
     put(&mut config.slow.interval, span(*interval));

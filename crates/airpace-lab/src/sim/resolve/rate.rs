@@ -38,7 +38,11 @@ struct Form {
 
 impl Rates<'_> {
     /// The rate adaptation of a link.
-    pub(super) fn adaptation(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
+    pub(super) fn adaptation(
+        &self,
+        choice: &RateChoice,
+        place: Place<'_>,
+    ) -> Result<RateAdaptation, Wrong> {
         match choice.adaptation {
             Adaptation::Fixed => self.fixed(choice, place).map(RateAdaptation::Fixed),
             Adaptation::Trace => self.trace(choice, place),
@@ -63,13 +67,30 @@ impl Rates<'_> {
             };
             return carried(TxRate::legacy(legacy), place);
         }
-        self.indexed(choice, (choice.mcs.unwrap_or(DEFAULT_MCS), choice.nss), place)
+        self.indexed(
+            choice,
+            (choice.mcs.unwrap_or(DEFAULT_MCS), choice.nss),
+            place,
+        )
     }
 
     /// The rate of an MCS index and streams, which HT has in its index.
-    fn indexed(&self, choice: &RateChoice, (mcs, nss): (u8, Option<u8>), place: Place<'_>) -> Result<TxRate, Wrong> {
-        let Form { standard, width, gi } = form(choice, place)?;
-        let nss = nss.unwrap_or(if standard == phy::Standard::Ht { mcs / 8 + 1 } else { 1 });
+    fn indexed(
+        &self,
+        choice: &RateChoice,
+        (mcs, nss): (u8, Option<u8>),
+        place: Place<'_>,
+    ) -> Result<TxRate, Wrong> {
+        let Form {
+            standard,
+            width,
+            gi,
+        } = form(choice, place)?;
+        let nss = nss.unwrap_or(if standard == phy::Standard::Ht {
+            mcs / 8 + 1
+        } else {
+            1
+        });
         match TxRate::new(standard, width, nss, mcs, gi) {
             Ok(rate) => carried(rate, place),
             Err(error) => wrong(place.key, error.to_string()),
@@ -78,20 +99,40 @@ impl Rates<'_> {
 
     /// All rates that an adaptation may use.
     fn allowed(&self, choice: &RateChoice, place: Place<'_>) -> Result<Vec<TxRate>, Wrong> {
-        let Form { standard, width, gi } = form(choice, place)?;
+        let Form {
+            standard,
+            width,
+            gi,
+        } = form(choice, place)?;
         let most = choice.mcs.unwrap_or(u8::MAX);
-        let index = |rate: &TxRate| if standard == phy::Standard::Ht { rate.mcs() % 8 } else { rate.mcs() };
+        let index = |rate: &TxRate| {
+            if standard == phy::Standard::Ht {
+                rate.mcs() % 8
+            } else {
+                rate.mcs()
+            }
+        };
         let mut rates = rates_up_to(standard, width, choice.nss.unwrap_or(1), gi);
         // Minstrel-HT keeps to the channel's width and guard interval unless the station is known to want less.
         rates.retain(|rate| index(rate) <= most && rate.width() == width && rate.gi() == gi);
-        if rates.is_empty() { wrong(place.key, "no rate of the standard is left to choose from") } else { Ok(rates) }
+        if rates.is_empty() {
+            wrong(place.key, "no rate of the standard is left to choose from")
+        } else {
+            Ok(rates)
+        }
     }
 
     /// An oracle; the MAC tells it the ratio of signal to noise.
     fn ideal(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
         let width = form(choice, place)?.width;
         let rates = self.allowed(choice, place)?;
-        match Ideal::by_model(&rates, width, &ErrorModel::default(), IDEAL_BYTES, Ideal::TARGET_LOSS) {
+        match Ideal::by_model(
+            &rates,
+            width,
+            &ErrorModel::default(),
+            IDEAL_BYTES,
+            Ideal::TARGET_LOSS,
+        ) {
             Ok(ideal) => Ok(ideal.into()),
             Err(error) => wrong(place.key, error.to_string()),
         }
@@ -113,11 +154,18 @@ impl Rates<'_> {
     fn trace(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
         let steps: Vec<(Duration, u8, Option<u8>)> = match &choice.file {
             Some(file) => self.read_trace(file, place.key)?,
-            None => choice.trace.iter().map(|step| (step.at.0, step.mcs, Some(step.nss))).collect(),
+            None => choice
+                .trace
+                .iter()
+                .map(|step| (step.at.0, step.mcs, Some(step.nss)))
+                .collect(),
         };
         let mut entries = Vec::new();
         for (at, mcs, nss) in steps {
-            entries.push((Time::ZERO.saturating_add(at), self.indexed(choice, (mcs, nss), place)?));
+            entries.push((
+                Time::ZERO.saturating_add(at),
+                self.indexed(choice, (mcs, nss), place)?,
+            ));
         }
         if choice.repeat {
             entries = repeated(entries, self.scenario.warm_up.0 + self.scenario.duration.0);
@@ -133,7 +181,12 @@ impl Rates<'_> {
         let path = self.folder.join(file);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) => return wrong(format!("{key}.file"), format!("cannot read {}: {error}", path.display())),
+            Err(error) => {
+                return wrong(
+                    format!("{key}.file"),
+                    format!("cannot read {}: {error}", path.display()),
+                );
+            }
         };
         let mut steps: Vec<(Duration, u8, Option<u8>)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -142,16 +195,28 @@ impl Rates<'_> {
                 continue;
             }
             let Some(step) = trace_step(line) else {
-                let message =
-                    format!("{}:{number}: write seconds, MCS and streams, for example `2.5 9 2`", path.display());
+                let message = format!(
+                    "{}:{number}: write seconds, MCS and streams, for example `2.5 9 2`",
+                    path.display()
+                );
                 return wrong(format!("{key}.file"), message);
             };
             if steps.last().is_some_and(|last| step.0 <= last.0) {
-                return wrong(format!("{key}.file"), format!("{}:{number}: the times must rise", path.display()));
+                return wrong(
+                    format!("{key}.file"),
+                    format!("{}:{number}: the times must rise", path.display()),
+                );
             }
             steps.push(step);
         }
-        if steps.is_empty() { wrong(format!("{key}.file"), format!("{} is empty", path.display())) } else { Ok(steps) }
+        if steps.is_empty() {
+            wrong(
+                format!("{key}.file"),
+                format!("{} is empty", path.display()),
+            )
+        } else {
+            Ok(steps)
+        }
     }
 }
 
@@ -171,10 +236,16 @@ fn trace_step(line: &str) -> Option<(Duration, u8, Option<u8>)> {
 
 /// The trace again and again until `end`. Its last step lasts as long as the one before it.
 fn repeated(entries: Vec<(Time, TxRate)>, end: Duration) -> Vec<(Time, TxRate)> {
-    let [.., before, last] = entries.as_slice() else { return entries };
+    let [.., before, last] = entries.as_slice() else {
+        return entries;
+    };
     let period = (last.0.since(Time::ZERO) + last.0.since(before.0)).max(Duration::from_millis(1));
     let turns = (end.as_nanos() / period.as_nanos()).min(1_000_000) as u32;
-    let shifted = |turn| entries.iter().map(move |&(at, rate)| (at.saturating_add(period * turn), rate));
+    let shifted = |turn| {
+        entries
+            .iter()
+            .map(move |&(at, rate)| (at.saturating_add(period * turn), rate))
+    };
     (0..=turns).flat_map(shifted).collect()
 }
 
@@ -184,8 +255,18 @@ fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, Wrong> {
     if band.carries(rate.standard()) {
         Ok(rate)
     } else {
-        let other = if band == Band::Ghz5 { Band::Ghz2_4 } else { Band::Ghz5 };
-        wrong(place.key, format!("there is no {} at {band}: set the channel's band to \"{other}\"", rate.standard()))
+        let other = if band == Band::Ghz5 {
+            Band::Ghz2_4
+        } else {
+            Band::Ghz5
+        };
+        wrong(
+            place.key,
+            format!(
+                "there is no {} at {band}: set the channel's band to \"{other}\"",
+                rate.standard()
+            ),
+        )
     }
 }
 
@@ -199,17 +280,34 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, Wrong> {
         Standard::He => phy::Standard::He,
     };
     let Some(width) = width(choice.width.unwrap_or(channel.width)) else {
-        return wrong(format!("{}.width", place.key), "channels are 20, 40, 80 or 160 MHz wide");
+        return wrong(
+            format!("{}.width", place.key),
+            "channels are 20, 40, 80 or 160 MHz wide",
+        );
     };
-    let gi = choice.guard_interval.unwrap_or(channel.guard_interval).0.as_nanos();
+    let gi = choice
+        .guard_interval
+        .unwrap_or(channel.guard_interval)
+        .0
+        .as_nanos();
     let Some(gi) = u32::try_from(gi).ok().and_then(GuardInterval::from_nanos) else {
-        return wrong(format!("{}.guard_interval", place.key), "guard intervals are 400, 800, 1600 or 3200 ns");
+        return wrong(
+            format!("{}.guard_interval", place.key),
+            "guard intervals are 400, 800, 1600 or 3200 ns",
+        );
     };
-    Ok(Form { standard, width, gi })
+    Ok(Form {
+        standard,
+        width,
+        gi,
+    })
 }
 
 fn width(frequency: Frequency) -> Option<Width> {
     let mhz = frequency.0 / 1_000_000;
     let whole = frequency.0.is_multiple_of(1_000_000);
-    u32::try_from(mhz).ok().filter(|_| whole).and_then(Width::from_mhz)
+    u32::try_from(mhz)
+        .ok()
+        .filter(|_| whole)
+        .and_then(Width::from_mhz)
 }

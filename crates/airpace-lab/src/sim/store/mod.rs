@@ -71,7 +71,11 @@ const OURS: [&str; 8] = [
 ];
 
 fn remove_stale(folder: &Path) -> Result<()> {
-    for path in OURS.iter().map(|name| folder.join(name)).filter(|path| path.exists()) {
+    for path in OURS
+        .iter()
+        .map(|name| folder.join(name))
+        .filter(|path| path.exists())
+    {
         fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
     }
     Ok(())
@@ -92,12 +96,17 @@ fn metadata(summary: &SimulationSummary) -> Vec<(&'static str, String)> {
 }
 
 /// Puts a whole file in place at once, so that a reader never sees half of one.
-pub(super) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
     let partial = path.with_extension("partial");
     let finish = || -> Result<()> {
         let mut file = BufWriter::new(File::create(&partial)?);
         write(&mut file)?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        file.into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?
+            .sync_all()?;
         Ok(fs::rename(&partial, path)?)
     };
     finish().with_context(|| format!("writing {}", path.display()))

@@ -41,8 +41,14 @@ impl Table {
     }
 
     /// Writes the table as a file that tells `metadata`.
-    pub(super) fn write<W: Write + Send>(&self, out: W, metadata: &[(&'static str, String)]) -> Result<()> {
-        let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+    pub(super) fn write<W: Write + Send>(
+        &self,
+        out: W,
+        metadata: &[(&'static str, String)],
+    ) -> Result<()> {
+        let pairs = metadata
+            .iter()
+            .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
         // The creator names us and not the version of a library, so that the bytes do not change with it.
         let properties = WriterProperties::builder()
             .set_created_by(format!("airpace {}", crate::sim::PROGRAM_VERSION))
@@ -53,7 +59,9 @@ impl Table {
         for begin in (0..rows).step_by(GROUP) {
             let mut group = file.next_row_group()?;
             for (_, column) in &self.columns {
-                let Some(mut writer) = group.next_column()? else { break };
+                let Some(mut writer) = group.next_column()? else {
+                    break;
+                };
                 column.write(&mut writer, begin..rows.min(begin + GROUP))?;
                 writer.close()?;
             }
@@ -68,7 +76,11 @@ impl Table {
         for (name, column) in &self.columns {
             fields.push(Arc::new(column.field(name)?));
         }
-        Ok(Arc::new(Type::group_type_builder("airpace").with_fields(fields).build()?))
+        Ok(Arc::new(
+            Type::group_type_builder("airpace")
+                .with_fields(fields)
+                .build()?,
+        ))
     }
 }
 
@@ -91,25 +103,58 @@ impl Column {
             Self::Name(..) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let optional = matches!(self, Self::Perhaps(_));
-        let repetition = if optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let repetition = if optional {
+            Repetition::OPTIONAL
+        } else {
+            Repetition::REQUIRED
+        };
         let field = Type::primitive_type_builder(name, physical).with_repetition(repetition);
         Ok(field.with_logical_type(logical).build()?)
     }
 
-    fn write(&self, writer: &mut SerializedColumnWriter<'_>, rows: std::ops::Range<usize>) -> Result<()> {
+    fn write(
+        &self,
+        writer: &mut SerializedColumnWriter<'_>,
+        rows: std::ops::Range<usize>,
+    ) -> Result<()> {
         match self {
-            Self::Whole(values) => writer.typed::<Int64Type>().write_batch(&values[rows], None, None)?,
-            Self::Real(values) => writer.typed::<DoubleType>().write_batch(&values[rows], None, None)?,
-            Self::Truth(values) => writer.typed::<BoolType>().write_batch(&values[rows], None, None)?,
+            Self::Whole(values) => {
+                writer
+                    .typed::<Int64Type>()
+                    .write_batch(&values[rows], None, None)?
+            }
+            Self::Real(values) => {
+                writer
+                    .typed::<DoubleType>()
+                    .write_batch(&values[rows], None, None)?
+            }
+            Self::Truth(values) => {
+                writer
+                    .typed::<BoolType>()
+                    .write_batch(&values[rows], None, None)?
+            }
             Self::Perhaps(values) => {
                 let present: Vec<f64> = values[rows.clone()].iter().copied().flatten().collect();
-                let levels: Vec<i16> = values[rows].iter().map(|value| i16::from(value.is_some())).collect();
-                writer.typed::<DoubleType>().write_batch(&present, Some(&levels), None)?
+                let levels: Vec<i16> = values[rows]
+                    .iter()
+                    .map(|value| i16::from(value.is_some()))
+                    .collect();
+                writer
+                    .typed::<DoubleType>()
+                    .write_batch(&present, Some(&levels), None)?
             }
             Self::Name(places, names) => {
-                let names: Vec<ByteArray> = names.iter().map(|name| ByteArray::from(name.as_str())).collect();
-                let values: Vec<ByteArray> = places[rows].iter().map(|&place| names[place as usize].clone()).collect();
-                writer.typed::<ByteArrayType>().write_batch(&values, None, None)?
+                let names: Vec<ByteArray> = names
+                    .iter()
+                    .map(|name| ByteArray::from(name.as_str()))
+                    .collect();
+                let values: Vec<ByteArray> = places[rows]
+                    .iter()
+                    .map(|&place| names[place as usize].clone())
+                    .collect();
+                writer
+                    .typed::<ByteArrayType>()
+                    .write_batch(&values, None, None)?
             }
         };
         Ok(())
@@ -125,19 +170,36 @@ mod tests {
     #[test]
     fn a_table_reads_back_with_what_it_tells() {
         let mut table = Table::default();
-        table.add("station", Column::Name(vec![1, 0], vec!["a".to_owned(), "b".to_owned()]));
+        table.add(
+            "station",
+            Column::Name(vec![1, 0], vec!["a".to_owned(), "b".to_owned()]),
+        );
         table.add("frames", Column::Whole(vec![3, 4]));
         table.add("level", Column::Perhaps(vec![None, Some(2.5)]));
         table.add("collided", Column::Truth(vec![true, false]));
         let mut bytes = Vec::new();
-        table.write(&mut bytes, &[("airpace.seed", "7".to_owned())]).unwrap();
-        let folder = std::env::temp_dir().join(format!("airpace-parquet-{}.parquet", std::process::id()));
+        table
+            .write(&mut bytes, &[("airpace.seed", "7".to_owned())])
+            .unwrap();
+        let folder =
+            std::env::temp_dir().join(format!("airpace-parquet-{}.parquet", std::process::id()));
         std::fs::write(&folder, &bytes).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&folder).unwrap()).unwrap();
         std::fs::remove_file(&folder).unwrap();
-        let told = reader.metadata().file_metadata().key_value_metadata().unwrap();
-        assert_eq!((told[0].key.as_str(), told[0].value.as_deref()), ("airpace.seed", Some("7")));
-        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let told = reader
+            .metadata()
+            .file_metadata()
+            .key_value_metadata()
+            .unwrap();
+        assert_eq!(
+            (told[0].key.as_str(), told[0].value.as_deref()),
+            ("airpace.seed", Some("7"))
+        );
+        let rows: Vec<_> = reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(rows[0].get_string(0).unwrap(), "b");
         assert_eq!(rows[1].get_long(1).unwrap(), 4);
         assert!(rows[0].get_double(2).is_err());

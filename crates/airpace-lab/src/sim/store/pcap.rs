@@ -26,20 +26,40 @@ pub(super) fn write(out: &mut impl Write, finished: &Finished) -> Result<()> {
         out.write_all(&word.to_le_bytes())?;
     }
     // An MPDU tells its frame by a number that counts up per channel.
-    let frames: BTreeMap<(u32, u32), &FrameRecord> =
-        finished.outcome.frames.iter().map(|(channel, frame)| ((*channel, frame.ampdu), frame)).collect();
+    let frames: BTreeMap<(u32, u32), &FrameRecord> = finished
+        .outcome
+        .frames
+        .iter()
+        .map(|(channel, frame)| ((*channel, frame.ampdu), frame))
+        .collect();
     let mut shown: BTreeMap<u32, (u32, u16)> = BTreeMap::new();
     let mut bytes = Vec::new();
     for record in &finished.outcome.mpdus {
-        let Some(frame) = frames.get(&(record.channel, record.mpdu.ampdu)) else { continue };
+        let Some(frame) = frames.get(&(record.channel, record.mpdu.ampdu)) else {
+            continue;
+        };
         let place = shown.entry(record.channel).or_default();
-        *place = if place.0 == frame.ampdu { (frame.ampdu, place.1 + 1) } else { (frame.ampdu, 1) };
+        *place = if place.0 == frame.ampdu {
+            (frame.ampdu, place.1 + 1)
+        } else {
+            (frame.ampdu, 1)
+        };
         bytes.clear();
-        radiotap(frame, place.1 == frame.decoded, is_2_4_ghz(&finished.resolved, record.channel)).write(&mut bytes);
+        radiotap(
+            frame,
+            place.1 == frame.decoded,
+            is_2_4_ghz(&finished.resolved, record.channel),
+        )
+        .write(&mut bytes);
         let whole = mpdu(&finished.resolved, record, &mut bytes);
         let at = frame.end.as_nanos();
         // Seconds of simulated time stay below 2^32, lengths below 2^16.
-        let head = [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, bytes.len() as u32, whole];
+        let head = [
+            (at / 1_000_000_000) as u32,
+            (at % 1_000_000_000) as u32,
+            bytes.len() as u32,
+            whole,
+        ];
         for word in head {
             out.write_all(&word.to_le_bytes())?;
         }
@@ -56,9 +76,15 @@ fn is_2_4_ghz(resolved: &Resolved, channel: u32) -> bool {
 fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
     let aggregated = frame.mpdus > 1 || frame.rate.standard().always_aggregates();
     let channel = if is_2_4_ghz {
-        Channel { mhz: PRIMARY_2_4_MHZ, flags: Channel::DYNAMIC_2GHZ }
+        Channel {
+            mhz: PRIMARY_2_4_MHZ,
+            flags: Channel::DYNAMIC_2GHZ,
+        }
     } else {
-        Channel { mhz: PRIMARY_5_MHZ, flags: Channel::OFDM_5GHZ }
+        Channel {
+            mhz: PRIMARY_5_MHZ,
+            flags: Channel::OFDM_5GHZ,
+        }
     };
     Radiotap {
         tsft_us: Some(frame.start.as_nanos() / 1_000),
@@ -73,7 +99,10 @@ fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
 /// Appends the MPDU with the headers of its packet; answers with the length that the whole record would have.
 fn mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
     let nodes = &resolved.world.channels[record.channel as usize].nodes;
-    let (from, to) = (nodes[record.mpdu.from.index()], nodes[record.mpdu.to.index()]);
+    let (from, to) = (
+        nodes[record.mpdu.from.index()],
+        nodes[record.mpdu.to.index()],
+    );
     let is_ap = |node: NodeId| matches!(resolved.nodes[node.0 as usize].kind, NodeKind::Ap);
     let header = DataHeader {
         direction: match (is_ap(from), is_ap(to)) {
@@ -109,12 +138,19 @@ fn mac_address(node: NodeId) -> MacAddr {
 fn headers(resolved: &Resolved, record: &MpduRecord) -> Vec<u8> {
     let flow = resolved.world.flows.get(record.flow as usize);
     let nodes = &resolved.world.channels[record.channel as usize].nodes;
-    let ends =
-        flow.map_or((nodes[record.mpdu.from.index()], nodes[record.mpdu.to.index()]), |flow| (flow.from, flow.to));
+    let ends = flow.map_or(
+        (
+            nodes[record.mpdu.from.index()],
+            nodes[record.mpdu.to.index()],
+        ),
+        |flow| (flow.from, flow.to),
+    );
     // Lengths and ports are cut to their fields: a capture is for looking at.
     let length = (record.bytes as u16).to_be_bytes();
     let udp_length = (record.bytes.saturating_sub(20) as u16).to_be_bytes();
-    let port = flow.map_or([0, 0], |_| (record.flow as u16).wrapping_add(FIRST_PORT).to_be_bytes());
+    let port = flow.map_or([0, 0], |_| {
+        (record.flow as u16).wrapping_add(FIRST_PORT).to_be_bytes()
+    });
     let address = |node: NodeId| [10, (node.0 >> 16) as u8, (node.0 >> 8) as u8, node.0 as u8];
     let mut packet = vec![0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend(address(ends.0));
@@ -131,7 +167,9 @@ const FIRST_PORT: u16 = 10_000;
 
 /// The Internet checksum (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let words = header
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

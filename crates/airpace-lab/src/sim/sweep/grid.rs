@@ -21,7 +21,9 @@ impl FromStr for Axis {
         let Override { key, value } = text.parse()?;
         let values = split(&value);
         if values.iter().any(String::is_empty) {
-            return Err(format!("`{text}` has an empty value: write for example node.station.count=1,2,5"));
+            return Err(format!(
+                "`{text}` has an empty value: write for example node.station.count=1,2,5"
+            ));
         }
         Ok(Self { key, values })
     }
@@ -44,7 +46,10 @@ fn split(text: &str) -> Vec<String> {
             last.push(c);
         }
     }
-    values.into_iter().map(|value| value.trim().to_owned()).collect()
+    values
+        .into_iter()
+        .map(|value| value.trim().to_owned())
+        .collect()
 }
 
 /// Every combination of the axes' values, the last axis varying fastest; without axes one point without settings.
@@ -54,7 +59,10 @@ pub fn grid(axes: &[Axis]) -> Vec<Point> {
         let extended = points.iter().flat_map(|point| {
             axis.values.iter().map(|value| {
                 let mut point = point.clone();
-                point.push(Override { key: axis.key.clone(), value: value.clone() });
+                point.push(Override {
+                    key: axis.key.clone(),
+                    value: value.clone(),
+                });
                 point
             })
         });
@@ -68,18 +76,34 @@ mod tests {
 
     #[test]
     fn the_grid_has_every_combination() {
-        let axes: Vec<Axis> = ["a=1,2", "b=x , y,z"].iter().map(|text| text.parse().unwrap()).collect();
+        let axes: Vec<Axis> = ["a=1,2", "b=x , y,z"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
         let points: Vec<String> = grid(&axes)
             .iter()
-            .map(|point| point.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            .map(|point| {
+                point
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
             .collect();
-        assert_eq!(points, ["a=1 b=x", "a=1 b=y", "a=1 b=z", "a=2 b=x", "a=2 b=y", "a=2 b=z"]);
+        assert_eq!(
+            points,
+            [
+                "a=1 b=x", "a=1 b=y", "a=1 b=z", "a=2 b=x", "a=2 b=y", "a=2 b=z"
+            ]
+        );
         assert_eq!(grid(&[]), [Vec::new()]);
     }
 
     #[test]
     fn commas_within_values_stay() {
-        let axis: Axis = "node.0.position=[\"1 m\", \"2 m\"],[\"3 m\",\"4 m\"]".parse().unwrap();
+        let axis: Axis = "node.0.position=[\"1 m\", \"2 m\"],[\"3 m\",\"4 m\"]"
+            .parse()
+            .unwrap();
         assert_eq!(axis.values, ["[\"1 m\", \"2 m\"]", "[\"3 m\",\"4 m\"]"]);
         assert!("a=1,,2".parse::<Axis>().is_err());
         assert!("a".parse::<Axis>().is_err());

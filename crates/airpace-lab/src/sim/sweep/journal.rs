@@ -28,22 +28,40 @@ impl Journal {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let path = folder.join("runs.jsonl");
         let context = || format!("opening {}", path.display());
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).with_context(context)?;
-        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
-            Errno::EAGAIN => anyhow::anyhow!("{} is in use by another sweep", path.display()),
-            other => anyhow::Error::new(other).context(context()),
-        })?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .with_context(context)?;
+        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
+            |(_, error)| match error {
+                Errno::EAGAIN => anyhow::anyhow!("{} is in use by another sweep", path.display()),
+                other => anyhow::Error::new(other).context(context()),
+            },
+        )?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).with_context(context)?;
         // What follows the last line's end was cut off in the middle of writing.
-        let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = text
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
         file.set_len(whole as u64).with_context(context)?;
         file.seek(SeekFrom::End(0)).with_context(context)?;
-        let mut journal = Self { path, file, runs: Vec::new(), places: BTreeMap::new() };
+        let mut journal = Self {
+            path,
+            file,
+            runs: Vec::new(),
+            places: BTreeMap::new(),
+        };
         for (number, line) in (1..).zip(text[..whole].split_inclusive(|&byte| byte == b'\n')) {
             let run: SweepRun = serde_json::from_slice(line).with_context(|| {
-                format!("{}:{number} is no run of a sweep: use another --out", journal.path.display())
+                format!(
+                    "{}:{number} is no run of a sweep: use another --out",
+                    journal.path.display()
+                )
             })?;
             journal.keep(run);
         }
@@ -58,7 +76,10 @@ impl Journal {
         let context = || format!("writing {}", self.path.display());
         let mut line = serde_json::to_vec(&run).with_context(context)?;
         line.push(b'\n');
-        self.file.write_all(&line).and_then(|()| self.file.sync_data()).with_context(context)?;
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .with_context(context)?;
         self.keep(run);
         Ok(())
     }
@@ -108,7 +129,12 @@ mod tests {
             wall_s: 0.0,
             packets_per_wall_s: 0.0,
         };
-        SweepRun { key: key.to_owned(), over: Vec::new(), repeat: 0, summary }
+        SweepRun {
+            key: key.to_owned(),
+            over: Vec::new(),
+            repeat: 0,
+            summary,
+        }
     }
 
     #[test]
@@ -117,7 +143,12 @@ mod tests {
         fs::remove_dir_all(&folder).ok();
         let mut journal = Journal::open(&folder).unwrap();
         journal.add(run("a")).unwrap();
-        assert!(Journal::open(&folder).unwrap_err().to_string().contains("in use"));
+        assert!(
+            Journal::open(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("in use")
+        );
         drop(journal);
         let path = folder.join("runs.jsonl");
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -127,10 +158,20 @@ mod tests {
         assert!(journal.has("a") && !journal.has("b"));
         journal.add(run("c")).unwrap();
         drop(journal);
-        let keys: Vec<String> = Journal::open(&folder).unwrap().runs().iter().map(|run| run.key.clone()).collect();
+        let keys: Vec<String> = Journal::open(&folder)
+            .unwrap()
+            .runs()
+            .iter()
+            .map(|run| run.key.clone())
+            .collect();
         assert_eq!(keys, ["a", "c"]);
         fs::write(&path, "something else\n").unwrap();
-        assert!(Journal::open(&folder).unwrap_err().to_string().contains("runs.jsonl:1 is no run"));
+        assert!(
+            Journal::open(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("runs.jsonl:1 is no run")
+        );
         fs::remove_dir_all(&folder).unwrap();
     }
 }

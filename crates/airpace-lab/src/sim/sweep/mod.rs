@@ -41,16 +41,28 @@ pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, Sc
     for point in grid(axes) {
         let at_point = loaded.with(&point)?;
         if let Err(error) = at_point.resolve()
-            && !at_point.scenario.node.iter().any(|node| node.within.is_some())
+            && !at_point
+                .scenario
+                .node
+                .iter()
+                .any(|node| node.within.is_some())
         {
             return Err(error);
         }
         let first = at_point.scenario.seed;
         for repeat in 0..repeats {
-            let seed = Override { key: "seed".to_owned(), value: first.saturating_add(u64::from(repeat)).to_string() };
+            let seed = Override {
+                key: "seed".to_owned(),
+                value: first.saturating_add(u64::from(repeat)).to_string(),
+            };
             let loaded = at_point.with(&[seed])?;
             let over = point.iter().map(Override::to_string).collect();
-            jobs.push(Job { key: key(&loaded), over, repeat, loaded });
+            jobs.push(Job {
+                key: key(&loaded),
+                over,
+                repeat,
+                loaded,
+            });
         }
     }
     Ok(jobs)
@@ -59,7 +71,11 @@ pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, Sc
 /// What makes a run what it is.
 fn key(loaded: &Loaded) -> String {
     let mut hasher = SipHasher24::new();
-    for part in [&loaded.hash(), &loaded.scenario.seed.to_string(), PROGRAM_VERSION] {
+    for part in [
+        &loaded.hash(),
+        &loaded.scenario.seed.to_string(),
+        PROGRAM_VERSION,
+    ] {
         hasher.write(part.as_bytes());
         hasher.write_u8(0);
     }
@@ -91,7 +107,10 @@ enum Ran {
 pub fn make(jobs: &[Job], journal: &mut Journal, parallel: usize, stop: &Stop) -> Result<Made> {
     let done: BTreeSet<String> = journal.runs().iter().map(|run| run.key.clone()).collect();
     let mut queued = BTreeSet::new();
-    let left: Vec<&Job> = jobs.iter().filter(|job| !done.contains(&job.key) && queued.insert(&job.key)).collect();
+    let left: Vec<&Job> = jobs
+        .iter()
+        .filter(|job| !done.contains(&job.key) && queued.insert(&job.key))
+        .collect();
     let bar = progress(jobs.len(), jobs.len() - left.len());
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((journal, None::<anyhow::Error>));
@@ -101,7 +120,9 @@ pub fn make(jobs: &[Job], journal: &mut Journal, parallel: usize, stop: &Stop) -
             scope.spawn(|| {
                 loop {
                     let turn = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = left.get(turn).filter(|_| !stop.is_raised()) else { break };
+                    let Some(job) = left.get(turn).filter(|_| !stop.is_raised()) else {
+                        break;
+                    };
                     let result = one(job, stop);
                     let mut shared = lock(&shared);
                     let kept = result.and_then(|ran| match ran {
@@ -122,11 +143,15 @@ pub fn make(jobs: &[Job], journal: &mut Journal, parallel: usize, stop: &Stop) -
         }
     });
     bar.finish_and_clear();
-    let (journal, error) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (journal, error) = shared
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(error) = error {
         return Err(error);
     }
-    let refused = refused.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let refused = refused
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let made = made(&left, journal, refused);
     match &made.reason {
         Some(reason) if !jobs.iter().any(|job| journal.has(&job.key)) => {
@@ -138,12 +163,21 @@ pub fn make(jobs: &[Job], journal: &mut Journal, parallel: usize, stop: &Stop) -
 
 /// A thread that panics ends the whole run, so no lock is poisoned for long.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn made(left: &[&Job], journal: &Journal, refused: BTreeMap<usize, String>) -> Made {
-    let complete = left.iter().enumerate().all(|(turn, job)| journal.has(&job.key) || refused.contains_key(&turn));
-    Made { complete, refused: refused.len(), reason: refused.into_values().next() }
+    let complete = left
+        .iter()
+        .enumerate()
+        .all(|(turn, job)| journal.has(&job.key) || refused.contains_key(&turn));
+    Made {
+        complete,
+        refused: refused.len(),
+        reason: refused.into_values().next(),
+    }
 }
 
 /// Makes one run.
@@ -155,12 +189,22 @@ fn one(job: &Job, stop: &Stop) -> Result<Ran> {
     };
     // A sweep keeps summaries only.
     resolved.world.record = airpace_sim::world::Record::default();
-    resolved.world.slot = resolved.world.slot.filter(|_| !resolved.world.proxies.is_empty());
+    resolved.world.slot = resolved
+        .world
+        .slot
+        .filter(|_| !resolved.world.proxies.is_empty());
     let finished = run(&job.loaded, resolved, stop, false).with_context(named)?;
     let whole = finished.filter(|finished| !finished.summary.interrupted);
-    let Some(finished) = whole else { return Ok(Ran::Stopped) };
+    let Some(finished) = whole else {
+        return Ok(Ran::Stopped);
+    };
     let (key, over) = (job.key.clone(), job.over.clone());
-    Ok(Ran::Done(Box::new(SweepRun { key, over, repeat: job.repeat, summary: finished.summary })))
+    Ok(Ran::Done(Box::new(SweepRun {
+        key,
+        over,
+        repeat: job.repeat,
+        summary: finished.summary,
+    })))
 }
 
 /// A run that is done, and the point of the grid that it is of. Another grid may have called the same run by other values.
@@ -175,15 +219,24 @@ pub struct Done<'a> {
 /// The runs of `jobs` that the journal has, in the order of the jobs.
 #[must_use]
 pub fn finished<'a>(jobs: &'a [Job], journal: &'a Journal) -> Vec<Done<'a>> {
-    let done = |job: &'a Job| Some(Done { over: &job.over, run: journal.find(&job.key)? });
+    let done = |job: &'a Job| {
+        Some(Done {
+            over: &job.over,
+            run: journal.find(&job.key)?,
+        })
+    };
     jobs.iter().filter_map(done).collect()
 }
 
 fn progress(all: usize, done: usize) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(all as u64), target).with_position(done as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left");
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left");
     bar.set_style(style.expect("the template is constant"));
     // What was there before says nothing about the pace.
     bar.reset_eta();

@@ -37,8 +37,9 @@ pub struct Estimate {
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
 ];
 /// The same of the normal distribution.
 const NORMAL: f64 = 1.960;
@@ -52,10 +53,17 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / n;
         let ci95 = (values.len() > 1).then(|| {
-            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let variance = values
+                .iter()
+                .map(|value| (value - mean).powi(2))
+                .sum::<f64>()
+                / (n - 1.0);
             STUDENT.get(values.len() - 2).copied().unwrap_or(NORMAL) * (variance / n).sqrt()
         });
-        Self { mean: Some(mean), ci95 }
+        Self {
+            mean: Some(mean),
+            ci95,
+        }
     }
 }
 
@@ -80,12 +88,20 @@ pub fn rows(runs: &[Done<'_>]) -> Vec<SweepRow> {
             None => points.push((over, vec![&run.summary])),
         }
     }
-    points.into_iter().map(|(over, summaries)| row(over, &summaries)).collect()
+    points
+        .into_iter()
+        .map(|(over, summaries)| row(over, &summaries))
+        .collect()
 }
 
 fn row(over: &[String], summaries: &[&SimulationSummary]) -> SweepRow {
     let of = |value: fn(&SimulationSummary) -> Option<f64>| {
-        Estimate::of(&summaries.iter().filter_map(|summary| value(summary)).collect::<Vec<_>>())
+        Estimate::of(
+            &summaries
+                .iter()
+                .filter_map(|summary| value(summary))
+                .collect::<Vec<_>>(),
+        )
     };
     SweepRow {
         over: over.to_vec(),
@@ -105,17 +121,36 @@ fn row(over: &[String], summaries: &[&SimulationSummary]) -> SweepRow {
 /// The points as text.
 #[must_use]
 pub fn table(rows: &[SweepRow]) -> String {
-    let heads =
-        ["", "runs", "goodput Mbit/s", "level", "delay ms", "p95 ms", "loss", "Jain airtime"].map(str::to_owned);
+    let heads = [
+        "",
+        "runs",
+        "goodput Mbit/s",
+        "level",
+        "delay ms",
+        "p95 ms",
+        "loss",
+        "Jain airtime",
+    ]
+    .map(str::to_owned);
     let cells = rows.iter().map(|row| {
-        let values = [row.goodput_mbps, row.level, row.delay_mean_ms, row.delay_p95_ms, row.loss, row.jain_airtime];
+        let values = [
+            row.goodput_mbps,
+            row.level,
+            row.delay_mean_ms,
+            row.delay_p95_ms,
+            row.loss,
+            row.jain_airtime,
+        ];
         let mut cells = vec![row.over.join(" "), row.runs.to_string()];
         cells.extend(values.iter().map(ToString::to_string));
         cells
     });
     let lines: Vec<Vec<String>> = std::iter::once(heads.to_vec()).chain(cells).collect();
     let mut text = crate::sim::table::grid(&lines);
-    let _ = writeln!(text, "± is half the 95 % confidence interval over the repetitions.");
+    let _ = writeln!(
+        text,
+        "± is half the 95 % confidence interval over the repetitions."
+    );
     text
 }
 
@@ -128,7 +163,13 @@ mod tests {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0]);
         assert_eq!(estimate.mean, Some(2.0));
         assert!((estimate.ci95.unwrap() - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Estimate::of(&[5.0]), Estimate { mean: Some(5.0), ci95: None });
+        assert_eq!(
+            Estimate::of(&[5.0]),
+            Estimate {
+                mean: Some(5.0),
+                ci95: None
+            }
+        );
         assert_eq!(Estimate::of(&[]).to_string(), "-");
     }
 }

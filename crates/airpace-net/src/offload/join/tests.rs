@@ -35,7 +35,10 @@ fn finish(mut p: Vec<u8>) -> Vec<u8> {
     layout.set_length(&mut p, total);
     let field = layout.transport + layout.checksum_offset();
     p[field..field + 2].fill(0);
-    let sum = layout.pseudo_header(&p, total).bytes(&p[layout.transport..]).finish();
+    let sum = layout
+        .pseudo_header(&p, total)
+        .bytes(&p[layout.transport..])
+        .finish();
     p[field..field + 2].copy_from_slice(&sum);
     p
 }
@@ -51,7 +54,15 @@ fn join(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 fn split(frames: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
-    frames.iter_mut().flat_map(|f| SuperPacket::parse(f).unwrap().to_packets().collect::<Vec<_>>()).collect()
+    frames
+        .iter_mut()
+        .flat_map(|f| {
+            SuperPacket::parse(f)
+                .unwrap()
+                .to_packets()
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 #[test]
@@ -60,7 +71,13 @@ fn one_flow_becomes_one_frame_and_splits_into_the_same_packets() {
         let payload = |i: u32| vec![i as u8; if i == 9 { 77 } else { 1000 }];
         // IPv4 identifications count up, as a sender's do.
         let make = |i: u32| {
-            let mut p = packet(v4, protocol, 9, 5_000_u32.wrapping_add(i * 1000), &payload(i));
+            let mut p = packet(
+                v4,
+                protocol,
+                9,
+                5_000_u32.wrapping_add(i * 1000),
+                &payload(i),
+            );
             if v4 {
                 p[4..6].copy_from_slice(&(40 + i as u16).to_be_bytes());
             }
@@ -75,7 +92,9 @@ fn one_flow_becomes_one_frame_and_splits_into_the_same_packets() {
 
 #[test]
 fn interleaved_flows_are_joined_each_in_its_order() {
-    let packets: Vec<_> = (0..8_u32).map(|i| packet(true, TCP, (i % 2) as u16, i / 2 * 10, &[i as u8; 10])).collect();
+    let packets: Vec<_> = (0..8_u32)
+        .map(|i| packet(true, TCP, (i % 2) as u16, i / 2 * 10, &[i as u8; 10]))
+        .collect();
     assert_eq!(join(&packets).len(), 2);
 }
 
@@ -106,7 +125,11 @@ fn a_wrong_checksum_is_not_laundered() {
     let mut bad = packet(true, TCP, 1, 10, &[7; 10]);
     let last = bad.len() - 1;
     bad[last] ^= 1;
-    let packets = [packet(true, TCP, 1, 0, &[7; 10]), bad, packet(true, TCP, 1, 20, &[7; 10])];
+    let packets = [
+        packet(true, TCP, 1, 0, &[7; 10]),
+        bad,
+        packet(true, TCP, 1, 20, &[7; 10]),
+    ];
     let mut frames = join(&packets);
     assert_eq!(frames.len(), 3);
     assert_eq!(split(&mut frames), packets);
@@ -130,7 +153,10 @@ fn an_open_checksum_is_closed() {
     header.write(&mut frame);
     assert_eq!(split(&mut [frame.clone()]), [good]);
     frame[6..8].copy_from_slice(&u16::MAX.to_ne_bytes());
-    assert_eq!(SuperPacket::parse(&mut frame).unwrap_err(), OffloadError::Inconsistent);
+    assert_eq!(
+        SuperPacket::parse(&mut frame).unwrap_err(),
+        OffloadError::Inconsistent
+    );
 }
 
 proptest! {

@@ -1,7 +1,9 @@
 //! How the transmit path of a radio is put together.
 
 use super::super::{ConfigError, RadioId};
-use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig};
+use airpace_core::queue::{
+    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
+};
 
 /// The way of a packet from the network layer to the air: an optional queueing discipline, the queues of the driver or of the MAC, the
 /// schedule by which they are served, and the aggregates that are composed ahead for the hardware.
@@ -111,8 +113,16 @@ pub enum Scheme {
 
 impl Scheme {
     /// All schemes, in the order of the enumeration.
-    pub const ALL: [Self; 8] =
-        [Self::PerStation, Self::Fifo, Self::Codel, Self::FqCodel, Self::FqMac, Self::Airtime, Self::Wqm, Self::WqmFq];
+    pub const ALL: [Self; 8] = [
+        Self::PerStation,
+        Self::Fifo,
+        Self::Codel,
+        Self::FqCodel,
+        Self::FqMac,
+        Self::Airtime,
+        Self::Wqm,
+        Self::WqmFq,
+    ];
 
     /// The name in scenarios, flags and tables.
     #[must_use]
@@ -173,23 +183,46 @@ impl PathConfig {
     pub fn of(scheme: Scheme) -> Self {
         let linux = |qdisc| {
             let driver = QueueLimit::shared(DRIVER_PACKETS);
-            Self { qdisc: Some(qdisc), queues: Queues::Fifo(driver), hardware: HARDWARE_AGGREGATES, ..Self::default() }
+            Self {
+                qdisc: Some(qdisc),
+                queues: Queues::Fifo(driver),
+                hardware: HARDWARE_AGGREGATES,
+                ..Self::default()
+            }
         };
         let flow_queues = || {
             let queues = Queues::FlowQueues(FqMacConfig::default());
-            Self { queues, hardware: HARDWARE_AGGREGATES, ..Self::default() }
+            Self {
+                queues,
+                hardware: HARDWARE_AGGREGATES,
+                ..Self::default()
+            }
         };
-        let fifo = Qdisc::Fifo { packets: TXQUEUELEN };
+        let fifo = Qdisc::Fifo {
+            packets: TXQUEUELEN,
+        };
         let fq_codel = Qdisc::FqCodel(FqCoDelConfig::default());
         match scheme {
             Scheme::PerStation => Self::per_station(PER_STATION_PACKETS),
             Scheme::Fifo => linux(fifo),
-            Scheme::Codel => linux(Qdisc::Codel { config: CoDelConfig::default(), packets: TXQUEUELEN }),
+            Scheme::Codel => linux(Qdisc::Codel {
+                config: CoDelConfig::default(),
+                packets: TXQUEUELEN,
+            }),
             Scheme::FqCodel => linux(fq_codel),
             Scheme::FqMac => flow_queues(),
-            Scheme::Airtime => Self { schedule: Schedule::Airtime(AirtimeConfig::default()), ..flow_queues() },
-            Scheme::Wqm => Self { wqm: Some(WqmConfig::default()), ..linux(fifo) },
-            Scheme::WqmFq => Self { wqm: Some(WqmConfig::default()), ..linux(fq_codel) },
+            Scheme::Airtime => Self {
+                schedule: Schedule::Airtime(AirtimeConfig::default()),
+                ..flow_queues()
+            },
+            Scheme::Wqm => Self {
+                wqm: Some(WqmConfig::default()),
+                ..linux(fifo)
+            },
+            Scheme::WqmFq => Self {
+                wqm: Some(WqmConfig::default()),
+                ..linux(fq_codel)
+            },
         }
     }
 
@@ -221,11 +254,22 @@ impl PathConfig {
         if qdisc == 0 || below == 0 {
             return Err(ConfigError::Zero("the queue limit"));
         }
-        if self.wqm.is_some() && !matches!(self.qdisc, Some(Qdisc::Fifo { .. } | Qdisc::FqCodel(_))) {
+        if self.wqm.is_some() && !matches!(self.qdisc, Some(Qdisc::Fifo { .. } | Qdisc::FqCodel(_)))
+        {
             return Err(ConfigError::Unsized(radio));
         }
-        let pushes_back = matches!(self.queues, Queues::Fifo(QueueLimit { scope: QueueScope::Radio, .. }));
-        if self.qdisc.is_some() && !pushes_back { Err(ConfigError::Unshared(radio)) } else { Ok(()) }
+        let pushes_back = matches!(
+            self.queues,
+            Queues::Fifo(QueueLimit {
+                scope: QueueScope::Radio,
+                ..
+            })
+        );
+        if self.qdisc.is_some() && !pushes_back {
+            Err(ConfigError::Unshared(radio))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -240,12 +284,20 @@ impl QueueLimit {
     /// So many packets for each link, those in flight not counted.
     #[must_use]
     pub const fn per_link(packets: usize) -> Self {
-        Self { packets, scope: QueueScope::Link, in_flight: false }
+        Self {
+            packets,
+            scope: QueueScope::Link,
+            in_flight: false,
+        }
     }
 
     /// So many packets for all links together, those in flight counted, as ns-3 has it.
     #[must_use]
     pub const fn shared(packets: usize) -> Self {
-        Self { packets, scope: QueueScope::Radio, in_flight: true }
+        Self {
+            packets,
+            scope: QueueScope::Radio,
+            in_flight: true,
+        }
     }
 }

@@ -97,7 +97,11 @@ impl<P: Packet + Clone> Lane<P> {
 
     /// Whether packets wait where a frame can be composed of them: not in the queueing discipline.
     fn has_packets(&self, pool: Option<&Pool<P>>) -> bool {
-        self.queue.len() > 0 || self.tid.zip(pool).is_some_and(|(tid, pool)| pool.queues.len(tid) > 0)
+        self.queue.len() > 0
+            || self
+                .tid
+                .zip(pool)
+                .is_some_and(|(tid, pool)| pool.queues.len(tid) > 0)
     }
 
     /// Whether packets wait below the queueing discipline, or must be sent again.
@@ -107,9 +111,19 @@ impl<P: Packet + Clone> Lane<P> {
 
     /// When the packet came that its next frame begins with.
     fn oldest(&self, pool: Option<&Pool<P>>) -> Time {
-        let due = if self.window.has_due() { self.window.oldest() } else { None };
-        let pooled = || self.tid.zip(pool).and_then(|(tid, pool)| pool.queues.head_since(tid));
-        due.or(self.queue.oldest()).or_else(pooled).unwrap_or_default()
+        let due = if self.window.has_due() {
+            self.window.oldest()
+        } else {
+            None
+        };
+        let pooled = || {
+            self.tid
+                .zip(pool)
+                .and_then(|(tid, pool)| pool.queues.head_since(tid))
+        };
+        due.or(self.queue.oldest())
+            .or_else(pooled)
+            .unwrap_or_default()
     }
 
     /// The longest the queue has been since this was last asked.
@@ -132,7 +146,12 @@ impl<P: Packet + Clone> Lane<P> {
     ) -> Option<Built> {
         match self.tid.zip(pool) {
             Some((tid, pool)) => {
-                let mut feed = Pooled { staged: &mut self.queue, pool, tid, now };
+                let mut feed = Pooled {
+                    staged: &mut self.queue,
+                    pool,
+                    tid,
+                    now,
+                };
                 self.window.build(&mut feed, rate, limits, rules)
             }
             None => self.window.build(&mut self.queue, rate, limits, rules),
@@ -144,14 +163,20 @@ impl<P: Packet + Clone> Path<P> {
     /// The path of one category of a radio.
     pub(super) fn new(radio: &RadioConfig) -> Self {
         let config = &radio.path;
-        let no_limit = QueueLimit { packets: usize::MAX, scope: QueueScope::Radio, in_flight: false };
+        let no_limit = QueueLimit {
+            packets: usize::MAX,
+            scope: QueueScope::Radio,
+            in_flight: false,
+        };
         Self {
             limit: config.limit().unwrap_or(no_limit),
             qdisc: config.qdisc.map(|qdisc| Discipline::new(qdisc, config.key)),
             sizing: config.wqm.map(|wqm| Box::new(Sizing::new(wqm, radio))),
             lanes: Vec::new(),
             order: Order::new(config.schedule),
-            airtime_limit: config.airtime_limit.map(|limit| Box::new(AirtimeLimit::new(limit))),
+            airtime_limit: config
+                .airtime_limit
+                .map(|limit| Box::new(AirtimeLimit::new(limit))),
             held: 0,
             serving: false,
             ahead: usize::from(config.hardware),
@@ -161,7 +186,12 @@ impl<P: Packet + Clone> Path<P> {
     }
 
     /// A lane for a link that had none, whose receiver has this weight and has its frames at about this rate.
-    pub(super) fn add_lane(&mut self, link: u32, tid: Option<TidId>, (weight, rate): (u16, BitRate)) -> u32 {
+    pub(super) fn add_lane(
+        &mut self,
+        link: u32,
+        tid: Option<TidId>,
+        (weight, rate): (u16, BitRate),
+    ) -> u32 {
         self.lanes.push(Lane::new(link, tid));
         self.order.add(weight);
         if let Some(limit) = &mut self.airtime_limit {
@@ -196,7 +226,13 @@ impl<P: Packet + Clone> Path<P> {
         } else if let Some(qdisc) = &mut self.qdisc {
             let lane = &mut self.lanes[index as usize];
             lane.above = (lane.above.0 + 1, lane.above.1 + u64::from(packet.bytes()));
-            qdisc.enqueue(now, Addressed { lane: index, packet });
+            qdisc.enqueue(
+                now,
+                Addressed {
+                    lane: index,
+                    packet,
+                },
+            );
             self.collect();
             self.refill(now);
             self.lanes[index as usize].note_peak(None);
@@ -204,7 +240,13 @@ impl<P: Packet + Clone> Path<P> {
             self.admit(now, index, packet);
             self.lanes[index as usize].note_peak(None);
         } else {
-            self.drops.push_back((index, Dropped { reason: DropReason::PacketLimit, packet }));
+            self.drops.push_back((
+                index,
+                Dropped {
+                    reason: DropReason::PacketLimit,
+                    packet,
+                },
+            ));
         }
     }
 
@@ -237,7 +279,9 @@ impl<P: Packet + Clone> Path<P> {
             let Some(qdisc) = &mut self.qdisc else { return };
             let next = qdisc.dequeue(now);
             self.collect();
-            let Some(Addressed { lane, packet }) = next else { return };
+            let Some(Addressed { lane, packet }) = next else {
+                return;
+            };
             self.leave_qdisc(lane, packet.bytes());
             self.admit(now, lane, packet);
         }
@@ -245,7 +289,9 @@ impl<P: Packet + Clone> Path<P> {
 
     /// Takes what the last call of the queueing discipline dropped.
     fn collect(&mut self) {
-        while let Some(Dropped { reason, packet }) = self.qdisc.as_mut().and_then(Discipline::poll_drop) {
+        while let Some(Dropped { reason, packet }) =
+            self.qdisc.as_mut().and_then(Discipline::poll_drop)
+        {
             let Addressed { lane, packet } = packet;
             self.leave_qdisc(lane, packet.bytes());
             self.drops.push_back((lane, Dropped { reason, packet }));
@@ -264,7 +310,11 @@ impl<P: Packet + Clone> Path<P> {
 
     /// Whether there is, or may be, something to send on winning the channel.
     pub(super) fn has_work(&self) -> bool {
-        if self.ahead > 0 { !self.composed.is_empty() } else { !self.order.is_empty() }
+        if self.ahead > 0 {
+            !self.composed.is_empty()
+        } else {
+            !self.order.is_empty()
+        }
     }
 
     /// Whether nothing contends for the channel, nor is on the air.
@@ -284,7 +334,11 @@ impl<P: Packet + Clone> Path<P> {
 
     /// The lane of the frame that would be sent next.
     pub(super) fn peek(&mut self) -> Option<u32> {
-        if self.ahead > 0 { self.composed.front().map(|flight| flight.lane) } else { self.order.peek() }
+        if self.ahead > 0 {
+            self.composed.front().map(|flight| flight.lane)
+        } else {
+            self.order.peek()
+        }
     }
 
     /// The lane for which an aggregate is to be composed. It is being served until [`Path::served`]; a caller that finds that there is nothing
@@ -293,7 +347,10 @@ impl<P: Packet + Clone> Path<P> {
         // Lanes in turn that must not send now; when all have been asked, none may.
         for _ in 0..=self.lanes.len() {
             let lane = self.order.next()?;
-            let may_send = self.airtime_limit.as_ref().is_none_or(|limit| limit.may_send(lane));
+            let may_send = self
+                .airtime_limit
+                .as_ref()
+                .is_none_or(|limit| limit.may_send(lane));
             if self.lanes[lane as usize].blocked {
                 // It keeps its turn by airtime, and has a frame under way that ends soon: the rounds in which others would get
                 // ahead of it would not be its own. In turn or by age it is not in the order.
@@ -302,7 +359,8 @@ impl<P: Packet + Clone> Path<P> {
             if may_send {
                 return Some(lane);
             }
-            self.order.skip(lane, self.lanes[lane as usize].oldest(pool));
+            self.order
+                .skip(lane, self.lanes[lane as usize].oldest(pool));
         }
         None
     }
@@ -422,7 +480,9 @@ impl<P: Packet + Clone> Path<P> {
 
     /// Whether the size of the queueing discipline is to be adjusted; see [`Path::resize`].
     pub(super) fn wants_size(&self, now: Time) -> bool {
-        self.sizing.as_ref().is_some_and(|sizing| sizing.is_due(now))
+        self.sizing
+            .as_ref()
+            .is_some_and(|sizing| sizing.is_due(now))
     }
 
     /// Adjusts the size of the queueing discipline, when others have kept the channel busy for `others` since the beginning.
@@ -441,6 +501,9 @@ impl<P: Packet + Clone> Path<P> {
 
     /// Packets that wait or are in flight, but for those in the pool.
     pub(super) fn inside(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.above.0 + lane.queue.len() + lane.window.in_flight()).sum()
+        self.lanes
+            .iter()
+            .map(|lane| lane.above.0 + lane.queue.len() + lane.window.in_flight())
+            .sum()
     }
 }

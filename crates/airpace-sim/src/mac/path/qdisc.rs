@@ -163,26 +163,37 @@ impl Sizing {
     }
 
     /// Ends the intervals that lie before `now`; others have kept the channel busy for `others` since the beginning.
-    pub(super) fn end_intervals<P: Packet>(&mut self, now: Time, others: Duration, qdisc: &mut Discipline<P>) {
+    pub(super) fn end_intervals<P: Packet>(
+        &mut self,
+        now: Time,
+        others: Duration,
+        qdisc: &mut Discipline<P>,
+    ) {
         if self.frames > 0 && self.seconds > 0.0 {
             self.rate = BitRate::from_bps_f64(self.bits / self.seconds);
         }
         let elapsed = now.since(self.since).as_secs_f64();
-        let busy = others.saturating_sub(self.others).as_secs_f64() / elapsed.max(f64::MIN_POSITIVE);
+        let busy =
+            others.saturating_sub(self.others).as_secs_f64() / elapsed.max(f64::MIN_POSITIVE);
         let sample = WqmSample {
             backlog_bits: qdisc.bytes() * 8,
             rate: self.rate,
             mean_ampdu: f64::from(self.mpdus) / f64::from(self.frames.max(1)),
             free: 1.0 - busy.clamp(0.0, 1.0),
         };
-        let missed = (now.since(self.next).as_nanos() / self.config.interval.as_nanos().max(1)) as u32;
+        let missed =
+            (now.since(self.next).as_nanos() / self.config.interval.as_nanos().max(1)) as u32;
         if let Some(law) = &mut self.law {
             for _ in 0..=missed.min(MISSED_INTERVALS) {
                 law.on_interval(&sample);
             }
             qdisc.set_limit(law.limit());
         }
-        self.next = self.next.saturating_add(self.config.interval.saturating_mul(missed.saturating_add(1)));
+        self.next = self.next.saturating_add(
+            self.config
+                .interval
+                .saturating_mul(missed.saturating_add(1)),
+        );
         (self.frames, self.mpdus, self.bits, self.seconds) = (0, 0, 0.0, 0.0);
         (self.others, self.since) = (others, now);
     }

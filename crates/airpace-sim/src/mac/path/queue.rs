@@ -25,7 +25,10 @@ pub(in crate::mac) struct Queue<P> {
 
 impl<P: Packet> Queue<P> {
     pub(super) const fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: 0 }
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
     }
 
     pub(super) fn push(&mut self, came: Time, packet: P) {
@@ -74,7 +77,11 @@ pub(in crate::mac) struct Pool<P> {
 
 impl<P: Packet> Pool<P> {
     pub(super) const fn new(queues: FqMac<P>) -> Self {
-        Self { queues, tids: Vec::new(), drops: VecDeque::new() }
+        Self {
+            queues,
+            tids: Vec::new(),
+            drops: VecDeque::new(),
+        }
     }
 
     /// A TID for a lane; TIDs of one station share the parameters of CoDel.
@@ -90,12 +97,14 @@ impl<P: Packet> Pool<P> {
 
     /// What a station is expected to get chooses the parameters of CoDel for it.
     pub(in crate::mac) fn expect(&mut self, now: Time, station: u32, throughput: BitRate) {
-        self.queues.set_expected_throughput(now, station, throughput);
+        self.queues
+            .set_expected_throughput(now, station, throughput);
     }
 
     /// Drops are forgotten by the next call, so they are kept here.
     fn collect(&mut self) {
-        self.drops.extend(core::iter::from_fn(|| self.queues.poll_drop()));
+        self.drops
+            .extend(core::iter::from_fn(|| self.queues.poll_drop()));
     }
 
     /// A packet that was dropped, with its category and lane.

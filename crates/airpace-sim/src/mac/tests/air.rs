@@ -28,7 +28,14 @@ impl Flow {
     pub(super) fn new(from: u32, to: u32, gap_us: u64) -> Self {
         let phase = Duration::from_nanos(1_000 * gap_us / 3 + 137 * u64::from(from));
         let gap = Duration::from_micros(gap_us);
-        Self { from, to, category: AccessCategory::BestEffort, bytes: IP_BYTES, gap, phase }
+        Self {
+            from,
+            to,
+            category: AccessCategory::BestEffort,
+            bytes: IP_BYTES,
+            gap,
+            phase,
+        }
     }
 
     fn of(self, category: AccessCategory) -> Self {
@@ -51,17 +58,38 @@ impl Log {
 }
 
 pub(super) fn drive(mac: &mut Mac<Datagram>, flows: &[Flow], until: Duration) -> Log {
-    let mut log = Log { delivered: vec![Default::default(); flows.len()], ..Log::default() };
+    let mut log = Log {
+        delivered: vec![Default::default(); flows.len()],
+        ..Log::default()
+    };
     let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
     loop {
         let (index, &now) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
         if now > Time::ZERO + until {
             return log;
         }
-        let Flow { from, to, category, bytes, gap, .. } = flows[index];
+        let Flow {
+            from,
+            to,
+            category,
+            bytes,
+            gap,
+            ..
+        } = flows[index];
         due[index] += gap;
-        let packet = Datagram { flow: index as u32, category, ..Datagram::new(now.as_nanos(), bytes) };
-        mac.handle(now, Input::Send { from: RadioId(from), to: RadioId(to), packet });
+        let packet = Datagram {
+            flow: index as u32,
+            category,
+            ..Datagram::new(now.as_nanos(), bytes)
+        };
+        mac.handle(
+            now,
+            Input::Send {
+                from: RadioId(from),
+                to: RadioId(to),
+                packet,
+            },
+        );
         while let Some(output) = mac.poll() {
             match output {
                 Output::Frame(frame) => log.frames.push(frame),
@@ -84,13 +112,23 @@ fn link(from: u32, to: u32, rate: TxRate) -> LinkConfig {
 /// Radios in which the pairs given hear each other, and links one way.
 fn network(radios: usize, pairs: &[(u32, u32)], links: &[(u32, u32)]) -> MacConfig {
     let hears = |a: RadioId, b: RadioId| pairs.contains(&(a.0, b.0)) || pairs.contains(&(b.0, a.0));
-    let links = links.iter().map(|&(from, to)| link(from, to, vht(1, 4))).collect();
+    let links = links
+        .iter()
+        .map(|&(from, to)| link(from, to, vht(1, 4)))
+        .collect();
     let hearing = Hearing::symmetric(Relation::by(radios, hears));
-    MacConfig { hearing, ..MacConfig::new(vec![RadioConfig::new(); radios], links) }
+    MacConfig {
+        hearing,
+        ..MacConfig::new(vec![RadioConfig::new(); radios], links)
+    }
 }
 
 fn run_flows(config: MacConfig, flows: &[Flow], millis: u64) -> Log {
-    drive(&mut Mac::new(config, 7).unwrap(), flows, Duration::from_millis(millis))
+    drive(
+        &mut Mac::new(config, 7).unwrap(),
+        flows,
+        Duration::from_millis(millis),
+    )
 }
 
 fn all_radios(mut config: MacConfig, change: impl Fn(&mut RadioConfig)) -> MacConfig {
@@ -101,19 +139,32 @@ fn all_radios(mut config: MacConfig, change: impl Fn(&mut RadioConfig)) -> MacCo
 /// Stations 1 and 2 hear radio 0 but not each other.
 fn hidden(rts_threshold: Option<u32>) -> MacConfig {
     let config = network(3, &[(0, 1), (0, 2)], &[(1, 0), (2, 0)]);
-    all_radios(config, |radio| (radio.rts_threshold, radio.max_mpdus) = (rts_threshold, 16))
+    all_radios(config, |radio| {
+        (radio.rts_threshold, radio.max_mpdus) = (rts_threshold, 16)
+    })
 }
 
 #[test]
 fn hidden_nodes_collide_and_rts_cures_it() {
     let flows = [Flow::new(1, 0, 60), Flow::new(2, 0, 60)];
     let goodput = |log: &Log| log.mbps(0, 1.0) + log.mbps(1, 1.0);
-    let (bare, protected) = (run_flows(hidden(None), &flows, 1_000), run_flows(hidden(Some(500)), &flows, 1_000));
+    let (bare, protected) = (
+        run_flows(hidden(None), &flows, 1_000),
+        run_flows(hidden(Some(500)), &flows, 1_000),
+    );
     assert!(bare.collided() > 0.3, "{}", bare.collided());
     assert!(protected.collided() < 0.02, "{}", protected.collided());
-    assert!(goodput(&protected) > 1.5 * goodput(&bare), "{} {}", goodput(&protected), goodput(&bare));
+    assert!(
+        goodput(&protected) > 1.5 * goodput(&bare),
+        "{} {}",
+        goodput(&protected),
+        goodput(&bare)
+    );
     // Those that hear each other need no cure.
-    let fully = MacConfig { hearing: Hearing::All, ..hidden(None) };
+    let fully = MacConfig {
+        hearing: Hearing::All,
+        ..hidden(None)
+    };
     assert!(goodput(&run_flows(fully, &flows, 1_000)) > goodput(&protected));
 }
 
@@ -131,8 +182,15 @@ fn radios_out_of_earshot_do_not_share_the_channel() {
 #[test]
 fn voice_goes_before_best_effort() {
     let radios = vec![RadioConfig::new(); 4];
-    let config = MacConfig::new(radios, (1..4).map(|from| link(from, 0, vht(1, 4))).collect());
-    let mut flows = [Flow::new(1, 0, 40), Flow::new(2, 0, 40), Flow::new(3, 0, 20_000)];
+    let config = MacConfig::new(
+        radios,
+        (1..4).map(|from| link(from, 0, vht(1, 4))).collect(),
+    );
+    let mut flows = [
+        Flow::new(1, 0, 40),
+        Flow::new(2, 0, 40),
+        Flow::new(3, 0, 20_000),
+    ];
     let slow = run_flows(config.clone(), &flows, 3_000).mean_delay(2);
     flows[2] = flows[2].of(AccessCategory::Voice);
     let fast = run_flows(config, &flows, 3_000).mean_delay(2);
@@ -142,50 +200,113 @@ fn voice_goes_before_best_effort() {
 #[test]
 fn categories_of_one_radio_collide_inside_it_only() {
     let config = MacConfig::new(vec![RadioConfig::new(); 2], vec![link(0, 1, vht(1, 4))]);
-    let config = all_radios(config, |radio| radio.edca.iter_mut().for_each(|edca| edca.txop = Duration::ZERO));
-    let flows = [AccessCategory::BestEffort, AccessCategory::Voice].map(|category| Flow::new(0, 1, 90).of(category));
+    let config = all_radios(config, |radio| {
+        radio
+            .edca
+            .iter_mut()
+            .for_each(|edca| edca.txop = Duration::ZERO)
+    });
+    let flows = [AccessCategory::BestEffort, AccessCategory::Voice]
+        .map(|category| Flow::new(0, 1, 90).of(category));
     let log = run_flows(config, &flows, 1_000);
     assert_eq!(log.collided(), 0.0);
-    assert!(log.frames.windows(2).all(|pair| pair[1].start >= pair[0].start + pair[0].airtime));
-    assert!(log.delivered[1].0 > 2 * log.delivered[0].0 && log.delivered[0].0 > 0, "{:?}", log.delivered);
+    assert!(
+        log.frames
+            .windows(2)
+            .all(|pair| pair[1].start >= pair[0].start + pair[0].airtime)
+    );
+    assert!(
+        log.delivered[1].0 > 2 * log.delivered[0].0 && log.delivered[0].0 > 0,
+        "{:?}",
+        log.delivered
+    );
 }
 
 #[test]
 fn a_lower_category_that_yields_doubles_its_window() {
     // Both arrive while a neighbour is on the air; windows of one slot make them collide for certain.
-    let one_slot = |_| Edca { aifsn: 2, cw_min: 0, cw_max: 1_023, txop: Duration::ZERO };
+    let one_slot = |_| Edca {
+        aifsn: 2,
+        cw_min: 0,
+        cw_max: 1_023,
+        txop: Duration::ZERO,
+    };
     let config = MacConfig::new(vec![RadioConfig::new(); 2], vec![link(0, 1, vht(1, 4))]);
-    let mut mac = Mac::new(all_radios(config, |radio| radio.edca = radio.edca.map(one_slot)), 1).unwrap();
-    for (id, category) in [AccessCategory::BestEffort, AccessCategory::Voice].into_iter().enumerate() {
-        let packet = Datagram { category, ..Datagram::new(id as u64, IP_BYTES) };
-        mac.handle(Time::from_millis(1), Input::Send { from: RadioId(0), to: RadioId(1), packet });
+    let mut mac = Mac::new(
+        all_radios(config, |radio| radio.edca = radio.edca.map(one_slot)),
+        1,
+    )
+    .unwrap();
+    for (id, category) in [AccessCategory::BestEffort, AccessCategory::Voice]
+        .into_iter()
+        .enumerate()
+    {
+        let packet = Datagram {
+            category,
+            ..Datagram::new(id as u64, IP_BYTES)
+        };
+        mac.handle(
+            Time::from_millis(1),
+            Input::Send {
+                from: RadioId(0),
+                to: RadioId(1),
+                packet,
+            },
+        );
     }
     mac.handle(Time::from_millis(1), Input::Tick);
     assert_eq!(mac.exchanges.len(), 0);
     mac.handle(Time::from_millis(20), Input::Tick);
     let frames: Vec<_> = core::iter::from_fn(|| mac.poll())
-        .filter_map(|output| if let Output::Frame(frame) = output { Some(frame) } else { None })
+        .filter_map(|output| {
+            if let Output::Frame(frame) = output {
+                Some(frame)
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(
-        frames.iter().map(|frame| frame.category).collect::<Vec<_>>(),
+        frames
+            .iter()
+            .map(|frame| frame.category)
+            .collect::<Vec<_>>(),
         [AccessCategory::Voice, AccessCategory::BestEffort]
     );
-    assert_eq!(mac.links[0].unanswered, 0, "the answer to the second frame has reset the count");
+    assert_eq!(
+        mac.links[0].unanswered, 0,
+        "the answer to the second frame has reset the count"
+    );
 }
 
 /// Radio 0 sends to 1 and radio 2 to 3; 2 senses 0 and nothing else of them. The pause of radio 2 after a frame of radio 0.
 fn pause_after(decodes: bool) -> Vec<Duration> {
     let mut config = network(4, &[(0, 1), (2, 3)], &[(0, 1), (2, 3)]);
-    let Hearing::Matrix { senses, decodes: reads, .. } = &mut config.hearing else { panic!() };
+    let Hearing::Matrix {
+        senses,
+        decodes: reads,
+        ..
+    } = &mut config.hearing
+    else {
+        panic!()
+    };
     senses.set(RadioId(0), RadioId(2), true);
     reads.set(RadioId(0), RadioId(2), decodes);
-    let log = run_flows(config, &[Flow::new(0, 1, 3_000), Flow::new(2, 3, 100)], 2_000);
+    let log = run_flows(
+        config,
+        &[Flow::new(0, 1, 3_000), Flow::new(2, 3, 100)],
+        2_000,
+    );
     let by_sender = |id: u32| log.frames.iter().filter(move |frame| frame.from.0 == id);
     let apart = |frame: &&FrameRecord| {
-        by_sender(2).all(|other| other.start + other.airtime <= frame.start || other.start > frame.end)
+        by_sender(2)
+            .all(|other| other.start + other.airtime <= frame.start || other.start > frame.end)
     };
-    let after =
-        |frame: &FrameRecord| by_sender(2).find(|other| other.start > frame.end).map(|f| f.start.since(frame.end));
+    let after = |frame: &FrameRecord| {
+        by_sender(2)
+            .find(|other| other.start > frame.end)
+            .map(|f| f.start.since(frame.end))
+    };
     by_sender(0).filter(apart).filter_map(after).collect()
 }
 
@@ -198,13 +319,25 @@ fn what_cannot_be_decoded_is_followed_by_eifs_and_what_can_reserves_its_answer()
     };
     let aifs = Duration::from_micros(43);
     // SIFS and an ack at 6 Mbit/s; SIFS and the ack at 24 Mbit/s that answers MCS 4.
-    assert_near(slots(pause_after(false), aifs + Duration::from_micros(16 + 44)), 1.0, 0.0);
-    assert_near(slots(pause_after(true), aifs + Duration::from_micros(16 + 28)), 1.0, 0.0);
+    assert_near(
+        slots(pause_after(false), aifs + Duration::from_micros(16 + 44)),
+        1.0,
+        0.0,
+    );
+    assert_near(
+        slots(pause_after(true), aifs + Duration::from_micros(16 + 28)),
+        1.0,
+        0.0,
+    );
 }
 
 #[test]
 fn a_clear_to_send_silences_those_who_do_not_hear_the_data() {
-    let log = run_flows(hidden(Some(0)), &[Flow::new(1, 0, 500), Flow::new(2, 0, 500)], 1_000);
+    let log = run_flows(
+        hidden(Some(0)),
+        &[Flow::new(1, 0, 500), Flow::new(2, 0, 500)],
+        1_000,
+    );
     for frame in log.frames.iter().filter(|frame| frame.decoded > 0) {
         // MCS 4 is answered at 24 Mbit/s: RTS 28 µs, CTS 28 µs, three SIFS.
         let around = Duration::from_micros(28 + 28 + 48) + answer(frame);
@@ -223,7 +356,10 @@ fn answer(frame: &FrameRecord) -> Duration {
 
 #[test]
 fn a_txop_holds_several_exchanges_a_sifs_apart() {
-    let config = MacConfig::new(vec![RadioConfig::new(); 3], vec![link(0, 1, vht(1, 4)), link(0, 2, vht(1, 4))]);
+    let config = MacConfig::new(
+        vec![RadioConfig::new(); 3],
+        vec![link(0, 1, vht(1, 4)), link(0, 2, vht(1, 4))],
+    );
     let config = all_radios(config, |radio| radio.max_mpdus = 8);
     let flows = [1, 2].map(|to| Flow::new(0, to, 60).of(AccessCategory::Video));
     let log = run_flows(config, &flows, 500);
@@ -236,14 +372,21 @@ fn a_txop_holds_several_exchanges_a_sifs_apart() {
         }
     }
     let longest = bursts.iter().max().unwrap();
-    assert!(*longest <= Duration::from_micros(3_008) && *longest > Duration::from_micros(2_500), "{longest:?}");
+    assert!(
+        *longest <= Duration::from_micros(3_008) && *longest > Duration::from_micros(2_500),
+        "{longest:?}"
+    );
     assert!(log.frames.len() > 3 * bursts.len());
 }
 
 #[test]
 fn an_amsdu_carries_several_packets_in_one_mpdu() {
     let config = MacConfig::new(vec![RadioConfig::new(); 2], vec![link(0, 1, vht(1, 9))]);
-    let log = run_flows(all_radios(config, |radio| radio.max_amsdu = 3_839), &[Flow::new(0, 1, 20)], 200);
+    let log = run_flows(
+        all_radios(config, |radio| radio.max_amsdu = 3_839),
+        &[Flow::new(0, 1, 20)],
+        200,
+    );
     let full = log.frames.iter().max_by_key(|frame| frame.packets).unwrap();
     // Two packets: 2 · (14 + 8 + 1498) bytes; header and FCS 30; delimiter 4; subframes padded to 4.
     assert_eq!((full.mpdus, full.packets), (64, 128));
@@ -253,32 +396,65 @@ fn an_amsdu_carries_several_packets_in_one_mpdu() {
 
 #[test]
 fn a_shared_queue_is_shared() {
-    let config = MacConfig::new(vec![RadioConfig::new(); 3], vec![link(0, 1, vht(1, 0)), link(0, 2, vht(1, 9))]);
-    let config = all_radios(config, |radio| radio.path = PathConfig::queued(QueueLimit::shared(50)));
+    let config = MacConfig::new(
+        vec![RadioConfig::new(); 3],
+        vec![link(0, 1, vht(1, 0)), link(0, 2, vht(1, 9))],
+    );
+    let config = all_radios(config, |radio| {
+        radio.path = PathConfig::queued(QueueLimit::shared(50))
+    });
     let mut mac = Mac::new(config, 1).unwrap();
-    let log = drive(&mut mac, &[Flow::new(0, 1, 100), Flow::new(0, 2, 130)], Duration::from_secs(1));
+    let log = drive(
+        &mut mac,
+        &[Flow::new(0, 1, 100), Flow::new(0, 2, 130)],
+        Duration::from_secs(1),
+    );
     assert!(mac.held(RadioId(0)) <= 50);
     assert!(!log.dropped.is_empty());
     // The slow station's packets fill the room of the other's.
-    assert!(log.mbps(1, 1.0) < 0.9 * 1_498.0 * 8.0 / 130.0, "{}", log.mbps(1, 1.0));
+    assert!(
+        log.mbps(1, 1.0) < 0.9 * 1_498.0 * 8.0 / 130.0,
+        "{}",
+        log.mbps(1, 1.0)
+    );
 }
 
 #[test]
 fn the_oldest_packet_goes_first_if_asked_for() {
     let order = |schedule| {
-        let config = MacConfig::new(vec![RadioConfig::new(); 3], vec![link(0, 1, vht(1, 4)), link(0, 2, vht(1, 4))]);
-        let mut mac =
-            Mac::new(all_radios(config, |radio| (radio.path.schedule, radio.max_mpdus) = (schedule, 1)), 1).unwrap();
+        let config = MacConfig::new(
+            vec![RadioConfig::new(); 3],
+            vec![link(0, 1, vht(1, 4)), link(0, 2, vht(1, 4))],
+        );
+        let mut mac = Mac::new(
+            all_radios(config, |radio| {
+                (radio.path.schedule, radio.max_mpdus) = (schedule, 1)
+            }),
+            1,
+        )
+        .unwrap();
         for (id, to) in [1, 1, 1, 2].into_iter().enumerate() {
             let at = Time::from_micros(1_000 + id as u64);
             mac.handle(
                 at,
-                Input::Send { from: RadioId(0), to: RadioId(to), packet: Datagram::new(id as u64, IP_BYTES) },
+                Input::Send {
+                    from: RadioId(0),
+                    to: RadioId(to),
+                    packet: Datagram::new(id as u64, IP_BYTES),
+                },
             );
         }
         mac.handle(Time::from_millis(50), Input::Tick);
-        let frame = |output| if let Output::Frame(frame) = output { Some(frame.to.0) } else { None };
-        core::iter::from_fn(|| mac.poll()).filter_map(frame).collect::<Vec<_>>()
+        let frame = |output| {
+            if let Output::Frame(frame) = output {
+                Some(frame.to.0)
+            } else {
+                None
+            }
+        };
+        core::iter::from_fn(|| mac.poll())
+            .filter_map(frame)
+            .collect::<Vec<_>>()
     };
     assert_eq!(order(Schedule::RoundRobin), [1, 2, 1, 1]);
     assert_eq!(order(Schedule::OldestFirst), [1, 1, 1, 2]);
@@ -293,12 +469,21 @@ fn dsss_sends_one_mpdu_per_frame_with_its_own_timings() {
     let log = run_flows(config, &[Flow::new(0, 1, 5_000)], 1_000);
     let frame = log.frames[3];
     // Long preamble 192 µs, 1536 bytes at 1 Mbit/s; SIFS 10 µs, ack of 14 bytes.
-    assert_eq!(frame.end.since(frame.start), Duration::from_micros(192 + 8 * 1_536));
-    assert_eq!(frame.airtime, Duration::from_micros(192 + 8 * 1_536 + 10 + 192 + 8 * 14));
+    assert_eq!(
+        frame.end.since(frame.start),
+        Duration::from_micros(192 + 8 * 1_536)
+    );
+    assert_eq!(
+        frame.airtime,
+        Duration::from_micros(192 + 8 * 1_536 + 10 + 192 + 8 * 14)
+    );
     assert!(log.frames.iter().all(|frame| frame.mpdus == 1));
     // AIFS 10 + 3 · 20 µs and back-off in slots of 20 µs.
     for pair in log.frames[5..].windows(2) {
-        let gap = pair[1].start.since(pair[0].start + pair[0].airtime).as_micros();
+        let gap = pair[1]
+            .start
+            .since(pair[0].start + pair[0].airtime)
+            .as_micros();
         assert!(gap >= 70 && (gap - 70).is_multiple_of(20), "{gap}");
     }
 }
@@ -308,14 +493,26 @@ fn errors_follow_signal_rate_and_length() {
     let loss = |snr_db, bytes| {
         let mut config = MacConfig::new(vec![RadioConfig::new(); 2], vec![link(0, 1, vht(1, 9))]);
         config.links[0].quality = Quality::of(Signal::Constant(snr_db));
-        let log = run_flows(config, &[Flow { bytes, ..Flow::new(0, 1, 200) }], 2_000);
-        let count = |of: fn(&FrameRecord) -> u16| log.frames.iter().map(|f| f64::from(of(f))).sum::<f64>();
+        let log = run_flows(
+            config,
+            &[Flow {
+                bytes,
+                ..Flow::new(0, 1, 200)
+            }],
+            2_000,
+        );
+        let count =
+            |of: fn(&FrameRecord) -> u16| log.frames.iter().map(|f| f64::from(of(f))).sum::<f64>();
         1.0 - count(|frame| frame.decoded) / count(|frame| frame.mpdus)
     };
     let model = airpace_core::phy::error::ErrorModel::default();
     for (snr_db, bytes) in [(25.0, IP_BYTES), (24.5, 200)] {
         let expected = model.mpdu_error(vht(1, 9), snr_db, bytes + 38);
-        assert!((loss(snr_db, bytes) - expected).abs() < 0.02, "{} {expected}", loss(snr_db, bytes));
+        assert!(
+            (loss(snr_db, bytes) - expected).abs() < 0.02,
+            "{} {expected}",
+            loss(snr_db, bytes)
+        );
     }
     assert_eq!(loss(40.0, IP_BYTES), 0.0);
 }
@@ -327,19 +524,29 @@ fn several_access_points_take_turns_with_their_beacons() {
     mac.handle(Time::from_millis(1_050), Input::Tick);
     assert!((0..5).all(|id| mac.airtime(RadioId(id)).beacons == Duration::from_micros(2_360)));
     let channel = mac.channel(RadioId(0), Time::from_millis(1_050));
-    assert_eq!((channel.busy, channel.overlapped), (Duration::from_micros(5 * 2_360), Duration::ZERO));
+    assert_eq!(
+        (channel.busy, channel.overlapped),
+        (Duration::from_micros(5 * 2_360), Duration::ZERO)
+    );
 }
 
 /// Saturation throughput of `n` stations in Mbit/s by Bianchi's model (2000) with a retry limit (Wu et al. 2002).
 fn bianchi(n: i32, success_us: f64, collision_us: f64) -> f64 {
     let attempt = |p: f64| {
         let stages = || (0..7).map(|i| (p.powi(i), f64::from((16 << i).min(1_024))));
-        stages().map(|(q, _)| q).sum::<f64>() / stages().map(|(q, w)| q * (1.0 + (w - 1.0) / 2.0)).sum::<f64>()
+        stages().map(|(q, _)| q).sum::<f64>()
+            / stages()
+                .map(|(q, w)| q * (1.0 + (w - 1.0) / 2.0))
+                .sum::<f64>()
     };
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let p = f64::midpoint(low, high);
-        if 1.0 - (1.0 - attempt(p)).powi(n - 1) > p { low = p } else { high = p }
+        if 1.0 - (1.0 - attempt(p)).powi(n - 1) > p {
+            low = p
+        } else {
+            high = p
+        }
     }
     let tau = attempt(low);
     let idle = (1.0 - tau).powi(n);
@@ -353,9 +560,16 @@ fn saturated_stations_get_what_bianchi_says() {
     for n in [2, 5, 10, 20, 40] {
         let links = (1..=n).map(|from| link(from, 0, vht(1, 4))).collect();
         let config = MacConfig::new(vec![RadioConfig::new(); n as usize + 1], links);
-        let config = all_radios(config, |radio| (radio.max_mpdus, radio.path) = (1, PathConfig::per_station(5)));
-        let ppdu = vht(1, 4).ppdu_duration(1_540, Timing::Standard).as_secs_f64() * 1e6;
-        let flows: Vec<_> = (1..=n).map(|from| Flow::new(from, 0, u64::from(n) * 120)).collect();
+        let config = all_radios(config, |radio| {
+            (radio.max_mpdus, radio.path) = (1, PathConfig::per_station(5))
+        });
+        let ppdu = vht(1, 4)
+            .ppdu_duration(1_540, Timing::Standard)
+            .as_secs_f64()
+            * 1e6;
+        let flows: Vec<_> = (1..=n)
+            .map(|from| Flow::new(from, 0, u64::from(n) * 120))
+            .collect();
         let log = run_flows(config, &flows, 3_000);
         let measured: f64 = (0..n as usize).map(|flow| log.mbps(flow, 3.0)).sum();
         let expected = bianchi(n as i32, ppdu + 16.0 + 28.0 + 43.0, ppdu + 60.0 + 43.0);

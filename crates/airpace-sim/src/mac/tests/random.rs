@@ -5,30 +5,53 @@ use super::*;
 use airpace_core::queue::AirtimeLimitConfig;
 use std::collections::BTreeMap;
 
-const CATEGORIES: [AccessCategory; 4] =
-    [AccessCategory::Background, AccessCategory::BestEffort, AccessCategory::Video, AccessCategory::Voice];
+const CATEGORIES: [AccessCategory; 4] = [
+    AccessCategory::Background,
+    AccessCategory::BestEffort,
+    AccessCategory::Video,
+    AccessCategory::Voice,
+];
 
 fn any_radio() -> impl Strategy<Value = RadioConfig> {
-    let frames = (1_u16..=64, prop_oneof![Just(0_u32), Just(3_839), Just(11_398)], 500_u64..=5_484);
+    let frames = (
+        1_u16..=64,
+        prop_oneof![Just(0_u32), Just(3_839), Just(11_398)],
+        500_u64..=5_484,
+    );
     let queue = (1_usize..60, any::<[bool; 4]>());
     let limits = (prop::option::of(0_u32..5_000), 0_u64..5_000);
     let path = (0_usize..16, 0_u16..4, any::<bool>());
-    (frames, queue, limits, path).prop_map(|(frames, (packets, flags), (rts_threshold, txop), path)| {
-        let (max_mpdus, max_amsdu, duration) = frames;
-        let mut edca = RadioConfig::new().edca;
-        edca[1].txop = Duration::from_micros(if txop > 1_500 { txop } else { 0 });
-        let scope = if flags[0] { QueueScope::Link } else { QueueScope::Radio };
-        RadioConfig {
-            edca,
-            beacon: flags[1].then(Beacon::default),
-            path: any_path(path, packets, QueueLimit { packets, scope, in_flight: flags[2] }, flags[3]),
-            max_mpdus,
-            max_duration: Duration::from_micros(duration),
-            max_amsdu,
-            rts_threshold,
-            ..RadioConfig::new()
-        }
-    })
+    (frames, queue, limits, path).prop_map(
+        |(frames, (packets, flags), (rts_threshold, txop), path)| {
+            let (max_mpdus, max_amsdu, duration) = frames;
+            let mut edca = RadioConfig::new().edca;
+            edca[1].txop = Duration::from_micros(if txop > 1_500 { txop } else { 0 });
+            let scope = if flags[0] {
+                QueueScope::Link
+            } else {
+                QueueScope::Radio
+            };
+            RadioConfig {
+                edca,
+                beacon: flags[1].then(Beacon::default),
+                path: any_path(
+                    path,
+                    packets,
+                    QueueLimit {
+                        packets,
+                        scope,
+                        in_flight: flags[2],
+                    },
+                    flags[3],
+                ),
+                max_mpdus,
+                max_duration: Duration::from_micros(duration),
+                max_amsdu,
+                rts_threshold,
+                ..RadioConfig::new()
+            }
+        },
+    )
 }
 
 /// Half of the radios have a queue alone, the others one of the schemes with a short queue, or a long one above a short one.
@@ -39,8 +62,16 @@ fn any_path(
     in_turn: bool,
 ) -> PathConfig {
     let Some(&scheme) = Scheme::ALL.get(scheme) else {
-        let schedule = if in_turn { Schedule::RoundRobin } else { Schedule::OldestFirst };
-        return PathConfig { schedule, hardware, ..PathConfig::queued(limit) };
+        let schedule = if in_turn {
+            Schedule::RoundRobin
+        } else {
+            Schedule::OldestFirst
+        };
+        return PathConfig {
+            schedule,
+            hardware,
+            ..PathConfig::queued(limit)
+        };
     };
     let mut path = PathConfig::of(scheme);
     path.hardware = hardware;
@@ -57,8 +88,9 @@ fn any_path(
 
 fn any_hearing(radios: usize) -> impl Strategy<Value = Hearing> {
     let relation = move || {
-        proptest::collection::vec(any::<bool>(), radios * radios)
-            .prop_map(move |bits| Relation::by(radios, |from, to| bits[from.index() * radios + to.index()]))
+        proptest::collection::vec(any::<bool>(), radios * radios).prop_map(move |bits| {
+            Relation::by(radios, |from, to| bits[from.index() * radios + to.index()])
+        })
     };
     prop_oneof![
         1 => Just(Hearing::All),
@@ -72,7 +104,13 @@ fn any_network() -> impl Strategy<Value = (MacConfig, Vec<Flow>, Neighbours)> {
     (2_usize..7).prop_flat_map(|radios| {
         let id = 0..radios as u32;
         let link = (id.clone(), id, 0_u8..9, prop_oneof![Just(0.0), 0.0..0.7]);
-        let load = (0_usize..12, 0_usize..4, 40_u32..2_000, 20_u64..2_000, 0_u64..1_000);
+        let load = (
+            0_usize..12,
+            0_usize..4,
+            40_u32..2_000,
+            20_u64..2_000,
+            0_u64..1_000,
+        );
         let flags = (any::<[bool; 3]>(), 0_u16..3, 0_u64..2_000);
         (
             proptest::collection::vec(any_radio(), radios),
@@ -86,18 +124,41 @@ fn any_network() -> impl Strategy<Value = (MacConfig, Vec<Flow>, Neighbours)> {
                 let flow = |(link, category, bytes, gap, phase): (usize, usize, u32, u64, u64)| {
                     let LinkConfig { from, to, .. } = config.links[link % config.links.len()];
                     let (gap, phase) = (Duration::from_micros(gap), Duration::from_micros(phase));
-                    Flow { from: from.0, to: to.0, category: CATEGORIES[category], bytes, gap, phase }
+                    Flow {
+                        from: from.0,
+                        to: to.0,
+                        category: CATEGORIES[category],
+                        bytes,
+                        gap,
+                        phase,
+                    }
                 };
                 let flows = load.into_iter().map(flow).collect();
-                (config, flows, Neighbours { count, airtime: Duration::from_micros(airtime) })
+                (
+                    config,
+                    flows,
+                    Neighbours {
+                        count,
+                        airtime: Duration::from_micros(airtime),
+                    },
+                )
             })
     })
 }
 
-fn network(radios: Vec<RadioConfig>, hearing: Hearing, links: &[(u32, u32, u8, f64)], flags: [bool; 3]) -> MacConfig {
+fn network(
+    radios: Vec<RadioConfig>,
+    hearing: Hearing,
+    links: &[(u32, u32, u8, f64)],
+    flags: [bool; 3],
+) -> MacConfig {
     let mut ends: BTreeMap<(u32, u32), (u8, f64)> = BTreeMap::new();
     for &(from, to, mcs, loss) in links {
-        let to = if from == to { (to + 1) % radios.len() as u32 } else { to };
+        let to = if from == to {
+            (to + 1) % radios.len() as u32
+        } else {
+            to
+        };
         ends.insert((from, to), (mcs, loss));
     }
     let mut hearing = hearing;
@@ -108,12 +169,23 @@ fn network(radios: Vec<RadioConfig>, hearing: Hearing, links: &[(u32, u32, u8, f
         }
     }
     let link = |(&(from, to), &(mcs, loss)): (&(u32, u32), &(u8, f64))| {
-        let rate =
-            if flags[2] && mcs == 8 { TxRate::legacy(airpace_core::phy::LegacyRate::Mbps6) } else { vht(1, mcs) };
-        LinkConfig { quality: Quality::Loss(loss), ..LinkConfig::new(RadioId(from), RadioId(to), rate) }
+        let rate = if flags[2] && mcs == 8 {
+            TxRate::legacy(airpace_core::phy::LegacyRate::Mbps6)
+        } else {
+            vht(1, mcs)
+        };
+        LinkConfig {
+            quality: Quality::Loss(loss),
+            ..LinkConfig::new(RadioId(from), RadioId(to), rate)
+        }
     };
     let links = ends.iter().map(link).collect();
-    MacConfig { hearing, monitor: flags[0], in_order: flags[1], ..MacConfig::new(radios, links) }
+    MacConfig {
+        hearing,
+        monitor: flags[0],
+        in_order: flags[1],
+        ..MacConfig::new(radios, links)
+    }
 }
 
 /// Sees that what comes out of the MAC may come out of it.
@@ -134,7 +206,10 @@ impl Watch {
             Output::Delivered { at, mpdu, packet } => {
                 prop_assert!(at <= now);
                 self.gone += 1;
-                let last = self.last.insert((mpdu.from.0, mpdu.to.0, mpdu.category, packet.flow), packet.id);
+                let last = self.last.insert(
+                    (mpdu.from.0, mpdu.to.0, mpdu.category, packet.flow),
+                    packet.id,
+                );
                 prop_assert!(!self.config.in_order || last.is_none_or(|last| last < packet.id));
             }
             Output::Dropped { at, .. } => {
@@ -153,10 +228,18 @@ impl Watch {
         prop_assert!(frame.decoded <= frame.mpdus && frame.retries <= frame.mpdus);
         let mpdus = u32::from(frame.mpdus);
         prop_assert!(frame.packets >= mpdus && (radio.max_amsdu > 0 || frame.packets == mpdus));
-        prop_assert!(frame.packets == 1 || ppdu <= radio.max_duration, "{:?}", frame);
+        prop_assert!(
+            frame.packets == 1 || ppdu <= radio.max_duration,
+            "{:?}",
+            frame
+        );
         prop_assert!(frame.psdu_bytes <= 1_048_575);
         let txop = radio.edca[frame.category as usize].txop;
-        prop_assert!(txop.is_zero() || frame.packets == 1 || frame.airtime <= txop, "{:?}", frame);
+        prop_assert!(
+            txop.is_zero() || frame.packets == 1 || frame.airtime <= txop,
+            "{:?}",
+            frame
+        );
         if !frame.collided {
             self.alone += frame.airtime;
         }
@@ -165,27 +248,67 @@ impl Watch {
 }
 
 /// Runs a network, checks it all along and returns a digest of what came out.
-fn check(config: &MacConfig, flows: &[Flow], neighbours: Neighbours, seed: u64) -> Result<u64, TestCaseError> {
+fn check(
+    config: &MacConfig,
+    flows: &[Flow],
+    neighbours: Neighbours,
+    seed: u64,
+) -> Result<u64, TestCaseError> {
     let mut mac = Mac::new(config.clone(), seed).unwrap();
     let digest = SipHasher13::new();
-    let mut watch = Watch { config: config.clone(), gone: 0, last: BTreeMap::new(), alone: Duration::ZERO, digest };
+    let mut watch = Watch {
+        config: config.clone(),
+        gone: 0,
+        last: BTreeMap::new(),
+        alone: Duration::ZERO,
+        digest,
+    };
     let mut due: Vec<Time> = flows.iter().map(|flow| Time::ZERO + flow.phase).collect();
     let mut now = Time::ZERO;
     for sent in 1..=1_500_u64 {
         let (index, &at) = due.iter().enumerate().min_by_key(|&(_, &at)| at).unwrap();
-        let Flow { from, to, category, bytes, gap, .. } = flows[index];
+        let Flow {
+            from,
+            to,
+            category,
+            bytes,
+            gap,
+            ..
+        } = flows[index];
         (now, due[index]) = (at, due[index] + gap);
-        let packet = Datagram { flow: index as u32, category, ..Datagram::new(sent, bytes) };
-        mac.handle(now, Input::Send { from: RadioId(from), to: RadioId(to), packet });
+        let packet = Datagram {
+            flow: index as u32,
+            category,
+            ..Datagram::new(sent, bytes)
+        };
+        mac.handle(
+            now,
+            Input::Send {
+                from: RadioId(from),
+                to: RadioId(to),
+                packet,
+            },
+        );
         if sent == 400 || sent == 1_200 {
             let count = if sent == 400 { neighbours.count } else { 0 };
-            mac.handle(now, Input::SetNeighbours(Neighbours { count, ..neighbours }));
+            mac.handle(
+                now,
+                Input::SetNeighbours(Neighbours {
+                    count,
+                    ..neighbours
+                }),
+            );
         }
-        prop_assert!(mac.deadline().is_none_or(|at| at >= now), "an event in the past");
+        prop_assert!(
+            mac.deadline().is_none_or(|at| at >= now),
+            "an event in the past"
+        );
         while let Some(output) = mac.poll() {
             watch.take(now, output)?;
         }
-        let held: u64 = (0..mac.radios()).map(|radio| mac.held(RadioId::from_index(radio)) as u64).sum();
+        let held: u64 = (0..mac.radios())
+            .map(|radio| mac.held(RadioId::from_index(radio)) as u64)
+            .sum();
         prop_assert_eq!(sent, watch.gone + held);
     }
     let elapsed = now.since(Time::ZERO);
@@ -197,7 +320,11 @@ fn check(config: &MacConfig, flows: &[Flow], neighbours: Neighbours, seed: u64) 
         prop_assert!(own.data + own.control + own.beacons <= elapsed + slack);
     }
     if config.hearing == Hearing::All {
-        prop_assert!(watch.alone <= elapsed + slack, "{:?} of {elapsed:?}", watch.alone);
+        prop_assert!(
+            watch.alone <= elapsed + slack,
+            "{:?} of {elapsed:?}",
+            watch.alone
+        );
     }
     drain(&mut mac, &mut watch, now)?;
     Ok(watch.digest.finish())
@@ -205,10 +332,18 @@ fn check(config: &MacConfig, flows: &[Flow], neighbours: Neighbours, seed: u64) 
 
 /// Once nobody sends any more, everything leaves.
 fn drain(mac: &mut Mac<Datagram>, watch: &mut Watch, since: Time) -> Result<(), TestCaseError> {
-    let held = |mac: &Mac<Datagram>| (0..mac.radios()).map(|radio| mac.held(RadioId::from_index(radio))).sum::<usize>();
+    let held = |mac: &Mac<Datagram>| {
+        (0..mac.radios())
+            .map(|radio| mac.held(RadioId::from_index(radio)))
+            .sum::<usize>()
+    };
     while held(mac) > 0 {
-        let due = mac.deadline().filter(|due| due.since(since) < Duration::from_secs(300));
-        let Some(due) = due else { return Err(TestCaseError::fail(format!("{} packets stay", held(mac)))) };
+        let due = mac
+            .deadline()
+            .filter(|due| due.since(since) < Duration::from_secs(300));
+        let Some(due) = due else {
+            return Err(TestCaseError::fail(format!("{} packets stay", held(mac))));
+        };
         mac.handle(due, Input::Tick);
         while let Some(output) = mac.poll() {
             watch.take(due, output)?;

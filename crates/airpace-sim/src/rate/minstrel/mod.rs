@@ -125,7 +125,9 @@ impl MinstrelHt {
             return Err(AdaptationError::NoRates);
         }
         if !(0.0..1.0).contains(&config.weight) {
-            return Err(AdaptationError::Weight { weight: config.weight });
+            return Err(AdaptationError::Weight {
+                weight: config.weight,
+            });
         }
         if config.tries == 0 {
             return Err(AdaptationError::NoTries);
@@ -172,7 +174,9 @@ impl MinstrelHt {
     /// Counts what became of a frame; rates that are not of this link's set are ignored.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {
-        let Some(index) = self.table.find(result.rate, self.last) else { return };
+        let Some(index) = self.table.find(result.rate, self.last) else {
+            return;
+        };
         if result.mpdus == 0 {
             return;
         }
@@ -199,7 +203,9 @@ impl MinstrelHt {
     /// The rates that a frame is tried at, in order: highest throughput, second highest, most robust; and how often each.
     #[must_use]
     pub fn chain(&self) -> [(TxRate, u8); 3] {
-        self.chain.entries().map(|(index, tries)| (self.table.rate(index), tries))
+        self.chain
+            .entries()
+            .map(|(index, tries)| (self.table.rate(index), tries))
     }
 
     /// Whether the last first try was a sample.

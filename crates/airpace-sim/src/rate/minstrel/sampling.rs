@@ -46,7 +46,16 @@ impl Sampler {
             shuffle(order, random);
         }
         let cursors = vec![(0, 0); table.n_groups()];
-        Self { orders, cursors, samples, group: 0, pause: 0, burst: FIRST_BURST, left: FIRST_SAMPLES, slow: 0 }
+        Self {
+            orders,
+            cursors,
+            samples,
+            group: 0,
+            pause: 0,
+            burst: FIRST_BURST,
+            left: FIRST_SAMPLES,
+            slow: 0,
+        }
     }
 
     /// The place in the table of the rate to sample with the next frame, if it is time to.
@@ -56,7 +65,11 @@ impl Sampler {
             self.pause -= u32::from(self.samples == Samples::Frames);
             return None;
         }
-        if self.burst == 0 { None } else { self.pick(table) }
+        if self.burst == 0 {
+            None
+        } else {
+            self.pick(table)
+        }
     }
 
     pub(super) const fn samples_packets(&self) -> bool {

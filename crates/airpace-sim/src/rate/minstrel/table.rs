@@ -1,5 +1,7 @@
 use super::RateStatistics;
-use airpace_core::phy::{ACK_BYTES, BLOCK_ACK_BYTES, SIFS, Timing, TxRate, ampdu_bytes, control_rate};
+use airpace_core::phy::{
+    ACK_BYTES, BLOCK_ACK_BYTES, SIFS, Timing, TxRate, ampdu_bytes, control_rate,
+};
 use airpace_units::BitRate;
 use core::cmp::Reverse;
 
@@ -69,12 +71,16 @@ impl Table {
         let mut groups: Vec<Group> = Vec::new();
         let mut entries: Vec<Entry> = Vec::with_capacity(rates.len());
         for rate in rates {
-            let is_new = entries.last().is_none_or(|last| group_key(last.rate) != group_key(rate));
+            let is_new = entries
+                .last()
+                .is_none_or(|last| group_key(last.rate) != group_key(rate));
             if is_new {
                 groups.push(Group::starting_at(entries.len() as u16, rate));
             }
             entries.push(Entry::new(rate, (groups.len() - 1) as u16, timing));
-            let group = groups.last_mut().expect("a group was pushed with the first rate");
+            let group = groups
+                .last_mut()
+                .expect("a group was pushed with the first rate");
             group.len += 1;
         }
         let slower = |a: &usize, b: &usize| entries[*a].packet_ns.total_cmp(&entries[*b].packet_ns);
@@ -103,8 +109,15 @@ impl Table {
         if self.rate(guess) == rate {
             return Some(guess);
         }
-        let likely = [self.ranks[0], self.ranks[1], self.robust].into_iter().find(|&index| self.rate(index) == rate);
-        likely.or_else(|| self.entries.iter().position(|entry| entry.rate == rate).map(|index| index as u16))
+        let likely = [self.ranks[0], self.ranks[1], self.robust]
+            .into_iter()
+            .find(|&index| self.rate(index) == rate);
+        likely.or_else(|| {
+            self.entries
+                .iter()
+                .position(|entry| entry.rate == rate)
+                .map(|index| index as u16)
+        })
     }
 
     /// Counts a frame of `mpdus` of which `acked` arrived.
@@ -125,7 +138,11 @@ impl Table {
             (self.frames, self.mpdus) = (0, 0);
         }
         for entry in &mut self.entries {
-            let ampdu = if self.groups[usize::from(entry.group)].is_legacy { 1.0 } else { self.mean_ampdu };
+            let ampdu = if self.groups[usize::from(entry.group)].is_legacy {
+                1.0
+            } else {
+                self.mean_ampdu
+            };
             entry.fold(self.weight);
             entry.throughput = entry.estimate(ampdu);
         }
@@ -138,12 +155,21 @@ impl Table {
         }
         // Frames without aggregation do not mix with frames that have it: legacy rates count only if one of them is the best.
         let top = |is_legacy| {
-            let of_kind = self.groups.iter().filter(move |group| group.is_legacy == is_legacy);
-            of_kind.map(|group| self.entries[usize::from(group.ranks[0])].throughput).fold(0.0, f64::max)
+            let of_kind = self
+                .groups
+                .iter()
+                .filter(move |group| group.is_legacy == is_legacy);
+            of_kind
+                .map(|group| self.entries[usize::from(group.ranks[0])].throughput)
+                .fold(0.0, f64::max)
         };
         let with_legacy = top(true) > top(false);
         self.ranks = [self.slowest; 2];
-        for group in self.groups.iter().filter(|group| with_legacy || !group.is_legacy) {
+        for group in self
+            .groups
+            .iter()
+            .filter(|group| with_legacy || !group.is_legacy)
+        {
             for index in group.ranks {
                 insert(&mut self.ranks, &self.entries, index);
             }
@@ -153,10 +179,23 @@ impl Table {
 
     /// The most robust rate, with fewer streams than the best rate has if such a rate delivers anything.
     fn find_robust(&self, with_legacy: bool) -> u16 {
-        let streams = self.groups[usize::from(self.entries[usize::from(self.best())].group)].streams;
-        let robust = |group: &Group| group.robust.map(|index| (index, &self.entries[usize::from(index)]));
-        let fewer = self.groups.iter().filter(|group| !group.is_legacy && group.streams < streams).filter_map(robust);
-        let any = self.groups.iter().filter(|group| with_legacy || !group.is_legacy).filter_map(robust);
+        let streams =
+            self.groups[usize::from(self.entries[usize::from(self.best())].group)].streams;
+        let robust = |group: &Group| {
+            group
+                .robust
+                .map(|index| (index, &self.entries[usize::from(index)]))
+        };
+        let fewer = self
+            .groups
+            .iter()
+            .filter(|group| !group.is_legacy && group.streams < streams)
+            .filter_map(robust);
+        let any = self
+            .groups
+            .iter()
+            .filter(|group| with_legacy || !group.is_legacy)
+            .filter_map(robust);
         fewer
             .max_by(|a, b| a.1.throughput.total_cmp(&b.1.throughput))
             .or_else(|| any.max_by(|a, b| a.1.robustness().total_cmp(&b.1.robustness())))
@@ -179,7 +218,12 @@ impl Table {
     fn downgrade_rank(&mut self, place: usize) -> bool {
         let from = usize::from(self.entries[usize::from(self.ranks[place])].group);
         let streams = self.groups[from].streams;
-        let Some(group) = self.groups[..from].iter().rfind(|group| group.streams <= streams) else { return false };
+        let Some(group) = self.groups[..from]
+            .iter()
+            .rfind(|group| group.streams <= streams)
+        else {
+            return false;
+        };
         self.ranks[place] = group.ranks[place];
         true
     }
@@ -232,10 +276,14 @@ impl Table {
         let entry = |index: u16| &self.entries[usize::from(index)];
         let streams = |index: u16| self.groups[usize::from(entry(index).group)].streams;
         let (best, second) = (self.best(), self.second());
-        let (faster, slower) =
-            if entry(best).packet_ns <= entry(second).packet_ns { (best, second) } else { (second, best) };
+        let (faster, slower) = if entry(best).packet_ns <= entry(second).packet_ns {
+            (best, second)
+        } else {
+            (second, best)
+        };
         let packet_ns = entry(index).packet_ns;
-        let no_robuster = streams(index) >= streams(faster) || packet_ns >= entry(self.robust).packet_ns;
+        let no_robuster =
+            streams(index) >= streams(faster) || packet_ns >= entry(self.robust).packet_ns;
         packet_ns >= entry(slower).packet_ns && no_robuster
     }
 
@@ -244,7 +292,9 @@ impl Table {
             rate: entry.rate,
             probability: entry.probability,
             throughput: BitRate::from_bps((entry.throughput * f64::from(8 * PACKET_BYTES)) as u64),
-            attempts: entry.attempts_before.saturating_add(u64::from(entry.attempts)),
+            attempts: entry
+                .attempts_before
+                .saturating_add(u64::from(entry.attempts)),
             acked: entry.acked_before.saturating_add(u64::from(entry.acked)),
         })
     }
@@ -252,7 +302,12 @@ impl Table {
 
 /// Rates with equal keys are one group; groups are in order of their keys.
 fn group_key(rate: TxRate) -> impl Ord {
-    (rate.standard(), rate.width(), Reverse(rate.gi()), rate.nss())
+    (
+        rate.standard(),
+        rate.width(),
+        Reverse(rate.gi()),
+        rate.nss(),
+    )
 }
 
 /// Puts a rate in its place among the ranks by throughput, then probability. Rates that deliver nothing have no rank.
@@ -276,7 +331,14 @@ fn insert(ranks: &mut [u16; 2], entries: &[Entry], index: u16) {
 impl Group {
     fn starting_at(first: u16, rate: TxRate) -> Self {
         let is_legacy = rate.standard().is_legacy();
-        Self { first, len: 0, streams: rate.nss(), is_legacy, ranks: [first; 2], robust: None }
+        Self {
+            first,
+            len: 0,
+            streams: rate.nss(),
+            is_legacy,
+            ranks: [first; 2],
+            robust: None,
+        }
     }
 
     fn members(&self) -> impl Iterator<Item = u16> + use<> {
@@ -289,7 +351,9 @@ impl Group {
             insert(&mut ranks, entries, index);
         }
         let robustness = |index: u16| entries[usize::from(index)].robustness();
-        let useful = self.members().filter(|&index| entries[usize::from(index)].throughput > 0.0);
+        let useful = self
+            .members()
+            .filter(|&index| entries[usize::from(index)].throughput > 0.0);
         self.robust = useful.max_by(|&a, &b| robustness(a).total_cmp(&robustness(b)));
         self.ranks = ranks;
     }
@@ -302,7 +366,11 @@ impl Entry {
         let (packets, psdu, response) = if is_legacy {
             (1, PACKET_BYTES, ACK_BYTES)
         } else {
-            (REFERENCE_AMPDU, ampdu_bytes(REFERENCE_AMPDU, PACKET_BYTES), BLOCK_ACK_BYTES)
+            (
+                REFERENCE_AMPDU,
+                ampdu_bytes(REFERENCE_AMPDU, PACKET_BYTES),
+                BLOCK_ACK_BYTES,
+            )
         };
         let data_ns = rate.ppdu_duration(psdu, timing).as_nanos() as f64 - preamble_ns;
         let response_ns = (SIFS + control_rate(rate).duration(response)).as_nanos() as f64;
@@ -328,8 +396,14 @@ impl Entry {
         }
         let measured = f64::from(self.acked) / f64::from(self.attempts);
         let is_first = self.attempts_before == 0;
-        self.probability = if is_first { measured } else { weight * self.probability + (1.0 - weight) * measured };
-        self.attempts_before = self.attempts_before.saturating_add(u64::from(self.attempts));
+        self.probability = if is_first {
+            measured
+        } else {
+            weight * self.probability + (1.0 - weight) * measured
+        };
+        self.attempts_before = self
+            .attempts_before
+            .saturating_add(u64::from(self.attempts));
         self.acked_before = self.acked_before.saturating_add(u64::from(self.acked));
         (self.attempts, self.acked, self.unused_updates) = (0, 0, 0);
     }
@@ -344,10 +418,15 @@ impl Entry {
 
     /// Orders rates by robustness: above [`ROBUST`] by throughput, below by probability, and the former above the latter.
     fn robustness(&self) -> f64 {
-        if self.probability > ROBUST { 1.0 + self.throughput } else { self.probability }
+        if self.probability > ROBUST {
+            1.0 + self.throughput
+        } else {
+            self.probability
+        }
     }
 
     fn has_died(&self) -> bool {
-        self.attempts > DEATH_ATTEMPTS && f64::from(self.acked) < DEATH_PROBABILITY * f64::from(self.attempts)
+        self.attempts > DEATH_ATTEMPTS
+            && f64::from(self.acked) < DEATH_PROBABILITY * f64::from(self.attempts)
     }
 }

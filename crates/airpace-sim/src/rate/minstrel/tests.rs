@@ -22,7 +22,15 @@ impl Link {
     fn with(config: MinstrelHtConfig, ampdu: u32) -> Self {
         let random = Stream::new(7, "test channel", u64::from(ampdu));
         let adaptation = MinstrelHt::new(config).unwrap();
-        Self { adaptation, ampdu, now: Time::ZERO, unanswered: 0, random, frames: 0, samples: 0 }
+        Self {
+            adaptation,
+            ampdu,
+            now: Time::ZERO,
+            unanswered: 0,
+            random,
+            frames: 0,
+            samples: 0,
+        }
     }
 
     /// One frame; returns its rate and how many MPDUs arrived.
@@ -30,15 +38,36 @@ impl Link {
         let rate = self.adaptation.choose(self.unanswered);
         // As many 1,500-byte packets as last at most 4 ms.
         let fits = rate.max_psdu(Duration::from_millis(4), Timing::Standard) / 1_540;
-        let ampdu = if rate.standard().is_legacy() { 1 } else { self.ampdu };
-        let mpdus = ampdu.min(fits).max(1).min(self.adaptation.mpdu_limit().unwrap_or(u32::MAX));
-        let acked = (0..mpdus).filter(|_| !self.random.happens(error(rate))).count() as u32;
+        let ampdu = if rate.standard().is_legacy() {
+            1
+        } else {
+            self.ampdu
+        };
+        let mpdus = ampdu
+            .min(fits)
+            .max(1)
+            .min(self.adaptation.mpdu_limit().unwrap_or(u32::MAX));
+        let acked = (0..mpdus)
+            .filter(|_| !self.random.happens(error(rate)))
+            .count() as u32;
         let exchange = rate.ppdu_duration(ampdu_bytes(mpdus, 1_536), Timing::Standard) + SIFS;
         self.now += exchange + Duration::from_micros(32 + 43 + 67);
         self.frames += 1;
         self.samples += u64::from(self.unanswered == 0 && self.adaptation.is_sampling());
-        self.unanswered = if acked == 0 { self.unanswered.saturating_add(1) % 7 } else { 0 };
-        self.adaptation.on_result(self.now, &FrameResult { rate, mpdus, acked, mpdu_bytes: 1_536 });
+        self.unanswered = if acked == 0 {
+            self.unanswered.saturating_add(1) % 7
+        } else {
+            0
+        };
+        self.adaptation.on_result(
+            self.now,
+            &FrameResult {
+                rate,
+                mpdus,
+                acked,
+                mpdu_bytes: 1_536,
+            },
+        );
         (rate, acked)
     }
 
@@ -87,7 +116,12 @@ fn one_stream() -> Vec<TxRate> {
 }
 
 /// When the best rate has last been another than `rate`, counted from now.
-fn settles(link: &mut Link, rate: TxRate, span: Duration, error: &dyn Fn(TxRate) -> f64) -> Duration {
+fn settles(
+    link: &mut Link,
+    rate: TxRate,
+    span: Duration,
+    error: &dyn Fn(TxRate) -> f64,
+) -> Duration {
     let (start, mut unsettled) = (link.now, Duration::ZERO);
     while link.now < start + span {
         link.frame(error);
@@ -104,7 +138,10 @@ fn it_settles_on_the_fastest_rate_that_arrives() {
         for mcs in 0..10 {
             let mut link = Link::new(vht80(), ampdu);
             let settled = settles(&mut link, vht(mcs), Duration::from_secs(10), &step(mcs));
-            assert!(settled <= UPDATE_INTERVAL * updates, "{ampdu} MPDUs, MCS {mcs}: {settled:?}");
+            assert!(
+                settled <= UPDATE_INTERVAL * updates,
+                "{ampdu} MPDUs, MCS {mcs}: {settled:?}"
+            );
         }
     }
 }
@@ -113,10 +150,16 @@ fn it_settles_on_the_fastest_rate_that_arrives() {
 fn samples_of_single_packets_settle_soon_among_many_rates() {
     for ampdu in [1, 32, 64] {
         for mcs in [2, 4, 7, 9] {
-            let config = MinstrelHtConfig { samples: Samples::Packets, ..MinstrelHtConfig::new(one_stream(), 1, 0) };
+            let config = MinstrelHtConfig {
+                samples: Samples::Packets,
+                ..MinstrelHtConfig::new(one_stream(), 1, 0)
+            };
             let mut link = Link::with(config, ampdu);
             let settled = settles(&mut link, vht(mcs), Duration::from_secs(10), &step(mcs));
-            assert!(settled <= UPDATE_INTERVAL * 4, "{ampdu} MPDUs, MCS {mcs}: {settled:?}");
+            assert!(
+                settled <= UPDATE_INTERVAL * 4,
+                "{ampdu} MPDUs, MCS {mcs}: {settled:?}"
+            );
         }
     }
 }
@@ -127,32 +170,64 @@ fn throughput_decides_between_a_sure_and_a_faster_rate() {
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(3), &slope(7));
     assert_eq!(link.adaptation.best(), vht(7));
-    let probability = |mcs| link.adaptation.rates().find(|known| known.rate == vht(mcs)).unwrap().probability;
-    assert!((probability(7) - 0.9).abs() < 0.03 && probability(9) < 0.05, "{} {}", probability(7), probability(9));
+    let probability = |mcs| {
+        link.adaptation
+            .rates()
+            .find(|known| known.rate == vht(mcs))
+            .unwrap()
+            .probability
+    };
+    assert!(
+        (probability(7) - 0.9).abs() < 0.03 && probability(9) < 0.05,
+        "{} {}",
+        probability(7),
+        probability(9)
+    );
     assert!(probability(8) < 0.75, "{}", probability(8));
 }
 
 #[test]
 fn a_fall_from_mcs_9_to_4_is_followed_within_half_a_second() {
     let after_fall = |update_interval, ampdu| {
-        let config = MinstrelHtConfig { update_interval, ..MinstrelHtConfig::new(one_stream(), 1, 0) };
+        let config = MinstrelHtConfig {
+            update_interval,
+            ..MinstrelHtConfig::new(one_stream(), 1, 0)
+        };
         let mut link = Link::with(config, ampdu);
         link.run(Duration::from_secs(10), &step(9));
         assert_eq!(link.adaptation.best(), vht(9));
         settles(&mut link, vht(4), Duration::from_secs(5), &step(4))
     };
     for ampdu in [1, 4, 32, 64] {
-        let (halved, documented) = (after_fall(HALVED_UPDATE_INTERVAL, ampdu), after_fall(UPDATE_INTERVAL, ampdu));
-        assert!(halved < Duration::from_millis(500), "{ampdu} MPDUs: {halved:?}");
+        let (halved, documented) = (
+            after_fall(HALVED_UPDATE_INTERVAL, ampdu),
+            after_fall(UPDATE_INTERVAL, ampdu),
+        );
+        assert!(
+            halved < Duration::from_millis(500),
+            "{ampdu} MPDUs: {halved:?}"
+        );
         // The average takes the same number of updates for it, each twice as long.
-        assert!(documented < Duration::from_millis(700), "{ampdu} MPDUs: {documented:?}");
+        assert!(
+            documented < Duration::from_millis(700),
+            "{ampdu} MPDUs: {documented:?}"
+        );
     }
 }
 
 #[test]
 fn a_rise_is_found_by_samples() {
-    for (samples, bound) in [(Samples::Frames, Duration::from_secs(3)), (Samples::Packets, Duration::from_secs(2))] {
-        let mut link = Link::with(MinstrelHtConfig { samples, ..MinstrelHtConfig::new(vht80(), 1, 0) }, 32);
+    for (samples, bound) in [
+        (Samples::Frames, Duration::from_secs(3)),
+        (Samples::Packets, Duration::from_secs(2)),
+    ] {
+        let mut link = Link::with(
+            MinstrelHtConfig {
+                samples,
+                ..MinstrelHtConfig::new(vht80(), 1, 0)
+            },
+            32,
+        );
         link.run(Duration::from_secs(3), &step(4));
         let settled = settles(&mut link, vht(9), Duration::from_secs(10), &step(9));
         assert!(settled < bound, "{samples:?}: {settled:?}");
@@ -161,7 +236,12 @@ fn a_rise_is_found_by_samples() {
 
 #[test]
 fn samples_cost_few_frames() {
-    for (ampdu, most_samples, least_goodput) in [(1, 0.06, 0.95), (4, 0.05, 0.95), (32, 0.03, 0.97), (64, 0.03, 0.97)] {
+    for (ampdu, most_samples, least_goodput) in [
+        (1, 0.06, 0.95),
+        (4, 0.05, 0.95),
+        (32, 0.03, 0.97),
+        (64, 0.03, 0.97),
+    ] {
         for mcs in [0, 4, 7, 9] {
             let mut link = Link::new(vht80(), ampdu);
             link.run(Duration::from_secs(3), &step(mcs));
@@ -169,8 +249,12 @@ fn samples_cost_few_frames() {
             let goodput = link.goodput(Duration::from_secs(5), &step(mcs));
             let share = link.samples as f64 / link.frames as f64;
             assert!(share <= most_samples, "{ampdu} MPDUs, MCS {mcs}: {share}");
-            let alone = Link::new(vec![vht(mcs)], ampdu).goodput(Duration::from_secs(5), &step(mcs));
-            assert!(goodput >= least_goodput * alone, "{ampdu} MPDUs, MCS {mcs}: {goodput} of {alone}");
+            let alone =
+                Link::new(vec![vht(mcs)], ampdu).goodput(Duration::from_secs(5), &step(mcs));
+            assert!(
+                goodput >= least_goodput * alone,
+                "{ampdu} MPDUs, MCS {mcs}: {goodput} of {alone}"
+            );
         }
     }
 }
@@ -189,12 +273,17 @@ fn it_yields_nearly_what_the_best_fixed_rate_does_at_any_snr() {
     for ampdu in [1, 32] {
         for half_db in 6..70 {
             let (rates, error) = (one_stream(), at_snr(f64::from(half_db) / 2.0));
-            let fixed = |rate| Link::new(vec![rate], ampdu).goodput(Duration::from_millis(100), &error);
+            let fixed =
+                |rate| Link::new(vec![rate], ampdu).goodput(Duration::from_millis(100), &error);
             let best = rates.iter().map(|&rate| fixed(rate)).fold(0.0, f64::max);
             let mut link = Link::new(rates, ampdu);
             link.run(Duration::from_secs(6), &error);
             let goodput = link.goodput(Duration::from_secs(4), &error);
-            assert!(goodput > 0.85 * best, "{ampdu} MPDUs, {} dB: {goodput} of {best}", f64::from(half_db) / 2.0);
+            assert!(
+                goodput > 0.85 * best,
+                "{ampdu} MPDUs, {} dB: {goodput} of {best}",
+                f64::from(half_db) / 2.0
+            );
         }
     }
 }
@@ -213,7 +302,13 @@ fn estimates_follow_the_length_of_frames() {
     let estimates = |ampdu| {
         let mut link = Link::new(vht80(), ampdu);
         link.run(Duration::from_secs(5), &step(9));
-        let of = |mcs| link.adaptation.rates().find(|known| known.rate == vht(mcs)).unwrap().throughput;
+        let of = |mcs| {
+            link.adaptation
+                .rates()
+                .find(|known| known.rate == vht(mcs))
+                .unwrap()
+                .throughput
+        };
         (link.adaptation.mean_ampdu(), of(9).bps() as f64 / 1e6)
     };
     let (short, single) = estimates(1);
@@ -227,7 +322,10 @@ fn estimates_follow_the_length_of_frames() {
 
 #[test]
 fn a_chain_goes_from_fast_to_robust_within_the_tries_of_the_mac() {
-    let mut link = Link::new(rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800), 1);
+    let mut link = Link::new(
+        rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800),
+        1,
+    );
     link.run(Duration::from_secs(10), &slope(8));
     let chain = link.adaptation.chain();
     assert!(chain[0].0.nss() == 2 && chain[2].0.nss() == 1, "{chain:?}");
@@ -236,22 +334,38 @@ fn a_chain_goes_from_fast_to_robust_within_the_tries_of_the_mac() {
         link.adaptation.choose(0);
         link.adaptation.is_sampling()
     } {}
-    let walk: Vec<_> = (1..9).map(|unanswered| link.adaptation.choose(unanswered)).collect();
+    let walk: Vec<_> = (1..9)
+        .map(|unanswered| link.adaptation.choose(unanswered))
+        .collect();
     let [a, b, c] = chain.map(|entry| entry.0);
     assert_eq!(walk, [a, b, b, c, c, c, c, c]);
     // A sample stands in for the first rate.
     while {
         let rate = link.adaptation.choose(0);
-        link.adaptation.on_result(link.now, &FrameResult { rate, mpdus: 1, acked: 1, mpdu_bytes: 1_536 });
+        link.adaptation.on_result(
+            link.now,
+            &FrameResult {
+                rate,
+                mpdus: 1,
+                acked: 1,
+                mpdu_bytes: 1_536,
+            },
+        );
         !link.adaptation.is_sampling()
     } {}
-    assert_eq!([1, 2, 3].map(|unanswered| link.adaptation.choose(unanswered)), [b, b, c]);
+    assert_eq!(
+        [1, 2, 3].map(|unanswered| link.adaptation.choose(unanswered)),
+        [b, b, c]
+    );
 }
 
 #[test]
 fn long_frames_get_fewer_tries_at_a_rate() {
     let tries = |limit, ampdu| {
-        let config = MinstrelHtConfig { tries: limit, ..MinstrelHtConfig::new(vec![vht(0)], 1, 0) };
+        let config = MinstrelHtConfig {
+            tries: limit,
+            ..MinstrelHtConfig::new(vec![vht(0)], 1, 0)
+        };
         let mut link = Link::with(config, ampdu);
         link.run(Duration::from_secs(1), &step(9));
         link.adaptation.chain().map(|entry| entry.1)
@@ -265,7 +379,10 @@ fn long_frames_get_fewer_tries_at_a_rate() {
 
 #[test]
 fn the_death_of_two_streams_is_noticed_before_the_next_update() {
-    let mut link = Link::new(rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800), 32);
+    let mut link = Link::new(
+        rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800),
+        32,
+    );
     link.run(Duration::from_secs(20), &step(7));
     assert_eq!(link.adaptation.best().nss(), 2);
     let one_stream_only = |rate: TxRate| if rate.nss() == 1 { 0.0 } else { 1.0 };
@@ -278,14 +395,20 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
     while link.adaptation.best().nss() == 2 {
         link.frame(&one_stream_only);
     }
-    assert!(link.now.since(start) < UPDATE_INTERVAL / 4, "{:?}", link.now.since(start));
+    assert!(
+        link.now.since(start) < UPDATE_INTERVAL / 4,
+        "{:?}",
+        link.now.since(start)
+    );
 }
 
 #[test]
 fn links_differ_by_their_number_and_runs_by_their_seed() {
     let choices = |seed, number| {
         let mut link = Link::with(MinstrelHtConfig::new(one_stream(), seed, number), 4);
-        (0..2_000).map(|_| link.frame(&step(5)).0).collect::<Vec<_>>()
+        (0..2_000)
+            .map(|_| link.frame(&step(5)).0)
+            .collect::<Vec<_>>()
     };
     assert_eq!(choices(1, 0), choices(1, 0));
     assert_ne!(choices(1, 0), choices(1, 1));
@@ -295,8 +418,18 @@ fn links_differ_by_their_number_and_runs_by_their_seed() {
 #[test]
 fn nonsense_is_refused_or_ignored() {
     let config = || MinstrelHtConfig::new(vht80(), 1, 0);
-    assert_eq!(MinstrelHt::new(MinstrelHtConfig::new(Vec::new(), 1, 0)).unwrap_err(), AdaptationError::NoRates);
-    assert_eq!(MinstrelHt::new(MinstrelHtConfig { tries: 0, ..config() }).unwrap_err(), AdaptationError::NoTries);
+    assert_eq!(
+        MinstrelHt::new(MinstrelHtConfig::new(Vec::new(), 1, 0)).unwrap_err(),
+        AdaptationError::NoRates
+    );
+    assert_eq!(
+        MinstrelHt::new(MinstrelHtConfig {
+            tries: 0,
+            ..config()
+        })
+        .unwrap_err(),
+        AdaptationError::NoTries
+    );
     for weight in [-0.1, 1.0, f64::INFINITY] {
         let refused = MinstrelHt::new(MinstrelHtConfig { weight, ..config() }).unwrap_err();
         assert_eq!(refused, AdaptationError::Weight { weight });
@@ -304,16 +437,34 @@ fn nonsense_is_refused_or_ignored() {
     let mut adaptation = MinstrelHt::new(config()).unwrap();
     let unknown = TxRate::new(Standard::Ht, Width::Mhz20, 1, 3, GuardInterval::Ns800).unwrap();
     for (rate, mpdus) in [(unknown, 64), (vht(3), 0)] {
-        adaptation.on_result(Time::from_millis(200), &FrameResult { rate, mpdus, acked: 9, mpdu_bytes: 0 });
+        adaptation.on_result(
+            Time::from_millis(200),
+            &FrameResult {
+                rate,
+                mpdus,
+                acked: 9,
+                mpdu_bytes: 0,
+            },
+        );
     }
-    assert!(adaptation.rates().all(|known| known.attempts == 0 && known.throughput.bps() == 0));
+    assert!(
+        adaptation
+            .rates()
+            .all(|known| known.attempts == 0 && known.throughput.bps() == 0)
+    );
     assert_eq!(adaptation.best(), vht(0));
 }
 
 #[test]
 fn he_rates_are_grouped_like_the_others() {
     let rates = rates_up_to(Standard::He, Width::Mhz40, 2, GuardInterval::Ns800);
-    let mut link = Link::with(MinstrelHtConfig { samples: Samples::Packets, ..MinstrelHtConfig::new(rates, 1, 0) }, 32);
+    let mut link = Link::with(
+        MinstrelHtConfig {
+            samples: Samples::Packets,
+            ..MinstrelHtConfig::new(rates, 1, 0)
+        },
+        32,
+    );
     link.run(Duration::from_secs(10), &step(10));
     let best = TxRate::new(Standard::He, Width::Mhz40, 2, 10, GuardInterval::Ns800).unwrap();
     assert_eq!(link.adaptation.best(), best);
@@ -321,18 +472,34 @@ fn he_rates_are_grouped_like_the_others() {
 
 /// DSSS and OFDM rates up to `mbps` arrive; nothing else does.
 fn legacy_up_to(mbps: f64) -> impl Fn(TxRate) -> f64 {
-    move |rate| if rate.standard().is_legacy() && rate.rate().bps() as f64 <= mbps * 1e6 { 0.0 } else { 1.0 }
+    move |rate| {
+        if rate.standard().is_legacy() && rate.rate().bps() as f64 <= mbps * 1e6 {
+            0.0
+        } else {
+            1.0
+        }
+    }
 }
 
 #[test]
 fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
     let legacy = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
-    for (mbps, best) in [(1.0, 1_000_000), (7.0, 6_000_000), (5.5, 5_500_000), (54.0, 54_000_000)] {
+    for (mbps, best) in [
+        (1.0, 1_000_000),
+        (7.0, 6_000_000),
+        (5.5, 5_500_000),
+        (54.0, 54_000_000),
+    ] {
         let rates = [legacy(Standard::Dsss), legacy(Standard::Ofdm)].concat();
         let mut link = Link::new(rates, 1);
         link.run(Duration::from_secs(10), &legacy_up_to(mbps));
         assert_eq!(link.adaptation.best().rate().bps(), best, "{mbps} Mbit/s");
-        assert!(link.adaptation.chain().iter().all(|entry| entry.0.rate().bps() <= best));
+        assert!(
+            link.adaptation
+                .chain()
+                .iter()
+                .all(|entry| entry.0.rate().bps() <= best)
+        );
     }
 }
 
@@ -343,7 +510,10 @@ fn rates_without_aggregation_are_used_only_if_nothing_else_arrives() {
     let mut link = Link::new(both(), 32);
     link.run(Duration::from_secs(10), &|_| 0.0);
     assert!(
-        link.adaptation.chain().iter().all(|entry| entry.0.standard() == Standard::Ht),
+        link.adaptation
+            .chain()
+            .iter()
+            .all(|entry| entry.0.standard() == Standard::Ht),
         "{:?}",
         link.adaptation.chain()
     );

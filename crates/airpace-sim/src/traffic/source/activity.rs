@@ -70,7 +70,11 @@ impl Gate {
             Activity::OnOff { on, .. } if on.mean() < LEAST_ON => return Err(SourceError::OnTime),
             Activity::OnOff { on, .. } => on.draw_ns(stream),
         };
-        Ok(Self { activity, off_ns: 0, on_until_ns })
+        Ok(Self {
+            activity,
+            off_ns: 0,
+            on_until_ns,
+        })
     }
 
     /// The time since the start at which the source's own clock shows `own_ns`; calls come in order of time.
@@ -90,8 +94,12 @@ impl Gate {
         let mean_on_ns = on.mean_ns().max(1);
         let rounds = own_ns.saturating_sub(self.on_until_ns) / mean_on_ns;
         if let Some(skipped) = rounds.checked_sub(MOST_ROUNDS) {
-            self.on_until_ns = self.on_until_ns.saturating_add(skipped.saturating_mul(mean_on_ns));
-            self.off_ns = self.off_ns.saturating_add(skipped.saturating_mul(off.mean_ns()));
+            self.on_until_ns = self
+                .on_until_ns
+                .saturating_add(skipped.saturating_mul(mean_on_ns));
+            self.off_ns = self
+                .off_ns
+                .saturating_add(skipped.saturating_mul(off.mean_ns()));
         }
     }
 

@@ -70,7 +70,9 @@ impl FrameSize {
     fn is_valid(self) -> bool {
         match self {
             Self::Constant => true,
-            Self::Normal { deviation } | Self::LogNormal { deviation } => deviation.is_finite() && deviation >= 0.0,
+            Self::Normal { deviation } | Self::LogNormal { deviation } => {
+                deviation.is_finite() && deviation >= 0.0
+            }
         }
     }
 }
@@ -87,7 +89,10 @@ pub(super) struct FrameState {
 }
 
 impl FrameState {
-    pub(super) fn new(config: Frames, phase: impl FnOnce(Option<f64>) -> u64) -> Result<Self, SourceError> {
+    pub(super) fn new(
+        config: Frames,
+        phase: impl FnOnce(Option<f64>) -> u64,
+    ) -> Result<Self, SourceError> {
         if config.mean_bytes == 0 || config.packet_bytes == 0 {
             return Err(SourceError::NoPayload);
         }
@@ -96,7 +101,14 @@ impl FrameState {
         }
         let gap = config.rate.gap(config.mean_bytes);
         let ticker = Ticker::new(phase(gap.map(super::rate::Gap::as_nanos_f64)), gap);
-        Ok(Self { config, ticker, frame_ns: 0, frame_bytes: 0, sent_bytes: 0, last_ns: 0 })
+        Ok(Self {
+            config,
+            ticker,
+            frame_ns: 0,
+            frame_bytes: 0,
+            sent_bytes: 0,
+            last_ns: 0,
+        })
     }
 
     pub(super) fn next(&mut self, stream: &mut Stream) -> Option<(u64, u32)> {
@@ -105,17 +117,25 @@ impl FrameState {
             self.frame_bytes = self.config.size.draw(self.config.mean_bytes, stream);
             self.sent_bytes = 0;
         }
-        let bytes = self.config.packet_bytes.min(self.frame_bytes - self.sent_bytes);
-        self.last_ns = self.last_ns.max(self.frame_ns.saturating_add(self.offset_ns()));
+        let bytes = self
+            .config
+            .packet_bytes
+            .min(self.frame_bytes - self.sent_bytes);
+        self.last_ns = self
+            .last_ns
+            .max(self.frame_ns.saturating_add(self.offset_ns()));
         self.sent_bytes += bytes;
         Some((self.last_ns, bytes))
     }
 
     /// How long after the frame's start its present packet leaves.
     fn offset_ns(&self) -> u64 {
-        let Spread::Over(span) = self.config.spread else { return 0 };
+        let Spread::Over(span) = self.config.spread else {
+            return 0;
+        };
         // Below 2^94 · 2^32: fits; the quotient is below the span.
-        let ns = span.as_nanos() * u128::from(self.sent_bytes) / u128::from(self.frame_bytes.max(1));
+        let ns =
+            span.as_nanos() * u128::from(self.sent_bytes) / u128::from(self.frame_bytes.max(1));
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
@@ -126,13 +146,18 @@ impl FrameState {
                 // The product of two u64 and a span below 2^94 could overflow: floats do for a mean.
                 let bytes = bits.as_bps_f64() / 8.0 * period.as_secs_f64() / count as f64;
                 self.config.mean_bytes = (bytes.round() as u32).max(1);
-                if bits.bps() == 0 { Rate::Bits(bits) } else { self.config.rate }
+                if bits.bps() == 0 {
+                    Rate::Bits(bits)
+                } else {
+                    self.config.rate
+                }
             }
             _ => rate,
         };
         if frames != Rate::Bits(airpace_units::BitRate::ZERO) {
             self.config.rate = frames;
         }
-        self.ticker.set_gap(now_ns, frames.gap(self.config.mean_bytes));
+        self.ticker
+            .set_gap(now_ns, frames.gap(self.config.mean_bytes));
     }
 }

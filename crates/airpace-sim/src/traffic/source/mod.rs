@@ -49,7 +49,10 @@ impl Pattern {
     /// RFC 3551 §4.5.14) and 12 bytes of RTP (RFC 3550 §5.1): with UDP and IPv4 200 bytes.
     pub const G711: Self = Self::Constant {
         payload_bytes: crate::traffic::VOIP_PAYLOAD_BYTES,
-        rate: Rate::Packets { count: 1, period: crate::traffic::VOIP_INTERVAL },
+        rate: Rate::Packets {
+            count: 1,
+            period: crate::traffic::VOIP_INTERVAL,
+        },
     };
 }
 
@@ -84,7 +87,14 @@ impl SourceConfig {
     /// `pattern` from the beginning, without end, with a random phase.
     #[must_use]
     pub const fn new(pattern: Pattern) -> Self {
-        Self { pattern, phase: Phase::Random, activity: Activity::Always, start: Time::ZERO, stop: None, limit: None }
+        Self {
+            pattern,
+            phase: Phase::Random,
+            activity: Activity::Always,
+            start: Time::ZERO,
+            stop: None,
+            limit: None,
+        }
     }
 }
 
@@ -120,8 +130,15 @@ pub struct Source {
 
 #[derive(Clone, Debug)]
 enum State {
-    Constant { payload_bytes: u32, ticker: Ticker },
-    Poisson { payload_bytes: u32, mean_gap_ns: Option<f64>, at_ns: f64 },
+    Constant {
+        payload_bytes: u32,
+        ticker: Ticker,
+    },
+    Poisson {
+        payload_bytes: u32,
+        mean_gap_ns: Option<f64>,
+        at_ns: f64,
+    },
     Frames(FrameState),
 }
 
@@ -134,7 +151,14 @@ impl Source {
         let state = State::new(&config, &mut stream)?;
         let gate = Gate::new(config.activity, &mut stream)?;
         let stop = config.stop.unwrap_or(Time::MAX);
-        Ok(Self { state, gate, stream, start: config.start, stop, left: config.limit.unwrap_or(u64::MAX) })
+        Ok(Self {
+            state,
+            gate,
+            stream,
+            start: config.start,
+            stop,
+            left: config.limit.unwrap_or(u64::MAX),
+        })
     }
 
     /// Whether no packet will come, whatever the rate.
@@ -148,8 +172,15 @@ impl Source {
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let now_ns = self.gate.own_ns(nanos(now.saturating_since(self.start)));
         match &mut self.state {
-            State::Constant { payload_bytes, ticker } => ticker.set_gap(now_ns, rate.gap(*payload_bytes)),
-            State::Poisson { payload_bytes, mean_gap_ns, at_ns } => {
+            State::Constant {
+                payload_bytes,
+                ticker,
+            } => ticker.set_gap(now_ns, rate.gap(*payload_bytes)),
+            State::Poisson {
+                payload_bytes,
+                mean_gap_ns,
+                at_ns,
+            } => {
                 *mean_gap_ns = rate.gap(*payload_bytes).map(Gap::as_nanos_f64);
                 *at_ns = at_ns.max(now_ns as f64);
             }
@@ -185,16 +216,32 @@ impl State {
             Phase::Fixed(phase) => nanos(phase),
         };
         match config.pattern {
-            Pattern::Constant { payload_bytes: 0, .. } | Pattern::Poisson { payload_bytes: 0, .. } => {
-                Err(SourceError::NoPayload)
+            Pattern::Constant {
+                payload_bytes: 0, ..
             }
-            Pattern::Constant { payload_bytes, rate } => {
+            | Pattern::Poisson {
+                payload_bytes: 0, ..
+            } => Err(SourceError::NoPayload),
+            Pattern::Constant {
+                payload_bytes,
+                rate,
+            } => {
                 let gap = rate.gap(payload_bytes);
-                Ok(Self::Constant { payload_bytes, ticker: Ticker::new(phase(gap.map(Gap::as_nanos_f64)), gap) })
+                Ok(Self::Constant {
+                    payload_bytes,
+                    ticker: Ticker::new(phase(gap.map(Gap::as_nanos_f64)), gap),
+                })
             }
-            Pattern::Poisson { payload_bytes, rate } => {
+            Pattern::Poisson {
+                payload_bytes,
+                rate,
+            } => {
                 let mean_gap_ns = rate.gap(payload_bytes).map(Gap::as_nanos_f64);
-                Ok(Self::Poisson { payload_bytes, mean_gap_ns, at_ns: 0.0 })
+                Ok(Self::Poisson {
+                    payload_bytes,
+                    mean_gap_ns,
+                    at_ns: 0.0,
+                })
             }
             Pattern::Frames(frames) => FrameState::new(frames, phase).map(Self::Frames),
         }
@@ -202,8 +249,15 @@ impl State {
 
     fn next(&mut self, stream: &mut Stream) -> Option<(u64, u32)> {
         match self {
-            Self::Constant { payload_bytes, ticker } => Some((ticker.tick()?, *payload_bytes)),
-            Self::Poisson { payload_bytes, mean_gap_ns, at_ns } => {
+            Self::Constant {
+                payload_bytes,
+                ticker,
+            } => Some((ticker.tick()?, *payload_bytes)),
+            Self::Poisson {
+                payload_bytes,
+                mean_gap_ns,
+                at_ns,
+            } => {
                 // 53 bits of mantissa are whole nanoseconds for 104 days.
                 *at_ns += exponential_ns(stream, (*mean_gap_ns)?);
                 Some((*at_ns as u64, *payload_bytes))

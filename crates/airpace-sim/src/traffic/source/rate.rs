@@ -25,7 +25,10 @@ impl Rate {
     #[must_use]
     pub fn packets_per_second(rate: f64) -> Self {
         // A float-to-integer `as` saturates and maps NaN to zero.
-        Self::Packets { count: (rate * RESOLUTION).round() as u64, period: Duration::from_secs(RESOLUTION as u64) }
+        Self::Packets {
+            count: (rate * RESOLUTION).round() as u64,
+            period: Duration::from_secs(RESOLUTION as u64),
+        }
     }
 
     /// The gap between units of `bytes`; `None` at rate zero.
@@ -57,7 +60,11 @@ impl Gap {
         let whole = ns.checked_div(u128::from(per))?;
         // The remainder is below `per`, which fits.
         let rest = (ns % u128::from(per)) as u64;
-        Some(Self { whole: u64::try_from(whole).unwrap_or(u64::MAX), rest, per })
+        Some(Self {
+            whole: u64::try_from(whole).unwrap_or(u64::MAX),
+            rest,
+            per,
+        })
     }
 
     /// The gap in nanoseconds, for random draws.
@@ -77,7 +84,11 @@ pub(super) struct Ticker {
 
 impl Ticker {
     pub(super) fn new(at_ns: u64, gap: Option<Gap>) -> Self {
-        Self { at_ns, carried: 0, gap }
+        Self {
+            at_ns,
+            carried: 0,
+            gap,
+        }
     }
 
     /// The present tick; then moves on to the next. `None` while the rate is zero.
@@ -89,7 +100,9 @@ impl Ticker {
         if carry {
             self.carried -= gap.per;
         }
-        self.at_ns = now.saturating_add(gap.whole).saturating_add(u64::from(carry));
+        self.at_ns = now
+            .saturating_add(gap.whole)
+            .saturating_add(u64::from(carry));
         Some(now)
     }
 
@@ -98,7 +111,11 @@ impl Ticker {
         if let Some(gap) = gap {
             // What was to come late under a lower rate, or never, comes within one new gap.
             let soon = now_ns.saturating_add(gap.whole);
-            self.at_ns = if self.gap.is_none() { soon } else { self.at_ns.min(soon).max(now_ns) };
+            self.at_ns = if self.gap.is_none() {
+                soon
+            } else {
+                self.at_ns.min(soon).max(now_ns)
+            };
         }
         (self.carried, self.gap) = (0, gap);
     }
@@ -138,14 +155,25 @@ mod tests {
 
     #[test]
     fn a_period_of_zero_is_no_rate() {
-        assert_eq!(Rate::Packets { count: 1, period: Duration::ZERO }.gap(1), None);
+        assert_eq!(
+            Rate::Packets {
+                count: 1,
+                period: Duration::ZERO
+            }
+            .gap(1),
+            None
+        );
     }
 
     #[test]
     fn a_rate_of_packets_is_a_fraction() {
         assert_eq!(
             Rate::packets_per_second(30.0).gap(1),
-            Rate::Packets { count: 30_000_000, period: Duration::from_secs(1_000_000) }.gap(1)
+            Rate::Packets {
+                count: 30_000_000,
+                period: Duration::from_secs(1_000_000)
+            }
+            .gap(1)
         );
         assert_eq!(Rate::packets_per_second(f64::NAN).gap(1), None);
         assert_eq!(Rate::packets_per_second(-1.0).gap(1), None);

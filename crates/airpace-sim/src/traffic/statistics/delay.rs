@@ -43,13 +43,21 @@ pub struct DelaySummary {
 
 impl Default for DelayStatistic {
     fn default() -> Self {
-        Self { count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0, bins: Box::new([0; BINS]) }
+        Self {
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            bins: Box::new([0; BINS]),
+        }
     }
 }
 
 impl core::fmt::Debug for DelayStatistic {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("DelayStatistic").field(&self.summary()).finish()
+        f.debug_tuple("DelayStatistic")
+            .field(&self.summary())
+            .finish()
     }
 }
 
@@ -58,7 +66,10 @@ impl DelayStatistic {
     #[inline]
     pub fn record(&mut self, delay: Duration) {
         // A delay within u64 nanoseconds (584 years) is all that `Time` can make.
-        let ns = delay.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(delay.subsec_nanos()));
+        let ns = delay
+            .as_secs()
+            .saturating_mul(1_000_000_000)
+            .saturating_add(u64::from(delay.subsec_nanos()));
         self.count += 1;
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -77,7 +88,9 @@ impl DelayStatistic {
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
-        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+        Some(Duration::from_nanos(
+            u64::try_from(mean).unwrap_or(u64::MAX),
+        ))
     }
 
     /// The delay that a part `quantile` (0 to 1) of all do not exceed, within 1 %; `None` without delays.
@@ -91,7 +104,9 @@ impl DelayStatistic {
             below += u64::from(count);
             below >= rank
         })?;
-        Some(Duration::from_nanos(middle_ns(found).clamp(self.min_ns, self.max_ns)))
+        Some(Duration::from_nanos(
+            middle_ns(found).clamp(self.min_ns, self.max_ns),
+        ))
     }
 
     /// Count, mean, extremes and quantiles; `None` without delays.
@@ -156,13 +171,20 @@ mod tests {
     /// Delays of every order of magnitude from 1 µs to 1000 s.
     fn delays() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec(
-            (0..9u32, 1_000..10_000u64, 0..1_000u64).prop_map(|(e, m, l)| (m * 1_000 + l) * 10u64.pow(e) / 1_000),
+            (0..9u32, 1_000..10_000u64, 0..1_000u64)
+                .prop_map(|(e, m, l)| (m * 1_000 + l) * 10u64.pow(e) / 1_000),
             1..300,
         )
     }
 
     fn state(statistic: &DelayStatistic) -> (u64, u128, u64, u64, Vec<u32>) {
-        let DelayStatistic { count, sum_ns, min_ns, max_ns, bins } = statistic;
+        let DelayStatistic {
+            count,
+            sum_ns,
+            min_ns,
+            max_ns,
+            bins,
+        } = statistic;
         (*count, *sum_ns, *min_ns, *max_ns, bins.to_vec())
     }
 
@@ -206,9 +228,15 @@ mod tests {
     #[test]
     fn nothing_recorded_has_no_quantiles() {
         let empty = DelayStatistic::default();
-        assert_eq!((empty.summary(), empty.mean(), empty.quantile(0.5)), (None, None, None));
+        assert_eq!(
+            (empty.summary(), empty.mean(), empty.quantile(0.5)),
+            (None, None, None)
+        );
         let one = recorded(&[1_234_567]);
-        assert_eq!(one.quantile(f64::NAN), Some(Duration::from_nanos(1_234_567)));
+        assert_eq!(
+            one.quantile(f64::NAN),
+            Some(Duration::from_nanos(1_234_567))
+        );
         assert_eq!(one.quantile(9.0), Some(Duration::from_nanos(1_234_567)));
     }
 }

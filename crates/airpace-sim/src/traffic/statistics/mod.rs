@@ -32,7 +32,11 @@ impl FlowStatistic {
     #[must_use]
     pub fn goodput_bps(&self, span: Duration) -> f64 {
         let seconds = span.as_secs_f64();
-        if seconds > 0.0 { self.bytes as f64 * 8.0 / seconds } else { 0.0 }
+        if seconds > 0.0 {
+            self.bytes as f64 * 8.0 / seconds
+        } else {
+            0.0
+        }
     }
 
     /// Adds what `other` counted of other packets.

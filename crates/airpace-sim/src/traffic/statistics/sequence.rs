@@ -17,7 +17,13 @@ pub struct SequenceStatistic {
 
 impl Default for SequenceStatistic {
     fn default() -> Self {
-        Self { received: 0, duplicate: 0, reordered: 0, next: 0, seen: [0; WORDS] }
+        Self {
+            received: 0,
+            duplicate: 0,
+            reordered: 0,
+            next: 0,
+            seen: [0; WORDS],
+        }
     }
 }
 
@@ -134,10 +140,24 @@ mod tests {
     #[test]
     fn a_jump_forgets_what_was_seen_at_the_same_places() {
         let mut statistic = SequenceStatistic::default();
-        for sequence in [0, 5, REMEMBERED + 5, REMEMBERED + 4, 10 * REMEMBERED + 4, 10 * REMEMBERED + 3] {
+        for sequence in [
+            0,
+            5,
+            REMEMBERED + 5,
+            REMEMBERED + 4,
+            10 * REMEMBERED + 4,
+            10 * REMEMBERED + 3,
+        ] {
             assert!(statistic.record(sequence), "{sequence}");
         }
         assert!(!statistic.record(10 * REMEMBERED + 4));
-        assert_eq!((statistic.received(), statistic.reordered(), statistic.lost_of(10)), (6, 2, 4));
+        assert_eq!(
+            (
+                statistic.received(),
+                statistic.reordered(),
+                statistic.lost_of(10)
+            ),
+            (6, 2, 4)
+        );
     }
 }

@@ -3,14 +3,27 @@ use crate::rng::Stream;
 use proptest::prelude::*;
 
 /// A call of `packets`, each with the delay in milliseconds that `delay` gives, or lost.
-fn call(config: VoipSinkConfig, packets: u64, mut delay: impl FnMut(u64) -> Option<f64>) -> VoipReport {
+fn call(
+    config: VoipSinkConfig,
+    packets: u64,
+    mut delay: impl FnMut(u64) -> Option<f64>,
+) -> VoipReport {
     let mut arrivals: Vec<(u64, u64)> = (0..packets)
-        .filter_map(|sequence| Some((sequence * 20_000_000 + (delay(sequence)? * 1e6) as u64, sequence)))
+        .filter_map(|sequence| {
+            Some((
+                sequence * 20_000_000 + (delay(sequence)? * 1e6) as u64,
+                sequence,
+            ))
+        })
         .collect();
     arrivals.sort_unstable();
     let mut sink = VoipSink::new(config);
     for (at, sequence) in arrivals {
-        sink.on_packet(Time::from_nanos(at), sequence, Time::from_millis(sequence * 20));
+        sink.on_packet(
+            Time::from_nanos(at),
+            sequence,
+            Time::from_millis(sequence * 20),
+        );
     }
     sink.report(packets)
 }
@@ -18,19 +31,33 @@ fn call(config: VoipSinkConfig, packets: u64, mut delay: impl FnMut(u64) -> Opti
 #[test]
 fn an_even_short_delay_scores_near_the_ceiling() {
     let report = call(VoipSinkConfig::default(), 3_000, |_| Some(5.0));
-    assert_eq!((report.sent, report.lost, report.late, report.effective_loss), (3_000, 0, 0, 0.0));
+    assert_eq!(
+        (report.sent, report.lost, report.late, report.effective_loss),
+        (3_000, 0, 0, 0.0)
+    );
     assert_eq!(report.network_delay, Duration::from_millis(5));
     // 20 ms of packing, 5 of network, 20 of buffer.
     assert_eq!(report.mouth_to_ear, Duration::from_millis(45));
     assert!((report.network_score - 4.41).abs() < 0.005, "{report:?}");
-    assert!((4.37..4.41).contains(&report.mean_opinion_score), "{report:?}");
+    assert!(
+        (4.37..4.41).contains(&report.mean_opinion_score),
+        "{report:?}"
+    );
 }
 
 #[test]
 fn a_fixed_buffer_loses_what_is_late() {
-    let config = VoipSinkConfig { playout: Playout::Fixed(Duration::from_millis(60)), ..VoipSinkConfig::default() };
-    let report = call(config, 1_000, |sequence| Some(if sequence % 10 == 9 { 61.0 } else { 10.0 }));
-    assert_eq!((report.lost, report.late, report.effective_loss), (0, 100, 0.1));
+    let config = VoipSinkConfig {
+        playout: Playout::Fixed(Duration::from_millis(60)),
+        ..VoipSinkConfig::default()
+    };
+    let report = call(config, 1_000, |sequence| {
+        Some(if sequence % 10 == 9 { 61.0 } else { 10.0 })
+    });
+    assert_eq!(
+        (report.lost, report.late, report.effective_loss),
+        (0, 100, 0.1)
+    );
     assert_eq!(report.mouth_to_ear, Duration::from_millis(80));
     assert_eq!(report.burst_ratio, 1.0);
     assert!(report.mean_opinion_score < 4.0 && report.network_score > 4.3);
@@ -39,18 +66,27 @@ fn a_fixed_buffer_loses_what_is_late() {
 #[test]
 fn an_adaptive_buffer_follows_jitter() {
     let mut stream = Stream::new(3, "jitter", 0);
-    let report = call(VoipSinkConfig::default(), 20_000, |_| Some(5.0 + 80.0 * stream.unit()));
+    let report = call(VoipSinkConfig::default(), 20_000, |_| {
+        Some(5.0 + 80.0 * stream.unit())
+    });
     assert!(report.effective_loss < 0.01, "{report:?}");
     // Uniform: the mean deviation is 20 ms, so that the buffer plays at 45 + 80 ms.
-    assert!(report.mouth_to_ear.abs_diff(Duration::from_millis(145)) < Duration::from_millis(5), "{report:?}");
+    assert!(
+        report.mouth_to_ear.abs_diff(Duration::from_millis(145)) < Duration::from_millis(5),
+        "{report:?}"
+    );
 }
 
 #[test]
 fn losses_in_bursts_have_a_ratio_above_one() {
-    let burst = call(VoipSinkConfig::default(), 10_000, |sequence| (sequence % 100 >= 5).then_some(5.0));
+    let burst = call(VoipSinkConfig::default(), 10_000, |sequence| {
+        (sequence % 100 >= 5).then_some(5.0)
+    });
     assert!((burst.burst_ratio - 5.0 * 0.95).abs() < 1e-9, "{burst:?}");
     let mut stream = Stream::new(4, "loss", 0);
-    let random = call(VoipSinkConfig::default(), 100_000, |_| (!stream.happens(0.2)).then_some(5.0));
+    let random = call(VoipSinkConfig::default(), 100_000, |_| {
+        (!stream.happens(0.2)).then_some(5.0)
+    });
     assert!((random.burst_ratio - 1.0).abs() < 0.02, "{random:?}");
     assert!((random.effective_loss - 0.2).abs() < 0.01);
 }
@@ -59,7 +95,12 @@ fn losses_in_bursts_have_a_ratio_above_one() {
 fn silence_is_the_worst_score() {
     let report = call(VoipSinkConfig::default(), 100, |_| None);
     assert_eq!(
-        (report.lost, report.effective_loss, report.mean_opinion_score, report.network_score),
+        (
+            report.lost,
+            report.effective_loss,
+            report.mean_opinion_score,
+            report.network_score
+        ),
         (100, 1.0, 1.0, 1.0)
     );
     let nothing_sent = VoipSink::new(VoipSinkConfig::default()).report(0);
@@ -70,16 +111,30 @@ fn silence_is_the_worst_score() {
 fn a_restart_forgets_what_was_before() {
     let mut sink = VoipSink::new(VoipSinkConfig::default());
     for sequence in [0, 5, 9, 98] {
-        sink.on_packet(Time::from_millis(sequence * 20 + 300), sequence, Time::from_millis(sequence * 20));
+        sink.on_packet(
+            Time::from_millis(sequence * 20 + 300),
+            sequence,
+            Time::from_millis(sequence * 20),
+        );
     }
     sink.restart(100);
     for sequence in 99..200 {
-        sink.on_packet(Time::from_millis(sequence * 20 + 5), sequence, Time::from_millis(sequence * 20));
+        sink.on_packet(
+            Time::from_millis(sequence * 20 + 5),
+            sequence,
+            Time::from_millis(sequence * 20),
+        );
     }
     let report = sink.report(100);
-    assert_eq!((report.sent, report.lost, report.late, report.network_delay), (100, 0, 0, Duration::from_millis(5)));
+    assert_eq!(
+        (report.sent, report.lost, report.late, report.network_delay),
+        (100, 0, 0, Duration::from_millis(5))
+    );
     // The buffer has not forgotten 300 ms.
-    assert!(report.mouth_to_ear > Duration::from_millis(250), "{report:?}");
+    assert!(
+        report.mouth_to_ear > Duration::from_millis(250),
+        "{report:?}"
+    );
 }
 
 #[test]

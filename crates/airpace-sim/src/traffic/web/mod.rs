@@ -261,9 +261,18 @@ impl Browser {
     }
 
     fn query(&mut self, now: Time) {
-        let BrowserConfig { query_bytes, answer_bytes, query_retry, .. } = self.config;
-        self.stage = Stage::Resolving(now.saturating_add(query_retry.max(Duration::from_millis(1))));
-        self.outputs.push_back(Output::Query { bytes: query_bytes, answer: answer_bytes });
+        let BrowserConfig {
+            query_bytes,
+            answer_bytes,
+            query_retry,
+            ..
+        } = self.config;
+        self.stage =
+            Stage::Resolving(now.saturating_add(query_retry.max(Duration::from_millis(1))));
+        self.outputs.push_back(Output::Query {
+            bytes: query_bytes,
+            answer: answer_bytes,
+        });
     }
 
     fn on_received(&mut self, now: Time, id: ConnectionId, bytes: u64) {
@@ -278,7 +287,10 @@ impl Browser {
         // The server sends what was asked for, so that more than that belongs to nothing.
         self.stray += u64::from(bytes > left);
         if bytes < left {
-            self.connections[place].state = State::Fetching { object, left: left - bytes };
+            self.connections[place].state = State::Fetching {
+                object,
+                left: left - bytes,
+            };
             return;
         }
         self.missing -= 1;
@@ -314,9 +326,17 @@ impl Browser {
             return;
         };
         let response = self.config.page.objects[object];
-        connection.state = State::Fetching { object, left: u64::from(response) };
+        connection.state = State::Fetching {
+            object,
+            left: u64::from(response),
+        };
         let bytes = self.config.request_bytes;
-        self.outputs.push_back(Output::Request { connection: connection.id, object, bytes, response });
+        self.outputs.push_back(Output::Request {
+            connection: connection.id,
+            object,
+            bytes,
+            response,
+        });
     }
 
     /// Gives wanted objects to idle connections, and opens as many connections as there are objects left over, up to the limit.
@@ -326,20 +346,34 @@ impl Browser {
                 self.fetch(place);
             }
         }
-        let opening = self.connections.iter().filter(|connection| connection.state == State::Opening).count();
+        let opening = self
+            .connections
+            .iter()
+            .filter(|connection| connection.state == State::Opening)
+            .count();
         let room = (self.config.connections.max(1) as usize).saturating_sub(self.connections.len());
         for _ in 0..room.min(self.wanted.len().saturating_sub(opening)) {
             let id = ConnectionId(self.next_connection);
             self.next_connection += 1;
-            self.connections.push(Connection { id, state: State::Opening });
+            self.connections.push(Connection {
+                id,
+                state: State::Opening,
+            });
             self.outputs.push_back(Output::Open(id));
         }
     }
 
     fn finish_page(&mut self, now: Time) {
-        let closed = self.connections.drain(..).map(|connection| Output::Close(connection.id));
+        let closed = self
+            .connections
+            .drain(..)
+            .map(|connection| Output::Close(connection.id));
         self.outputs.extend(closed);
-        let load = PageLoad { page: self.pages, start: self.start, end: now };
+        let load = PageLoad {
+            page: self.pages,
+            start: self.start,
+            end: now,
+        };
         self.load_times.record(load.duration());
         self.outputs.push_back(Output::Loaded(load));
         self.pages += 1;
@@ -351,11 +385,17 @@ impl Browser {
     fn rest_until(&mut self, at: Time) {
         let over = self.config.limit.is_some_and(|limit| self.pages >= limit);
         let late = self.config.stop.is_some_and(|stop| at >= stop);
-        self.stage = if over || late { Stage::Finished } else { Stage::Thinking(at) };
+        self.stage = if over || late {
+            Stage::Finished
+        } else {
+            Stage::Thinking(at)
+        };
     }
 
     fn find(&self, id: ConnectionId) -> Option<usize> {
-        self.connections.iter().position(|connection| connection.id == id)
+        self.connections
+            .iter()
+            .position(|connection| connection.id == id)
     }
 }
 

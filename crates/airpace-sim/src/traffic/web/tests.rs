@@ -1,10 +1,16 @@
 use super::*;
 use proptest::prelude::*;
 
-const PLAIN: BrowserConfig = BrowserConfig::new(Page { objects: Vec::new() });
+const PLAIN: BrowserConfig = BrowserConfig::new(Page {
+    objects: Vec::new(),
+});
 
 fn config(page: Page) -> BrowserConfig {
-    BrowserConfig { page, limit: Some(2), ..PLAIN }
+    BrowserConfig {
+        page,
+        limit: Some(2),
+        ..PLAIN
+    }
 }
 
 fn browser(config: BrowserConfig) -> Browser {
@@ -20,7 +26,10 @@ const MS: Duration = Duration::from_millis(1);
 #[test]
 fn pages_of_the_publication_have_their_sizes() {
     for (page, bytes, requests) in [(Page::small(), 56_000, 3), (Page::large(), 3_000_000, 110)] {
-        assert_eq!((page.bytes(), page.len(), page.is_empty()), (bytes, requests, false));
+        assert_eq!(
+            (page.bytes(), page.len(), page.is_empty()),
+            (bytes, requests, false)
+        );
     }
     assert_eq!(Page::new(vec![]), Err(PageError::Empty));
     assert_eq!(Page::even(5, 0), Err(PageError::Empty));
@@ -29,11 +38,25 @@ fn pages_of_the_publication_have_their_sizes() {
 
 #[test]
 fn a_page_is_looked_up_then_its_document_then_the_rest_at_once() {
-    let mut browser = browser(BrowserConfig { connections: 2, ..config(Page::new(vec![100, 10, 20, 30]).unwrap()) });
-    let request = |id, object, response| Output::Request { connection: ConnectionId(id), object, bytes: 300, response };
+    let mut browser = browser(BrowserConfig {
+        connections: 2,
+        ..config(Page::new(vec![100, 10, 20, 30]).unwrap())
+    });
+    let request = |id, object, response| Output::Request {
+        connection: ConnectionId(id),
+        object,
+        bytes: 300,
+        response,
+    };
     let [t0, t1, t2, t3] = [0, 20, 40, 60].map(Time::from_millis);
     browser.handle(t0, Input::Tick);
-    assert_eq!(drain(&mut browser), [Output::Query { bytes: 40, answer: 120 }]);
+    assert_eq!(
+        drain(&mut browser),
+        [Output::Query {
+            bytes: 40,
+            answer: 120
+        }]
+    );
     browser.handle(t1, Input::Answered);
     assert_eq!(drain(&mut browser), [Output::Open(ConnectionId(0))]);
     browser.handle(t2, Input::Connected(ConnectionId(0)));
@@ -41,18 +64,32 @@ fn a_page_is_looked_up_then_its_document_then_the_rest_at_once() {
     browser.handle(t2, Input::Received(ConnectionId(0), 99));
     assert_eq!(drain(&mut browser), []);
     browser.handle(t2, Input::Received(ConnectionId(0), 1));
-    assert_eq!(drain(&mut browser), [request(0, 1, 10), Output::Open(ConnectionId(1))]);
+    assert_eq!(
+        drain(&mut browser),
+        [request(0, 1, 10), Output::Open(ConnectionId(1))]
+    );
     browser.handle(t2, Input::Connected(ConnectionId(1)));
     browser.handle(t2, Input::Received(ConnectionId(0), 10));
     assert_eq!(drain(&mut browser), [request(1, 2, 20), request(0, 3, 30)]);
     browser.handle(t2, Input::Received(ConnectionId(1), 20));
     browser.handle(t3, Input::Received(ConnectionId(0), 30));
-    let load = PageLoad { page: 0, start: t0, end: t3 };
+    let load = PageLoad {
+        page: 0,
+        start: t0,
+        end: t3,
+    };
     assert_eq!(
         drain(&mut browser),
-        [Output::Close(ConnectionId(0)), Output::Close(ConnectionId(1)), Output::Loaded(load)]
+        [
+            Output::Close(ConnectionId(0)),
+            Output::Close(ConnectionId(1)),
+            Output::Loaded(load)
+        ]
     );
-    assert_eq!((load.duration(), browser.deadline(), browser.stray()), (60 * MS, Some(Time::from_millis(1_060)), 0));
+    assert_eq!(
+        (load.duration(), browser.deadline(), browser.stray()),
+        (60 * MS, Some(Time::from_millis(1_060)), 0)
+    );
 }
 
 #[test]
@@ -65,7 +102,14 @@ fn a_query_is_repeated_until_it_is_answered() {
     }
     browser.handle(Time::from_millis(10_020), Input::Answered);
     browser.handle(Time::from_millis(10_030), Input::Answered);
-    assert_eq!((drain(&mut browser).len(), browser.stray(), browser.deadline()), (1, 1, None));
+    assert_eq!(
+        (
+            drain(&mut browser).len(),
+            browser.stray(),
+            browser.deadline()
+        ),
+        (1, 1, None)
+    );
     assert_eq!(browser.loading_since(), Some(Time::ZERO));
 }
 
@@ -87,8 +131,20 @@ fn what_a_lost_connection_was_fetching_is_asked_for_again() {
 
 #[test]
 fn no_page_starts_after_the_end() {
-    assert!(browser(BrowserConfig { stop: Some(Time::ZERO), ..config(Page::small()) }).is_finished());
-    assert!(browser(BrowserConfig { limit: Some(0), ..config(Page::small()) }).is_finished());
+    assert!(
+        browser(BrowserConfig {
+            stop: Some(Time::ZERO),
+            ..config(Page::small())
+        })
+        .is_finished()
+    );
+    assert!(
+        browser(BrowserConfig {
+            limit: Some(0),
+            ..config(Page::small())
+        })
+        .is_finished()
+    );
 }
 
 /// A server and a network that do what the browser wants, in an order drawn at random and with connections that break.
@@ -109,7 +165,12 @@ impl Network {
                 self.open.push(id);
                 self.due.push(Input::Connected(id));
             }
-            Output::Request { connection, object, response, .. } => {
+            Output::Request {
+                connection,
+                object,
+                response,
+                ..
+            } => {
                 assert!(self.open.contains(&connection));
                 self.asked.push(object);
                 let first = u64::from(response) / 2;
@@ -120,7 +181,10 @@ impl Network {
             }
             Output::Close(id) => self.forget(id),
             Output::Loaded(load) => {
-                assert!(self.open.is_empty(), "all connections are closed before the page is whole");
+                assert!(
+                    self.open.is_empty(),
+                    "all connections are closed before the page is whole"
+                );
                 self.loads.push(load);
             }
         }

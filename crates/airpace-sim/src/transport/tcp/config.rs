@@ -29,7 +29,9 @@ impl Algorithm {
     /// The algorithm that Linux calls `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
     }
 }
 

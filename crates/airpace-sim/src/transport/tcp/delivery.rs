@@ -57,10 +57,15 @@ impl RateSample {
 
     /// All that the acknowledgement delivers has been counted.
     pub(super) fn finish(&mut self, delivery: &mut Delivery, now: Time, min_rtt: Duration) {
-        if delivery.app_limited_until.is_some_and(|until| delivery.delivered > until) {
+        if delivery
+            .app_limited_until
+            .is_some_and(|until| delivery.delivered > until)
+        {
             delivery.app_limited_until = None;
         }
-        let Some(prior) = self.prior_delivered else { return };
+        let Some(prior) = self.prior_delivered else {
+            return;
+        };
         delivery.delivered_at = now;
         let interval = self.send_interval.max(now.saturating_since(self.prior_at));
         // Below the smallest round-trip time the sample is of acknowledgements that were lost or bunched.

@@ -17,7 +17,9 @@ const LONGEST_WAIT_S: f64 = 60.0;
 
 /// Segments that leave together at `rate` bytes per second.
 pub(super) fn burst_segments(rate: f64, segment_bytes: f64, min_rtt: Duration) -> u32 {
-    let halvings = u32::try_from(min_rtt.as_micros() >> BURST_RTT_SHIFT).unwrap_or(u32::MAX).min(64);
+    let halvings = u32::try_from(min_rtt.as_micros() >> BURST_RTT_SHIFT)
+        .unwrap_or(u32::MAX)
+        .min(64);
     let near = OFFLOAD_BYTES * 0.5_f64.powi(halvings as i32);
     let bytes = (rate / BURSTS_PER_SECOND + near).min(OFFLOAD_BYTES);
     let least = if rate < SINGLE_RATE { 1 } else { 2 };

@@ -85,7 +85,10 @@ impl Rack {
         if certain && !self.reordering_seen {
             return self.rtt;
         }
-        self.rtt + (path.min_rtt / 4).saturating_mul(self.steps).min(path.smoothed_rtt)
+        self.rtt
+            + (path.min_rtt / 4)
+                .saturating_mul(self.steps)
+                .min(path.smoothed_rtt)
     }
 
     /// Marks what is lost (step 5) and returns how many, and when to look again if others may be; `recovering` tells whether losses are known already.

@@ -27,7 +27,9 @@ impl RangeSet {
     /// Whether all of `block` is in the set.
     pub(super) fn contains(&self, block: &Block) -> bool {
         let after = self.blocks.partition_point(|b| b.start <= block.start);
-        after.checked_sub(1).is_some_and(|i| self.blocks[i].contains(block))
+        after
+            .checked_sub(1)
+            .is_some_and(|i| self.blocks[i].contains(block))
     }
 
     /// Adds `block` and returns the block of the set that holds it now. An empty block is not added.
@@ -37,14 +39,21 @@ impl RangeSet {
         }
         // Everything in from..to touches the new block.
         let from = self.blocks.partition_point(|b| b.end < block.start);
-        let to = from + self.blocks.range(from..).take_while(|b| b.start <= block.end).count();
+        let to = from
+            + self
+                .blocks
+                .range(from..)
+                .take_while(|b| b.start <= block.end)
+                .count();
         if from == to {
             self.blocks.insert(from, block);
             self.bytes += block.bytes();
             return block;
         }
-        let merged =
-            Block { start: block.start.min(self.blocks[from].start), end: block.end.max(self.blocks[to - 1].end) };
+        let merged = Block {
+            start: block.start.min(self.blocks[from].start),
+            end: block.end.max(self.blocks[to - 1].end),
+        };
         self.bytes -= self.blocks.range(from..to).map(Block::bytes).sum::<u64>();
         self.bytes += merged.bytes();
         self.blocks[from] = merged;
@@ -58,14 +67,24 @@ impl RangeSet {
     pub(super) fn for_each_gap(&self, block: Block, mut visit: impl FnMut(Block)) {
         let mut start = block.start;
         let from = self.blocks.partition_point(|b| b.end <= block.start);
-        for held in self.blocks.range(from..).take_while(|b| b.start < block.end) {
+        for held in self
+            .blocks
+            .range(from..)
+            .take_while(|b| b.start < block.end)
+        {
             if held.start > start {
-                visit(Block { start, end: held.start });
+                visit(Block {
+                    start,
+                    end: held.start,
+                });
             }
             start = held.end;
         }
         if start < block.end {
-            visit(Block { start, end: block.end });
+            visit(Block {
+                start,
+                end: block.end,
+            });
         }
     }
 

@@ -30,7 +30,11 @@ pub struct ReceiverConfig {
 
 impl Default for ReceiverConfig {
     fn default() -> Self {
-        Self { buffer: 6_000_000, merge: false, duplicate_sack: true }
+        Self {
+            buffer: 6_000_000,
+            merge: false,
+            duplicate_sack: true,
+        }
     }
 }
 
@@ -130,18 +134,25 @@ impl Receiver {
     /// A segment arrives; `congestion_experienced` tells whether a queue marked it (RFC 3168). Drain [`Receiver::poll_ack`] afterwards.
     pub fn on_data(&mut self, now: Time, segment: &DataSegment, congestion_experienced: bool) {
         self.statistics.segments += 1;
-        if self.merging.is_some_and(|merging| !merging.continues(now, segment)) {
+        if self
+            .merging
+            .is_some_and(|merging| !merging.continues(now, segment))
+        {
             self.end_merging();
         }
         if segment.syn {
             self.echo = segment.timestamp;
             return self.send_ack(true);
         }
-        let answer = self.on_marks(segment, congestion_experienced).max(self.take(segment));
+        let answer = self
+            .on_marks(segment, congestion_experienced)
+            .max(self.take(segment));
         if !self.config.merge {
             return self.answer(now, answer);
         }
-        let merging = self.merging.get_or_insert_with(|| Merging::new(now, segment));
+        let merging = self
+            .merging
+            .get_or_insert_with(|| Merging::new(now, segment));
         merging.end = segment.end();
         merging.bytes += u64::from(segment.len);
         merging.answer = merging.answer.max(answer);
@@ -212,7 +223,10 @@ impl Receiver {
         if segment.offset <= self.acknowledged && segment.timestamp >= self.echo {
             self.echo = segment.timestamp;
         }
-        let block = Block { start: segment.offset, end: segment.end() };
+        let block = Block {
+            start: segment.offset,
+            end: segment.end(),
+        };
         if block.end > self.window_edge.saturating_add(1) {
             self.statistics.beyond_window += 1;
             return Answer::Now;
@@ -223,7 +237,11 @@ impl Receiver {
         if segment.fin {
             self.end = Some(block.end);
         }
-        if block.start > self.next { self.take_beyond(block) } else { self.take_in_order(block) }
+        if block.start > self.next {
+            self.take_beyond(block)
+        } else {
+            self.take_in_order(block)
+        }
     }
 
     fn take_duplicate(&mut self, block: Block) -> Answer {
@@ -249,13 +267,20 @@ impl Receiver {
         self.next = block.end;
         let had_hole = !self.held.is_empty();
         if had_hole {
-            self.held.insert(Block { start: 0, end: self.next });
+            self.held.insert(Block {
+                start: 0,
+                end: self.next,
+            });
             self.next = self.held.first().map_or(self.next, |first| first.end);
             self.held.remove_below(self.next);
             let next = self.next;
             self.recent.retain(|old| old.end > next);
         }
-        if had_hole || self.is_complete() { Answer::Now } else { Answer::Usual }
+        if had_hole || self.is_complete() {
+            Answer::Now
+        } else {
+            Answer::Usual
+        }
     }
 
     fn end_merging(&mut self) {
@@ -279,7 +304,14 @@ impl Receiver {
         let window = u32::try_from(self.window_edge - self.next).unwrap_or(u32::MAX);
         let (ack, echo, congestion_echo) = (self.next, self.echo, self.congestion_echo);
         let sack = self.sack();
-        self.queue.push_back(AckSegment { ack, echo, window, syn, congestion_echo, sack });
+        self.queue.push_back(AckSegment {
+            ack,
+            echo,
+            window,
+            syn,
+            congestion_echo,
+            sack,
+        });
         self.acknowledged = self.next;
         self.delayed = None;
         self.quick = self.quick.saturating_sub(1);
@@ -292,7 +324,10 @@ impl Receiver {
             return None;
         }
         let mut blocks = Box::<SackBlocks>::default();
-        duplicate.iter().chain(&self.recent).for_each(|&block| blocks.push(block));
+        duplicate
+            .iter()
+            .chain(&self.recent)
+            .for_each(|&block| blocks.push(block));
         Some(blocks)
     }
 }
@@ -300,7 +335,13 @@ impl Receiver {
 impl Merging {
     fn new(at: Time, segment: &DataSegment) -> Self {
         let timestamp = segment.timestamp.as_nanos() / TIMESTAMP_UNIT;
-        Self { at, timestamp, end: segment.offset, bytes: 0, answer: Answer::Usual }
+        Self {
+            at,
+            timestamp,
+            end: segment.offset,
+            bytes: 0,
+            answer: Answer::Usual,
+        }
     }
 
     /// Whether `segment` goes on where the last one ended, and fits.
@@ -343,7 +384,9 @@ mod tests {
     }
 
     fn acks(receiver: &mut Receiver) -> Vec<u64> {
-        core::iter::from_fn(|| receiver.poll_ack(Time::ZERO)).map(|ack| ack.ack / u64::from(MSS)).collect()
+        core::iter::from_fn(|| receiver.poll_ack(Time::ZERO))
+            .map(|ack| ack.ack / u64::from(MSS))
+            .collect()
     }
 
     #[test]
@@ -368,9 +411,18 @@ mod tests {
         for index in [17, 19, 20, 23, 26, 18] {
             receiver.on_data(Time::ZERO, &data(index), false);
         }
-        let ack = core::iter::from_fn(|| receiver.poll_ack(Time::ZERO)).last().unwrap();
-        let blocks: Vec<_> = ack.blocks().iter().map(|b| (b.start / 1_000, b.end / 1_000)).collect();
-        assert_eq!((ack.ack, blocks), (16_000, vec![(17, 21), (26, 27), (23, 24)]));
+        let ack = core::iter::from_fn(|| receiver.poll_ack(Time::ZERO))
+            .last()
+            .unwrap();
+        let blocks: Vec<_> = ack
+            .blocks()
+            .iter()
+            .map(|b| (b.start / 1_000, b.end / 1_000))
+            .collect();
+        assert_eq!(
+            (ack.ack, blocks),
+            (16_000, vec![(17, 21), (26, 27), (23, 24)])
+        );
         receiver.on_data(Time::ZERO, &data(16), false);
         let ack = receiver.poll_ack(Time::ZERO).unwrap();
         assert_eq!((ack.ack, ack.blocks().len()), (21_000, 2));
@@ -381,7 +433,13 @@ mod tests {
         let mut receiver = steady(ReceiverConfig::default());
         receiver.on_data(Time::ZERO, &data(3), false);
         let ack = receiver.poll_ack(Time::ZERO).unwrap();
-        assert_eq!(ack.blocks(), [Block { start: 3_000, end: 4_000 }]);
+        assert_eq!(
+            ack.blocks(),
+            [Block {
+                start: 3_000,
+                end: 4_000
+            }]
+        );
         receiver.on_data(Time::ZERO, &data(16), false);
         assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().sack, None);
         assert_eq!(receiver.statistics().duplicates, 1);
@@ -392,14 +450,24 @@ mod tests {
         let mut receiver = steady(ReceiverConfig::default());
         receiver.on_data(Time::ZERO, &data(16), false);
         receiver.on_data(Time::ZERO, &data(17), false);
-        assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().echo, Time::from_millis(16));
+        assert_eq!(
+            receiver.poll_ack(Time::ZERO).unwrap().echo,
+            Time::from_millis(16)
+        );
     }
 
     #[test]
     fn a_mark_is_echoed_until_the_sender_has_reacted() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
         let mut echo = |index, marked, window_reduced| {
-            receiver.on_data(Time::ZERO, &DataSegment { window_reduced, ..data(index) }, marked);
+            receiver.on_data(
+                Time::ZERO,
+                &DataSegment {
+                    window_reduced,
+                    ..data(index)
+                },
+                marked,
+            );
             receiver.poll_ack(Time::ZERO).unwrap().congestion_echo
         };
         assert!(!echo(0, false, false));
@@ -410,9 +478,19 @@ mod tests {
 
     #[test]
     fn merged_packets_get_one_acknowledgement_for_each_super_packet() {
-        let mut receiver = steady(ReceiverConfig { merge: true, ..ReceiverConfig::default() });
+        let mut receiver = steady(ReceiverConfig {
+            merge: true,
+            ..ReceiverConfig::default()
+        });
         for index in 16..116 {
-            receiver.on_data(Time::ZERO, &DataSegment { timestamp: Time::ZERO, ..data(index) }, false);
+            receiver.on_data(
+                Time::ZERO,
+                &DataSegment {
+                    timestamp: Time::ZERO,
+                    ..data(index)
+                },
+                false,
+            );
         }
         assert_eq!(receiver.deadline(), Some(Time::ZERO));
         receiver.on_timeout(Time::ZERO);
@@ -422,7 +500,10 @@ mod tests {
 
     #[test]
     fn the_window_shrinks_by_what_is_held_but_its_edge_never_goes_back() {
-        let mut receiver = Receiver::new(ReceiverConfig { buffer: 5_000, ..ReceiverConfig::default() });
+        let mut receiver = Receiver::new(ReceiverConfig {
+            buffer: 5_000,
+            ..ReceiverConfig::default()
+        });
         receiver.on_data(Time::ZERO, &data(1), false);
         assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().window, 5_000);
         receiver.on_data(Time::ZERO, &data(0), false);
@@ -434,10 +515,20 @@ mod tests {
     #[test]
     fn a_fin_completes_the_stream_when_all_before_it_is_there() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
-        receiver.on_data(Time::ZERO, &DataSegment { fin: true, ..data(1) }, false);
+        receiver.on_data(
+            Time::ZERO,
+            &DataSegment {
+                fin: true,
+                ..data(1)
+            },
+            false,
+        );
         assert!(!receiver.is_complete());
         receiver.on_data(Time::ZERO, &data(0), false);
         assert!(receiver.is_complete());
-        assert_eq!((receiver.delivered(), acks(&mut receiver).len()), (2_000, 2));
+        assert_eq!(
+            (receiver.delivered(), acks(&mut receiver).len()),
+            (2_000, 2)
+        );
     }
 }

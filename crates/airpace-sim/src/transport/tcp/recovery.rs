@@ -50,8 +50,16 @@ impl Recovery {
     pub(super) fn allow_undo(&mut self, from: u64, window: &Window, resent: u32) {
         // Linux `tcp_current_ssthresh`: what the window had proved to be good for.
         let proved = window.segments / 2 + window.segments / 4;
-        let threshold = if self.is_reducing() { window.threshold } else { window.threshold.max(proved) };
-        self.undo = Some(Undo { from, threshold, unexplained: (resent > 0).then_some(resent) });
+        let threshold = if self.is_reducing() {
+            window.threshold
+        } else {
+            window.threshold.max(proved)
+        };
+        self.undo = Some(Undo {
+            from,
+            threshold,
+            unexplained: (resent > 0).then_some(resent),
+        });
     }
 
     /// A segment is sent again.
@@ -69,7 +77,11 @@ impl Recovery {
 
     /// The receiver reports a duplicate ending at `end`.
     pub(super) fn on_duplicate(&mut self, end: u64) {
-        if let Some(Undo { from, unexplained: Some(n), .. }) = &mut self.undo
+        if let Some(Undo {
+            from,
+            unexplained: Some(n),
+            ..
+        }) = &mut self.undo
             && end > *from
         {
             *n = n.saturating_sub(1);
@@ -102,10 +114,13 @@ impl Recovery {
         self.delivered = self.delivered.saturating_add(newly.delivered);
         let room = i64::from(window.threshold) - i64::from(in_flight);
         let send = if room < 0 {
-            let share = u64::from(window.threshold) * u64::from(self.delivered) + u64::from(self.prior_window) - 1;
+            let share = u64::from(window.threshold) * u64::from(self.delivered)
+                + u64::from(self.prior_window)
+                - 1;
             (share / u64::from(self.prior_window)) as i64 - i64::from(self.sent)
         } else {
-            let owed = (i64::from(self.delivered) - i64::from(self.sent)).max(i64::from(newly.delivered));
+            let owed =
+                (i64::from(self.delivered) - i64::from(self.sent)).max(i64::from(newly.delivered));
             (owed + i64::from(newly.advanced && newly.lost == 0)).min(room)
         };
         // A fast retransmission goes whatever the window.

@@ -41,12 +41,16 @@ impl RttEstimator {
 
     /// Timeout without back-off.
     pub(super) fn timeout(&self) -> Duration {
-        self.smoothed.map_or(INITIAL_TIMEOUT, |smoothed| (smoothed + 4 * self.variation).min(MAX_TIMEOUT))
+        self.smoothed.map_or(INITIAL_TIMEOUT, |smoothed| {
+            (smoothed + 4 * self.variation).min(MAX_TIMEOUT)
+        })
     }
 
     /// Takes the smallest of an acknowledgement's round-trip times.
     pub(super) fn on_min_sample(&mut self, now: Time, rtt: Duration) {
-        let newer = self.min.is_none_or(|(min, at)| rtt <= min || now.saturating_since(at) > MIN_WINDOW);
+        let newer = self
+            .min
+            .is_none_or(|(min, at)| rtt <= min || now.saturating_since(at) > MIN_WINDOW);
         if newer {
             self.min = Some((rtt, now));
         }
@@ -79,9 +83,17 @@ impl RttEstimator {
 
     fn smooth(&mut self, smoothed: Duration, rtt: Duration) {
         let error = rtt.abs_diff(smoothed);
-        self.smoothed = Some(if rtt >= smoothed { smoothed + error / 8 } else { smoothed - error / 8 });
+        self.smoothed = Some(if rtt >= smoothed {
+            smoothed + error / 8
+        } else {
+            smoothed - error / 8
+        });
         // A shrinking time is no reason for a longer timeout: its larger deviations count for an eighth (Linux `tcp_rtt_estimator`).
-        let gain = if rtt < smoothed && error > self.deviation { 32 } else { 4 };
+        let gain = if rtt < smoothed && error > self.deviation {
+            32
+        } else {
+            4
+        };
         if error >= self.deviation {
             self.deviation += (error - self.deviation) / gain;
         } else {
@@ -109,9 +121,17 @@ mod tests {
     fn variation_lengthens_the_timeout() {
         let mut rtt = RttEstimator::default();
         for n in 0..1_000 {
-            rtt.on_sample(Duration::from_millis(if n % 2 == 0 { 100 } else { 500 }), n, n);
+            rtt.on_sample(
+                Duration::from_millis(if n % 2 == 0 { 100 } else { 500 }),
+                n,
+                n,
+            );
         }
-        assert!((800..1_400).contains(&rtt.timeout().as_millis()), "{:?}", rtt.timeout());
+        assert!(
+            (800..1_400).contains(&rtt.timeout().as_millis()),
+            "{:?}",
+            rtt.timeout()
+        );
     }
 
     #[test]

@@ -34,7 +34,19 @@ pub(super) struct Segment {
 impl Segment {
     pub(super) fn new(offset: u64, len: u32, fin: bool, sent: Time, mark: Mark) -> Self {
         let (sacked, lost, resent, ever_resent) = (false, false, false, false);
-        Self { offset, sent, mark, len, fin, sacked, lost, resent, ever_resent, older: NONE, newer: NONE }
+        Self {
+            offset,
+            sent,
+            mark,
+            len,
+            fin,
+            sacked,
+            lost,
+            resent,
+            ever_resent,
+            older: NONE,
+            newer: NONE,
+        }
     }
 
     /// Number of the byte after the last, a FIN counted.
@@ -164,7 +176,9 @@ impl Scoreboard {
     }
 
     fn sack_gap(&mut self, gap: Block, visit: &mut impl FnMut(&Segment)) {
-        let from = self.segments.partition_point(|segment| segment.offset < gap.start);
+        let from = self
+            .segments
+            .partition_point(|segment| segment.offset < gap.start);
         for index in from..self.segments.len() {
             if self.segments[index].end() > gap.end {
                 break;

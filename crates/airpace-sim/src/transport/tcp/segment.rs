@@ -48,7 +48,13 @@ impl DataSegment {
     /// Bytes of the IP packet.
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
-        IP_HEADER + TCP_HEADER + if self.syn { SYN_OPTIONS } else { TIMESTAMPS + self.len }
+        IP_HEADER
+            + TCP_HEADER
+            + if self.syn {
+                SYN_OPTIONS
+            } else {
+                TIMESTAMPS + self.len
+            }
     }
 }
 
@@ -125,8 +131,18 @@ impl AckSegment {
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
         let sack = self.blocks().len() as u32; // At most three.
-        let sack = if sack == 0 { 0 } else { SACK_HEAD + SACK_BLOCK * sack };
-        IP_HEADER + TCP_HEADER + if self.syn { SYN_OPTIONS } else { TIMESTAMPS + sack }
+        let sack = if sack == 0 {
+            0
+        } else {
+            SACK_HEAD + SACK_BLOCK * sack
+        };
+        IP_HEADER
+            + TCP_HEADER
+            + if self.syn {
+                SYN_OPTIONS
+            } else {
+                TIMESTAMPS + sack
+            }
     }
 
     /// The selective acknowledgements.
@@ -144,7 +160,14 @@ mod tests {
         let mut sack = SackBlocks::default();
         (0..n_blocks).for_each(|_| sack.push(Block { start: 1, end: 2 }));
         let sack = (n_blocks > 0).then(|| Box::new(sack));
-        AckSegment { ack: 0, echo: Time::ZERO, window: 0, syn: false, congestion_echo: false, sack }
+        AckSegment {
+            ack: 0,
+            echo: Time::ZERO,
+            window: 0,
+            syn: false,
+            congestion_echo: false,
+            sack,
+        }
     }
 
     #[test]
@@ -160,8 +183,19 @@ mod tests {
             timestamp: Time::ZERO,
         };
         assert_eq!(data.packet_bytes(), 1_500);
-        assert_eq!(DataSegment { len: 0, syn: true, ..data }.packet_bytes(), 60);
-        assert_eq!([0, 1, 2, 3].map(|n| ack(n).packet_bytes()), [52, 64, 72, 80]);
+        assert_eq!(
+            DataSegment {
+                len: 0,
+                syn: true,
+                ..data
+            }
+            .packet_bytes(),
+            60
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| ack(n).packet_bytes()),
+            [52, 64, 72, 80]
+        );
         assert_eq!(ack(4).packet_bytes(), 80);
     }
 

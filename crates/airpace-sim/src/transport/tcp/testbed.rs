@@ -131,7 +131,8 @@ impl Testbed {
             sender.close();
         }
         self.senders.push(sender);
-        self.receivers.push(Receiver::new(ReceiverConfig::default()));
+        self.receivers
+            .push(Receiver::new(ReceiverConfig::default()));
         self.timers.push([None; 2]);
         let flow = self.senders.len() - 1;
         self.serve_sender(flow);
@@ -143,9 +144,19 @@ impl Testbed {
             if entry.0 > end {
                 break;
             }
-            let Some(Reverse(Entry(now, _, event))) = self.events.pop() else { break };
-            self.events_now = if now == self.now { self.events_now + 1 } else { 0 };
-            assert!(self.events_now < 100_000, "time stands still at {now}: {event:?} {:?}", self.senders);
+            let Some(Reverse(Entry(now, _, event))) = self.events.pop() else {
+                break;
+            };
+            self.events_now = if now == self.now {
+                self.events_now + 1
+            } else {
+                0
+            };
+            assert!(
+                self.events_now < 100_000,
+                "time stands still at {now}: {event:?} {:?}",
+                self.senders
+            );
             self.now = now;
             self.handle(event);
         }
@@ -230,7 +241,14 @@ impl Testbed {
         if self.timers[flow][end].is_none_or(|at| due < at) {
             let due = due.max(self.now);
             self.timers[flow][end] = Some(due);
-            self.push(due, if end == 0 { Event::Sender(flow) } else { Event::Receiver(flow) });
+            self.push(
+                due,
+                if end == 0 {
+                    Event::Sender(flow)
+                } else {
+                    Event::Receiver(flow)
+                },
+            );
         }
     }
 
@@ -241,7 +259,10 @@ impl Testbed {
         let wait = self.free_at.saturating_since(self.now);
         let full = Bytes(1_500).checked_div(self.path.rate).unwrap();
         let queued = (wait.as_nanos() / full.as_nanos()) as u64;
-        if queued >= self.path.queue || self.lose.contains(&number) || self.random.happens(self.path.loss) {
+        if queued >= self.path.queue
+            || self.lose.contains(&number)
+            || self.random.happens(self.path.loss)
+        {
             self.dropped += 1;
             return;
         }
@@ -254,9 +275,17 @@ impl Testbed {
 
     /// When a packet arrives that would without faults arrive at `at`; twice if it is duplicated.
     fn arrivals(&mut self, at: Time) -> impl Iterator<Item = Time> + use<> {
-        let times = if self.random.happens(self.path.duplicate) { 2 } else { 1 };
+        let times = if self.random.happens(self.path.duplicate) {
+            2
+        } else {
+            1
+        };
         let late = self.path.late_by.mul_f64(self.random.unit());
-        let at = if self.random.happens(self.path.late) { at + late } else { at };
+        let at = if self.random.happens(self.path.late) {
+            at + late
+        } else {
+            at
+        };
         core::iter::repeat_n(at, times)
     }
 }

@@ -80,30 +80,48 @@ impl Flow {
         config: FlowConfig,
         (key, seed, begin): (u64, u64, Time),
     ) -> Result<Self, WorldError> {
-        let FlowConfig { from, to, category, traffic, start, stop } = config;
+        let FlowConfig {
+            from,
+            to,
+            category,
+            traffic,
+            start,
+            stop,
+        } = config;
         let refused = |error| WorldError::Source { flow: index, error };
         let stream = |name| Stream::new(seed, name, key);
         let ends = match traffic {
             Traffic::Udp(mut source) => {
                 (source.start, source.stop) = (start, stop);
-                Ends::Open(Box::new(Open::udp(source, stream("source")).map_err(refused)?))
+                Ends::Open(Box::new(
+                    Open::udp(source, stream("source")).map_err(refused)?,
+                ))
             }
-            Traffic::Voip(sink) => {
-                Ends::Open(Box::new(Open::voip(sink, (start, stop, begin), stream("call")).map_err(refused)?))
-            }
+            Traffic::Voip(sink) => Ends::Open(Box::new(
+                Open::voip(sink, (start, stop, begin), stream("call")).map_err(refused)?,
+            )),
             Traffic::Saturating { payload, window } => {
                 Ends::Saturating(Saturating::new(payload, window, (start, stop)))
             }
             Traffic::Tcp(config) => {
                 let draws = u64::from(stream("tcp").up_to(u32::MAX));
-                Ends::Tcp(Box::new(TcpEnds::new(config, (start, stop), (draws, begin))))
+                Ends::Tcp(Box::new(TcpEnds::new(
+                    config,
+                    (start, stop),
+                    (draws, begin),
+                )))
             }
-            Traffic::Web { browser, tcp } => {
-                Ends::Web(Box::new(WebEnds::new(browser, tcp, (start, stop), stream("browser"))))
-            }
+            Traffic::Web { browser, tcp } => Ends::Web(Box::new(WebEnds::new(
+                browser,
+                tcp,
+                (start, stop),
+                stream("browser"),
+            ))),
             Traffic::Ping(mut ping) => {
                 (ping.start, ping.stop) = (start, stop);
-                Ends::Ping(Box::new(PingEnds::new(ping, stream("ping"), begin).map_err(refused)?))
+                Ends::Ping(Box::new(
+                    PingEnds::new(ping, stream("ping"), begin).map_err(refused)?,
+                ))
             }
         };
         let (sequences, counts) = ([0; 2], FlowCounts::default());
@@ -135,27 +153,42 @@ impl Flow {
 
     /// A packet of a flow that always has one, made because there is room for it.
     pub(super) fn pull(&mut self, now: Time) -> Option<Parcel> {
-        let Ends::Saturating(saturating) = &mut self.ends else { return None };
+        let Ends::Saturating(saturating) = &mut self.ends else {
+            return None;
+        };
         let departure = saturating.pull(now)?;
         Some(self.dispatch(now, departure).1)
     }
 
     /// From when on [`Flow::pull`] has packets; `None` if it has none any more.
     pub(super) fn available_from(&self, now: Time) -> Option<Time> {
-        let Ends::Saturating(saturating) = &self.ends else { return None };
+        let Ends::Saturating(saturating) = &self.ends else {
+            return None;
+        };
         saturating.available_from(now)
     }
 
     /// Leaves the sending to a proxy, which pulls; tells whether the flow is of that kind.
     pub(super) fn be_pulled(&mut self) -> bool {
-        let Ends::Saturating(saturating) = &mut self.ends else { return false };
+        let Ends::Saturating(saturating) = &mut self.ends else {
+            return false;
+        };
         saturating.be_pulled();
         true
     }
 
     fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {
-        let Departure { forward, bytes, ecn, payload } = departure;
-        let (node, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
+        let Departure {
+            forward,
+            bytes,
+            ecn,
+            payload,
+        } = departure;
+        let (node, to) = if forward {
+            (self.from, self.to)
+        } else {
+            (self.to, self.from)
+        };
         let next = &mut self.sequences[usize::from(!forward)];
         let sequence = *next;
         *next += 1;
@@ -163,7 +196,20 @@ impl Flow {
             self.direction(forward).sent += 1;
         }
         let (flow, category) = (self.index, self.category);
-        (node, Parcel { flow, sequence, sent: now, bytes, to, category, ecn, tunnel: None, payload })
+        (
+            node,
+            Parcel {
+                flow,
+                sequence,
+                sent: now,
+                bytes,
+                to,
+                category,
+                ecn,
+                tunnel: None,
+                payload,
+            },
+        )
     }
 
     /// A packet has arrived; tells whether the flow has something to do now.
@@ -219,7 +265,11 @@ impl Flow {
     }
 
     fn direction(&mut self, forward: bool) -> &mut DirectionCounts {
-        if forward { &mut self.counts.forward } else { &mut self.counts.backward }
+        if forward {
+            &mut self.counts.forward
+        } else {
+            &mut self.counts.backward
+        }
     }
 
     pub(super) fn summary(&mut self, now: Time) -> FlowSummary {
@@ -230,8 +280,19 @@ impl Flow {
             Ends::Ping(ping) => Details::Ping(ping.report(now)),
             Ends::Web(web) => Details::Web(web.load_times()),
         };
-        let Self { from, to, payload_bytes, .. } = *self;
-        FlowSummary { from, to, counts: self.counts.clone(), payload_bytes, details }
+        let Self {
+            from,
+            to,
+            payload_bytes,
+            ..
+        } = *self;
+        FlowSummary {
+            from,
+            to,
+            counts: self.counts.clone(),
+            payload_bytes,
+            details,
+        }
     }
 }
 

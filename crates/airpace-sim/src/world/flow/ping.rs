@@ -21,12 +21,21 @@ pub(super) struct PingEnds {
 }
 
 impl PingEnds {
-    pub(super) fn new(config: PingConfig, stream: Stream, begin: Time) -> Result<Self, SourceError> {
+    pub(super) fn new(
+        config: PingConfig,
+        stream: Stream,
+        begin: Time,
+    ) -> Result<Self, SourceError> {
         // Requests of the warm-up are no part of the report.
         let start = config.start.max(begin);
         let mut ping = Ping::new(PingConfig { start, ..config }, stream)?;
         let next = ping.next_request();
-        Ok(Self { ping, next, replies: VecDeque::new(), begin })
+        Ok(Self {
+            ping,
+            next,
+            replies: VecDeque::new(),
+            begin,
+        })
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
@@ -35,11 +44,17 @@ impl PingEnds {
         }
         let request = self.next.filter(|request| request.at <= now)?;
         self.next = self.ping.next_request();
-        Some(echo(true, request.payload_bytes.saturating_add(HEADERS), request.sequence))
+        Some(echo(
+            true,
+            request.payload_bytes.saturating_add(HEADERS),
+            request.sequence,
+        ))
     }
 
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
-        let Payload::Echo { request, number } = parcel.payload else { return (0, false) };
+        let Payload::Echo { request, number } = parcel.payload else {
+            return (0, false);
+        };
         if request {
             self.replies.push_back((u64::from(number), parcel.bytes()));
             return (u64::from(parcel.bytes().saturating_sub(HEADERS)), true);
@@ -59,6 +74,14 @@ impl PingEnds {
 
 fn echo(request: bool, bytes: u32, number: u64) -> Departure {
     // No run sends 2^32 requests.
-    let payload = Payload::Echo { request, number: number as u32 };
-    Departure { forward: request, bytes, ecn: Ecn::NotCapable, payload }
+    let payload = Payload::Echo {
+        request,
+        number: number as u32,
+    };
+    Departure {
+        forward: request,
+        bytes,
+        ecn: Ecn::NotCapable,
+        payload,
+    }
 }

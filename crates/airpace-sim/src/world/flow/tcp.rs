@@ -2,7 +2,9 @@
 
 use super::Departure;
 use crate::traffic::{DelayStatistic, DelaySummary};
-use crate::transport::tcp::{Receiver, ReceiverStatistics, Sender, SenderConfig, SenderInfo, SenderStatistics};
+use crate::transport::tcp::{
+    Receiver, ReceiverStatistics, Sender, SenderConfig, SenderInfo, SenderStatistics,
+};
 use crate::world::TcpConfig;
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_units::Time;
@@ -45,9 +47,16 @@ pub struct TcpReport {
 }
 
 impl TcpEnds {
-    pub(super) fn new(config: TcpConfig, (start, stop): (Time, Option<Time>), (seed, begin): (u64, Time)) -> Self {
+    pub(super) fn new(
+        config: TcpConfig,
+        (start, stop): (Time, Option<Time>),
+        (seed, begin): (u64, Time),
+    ) -> Self {
         Self {
-            sender: Sender::new(SenderConfig { seed, ..config.sender }),
+            sender: Sender::new(SenderConfig {
+                seed,
+                ..config.sender
+            }),
             receiver: Receiver::new(config.receiver),
             bytes: config.bytes,
             start,
@@ -82,8 +91,17 @@ impl TcpEnds {
             self.sender.on_timeout(now);
         }
         let segment = self.sender.poll_transmit(now)?;
-        let ecn = if segment.ecn_capable { Ecn::Capable } else { Ecn::NotCapable };
-        Some(Departure { forward: true, bytes: segment.packet_bytes(), ecn, payload: Payload::Data(Box::new(segment)) })
+        let ecn = if segment.ecn_capable {
+            Ecn::Capable
+        } else {
+            Ecn::NotCapable
+        };
+        Some(Departure {
+            forward: true,
+            bytes: segment.packet_bytes(),
+            ecn,
+            payload: Payload::Data(Box::new(segment)),
+        })
     }
 
     /// Writes what is to be sent, and the end when it has come.
@@ -111,7 +129,8 @@ impl TcpEnds {
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
         match parcel.payload {
             Payload::Data(segment) => {
-                self.receiver.on_data(now, &segment, parcel.ecn == Ecn::Experienced);
+                self.receiver
+                    .on_data(now, &segment, parcel.ecn == Ecn::Experienced);
                 let delivered = self.receiver.delivered();
                 let new = delivered - core::mem::replace(&mut self.delivered, delivered);
                 if self.receiver.is_complete() {
@@ -135,7 +154,10 @@ impl TcpEnds {
             return Some(self.start);
         }
         let stop = (!self.closed && self.stop < Time::MAX).then_some(self.stop);
-        [self.sender.deadline(), self.receiver.deadline(), stop].into_iter().flatten().min()
+        [self.sender.deadline(), self.receiver.deadline(), stop]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(super) fn report(&self) -> TcpReport {

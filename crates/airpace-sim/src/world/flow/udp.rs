@@ -2,7 +2,9 @@
 
 use super::{Departure, Details, due};
 use crate::rng::Stream;
-use crate::traffic::{Emission, Pattern, Rate, Source, SourceConfig, SourceError, VoipSink, VoipSinkConfig};
+use crate::traffic::{
+    Emission, Pattern, Rate, Source, SourceConfig, SourceError, VoipSink, VoipSinkConfig,
+};
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_core::packet::Packet as _;
 use airpace_units::Time;
@@ -31,7 +33,14 @@ impl Open {
     pub(super) fn udp(config: SourceConfig, stream: Stream) -> Result<Self, SourceError> {
         let mut source = Source::new(config, stream)?;
         let next = source.next();
-        Ok(Self { source, next, sink: None, sent: 0, under_way: 0, begin: None })
+        Ok(Self {
+            source,
+            next,
+            sink: None,
+            sent: 0,
+            under_way: 0,
+            begin: None,
+        })
     }
 
     /// One direction of a call from `start` to `stop`, scored from `begin` on.
@@ -40,8 +49,16 @@ impl Open {
         (start, stop, begin): (Time, Option<Time>, Time),
         stream: Stream,
     ) -> Result<Self, SourceError> {
-        let config = SourceConfig { start, stop, ..SourceConfig::new(Pattern::G711) };
-        Ok(Self { sink: Some(VoipSink::new(sink)), begin: Some(begin), ..Self::udp(config, stream)? })
+        let config = SourceConfig {
+            start,
+            stop,
+            ..SourceConfig::new(Pattern::G711)
+        };
+        Ok(Self {
+            sink: Some(VoipSink::new(sink)),
+            begin: Some(begin),
+            ..Self::udp(config, stream)?
+        })
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
@@ -89,7 +106,9 @@ impl Open {
     /// What is still under way is not lost.
     pub(super) fn details(&self) -> Details {
         let sent = self.sent.saturating_sub(self.under_way);
-        self.sink.as_ref().map_or(Details::None, |sink| Details::Voip(sink.report(sent)))
+        self.sink
+            .as_ref()
+            .map_or(Details::None, |sink| Details::Voip(sink.report(sent)))
     }
 }
 
@@ -107,7 +126,14 @@ pub(super) struct Saturating {
 
 impl Saturating {
     pub(super) fn new(payload: u32, window: u32, (start, stop): (Time, Option<Time>)) -> Self {
-        Self { payload, window, under_way: 0, pulled: false, start, stop: stop.unwrap_or(Time::MAX) }
+        Self {
+            payload,
+            window,
+            under_way: 0,
+            pulled: false,
+            start,
+            stop: stop.unwrap_or(Time::MAX),
+        }
     }
 
     pub(super) fn be_pulled(&mut self) {
@@ -119,7 +145,9 @@ impl Saturating {
     }
 
     pub(super) fn pull(&mut self, now: Time) -> Option<Departure> {
-        (self.start..self.stop).contains(&now).then(|| plain(self.payload))
+        (self.start..self.stop)
+            .contains(&now)
+            .then(|| plain(self.payload))
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
@@ -132,7 +160,8 @@ impl Saturating {
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        (!self.pulled && self.under_way < self.window && self.start < self.stop).then_some(self.start)
+        (!self.pulled && self.under_way < self.window && self.start < self.stop)
+            .then_some(self.start)
     }
 
     pub(super) fn receive(&mut self) -> (u64, bool) {
@@ -152,7 +181,12 @@ impl Saturating {
 
 fn plain(payload_bytes: u32) -> Departure {
     let bytes = payload_bytes.saturating_add(HEADERS);
-    Departure { forward: true, bytes, ecn: Ecn::NotCapable, payload: Payload::Plain }
+    Departure {
+        forward: true,
+        bytes,
+        ecn: Ecn::NotCapable,
+        payload: Payload::Plain,
+    }
 }
 
 fn payload(parcel: &Parcel) -> u64 {

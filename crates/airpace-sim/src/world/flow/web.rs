@@ -62,8 +62,20 @@ impl WebEnds {
         (start, stop): (Time, Option<Time>),
         draws: Stream,
     ) -> Self {
-        let browser = Browser::new(BrowserConfig { start, stop, ..config }, draws);
-        Self { browser, tcp, connections: Vec::new(), datagrams: VecDeque::new() }
+        let browser = Browser::new(
+            BrowserConfig {
+                start,
+                stop,
+                ..config
+            },
+            draws,
+        );
+        Self {
+            browser,
+            tcp,
+            connections: Vec::new(),
+            datagrams: VecDeque::new(),
+        }
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
@@ -71,7 +83,11 @@ impl WebEnds {
             self.browser.handle(now, web::Input::Tick);
         }
         self.obey();
-        self.datagrams.pop_front().or_else(|| self.connections.iter_mut().find_map(|connection| connection.poll(now)))
+        self.datagrams.pop_front().or_else(|| {
+            self.connections
+                .iter_mut()
+                .find_map(|connection| connection.poll(now))
+        })
     }
 
     /// Does what the browser wants.
@@ -86,7 +102,12 @@ impl WebEnds {
                     ));
                 }
                 web::Output::Open(id) => self.connections.push(Connection::new(id, &self.tcp)),
-                web::Output::Request { connection, bytes, response, .. } => {
+                web::Output::Request {
+                    connection,
+                    bytes,
+                    response,
+                    ..
+                } => {
                     if let Some(connection) = self.find(connection) {
                         connection.ask(bytes, response);
                     }
@@ -98,27 +119,45 @@ impl WebEnds {
     }
 
     fn find(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.connections.iter_mut().find(|connection| connection.id == id)
+        self.connections
+            .iter_mut()
+            .find(|connection| connection.id == id)
     }
 
     /// A packet has arrived at the server (`forward`) or at the client; returns the bytes handed to the browser.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel, forward: bool) -> (u64, bool) {
         let marked = parcel.ecn == Ecn::Experienced;
-        let Payload::Page(packet) = parcel.payload else { return (0, false) };
+        let Payload::Page(packet) = parcel.payload else {
+            return (0, false);
+        };
         match *packet {
             PagePacket::Query { answer } => {
-                self.datagrams.push_back(departure(false, answer.saturating_add(UDP_HEADERS), PagePacket::Answer));
+                self.datagrams.push_back(departure(
+                    false,
+                    answer.saturating_add(UDP_HEADERS),
+                    PagePacket::Answer,
+                ));
             }
             PagePacket::Answer => self.browser.handle(now, web::Input::Answered),
-            PagePacket::Data(id, segment) => return (self.on_data(now, (id, segment), forward, marked), true),
+            PagePacket::Data(id, segment) => {
+                return (self.on_data(now, (id, segment), forward, marked), true);
+            }
             PagePacket::Ack(id, ack) => self.on_ack(now, id, &ack, forward),
         }
         (0, true)
     }
 
-    fn on_data(&mut self, now: Time, (id, segment): (ConnectionId, DataSegment), forward: bool, marked: bool) -> u64 {
+    fn on_data(
+        &mut self,
+        now: Time,
+        (id, segment): (ConnectionId, DataSegment),
+        forward: bool,
+        marked: bool,
+    ) -> u64 {
         // Segments of a connection that has been closed are nobody's.
-        let Some(connection) = self.find(id) else { return 0 };
+        let Some(connection) = self.find(id) else {
+            return 0;
+        };
         let new = connection.end(!forward).take(now, &segment, marked);
         if forward {
             connection.answer();
@@ -130,7 +169,9 @@ impl WebEnds {
     }
 
     fn on_ack(&mut self, now: Time, id: ConnectionId, ack: &AckSegment, forward: bool) {
-        let Some(connection) = self.find(id) else { return };
+        let Some(connection) = self.find(id) else {
+            return;
+        };
         connection.end(!forward).sender.on_ack(now, ack);
         if ack.syn && !forward {
             self.browser.handle(now, web::Input::Connected(id));
@@ -138,7 +179,11 @@ impl WebEnds {
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.connections.iter().filter_map(Connection::deadline).chain(self.browser.deadline()).min()
+        self.connections
+            .iter()
+            .filter_map(Connection::deadline)
+            .chain(self.browser.deadline())
+            .min()
     }
 
     /// Page load times.
@@ -150,22 +195,38 @@ impl WebEnds {
 impl Connection {
     fn new(id: ConnectionId, tcp: &TcpConfig) -> Self {
         let end = |handshake, seed| End {
-            sender: Sender::new(SenderConfig { handshake, seed, ..tcp.sender }),
+            sender: Sender::new(SenderConfig {
+                handshake,
+                seed,
+                ..tcp.sender
+            }),
             receiver: Receiver::new(tcp.receiver),
             delivered: 0,
         };
         // The two senders of a connection draw apart.
-        Self { id, client: end(true, 2 * id.0), server: end(false, 2 * id.0 + 1), request: None }
+        Self {
+            id,
+            client: end(true, 2 * id.0),
+            server: end(false, 2 * id.0 + 1),
+            request: None,
+        }
     }
 
     fn end(&mut self, client: bool) -> &mut End {
-        if client { &mut self.client } else { &mut self.server }
+        if client {
+            &mut self.client
+        } else {
+            &mut self.server
+        }
     }
 
     /// The client writes a request.
     fn ask(&mut self, bytes: u32, response: u32) {
         self.client.sender.write(u64::from(bytes));
-        let before = self.request.map_or(0, |(until, _)| until).max(self.server.delivered);
+        let before = self
+            .request
+            .map_or(0, |(until, _)| until)
+            .max(self.server.delivered);
         self.request = Some((before + u64::from(bytes), response));
     }
 
@@ -189,7 +250,11 @@ impl Connection {
 
     fn deadline(&self) -> Option<Time> {
         let of = |end: &End| [end.sender.deadline(), end.receiver.deadline()];
-        of(&self.client).into_iter().chain(of(&self.server)).flatten().min()
+        of(&self.client)
+            .into_iter()
+            .chain(of(&self.server))
+            .flatten()
+            .min()
     }
 }
 
@@ -218,5 +283,10 @@ impl End {
 }
 
 fn departure(forward: bool, bytes: u32, packet: PagePacket) -> Departure {
-    Departure { forward, bytes, ecn: Ecn::NotCapable, payload: Payload::Page(Box::new(packet)) }
+    Departure {
+        forward,
+        bytes,
+        ecn: Ecn::NotCapable,
+        payload: Payload::Page(Box::new(packet)),
+    }
 }

@@ -33,8 +33,10 @@ impl Plain {
             }
             in_vain += usize::from(!is_new);
             self.rotate();
-            let none_is_allowed =
-                self.waits.contains(&true) && !(0..).zip(&self.waits).any(|(s, &waits)| waits && may_send(s));
+            let none_is_allowed = self.waits.contains(&true)
+                && !(0..)
+                    .zip(&self.waits)
+                    .any(|(s, &waits)| waits && may_send(s));
             if none_is_allowed && in_vain >= self.old.len() {
                 return None;
             }
@@ -42,13 +44,21 @@ impl Plain {
     }
 
     fn rotate(&mut self) {
-        let station = self.new.pop_front().or_else(|| self.old.pop_front()).unwrap();
+        let station = self
+            .new
+            .pop_front()
+            .or_else(|| self.old.pop_front())
+            .unwrap();
         self.old.push_back(station);
     }
 
     fn list(&mut self, station: u32) {
         if !self.new.contains(&station) && !self.old.contains(&station) {
-            let list = if self.sparse { &mut self.new } else { &mut self.old };
+            let list = if self.sparse {
+                &mut self.new
+            } else {
+                &mut self.old
+            };
             list.push_back(station);
         }
     }
@@ -96,7 +106,10 @@ fn step(stations: u32) -> impl Strategy<Value = Step> {
 }
 
 fn both(sparse: bool, stations: usize) -> (AirtimeFairness, Plain) {
-    let mut fairness = AirtimeFairness::new(AirtimeConfig { sparse, ..AirtimeConfig::default() });
+    let mut fairness = AirtimeFairness::new(AirtimeConfig {
+        sparse,
+        ..AirtimeConfig::default()
+    });
     (0..stations).for_each(|_| _ = fairness.add(DEFAULT_WEIGHT));
     let plain = Plain {
         sparse,
@@ -116,7 +129,9 @@ fn take(fairness: &mut AirtimeFairness, plain: &mut Plain, step: &Step) {
             plain.wake(station);
         }
         Step::Serve(length, allowed, empty) => {
-            let Some(station) = agree(fairness, plain, allowed) else { return };
+            let Some(station) = agree(fairness, plain, allowed) else {
+                return;
+            };
             fairness.charge(station, us(length));
             plain.charge(station, length as i64 * 1_000);
             if empty && agree(fairness, plain, u8::MAX) == Some(station) {
@@ -161,7 +176,9 @@ fn found_empty(plain: &mut Plain, station: u32) {
 fn agree(fairness: &mut AirtimeFairness, plain: &mut Plain, allowed: u8) -> Option<u32> {
     let station = fairness.next_allowed(|s| allowed >> (s % 8) & 1 == 1);
     assert_eq!(station, plain.next(allowed));
-    let deficits: Vec<i64> = (0..plain.deficit.len() as u32).map(|s| fairness.deficit_ns(s)).collect();
+    let deficits: Vec<i64> = (0..plain.deficit.len() as u32)
+        .map(|s| fairness.deficit_ns(s))
+        .collect();
     assert_eq!(deficits, plain.deficit);
     station
 }
@@ -178,7 +195,10 @@ fn compare((mut fairness, mut plain): (AirtimeFairness, Plain), steps: &[Step]) 
         let waiting = plain.waits.iter().filter(|&&w| w).count();
         assert_eq!(fairness.waiting as usize, waiting);
         assert!(fairness.listed() >= fairness.waiting);
-        assert_eq!(fairness.listed() as usize, plain.new.len() + plain.old.len());
+        assert_eq!(
+            fairness.listed() as usize,
+            plain.new.len() + plain.old.len()
+        );
     }
 }
 
@@ -188,12 +208,24 @@ fn crowd() -> impl Strategy<Value = Vec<Step>> {
     (debts, prop::collection::vec(step(300), 0..100)).prop_map(|(debts, steps)| {
         let debt = |(station, waits, us)| {
             let charge = Step::Charge(station, us);
-            if waits { vec![charge, Step::Wake(station)] } else { vec![charge] }
+            if waits {
+                vec![charge, Step::Wake(station)]
+            } else {
+                vec![charge]
+            }
         };
-        let all_allowed =
-            |step| if let Step::Serve(us, _, empty) = step { Step::Serve(us, u8::MAX, empty) } else { step };
+        let all_allowed = |step| {
+            if let Step::Serve(us, _, empty) = step {
+                Step::Serve(us, u8::MAX, empty)
+            } else {
+                step
+            }
+        };
         let first = core::iter::once(Step::Wake(0));
-        first.chain(debts.into_iter().flat_map(debt)).chain(steps.into_iter().map(all_allowed)).collect()
+        first
+            .chain(debts.into_iter().flat_map(debt))
+            .chain(steps.into_iter().map(all_allowed))
+            .collect()
     })
 }
 

@@ -70,7 +70,9 @@ impl Bed {
     /// Fills the hardware queue, with frames that are `fraction` of the longest, and sends one frame.
     fn serve(&mut self, fraction: f64) {
         while self.hardware.len() < self.depth {
-            let Some(station) = self.fairness.next() else { break };
+            let Some(station) = self.fairness.next() else {
+                break;
+            };
             if self.busy[station as usize] {
                 let length = (LONGEST_US[station as usize] as f64 * fraction).ceil() as u64;
                 self.hardware.push_back((station, length));
@@ -100,7 +102,11 @@ impl Bed {
                 let bound = quanta * self.quantum[i] * self.quantum[j]
                     + self.frames(i) * self.quantum[j]
                     + self.frames(j) * self.quantum[i];
-                assert!(range.most - range.least <= bound, "{i} and {j}: {} of {bound}", range.most - range.least);
+                assert!(
+                    range.most - range.least <= bound,
+                    "{i} and {j}: {} of {bound}",
+                    range.most - range.least
+                );
             }
         }
         for i in (0..STATIONS).filter(|&i| self.busy[i]) {
@@ -108,7 +114,10 @@ impl Bed {
             // Airtime is what was given less what is left, which lies within a quantum and the frames.
             let given = self.charged[i] + deficit - self.deficit[i];
             assert_eq!(given % self.quantum[i], 0);
-            assert!(deficit <= self.quantum[i] && deficit > -self.frames(i), "deficit of {i}: {deficit}");
+            assert!(
+                deficit <= self.quantum[i] && deficit > -self.frames(i),
+                "deficit of {i}: {deficit}"
+            );
         }
     }
 
@@ -124,7 +133,10 @@ fn fraction() -> impl Strategy<Value = f64> {
 }
 
 fn weights() -> impl Strategy<Value = [u16; STATIONS]> {
-    prop_oneof![Just([DEFAULT_WEIGHT; STATIONS]), prop::array::uniform6(prop_oneof![Just(128), Just(256), Just(1024)])]
+    prop_oneof![
+        Just([DEFAULT_WEIGHT; STATIONS]),
+        prop::array::uniform6(prop_oneof![Just(128), Just(256), Just(1024)])
+    ]
 }
 
 /// A station and whether it joins or leaves, now and then.
@@ -187,11 +199,17 @@ fn a_window_can_hold_a_frame_of_each_beyond_the_fair_share() {
     lengths[1].extend([299, 4_000]);
     let mut sent = [0u64; 2];
     while let Some(station) = fairness.next() {
-        let Some(length) = lengths[station as usize].pop_front() else { break };
+        let Some(length) = lengths[station as usize].pop_front() else {
+            break;
+        };
         fairness.charge(station, us(length));
         sent[station as usize] += length;
     }
     // All that the second sent came after what the first sent.
     assert_eq!(sent[0], 4_299);
-    assert!(sent[1] > QUANTUM_US + 4_000 && sent[1] <= QUANTUM_US + 2 * 4_000, "{}", sent[1]);
+    assert!(
+        sent[1] > QUANTUM_US + 4_000 && sent[1] <= QUANTUM_US + 2 * 4_000,
+        "{}",
+        sent[1]
+    );
 }

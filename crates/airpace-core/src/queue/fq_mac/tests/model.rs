@@ -24,15 +24,28 @@ struct Queue {
 impl Queue {
     fn new() -> Self {
         let (owner, packets, strayed) = (NONE, VecDeque::new(), BTreeSet::new());
-        Self { place: Place::Idle, owner, deficit: 0, packets, strayed, law: CoDel::NEW }
+        Self {
+            place: Place::Idle,
+            owner,
+            deficit: 0,
+            packets,
+            strayed,
+            law: CoDel::NEW,
+        }
     }
 
     fn bytes(&self) -> u64 {
-        self.packets.iter().map(|(.., packet)| u64::from(packet.bytes)).sum()
+        self.packets
+            .iter()
+            .map(|(.., packet)| u64::from(packet.bytes))
+            .sum()
     }
 
     fn weight(&self) -> u64 {
-        self.packets.iter().map(|(.., packet)| u64::from(packet.bytes.max(256))).sum()
+        self.packets
+            .iter()
+            .map(|(.., packet)| u64::from(packet.bytes.max(256)))
+            .sum()
     }
 }
 
@@ -73,7 +86,9 @@ impl Model {
 
     pub(super) fn backlog(&self, tid: u32) -> (usize, u64) {
         let own = self.queues.iter().filter(|q| q.owner == tid);
-        own.fold((0, 0), |(len, bytes), q| (len + q.packets.len(), bytes + q.bytes()))
+        own.fold((0, 0), |(len, bytes), q| {
+            (len + q.packets.len(), bytes + q.bytes())
+        })
     }
 
     pub(super) fn is_idle(&self, home: usize) -> bool {
@@ -81,7 +96,9 @@ impl Model {
     }
 
     fn strays(&self, home: usize) -> bool {
-        self.queues[self.config.queues as usize..].iter().any(|q| q.packets.iter().any(|p| p.1 == home))
+        self.queues[self.config.queues as usize..]
+            .iter()
+            .any(|q| q.packets.iter().any(|p| p.1 == home))
     }
 
     pub(super) fn enqueue(&mut self, now: Time, (tid, home): (u32, usize), packet: TestPacket) {
@@ -128,7 +145,12 @@ impl Model {
             if len <= self.config.packet_limit as usize && memory <= self.config.memory_limit {
                 return;
             }
-            let longest = self.queues.iter_mut().rev().max_by_key(|q| q.weight()).unwrap();
+            let longest = self
+                .queues
+                .iter_mut()
+                .rev()
+                .max_by_key(|q| q.weight())
+                .unwrap();
             let tid = longest.owner;
             let (.., packet) = longest.packets.pop_front().unwrap();
             self.drops.push((tid, DropReason::FattestFlow, packet));
@@ -139,7 +161,9 @@ impl Model {
     fn give_back(&mut self, tid: u32) {
         if self.backlog(tid).0 == 0 {
             let [new, old] = core::mem::take(&mut self.lists[tid as usize]);
-            new.into_iter().chain(old).for_each(|index| self.retire(index));
+            new.into_iter()
+                .chain(old)
+                .for_each(|index| self.retire(index));
         }
     }
 
@@ -176,9 +200,17 @@ impl Model {
             };
             let quantum = i64::from(self.config.quantum);
             let queue = &mut self.queues[index];
-            let stays = if self.as_published { was_new } else { queue.deficit < quantum };
+            let stays = if self.as_published {
+                was_new
+            } else {
+                queue.deficit < quantum
+            };
             if spent || (stays && !old.is_empty()) {
-                queue.deficit = if spent || self.as_published { queue.deficit } else { quantum };
+                queue.deficit = if spent || self.as_published {
+                    queue.deficit
+                } else {
+                    quantum
+                };
                 queue.place = Place::Old;
                 old.push_back(index);
             } else {
@@ -189,10 +221,17 @@ impl Model {
 
     fn codel(&mut self, now: Time, tid: u32, index: usize) -> Option<(Time, TestPacket)> {
         let slow = self.stations[(tid % STATIONS) as usize].slow;
-        let config = if slow { self.config.slow } else { self.config.codel };
+        let config = if slow {
+            self.config.slow
+        } else {
+            self.config.codel
+        };
         while let Some((since, _, mut packet)) = self.queues[index].packets.pop_front() {
             let state = (now.saturating_since(since), self.queues[index].bytes());
-            match self.queues[index].law.judge(now, &config, state, || packet.mark_ce()) {
+            match self.queues[index]
+                .law
+                .judge(now, &config, state, || packet.mark_ce())
+            {
                 Verdict::Drop => self.drops.push((tid, DropReason::Sojourn, packet)),
                 _ => return Some((since, packet)),
             }
@@ -205,7 +244,12 @@ impl Model {
         let [new, old] = core::mem::take(&mut self.lists[tid as usize]);
         for index in new.into_iter().chain(old) {
             let queue = &mut self.queues[index];
-            self.drops.extend(queue.packets.drain(..).map(|(.., packet)| (tid, DropReason::Gone, packet)));
+            self.drops.extend(
+                queue
+                    .packets
+                    .drain(..)
+                    .map(|(.., packet)| (tid, DropReason::Gone, packet)),
+            );
             self.retire(index);
         }
     }
@@ -213,8 +257,15 @@ impl Model {
     pub(super) fn rate(&mut self, now: Time, station: u32, rate: BitRate) {
         let slow = rate < self.config.slow_below;
         let station = &mut self.stations[station as usize];
-        if slow != station.slow && station.changed.is_none_or(|at| now >= at + self.config.hysteresis) {
-            *station = Station { slow, changed: Some(now) };
+        if slow != station.slow
+            && station
+                .changed
+                .is_none_or(|at| now >= at + self.config.hysteresis)
+        {
+            *station = Station {
+                slow,
+                changed: Some(now),
+            };
         }
     }
 }

@@ -6,11 +6,25 @@ use std::collections::HashMap;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Enqueue { tid: u32, flow: u32, bytes: u32, ecn: bool },
-    Dequeue { tid: u32 },
-    Flush { tid: u32 },
-    Rate { station: u32, mbps: u64 },
-    Wait { us: u64 },
+    Enqueue {
+        tid: u32,
+        flow: u32,
+        bytes: u32,
+        ecn: bool,
+    },
+    Dequeue {
+        tid: u32,
+    },
+    Flush {
+        tid: u32,
+    },
+    Rate {
+        station: u32,
+        mbps: u64,
+    },
+    Wait {
+        us: u64,
+    },
 }
 
 fn sizes() -> impl Strategy<Value = u32> {
@@ -31,16 +45,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn configs() -> impl Strategy<Value = FqMacConfig> {
     let limits = (0..80u32, prop_oneof![0..60_000u64, Just(u64::MAX)]);
-    (1..24u32, 256..3_000u32, limits, 0..400u64).prop_map(|(queues, quantum, (packet_limit, memory_limit), ms)| {
-        FqMacConfig {
+    (1..24u32, 256..3_000u32, limits, 0..400u64).prop_map(
+        |(queues, quantum, (packet_limit, memory_limit), ms)| FqMacConfig {
             queues,
             quantum,
             packet_limit,
             memory_limit,
             hysteresis: Duration::from_millis(ms),
             ..FqMacConfig::default()
-        }
-    })
+        },
+    )
 }
 
 /// The queues, the model, and what the checks need to remember.
@@ -61,18 +75,36 @@ impl Pair {
         let mut queue = queue(config);
         let tids = (0..TIDS).map(|tid| queue.add_tid(tid % STATIONS)).collect();
         let (last, out, dropped) = (HashMap::new(), (0, 0), (0, 0));
-        Self { queue, model: model::Model::new(config), tids, now: Time::ZERO, number: 0, last, out, dropped }
+        Self {
+            queue,
+            model: model::Model::new(config),
+            tids,
+            now: Time::ZERO,
+            number: 0,
+            last,
+            out,
+            dropped,
+        }
     }
 
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Wait { us } => self.now += Duration::from_micros(us),
-            Step::Enqueue { tid, flow, bytes, ecn } => {
+            Step::Enqueue {
+                tid,
+                flow,
+                bytes,
+                ecn,
+            } => {
                 self.number += 1;
-                let packet = TestPacket { ce: ecn.then_some(false), ..packet(flow, self.number, bytes) };
+                let packet = TestPacket {
+                    ce: ecn.then_some(false),
+                    ..packet(flow, self.number, bytes)
+                };
                 let home = home(&self.queue, flow) as usize;
                 self.model.enqueue(self.now, (tid, home), packet.clone());
-                self.queue.enqueue(self.now, self.tids[tid as usize], packet);
+                self.queue
+                    .enqueue(self.now, self.tids[tid as usize], packet);
             }
             Step::Dequeue { tid } => self.dequeue(tid),
             Step::Flush { tid } => {
@@ -82,7 +114,8 @@ impl Pair {
             }
             Step::Rate { station, mbps } => {
                 self.model.rate(self.now, station, BitRate::from_mbps(mbps));
-                self.queue.set_expected_throughput(self.now, station, BitRate::from_mbps(mbps));
+                self.queue
+                    .set_expected_throughput(self.now, station, BitRate::from_mbps(mbps));
             }
         }
     }
@@ -101,7 +134,13 @@ impl Pair {
         for (tid, reason, packet) in self.model.drops.drain(..) {
             assert_eq!(
                 self.queue.poll_drop(),
-                Some((self.tids[tid as usize], Dropped { reason, packet: packet.clone() }))
+                Some((
+                    self.tids[tid as usize],
+                    Dropped {
+                        reason,
+                        packet: packet.clone()
+                    }
+                ))
             );
             self.dropped = (self.dropped.0 + 1, self.dropped.1 + u64::from(packet.bytes));
         }
@@ -112,16 +151,31 @@ impl Pair {
         }
         let (len, bytes) = (queue.total_len(), queue.total_bytes());
         assert!(len <= config.packet_limit as usize && bytes <= config.memory_limit);
-        assert_eq!(len, self.tids.iter().map(|&tid| queue.len(tid)).sum::<usize>());
-        assert_eq!(bytes, self.tids.iter().map(|&tid| queue.bytes(tid)).sum::<u64>());
+        assert_eq!(
+            len,
+            self.tids.iter().map(|&tid| queue.len(tid)).sum::<usize>()
+        );
+        assert_eq!(
+            bytes,
+            self.tids.iter().map(|&tid| queue.bytes(tid)).sum::<u64>()
+        );
         let counters = queue.counters();
         assert_eq!(
             (counters.offered, counters.dequeued, counters.dropped()),
             (self.number, self.out.0, self.dropped.0)
         );
-        assert_eq!(counters.offered, counters.dequeued + counters.dropped() + len as u64);
-        assert_eq!((counters.dequeued_bytes, counters.dropped_bytes), (self.out.1, self.dropped.1));
-        assert_eq!(counters.offered_bytes, counters.dequeued_bytes + counters.dropped_bytes + bytes);
+        assert_eq!(
+            counters.offered,
+            counters.dequeued + counters.dropped() + len as u64
+        );
+        assert_eq!(
+            (counters.dequeued_bytes, counters.dropped_bytes),
+            (self.out.1, self.dropped.1)
+        );
+        assert_eq!(
+            counters.offered_bytes,
+            counters.dequeued_bytes + counters.dropped_bytes + bytes
+        );
     }
 }
 
@@ -148,9 +202,20 @@ proptest! {
 
 /// Large limits, and a CoDel that leaves all packets alone.
 fn patient(queues: u32, quantum: u32) -> FqMacConfig {
-    let codel = CoDelConfig { target: Duration::from_secs(3_600), ..CoDelConfig::default() };
+    let codel = CoDelConfig {
+        target: Duration::from_secs(3_600),
+        ..CoDelConfig::default()
+    };
     let (packet_limit, memory_limit) = (1_000_000, u64::MAX);
-    FqMacConfig { queues, quantum, packet_limit, memory_limit, codel, slow: codel, ..FqMacConfig::default() }
+    FqMacConfig {
+        queues,
+        quantum,
+        packet_limit,
+        memory_limit,
+        codel,
+        slow: codel,
+        ..FqMacConfig::default()
+    }
 }
 
 /// What a flow gets of one with a backlog, if it sends a packet of two quanta less a byte whenever it is in no list.

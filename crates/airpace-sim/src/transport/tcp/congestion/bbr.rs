@@ -123,7 +123,8 @@ impl Bbr {
             phase: 0,
             phase_start: Time::ZERO,
             extra: ExtraAcked::default(),
-            pacing_rate: HIGH_GAIN * f64::from(config.initial_window) * segment_bytes / NOMINAL_RTT_S,
+            pacing_rate: HIGH_GAIN * f64::from(config.initial_window) * segment_bytes
+                / NOMINAL_RTT_S,
             has_seen_rtt: false,
             idle_restart: false,
             conserving: false,
@@ -135,7 +136,11 @@ impl Bbr {
 
     fn update_bandwidth(&mut self, ack: &AckEvent<'_>) {
         self.round_start = false;
-        let (Some((delivered, interval)), Some(prior)) = (ack.sample.rate, ack.sample.prior_delivered) else { return };
+        let (Some((delivered, interval)), Some(prior)) =
+            (ack.sample.rate, ack.sample.prior_delivered)
+        else {
+            return;
+        };
         if prior >= self.round_end {
             self.round_end = ack.delivery.delivered;
             self.rounds += 1;
@@ -185,7 +190,9 @@ impl Bbr {
         let gain = self.pacing_gain();
         if gain > 1.0 {
             // Until the higher rate has filled its share of the pipe, or overfilled it.
-            full_length && (ack.lost > 0 || self.in_network(ack, ack.prior_in_flight) >= self.window_for(gain))
+            full_length
+                && (ack.lost > 0
+                    || self.in_network(ack, ack.prior_in_flight) >= self.window_for(gain))
         } else if gain < 1.0 {
             // Until the queue that the last phase may have made is gone.
             full_length || self.in_network(ack, ack.prior_in_flight) <= self.window_for(1.0)
@@ -229,9 +236,14 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
-        let expired = self.min_rtt.is_some_and(|(_, at)| ack.now.saturating_since(at) > MIN_RTT_WINDOW);
+        let expired = self
+            .min_rtt
+            .is_some_and(|(_, at)| ack.now.saturating_since(at) > MIN_RTT_WINDOW);
         // One segment alone may have been acknowledged late.
-        let may_be_delayed = ack.sample.prior_delivered.is_some_and(|prior| prior + 1 == ack.delivery.delivered);
+        let may_be_delayed = ack
+            .sample
+            .prior_delivered
+            .is_some_and(|prior| prior + 1 == ack.delivery.delivered);
         if let Some(rtt) = ack.rtt
             && (self.min_rtt.is_none_or(|(min, _)| rtt < min) || (expired && !may_be_delayed))
         {
@@ -257,7 +269,10 @@ impl Bbr {
                 self.end_probe_rtt(ack.now, window);
             }
         } else if ack.in_flight <= MIN_WINDOW {
-            self.probe_rtt = ProbeRtt { done_at: Some(ack.now + PROBE_RTT), round_done: false };
+            self.probe_rtt = ProbeRtt {
+                done_at: Some(ack.now + PROBE_RTT),
+                round_done: false,
+            };
             self.round_end = ack.delivery.delivered;
         }
     }
@@ -314,7 +329,9 @@ impl Bbr {
 
     /// Bandwidth-delay product times `gain`, segments.
     fn product(&self, gain: f64) -> u32 {
-        let Some((min_rtt, _)) = self.min_rtt else { return self.initial_window };
+        let Some((min_rtt, _)) = self.min_rtt else {
+            return self.initial_window;
+        };
         (self.bandwidth.get() * min_rtt.as_secs_f64() * gain).ceil() as u32
     }
 
@@ -326,7 +343,11 @@ impl Bbr {
     fn with_quanta(&self, window: u32) -> u32 {
         let window = window.saturating_add(3 * self.burst());
         let even = window.saturating_add(1) & !1;
-        even + if self.mode == Mode::ProbeBandwidth && self.phase == 0 { 2 } else { 0 }
+        even + if self.mode == Mode::ProbeBandwidth && self.phase == 0 {
+            2
+        } else {
+            0
+        }
     }
 
     /// Segments that leave together.
@@ -337,7 +358,12 @@ impl Bbr {
     /// Of `in_flight`, what will be in the network when the next segment may leave.
     fn in_network(&self, ack: &AckEvent<'_>, in_flight: u32) -> u32 {
         let wait = ack.next_send.saturating_since(ack.now).as_secs_f64();
-        let then = in_flight + if self.pacing_gain() > 1.0 { self.burst() } else { 0 };
+        let then = in_flight
+            + if self.pacing_gain() > 1.0 {
+                self.burst()
+            } else {
+                0
+            };
         then.saturating_sub((self.bandwidth.get() * wait) as u32)
     }
 
@@ -358,7 +384,9 @@ impl Bbr {
         let segments = window.segments.saturating_add(ack.delivered);
         if self.full.reached {
             window.segments = segments.min(target);
-        } else if window.segments < target || ack.delivery.delivered < u64::from(self.initial_window) {
+        } else if window.segments < target
+            || ack.delivery.delivered < u64::from(self.initial_window)
+        {
             window.segments = segments;
         }
         window.segments = window.segments.max(MIN_WINDOW);
@@ -371,7 +399,9 @@ impl Bbr {
         }
         let most = (self.bandwidth.get() * EXTRA_MOST_S) as u64;
         let extra = self.extra.most[0].max(self.extra.most[1]).min(most);
-        u32::try_from(extra).unwrap_or(u32::MAX).min(window.segments)
+        u32::try_from(extra)
+            .unwrap_or(u32::MAX)
+            .min(window.segments)
     }
 
     /// Whether the window is now that of packet conservation, in the first round of a recovery.
@@ -379,7 +409,10 @@ impl Bbr {
         if ack.lost > 0 {
             window.segments = window.segments.saturating_sub(ack.lost).max(1);
         }
-        let (previous, state) = (core::mem::replace(&mut self.previous_state, ack.state), ack.state);
+        let (previous, state) = (
+            core::mem::replace(&mut self.previous_state, ack.state),
+            ack.state,
+        );
         if state == State::Recovery && previous != State::Recovery {
             self.conserving = true;
             self.round_end = ack.delivery.delivered;
@@ -396,7 +429,11 @@ impl Bbr {
 
     fn save_window(&mut self, window: &Window) {
         let fresh = self.previous_state < State::Recovery && self.mode != Mode::ProbeRtt;
-        self.saved_window = if fresh { window.segments } else { self.saved_window.max(window.segments) };
+        self.saved_window = if fresh {
+            window.segments
+        } else {
+            self.saved_window.max(window.segments)
+        };
     }
 }
 
@@ -437,7 +474,9 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         (self.extra.epoch_start, self.extra.epoch_acked) = (now, 0);
         match self.mode {
-            Mode::ProbeBandwidth => self.pacing_rate = self.bytes_per_second(self.bandwidth.get(), 1.0),
+            Mode::ProbeBandwidth => {
+                self.pacing_rate = self.bytes_per_second(self.bandwidth.get(), 1.0)
+            }
             Mode::ProbeRtt => self.end_probe_rtt(now, window),
             Mode::Startup | Mode::Drain => {}
         }

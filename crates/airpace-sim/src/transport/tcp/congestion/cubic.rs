@@ -50,14 +50,22 @@ struct Epoch {
 
 impl Cubic {
     pub(super) fn new() -> Self {
-        Self { epoch: None, last_max: 0, per: 1, min_delay: None, hystart: HyStart::default() }
+        Self {
+            epoch: None,
+            last_max: 0,
+            per: 1,
+            min_delay: None,
+            hystart: HyStart::default(),
+        }
     }
 
     /// Works out how fast the window grows.
     fn update(&mut self, now: Time, window: u32, acked: u32) {
         let delay = self.min_delay.unwrap_or_default();
         let last_max = self.last_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, window, last_max));
+        let epoch = self
+            .epoch
+            .get_or_insert_with(|| Epoch::new(now, window, last_max));
         epoch.friendly += f64::from(acked) * FRIENDLY_GAIN / f64::from(window);
         if epoch.window != window
             || now.saturating_since(epoch.updated) > UPDATE_INTERVAL
@@ -82,7 +90,11 @@ impl Cubic {
 /// Acknowledgements per added segment that take the window to `target` within a round trip.
 fn segments_per_increase(target: f64, window: u32) -> u32 {
     let window = f64::from(window);
-    let per = if target > window { window / (target - window) } else { FLAT * window };
+    let per = if target > window {
+        window / (target - window)
+    } else {
+        FLAT * window
+    };
     per.min(FLAT * window) as u32
 }
 
@@ -113,7 +125,11 @@ impl CongestionControl for Cubic {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let left = if window.in_slow_start() { window.grow_fast(ack.delivered) } else { ack.delivered };
+        let left = if window.in_slow_start() {
+            window.grow_fast(ack.delivered)
+        } else {
+            ack.delivered
+        };
         if left > 0 {
             self.update(ack.now, window.segments, left);
             window.grow_slowly(self.per, left);
@@ -125,7 +141,11 @@ impl CongestionControl for Cubic {
         let segments = f64::from(window.segments);
         // Fast convergence (RFC 9438, section 4.7): leave room to newcomers.
         let shrinking = window.segments < self.last_max;
-        self.last_max = if shrinking { (segments * (1.0 + BETA) / 2.0) as u32 } else { window.segments };
+        self.last_max = if shrinking {
+            (segments * (1.0 + BETA) / 2.0) as u32
+        } else {
+            window.segments
+        };
         ((segments * BETA) as u32).max(Window::MIN_THRESHOLD)
     }
 
@@ -145,12 +165,19 @@ impl CongestionControl for Cubic {
 
 impl Cubic {
     fn on_rtt(&mut self, ack: &AckEvent<'_>, rtt: Duration, window: &mut Window) {
-        if self.epoch.is_some_and(|epoch| ack.now.saturating_since(epoch.start) < DELAY_PAUSE) {
+        if self
+            .epoch
+            .is_some_and(|epoch| ack.now.saturating_since(epoch.start) < DELAY_PAUSE)
+        {
             return;
         }
         let min_delay = self.min_delay.map_or(rtt, |min| min.min(rtt));
         self.min_delay = Some(min_delay);
-        if window.in_slow_start() && self.hystart.sees_queue(ack, rtt, min_delay, window.segments) {
+        if window.in_slow_start()
+            && self
+                .hystart
+                .sees_queue(ack, rtt, min_delay, window.segments)
+        {
             window.threshold = window.segments;
         }
     }
@@ -184,7 +211,13 @@ const OFFLOAD_DELAY: Duration = Duration::from_millis(1);
 const SEGMENT_BYTES: f64 = 1_448.0;
 
 impl HyStart {
-    fn sees_queue(&mut self, ack: &AckEvent<'_>, rtt: Duration, min_delay: Duration, window: u32) -> bool {
+    fn sees_queue(
+        &mut self,
+        ack: &AckEvent<'_>,
+        rtt: Duration,
+        min_delay: Duration,
+        window: u32,
+    ) -> bool {
         if self.found {
             return false;
         }

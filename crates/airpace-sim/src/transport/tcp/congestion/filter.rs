@@ -9,7 +9,10 @@ pub(super) struct WindowedMax {
 
 impl WindowedMax {
     pub(super) const fn new(length: u64) -> Self {
-        Self { length, best: [(0, 0.0); 3] }
+        Self {
+            length,
+            best: [(0, 0.0); 3],
+        }
     }
 
     pub(super) fn get(&self) -> f64 {

@@ -47,7 +47,11 @@ impl Window {
     /// A window before anything is known of the path.
     #[must_use]
     pub const fn new(segments: u32) -> Self {
-        Self { segments, threshold: u32::MAX, credit: 0 }
+        Self {
+            segments,
+            threshold: u32::MAX,
+            credit: 0,
+        }
     }
 
     /// Whether the window doubles each round trip.

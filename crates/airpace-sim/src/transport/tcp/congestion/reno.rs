@@ -12,7 +12,11 @@ impl CongestionControl for Reno {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let left = if window.in_slow_start() { window.grow_fast(ack.delivered) } else { ack.delivered };
+        let left = if window.in_slow_start() {
+            window.grow_fast(ack.delivered)
+        } else {
+            ack.delivered
+        };
         if left > 0 {
             window.grow_slowly(window.segments, left);
         }

@@ -45,7 +45,11 @@ impl News {
             return;
         }
         self.original |= segment.end() <= high;
-        let times = if selectively { &mut self.selected } else { &mut self.acked };
+        let times = if selectively {
+            &mut self.selected
+        } else {
+            &mut self.acked
+        };
         let (first, last) = times.unwrap_or((segment.sent, segment.sent));
         *times = Some((first.min(segment.sent), last.max(segment.sent)));
     }
@@ -62,16 +66,27 @@ impl Sender {
         }
         let marked = ack.congestion_echo && self.config.ecn;
         let prior_in_flight = self.board.in_flight();
-        let mut news = News { marked, echo: ack.echo, prior_in_flight, ..News::default() };
+        let mut news = News {
+            marked,
+            echo: ack.echo,
+            prior_in_flight,
+            ..News::default()
+        };
         let mut sample = RateSample::default();
         self.take_blocks(now, ack, &mut news, &mut sample);
         if ack.ack > self.stream.acknowledged {
             self.advance(now, ack.ack, &mut news, &mut sample);
         }
-        self.stream.window_edge = self.stream.window_edge.max(ack.ack.saturating_add(u64::from(ack.window)));
+        self.stream.window_edge = self
+            .stream
+            .window_edge
+            .max(ack.ack.saturating_add(u64::from(ack.window)));
         news.rtt = self.measure(now, &news);
         let prior_lost = self.delivery.lost;
-        self.rack.adapt(sample.prior_delivered.unwrap_or(u64::MAX), self.delivery.delivered);
+        self.rack.adapt(
+            sample.prior_delivered.unwrap_or(u64::MAX),
+            self.delivery.delivered,
+        );
         self.answer_probe(now, ack.ack, &news);
         self.assess(now, &mut news);
         news.lost = u32::try_from(self.delivery.lost - prior_lost).unwrap_or(u32::MAX);
@@ -80,7 +95,9 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, now: Time, ack: &AckSegment) {
-        let Phase::SynSent { at, n } = self.phase else { return };
+        let Phase::SynSent { at, n } = self.phase else {
+            return;
+        };
         self.phase = Phase::Established;
         self.stream.window_edge = u64::from(ack.window);
         // After a lost SYN the path is not trusted with more than one segment (RFC 5681, section 3.1).
@@ -93,10 +110,17 @@ impl Sender {
         }
     }
 
-    fn take_blocks(&mut self, now: Time, ack: &AckSegment, news: &mut News, sample: &mut RateSample) {
+    fn take_blocks(
+        &mut self,
+        now: Time,
+        ack: &AckSegment,
+        news: &mut News,
+        sample: &mut RateSample,
+    ) {
         let blocks = ack.blocks();
         let Some(&first) = blocks.first() else { return };
-        let duplicate = first.start < ack.ack || blocks.get(1).is_some_and(|second| second.contains(&first));
+        let duplicate =
+            first.start < ack.ack || blocks.get(1).is_some_and(|second| second.contains(&first));
         if duplicate {
             self.on_duplicate(first, news);
         }
@@ -113,13 +137,20 @@ impl Sender {
             return;
         }
         news.duplicate = true;
-        news.probe_was_duplicate = self.clock.probe.is_some_and(|probe| probe.resent && probe.end == block.end);
+        news.probe_was_duplicate = self
+            .clock
+            .probe
+            .is_some_and(|probe| probe.resent && probe.end == block.end);
         self.rack.on_duplicate();
         self.recovery.on_duplicate(block.end);
     }
 
     fn take_block(&mut self, now: Time, block: Block, news: &mut News, sample: &mut RateSample) {
-        let (high, min_rtt, highest) = (self.recovery.high, self.rtt.min(), self.board.highest_sacked());
+        let (high, min_rtt, highest) = (
+            self.recovery.high,
+            self.rtt.min(),
+            self.board.highest_sacked(),
+        );
         let (rack, delivery) = (&mut self.rack, &mut self.delivery);
         self.board.sack(block, |segment| {
             news.sacked = true;
@@ -134,7 +165,11 @@ impl Sender {
 
     /// The cumulative acknowledgement advances to `ack`.
     fn advance(&mut self, now: Time, ack: u64, news: &mut News, sample: &mut RateSample) {
-        let (high, min_rtt, highest) = (self.recovery.high, self.rtt.min(), self.board.highest_sacked());
+        let (high, min_rtt, highest) = (
+            self.recovery.high,
+            self.rtt.min(),
+            self.board.highest_sacked(),
+        );
         while let Some(segment) = self.board.pop_acknowledged(ack) {
             if segment.sacked {
                 continue;
@@ -160,7 +195,8 @@ impl Sender {
         let (first, last) = news.acked.or(news.selected).or(echoed)?;
         let (rtt, newest) = (now.checked_since(first)?, now.checked_since(last)?);
         self.rtt.on_min_sample(now, newest);
-        self.rtt.on_sample(rtt, self.stream.acknowledged, self.stream.next);
+        self.rtt
+            .on_sample(rtt, self.stream.acknowledged, self.stream.next);
         self.statistics.rtt_samples += 1;
         self.statistics.rtt_sum += rtt;
         Some(newest)
@@ -170,8 +206,13 @@ impl Sender {
     fn control(&mut self, now: Time, news: &News, sample: &RateSample) {
         let reducing = self.recovery.is_reducing() && !self.congestion.governs_window();
         if reducing {
-            let newly = Newly { delivered: news.delivered, lost: news.lost, advanced: news.advanced };
-            self.recovery.reduce(newly, self.board.in_flight(), &mut self.window);
+            let newly = Newly {
+                delivered: news.delivered,
+                lost: news.lost,
+                advanced: news.advanced,
+            };
+            self.recovery
+                .reduce(newly, self.board.in_flight(), &mut self.window);
         }
         let event = AckEvent {
             now,

@@ -10,7 +10,12 @@ impl Sender {
     /// Draws the consequences of an acknowledgement for the state, marks losses.
     pub(super) fn assess(&mut self, now: Time, news: &mut News) {
         let state = self.recovery.state;
-        if state == State::Open && !news.sacked && !news.duplicate && !news.marked && self.clock.reorder_due.is_none() {
+        if state == State::Open
+            && !news.sacked
+            && !news.duplicate
+            && !news.marked
+            && self.clock.reorder_due.is_none()
+        {
             return;
         }
         if state != State::Open && self.stream.acknowledged >= self.recovery.high {
@@ -117,7 +122,10 @@ impl Sender {
     }
 
     pub(super) fn path(&self) -> Path {
-        Path { min_rtt: self.rtt.min(), smoothed_rtt: self.rtt.smoothed().unwrap_or_default() }
+        Path {
+            min_rtt: self.rtt.min(),
+            smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
+        }
     }
 
     /// Losses are to be repaired; `marked` tells that a mark came with them.
@@ -128,7 +136,8 @@ impl Sender {
         if marked {
             self.recovery.undo = None;
         } else {
-            self.recovery.allow_undo(self.stream.acknowledged, &self.window, resent);
+            self.recovery
+                .allow_undo(self.stream.acknowledged, &self.window, resent);
         }
         self.recovery.first_resent = None;
         if !self.recovery.is_reducing() {
@@ -173,12 +182,15 @@ impl Sender {
             self.board.unmark_losses();
         }
         self.statistics.undone += 1;
-        let window_to = self.congestion.on_undo(&self.window, self.recovery.prior_window);
+        let window_to = self
+            .congestion
+            .on_undo(&self.window, self.recovery.prior_window);
         self.recovery.take_back(&mut self.window, window_to);
     }
 
     fn keep_open(&mut self) {
-        let quiet = self.board.n_sacked() == 0 && self.board.n_lost() == 0 && self.board.n_resent() == 0;
+        let quiet =
+            self.board.n_sacked() == 0 && self.board.n_lost() == 0 && self.board.n_resent() == 0;
         let state = if quiet { State::Open } else { State::Disorder };
         if state != self.recovery.state {
             self.recovery.high = self.stream.next;
@@ -193,7 +205,9 @@ impl Sender {
 
     /// An outstanding probe may be answered (RFC 8985, section 7.4).
     pub(super) fn answer_probe(&mut self, now: Time, ack: u64, news: &News) {
-        let Some(probe) = self.clock.probe.filter(|probe| ack >= probe.end) else { return };
+        let Some(probe) = self.clock.probe.filter(|probe| ack >= probe.end) else {
+            return;
+        };
         let nothing_new = !news.advanced && !news.sacked;
         if !probe.resent || news.probe_was_duplicate || nothing_new {
             self.clock.probe = None;

@@ -153,13 +153,31 @@ impl Sender {
     /// A sender with nothing to send.
     #[must_use]
     pub fn new(config: SenderConfig) -> Self {
-        let config = SenderConfig { segment_bytes: config.segment_bytes.max(1), ..config };
-        let phase = if config.handshake { Phase::Opening { n: 0 } } else { Phase::Established };
+        let config = SenderConfig {
+            segment_bytes: config.segment_bytes.max(1),
+            ..config
+        };
+        let phase = if config.handshake {
+            Phase::Opening { n: 0 }
+        } else {
+            Phase::Established
+        };
         // Without a handshake the window is not known before the first acknowledgement.
-        let window_edge = if config.handshake { 0 } else { config.send_buffer };
+        let window_edge = if config.handshake {
+            0
+        } else {
+            config.send_buffer
+        };
         Self {
             phase,
-            stream: Stream { written: 0, closed: false, fin_sent: false, acknowledged: 0, next: 0, window_edge },
+            stream: Stream {
+                written: 0,
+                closed: false,
+                fin_sent: false,
+                acknowledged: 0,
+                next: 0,
+                window_edge,
+            },
             board: Scoreboard::new(),
             rtt: RttEstimator::default(),
             rack: Rack::new(),
@@ -252,13 +270,26 @@ impl Sender {
     }
 
     fn syn(&self, now: Time) -> DataSegment {
-        DataSegment { syn: true, ecn_capable: false, ..self.segment(now, 0, 0) }
+        DataSegment {
+            syn: true,
+            ecn_capable: false,
+            ..self.segment(now, 0, 0)
+        }
     }
 
     fn segment(&self, timestamp: Time, offset: u64, len: u32) -> DataSegment {
         let ecn_capable = self.config.ecn;
         let (syn, fin, window_reduced, retransmission) = (false, false, false, false);
-        DataSegment { offset, len, syn, fin, ecn_capable, window_reduced, retransmission, timestamp }
+        DataSegment {
+            offset,
+            len,
+            syn,
+            fin,
+            ecn_capable,
+            window_reduced,
+            retransmission,
+            timestamp,
+        }
     }
 
     /// What the window allows: losses first, then new data.
@@ -274,7 +305,10 @@ impl Sender {
         }
         if let Some(rate) = self.congestion.pacing_rate() {
             let (segment_bytes, min_rtt) = (f64::from(self.config.segment_bytes), self.rtt.min());
-            if !self.pacer.may_send(now, || burst_segments(rate, segment_bytes, min_rtt)) {
+            if !self
+                .pacer
+                .may_send(now, || burst_segments(rate, segment_bytes, min_rtt))
+            {
                 self.paced = true;
                 return None;
             }
@@ -302,7 +336,9 @@ impl Sender {
         if len == 0 && !fin {
             return None;
         }
-        let edge = stream.window_edge.min(stream.acknowledged.saturating_add(self.config.send_buffer));
+        let edge = stream
+            .window_edge
+            .min(stream.acknowledged.saturating_add(self.config.send_buffer));
         let room = edge.saturating_sub(stream.next);
         if len <= room {
             return Some((len as u32, fin));
@@ -317,9 +353,14 @@ impl Sender {
             self.on_restart(now);
         }
         let mark = self.delivery.on_send(now, idle);
-        self.board.push(Segment::new(self.stream.next, len, fin, now, mark));
+        self.board
+            .push(Segment::new(self.stream.next, len, fin, now, mark));
         let window_reduced = core::mem::take(&mut self.answer_mark);
-        let segment = DataSegment { fin, window_reduced, ..self.segment(now, self.stream.next, len) };
+        let segment = DataSegment {
+            fin,
+            window_reduced,
+            ..self.segment(now, self.stream.next, len)
+        };
         self.stream.next = segment.end();
         self.stream.fin_sent |= fin;
         self.clock.probe_from = now;
@@ -333,7 +374,12 @@ impl Sender {
         let sent = self.board.resend(id, now, mark);
         let (offset, len, fin) = (sent.offset, sent.len, sent.fin);
         // Segments sent again are not ECN-capable (RFC 3168, section 6.1.5).
-        DataSegment { fin, retransmission: true, ecn_capable: false, ..self.segment(now, offset, len) }
+        DataSegment {
+            fin,
+            retransmission: true,
+            ecn_capable: false,
+            ..self.segment(now, offset, len)
+        }
     }
 
     /// Sending begins again with nothing in flight.
@@ -367,12 +413,19 @@ impl Sender {
         self.pacer.end_burst();
         let in_flight = self.board.in_flight();
         let limited = in_flight >= self.window.segments;
-        if !limited && !self.paced && self.unsent() == 0 && self.board.n_lost() <= self.board.n_resent() {
+        if !limited
+            && !self.paced
+            && self.unsent() == 0
+            && self.board.n_lost() <= self.board.n_resent()
+        {
             self.delivery.on_app_limited(in_flight);
         }
         let out = self.board.n_segments();
         let usage = &mut self.usage;
-        if self.stream.acknowledged >= usage.until || limited || (!usage.limited && out > usage.most) {
+        if self.stream.acknowledged >= usage.until
+            || limited
+            || (!usage.limited && out > usage.most)
+        {
             (usage.limited, usage.most, usage.until) = (limited, out, self.stream.next);
         }
         self.validate_window(now, out);
@@ -381,7 +434,9 @@ impl Sender {
 
     /// Whether the window is what bounds the flow.
     fn is_window_limited(&self) -> bool {
-        self.usage.limited || (self.window.in_slow_start() && self.window.segments < self.usage.most.saturating_mul(2))
+        self.usage.limited
+            || (self.window.in_slow_start()
+                && self.window.segments < self.usage.most.saturating_mul(2))
     }
 
     /// A window that the application has not used for a timeout is not trusted (RFC 2861, section 3).

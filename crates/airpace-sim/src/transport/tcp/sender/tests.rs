@@ -40,7 +40,10 @@ fn bbr_fills_a_link_with_a_small_queue_and_little_delay() {
     let before = bed.senders[0].statistics();
     bed.run_until(ms(35_000));
     let rtt = mean_rtt_ms(before, bed.senders[0].statistics());
-    assert!(rtt < 50.0, "{rtt} ms on a path of 40 ms with room for 240 ms of queue");
+    assert!(
+        rtt < 50.0,
+        "{rtt} ms on a path of 40 ms with room for 240 ms of queue"
+    );
 }
 
 #[test]
@@ -61,14 +64,27 @@ fn a_lost_syn_is_sent_again_after_a_second_and_the_window_is_one() {
     (bed.lose, bed.keep_log) = (vec![0], true);
     bed.add(config(Algorithm::Cubic), u64::MAX);
     bed.run_until(ms(1_060));
-    let sent: Vec<_> = bed.log.iter().map(|(at, _, segment)| (at.as_nanos() / 1_000_000, segment.syn)).collect();
+    let sent: Vec<_> = bed
+        .log
+        .iter()
+        .map(|(at, _, segment)| (at.as_nanos() / 1_000_000, segment.syn))
+        .collect();
     assert_eq!(sent, [(0, true), (1_000, true), (1_050, false)]);
 }
 
 /// Loses packets at random on a link so fast that nothing queues, and returns goodput, in segments per round trip.
 fn segments_per_round_trip(algorithm: Algorithm, loss: f64, delay_ms: u64) -> f64 {
-    let path = PathConfig { loss, ..PathConfig::new(10_000, delay_ms, 100_000) };
-    let mut bed = Testbed::bulk(path, SenderConfig { send_buffer: 100_000_000, ..config(algorithm) });
+    let path = PathConfig {
+        loss,
+        ..PathConfig::new(10_000, delay_ms, 100_000)
+    };
+    let mut bed = Testbed::bulk(
+        path,
+        SenderConfig {
+            send_buffer: 100_000_000,
+            ..config(algorithm)
+        },
+    );
     let goodput = bed.goodput_mbps(ms(20_000), ms(320_000));
     goodput * 1e6 / 8.0 / 1_448.0 * 2.0 * delay_ms as f64 / 1e3
 }
@@ -79,7 +95,10 @@ fn reno_follows_the_square_root_law() {
         // Mathis and others, 1997, for one acknowledgement per segment counted in segments: √(3/2p).
         let law = (1.5_f64 / loss).sqrt();
         let window = segments_per_round_trip(Algorithm::Reno, loss, 25);
-        assert!((window / law - 1.0).abs() < 0.15, "loss {loss}: {window:.1} against {law:.1}");
+        assert!(
+            (window / law - 1.0).abs() < 0.15,
+            "loss {loss}: {window:.1} against {law:.1}"
+        );
     }
 }
 
@@ -87,7 +106,13 @@ fn reno_follows_the_square_root_law() {
 fn cubic_follows_its_curve_between_losses() {
     // A long path, so that the curve and not its Reno-friendly region governs.
     let path = PathConfig::new(1_000, 50, 100_000);
-    let mut bed = Testbed::bulk(path, SenderConfig { send_buffer: 1 << 30, ..config(Algorithm::Cubic) });
+    let mut bed = Testbed::bulk(
+        path,
+        SenderConfig {
+            send_buffer: 1 << 30,
+            ..config(Algorithm::Cubic)
+        },
+    );
     bed.senders[0].window.threshold = 1_000;
     bed.run_until(ms(3_000));
     let before = bed.senders[0].window.segments;
@@ -109,7 +134,10 @@ fn cubic_follows_its_curve_between_losses() {
         bed.run_until(ms(((epoch + at) * 1e3) as u64));
         let law = 0.4 * (at - k).powi(3) + peak;
         let window = f64::from(bed.senders[0].window.segments);
-        assert!((window / law - 1.0).abs() < 0.03, "{at} s: {window} against {law:.0}, peak {peak}, K {k:.2}");
+        assert!(
+            (window / law - 1.0).abs() < 0.03,
+            "{at} s: {window} against {law:.0}, peak {peak}, K {k:.2}"
+        );
     }
 }
 
@@ -144,9 +172,19 @@ fn timeouts_back_off_until_the_path_is_back() {
     bed.path.loss = 1.0;
     bed.keep_log = true;
     bed.run_until(ms(20_000));
-    let times: Vec<f64> = bed.log.iter().rev().take(4).map(|(at, ..)| at.as_secs_f64()).collect();
+    let times: Vec<f64> = bed
+        .log
+        .iter()
+        .rev()
+        .take(4)
+        .map(|(at, ..)| at.as_secs_f64())
+        .collect();
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[0] - pair[1]).collect();
-    assert!(gaps.windows(2).all(|pair| (pair[0] / pair[1] - 2.0).abs() < 0.01), "{gaps:?}");
+    assert!(
+        gaps.windows(2)
+            .all(|pair| (pair[0] / pair[1] - 2.0).abs() < 0.01),
+        "{gaps:?}"
+    );
     assert_eq!(bed.senders[0].window.segments, 1);
     bed.path.loss = 0.0;
     let goodput = bed.goodput_mbps(ms(50_000), ms(60_000));
@@ -162,22 +200,48 @@ fn a_delay_that_outlasts_the_timer_is_recognised_and_taken_back() {
     bed.stall(Duration::from_millis(700));
     bed.run_until(ms(6_000));
     let statistics = bed.senders[0].statistics();
-    assert!(statistics.undone >= 1 && statistics.timeouts >= 1, "{statistics:?}");
-    assert!(bed.senders[0].window.segments > window / 2, "{} of {window}", bed.senders[0].window.segments);
+    assert!(
+        statistics.undone >= 1 && statistics.timeouts >= 1,
+        "{statistics:?}"
+    );
+    assert!(
+        bed.senders[0].window.segments > window / 2,
+        "{} of {window}",
+        bed.senders[0].window.segments
+    );
 }
 
 #[test]
 fn marks_reduce_the_window_without_loss() {
     for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
-        let path = PathConfig { mark_above: Some(200), ..PathConfig::new(100, 10, 2_000) };
-        let mut bed = Testbed::bulk(path, SenderConfig { ecn: true, ..config(algorithm) });
+        let path = PathConfig {
+            mark_above: Some(200),
+            ..PathConfig::new(100, 10, 2_000)
+        };
+        let mut bed = Testbed::bulk(
+            path,
+            SenderConfig {
+                ecn: true,
+                ..config(algorithm)
+            },
+        );
         bed.keep_log = true;
         let goodput = bed.goodput_mbps(ms(2_000), ms(12_000));
         let statistics = bed.senders[0].statistics();
         assert!(goodput > 0.95 * 100.0 * PAYLOAD, "{algorithm:?}: {goodput}");
-        assert!(statistics.reductions >= 3 && statistics.resent == 0, "{statistics:?}");
-        let answers = bed.log.iter().filter(|(_, _, segment)| segment.window_reduced).count() as u64;
-        assert!(answers.abs_diff(statistics.reductions) <= 1, "{answers} answers to {statistics:?}");
+        assert!(
+            statistics.reductions >= 3 && statistics.resent == 0,
+            "{statistics:?}"
+        );
+        let answers = bed
+            .log
+            .iter()
+            .filter(|(_, _, segment)| segment.window_reduced)
+            .count() as u64;
+        assert!(
+            answers.abs_diff(statistics.reductions) <= 1,
+            "{answers} answers to {statistics:?}"
+        );
     }
 }
 
@@ -185,12 +249,29 @@ fn marks_reduce_the_window_without_loss() {
 fn two_flows_share_fairly() {
     for algorithm in Algorithm::ALL {
         let mut bed = Testbed::new(PathConfig::new(100, 10, 150), 3);
-        bed.add(SenderConfig { seed: 1, ..config(algorithm) }, u64::MAX);
-        bed.add(SenderConfig { seed: 2, ..config(algorithm) }, u64::MAX);
+        bed.add(
+            SenderConfig {
+                seed: 1,
+                ..config(algorithm)
+            },
+            u64::MAX,
+        );
+        bed.add(
+            SenderConfig {
+                seed: 2,
+                ..config(algorithm)
+            },
+            u64::MAX,
+        );
         bed.run_until(ms(20_000));
         let before: Vec<u64> = bed.receivers.iter().map(|r| r.delivered()).collect();
         bed.run_until(ms(120_000));
-        let got: Vec<f64> = bed.receivers.iter().zip(before).map(|(r, b)| (r.delivered() - b) as f64).collect();
+        let got: Vec<f64> = bed
+            .receivers
+            .iter()
+            .zip(before)
+            .map(|(r, b)| (r.delivered() - b) as f64)
+            .collect();
         let jain = (got[0] + got[1]).powi(2) / (2.0 * (got[0] * got[0] + got[1] * got[1]));
         assert!(jain > 0.9, "{algorithm:?}: {got:?}");
     }
@@ -198,7 +279,10 @@ fn two_flows_share_fairly() {
 
 #[test]
 fn random_loss_hardly_slows_bbr() {
-    let path = PathConfig { loss: 0.01, ..PathConfig::new(100, 20, 300) };
+    let path = PathConfig {
+        loss: 0.01,
+        ..PathConfig::new(100, 20, 300)
+    };
     let mut bed = Testbed::bulk(path, config(Algorithm::Bbr));
     let goodput = bed.goodput_mbps(ms(5_000), ms(35_000));
     assert!(goodput > 0.85 * 100.0 * PAYLOAD, "{goodput}");
@@ -207,10 +291,18 @@ fn random_loss_hardly_slows_bbr() {
 
 #[test]
 fn reordering_is_learnt_and_hardly_costs_goodput() {
-    let path = PathConfig { late: 0.01, late_by: Duration::from_millis(4), ..PathConfig::new(100, 20, 500) };
+    let path = PathConfig {
+        late: 0.01,
+        late_by: Duration::from_millis(4),
+        ..PathConfig::new(100, 20, 500)
+    };
     let mut bed = Testbed::bulk(path, config(Algorithm::Cubic));
     let goodput = bed.goodput_mbps(ms(5_000), ms(35_000));
-    assert!(goodput > 0.8 * 100.0 * PAYLOAD, "{goodput} {:?}", bed.senders[0].statistics());
+    assert!(
+        goodput > 0.8 * 100.0 * PAYLOAD,
+        "{goodput} {:?}",
+        bed.senders[0].statistics()
+    );
 }
 
 #[test]
@@ -238,7 +330,11 @@ fn a_source_below_capacity_does_not_inflate_the_window() {
         bed.kick(flow);
     }
     // 20 segments are in flight at a time.
-    assert!(bed.senders[flow].window.segments < 100, "{}", bed.senders[flow].window.segments);
+    assert!(
+        bed.senders[flow].window.segments < 100,
+        "{}",
+        bed.senders[flow].window.segments
+    );
 }
 
 #[test]
@@ -248,8 +344,14 @@ fn acknowledgements_of_what_was_never_sent_are_ignored() {
     let sender = &mut bed.senders[0];
     let acknowledged = sender.acknowledged();
     let mut sack = Box::<crate::transport::tcp::SackBlocks>::default();
-    sack.push(crate::transport::tcp::Block { start: u64::MAX - 5, end: u64::MAX });
-    sack.push(crate::transport::tcp::Block { start: u64::MAX, end: 3 });
+    sack.push(crate::transport::tcp::Block {
+        start: u64::MAX - 5,
+        end: u64::MAX,
+    });
+    sack.push(crate::transport::tcp::Block {
+        start: u64::MAX,
+        end: 3,
+    });
     for ack in [u64::MAX, acknowledged] {
         sender.on_ack(
             ms(1_001),
@@ -269,7 +371,10 @@ fn acknowledgements_of_what_was_never_sent_are_ignored() {
 /// Checks that segments carry the stream without gaps, as far as sent.
 fn covers(log: &[(Time, usize, DataSegment)], bytes: u64) -> bool {
     let mut next = 0;
-    for (.., segment) in log.iter().filter(|(.., segment)| !segment.retransmission && !segment.syn) {
+    for (.., segment) in log
+        .iter()
+        .filter(|(.., segment)| !segment.retransmission && !segment.syn)
+    {
         if segment.offset != next {
             return false;
         }

@@ -39,7 +39,11 @@ impl Sender {
             return Some(at.saturating_add(syn_timeout(n)));
         }
         let timer = self.clock.timer;
-        if self.paced { Some(timer.map_or(self.pacer.next(), |due| due.min(self.pacer.next()))) } else { timer }
+        if self.paced {
+            Some(timer.map_or(self.pacer.next(), |due| due.min(self.pacer.next())))
+        } else {
+            timer
+        }
     }
 
     /// The time of [`Sender::deadline`] has come; nothing happens before it. Drain [`Sender::poll_transmit`] afterwards.
@@ -47,7 +51,9 @@ impl Sender {
         if let Phase::SynSent { at, n } = self.phase {
             if at.saturating_add(syn_timeout(n)) <= now {
                 self.statistics.timeouts += 1;
-                self.phase = Phase::Opening { n: n.saturating_add(1) };
+                self.phase = Phase::Opening {
+                    n: n.saturating_add(1),
+                };
             }
             return;
         }
@@ -77,12 +83,22 @@ impl Sender {
 
     fn timer(&self) -> Option<(Time, Purpose)> {
         let front = self.board.front()?;
-        let timeout = self.timeout().saturating_mul(1 << self.clock.backoff.min(16)).min(MAX_TIMEOUT);
+        let timeout = self
+            .timeout()
+            .saturating_mul(1 << self.clock.backoff.min(16))
+            .min(MAX_TIMEOUT);
         let retransmission = self.clock.progress.max(front.sent).saturating_add(timeout);
         let reordering = self.clock.reorder_due.map(|due| (due, Purpose::Reordering));
-        let probe = || (self.clock.probe_from.saturating_add(self.probe_timeout()), Purpose::Probe);
+        let probe = || {
+            (
+                self.clock.probe_from.saturating_add(self.probe_timeout()),
+                Purpose::Probe,
+            )
+        };
         let sooner = reordering.or_else(|| self.may_probe().then(probe));
-        sooner.filter(|&(due, _)| due <= retransmission).or(Some((retransmission, Purpose::Retransmission)))
+        sooner
+            .filter(|&(due, _)| due <= retransmission)
+            .or(Some((retransmission, Purpose::Retransmission)))
     }
 
     fn may_probe(&self) -> bool {
@@ -92,9 +108,16 @@ impl Sender {
     }
 
     fn probe_timeout(&self) -> Duration {
-        let Some(smoothed) = self.rtt.smoothed() else { return INITIAL_TIMEOUT };
+        let Some(smoothed) = self.rtt.smoothed() else {
+            return INITIAL_TIMEOUT;
+        };
         // The acknowledgement of a single segment may be delayed.
-        2 * smoothed + if self.board.n_segments() == 1 { MIN_TIMEOUT } else { PROBE_SLACK }
+        2 * smoothed
+            + if self.board.n_segments() == 1 {
+                MIN_TIMEOUT
+            } else {
+                PROBE_SLACK
+            }
     }
 
     /// The probe, if one is due: new data if there is any, else the last segment again.
@@ -104,14 +127,20 @@ impl Sender {
         }
         let new = self.next_new();
         // With or without a segment to send, the next thing to wait for is the retransmission timer.
-        self.clock.probe = Some(Probe { end: self.stream.next, resent: new.is_none() });
+        self.clock.probe = Some(Probe {
+            end: self.stream.next,
+            resent: new.is_none(),
+        });
         self.clock.progress = now;
         self.statistics.probes += 1;
         let segment = match new {
             Some(new) => self.send_new(now, new),
             None => self.resend(now, self.board.last_unanswered()?),
         };
-        self.clock.probe = Some(Probe { end: self.stream.next, resent: new.is_none() });
+        self.clock.probe = Some(Probe {
+            end: self.stream.next,
+            resent: new.is_none(),
+        });
         Some(segment)
     }
 
@@ -122,13 +151,17 @@ impl Sender {
         let again = state == State::Loss && self.clock.backoff > 0;
         let front = self.board.front().map_or(0, |front| front.offset);
         let allowance = self.rack.allowance(true, self.path());
-        let n = self
-            .board
-            .mark_pending_lost(|segment| segment.offset == front || segment.sent.saturating_add(allowance) <= now);
+        let n = self.board.mark_pending_lost(|segment| {
+            segment.offset == front || segment.sent.saturating_add(allowance) <= now
+        });
         self.delivery.lost += u64::from(n);
         let fresh = state <= State::Disorder || self.recovery.high <= self.stream.acknowledged;
         if fresh || (state == State::Loss && !again) {
-            self.recovery.allow_undo(self.stream.acknowledged, &self.window, self.board.n_resent());
+            self.recovery.allow_undo(
+                self.stream.acknowledged,
+                &self.window,
+                self.board.n_resent(),
+            );
             self.recovery.prior_window = self.window.segments;
             self.window.threshold = self.congestion.on_congestion(now, &self.window);
         }
@@ -152,8 +185,13 @@ impl Sender {
             self.enter_recovery(now, false);
             if !self.congestion.governs_window() {
                 // The retransmission goes at once.
-                let newly = Newly { delivered: 1, lost, advanced: false };
-                self.recovery.reduce(newly, self.board.in_flight(), &mut self.window);
+                let newly = Newly {
+                    delivered: 1,
+                    lost,
+                    advanced: false,
+                };
+                self.recovery
+                    .reduce(newly, self.board.in_flight(), &mut self.window);
             }
         }
     }
