@@ -157,7 +157,7 @@ impl ProxyCore {
         let slots = last_slot
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
-        report.sender = port.account.close(now, (report.length, slots));
+        report.sender = port.account.close(now, report.length, slots);
         report.sender.backlogged |= self.config.udp_load.is_some();
         port.last_report = Some((now, report.clone()));
         port.reported = true;
