@@ -1,8 +1,7 @@
 //! Packets per second of wall time through a whole simulated network: sources, MAC, statistics, controllers.
 
-use airpace_core::control::{Goal, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
-use airpace_core::queue::FqCoDelConfig;
 use airpace_sim::mac::{CellConfig, StationConfig};
 use airpace_sim::traffic::{Pattern, Rate, SourceConfig};
 use airpace_sim::world::{
@@ -60,22 +59,20 @@ fn offered(stations: u32, mbps: f64) -> WorldConfig {
 /// Stations paced by a controller.
 fn paced(stations: u32) -> WorldConfig {
     let law = LawConfig::named(
-        "nonlinear",
+        Law::Nonlinear,
         Goal {
             level: 48.0,
             delay: Some(Duration::from_millis(10)),
         },
     );
     let proxy = ProxyConfig {
-        at: NodeId(0),
-        stations: (1..=stations).map(NodeId).collect(),
-        law: Some(law.expect("the law exists")),
-        slot: Duration::from_millis(100),
-        report_bytes: Some(88),
         feedback: Feedback::Direct,
-        queue: FqCoDelConfig::default(),
-        tunnel_bytes: 0,
-        joins: Vec::new(),
+        ..ProxyConfig::new(
+            NodeId(0),
+            (1..=stations).map(NodeId).collect(),
+            Some(law),
+            Duration::from_millis(100),
+        )
     };
     let saturating = Traffic::Saturating {
         payload: 1_470,

@@ -152,7 +152,9 @@ impl Transmitter {
             }
             heard_fresh |= !retry;
             self.truth.delivered += 1;
-            self.deliver(packet, retry, self.now + Duration::from_micros(i as u64));
+            let (sequence, mac) = packet;
+            let arrival = self.now + Duration::from_micros(i as u64);
+            self.deliver(sequence, mac, retry, arrival);
         }
         if heard_fresh {
             self.truth.fresh += fresh.len() as u64;
@@ -160,7 +162,7 @@ impl Transmitter {
         }
     }
 
-    fn deliver(&mut self, (sequence, mac): (u64, u16), retry: bool, arrival: Time) {
+    fn deliver(&mut self, sequence: u64, mac: u16, retry: bool, arrival: Time) {
         let view = self.trace.view;
         let frame = FrameHints {
             ampdu: (view != View::MonitorTsft).then_some(self.reference),
@@ -196,7 +198,7 @@ impl Transmitter {
     }
 }
 
-/// Runs a trace and compares the mean level with the truth; answers with the reports.
+/// Runs a trace and compares the mean level with the truth; returns the reports.
 fn within(tolerance: f64, trace: Trace, seed: u64) -> Vec<SlotReport> {
     let (reports, truth) = Transmitter::new(trace.clone(), seed).run();
     let sum =
@@ -330,7 +332,7 @@ fn drops_in_a_queue_are_losses_and_do_not_raise_the_level() {
 }
 
 #[test]
-fn reports_tell_source_rate_round_and_delay() {
+fn reports_contain_source_rate_round_and_delay() {
     let sources = [
         (View::Monitor, LevelSource::AmpduReference),
         (View::MonitorTsft, LevelSource::Tsft),
@@ -482,7 +484,7 @@ fn packets_of_aggregated_msdus_are_counted_apart_from_mpdus() {
 }
 
 #[test]
-fn a_new_session_is_no_loss() {
+fn a_new_session_loses_no_packets() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
     for sequence in [1_000, 1_002] {
         meter.on_packet(&packet(sequence, 10));

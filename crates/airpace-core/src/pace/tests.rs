@@ -112,7 +112,7 @@ fn a_new_rate_takes_effect_at_once() {
 }
 
 #[test]
-fn a_rate_of_zero_stops_and_unshaped_lets_pass() {
+fn a_rate_of_zero_stops_packets_and_an_unshaped_pacer_releases_all() {
     let mut pacer = Pacer::new(PaceConfig::default());
     assert!(pacer.is_unshaped());
     assert!((0..1_000).all(|_| pacer.release(Time::ZERO, 1_500)));
@@ -126,7 +126,7 @@ fn a_rate_of_zero_stops_and_unshaped_lets_pass() {
 }
 
 #[test]
-fn allocations_that_are_no_numbers_are_ignored() {
+fn allocations_with_nan_are_ignored() {
     let mut pacer = Pacer::new(exact());
     pacer.grant(Time::ZERO, &grant(1_000.0, 1_000.0), None);
     let before = pacer.mode;

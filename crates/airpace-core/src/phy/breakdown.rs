@@ -144,21 +144,25 @@ impl Breakdown {
         Self::on(
             Medium::of(rate.standard()),
             rate,
-            (mpdus, payload_bytes),
-            (category, timing),
+            mpdus,
+            payload_bytes,
+            category,
+            timing,
         )
     }
 
-    /// As [`Breakdown::new`] on a medium of one's choice: `mpdus` packets with so many bytes of payload each, sent as `category` with the
-    /// conventions of `timing`.
+    /// Like [`Breakdown::new`], on a given medium: `mpdus` packets of `payload_bytes` each, sent as `category` with the conventions of
+    /// `timing`.
     ///
     /// # Errors
-    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can; also if `rate` does not exist on `medium`.
+    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds; also if `rate` does not exist on `medium`.
     pub fn on(
         medium: Medium,
         rate: TxRate,
-        (mpdus, payload_bytes): (u32, u32),
-        (category, timing): (AccessCategory, Timing),
+        mpdus: u32,
+        payload_bytes: u32,
+        category: AccessCategory,
+        timing: Timing,
     ) -> Result<Self, BreakdownError> {
         if !medium.carries(rate.standard()) {
             return Err(BreakdownError::Band {
@@ -435,22 +439,20 @@ mod tests {
     #[test]
     fn the_signal_extension_of_erp_makes_up_for_the_shorter_sifs() {
         let rate = TxRate::legacy(LegacyRate::Mbps54);
-        let access = (AccessCategory::BestEffort, Timing::Standard);
-        let low = Breakdown::on(Medium::GHZ_2_4, rate, (1, 1_470), access).unwrap();
-        let high = Breakdown::on(Medium::GHZ_5, rate, (1, 1_470), access).unwrap();
+        let breakdown = |medium, rate| {
+            let (category, timing) = (AccessCategory::BestEffort, Timing::Standard);
+            Breakdown::on(medium, rate, 1, 1_470, category, timing)
+        };
+        let low = breakdown(Medium::GHZ_2_4, rate).unwrap();
+        let high = breakdown(Medium::GHZ_5, rate).unwrap();
         // AIFS is 6 µs shorter, data and response are 6 µs longer, SIFS is 6 µs shorter.
         assert_eq!(low.cycle, high.cycle);
         assert_eq!(
             low.ppdu + low.signal_extension + low.sifs,
             high.ppdu + high.sifs
         );
-        let refused = Breakdown::on(
-            Medium::GHZ_5,
-            TxRate::legacy(LegacyRate::Mbps1),
-            (1, 1_470),
-            access,
-        )
-        .unwrap_err();
+        let dsss = TxRate::legacy(LegacyRate::Mbps1);
+        let refused = breakdown(Medium::GHZ_5, dsss).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "there is no DSSS on 5 GHz: choose another band"

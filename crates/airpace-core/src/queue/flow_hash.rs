@@ -1,4 +1,4 @@
-//! The keyed hash that tells to which queue a flow belongs.
+//! The keyed hash that assigns flows to queues.
 
 use crate::packet::Packet;
 use core::hash::Hasher;
@@ -19,7 +19,7 @@ impl FlowHash {
         }
     }
 
-    /// The queue, of so many, of the packet's flow.
+    /// The queue of the packet's flow, as an index below `queues`.
     #[inline]
     pub(super) fn queue<P: Packet>(&self, packet: &P, queues: u32) -> u32 {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);

@@ -356,7 +356,8 @@ fn a_queue_that_comes_back_soon_is_met_with_the_old_rate() {
         law.judge(
             Time::from_millis(ms),
             &config,
-            (Duration::from_millis(sojourn_ms), 10_000),
+            Duration::from_millis(sojourn_ms),
+            10_000,
             || false,
         )
     };

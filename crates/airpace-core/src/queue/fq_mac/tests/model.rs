@@ -227,11 +227,10 @@ impl Model {
             self.config.codel
         };
         while let Some((since, _, mut packet)) = self.queues[index].packets.pop_front() {
-            let state = (now.saturating_since(since), self.queues[index].bytes());
-            match self.queues[index]
-                .law
-                .judge(now, &config, state, || packet.mark_ce())
-            {
+            let sojourn = now.saturating_since(since);
+            let behind = self.queues[index].bytes();
+            let law = &mut self.queues[index].law;
+            match law.judge(now, &config, sojourn, behind, || packet.mark_ce()) {
                 Verdict::Drop => self.drops.push((tid, DropReason::Sojourn, packet)),
                 _ => return Some((since, packet)),
             }

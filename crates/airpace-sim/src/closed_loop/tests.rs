@@ -1,6 +1,6 @@
 use super::*;
 use crate::mac::StationConfig;
-use airpace_core::control::Goal;
+use airpace_core::control::{Goal, Law};
 use airpace_core::phy::{GuardInterval, Standard, Width};
 
 const SLOT: Duration = Duration::from_millis(100);
@@ -11,13 +11,12 @@ fn mcs9(nss: u8) -> TxRate {
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
     let law = LawConfig::named(
-        "waterfill",
+        Law::Waterfill,
         Goal {
             level: 32.0,
             delay: None,
         },
-    )
-    .expect("the law exists");
+    );
     LoopConfig::new(
         CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]),
         law,
@@ -25,25 +24,21 @@ fn config(stations: usize, nss: u8) -> LoopConfig {
     )
 }
 
-fn run(config: LoopConfig, slots: usize) -> ClosedLoop {
-    let mut closed_loop = ClosedLoop::new(config).expect("the configuration is valid");
-    closed_loop.run(slots);
-    closed_loop
+fn run(config: &LoopConfig, slots: usize) -> Vec<SlotRecord> {
+    config.run(slots).expect("the configuration is valid")
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let with_seed = |seed| {
         run(
-            LoopConfig {
+            &LoopConfig {
                 seed,
                 report_bytes: Some(88),
                 ..config(5, 1)
             },
             20,
         )
-        .records()
-        .to_vec()
     };
     assert_eq!(with_seed(1), with_seed(1));
     assert_ne!(with_seed(1), with_seed(2));
@@ -51,8 +46,8 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn one_station_settles_where_the_model_says() {
-    let closed_loop = run(config(1, 2), 40);
-    let settled = &closed_loop.records()[10..];
+    let records = run(&config(1, 2), 40);
+    let settled = &records[10..];
     let level = mean_over(settled, |s| s.level);
     assert!((level / 32.0 - 1.0).abs() < 0.02, "{level}");
     // Half a round of waiting and the own PPDU, 552 µs.
@@ -73,33 +68,32 @@ fn one_station_settles_where_the_model_says() {
 
 #[test]
 fn equal_stations_get_equal_rates() {
-    let closed_loop = run(
-        LoopConfig {
+    let jain = |seed| {
+        let ten = LoopConfig {
             report_bytes: Some(88),
+            seed,
             ..config(10, 2)
-        },
-        60,
-    );
-    let settled = &closed_loop.records()[20..];
-    let of = |idx: usize| {
-        settled
-            .iter()
-            .map(|slot| slot.stations[idx].goodput_mbps)
-            .sum::<f64>()
-            / settled.len() as f64
+        };
+        let records = run(&ten, 60);
+        let settled = &records[20..];
+        let rate = |idx: usize| {
+            let rates = settled.iter().map(|slot| slot.stations[idx].goodput_mbps);
+            rates.sum::<f64>() / settled.len() as f64
+        };
+        airpace_core::model::jain(&(0..10).map(rate).collect::<Vec<f64>>())
     };
-    let rates: Vec<f64> = (0..10).map(of).collect();
-    let jain =
-        rates.iter().sum::<f64>().powi(2) / (10.0 * rates.iter().map(|x| x * x).sum::<f64>());
-    assert!(jain > 0.9999, "{rates:?}");
+    // Collisions fall unevenly within four seconds: the median of three runs.
+    let mut indices = [1, 2, 3].map(jain);
+    indices.sort_by(f64::total_cmp);
+    assert!(indices[1] > 0.9999, "{indices:?}");
 }
 
 #[test]
 fn lost_and_retried_mpdus_do_not_move_the_level() {
     let mut lossy = config(1, 1);
-    lossy.mac.stations[0].loss = 0.1;
-    let closed_loop = run(lossy, 60);
-    let settled = &closed_loop.records()[20..];
+    lossy.cell.stations[0].loss = 0.1;
+    let records = run(&lossy, 60);
+    let settled = &records[20..];
     let level = mean_over(settled, |s| s.level);
     assert!((level / 32.0 - 1.0).abs() < 0.05, "{level}");
     assert!(mean_over(settled, |s| s.goodput_mbps) > 270.0);
@@ -107,35 +101,23 @@ fn lost_and_retried_mpdus_do_not_move_the_level() {
 
 #[test]
 fn a_station_that_joins_is_served_from_the_next_slot_on() {
-    let mut closed_loop = ClosedLoop::new(LoopConfig {
-        joined: 1,
+    let late = LoopConfig {
+        joins: vec![(StationId(1), Time::from_millis(1_000))],
         ..config(2, 1)
-    })
-    .expect("the configuration is valid");
-    closed_loop.schedule(Time::from_millis(1_000), Change::Join(StationId(1)));
-    closed_loop.run(30);
-    let joined: Vec<bool> = closed_loop
-        .records()
-        .iter()
-        .map(|slot| slot.stations[1].joined)
-        .collect();
+    };
+    let records = run(&late, 30);
+    let joined: Vec<bool> = records.iter().map(|slot| slot.stations[1].joined).collect();
     // The change comes before the end of slot 9, which it falls on.
     assert_eq!(joined.iter().position(|&j| j), Some(9));
-    let last = closed_loop.records().last().expect("slots were run");
+    assert!(
+        records[10].stations[1].goodput_mbps > 0.0,
+        "the law knows it by then"
+    );
+    let last = records.last().expect("slots were run");
     assert!(
         (last.stations[1].goodput_mbps / last.stations[0].goodput_mbps - 1.0).abs() < 0.1,
         "{last:?}"
     );
-}
-
-#[test]
-fn frames_are_kept_on_request() {
-    let mut closed_loop = ClosedLoop::new(config(1, 1)).expect("the configuration is valid");
-    closed_loop.run(1);
-    assert!(closed_loop.take_frames().is_empty());
-    closed_loop.keep_frames();
-    let frames = closed_loop.run(1)[0].stations[0].frames;
-    assert_eq!(closed_loop.take_frames().len(), frames as usize);
 }
 
 #[test]
@@ -144,7 +126,7 @@ fn a_slot_of_no_length_is_refused() {
         slot: Duration::ZERO,
         ..config(1, 1)
     };
-    assert_eq!(ClosedLoop::new(none).err(), Some(LoopError::Slot));
+    assert!(matches!(none.run(1), Err(WorldError::Zero { .. })));
 }
 
 /// What ns-3 3.44 measured in closed loop with 60-byte reports on the air.
@@ -214,13 +196,13 @@ fn published_laws_end_where_they_end_in_ns3() {
     for r in NS3 {
         let level = if r.law == "nonlinear" { 48.0 } else { 32.0 };
         let mut law = LawConfig::named(
-            r.law,
+            r.law.parse().expect("the law exists"),
             Goal {
                 level,
                 delay: Some(Duration::from_millis(r.delay_ms)),
             },
         );
-        if let Ok(LawConfig::Nonlinear(c)) = &mut law {
+        if let LawConfig::Nonlinear(c) = &mut law {
             c.stream.assumed_phy_bps = 390e6;
         }
         let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
@@ -228,10 +210,10 @@ fn published_laws_end_where_they_end_in_ns3() {
         let slot = Duration::from_millis(r.slot_ms);
         let config = LoopConfig {
             report_bytes: Some(88),
-            ..LoopConfig::new(mac, law.expect("the law exists"), slot)
+            ..LoopConfig::new(mac, law, slot)
         };
-        let closed_loop = run(config, r.slots.0 + r.slots.1);
-        let settled = &closed_loop.records()[r.slots.0..];
+        let records = run(&config, r.slots.0 + r.slots.1);
+        let settled = &records[r.slots.0..];
         let goodput = r.stations as f64 * mean_over(settled, |s| s.goodput_mbps);
         let frames = |s: &StationSlot| f64::from(s.frames);
         let level = mean_over(settled, |s| s.level * frames(s)) / mean_over(settled, frames);
