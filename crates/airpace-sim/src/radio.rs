@@ -1,7 +1,7 @@
 //! Radios that share a channel: their numbers, and who hears whom.
 //!
-//! The MAC ([`crate::mac`]) and the model of propagation ([`crate::channel`]) both build on these types, so that the latter can say
-//! who hears whom without knowing the former.
+//! The MAC ([`crate::mac`]) and the model of propagation ([`crate::channel`]) both build on these
+//! types, so that the latter can say who hears whom without knowing the former.
 
 use core::fmt;
 
@@ -35,7 +35,8 @@ impl fmt::Display for RadioId {
 /// Who hears whom. A radio always hears its own transmissions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Hearing {
-    /// Every radio senses, decodes and disturbs every other: there are no hidden nodes and there is no capture.
+    /// Every radio senses, decodes and disturbs every other: there are no hidden nodes and there is
+    /// no capture.
     #[default]
     All,
     /// Pair by pair; there is no capture either.
@@ -44,9 +45,10 @@ pub enum Hearing {
         senses: Relation,
         /// Which transmitter destroys what which radio receives at the same time.
         disturbs: Relation,
-        /// Which transmitter's frame headers are read by which radio, which then defers for the time that they announce (NAV). A
-        /// frame that is sensed but not decoded is followed by EIFS. A frame that is decoded is always sensed, and disturbs; the
-        /// two ends of a link decode each other.
+        /// Which transmitter's frame headers are read by which radio, which then defers for the
+        /// time that they announce (NAV). A frame that is sensed but not decoded is followed by
+        /// EIFS. A frame that is decoded is always sensed, and disturbs; the two ends of a link
+        /// decode each other.
         decodes: Relation,
     },
 }
@@ -103,7 +105,8 @@ impl Relation {
 }
 
 impl Hearing {
-    /// Radios that decode every frame that they sense and disturb every radio that senses them: one relation for all three.
+    /// Radios that decode every frame that they sense and disturb every radio that senses them: one
+    /// relation for all three.
     #[must_use]
     pub fn symmetric(relation: Relation) -> Self {
         Self::Matrix {

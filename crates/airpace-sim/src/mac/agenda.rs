@@ -19,8 +19,8 @@ pub(super) enum Event {
     Access,
 }
 
-/// The order of events that are due at one time. PPDUs end first; those that follow another after SIFS begin last, because contenders
-/// whose back-off expires at that time cannot have sensed them.
+/// The order of events that are due at one time. PPDUs end first; those that follow another after
+/// SIFS begin last, because contenders whose back-off expires at that time cannot have sensed them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
     End,

@@ -1,4 +1,5 @@
-//! The medium: radios that hear the same share one view of the channel, and a transmission changes the views that it reaches.
+//! The medium: radios that hear the same share one view of the channel, and a transmission changes
+//! the views that it reaches.
 
 use super::LinkConfig;
 use super::ids::{ContenderId, Transmitter, ViewId};
@@ -119,7 +120,8 @@ impl Air {
         clean
     }
 
-    /// Finds out again when the first contender of a view may transmit: contenders have come, or draw a new back-off.
+    /// Finds out again when the first contender of a view may transmit: contenders have come, or
+    /// draw a new back-off.
     pub(super) fn refresh(&mut self, view: ViewId) {
         self.next_access[view.index()] = self.views[view.index()].due();
     }
@@ -236,7 +238,8 @@ impl Groups {
     }
 }
 
-/// What `radio` hears, given that both ends of a link decode each other: data one way, answers the other.
+/// What `radio` hears, given that both ends of a link decode each other: data one way, answers the
+/// other.
 fn with_links(mut row: Row, radio: RadioId, links: &[LinkConfig]) -> Row {
     for link in links {
         if link.to == radio {

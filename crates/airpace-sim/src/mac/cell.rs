@@ -17,11 +17,13 @@ pub struct CellConfig {
     pub stations: Vec<StationConfig>,
     /// Whose PPDU durations to use (default the standard's).
     pub timing: Timing,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256,
+    /// answered by longer block acks).
     pub max_mpdus: u16,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
-    /// How packets get to the air at the access point (default 2500 packets per station, a closed commercial one).
+    /// How packets get to the air at the access point (default 2500 packets per station, a closed
+    /// commercial one).
     pub access_point: PathConfig,
     /// How packets get to the air at each station (default 1000 packets, Linux's `txqueuelen`).
     pub station: PathConfig,
@@ -31,9 +33,11 @@ pub struct CellConfig {
     pub category: Option<AccessCategory>,
     /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
     pub beacons: bool,
-    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a monitor interface would show it (default no).
+    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
+    /// monitor interface would show it (default no).
     pub monitor: bool,
-    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement demands (default yes).
+    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
+    /// demands (default yes).
     pub in_order: bool,
     /// Changes of the stations' rates, in order of time.
     pub trace: Vec<RateChange>,

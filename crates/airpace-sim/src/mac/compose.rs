@@ -1,4 +1,5 @@
-//! Frames are composed of what the transmit paths hold, either on winning the channel or ahead of it.
+//! Frames are composed of what the transmit paths hold, either on winning the channel or ahead of
+//! it.
 
 use super::Mac;
 use super::flight::Flight;
@@ -20,7 +21,8 @@ pub(super) enum TxopRoom {
 }
 
 impl TxopRoom {
-    /// The room of a whole TXOP with this limit; zero stands for one exchange of any length (9.4.2.28).
+    /// The room of a whole TXOP with this limit; zero stands for one exchange of any length
+    /// (9.4.2.28).
     pub(super) const fn whole(limit: Duration) -> Self {
         if limit.is_zero() {
             Self::Unlimited
@@ -31,7 +33,8 @@ impl TxopRoom {
 }
 
 impl<P: Packet + Clone> Mac<P> {
-    /// Composes a frame for the lane whose turn it is. `None` if there is nothing to send, or nothing that fits the rest of a TXOP.
+    /// Composes a frame for the lane whose turn it is. `None` if there is nothing to send, or
+    /// nothing that fits the rest of a TXOP.
     fn compose(&mut self, function: AccessFunctionId, at: Time, room: TxopRoom) -> Option<Flight> {
         let category = function.category;
         loop {
@@ -130,8 +133,8 @@ impl<P: Packet + Clone> Mac<P> {
         TxopRoom::whole(config.edca(function.category).txop)
     }
 
-    /// A lane was served, to the end (`done`) or not; that the exchange ends at `at` is known from `known` on. Refills the queues, and
-    /// composes what is sent at the next access.
+    /// A lane was served, to the end (`done`) or not; that the exchange ends at `at` is known from
+    /// `known` on. Refills the queues, and composes what is sent at the next access.
     pub(super) fn end_service(&mut self, flight: &Flight, at: Time, known: Time, done: bool) {
         let function = flight.function;
         let paths = &mut self.radios[function.radio.index()].paths;

@@ -11,7 +11,8 @@ use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
 
-/// Radios that share a channel, the links between them and what they hear. [`super::CellConfig::mac`] returns one for the common case.
+/// Radios that share a channel, the links between them and what they hear.
+/// [`super::CellConfig::mac`] returns one for the common case.
 #[derive(Clone, Debug)]
 pub struct MacConfig {
     /// The radios, indexed by [`RadioId`].
@@ -26,9 +27,11 @@ pub struct MacConfig {
     pub timing: Timing,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a monitor interface would show it (default no).
+    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
+    /// monitor interface would show it (default no).
     pub monitor: bool,
-    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement demands (default yes).
+    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
+    /// demands (default yes).
     pub in_order: bool,
 }
 
@@ -37,25 +40,29 @@ pub struct MacConfig {
 pub struct RadioConfig {
     /// Channel access parameters, indexed by [`AccessCategory`].
     pub edca: [Edca; 4],
-    /// The access category of all data that the radio sends; `None` (default) leaves it to each packet.
+    /// The access category of all data that the radio sends; `None` (default) leaves it to each
+    /// packet.
     pub category: Option<AccessCategory>,
     /// Its beacons; `None` (default) for a radio that is not an access point.
     pub beacon: Option<Beacon>,
-    /// How packets get from the network layer to the air (default a queue of 1000 packets per link, Linux's `txqueuelen`).
+    /// How packets get from the network layer to the air (default a queue of 1000 packets per link,
+    /// Linux's `txqueuelen`).
     pub path: PathConfig,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256,
+    /// answered by longer block acks).
     pub max_mpdus: u16,
     /// Most bytes in one A-MPDU, on top of the standard's limits (default: those alone).
     pub max_bytes: u32,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
-    /// Most bytes in one A-MSDU: an MPDU that carries several packets; 0 (default) for one packet per MPDU. The standard allows
-    /// 3839 or 7935 bytes (HT) and up to 11,398 (VHT, HE).
+    /// Most bytes in one A-MSDU: an MPDU that carries several packets; 0 (default) for one packet
+    /// per MPDU. The standard allows 3839 or 7935 bytes (HT) and up to 11,398 (VHT, HE).
     pub max_amsdu: u32,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
     pub rts_threshold: Option<u32>,
-    /// Key of the radio's random draws and, with that of the peer, of its links' draws (see [`crate::rng::key`]). `None` (default) uses
-    /// its number, so that a radio added before it changes the draws.
+    /// Key of the radio's random draws and, with that of the peer, of its links' draws (see
+    /// [`crate::rng::key`]). `None` (default) uses its number, so that a radio added before it
+    /// changes the draws.
     pub stream: Option<u64>,
 }
 
@@ -127,7 +134,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The number of the interval in which `now` lies; the ratio does not change within an interval.
+    /// The number of the interval in which `now` lies; the ratio does not change within an
+    /// interval.
     pub(super) fn interval(&self, now: Time) -> u64 {
         match self {
             Self::Constant(_) => 0,
@@ -165,7 +173,8 @@ impl Quality {
     }
 }
 
-/// Neighbouring networks on the channel: saturated transmitters that exchange nothing with the radios. Every radio hears them.
+/// Neighbouring networks on the channel: saturated transmitters that exchange nothing with the
+/// radios. Every radio hears them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbours {
     /// Number of transmitters.
@@ -230,9 +239,7 @@ pub enum ConfigError {
     #[error("{0} must be at least 1")]
     Zero(&'static str),
     /// A smallest contention window above the largest.
-    #[error(
-        "{radio} has a smallest contention window of {min}, which is above the largest, {max}"
-    )]
+    #[error("{radio} has a smallest contention window of {min}, which is above the largest, {max}")]
     Window {
         /// Whose.
         radio: RadioId,

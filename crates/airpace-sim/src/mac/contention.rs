@@ -1,7 +1,8 @@
 //! Who may transmit when: EDCA (IEEE 802.11-2020 clause 10.23.2).
 //!
-//! An access function that has something to send waits in its radio's view of the channel until its back-off has run down. Then it
-//! transmits, unless one of higher priority of the same radio wins at the same time.
+//! An access function that has something to send waits in its radio's view of the channel until its
+//! back-off has run down. Then it transmits, unless one of higher priority of the same radio wins
+//! at the same time.
 
 use super::Mac;
 use super::ids::{AccessFunctionId, ContenderId, LinkId, ViewId};
@@ -60,8 +61,8 @@ impl Contender {
     /// Something to send has come, and there was nothing before.
     pub(super) fn arrive(&mut self, now: Time, view: &mut View) {
         if self.expires <= view.counted(self.counter, now) {
-            // No back-off is pending. One is drawn if the channel is busy; else access follows at the next slot boundary
-            // (10.23.2.4).
+            // No back-off is pending. One is drawn if the channel is busy; else access follows at
+            // the next slot boundary (10.23.2.4).
             if view.is_busy(now) {
                 self.draw(now, view);
             } else {
@@ -76,8 +77,9 @@ impl Contender {
         view.wait(self.counter, self.expires, self.id);
     }
 
-    /// Draws a new back-off after an exchange. The contention window falls back to its smallest value if the exchange is `done` with
-    /// (it succeeded, or its frame was given up), and doubles if not.
+    /// Draws a new back-off after an exchange. The contention window falls back to its smallest
+    /// value if the exchange is `done` with (it succeeded, or its frame was given up), and doubles
+    /// if not.
     pub(super) fn back_off(&mut self, now: Time, view: &View, done: bool) {
         self.window = if done {
             self.cw_min
@@ -92,8 +94,8 @@ impl Contender {
     }
 }
 
-/// The stream of an access function. Best effort has the streams of the cell from which this MAC grew, so that results of a cell stay
-/// what they were for the same seed.
+/// The stream of an access function. Best effort has the streams of the cell from which this MAC
+/// grew, so that results of a cell stay what they were for the same seed.
 pub(super) fn backoff_stream(seed: u64, function: AccessFunctionId, key: Option<u64>) -> Stream {
     let AccessFunctionId { radio, category } = function;
     let number = category as u64;
@@ -117,8 +119,8 @@ impl<P: Packet + Clone> Mac<P> {
         self.next = self.find_next();
     }
 
-    /// All contenders whose back-off has run down transmit. Of the access functions of one radio only that of the highest priority
-    /// does; to the others that is a collision (10.23.2.4).
+    /// All contenders whose back-off has run down transmit. Of the access functions of one radio
+    /// only that of the highest priority does; to the others that is a collision (10.23.2.4).
     pub(super) fn grant(&mut self, at: Time) {
         let mut winners = core::mem::take(&mut self.winners);
         self.air.take_winners(at, &mut winners);
@@ -144,8 +146,8 @@ impl<P: Packet + Clone> Mac<P> {
         self.winners = winners;
     }
 
-    /// The window of an access function that yields to one of its own radio doubles as after a collision on the air, and the attempt
-    /// counts towards the retry limit.
+    /// The window of an access function that yields to one of its own radio doubles as after a
+    /// collision on the air, and the attempt counts towards the retry limit.
     fn collide_internally(&mut self, function: AccessFunctionId, at: Time) {
         let link = self.radios[function.radio.index()]
             .paths
@@ -158,7 +160,8 @@ impl<P: Packet + Clone> Mac<P> {
         self.air.refresh(view);
     }
 
-    /// Counts a frame without an answer. Returns whether it was the last of as many in a row as the retry limit allows.
+    /// Counts a frame without an answer. Returns whether it was the last of as many in a row as the
+    /// retry limit allows.
     pub(super) fn count_unanswered(&mut self, link: LinkId) -> bool {
         let link = &mut self.links[link.index()];
         link.unanswered += 1;
@@ -169,8 +172,8 @@ impl<P: Packet + Clone> Mac<P> {
         spent
     }
 
-    /// Ends the access to the channel: a new back-off begins, and the access function contends again if it has anything to send. See
-    /// [`Contender::back_off`] for `done`.
+    /// Ends the access to the channel: a new back-off begins, and the access function contends
+    /// again if it has anything to send. See [`Contender::back_off`] for `done`.
     pub(super) fn back_off(&mut self, at: Time, function: AccessFunctionId, done: bool) {
         let radio = &mut self.radios[function.radio.index()];
         let contender = &mut radio.contenders[function.category];

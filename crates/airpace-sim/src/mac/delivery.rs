@@ -1,4 +1,5 @@
-//! What becomes of a frame: what its receiver decodes, what its sender learns, and what the caller is told of both.
+//! What becomes of a frame: what its receiver decodes, what its sender learns, and what the caller
+//! is told of both.
 
 use super::exchange::{Exchange, Work};
 use super::flight::Flight;
@@ -39,8 +40,8 @@ struct Address {
 }
 
 impl<P: Packet + Clone> Mac<P> {
-    /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and what it carried. Returns how many
-    /// MPDUs were decoded.
+    /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and
+    /// what it carried. Returns how many MPDUs were decoded.
     pub(super) fn receive(&mut self, exchange: &Exchange, flight: &Flight, clean: bool) -> u16 {
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let lane = path.lane_mut(flight.lane);
@@ -77,8 +78,8 @@ impl<P: Packet + Clone> Mac<P> {
         decoded
     }
 
-    /// Charges the airtime of a frame to its station where airtime is shared out: at the sender, and at the receiver, where the
-    /// station is the one that sends.
+    /// Charges the airtime of a frame to its station where airtime is shared out: at the sender,
+    /// and at the receiver, where the station is the one that sends.
     fn account(&mut self, flight: &Flight, record: &FrameRecord) {
         let category = record.category;
         let path = &mut self.radios[record.from.index()].paths[category];
@@ -90,7 +91,8 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// The exchange is over: its sender learns what was received, if there was an answer, and goes on with its TXOP or contends again.
+    /// The exchange is over: its sender learns what was received, if there was an answer, and goes
+    /// on with its TXOP or contends again.
     pub(super) fn conclude(&mut self, flight: &Flight, ending: Ending) {
         let Ending {
             at,
@@ -110,8 +112,7 @@ impl<P: Packet + Clone> Mac<P> {
         let window = &mut path.lane_mut(flight.lane).window;
         let settled = window.settle(flight.built.number, answered, &self.rules, tell);
         path.settled(flight.lane, settled.packets);
-        link.adaptation
-            .on_result(at, &flight.result(settled.acked));
+        link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {
             link.unanswered = 0;
             false
@@ -120,7 +121,8 @@ impl<P: Packet + Clone> Mac<P> {
         };
         let done = answered || spent;
         self.end_service(flight, at, known, done);
-        // A TXOP goes on after an answer only; the recovery of a failed exchange within its TXOP is not modelled.
+        // A TXOP goes on after an answer only; the recovery of a failed exchange within its TXOP is
+        // not modelled.
         let sifs = self.rules.medium.sifs();
         let goes_on = answered && flight.txop_end.is_some_and(|end| at + sifs < end);
         if goes_on && self.radios[function.radio.index()].paths[function.category].has_work() {

@@ -1,5 +1,5 @@
-//! A packet comes from the network layer: it goes into the transmit path of its category, and the access function contends for the
-//! channel if it had nothing to send before.
+//! A packet comes from the network layer: it goes into the transmit path of its category, and the
+//! access function contends for the channel if it had nothing to send before.
 
 use super::ids::{AccessFunctionId, LaneId, LinkId};
 use super::path::LaneDrop;
@@ -52,7 +52,8 @@ impl<P: Packet + Clone> Mac<P> {
         radio.add_lane(function.category, link, &self.links[link.index()])
     }
 
-    /// Reports the packets that the queues of an access function have dropped, and those that others have dropped for its sake.
+    /// Reports the packets that the queues of an access function have dropped, and those that
+    /// others have dropped for its sake.
     pub(super) fn report_drops(&mut self, at: Time, function: AccessFunctionId) {
         let paths = &mut self.radios[function.radio.index()].paths;
         while let Some(drop) = paths.poll_drop(function.category) {
@@ -73,7 +74,8 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// Adjusts the size of a queueing discipline to the time for which others have kept the channel busy.
+    /// Adjusts the size of a queueing discipline to the time for which others have kept the channel
+    /// busy.
     pub(super) fn resize(&mut self, function: AccessFunctionId, now: Time) {
         let radio = function.radio;
         let RadioAirtime {

@@ -11,8 +11,8 @@ use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Time from the beginning of a PPDU until it is noticed (aRxPHYStartDelay of OFDM, table 17-21). The reset of a NAV that was set by
-/// an RTS waits for it (10.3.2.4).
+/// Time from the beginning of a PPDU until it is noticed (aRxPHYStartDelay of OFDM, table 17-21).
+/// The reset of a NAV that was set by an RTS waits for it (10.3.2.4).
 const RX_START_DELAY: Duration = Duration::from_micros(20);
 
 /// What is on the air, or follows after SIFS.
@@ -58,7 +58,8 @@ impl Exchange {
 }
 
 impl<P: Packet + Clone> Mac<P> {
-    /// An access function has won the channel: it sends a frame that was composed ahead, or composes one now.
+    /// An access function has won the channel: it sends a frame that was composed ahead, or
+    /// composes one now.
     pub(super) fn transmit(&mut self, function: AccessFunctionId, at: Time) {
         let radio = &mut self.radios[function.radio.index()];
         let txop = radio.config.edca(function.category).txop;
@@ -75,7 +76,8 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// Sends the first PPDU of an exchange: an RTS if the frame is longer than the threshold and `may_protect`, else the frame.
+    /// Sends the first PPDU of an exchange: an RTS if the frame is longer than the threshold and
+    /// `may_protect`, else the frame.
     fn begin_exchange(&mut self, flight: Flight, at: Time, may_protect: bool) {
         let radio = &mut self.radios[flight.function.radio.index()];
         radio.paths[flight.function.category].begin_service();
@@ -151,8 +153,8 @@ impl<P: Packet + Clone> Mac<P> {
         });
     }
 
-    /// The PPDU of `exchange` ends; its header says that the exchange goes on for `announced`. Returns whether it reached the radios of
-    /// the view `receiver` undisturbed.
+    /// The PPDU of `exchange` ends; its header says that the exchange goes on for `announced`.
+    /// Returns whether it reached the radios of the view `receiver` undisturbed.
     pub(super) fn end_ppdu(
         &mut self,
         exchange: &Exchange,
@@ -189,8 +191,8 @@ impl<P: Packet + Clone> Mac<P> {
         let (_, receiver) = self.views_of(&flight);
         let (sifs, cts) = (self.rules.medium.sifs(), self.rules.cts(flight.built.rate));
         let reserved = self.air.view(receiver).is_reserved(exchange.at);
-        // Radios that hear no data after the RTS may reset their NAV after this time (10.3.2.4). Those that do hear it learn of the
-        // rest of the exchange from its header.
+        // Radios that hear no data after the RTS may reset their NAV after this time (10.3.2.4).
+        // Those that do hear it learn of the rest of the exchange from its header.
         let announced = 2 * sifs + cts + RX_START_DELAY + 2 * self.rules.medium.slot();
         let clean = self.end_ppdu(exchange, announced, receiver);
         let rts = exchange.at.since(exchange.begun);
@@ -206,8 +208,7 @@ impl<P: Packet + Clone> Mac<P> {
 
     fn end_cts(&mut self, exchange: &Exchange, flight: Flight) {
         let (sender, _) = self.views_of(&flight);
-        let announced =
-            2 * self.rules.medium.sifs() + flight.built.ppdu + flight.built.response;
+        let announced = 2 * self.rules.medium.sifs() + flight.built.ppdu + flight.built.response;
         if self.end_ppdu(exchange, announced, sender) {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Data, flight));
         } else {
@@ -216,7 +217,8 @@ impl<P: Packet + Clone> Mac<P> {
         }
     }
 
-    /// The frame is not sent, because its RTS met no answer: its MPDUs count as tried, and `airtime` as used.
+    /// The frame is not sent, because its RTS met no answer: its MPDUs count as tried, and
+    /// `airtime` as used.
     fn withhold(&mut self, flight: &Flight, airtime: Duration) {
         let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
         let window = &mut path.lane_mut(flight.lane).window;
@@ -232,8 +234,9 @@ impl<P: Packet + Clone> Mac<P> {
         if decoded == 0 {
             self.conclude(flight, Ending::unanswered(exchange.at));
         } else if self.air.is_shared_by_all() {
-            // Everybody has heard the announcement: nothing can disturb the answer, and nothing happens before it ends. So the end of
-            // the exchange is known now, and the answer needs no step of its own.
+            // Everybody has heard the announcement: nothing can disturb the answer, and nothing
+            // happens before it ends. So the end of the exchange is known now, and the answer needs
+            // no step of its own.
             let view = self.air.neighbour_view();
             self.air
                 .view_mut(view)

@@ -44,7 +44,8 @@ pub(super) struct Limits {
     pub(super) bytes: u32,
     /// Largest A-MSDU; 0 for none.
     pub(super) amsdu: u32,
-    /// Whether nothing is sent if not even one MPDU keeps the limits. Otherwise the first MPDU is always sent.
+    /// Whether nothing is sent if not even one MPDU keeps the limits. Otherwise the first MPDU is
+    /// always sent.
     pub(super) strict: bool,
 }
 
@@ -60,7 +61,8 @@ pub(super) struct MpduSize {
 /// A frame as it goes on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Built {
-    /// Tells it from other frames of its window that are not settled; see [`super::window::Window::build`].
+    /// Tells it from other frames of its window that are not settled; see
+    /// [`super::window::Window::build`].
     pub(super) number: u8,
     pub(super) rate: TxRate,
     pub(super) mpdus: u16,
@@ -106,8 +108,8 @@ impl Rules {
 const PACKET_BYTES: u32 = 1_500;
 
 impl Limits {
-    /// The throughput of a receiver when nobody else sends and all frames are as long as they may be, by which queues choose their
-    /// parameters.
+    /// The throughput of a receiver when nobody else sends and all frames are as long as they may
+    /// be, by which queues choose their parameters.
     pub(super) fn expected_throughput(&self, rate: TxRate, edca: &Edca, rules: &Rules) -> BitRate {
         let mpdu = MpduSize {
             bytes: mpdu_bytes(PACKET_BYTES),
@@ -140,8 +142,8 @@ impl Limits {
             Standard::Vht | Standard::He => VHT_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
         };
         let mpdus = usize::from(standard.window.min(radio.max_mpdus));
-        // A sender of short frames still agrees on a window of 64, so that two frames can be under way; it asks for a longer one only if
-        // its frames are longer.
+        // A sender of short frames still agrees on a window of 64, so that two frames can be under
+        // way; it asks for a longer one only if its frames are longer.
         let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
         Self {
             mpdus,
@@ -152,7 +154,8 @@ impl Limits {
         }
     }
 
-    /// The same limits within `room` of a TXOP, in which the whole exchange must lie (10.23.2.9), RTS and CTS included if `protected`.
+    /// The same limits within `room` of a TXOP, in which the whole exchange must lie (10.23.2.9),
+    /// RTS and CTS included if `protected`.
     pub(super) fn within(
         self,
         room: Duration,
@@ -160,7 +163,8 @@ impl Limits {
         rules: &Rules,
         protected: bool,
     ) -> Self {
-        // How long the answer is depends on the MPDUs that are still to be chosen: it is at most that to a full window.
+        // How long the answer is depends on the MPDUs that are still to be chosen: it is at most
+        // that to a full window.
         let answer = rules.medium.sifs()
             + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
         let protection = if protected {
@@ -193,8 +197,9 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Adds the MPDU at `offset` in the window if the frame stays within the limits; returns whether it did. The first MPDU is always
-    /// added, because nothing shorter can be sent, unless the limits are strict.
+    /// Adds the MPDU at `offset` in the window if the frame stays within the limits; returns
+    /// whether it did. The first MPDU is always added, because nothing shorter can be sent, unless
+    /// the limits are strict.
     pub(super) fn add(&mut self, offset: usize, mpdu: MpduSize, limits: &Limits) -> bool {
         let MpduSize { bytes, packets } = mpdu;
         let psdu = self
@@ -230,7 +235,8 @@ impl Assembly {
             return None;
         }
         let psdu_bytes = self.psdu_bytes(rate.standard(), rules.timing);
-        // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at most a window of 256.
+        // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at
+        // most a window of 256.
         let numbers = (self.last - self.first + 1) as u32;
         Some(Built {
             number: 0,
@@ -245,8 +251,8 @@ impl Assembly {
         })
     }
 
-    /// An HT MPDU that is sent alone has no delimiter, as in [`airpace_core::phy::psdu_bytes`]; ns-3 sends an A-MPDU of one. DSSS and
-    /// OFDM have no A-MPDU.
+    /// An HT MPDU that is sent alone has no delimiter, as in [`airpace_core::phy::psdu_bytes`];
+    /// ns-3 sends an A-MPDU of one. DSSS and OFDM have no A-MPDU.
     fn psdu_bytes(&self, standard: Standard, timing: Timing) -> u32 {
         let plain = match standard {
             Standard::Dsss | Standard::Ofdm => true,
@@ -261,8 +267,8 @@ impl Assembly {
     }
 }
 
-/// The next MPDU of the packets at the head of a queue. Several packets form an A-MSDU, which must keep its own limit and fit `room`
-/// bytes.
+/// The next MPDU of the packets at the head of a queue. Several packets form an A-MSDU, which must
+/// keep its own limit and fit `room` bytes.
 pub(super) fn next_mpdu<'a, P: Packet + 'a>(
     packets: impl Iterator<Item = &'a P>,
     limits: &Limits,

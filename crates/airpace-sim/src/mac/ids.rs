@@ -14,7 +14,8 @@ pub(super) const CATEGORIES: [AccessCategory; 4] = [
 
 /// One of the four channel access functions (EDCAFs, 10.23.2.1) of a radio.
 ///
-/// They are ordered by radio, then by priority: of those of one radio that win the channel together, the last transmits.
+/// They are ordered by radio, then by priority: of those of one radio that win the channel
+/// together, the last transmits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct AccessFunctionId {
     pub(super) radio: RadioId,
@@ -47,7 +48,8 @@ macro_rules! index {
         pub(super) struct $name(u32);
 
         impl $name {
-            /// The entry at `index`. The tables have fewer than 2³² entries: there are fewer than 2¹⁶ radios.
+            /// The entry at `index`. The tables have fewer than 2³² entries: there are fewer than
+            /// 2¹⁶ radios.
             pub(super) const fn from_index(index: usize) -> Self {
                 Self(index as u32)
             }
@@ -99,7 +101,6 @@ impl<T> ByCategory<T> {
     pub(super) fn iter(&self) -> core::slice::Iter<'_, T> {
         self.0.iter()
     }
-
 }
 
 impl<T> Index<AccessCategory> for ByCategory<T> {

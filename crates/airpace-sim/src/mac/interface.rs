@@ -19,8 +19,9 @@ pub enum Direction {
 /// What happens to the MAC.
 #[derive(Clone, Debug)]
 pub enum Input<P> {
-    /// A radio is given a packet to send over a link, in the access category that [`airpace_core::packet::Packet::category`] says unless
-    /// [`super::RadioConfig::category`] says otherwise.
+    /// A radio is given a packet to send over a link, in the access category that
+    /// [`airpace_core::packet::Packet::category`] says unless [`super::RadioConfig::category`] says
+    /// otherwise.
     Send {
         /// The sender.
         from: RadioId,
@@ -31,7 +32,8 @@ pub enum Input<P> {
     },
     /// Time passes.
     Tick,
-    /// A link has a fixed rate from now on, in place of its rate adaptation. Frames that are composed already keep their rate.
+    /// A link has a fixed rate from now on, in place of its rate adaptation. Frames that are
+    /// composed already keep their rate.
     SetRate {
         /// The sender.
         from: RadioId,
@@ -40,7 +42,8 @@ pub enum Input<P> {
         /// The new rate.
         rate: TxRate,
     },
-    /// A link's quality changes. Probabilities of loss are clamped to [0, 1]; not a number counts as 0.
+    /// A link's quality changes. Probabilities of loss are clamped to [0, 1]; not a number counts
+    /// as 0.
     SetQuality {
         /// The sender.
         from: RadioId,
@@ -58,7 +61,8 @@ pub enum Input<P> {
 pub enum Output<P> {
     /// A data frame has left the air.
     Frame(FrameRecord),
-    /// A packet of an MPDU was decoded; only with [`super::MacConfig::monitor`], in the order of the air.
+    /// A packet of an MPDU was decoded; only with [`super::MacConfig::monitor`], in the order of
+    /// the air.
     Heard {
         /// Which frame and MPDU.
         mpdu: Mpdu,
@@ -120,7 +124,8 @@ pub enum DropReason {
 }
 
 impl FrameRecord {
-    /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which carries an IP packet of `bytes`.
+    /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which
+    /// carries an IP packet of `bytes`.
     #[must_use]
     pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
         let frame = FrameHints {
@@ -168,11 +173,12 @@ pub struct FrameRecord {
     pub decoded: u16,
     /// Bytes of its PSDU.
     pub psdu_bytes: u32,
-    /// Time for which the exchange occupied the channel: RTS and CTS if there were any, PPDU, and SIFS and (block) acknowledgement if one
-    /// came.
+    /// Time for which the exchange occupied the channel: RTS and CTS if there were any, PPDU, and
+    /// SIFS and (block) acknowledgement if one came.
     pub airtime: Duration,
     /// Whether another transmission reached the receiver at the same time.
     pub collided: bool,
-    /// Packets left in the sender's queue for this receiver and category when the frame was composed.
+    /// Packets left in the sender's queue for this receiver and category when the frame was
+    /// composed.
     pub queued: u32,
 }

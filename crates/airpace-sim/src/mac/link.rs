@@ -26,11 +26,13 @@ pub(super) struct Link {
     expected: Option<(TxRate, BitRate)>,
     /// What the last frame suffered from noise.
     hazard: Option<Hazard>,
-    /// The rate over whose noise the signal-to-noise ratio is that an ideal adaptation is told: the fastest that it has.
+    /// The rate over whose noise the signal-to-noise ratio is that an ideal adaptation is told: the
+    /// fastest that it has.
     reference: TxRate,
 }
 
-/// What frames of one rate suffer from noise in one interval of the signal, and MPDUs of one length with them.
+/// What frames of one rate suffer from noise in one interval of the signal, and MPDUs of one length
+/// with them.
 #[derive(Clone, Copy, Debug)]
 struct Hazard {
     rate: TxRate,
@@ -146,7 +148,8 @@ impl Link {
 }
 
 impl Hazard {
-    /// The probability that an MPDU of `bytes` is lost; computed once for MPDUs of one length in a row.
+    /// The probability that an MPDU of `bytes` is lost; computed once for MPDUs of one length in a
+    /// row.
     fn mpdu_error(&mut self, bytes: u32) -> f64 {
         match self.last {
             Some((known, error)) if known == bytes => error,
@@ -168,8 +171,9 @@ fn clamped(quality: Quality) -> Quality {
     }
 }
 
-/// The stream of a link's losses, by the keys of its sender and receiver if both have one. Links of radio 0 have the streams of the cell
-/// from which this MAC grew, so that results of a cell stay what they were for the same seed.
+/// The stream of a link's losses, by the keys of its sender and receiver if both have one. Links of
+/// radio 0 have the streams of the cell from which this MAC grew, so that results of a cell stay
+/// what they were for the same seed.
 pub(super) fn loss_stream(seed: u64, link: &LinkConfig, keys: Option<(u64, u64)>) -> Stream {
     if let Some((from, to)) = keys {
         return Stream::new(seed, "named loss", from.rotate_left(1) ^ to);

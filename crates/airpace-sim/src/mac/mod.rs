@@ -1,32 +1,42 @@
-//! 802.11 radios on one channel as one sans-IO state machine: access points, stations, relays and the medium between them.
+//! 802.11 radios on one channel as one sans-IO state machine: access points, stations, relays and
+//! the medium between them.
 //!
-//! Every radio has four access categories that contend by EDCA, with internal and external collisions, TXOPs and, above a threshold,
-//! RTS and CTS. Frames are A-MPDUs (of A-MSDUs, if wanted) within every limit, answered by (block) acknowledgements; MPDUs are lost
-//! with a given probability, sent again in later frames and given up at the retry limit. Non-HT rates send one MPDU per frame. The
-//! same machine runs in virtual time and under a real clock.
+//! Every radio has four access categories that contend by EDCA, with internal and external
+//! collisions, TXOPs and, above a threshold, RTS and CTS. Frames are A-MPDUs (of A-MSDUs, if
+//! wanted) within every limit, answered by (block) acknowledgements; MPDUs are lost with a given
+//! probability, sent again in later frames and given up at the retry limit. Non-HT rates send one
+//! MPDU per frame. The same machine runs in virtual time and under a real clock.
 //!
-//! [`Hearing`] says for each pair of radios whether they hear each other, so hidden nodes exist. There is no capture: a frame is lost
-//! if another one that disturbs its receiver overlaps it. Radios that hear the same share one view of the channel, and a frame costs as
-//! much as there are views that hear it: one in a cell whose radios are all in range. A frame's packets are handed over together, at
-//! the end of its PPDU.
+//! [`Hearing`] says for each pair of radios whether they hear each other, so hidden nodes exist.
+//! There is no capture: a frame is lost if another one that disturbs its receiver overlaps it.
+//! Radios that hear the same share one view of the channel, and a frame costs as much as there are
+//! views that hear it: one in a cell whose radios are all in range. A frame's packets are handed
+//! over together, at the end of its PPDU.
 //!
-//! Not modelled: capture, polling, power save, fragments, protection of legacy networks by CTS-to-self, and the recovery of a failed
-//! exchange within its TXOP (a back-off follows). After a frame without an answer all radios of one view wait for the same time, whether
-//! they sent it (a sender's timeout is a slot or two longer or shorter) or not.
+//! Not modelled: capture, polling, power save, fragments, protection of legacy networks by
+//! CTS-to-self, and the recovery of a failed exchange within its TXOP (a back-off follows). After a
+//! frame without an answer all radios of one view wait for the same time, whether they sent it (a
+//! sender's timeout is a slot or two longer or shorter) or not.
 //!
 //! # The way of a packet
 //!
 //! 1. `enqueue.rs`: [`Input::Send`] finds the link and the access category of a packet.
-//! 2. `path/`: the packet waits. `path/mod.rs` has the transmit paths of a radio, `path/category.rs` that of one access category and
-//!    `path/lane.rs` what one link has in it; `path/order.rs` says which link is next. The queues are in `path/queue.rs` (FIFO),
-//!    `path/qdisc.rs` (queueing disciplines), `path/flow_queues.rs` (FQ-MAC) and `path/custom.rs` (the user's own).
-//! 3. `contention.rs`: the access function waits for the channel, as `view.rs` sees it; `agenda.rs` says what happens next.
-//! 4. `compose.rs`: on winning the channel, or before, a frame is composed of waiting packets, within the limits in `frame.rs`.
+//! 2. `path/`: the packet waits. `path/mod.rs` has the transmit paths of a radio,
+//!    `path/category.rs` that of one access category and `path/lane.rs` what one link has in it;
+//!    `path/order.rs` says which link is next. The queues are in `path/queue.rs` (FIFO),
+//!    `path/qdisc.rs` (queueing disciplines), `path/flow_queues.rs` (FQ-MAC) and `path/custom.rs`
+//!    (the user's own).
+//! 3. `contention.rs`: the access function waits for the channel, as `view.rs` sees it; `agenda.rs`
+//!    says what happens next.
+//! 4. `compose.rs`: on winning the channel, or before, a frame is composed of waiting packets,
+//!    within the limits in `frame.rs`.
 //! 5. `exchange.rs`: RTS, CTS, data and answer go on the air (`air.rs`), one SIFS after the other.
-//! 6. `delivery.rs`: the receiver decodes MPDUs with the losses of `link.rs` and hands over what is in order; the sender learns what was
-//!    acknowledged. `window.rs` has what both know of each MPDU.
+//! 6. `delivery.rs`: the receiver decodes MPDUs with the losses of `link.rs` and hands over what is
+//!    in order; the sender learns what was acknowledged. `window.rs` has what both know of each
+//!    MPDU.
 //!
-//! A configuration is in `config.rs` and `path/config.rs`, or for a single cell in `cell.rs`; inputs and outputs are in `interface.rs`.
+//! A configuration is in `config.rs` and `path/config.rs`, or for a single cell in `cell.rs`;
+//! inputs and outputs are in `interface.rs`.
 //!
 //! ```
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -197,7 +207,8 @@ impl<P: Packet + Clone> Mac<P> {
         self.links.push(link);
     }
 
-    /// Handles everything that is due up to `now`, and then `input`. Drain [`Mac::poll`] afterwards.
+    /// Handles everything that is due up to `now`, and then `input`. Drain [`Mac::poll`]
+    /// afterwards.
     ///
     /// Inputs may come late: whatever was due before `now` happens first, at its own time.
     pub fn handle(&mut self, now: Time, input: Input<P>) {
@@ -244,13 +255,15 @@ impl<P: Packet + Clone> Mac<P> {
         radio.map_or(0, |radio| radio.waiting(to).bytes)
     }
 
-    /// The largest number of packets in the queue of `from` for `to` since this was last asked, the peaks of the categories added up.
+    /// The largest number of packets in the queue of `from` for `to` since this was last asked, the
+    /// peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {
         let radio = self.radios.get_mut(from.index());
         radio.map_or(0, |radio| radio.take_peak(to))
     }
 
-    /// Packets that `from` was given and that were neither handed over by their receivers nor dropped.
+    /// Packets that `from` was given and that were neither handed over by their receivers nor
+    /// dropped.
     #[must_use]
     pub fn held(&self, from: RadioId) -> usize {
         let radio = self.radios.get(from.index());
@@ -263,15 +276,16 @@ impl<P: Packet + Clone> Mac<P> {
         self.radios.len()
     }
 
-    /// Time that a radio has transmitted since the beginning; zero for a radio that does not exist. A PPDU counts from its beginning on.
+    /// Time that a radio has transmitted since the beginning; zero for a radio that does not exist.
+    /// A PPDU counts from its beginning on.
     #[must_use]
     pub fn airtime(&self, radio: RadioId) -> RadioAirtime {
         let radio = self.radios.get(radio.index());
         radio.map_or_else(RadioAirtime::default, |radio| radio.airtime)
     }
 
-    /// How long a radio has found the channel busy from the beginning to `now`, its own transmissions included. The rest of the time it
-    /// was idle.
+    /// How long a radio has found the channel busy from the beginning to `now`, its own
+    /// transmissions included. The rest of the time it was idle.
     #[must_use]
     pub fn channel(&self, radio: RadioId, now: Time) -> ChannelTime {
         let radio = self.radios.get(radio.index());

@@ -32,8 +32,8 @@ impl<P: Packet + Clone> Mac<P> {
         };
         self.air.view_mut(view).retain(stays);
         for index in present.len()..count {
-            // A neighbour may leave while its frame is on the air, and another may come before the frame ends: each has a number
-            // of its own.
+            // A neighbour may leave while its frame is on the air, and another may come before the
+            // frame ends: each has a number of its own.
             let id = ContenderId::Neighbour(self.neighbours.seen);
             self.neighbours.seen = self.neighbours.seen.wrapping_add(1);
             let backoff = Stream::new(self.seed, "neighbour", index as u64);

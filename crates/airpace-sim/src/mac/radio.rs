@@ -73,12 +73,7 @@ impl<P: Packet + Clone> Radio<P> {
     }
 
     /// Adds a lane for a link that has none in this category.
-    pub(super) fn add_lane(
-        &mut self,
-        category: AccessCategory,
-        id: LinkId,
-        link: &Link,
-    ) -> LaneId {
+    pub(super) fn add_lane(&mut self, category: AccessCategory, id: LinkId, link: &Link) -> LaneId {
         let lane = self.paths.add_lane(category, id, link);
         if let Some(Some(peer)) = self.peers.get_mut(link.to.index()) {
             peer.lanes[category] = Some(lane);
@@ -107,7 +102,8 @@ impl<P: Packet + Clone> Radio<P> {
         sum
     }
 
-    /// The longest that the queue for `to` has been since this was last asked, the peaks of the categories added up.
+    /// The longest that the queue for `to` has been since this was last asked, the peaks of the
+    /// categories added up.
     pub(super) fn take_peak(&mut self, to: RadioId) -> usize {
         let Some(&peer) = self.peer(to) else {
             return 0;

@@ -4,10 +4,11 @@ use super::FrameRecord;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// The frames of one station and direction, added up: level, round time and airtime as the sender measures them.
+/// The frames of one station and direction, added up: level, round time and airtime as the sender
+/// measures them.
 ///
-/// Level and round time are over frames with new packets: a frame of retransmissions alone repeats one that was counted. Its airtime is
-/// counted.
+/// Level and round time are over frames with new packets: a frame of retransmissions alone repeats
+/// one that was counted. Its airtime is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameTally {
     /// Frames that carried new packets.

@@ -1,9 +1,10 @@
 mod air;
+mod custom;
 mod paths;
 mod random;
 
 use super::*;
-use airpace_core::phy::{GuardInterval, Standard, Timing, Width};
+use airpace_core::phy::{AccessCategory, Edca, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_units::StationId;
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
@@ -202,7 +203,8 @@ fn an_idle_channel_is_taken_at_the_next_slot_boundary() {
 
 #[test]
 fn agrees_with_ns3_family_s1() {
-    // Offered load, goodput, mean delay to the end of the PPDU (ms) and level as ns-3 3.44 has them (S1.csv, MCS 9).
+    // Offered load, goodput, mean delay to the end of the PPDU (ms) and level as ns-3 3.44 has them
+    // (S1.csv, MCS 9).
     let rows = [
         (1, 33.9, 33.9, 0.073_5, 1.0),
         (1, 135.6, 135.6, 0.311, 3.568),
@@ -420,7 +422,8 @@ fn uplink_contends_and_collides() {
     );
     let collided = tally.frames.iter().filter(|frame| frame.collided).count() as f64
         / tally.frames.len() as f64;
-    // Two saturated contenders with CWmin 15: conditional collision probability 1/(CWmin/2 + 1) ≈ 0.1 (Bianchi's fixed point: 0.105).
+    // Two saturated contenders with CWmin 15: conditional collision probability 1/(CWmin/2 + 1) ≈
+    // 0.1 (Bianchi's fixed point: 0.105).
     assert!((0.08..0.14).contains(&collided), "{collided}");
     assert_near(
         tally.delivered[0] as f64 / tally.delivered[1] as f64,

@@ -1,4 +1,5 @@
-//! The channel as one group of radios sees it: busy, reserved or idle, and which of them wait for it.
+//! The channel as one group of radios sees it: busy, reserved or idle, and which of them wait for
+//! it.
 
 use super::air::{EndingPpdu, Reached};
 use super::ids::ContenderId;
@@ -13,8 +14,8 @@ use std::collections::BinaryHeap;
 pub(super) struct Spacing {
     pub(super) sifs: Duration,
     pub(super) slot: Duration,
-    /// What EIFS adds to the idle time after a frame that could not be decoded: SIFS and an acknowledgement at the lowest basic
-    /// rate (10.3.2.3.7).
+    /// What EIFS adds to the idle time after a frame that could not be decoded: SIFS and an
+    /// acknowledgement at the lowest basic rate (10.3.2.3.7).
     pub(super) eifs: Duration,
 }
 
@@ -46,8 +47,9 @@ pub struct ChannelTime {
 
 /// The channel as radios that hear the same see it.
 ///
-/// Idle slots are counted once for all of them, per arbitration interframe space; a contender that draws a back-off of b slots
-/// remembers the count at which it expires. So a contender that waits costs nothing until its turn comes.
+/// Idle slots are counted once for all of them, per arbitration interframe space; a contender that
+/// draws a back-off of b slots remembers the count at which it expires. So a contender that waits
+/// costs nothing until its turn comes.
 #[derive(Debug)]
 pub(super) struct View {
     spacing: Spacing,
@@ -55,7 +57,8 @@ pub(super) struct View {
     busy_until: Time,
     /// End of the reservation that decoded frames have announced (NAV).
     reserved_until: Time,
-    /// End of the time that EIFS adds after the last frame that was not decoded; a frame that is decoded ends it.
+    /// End of the time that EIFS adds after the last frame that was not decoded; a frame that is
+    /// decoded ends it.
     extended_until: Time,
     /// The latest of the three: since when, or from when on, the channel is idle.
     idle_since: Time,
@@ -63,7 +66,8 @@ pub(super) struct View {
     sensed: u32,
     /// Transmissions on the air that disturb receivers.
     disturbing: u32,
-    /// When two disturbing transmissions were last found to overlap: at the beginning of the second, and at the end of the first.
+    /// When two disturbing transmissions were last found to overlap: at the beginning of the
+    /// second, and at the end of the first.
     overlap_began: Option<Time>,
     overlap_ended: Option<Time>,
     counters: Vec<Counter>,
@@ -124,7 +128,8 @@ impl View {
         CounterId(self.counters.len() - 1)
     }
 
-    /// Whether the channel is busy: a transmission is sensed, a reservation lasts, or EIFS has not passed.
+    /// Whether the channel is busy: a transmission is sensed, a reservation lasts, or EIFS has not
+    /// passed.
     pub(super) fn is_busy(&self, now: Time) -> bool {
         now < self.idle_since
     }
@@ -139,7 +144,8 @@ impl View {
         self.sensed > 0
     }
 
-    /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`: after one PIFS of idle time.
+    /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`:
+    /// after one PIFS of idle time.
     pub(super) fn priority_access(&self, due: Time) -> Time {
         due.max(self.idle_since + self.spacing.sifs + self.spacing.slot)
     }
@@ -167,7 +173,12 @@ impl View {
 
     /// A transmission ends. Returns whether it was clean: no other one disturbed it here.
     pub(super) fn end(&mut self, ppdu: &EndingPpdu, reached: &Reached) -> bool {
-        let &EndingPpdu { begun, end: at, announced, .. } = ppdu;
+        let &EndingPpdu {
+            begun,
+            end: at,
+            announced,
+            ..
+        } = ppdu;
         if reached.disturbs {
             if self.disturbing > 1 {
                 self.overlap_ended = Some(at);
@@ -265,7 +276,9 @@ impl View {
     /// Makes all contenders leave for which `stays` does not hold.
     pub(super) fn retain(&mut self, stays: impl Fn(ContenderId) -> bool) {
         for counter in &mut self.counters {
-            counter.waiting.retain(|Reverse((_, contender))| stays(*contender));
+            counter
+                .waiting
+                .retain(|Reverse((_, contender))| stays(*contender));
         }
     }
 
@@ -275,7 +288,8 @@ impl View {
         self.counters.iter().filter_map(first).min()
     }
 
-    /// The same, or `None` while a transmission is sensed: its end decides how long the channel stays busy.
+    /// The same, or `None` while a transmission is sensed: its end decides how long the channel
+    /// stays busy.
     pub(super) fn due(&self) -> Option<Time> {
         if self.sensed > 0 {
             None

@@ -1,5 +1,5 @@
-//! The block-ack window of one link and access category: MPDUs that were composed and are not settled yet, as their sender and their
-//! receiver see them.
+//! The block-ack window of one link and access category: MPDUs that were composed and are not
+//! settled yet, as their sender and their receiver see them.
 
 use super::frame::{Assembly, Built, Limits, MpduSize, Rules};
 use super::path::Feed;
@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 /// An MPDU that was composed and with which not both ends are done.
 #[derive(Debug)]
 struct Entry<P> {
-    /// Its first packet, until it is handed over in order or given up; the others are in [`Window::more`].
+    /// Its first packet, until it is handed over in order or given up; the others are in
+    /// [`Window::more`].
     packet: Option<P>,
     /// When that packet had come.
     since: Time,
@@ -72,12 +73,14 @@ pub(super) struct Settled {
     pub(super) packets: usize,
 }
 
-/// The MPDUs of one link and access category, from their composition until both ends are done with them.
+/// The MPDUs of one link and access category, from their composition until both ends are done with
+/// them.
 #[derive(Debug)]
 pub(super) struct Window<P> {
     /// Oldest first, with consecutive sequence numbers.
     entries: VecDeque<Entry<P>>,
-    /// The packets of A-MSDUs but for the first of each, of the entries from `released` on, in order.
+    /// The packets of A-MSDUs but for the first of each, of the entries from `released` on, in
+    /// order.
     more: VecDeque<P>,
     /// Entries at the head whose packets have been handed over or given up.
     released: usize,
@@ -109,8 +112,9 @@ impl<P: Packet + Clone> Window<P> {
         self.in_flight
     }
 
-    /// Whether an MPDU must be sent again that is in no composed frame. Between exchanges every other MPDU in the window is in such a
-    /// frame, or waits behind one that is in a frame or must be sent again.
+    /// Whether an MPDU must be sent again that is in no composed frame. Between exchanges every
+    /// other MPDU in the window is in such a frame, or waits behind one that is in a frame or must
+    /// be sent again.
     pub(super) const fn has_due(&self) -> bool {
         self.due > 0
     }
@@ -120,8 +124,8 @@ impl<P: Packet + Clone> Window<P> {
         self.entries.front().map(|entry| entry.since)
     }
 
-    /// Composes the next frame: retransmissions first, then new packets from `queue`, within every limit. `None` if there is nothing
-    /// to send.
+    /// Composes the next frame: retransmissions first, then new packets from `queue`, within every
+    /// limit. `None` if there is nothing to send.
     pub(super) fn build(
         &mut self,
         queue: &mut impl Feed<P>,
@@ -190,8 +194,9 @@ impl<P: Packet + Clone> Window<P> {
         });
     }
 
-    /// The frame with the number `frame` has ended; `ampdu` is its number in records. Each MPDU is decoded, or `lost` by its length.
-    /// Returns how many were decoded. `tell` is called for what a monitor sees, and for what receivers that do not reorder hand over.
+    /// The frame with the number `frame` has ended; `ampdu` is its number in records. Each MPDU is
+    /// decoded, or `lost` by its length. Returns how many were decoded. `tell` is called for what a
+    /// monitor sees, and for what receivers that do not reorder hand over.
     pub(super) fn receive(
         &mut self,
         frame: u8,
@@ -253,7 +258,8 @@ impl<P: Packet + Clone> Window<P> {
         decoded
     }
 
-    /// The frame was not sent, because its RTS met no answer: that counts as a try of each of its MPDUs.
+    /// The frame was not sent, because its RTS met no answer: that counts as a try of each of its
+    /// MPDUs.
     pub(super) fn withhold(&mut self, frame: u8) {
         for entry in self
             .entries
@@ -264,8 +270,9 @@ impl<P: Packet + Clone> Window<P> {
         }
     }
 
-    /// The exchange of the frame with the number `frame` is over; its sender knows what was received if it was `answered`. `tell` is
-    /// called for packets that are handed over or given up now.
+    /// The exchange of the frame with the number `frame` is over; its sender knows what was
+    /// received if it was `answered`. `tell` is called for packets that are handed over or given up
+    /// now.
     pub(super) fn settle(
         &mut self,
         frame: u8,
@@ -296,8 +303,8 @@ impl<P: Packet + Clone> Window<P> {
         settled
     }
 
-    /// Settles the MPDUs at the head that were received, hold one packet each and were not handed over: nearly all MPDUs, so this is the
-    /// fast path of [`Window::settle`].
+    /// Settles the MPDUs at the head that were received, hold one packet each and were not handed
+    /// over: nearly all MPDUs, so this is the fast path of [`Window::settle`].
     fn settle_head(&mut self, frame: u8, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
         if self.released > 0 {
             return;
@@ -324,7 +331,8 @@ impl<P: Packet + Clone> Window<P> {
         }
     }
 
-    /// Hands over what is in order at the receiver, reports what its sender has given up, and forgets MPDUs with which both are done.
+    /// Hands over what is in order at the receiver, reports what its sender has given up, and
+    /// forgets MPDUs with which both are done.
     pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {
         loop {
             // Both ends are done with the head, mostly at the same time.

@@ -93,7 +93,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         &mut self.lanes[lane.index()]
     }
 
-    /// Takes a packet into the queueing discipline, if there is one, or else into the lane's own queue.
+    /// Takes a packet into the queueing discipline, if there is one, or else into the lane's own
+    /// queue.
     pub(super) fn push(&mut self, now: Time, id: LaneId, packet: P) {
         if let Some(qdisc) = &mut self.qdisc {
             self.lanes[id.index()].upstream.add(packet.bytes());
@@ -147,7 +148,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.list(now, id);
     }
 
-    /// Puts a lane with work at the tail of the order, unless it is in it; its oldest packet came at `since`.
+    /// Puts a lane with work at the tail of the order, unless it is in it; its oldest packet came
+    /// at `since`.
     pub(super) fn list(&mut self, since: Time, id: LaneId) {
         let lane = &mut self.lanes[id.index()];
         if !lane.blocked && !core::mem::replace(&mut lane.listed, true) {
@@ -225,7 +227,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
-    /// There was nothing to compose for the lane that [`super::TransmitPaths::next`] gave: it has no packets, or its window is full.
+    /// There was nothing to compose for the lane that [`super::TransmitPaths::next`] gave: it has
+    /// no packets, or its window is full.
     pub(in crate::mac) fn found_nothing(&mut self, id: LaneId) {
         let lane = &mut self.lanes[id.index()];
         lane.blocked = lane.has_packets();
@@ -256,7 +259,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         self.held -= packets;
     }
 
-    /// An aggregate was composed ahead; its lane may have another turn if it has more, of which the oldest came at `oldest`.
+    /// An aggregate was composed ahead; its lane may have another turn if it has more, of which the
+    /// oldest came at `oldest`.
     pub(super) fn put_ready(&mut self, flight: Flight, position: Position, oldest: Time) {
         match position {
             Position::First => self.composed.push_front(flight),
@@ -333,7 +337,8 @@ impl<P: Packet + Clone> CategoryPath<P> {
         }
     }
 
-    /// Adjusts the size of the queueing discipline. Others have kept the channel busy for `others` since the beginning.
+    /// Adjusts the size of the queueing discipline. Others have kept the channel busy for `others`
+    /// since the beginning.
     pub(in crate::mac) fn resize(&mut self, now: Time, others: Duration) {
         if let (Some(sizing), Some(qdisc)) = (&mut self.sizing, &mut self.qdisc) {
             sizing.end_intervals(now, others, qdisc);

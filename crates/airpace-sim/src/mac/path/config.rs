@@ -7,15 +7,17 @@ use airpace_core::queue::{
 };
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// The way of a packet from the network layer to the air: an optional queueing discipline, the queues of the driver or of the MAC, the
-/// schedule by which they are served, and the aggregates that are composed ahead for the hardware.
+/// The way of a packet from the network layer to the air: an optional queueing discipline, the
+/// queues of the driver or of the MAC, the schedule by which they are served, and the aggregates
+/// that are composed ahead for the hardware.
 ///
-/// [`PathConfig::of`] returns the paths that Linux has had and that papers 003 and 004 compare, [`PathConfig::custom`] one with queues
-/// of your own.
+/// [`PathConfig::of`] returns the paths that Linux has had and that papers 003 and 004 compare,
+/// [`PathConfig::custom`] one with queues of your own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathConfig {
-    /// The queueing discipline above the driver, one instance per access category (Linux's `mq`). It passes on as much as the driver's
-    /// queue has room for, so that queue must be shared by the links. `None` (default): packets go straight to the queues below.
+    /// The queueing discipline above the driver, one instance per access category (Linux's `mq`).
+    /// It passes on as much as the driver's queue has room for, so that queue must be shared by the
+    /// links. `None` (default): packets go straight to the queues below.
     pub qdisc: Option<Qdisc>,
     /// Adapts the size of the queueing discipline (003); `None` (default) leaves it as it is.
     pub wqm: Option<WqmConfig>,
@@ -23,13 +25,15 @@ pub struct PathConfig {
     pub queues: Queues,
     /// The order in which links are served (default round robin).
     pub schedule: Schedule,
-    /// Serves links such that all with packets get equal (or weighted) airtime: 004's Algorithm 3. It takes the place of `schedule`;
-    /// `None` (default) for no such service.
+    /// Serves links such that all with packets get equal (or weighted) airtime: 004's Algorithm 3.
+    /// It takes the place of `schedule`; `None` (default) for no such service.
     pub airtime_fairness: Option<AirtimeConfig>,
-    /// Aggregates per access category that are composed before the channel is won, the one on the air included. 0 (default): each is composed
-    /// on winning the channel, as in ns-3. ath9k keeps 2.
+    /// Aggregates per access category that are composed before the channel is won, the one on the
+    /// air included. 0 (default): each is composed on winning the channel, as in ns-3. ath9k keeps
+    /// 2.
     pub hardware: u16,
-    /// Limits the airtime that is composed ahead (Linux's AQL); `None` (default): only `hardware` limits it.
+    /// Limits the airtime that is composed ahead (Linux's AQL); `None` (default): only `hardware`
+    /// limits it.
     pub airtime_limit: Option<AirtimeLimitConfig>,
     /// Secret of the hashes that tell flows apart.
     pub key: [u8; 16],
@@ -59,13 +63,15 @@ pub enum Qdisc {
 pub enum Queues {
     /// A FIFO for each link and access category.
     Fifo(QueueLimit),
-    /// Flow queues under CoDel, grouped by link and access category: 004's FQ-MAC. All links and categories of the radio share them.
+    /// Flow queues under CoDel, grouped by link and access category: 004's FQ-MAC. All links and
+    /// categories of the radio share them.
     FlowQueues(FqMacConfig),
     /// A queue of the user's own for each link and access category.
     Custom(CustomQueues),
 }
 
-/// How much the queues of one access category hold before they drop arrivals (tail drop) or, below a queueing discipline, push back.
+/// How much the queues of one access category hold before they drop arrivals (tail drop) or, below
+/// a queueing discipline, push back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueLimit {
     /// Most packets; at least 1.
@@ -76,10 +82,22 @@ pub struct QueueLimit {
     pub in_flight: bool,
 }
 
-/// Whether the links of a radio share a limit. Displayed, parsed and listed (`strum`) as `separate` and `shared`.
+/// Whether the links of a radio share a limit. Displayed, parsed and listed (`strum`) as `separate`
+/// and `shared`.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default,
-    Display, EnumString, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
 )]
 pub enum QueueScope {
     /// Each link has the whole limit.
@@ -91,25 +109,50 @@ pub enum QueueScope {
     Radio,
 }
 
-/// The order in which the links of a radio are served. Displayed, parsed and listed (`strum`) as `round-robin` and `oldest-first`.
+/// The order in which the links of a radio are served. Displayed, parsed and listed (`strum`) as
+/// `round-robin` and `oldest-first`.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default,
-    Display, EnumString, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Schedule {
-    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its turn until then. With aggregates composed
-    /// ahead it goes there when its aggregate is composed.
+    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its
+    /// turn until then. With aggregates composed ahead it goes there when its aggregate is
+    /// composed.
     #[default]
     RoundRobin,
     /// The link whose oldest packet came first.
     OldestFirst,
 }
 
-/// The transmit paths that the papers compare. Displayed, parsed and listed (`strum`) in kebab case, such as `fq-codel`.
+/// The transmit paths that the papers compare. Displayed, parsed and listed (`strum`) in kebab
+/// case, such as `fq-codel`.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default,
-    Display, EnumString, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Scheme {
@@ -128,7 +171,8 @@ pub enum Scheme {
     Airtime,
     /// 003's WQM: `pfifo` of a size that follows the rate.
     Wqm,
-    /// WQM's size for an FQ-CoDel queueing discipline: flow separation as 003 leaves it to future work.
+    /// WQM's size for an FQ-CoDel queueing discipline: flow separation as 003 leaves it to future
+    /// work.
     WqmFq,
 }
 
@@ -147,22 +191,25 @@ impl Scheme {
 const PER_STATION_PACKETS: usize = 2_500;
 /// Linux's `txqueuelen` of 003 and 004.
 const TXQUEUELEN: usize = 1_000;
-/// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter of its 512 buffers less 5.
+/// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter
+/// of its 512 buffers less 5.
 const DRIVER_PACKETS: usize = 123;
-/// Most aggregates that a path under the airtime queue limit composes ahead: more than the limit ever allows.
+/// Most aggregates that a path under the airtime queue limit composes ahead: more than the limit
+/// ever allows.
 const FIRMWARE_AGGREGATES: u16 = 64;
 /// Aggregates that ath9k keeps in the hardware's queue (004 §3.2).
 const HARDWARE_AGGREGATES: u16 = 2;
 
 impl PathConfig {
-    /// A FIFO of `packets` packets for each link, not counting those in flight. Links are served in turn, and frames are composed on
-    /// winning the channel.
+    /// A FIFO of `packets` packets for each link, not counting those in flight. Links are served in
+    /// turn, and frames are composed on winning the channel.
     #[must_use]
     pub const fn per_station(packets: usize) -> Self {
         Self::queued(QueueLimit::per_link(packets))
     }
 
-    /// A FIFO under this limit for each link. Links are served in turn, and frames are composed on winning the channel.
+    /// A FIFO under this limit for each link. Links are served in turn, and frames are composed on
+    /// winning the channel.
     #[must_use]
     pub const fn queued(limit: QueueLimit) -> Self {
         Self {
@@ -177,8 +224,9 @@ impl PathConfig {
         }
     }
 
-    /// A queue of your own for each link and access category, built by `factory`. Links are served in turn, and frames are composed on
-    /// winning the channel. See [`super::TransmitQueue`] for an example.
+    /// A queue of your own for each link and access category, built by `factory`. Links are served
+    /// in turn, and frames are composed on winning the channel. See [`super::TransmitQueue`] for an
+    /// example.
     #[must_use]
     pub fn custom(factory: impl QueueFactory + 'static) -> Self {
         Self {
@@ -187,7 +235,8 @@ impl PathConfig {
         }
     }
 
-    /// The path of a scheme, with the parameters of the papers or of the Linux version that they used.
+    /// The path of a scheme, with the parameters of the papers or of the Linux version that they
+    /// used.
     #[must_use]
     pub fn of(scheme: Scheme) -> Self {
         let linux = |qdisc| {
@@ -235,7 +284,8 @@ impl PathConfig {
         }
     }
 
-    /// Limits the airtime that is composed ahead, and not the number of aggregates: so do drivers that leave the limit to Linux's AQL.
+    /// Limits the airtime that is composed ahead, and not the number of aggregates: so do drivers
+    /// that leave the limit to Linux's AQL.
     pub fn limit_airtime(&mut self, limit: AirtimeLimitConfig) {
         self.airtime_limit = Some(limit);
         self.hardware = FIRMWARE_AGGREGATES;

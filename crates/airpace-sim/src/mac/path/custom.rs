@@ -1,7 +1,8 @@
 //! Queues of the user's own in the place of those that the MAC has.
 //!
-//! The MAC keeps the packets and hands the queue a small record of each. The queue decides in which order they leave, which are
-//! dropped and which are marked; so it need not know what the packets are.
+//! The MAC keeps the packets and hands the queue a small record of each. The queue decides in which
+//! order they leave, which are dropped and which are marked; so it need not know what the packets
+//! are.
 
 use super::Backlog;
 use crate::mac::RadioId;
@@ -15,7 +16,8 @@ use siphasher::sip::SipHasher13;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The queue of one link and access category, in which packets wait until a frame is composed of them.
+/// The queue of one link and access category, in which packets wait until a frame is composed of
+/// them.
 ///
 /// ```
 /// use airpace_sim::mac::{PacketStore, PathConfig, QueueSite, QueuedPacket, TransmitQueue};
@@ -38,12 +40,14 @@ use std::sync::Arc;
 /// let path = PathConfig::custom(|_: &QueueSite| Box::new(Lifo::default()) as Box<dyn TransmitQueue>);
 /// ```
 pub trait TransmitQueue: Send {
-    /// Takes a packet. A queue that is full drops this packet or another one by [`PacketStore::discard`]; nothing else bounds it.
+    /// Takes a packet. A queue that is full drops this packet or another one by
+    /// [`PacketStore::discard`]; nothing else bounds it.
     fn enqueue(&mut self, now: Time, packet: QueuedPacket, store: &mut dyn PacketStore);
 
     /// Gives the packet that is sent next. It may drop and mark packets before that.
     ///
-    /// A queue that gives `None` although it holds packets is not asked again before the next packet comes.
+    /// A queue that gives `None` although it holds packets is not asked again before the next
+    /// packet comes.
     fn dequeue(&mut self, now: Time, store: &mut dyn PacketStore) -> Option<QueuedPacket>;
 }
 
@@ -52,11 +56,13 @@ pub trait PacketStore {
     /// Drops a packet; the caller of the MAC is told, with the reason.
     fn discard(&mut self, packet: QueuedPacket, reason: DropReason);
 
-    /// Marks a packet Congestion Experienced. Returns false, and does nothing, if its transport takes no part in ECN (RFC 3168).
+    /// Marks a packet Congestion Experienced. Returns false, and does nothing, if its transport
+    /// takes no part in ECN (RFC 3168).
     fn mark(&mut self, packet: &QueuedPacket) -> bool;
 }
 
-/// A packet that a [`TransmitQueue`] holds. Whoever loses it loses the packet: it is never sent, and counts as waiting for ever.
+/// A packet that a [`TransmitQueue`] holds. Whoever loses it loses the packet: it is never sent,
+/// and counts as waiting for ever.
 #[derive(Debug)]
 pub struct QueuedPacket {
     slot: usize,
@@ -73,7 +79,8 @@ impl QueuedPacket {
         self.bytes
     }
 
-    /// A keyed hash of the packet's flow: equal for packets of one flow, and different for nearly all others.
+    /// A keyed hash of the packet's flow: equal for packets of one flow, and different for nearly
+    /// all others.
     #[must_use]
     pub const fn flow(&self) -> u64 {
         self.flow
@@ -99,7 +106,8 @@ pub struct QueueSite {
 
 /// Builds the queues of a radio, one for each link and access category in which anything is sent.
 ///
-/// Functions of a [`QueueSite`] that return a boxed queue are factories. Queues of one factory may share state, such as a common limit.
+/// Functions of a [`QueueSite`] that return a boxed queue are factories. Queues of one factory may
+/// share state, such as a common limit.
 pub trait QueueFactory: Send + Sync {
     /// Builds an empty queue.
     fn build(&self, site: &QueueSite) -> Box<dyn TransmitQueue>;
@@ -224,7 +232,8 @@ struct Store<P> {
     slots: Vec<Option<Parked<P>>>,
     /// Slots without a packet.
     free: Vec<usize>,
-    /// Slots and numbers of packets in the order in which they came. The first is always there; others may be gone.
+    /// Slots and numbers of packets in the order in which they came. The first is always there;
+    /// others may be gone.
     arrivals: VecDeque<(usize, u64)>,
     next_number: u64,
     backlog: Backlog,

@@ -49,7 +49,8 @@ impl<P: Packet> FlowQueues<P> {
         taken
     }
 
-    /// Sets the throughput that a receiver is expected to get, by which the parameters of CoDel are chosen for it.
+    /// Sets the throughput that a receiver is expected to get, by which the parameters of CoDel are
+    /// chosen for it.
     pub(in crate::mac) fn expect(&mut self, now: Time, receiver: RadioId, throughput: BitRate) {
         self.queues
             .set_expected_throughput(now, receiver.0, throughput);

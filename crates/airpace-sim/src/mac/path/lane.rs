@@ -33,8 +33,8 @@ pub(in crate::mac) struct Lane<P> {
     pub(in crate::mac) link: LinkId,
     /// Packets of which the next frame is composed.
     pub(super) queue: Queue<P>,
-    /// Packets that wait before they come into `queue`: in the queueing discipline, in the radio's flow queues, or in a queue of the
-    /// user's own.
+    /// Packets that wait before they come into `queue`: in the queueing discipline, in the radio's
+    /// flow queues, or in a queue of the user's own.
     pub(super) upstream: Backlog,
     /// Its share of the radio's flow queues, if the radio has any.
     pub(super) tid: Option<TidId>,
@@ -99,7 +99,8 @@ impl<P: Packet + Clone> Lane<P> {
         self.window.has_due() || self.has_packets()
     }
 
-    /// When the packet came with which its next frame begins, if that packet has left the flow queues.
+    /// When the packet came with which its next frame begins, if that packet has left the flow
+    /// queues.
     pub(super) fn oldest(&self) -> Option<Time> {
         if self.window.has_due() {
             self.window.oldest().or(self.queue.oldest())

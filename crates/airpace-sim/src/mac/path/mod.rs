@@ -1,9 +1,10 @@
-//! The transmit paths of a radio, one for each access category: from the packet that comes from the network layer to the frame that is
-//! composed.
+//! The transmit paths of a radio, one for each access category: from the packet that comes from the
+//! network layer to the frame that is composed.
 //!
-//! Packets wait in an optional queueing discipline above the queue of their link, or in flow queues that all links of the radio share,
-//! or in a queue of the user's own ([`TransmitQueue`]); an order of service tells whose frame is composed next, on winning the
-//! channel or ahead of that for the hardware's queue.
+//! Packets wait in an optional queueing discipline above the queue of their link, or in flow queues
+//! that all links of the radio share, or in a queue of the user's own ([`TransmitQueue`]); an order
+//! of service tells whose frame is composed next, on winning the channel or ahead of that for the
+//! hardware's queue.
 
 mod category;
 mod config;
@@ -17,9 +18,7 @@ mod sizing;
 
 pub(super) use category::CategoryPath;
 pub use config::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Schedule, Scheme};
-pub use custom::{
-    CustomQueues, PacketStore, QueueFactory, QueueSite, QueuedPacket, TransmitQueue,
-};
+pub use custom::{CustomQueues, PacketStore, QueueFactory, QueueSite, QueuedPacket, TransmitQueue};
 pub(super) use lane::Backlog;
 pub(super) use queue::Feed;
 
@@ -44,7 +43,8 @@ use std::collections::VecDeque;
 pub(super) struct TransmitPaths<P> {
     categories: ByCategory<CategoryPath<P>>,
     flow_queues: Option<Box<FlowQueues<P>>>,
-    /// What builds the queues of the user's own, and the key of the hashes that tell their flows apart.
+    /// What builds the queues of the user's own, and the key of the hashes that tell their flows
+    /// apart.
     custom: Option<(CustomQueues, [u8; 16])>,
     /// Packets dropped by the flow queues that have not been reported.
     drops: VecDeque<LaneDrop<P>>,
@@ -84,12 +84,7 @@ impl<P: Packet + Clone> TransmitPaths<P> {
     }
 
     /// Adds a lane for a link that has none in this category.
-    pub(super) fn add_lane(
-        &mut self,
-        category: AccessCategory,
-        id: LinkId,
-        link: &Link,
-    ) -> LaneId {
+    pub(super) fn add_lane(&mut self, category: AccessCategory, id: LinkId, link: &Link) -> LaneId {
         let lane = LaneId::from_index(self.categories[category].lanes.len());
         let flow_queues = self.flow_queues.as_mut();
         let tid = flow_queues.map(|queues| queues.add(category, lane, link.to));
@@ -110,7 +105,8 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         })
     }
 
-    /// Takes a packet for a lane. What is dropped for it, or is this packet, comes out of [`TransmitPaths::poll_drop`].
+    /// Takes a packet for a lane. What is dropped for it, or is this packet, comes out of
+    /// [`TransmitPaths::poll_drop`].
     pub(super) fn push(&mut self, now: Time, category: AccessCategory, id: LaneId, packet: P) {
         let path = &mut self.categories[category];
         let lane = path.lane_mut(id);
@@ -166,16 +162,19 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         path.peek().map(|lane| path.lane(lane).link)
     }
 
-    /// The lane for which a frame is to be composed. It is being served until [`TransmitPaths::served`]; a caller that finds nothing to
-    /// compose calls [`CategoryPath::found_nothing`] and asks again.
+    /// The lane for which a frame is to be composed. It is being served until
+    /// [`TransmitPaths::served`]; a caller that finds nothing to compose calls
+    /// [`CategoryPath::found_nothing`] and asks again.
     pub(super) fn next(&mut self, category: AccessCategory) -> Option<LaneId> {
-        // A lane over its limit of airtime is skipped. When all lanes have been asked, none may send.
+        // A lane over its limit of airtime is skipped. When all lanes have been asked, none may
+        // send.
         for _ in 0..=self.categories[category].lanes.len() {
             let path = &mut self.categories[category];
             let lane = path.order.next()?;
             if path.lane(lane).blocked {
-                // Where airtime is shared out, a blocked lane keeps its turn: it has a frame under way that ends soon, and the rounds
-                // that others would get in the meantime would bring it ahead of its share. Otherwise it is not in the order.
+                // Where airtime is shared out, a blocked lane keeps its turn: it has a frame under
+                // way that ends soon, and the rounds that others would get in the meantime would
+                // bring it ahead of its share. Otherwise it is not in the order.
                 return None;
             }
             if path.may_send(lane) {
@@ -187,8 +186,8 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         None
     }
 
-    /// Composes the next frame of a lane of what must be sent again and what waits. `None` if there is nothing, or nothing that the
-    /// limits allow.
+    /// Composes the next frame of a lane of what must be sent again and what waits. `None` if there
+    /// is nothing, or nothing that the limits allow.
     pub(super) fn build(
         &mut self,
         now: Time,
@@ -231,8 +230,8 @@ impl<P: Packet + Clone> TransmitPaths<P> {
         self.categories[category].put_ready(flight, position, oldest);
     }
 
-    /// A lane was served, to the end (`done`) or not. Without work it leaves the order; else it goes to the tail if it was served to the
-    /// end, and keeps its turn if not.
+    /// A lane was served, to the end (`done`) or not. Without work it leaves the order; else it
+    /// goes to the tail if it was served to the end, and keeps its turn if not.
     pub(super) fn served(&mut self, category: AccessCategory, lane: LaneId, done: bool) {
         let oldest = self.oldest(category, lane);
         self.categories[category].served(lane, done, oldest);

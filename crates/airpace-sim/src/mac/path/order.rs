@@ -8,8 +8,8 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Lanes with work, in the order in which they are served. Where airtime is shared out, a lane stays in the order while it is served;
-/// otherwise it leaves until it is put back.
+/// Lanes with work, in the order in which they are served. Where airtime is shared out, a lane
+/// stays in the order while it is served; otherwise it leaves until it is put back.
 #[derive(Debug)]
 pub(super) enum Order {
     /// In turn.

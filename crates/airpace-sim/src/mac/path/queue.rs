@@ -68,8 +68,8 @@ impl<P: Packet> Feed<P> for Queue<P> {
     }
 }
 
-/// Packets that are taken one by one out of a queue that decides only then which is next. A packet that was taken and does not fit
-/// the frame stays in `staged` for the next one.
+/// Packets that are taken one by one out of a queue that decides only then which is next. A packet
+/// that was taken and does not fit the frame stays in `staged` for the next one.
 pub(super) struct Staged<'a, P, F> {
     staged: &'a mut Queue<P>,
     take: F,

@@ -21,14 +21,16 @@ pub(super) struct Sizing {
     /// Bits of their PSDUs, and the time that those take at their rates.
     bits: f64,
     seconds: f64,
-    /// Beginning of the present interval, and for how long others had kept the channel busy until then.
+    /// Beginning of the present interval, and for how long others had kept the channel busy until
+    /// then.
     since: Time,
     others: Duration,
     /// Mean rate in the last interval in which anything was sent.
     rate: BitRate,
 }
 
-/// Most intervals without packets that are caught up with one by one; after so many the size has reached a bound.
+/// Most intervals without packets that are caught up with one by one; after so many the size has
+/// reached a bound.
 const MISSED_INTERVALS: u32 = 1_000;
 
 impl Sizing {
@@ -74,7 +76,8 @@ impl Sizing {
         now >= self.next
     }
 
-    /// Ends all intervals before `now`. Others have kept the channel busy for `others` since the beginning of the run.
+    /// Ends all intervals before `now`. Others have kept the channel busy for `others` since the
+    /// beginning of the run.
     pub(super) fn end_intervals<P: Packet>(
         &mut self,
         now: Time,

@@ -224,7 +224,8 @@ fn categories_of_one_radio_collide_inside_it_only() {
 
 #[test]
 fn a_lower_category_that_yields_doubles_its_window() {
-    // Both arrive while a neighbour is on the air; windows of one slot make them collide for certain.
+    // Both arrive while a neighbour is on the air; windows of one slot make them collide for
+    // certain.
     let one_slot = |_| Edca {
         aifsn: 2,
         cw_min: 0,
@@ -279,7 +280,8 @@ fn a_lower_category_that_yields_doubles_its_window() {
     );
 }
 
-/// Radio 0 sends to 1 and radio 2 to 3; 2 senses 0 and nothing else of them. The pause of radio 2 after a frame of radio 0.
+/// Radio 0 sends to 1 and radio 2 to 3; 2 senses 0 and nothing else of them. The pause of radio 2
+/// after a frame of radio 0.
 fn pause_after(decodes: bool) -> Vec<Duration> {
     let mut config = network(4, &[(0, 1), (2, 3)], &[(0, 1), (2, 3)]);
     let Hearing::Matrix {
@@ -343,7 +345,8 @@ fn a_clear_to_send_silences_those_who_do_not_hear_the_data() {
         let around = Duration::from_micros(28 + 28 + 48) + answer(frame);
         assert_eq!(frame.airtime, frame.end.since(frame.start) + around);
     }
-    // A request that begins within the SIFS before a clear-to-send keeps its sender from hearing that.
+    // A request that begins within the SIFS before a clear-to-send keeps its sender from hearing
+    // that.
     assert!(log.collided() < 0.02, "{}", log.collided());
     // Such a one may spend all of its tries while the other's frame lasts.
     assert!(log.dropped.len() < 10, "{}", log.dropped.len());
@@ -388,7 +391,8 @@ fn an_amsdu_carries_several_packets_in_one_mpdu() {
         200,
     );
     let full = log.frames.iter().max_by_key(|frame| frame.packets).unwrap();
-    // Two packets: 2 · (14 + 8 + 1498) bytes; header and FCS 30; delimiter 4; subframes padded to 4.
+    // Two packets: 2 · (14 + 8 + 1498) bytes; header and FCS 30; delimiter 4; subframes padded to
+    // 4.
     assert_eq!((full.mpdus, full.packets), (64, 128));
     assert_eq!(full.psdu_bytes, 64 * (2 * 1_520 + 34) + 63 * 2);
     assert!(log.delivered[0].0 > 1_500, "{:?}", log.delivered);
@@ -530,7 +534,8 @@ fn several_access_points_take_turns_with_their_beacons() {
     );
 }
 
-/// Saturation throughput of `n` stations in Mbit/s by Bianchi's model (2000) with a retry limit (Wu et al. 2002).
+/// Saturation throughput of `n` stations in Mbit/s by Bianchi's model (2000) with a retry limit (Wu
+/// et al. 2002).
 fn bianchi(n: i32, success_us: f64, collision_us: f64) -> f64 {
     let attempt = |p: f64| {
         let stages = || (0..7).map(|i| (p.powi(i), f64::from((16 << i).min(1_024))));

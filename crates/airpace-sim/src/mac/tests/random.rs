@@ -54,7 +54,8 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
     )
 }
 
-/// Half of the radios have a queue alone, the others one of the schemes with a short queue, or a long one above a short one.
+/// Half of the radios have a queue alone, the others one of the schemes with a short queue, or a
+/// long one above a short one.
 fn any_path(
     (scheme, hardware, airtime_limit): (usize, u16, bool),
     packets: usize,
@@ -82,6 +83,7 @@ fn any_path(
     match &mut path.queues {
         Queues::Fifo(limit) => limit.packets = packets,
         Queues::FlowQueues(flows) => flows.packet_limit = packets as u32,
+        Queues::Custom(_) => unreachable!("no scheme has queues of the user's own"),
     }
     path
 }
@@ -355,8 +357,8 @@ fn drain(mac: &mut Mac<Datagram>, watch: &mut Watch, since: Time) -> Result<(), 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Packets are conserved and stay in order, no frame exceeds a limit, nothing happens in the past, and a run is a function of its
-    /// configuration and its seed.
+    /// Packets are conserved and stay in order, no frame exceeds a limit, nothing happens in the
+    /// past, and a run is a function of its configuration and its seed.
     #[test]
     fn invariants_hold_in_any_network((config, flows, neighbours) in any_network(), seed in any::<u64>()) {
         let first = check(&config, &flows, neighbours, seed)?;
