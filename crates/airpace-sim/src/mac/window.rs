@@ -21,7 +21,7 @@ struct Entry<P> {
     ampdu: u32,
     packets: u16,
     tries: u8,
-    state: State,
+    state: SenderState,
     /// It has been on the air.
     sent: bool,
     /// It was decoded, and whether it had been on the air before that time.
@@ -33,7 +33,7 @@ struct Entry<P> {
 
 /// What the sender of an MPDU knows of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum SenderState {
     /// To be sent (again).
     Due,
     /// In the composed frame of this number.
@@ -141,7 +141,7 @@ impl<P: Packet + Clone> Window<P> {
             .entries
             .iter_mut()
             .enumerate()
-            .filter(|(_, entry)| entry.state == State::Due);
+            .filter(|(_, entry)| entry.state == SenderState::Due);
         for (offset, entry) in due.take(before) {
             let mpdu = MpduSize {
                 bytes: entry.bytes,
@@ -150,7 +150,7 @@ impl<P: Packet + Clone> Window<P> {
             if !frame.add(offset, mpdu, limits) {
                 break;
             }
-            entry.state = State::Framed(number);
+            entry.state = SenderState::Framed(number);
             self.due -= 1;
             retries += u16::from(entry.sent);
         }
@@ -186,7 +186,7 @@ impl<P: Packet + Clone> Window<P> {
             ampdu: 0,
             packets,
             tries: 0,
-            state: State::Framed(self.frame),
+            state: SenderState::Framed(self.frame),
             sent: false,
             retried: false,
             received: false,
@@ -214,7 +214,7 @@ impl<P: Packet + Clone> Window<P> {
             } else {
                 usize::from(entry.packets) - 1
             };
-            if entry.state != State::Framed(frame) {
+            if entry.state != SenderState::Framed(frame) {
                 continue;
             }
             entry.tries = entry.tries.saturating_add(1);
@@ -264,7 +264,7 @@ impl<P: Packet + Clone> Window<P> {
         for entry in self
             .entries
             .iter_mut()
-            .filter(|entry| entry.state == State::Framed(frame))
+            .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             entry.tries = entry.tries.saturating_add(1);
         }
@@ -287,15 +287,15 @@ impl<P: Packet + Clone> Window<P> {
         for entry in self
             .entries
             .iter_mut()
-            .filter(|entry| entry.state == State::Framed(frame))
+            .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             let acked = answered && entry.received;
             if acked || entry.tries >= rules.retry_limit {
-                entry.state = State::Settled;
+                entry.state = SenderState::Settled;
                 settled.acked += u16::from(acked);
                 settled.packets += usize::from(entry.packets);
             } else {
-                entry.state = State::Due;
+                entry.state = SenderState::Due;
                 self.due += 1;
             }
         }
@@ -311,7 +311,7 @@ impl<P: Packet + Clone> Window<P> {
         }
         while let Some(entry) = self.entries.front_mut() {
             let plain = entry.packets == 1 && !entry.handed;
-            if entry.state != State::Framed(frame) || !entry.received || !plain {
+            if entry.state != SenderState::Framed(frame) || !entry.received || !plain {
                 break;
             }
             let reception = Reception {
@@ -340,7 +340,7 @@ impl<P: Packet + Clone> Window<P> {
                 && self
                     .entries
                     .front()
-                    .is_some_and(|entry| entry.state == State::Settled)
+                    .is_some_and(|entry| entry.state == SenderState::Settled)
             {
                 self.entries.pop_front();
                 self.released -= 1;
@@ -350,7 +350,7 @@ impl<P: Packet + Clone> Window<P> {
             let Some(entry) = self.entries.get_mut(self.released) else {
                 break;
             };
-            if !entry.received && entry.state != State::Settled {
+            if !entry.received && entry.state != SenderState::Settled {
                 break;
             }
             self.released += 1;

@@ -41,8 +41,13 @@ fn lifo(_: &QueueSite) -> Box<dyn TransmitQueue> {
     Box::new(Lifo::default())
 }
 
-fn drop_from_head(_: &QueueSite) -> Box<dyn TransmitQueue> {
-    Box::new(DropFromHead(VecDeque::new(), 50))
+/// A queue of `packets` packets that drops from its head.
+pub(super) fn drop_from_head(packets: usize) -> Box<dyn TransmitQueue> {
+    Box::new(DropFromHead(VecDeque::new(), packets))
+}
+
+fn short_queue(_: &QueueSite) -> Box<dyn TransmitQueue> {
+    drop_from_head(50)
 }
 
 fn one_station(path: PathConfig) -> Mac<Datagram> {
@@ -99,7 +104,7 @@ fn dropping_from_the_head_keeps_delays_short_where_tail_drop_does_not() {
         (packets, log.mean_delay(0), log.dropped)
     };
     let (tail_packets, tail_delay, _) = run(PathConfig::per_station(50));
-    let (head_packets, head_delay, reasons) = run(PathConfig::custom(drop_from_head));
+    let (head_packets, head_delay, reasons) = run(PathConfig::custom(short_queue));
     assert!(reasons.contains(&DropReason::Queue(QueueDrop::PacketLimit)));
     assert_near(head_packets as f64, tail_packets as f64, 0.02);
     assert!(head_delay < tail_delay, "{head_delay:?} {tail_delay:?}");
@@ -112,7 +117,7 @@ fn queues_of_the_users_own_share_airtime_and_are_composed_ahead() {
         access_point: PathConfig {
             airtime_fairness: Some(Default::default()),
             hardware: 2,
-            ..PathConfig::custom(drop_from_head)
+            ..PathConfig::custom(short_queue)
         },
         ..cell(&rates)
     };
