@@ -52,8 +52,8 @@ impl<P: Packet + Clone> Mac<P> {
         radio.add_lane(function.category, link, &self.links[link.index()])
     }
 
-    /// Reports the packets that the queues of an access function have dropped, and those that
-    /// others have dropped for its sake.
+    /// Reports the packets that the queues of an access function have dropped, and packets of any
+    /// link and category that the shared flow queues have dropped.
     pub(super) fn report_drops(&mut self, at: Time, function: AccessFunctionId) {
         let paths = &mut self.radios[function.radio.index()].paths;
         while let Some(drop) = paths.poll_drop(function.category) {

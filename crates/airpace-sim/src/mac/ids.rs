@@ -92,9 +92,9 @@ impl LaneId {
 pub(super) struct ByCategory<T>([T; 4]);
 
 impl<T> ByCategory<T> {
-    /// Calls `make` for each category, lowest priority first.
-    pub(super) fn from_fn(make: impl FnMut(AccessCategory) -> T) -> Self {
-        Self(CATEGORIES.map(make))
+    /// The values that `value` returns for each category, lowest priority first.
+    pub(super) fn from_fn(value: impl FnMut(AccessCategory) -> T) -> Self {
+        Self(CATEGORIES.map(value))
     }
 
     /// The values, that of the lowest priority first.

@@ -35,7 +35,9 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
                 edca,
                 beacon: flags[1].then(Beacon::default),
                 path: any_path(
-                    path,
+                    path.0,
+                    path.1,
+                    path.2,
                     packets,
                     QueueLimit {
                         packets,
@@ -57,7 +59,9 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
 /// Half of the radios have only FIFOs; the others have one of the schemes, with a short queue in
 /// the MAC or the driver.
 fn any_path(
-    (scheme, hardware, airtime_limit): (usize, u16, bool),
+    scheme: usize,
+    hardware: u16,
+    airtime_limit: bool,
     packets: usize,
     limit: QueueLimit,
     in_turn: bool,
