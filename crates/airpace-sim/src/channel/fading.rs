@@ -1,6 +1,6 @@
 //! Block fading: the gain of a pair of radios is constant over a coherence interval and independent from one to the next.
 
-use crate::mac::RadioId;
+use crate::radio::RadioId;
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::f64::consts::TAU;
