@@ -2,9 +2,10 @@
 
 use crate::address::{self, station_address};
 use crate::config::{EmulatorConfig, EmulatorError, Monitor};
-use airpace_net::netlink::{Prefix, Route};
+use airpace_net::netlink::Route;
 use airpace_net::netns::{Namespace, NamespaceError};
 use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 
 /// The namespaces of a cell. They are gone when this value and every program inside are.
@@ -91,7 +92,8 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
     for index in 0..config.cell.stations.len() {
         let namespace = prepared()?;
         let wlan = ip_device(&namespace, WLAN, station_address(index), config)?;
-        let everything = Route::through(Prefix::default_v4(), WLAN);
+        // 0.0.0.0/0.
+        let everything = Route::through(Ipv4Net::default().into(), WLAN);
         namespace
             .netlink()?
             .add_route(&everything)
@@ -120,7 +122,7 @@ fn ip_device(
     let device = namespace.run(|| Tun::open(&TunConfig::ip(name).with_offload()))??;
     let mut link = namespace.netlink()?;
     let mut settings = || {
-        link.add_address(name, Prefix::new(address, address::PREFIX))?;
+        link.add_address(name, Ipv4Net::new_assert(address, address::PREFIX).into())?;
         link.set_mtu(name, config.mtu)?;
         link.set_queue_length(name, KERNEL_QUEUE)?;
         link.set_up(name)

@@ -2,28 +2,26 @@
 
 use super::namespace;
 use airpace_net::clock::Clock;
-use airpace_net::netlink::{Prefix, Route};
+use airpace_net::netlink::Route;
 use airpace_net::netns::Namespace;
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::tun::{Tun, TunConfig};
 use core::time::Duration;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 
 fn device(namespace: &Namespace, last: u8) -> Tun {
     let config = TunConfig::ip("tun0").with_offload();
     let tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     let mut link = namespace.netlink().unwrap();
-    link.add_address("tun0", Prefix::host(Ipv4Addr::new(10, 9, 0, last)))
+    link.add_address("tun0", IpAddr::from([10, 9, 0, last]).into())
         .unwrap();
     link.set_mtu("tun0", 1400).unwrap();
     link.set_queue_length("tun0", 4000).unwrap();
     link.set_up("tun0").unwrap();
-    link.add_route(&Route::through(
-        Prefix::new(Ipv4Addr::new(10, 9, 0, 0), 24),
-        "tun0",
-    ))
+    let network = "10.9.0.0/24".parse().unwrap();
+    link.add_route(&Route::through(network, "tun0"))
     .unwrap();
     tun
 }

@@ -1,16 +1,15 @@
 use super::namespace;
 use airpace_net::clock::Clock;
-use airpace_net::netlink::Prefix;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
 use core::time::Duration;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::UdpSocket;
 
 fn device(namespace: &Namespace, config: TunConfig) -> Tun {
     let tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     let mut link = namespace.netlink().unwrap();
-    link.add_address(tun.name(), Prefix::new(Ipv4Addr::new(10, 9, 0, 1), 24))
+    link.add_address(tun.name(), "10.9.0.1/24".parse().unwrap())
         .unwrap();
     link.set_queue_length(tun.name(), 2000).unwrap();
     link.set_up(tun.name()).unwrap();
