@@ -326,10 +326,7 @@ fn answer_in(mut datagram: &[u8], sequence: u32) -> Option<io::Result<Option<Req
 /// Reads the first message of `bytes`: an answer, an acknowledgement or a refusal.
 fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
     let invalid = |error: DecodeError| io::Error::new(io::ErrorKind::InvalidData, error);
-    match NetlinkMessage::deserialize(bytes)
-        .map_err(invalid)?
-        .payload
-    {
+    match NetlinkMessage::deserialize(bytes).map_err(invalid)?.payload {
         NetlinkPayload::InnerMessage(answer) => Ok(Some(answer)),
         // An "error" without a code is an acknowledgement.
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),

@@ -77,13 +77,11 @@ fn a_namespace_is_reached_by_its_path() {
 }
 
 #[test]
-fn congestion_control_is_per_namespace() {
+fn kernel_settings_are_those_of_the_namespace() {
     let Some(namespace) = namespace() else { return };
-    namespace.set_congestion_control("reno").unwrap();
-    let error = namespace
-        .set_congestion_control("no-such-law")
-        .unwrap_err()
-        .to_string();
+    let set = |name| namespace.set_sysctl("net/ipv4/tcp_congestion_control", name);
+    set("reno").unwrap();
+    let error = set("no-such-law").unwrap_err().to_string();
     assert!(
         error.contains("tcp_congestion_control") && error.contains("no-such-law"),
         "{error}"
@@ -97,7 +95,7 @@ fn congestion_control_is_per_namespace() {
 }
 
 #[test]
-fn refusals_say_what_was_wanted() {
+fn a_refusal_names_the_operation_and_the_kernels_reason() {
     let Some(namespace) = namespace() else { return };
     let error = namespace
         .netlink()
