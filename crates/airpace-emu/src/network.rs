@@ -2,9 +2,10 @@
 
 use crate::address::{self, station_address};
 use crate::config::{EmulatorConfig, EmulatorError, Monitor};
+use airpace_core::wire::radiotap::INTERFACE_TYPE;
 use airpace_net::netlink::Route;
 use airpace_net::netns::{Namespace, NamespaceError};
-use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use airpace_net::tun::{Tun, TunConfig};
 use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 
@@ -132,7 +133,7 @@ fn ip_device(
 }
 
 fn monitor_device(namespace: &Namespace) -> Result<Tun, EmulatorError> {
-    let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
+    let config = TunConfig::link("mon0").with_link_type(INTERFACE_TYPE);
     let device = namespace.run(|| Tun::open(&config))??;
     namespace
         .netlink()?

@@ -7,7 +7,6 @@
 //! readable; [`keys::KeyPair`] makes, reads and writes keys.
 
 pub mod agent;
-pub mod bench;
 pub mod keys;
 pub mod packet;
 pub mod proxy;

@@ -1,7 +1,7 @@
 //! Queues from configuration.
 
 use airpace_api::config::QueueConfig;
-use airpace_api::quantity::QueueLimit;
+use airpace_config::quantity::QueueLimit;
 use airpace_core::packet::Packet;
 use airpace_core::queue::{CoDelConfig, FqCoDel, FqCoDelConfig};
 

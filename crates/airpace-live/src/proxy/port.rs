@@ -3,7 +3,7 @@
 use super::Mode;
 use crate::packet::PacketBuf;
 use airpace_api::config::{ControlConfig, FallbackConfig};
-use airpace_api::quantity::Rate;
+use airpace_config::quantity::Rate;
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::queue::FqCoDel;
 use airpace_core::report::{Allocation, SlotReport};

@@ -12,7 +12,7 @@ use airpace_api::config::{
     UdpLoadConfig,
 };
 use airpace_api::keys::{PrivateKey, PublicKey};
-use airpace_api::quantity::{Rate, Size};
+use airpace_config::quantity::{Rate, Size};
 use airpace_core::pace::Account;
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::report;
