@@ -19,6 +19,20 @@ pub fn key(name: &str) -> u64 {
     hasher.finish()
 }
 
+/// Draws the secret key of a hash table from the run's seed: that of component `name` number `index`.
+///
+/// Hashing flows with a secret key keeps a sender that does not know it from choosing the queue that
+/// its packets collide with.
+#[must_use]
+pub fn hash_key(seed: u64, name: &str, index: u64) -> [u8; 16] {
+    let mut stream = Stream::new(seed, name, index);
+    let mut key = [0; 16];
+    for word in key.chunks_exact_mut(4) {
+        word.copy_from_slice(&stream.up_to(u32::MAX).to_le_bytes());
+    }
+    key
+}
+
 impl Stream {
     /// The stream of component `name` number `index` in the run seeded with `seed`.
     #[must_use]
