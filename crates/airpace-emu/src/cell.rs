@@ -60,8 +60,8 @@ impl Ports {
     }
 }
 
-/// The MAC, the wires on both sides of it, and the statistics. It works in logical time; it reads the
-/// real clock only to measure how late it is.
+/// The MAC, the wires on both sides of it, and the statistics. It works in logical time; it reads
+/// the real clock only to measure how late it is.
 pub(crate) struct Cell {
     mac: Mac<EmulatedPacket>,
     /// From the server to the access point.
@@ -77,7 +77,8 @@ pub(crate) struct Cell {
     reached: Time,
     /// End of the frame whose packets have been written to stations and not flushed.
     delivered_down: Option<Time>,
-    /// Time at which packets came out of the wire that have been written to the server and not flushed.
+    /// Time at which packets came out of the wire that have been written to the server and not
+    /// flushed.
     delivered_up: Option<Time>,
     /// Reused room for packets that have just been read.
     pub(crate) arrivals: Vec<EmulatedPacket>,
@@ -110,9 +111,9 @@ impl Cell {
         })
     }
 
-    /// Returns `now`, or the time that the cell has reached if that is later: logical time never goes
-    /// back.
-    pub(crate) fn at_least(&self, now: Time) -> Time {
+    /// Converts the present to logical time, which never goes back: events may already have been
+    /// handled whose time is a little later than a clock that was read before.
+    pub(crate) fn logical_time(&self, now: Time) -> Time {
         now.max(self.reached)
     }
 
@@ -137,6 +138,8 @@ impl Cell {
             if at > now {
                 break;
             }
+            // Of events at the same time, packets come first, so that the MAC can send them in the
+            // frame that it composes now. A slot ends last, so that it has all events up to its end.
             if let Some((at, (station, packet))) = self.wire_down.pop(at) {
                 self.handle(at, Input::down(station, packet), clock, ports);
             } else if let Some((at, packet)) = self.wire_up.pop(at) {
@@ -159,8 +162,8 @@ impl Cell {
         self.flush_up(clock, ports);
     }
 
-    /// Handles an input of the present, after everything that was due before it in the air and on the
-    /// wires.
+    /// Handles an input of the present, after everything that was due before it in the air and on
+    /// the wires.
     pub(crate) fn handle_now(
         &mut self,
         now: Time,
@@ -168,14 +171,14 @@ impl Cell {
         clock: &Clock,
         ports: &mut Ports,
     ) {
-        let now = self.at_least(now);
+        let now = self.logical_time(now);
         self.advance(now, clock, ports);
         self.handle(now, input, clock, ports);
     }
 
     /// Handles one input and all that follows from it.
     fn handle(&mut self, at: Time, input: Input<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
-        let at = self.at_least(at);
+        let at = self.logical_time(at);
         self.reached = at;
         self.mac.handle(at, input);
         while let Some(output) = self.mac.poll() {
@@ -184,8 +187,8 @@ impl Cell {
         self.flush_down(clock, ports);
     }
 
-    /// Passes the packets that a frame has brought to the stations' kernels. The time that their network
-    /// stacks take counts as lateness.
+    /// Passes the packets that a frame has brought to the stations' kernels. The time that their
+    /// network stacks take counts as lateness.
     fn flush_down(&mut self, clock: &Clock, ports: &mut Ports) {
         if let Some(due) = self.delivered_down.take() {
             ports.flush_stations();
@@ -205,9 +208,10 @@ impl Cell {
     fn handle_output(&mut self, output: Output<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
         match output {
             Output::Frame(frame) => {
+                // The packets of the frame before are not joined with those of this one.
                 self.flush_down(clock, ports);
-                // The MAC reports a frame that has collided at the end of the longest of the frames,
-                // which says nothing about lateness.
+                // The MAC reports a frame that has collided at the end of the longest of the
+                // frames, which says nothing about lateness.
                 if !frame.collided {
                     self.statistics
                         .on_lag(clock.now().saturating_since(frame.end));
@@ -238,6 +242,7 @@ impl Cell {
 
     /// Shows an MPDU that a station has decoded on its monitor.
     fn show_on_monitor(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket, ports: &mut Ports) {
+        // The access point has no monitor interface.
         if mpdu.direction() != Direction::Down {
             return;
         }
@@ -250,8 +255,8 @@ impl Cell {
         }
     }
 
-    /// Passes a packet on: downlink to the station's kernel; uplink to the wire, or back into the air if
-    /// it is for another station.
+    /// Passes a packet on: downlink to the station's kernel; uplink to the wire, or back into the
+    /// air if it is for another station.
     fn deliver(&mut self, at: Time, mpdu: &Mpdu, packet: EmulatedPacket, ports: &mut Ports) {
         if mpdu.direction() == Direction::Down {
             if let Some(station) = ports.stations.get_mut(mpdu.station().index()) {
@@ -265,7 +270,7 @@ impl Cell {
             // The MAC gets it at the time that the cell has reached: the end of the frame or later.
             Some(index) => {
                 let input = Input::down(StationId::from_index(index), packet);
-                self.mac.handle(self.at_least(at), input);
+                self.mac.handle(self.logical_time(at), input);
             }
             None => self.wire_up.push(at, packet),
         }

@@ -29,9 +29,10 @@ pub struct Outcome {
 
 /// Returns the environment variables that a command gets.
 ///
-/// `AIRPACE_SERVER` is the server's address. `AIRPACE_STATION_IPS` has the addresses of the stations,
-/// separated by spaces. `AIRPACE_NS_SERVER`, `AIRPACE_NS_STA0`, … ([`namespace_variable`]) are the paths
-/// of the namespaces: `nsenter --net=$AIRPACE_NS_STA0 ping $AIRPACE_SERVER`.
+/// `AIRPACE_SERVER` is the server's address. `AIRPACE_STATION_IPS` has the addresses of the
+/// stations, separated by spaces. `AIRPACE_NS_SERVER`, `AIRPACE_NS_STA0`, …
+/// ([`namespace_variable`]) are the paths of the namespaces: `nsenter --net=$AIRPACE_NS_STA0 ping
+/// $AIRPACE_SERVER`.
 #[must_use]
 pub fn environment(network: &Network) -> Vec<(String, OsString)> {
     let n = network.stations().len();
@@ -57,11 +58,11 @@ pub fn namespace_variable(name: &str) -> String {
     format!("AIRPACE_NS_{}", name.to_uppercase())
 }
 
-/// Runs `command` with the variables of [`environment`] in the server's namespace of a new cell, and
-/// stops the cell when the command ends.
+/// Runs `command` with the variables of [`environment`] in the server's namespace of a new cell,
+/// and stops the cell when the command ends.
 ///
-/// SIGINT and SIGTERM end the run. After SIGINT the command has a second to end by itself, because it
-/// gets Ctrl-C from the terminal too; then it gets SIGTERM. It is killed after [`GRACE`].
+/// SIGINT and SIGTERM end the run. After SIGINT the command has a second to end by itself, because
+/// it gets Ctrl-C from the terminal too; then it gets SIGTERM. It is killed after [`GRACE`].
 ///
 /// # Errors
 /// As [`Emulator::start`]; [`EmulatorError::Command`] if the command cannot be started.
@@ -98,8 +99,8 @@ const HEAD_START: Duration = Duration::from_secs(1);
 /// Interval at which to check whether the emulator still runs.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
-/// Waits until the program has ended, and ends it if a signal comes or the emulator fails. Returns the
-/// signal that interrupted the run, if any.
+/// Waits until the program has ended, and ends it if a signal comes or the emulator fails. Returns
+/// the signal that interrupted the run, if any.
 fn supervise(
     emulator: &Emulator,
     program: &Program,

@@ -23,19 +23,19 @@ pub struct EmulatorConfig {
     pub wired_delay: Duration,
     /// What the stations' monitor interfaces show (default [`Monitor::Whole`]).
     pub monitor: Monitor,
-    /// Whether packets of a flow that arrive in one frame are joined for the kernel, as drivers with
-    /// GRO do (default yes). TCP receivers then acknowledge less often, and a UDP socket that asks for
-    /// GRO gets several datagrams at once.
+    /// Whether packets of a flow that arrive in one frame are joined for the kernel, as drivers
+    /// with GRO do (default yes). TCP receivers then acknowledge less often, and a UDP socket that
+    /// asks for GRO gets several datagrams at once.
     pub join: bool,
     /// MTU of all interfaces in bytes (default 1500).
     pub mtu: u32,
-    /// Whether the report has a time series (default yes). When it reaches 36,000 slots per station, or
-    /// 360,000 in all, neighbouring slots are merged.
+    /// Whether the report has a time series (default yes). When it reaches 36,000 slots per
+    /// station, or 360,000 in all, neighbouring slots are merged.
     pub series: bool,
     /// Length of the slots of the time series (default 100 ms, at least 1 ms).
     pub slot: Duration,
-    /// Priority of the emulator's thread under SCHED_FIFO, if the system permits it (default 10); `None`
-    /// leaves the thread under the ordinary scheduler.
+    /// Priority of the emulator's thread under SCHED_FIFO, if the system permits it (default 10);
+    /// `None` leaves the thread under the ordinary scheduler.
     pub realtime: Option<u8>,
 }
 
@@ -70,8 +70,8 @@ impl EmulatorConfig {
 
     /// Sets the access point's queueing scheme.
     ///
-    /// The hash key of its flow queues is drawn from the seed: a run can be repeated, and a sender that
-    /// does not know the seed cannot choose another flow's queue.
+    /// The hash key of its flow queues is drawn from the seed: a run can be repeated, and a sender
+    /// that does not know the seed cannot choose another flow's queue.
     #[must_use]
     pub fn with_access_point(mut self, scheme: Scheme) -> Self {
         self.cell.access_point = PathConfig {

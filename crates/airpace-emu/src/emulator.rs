@@ -100,8 +100,8 @@ impl Emulator {
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Stops the cell and returns its report. The devices are removed then, and the namespaces when the
-    /// last program inside ends.
+    /// Stops the cell and returns its report. The devices are removed then, and the namespaces when
+    /// the last program inside ends.
     ///
     /// # Errors
     /// Why the event loop had failed before.
@@ -123,8 +123,8 @@ impl Emulator {
         }))
     }
 
-    /// Tells the event loop to stop and waits for its end; `None` if it has panicked or has been stopped
-    /// before.
+    /// Tells the event loop to stop and waits for its end; `None` if it has panicked or has been
+    /// stopped before.
     fn end_thread(&mut self) -> Option<Result<FinishedRun, EmulatorError>> {
         // Only a counter of 2^64 - 1 would refuse, and this is written twice at most.
         let _ = self.stop.write(1);

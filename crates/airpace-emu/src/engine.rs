@@ -15,8 +15,8 @@ use nix::sys::eventfd::EventFd;
 use std::io;
 use std::sync::Arc;
 
-/// Observes the events of the cell. It is called in the emulator's thread, so it must be quick and must
-/// not block.
+/// Observes the events of the cell. It is called in the emulator's thread, so it must be quick and
+/// must not block.
 pub trait Observer: Send {
     /// A frame has left the air. Its times are on the emulator's clock.
     fn on_frame(&mut self, frame: &FrameRecord);
@@ -49,14 +49,15 @@ pub(crate) struct Engine {
     buffers: ReadBuffers,
 }
 
-/// Token of the file that becomes readable when the loop is to stop. Stations have tokens from zero on.
+/// Token of the file that becomes readable when the loop is to stop. Stations have tokens from zero
+/// on.
 const STOP: u64 = u64::MAX;
 
 /// Token of the device on the wired side.
 const WIRED: u64 = u64::MAX - 1;
 
-/// Most super-packets that are read from one device before the cell's events have their turn. Each takes
-/// about 10 µs.
+/// Most super-packets that are read from one device before the cell's events have their turn. Each
+/// takes about 10 µs.
 const READS_PER_TURN: usize = 4;
 
 impl Engine {
@@ -123,7 +124,7 @@ impl Engine {
     fn read_wired(&mut self) -> io::Result<()> {
         let stations = self.ports.stations.len();
         for _ in 0..READS_PER_TURN {
-            let now = self.cell.at_least(self.clock.now());
+            let now = self.cell.logical_time(self.clock.now());
             let wire = &mut self.cell.wire_down;
             let mut unroutable = 0;
             let read = self.ports.wired.read(&mut self.buffers, |packet| {
@@ -147,7 +148,7 @@ impl Engine {
     fn read_station(&mut self, index: usize) -> io::Result<()> {
         let station = StationId::from_index(index);
         for _ in 0..READS_PER_TURN {
-            let now = self.cell.at_least(self.clock.now());
+            let now = self.cell.logical_time(self.clock.now());
             let mut packets = core::mem::take(&mut self.cell.arrivals);
             let read = self.ports.stations[index]
                 .wlan
@@ -171,8 +172,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Stops listening to a device that cannot be read, because somebody has removed its interface or
-    /// taken it down. The rest of the cell goes on.
+    /// Stops listening to a device that cannot be read, because somebody has removed its interface
+    /// or taken it down. The rest of the cell goes on.
     fn give_up(&self, tun: &Tun, error: &io::Error) -> io::Result<()> {
         tracing::warn!(interface = tun.name(), %error, "the interface cannot be read any more");
         self.poller.remove(tun)

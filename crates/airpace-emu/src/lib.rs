@@ -2,9 +2,9 @@
 //! kernel are queued, aggregated and retransmitted as they would be on the air.
 //!
 //! One thread owns a TUN device on the wired side and, for each station, a TUN device `wlan0` and a
-//! radiotap monitor `mon0`, each in a network namespace. This crate makes no decisions about Wi-Fi: it
-//! emulates what [`airpace_sim::mac`] simulates. The emulator measures its own lateness, and its report
-//! says when the figures cannot be trusted.
+//! radiotap monitor `mon0`, each in a network namespace. This crate makes no decisions about Wi-Fi:
+//! it emulates what [`airpace_sim::mac`] simulates. The emulator measures its own lateness, and its
+//! report says when the figures cannot be trusted.
 //!
 //! Everything (namespaces, devices, programs inside) ends with the process, however it ends.
 //!

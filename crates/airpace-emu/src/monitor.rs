@@ -77,7 +77,8 @@ impl MonitorWriter {
     }
 }
 
-/// Builds the radiotap header. All MPDUs of an A-MPDU have the time of the first, as with most drivers.
+/// Builds the radiotap header. All MPDUs of an A-MPDU have the time of the first, as with most
+/// drivers.
 fn radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
     // A single HT or legacy MPDU is not in an A-MPDU; a VHT or HE PPDU always carries an A-MPDU.
     let aggregated = record.mpdus > 1 || record.rate.standard().always_aggregates();

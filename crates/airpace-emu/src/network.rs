@@ -9,8 +9,8 @@ use airpace_net::tun::{Tun, TunConfig};
 use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 
-/// The namespaces of a cell. The kernel removes them when this value is dropped and all programs inside
-/// have ended.
+/// The namespaces of a cell. The kernel removes them when this value is dropped and all programs
+/// inside have ended.
 #[derive(Debug)]
 pub struct Network {
     server: Namespace,
@@ -41,7 +41,8 @@ impl Network {
         &self.stations
     }
 
-    /// Returns how many packets the kernel has dropped because the emulator did not read them in time.
+    /// Returns how many packets the kernel has dropped because the emulator did not read them in
+    /// time.
     pub(crate) fn overflowed(&self) -> Result<u64, NamespaceError> {
         let mut packets = self.server.netlink()?.transmit_drops(WIRED)?;
         for station in &self.stations {
@@ -73,8 +74,8 @@ pub(crate) struct StationDevices {
     pub(crate) monitor: Option<Tun>,
 }
 
-/// Length of the kernel's queue before each device, in packets. The emulator reads them as soon as it
-/// runs; the queue has room for those that come while it does not.
+/// Length of the kernel's queue before each device, in packets. The emulator reads them as soon as
+/// it runs; the queue has room for those that come while it does not.
 const KERNEL_QUEUE: u32 = 4_000;
 
 /// Creates the namespaces and devices with their addresses and routes, and brings them up.

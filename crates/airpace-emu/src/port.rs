@@ -77,7 +77,8 @@ impl Port {
         Ok(Read::Packets { malformed })
     }
 
-    /// Passes a packet to the kernel, at once or together with those that follow: see [`Port::flush`].
+    /// Passes a packet to the kernel, at once or together with those that follow: see
+    /// [`Port::flush`].
     pub(crate) fn write(&mut self, packet: &EmulatedPacket) {
         let Self {
             tun,

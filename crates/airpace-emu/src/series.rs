@@ -5,8 +5,8 @@ use airpace_api::emulation::EmulationSlot;
 /// Most slots that are kept for one station: an hour of slots of 100 ms.
 const MAX_SLOTS: usize = 36_000;
 
-/// Most slots that are kept for all stations together, 40 MB. Merging them delays the emulator by about
-/// 10 ms; it becomes rarer as the slots grow.
+/// Most slots that are kept for all stations together, 40 MB. Merging them delays the emulator by
+/// about 10 ms; it becomes rarer as the slots grow.
 const MAX_SLOTS_IN_ALL: usize = 360_000;
 
 /// Returns how many slots are kept for each of `stations` stations; an even number, so that merging

@@ -18,8 +18,8 @@ use hdrhistogram::Histogram;
 
 pub(crate) use report::RunDescription;
 
-/// 99th percentile of the lag above which a run cannot be trusted: a sixth of the longest frame, and
-/// less than any delay that is measured through the cell.
+/// 99th percentile of the lag above which a run cannot be trusted: a sixth of the longest frame,
+/// and less than any delay that is measured through the cell.
 pub const TRUSTED_LAG: Duration = Duration::from_millis(1);
 
 /// The statistics of a run.

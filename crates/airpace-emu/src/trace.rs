@@ -48,8 +48,9 @@ pub enum TraceFault {
 /// Parses a rate trace.
 ///
 /// Each line has a time since the start (with its unit, without a space), a station's index, an MCS
-/// index and optionally the number of spatial streams, separated by spaces. Standard, width and guard
-/// interval stay those of the station. Empty lines, and the rest of a line after `#`, are skipped.
+/// index and optionally the number of spatial streams, separated by spaces. Standard, width and
+/// guard interval stay those of the station. Empty lines, and the rest of a line after `#`, are
+/// skipped.
 ///
 /// ```
 /// # use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};

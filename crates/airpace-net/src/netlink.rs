@@ -46,7 +46,7 @@ impl Route {
 #[error("cannot {operation}: {source}")]
 #[non_exhaustive]
 pub struct LinkError {
-    /// What the caller asked for, for example `bring up the interface wlan0`.
+    /// What the caller asked for, for example `bring up the interface eth0`.
     pub operation: String,
     /// The kernel's answer.
     pub source: io::Error,
@@ -99,8 +99,8 @@ impl Netlink {
     }
 
     /// Returns how many packets the kernel has dropped instead of sending them out of the interface
-    /// `name` (`tx_dropped`). A TUN device drops packets while its queue is full of packets that the
-    /// process has not read.
+    /// `name` (`tx_dropped`). A TUN device drops packets while its queue is full of packets that
+    /// the process has not read.
     ///
     /// # Errors
     /// When no interface has that name.

@@ -24,15 +24,15 @@ use std::thread;
 pub enum NamespaceError {
     /// This process may not create network namespaces.
     #[error(
-        "cannot create a network namespace: {0}; run as root, or allow user namespaces to this user \
-         (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+        "cannot create a network namespace: {0}; run as root, or allow user namespaces to this \
+         user (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
          kernel.apparmor_restrict_unprivileged_userns)"
     )]
     Create(#[source] io::Error),
     /// This process may not create network namespaces, nor enter a user namespace where it may.
     #[error(
-        "not root, and cannot enter a user namespace: {0}; run as root, or allow user namespaces to \
-         this user (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+        "not root, and cannot enter a user namespace: {0}; run as root, or allow user namespaces \
+         to this user (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
          kernel.apparmor_restrict_unprivileged_userns)"
     )]
     User(#[source] io::Error),
@@ -62,25 +62,17 @@ pub enum NamespaceError {
     Link(#[from] LinkError),
 }
 
-/// Why this process may create namespaces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rights {
-    /// It has been root, or had CAP_SYS_ADMIN, from the start.
-    Own,
-    /// It has entered a user namespace, in which it is root.
-    UserNamespace,
-}
-
-/// Ensures that this process may create namespaces and interfaces; enters a user namespace if that is
-/// necessary.
+/// Ensures that this process may create namespaces and interfaces. If it is neither root nor has
+/// CAP_SYS_ADMIN, it enters a user namespace, in which it is root.
 ///
-/// Call it at the beginning of `main`: a process with a second thread cannot enter a user namespace.
+/// Call it at the beginning of `main`: a process with a second thread cannot enter a user
+/// namespace.
 ///
 /// # Errors
 /// [`NamespaceError::User`] when the system allows neither.
-pub fn acquire_rights() -> Result<Rights, NamespaceError> {
+pub fn acquire_rights() -> Result<(), NamespaceError> {
     if Namespace::new().is_ok() {
-        return Ok(Rights::Own);
+        return Ok(());
     }
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let enter = || -> io::Result<()> {
@@ -92,13 +84,12 @@ pub fn acquire_rights() -> Result<Rights, NamespaceError> {
         std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
     };
-    enter().map_err(NamespaceError::User)?;
-    Ok(Rights::UserNamespace)
+    enter().map_err(NamespaceError::User)
 }
 
-/// Moves the only thread of the process into new namespaces. A thread that has been joined may still
-/// be leaving the thread group; the kernel answers `EINVAL` until it has, for which this waits a tenth
-/// of a second.
+/// Moves the only thread of the process into new namespaces. A thread that has been joined may
+/// still be leaving the thread group; the kernel answers `EINVAL` until it has, for which this
+/// waits a tenth of a second.
 fn unshare_alone(flags: CloneFlags) -> nix::Result<()> {
     let clock = Clock::start();
     loop {
@@ -154,8 +145,8 @@ impl Namespace {
         Ok(Self { file: file.into() })
     }
 
-    /// Returns a path by which other processes of this machine can enter the namespace as long as this
-    /// process lives.
+    /// Returns a path by which other processes of this machine can enter the namespace as long as
+    /// this process lives.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!(
@@ -170,8 +161,8 @@ impl Namespace {
         self.file.as_raw_fd()
     }
 
-    /// Moves the calling thread into the namespace. Sockets and devices that it has opened stay in their
-    /// namespace.
+    /// Moves the calling thread into the namespace. Sockets and devices that it has opened stay in
+    /// their namespace.
     ///
     /// # Errors
     /// Without CAP_SYS_ADMIN.
@@ -179,8 +170,8 @@ impl Namespace {
         setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|e| NamespaceError::Enter(e.into()))
     }
 
-    /// Runs `work` inside the namespace, on a new thread, and waits for its result. Sockets and devices
-    /// that it opens and returns stay in the namespace.
+    /// Runs `work` inside the namespace, on a new thread, and waits for its result. Sockets and
+    /// devices that it opens and returns stay in the namespace.
     ///
     /// # Errors
     /// [`NamespaceError::Enter`]; `work` has not run then.
@@ -194,7 +185,8 @@ impl Namespace {
     /// Starts a thread inside the namespace.
     ///
     /// # Errors
-    /// When the thread cannot be started. If it cannot enter the namespace, that error is its result.
+    /// When the thread cannot be started. If it cannot enter the namespace, that error is its
+    /// result.
     pub fn spawn_thread<T: Send + 'static>(
         &self,
         name: &str,
@@ -206,8 +198,9 @@ impl Namespace {
             .spawn(move || namespace.enter().map(|()| work()))
     }
 
-    /// Starts a program inside the namespace. It is killed when the calling thread ends, so that it does
-    /// not outlive a crash; its own children may, other than those of a [`crate::program::Program`].
+    /// Starts a program inside the namespace. It is killed when the calling thread ends, so that it
+    /// does not outlive a crash; its own children may, other than those of a
+    /// [`crate::program::Program`].
     ///
     /// # Errors
     /// When the program cannot be started or the namespace cannot be entered.
@@ -242,9 +235,9 @@ impl Namespace {
         Ok(self.run(Netlink::open)??)
     }
 
-    /// Brings the loopback interface up and turns off two things that would disturb an experiment: IPv6,
-    /// whose neighbour discovery sends packets by itself, and the reverse-path filter, which drops
-    /// packets that arrive by another interface than the one that leads back.
+    /// Brings the loopback interface up and turns off two things that would disturb an experiment:
+    /// IPv6, whose neighbour discovery sends packets by itself, and the reverse-path filter, which
+    /// drops packets that arrive by another interface than the one that leads back.
     ///
     /// # Errors
     /// When the kernel refuses.

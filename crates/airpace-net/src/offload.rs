@@ -1,7 +1,7 @@
 //! Super-packets, which a TUN device exchanges with the kernel when offload is on.
 //!
-//! The kernel passes up to 64 kB of one TCP connection (or of one UDP flow) as a single packet with a
-//! `struct virtio_net_hdr` before it, in both directions, which saves most of the system calls.
+//! The kernel passes up to 64 kB of one TCP connection (or of one UDP flow) as a single packet with
+//! a `struct virtio_net_hdr` before it, in both directions, which saves most of the system calls.
 //! [`SuperPacket`] cuts such a packet into ordinary ones with correct checksums; [`Joiner`] joins
 //! ordinary packets into super-packets.
 //!

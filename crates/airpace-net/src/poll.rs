@@ -109,8 +109,8 @@ impl Poller {
         Ok(self.epoll.delete(file)?)
     }
 
-    /// Waits until a file is ready or `deadline` has passed. Without a deadline, it waits for a file
-    /// for as long as it takes.
+    /// Waits until a file is ready or `deadline` has passed. Without a deadline, it waits for a
+    /// file for as long as it takes.
     ///
     /// Ready files are reported even if the deadline has passed, so that neither starves the other.
     /// A deadline in the past costs one system call.
@@ -122,7 +122,7 @@ impl Poller {
             let now = clock.now();
             let timeout = deadline.map(|at| at.saturating_since(now));
             let wake = self.wait_once(timeout)?;
-            // The kernel may wake a little early when its timer rounds down: wait for the rest.
+            // A deadline is never early, whatever the resolution of the kernel's timers.
             let is_early = wake == Wake::Deadline && deadline.is_some_and(|at| clock.now() < at);
             if !is_early {
                 return Ok(wake);

@@ -17,9 +17,9 @@ use std::thread::{self, JoinHandle};
 /// A running program in a PID namespace of its own, together with everything that it starts.
 ///
 /// The init process of that namespace is a small process between this one and the program. When the
-/// program ends, or when this process ends in whatever way (including SIGKILL), the init process ends
-/// and the kernel kills all other processes of the namespace, daemons included. The program sees the
-/// caller's /proc. Dropping the value kills the program.
+/// program ends, or when this process ends in whatever way (including SIGKILL), the init process
+/// ends and the kernel kills all other processes of the namespace, daemons included. The program
+/// sees the caller's /proc. Dropping the value kills the program.
 #[derive(Debug)]
 pub struct Program {
     /// The init process.
@@ -79,8 +79,8 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) {
-        // The child is not reaped before `wait`, so its number cannot belong to another process. If it
-        // has ended already, there is nobody to tell.
+        // The child is not reaped before `wait`, so its number cannot belong to another process. If
+        // it has ended already, there is nobody to tell.
         let _ = kill(pid_of(&self.child), signal);
     }
 
@@ -90,8 +90,8 @@ impl Program {
         self.keeper.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end of the program. If signal `n` has killed it, the exit code is 128 + n, as in a
-    /// shell.
+    /// Waits for the end of the program. If signal `n` has killed it, the exit code is 128 + n, as
+    /// in a shell.
     ///
     /// # Errors
     /// When the process has been reaped elsewhere.

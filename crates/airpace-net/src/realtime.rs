@@ -6,8 +6,8 @@ use std::io;
 /// Puts the calling thread under SCHED_FIFO at `priority` (1 is the lowest, 99 the highest), if the
 /// system permits.
 ///
-/// Children that the thread starts do not inherit the priority. A thread under SCHED_FIFO that never
-/// sleeps starves its core, so sleep in [`crate::poll::Poller::wait`].
+/// Children that the thread starts do not inherit the priority. A thread under SCHED_FIFO that
+/// never sleeps starves its core, so sleep in [`crate::poll::Poller::wait`].
 ///
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`] without CAP_SYS_NICE or an RLIMIT_RTPRIO. The caller should

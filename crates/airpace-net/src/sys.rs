@@ -171,8 +171,8 @@ fn fork_from_init() -> nix::Result<()> {
     }
 }
 
-/// Reaps orphans, passes SIGTERM and SIGHUP on, and exits with the program's status. The kernel then
-/// kills all other processes of the namespace.
+/// Reaps orphans, passes SIGTERM and SIGHUP on, and exits with the program's status. The kernel
+/// then kills all other processes of the namespace.
 fn stay_as_init(program: Pid) -> ! {
     // One of them is the pipe whose closing tells the caller that the program has been executed.
     // SAFETY: nothing in this process uses files from here on.

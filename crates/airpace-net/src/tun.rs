@@ -29,8 +29,8 @@ pub struct TunConfig {
     /// default.
     pub link_type: Option<u16>,
     /// Whether TCP (and, since Linux 6.2, UDP) super-packets are exchanged with the kernel; see
-    /// [`crate::offload`]. Every packet is then preceded by [`crate::offload::HEADER_BYTES`] bytes, in
-    /// both directions.
+    /// [`crate::offload`]. Every packet is then preceded by [`crate::offload::HEADER_BYTES`] bytes,
+    /// in both directions.
     pub offload: bool,
 }
 
@@ -81,7 +81,8 @@ pub enum TunError {
     Name(String),
     /// The kernel refused the device.
     #[error(
-        "cannot create the interface {name}: {source}; it needs CAP_NET_ADMIN in this network namespace and a free name"
+        "cannot create the interface {name}: {source}; it needs CAP_NET_ADMIN in this network \
+         namespace and a free name"
     )]
     Create {
         /// The interface's name.
@@ -101,8 +102,8 @@ pub enum TunError {
     },
 }
 
-/// A TUN or TAP device. The interface exists as long as this value, and ends with the process in any
-/// case, however it ends.
+/// A TUN or TAP device. The interface exists as long as this value, and ends with the process in
+/// any case, however it ends.
 ///
 /// Reads and writes never block. The interface is down at first: see
 /// [`crate::netlink::Netlink::set_up`].
@@ -152,7 +153,8 @@ impl Tun {
                 .map_err(|source| self.refused("the link type", source))?;
         }
         if config.offload {
-            // Kernels before 6.2 do not segment UDP and refuse the whole set; they accept TCP alone.
+            // Kernels before 6.2 do not segment UDP and refuse the whole set; they accept TCP
+            // alone.
             self.udp_offload = sys::tun_set_offload(self.file.as_fd(), true).is_ok();
             if !self.udp_offload {
                 sys::tun_set_offload(self.file.as_fd(), false)
@@ -182,8 +184,8 @@ impl Tun {
         self.udp_offload
     }
 
-    /// Reads one packet that the kernel sends out of the interface; `None` if no packet waits. A packet
-    /// that is longer than `buffer` is cut off.
+    /// Reads one packet that the kernel sends out of the interface; `None` if no packet waits. A
+    /// packet that is longer than `buffer` is cut off.
     ///
     /// # Errors
     /// When the interface has been removed or is down (`EBADFD`, `EIO`).
@@ -195,8 +197,8 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the kernel as received by the interface; returns `false` if the kernel had
-    /// no room and dropped it.
+    /// Hands one packet to the kernel as received by the interface; returns `false` if the kernel
+    /// had no room and dropped it.
     ///
     /// # Errors
     /// `EINVAL` if the bytes are not a packet, `EIO` while the interface is down.

@@ -2,8 +2,8 @@
 //! stack.
 //!
 //! Measured on loopback with datagrams of 1200 bytes: 150,000 datagrams per second with one
-//! `sendmsg` each, 171,000 with 32 to a `sendmmsg`, 980,000 with eight segments to a message, and 2.7
-//! million with 32 segments. So group the datagrams for one receiver into segments first.
+//! `sendmsg` each, 171,000 with 32 to a `sendmmsg`, 980,000 with eight segments to a message, and
+//! 2.7 million with 32 segments. So group the datagrams for one receiver into segments first.
 
 pub(crate) mod control;
 mod receive;
@@ -120,8 +120,8 @@ impl UdpSocket {
 
     /// Turns the joining of datagrams on or off (see [`UdpOptions::join`]).
     ///
-    /// Read all waiting datagrams before turning it off: afterwards the kernel no longer reports the
-    /// segment size of datagrams that it joined before.
+    /// Read all waiting datagrams before turning it off: afterwards the kernel no longer reports
+    /// the segment size of datagrams that it joined before.
     ///
     /// # Errors
     /// On kernels before 5.0, which do not join datagrams.

@@ -78,6 +78,16 @@ mod tests {
     }
 
     #[test]
+    fn hash_keys_are_four_little_endian_words_of_their_stream() {
+        let mut stream = Stream::new(3, "flows", 2);
+        let key = hash_key(3, "flows", 2);
+        for word in key.chunks_exact(4) {
+            assert_eq!(word, stream.up_to(u32::MAX).to_le_bytes());
+        }
+        assert_ne!(key, hash_key(3, "flows", 1));
+    }
+
+    #[test]
     fn draws_are_uniform_over_the_window() {
         let mut stream = Stream::new(7, "uniform", 0);
         let mut counts = [0_u32; 16];

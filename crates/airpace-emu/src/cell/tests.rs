@@ -28,8 +28,8 @@ struct TestCell {
     frames: Arc<Mutex<Vec<FrameRecord>>>,
 }
 
-/// Returns a cell of one station with 1 ms of wire; prints a line and returns `None` where the system
-/// does not allow namespaces.
+/// Returns a cell of one station with 1 ms of wire; prints a line and returns `None` where the
+/// system does not allow namespaces.
 fn test_cell() -> Option<TestCell> {
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
     let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
@@ -53,8 +53,8 @@ fn a_packet_on_the_wire_comes_before_one_that_is_read_later() {
     let (mut cell, mut ports) = (test.cell, test.ports);
     let (clock, station) = (Clock::start(), StationId(0));
     cell.wire_down.push(Time::ZERO, (station, packet()));
-    // The loop wakes at 5 ms and finds a packet from the station. The one on the wire has reached the
-    // access point at 1 ms.
+    // The loop wakes at 5 ms and finds a packet from the station. The one on the wire has reached
+    // the access point at 1 ms.
     cell.handle_now(
         Time::from_millis(5),
         Input::up(station, packet()),

@@ -23,7 +23,8 @@ pub(crate) struct RunDescription {
 }
 
 impl Statistics {
-    /// Returns the report of a run. Its series does not include the present slot, which has not ended.
+    /// Returns the report of a run. Its series does not include the present slot, which has not
+    /// ended.
     pub(crate) fn report(self, run: RunDescription) -> EmulationReport {
         let duration_s = run.duration.as_secs_f64();
         let lag = self.lag();

@@ -56,8 +56,8 @@ fn a_long_series_is_merged_without_losing_counts() {
     }
     let report = report(statistics);
     let slots = &report.stations[1].slots;
-    // Eight slots of 100 ms are merged to four of 200 ms; with four more, those are merged to four of
-    // 400 ms; and so on.
+    // Eight slots of 100 ms are merged to four of 200 ms; with four more, those are merged to four
+    // of 400 ms; and so on.
     assert!(
         slots.len() < 8 && report.slot_s > 0.1,
         "{} slots of {} s",

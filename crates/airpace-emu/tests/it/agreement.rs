@@ -170,7 +170,8 @@ fn compare(mcs: &[u8], loss: f64, pps: f64, length: Duration) {
         let mbps = |f: &Figures| f.bytes as f64 * 8e-6 / length.as_secs_f64();
         let (goodput, level) = (mbps(e) / mbps(s) - 1.0, e.level() / s.level() - 1.0);
         println!(
-            "  sta{index}: simulated {:.1} Mbit/s, level {:.2}; emulated {:.1} ({:+.2} %), {:.2} ({:+.2} %); drops {}",
+            "  sta{index}: simulated {:.1} Mbit/s, level {:.2}; \
+             emulated {:.1} ({:+.2} %), {:.2} ({:+.2} %); drops {}",
             mbps(s),
             s.level(),
             mbps(e),

@@ -9,8 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The helper's command: prints which namespaces it is in, leaves a daemon behind, and waits.
-const SCRIPT: &str = "readlink /proc/self/ns/net; test -n \"$AIRPACE_NS_STA0\" && nsenter --net=$AIRPACE_NS_STA0 \
-                      readlink /proc/self/ns/net; setsid sleep 987 & sleep 986";
+const SCRIPT: &str = "readlink /proc/self/ns/net; \
+    test -n \"$AIRPACE_NS_STA0\" && nsenter --net=$AIRPACE_NS_STA0 readlink /proc/self/ns/net; \
+    setsid sleep 987 & sleep 986";
 
 /// Not a test by itself: the other tests run it as a process that they can kill.
 #[test]

@@ -1,4 +1,5 @@
-//! Tests of the emulated access point with packets of the real kernel, each in namespaces of its own.
+//! Tests of the emulated access point with packets of the real kernel, each in namespaces of its
+//! own.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -149,8 +149,8 @@ fn tcpdump_decodes_the_frames_as_wifi() {
     let Some(emulator) = start(config(&[9])) else {
         return;
     };
-    // With whole packets and --immediate-mode, libpcap's ring has room for eight frames only, and the
-    // burst has thirty.
+    // With whole packets and --immediate-mode, libpcap's ring has room for eight frames only, and
+    // the burst has thirty.
     let mut command = Command::new("timeout");
     command
         .args([
@@ -169,8 +169,8 @@ fn tcpdump_decodes_the_frames_as_wifi() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut dump = emulator.network().station(0).spawn(command).unwrap();
-    // It prints "listening on mon0, link-type …" when it is ready. As root of a user namespace, it cannot
-    // change to its unprivileged user.
+    // It prints "listening on mon0, link-type …" when it is ready. As root of a user namespace, it
+    // cannot change to its unprivileged user.
     let lines = BufReader::new(dump.stderr.take().unwrap()).lines();
     let is_ready = |line: &String| line.contains("listening") || line.contains("Couldn't change");
     let message = lines

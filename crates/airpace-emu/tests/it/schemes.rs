@@ -10,7 +10,8 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// ECT(0) of RFC 3168, and expedited forwarding of RFC 3246, as values of the IP header's second byte.
+/// ECT(0) of RFC 3168, and expedited forwarding of RFC 3246, as values of the IP header's second
+/// byte.
 const ECT0: i32 = 2;
 const EXPEDITED: i32 = 46 << 2;
 

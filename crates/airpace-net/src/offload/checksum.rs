@@ -9,9 +9,9 @@ impl Sum {
     /// Adds bytes; an odd last byte counts as if a zero followed.
     #[must_use]
     pub(super) fn bytes(self, bytes: &[u8]) -> Self {
-        // RFC 1071, section 2: words of any width may be summed, in either byte order, as long as the
-        // carries are added and the sum is folded and stored in the same order. A sum of words of 32
-        // bits in 64 cannot overflow below 16 GiB.
+        // RFC 1071, section 2: words of any width may be summed, in either byte order, as long as
+        // the carries are added and the sum is folded and stored in the same order. A sum of words
+        // of 32 bits in 64 cannot overflow below 16 GiB.
         let words = bytes.chunks_exact(4);
         let rest = words.remainder();
         let mut sum: u64 = words
@@ -29,8 +29,8 @@ impl Sum {
         Self(fold64(self.0, u64::from(value.to_be())))
     }
 
-    /// Returns the sum of the pseudo-header of TCP and UDP: addresses as in the packet, protocol, and
-    /// length of the transport header with its payload.
+    /// Returns the sum of the pseudo-header of TCP and UDP: addresses as in the packet, protocol,
+    /// and length of the transport header with its payload.
     #[must_use]
     pub(super) fn pseudo_header(addresses: &[u8], protocol: u8, length: u16) -> Self {
         Self::default()
@@ -92,7 +92,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sum_agrees_with_the_definition_in_any_order_of_the_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in 0_usize..150) {
+        fn the_sum_agrees_with_the_definition_in_any_order_of_the_pieces(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            cut in 0_usize..150,
+        ) {
             let cut = (2 * cut).min(bytes.len() & !1);
             let whole = Sum::default().bytes(&bytes);
             let pieces = Sum::default().bytes(&bytes[cut..]).bytes(&bytes[..cut]);

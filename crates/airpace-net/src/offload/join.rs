@@ -5,8 +5,8 @@ use super::{HEADER_BYTES, Header, Segmentation};
 
 /// Joins consecutive packets of a flow, so that the kernel takes them in one write.
 ///
-/// A few flows are open at once. Each flow's packets leave in the order in which they came, including
-/// those that cannot be joined; flows may overtake each other. Nothing is held back after
+/// A few flows are open at once. Each flow's packets leave in the order in which they came,
+/// including those that cannot be joined; flows may overtake each other. Nothing is held back after
 /// [`Joiner::flush`].
 #[derive(Debug)]
 pub struct Joiner {
@@ -52,8 +52,8 @@ impl Joiner {
         }
     }
 
-    /// Takes one packet. Passes the frames that this completes to `write`, each with its offload header
-    /// first.
+    /// Takes one packet. Passes the frames that this completes to `write`, each with its offload
+    /// header first.
     pub fn push(&mut self, packet: &[u8], mut write: impl FnMut(&[u8])) {
         let layout = Layout::of(packet)
             .filter(|l| (l.protocol == TCP || self.join_udp) && l.length_fits(packet));
@@ -113,9 +113,9 @@ impl Joiner {
     }
 }
 
-/// Returns whether a packet may begin or continue a super-packet: it has payload, no TCP flags but ACK
-/// and PSH, and a correct checksum. The kernel trusts the checksum of a super-packet, so a corrupted
-/// packet must not get into one.
+/// Returns whether a packet may begin or continue a super-packet: it has payload, no TCP flags but
+/// ACK and PSH, and a correct checksum. The kernel trusts the checksum of a super-packet, so a
+/// corrupted packet must not get into one.
 fn is_joinable(layout: &Layout, packet: &[u8]) -> bool {
     let transport = &packet[layout.transport..];
     let plain = if layout.protocol == TCP {
@@ -192,13 +192,13 @@ impl OpenFrame {
         true
     }
 
-    /// Returns whether a packet's TCP sequence number follows, and its headers are otherwise equal but
-    /// for lengths, checksums, identification and PSH.
+    /// Returns whether a packet's TCP sequence number follows, and its headers are otherwise equal
+    /// but for lengths, checksums, identification and PSH.
     fn headers_continue(&self, packet: &[u8]) -> bool {
         let (layout, mine) = (&self.layout, self.packet());
         let same = |range: core::ops::Range<usize>| mine[range.clone()] == packet[range];
-        // IPv4: traffic class; fragment flags, TTL and protocol. IPv6: traffic class and flow label;
-        // next header and hop limit.
+        // IPv4: traffic class; fragment flags, TTL and protocol. IPv6: traffic class and flow
+        // label; next header and hop limit.
         let ip = if layout.v4 {
             same(0..2) && same(6..10)
         } else {
@@ -208,8 +208,8 @@ impl OpenFrame {
             return ip;
         }
         let at = layout.transport;
-        // Acknowledgement number and data offset; window; urgent pointer and options. The data offset
-        // is compared first, so the options have the same length.
+        // Acknowledgement number and data offset; window; urgent pointer and options. The data
+        // offset is compared first, so the options have the same length.
         ip && word32(packet, at + 4) == self.next_sequence
             && same(at + 8..at + 13)
             && same(at + 14..at + 16)

@@ -18,8 +18,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Finds the headers of an unfragmented TCP or UDP packet without IP options or extension headers;
-    /// `None` for any other packet.
+    /// Finds the headers of an unfragmented TCP or UDP packet without IP options or extension
+    /// headers; `None` for any other packet.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let (v4, transport, protocol) = match packet.first()? >> 4 {
             // A header of five words has no options.

@@ -29,8 +29,8 @@ const LAST_ONLY: u8 = 0x01 | 0x08;
 const FIRST_ONLY: u8 = 0x80;
 
 impl<'a> SuperPacket<'a> {
-    /// Parses a frame that [`crate::tun::Tun::read`] has read from a device with offload. If the kernel
-    /// has left the checksum incomplete, completes it in place.
+    /// Parses a frame that [`crate::tun::Tun::read`] has read from a device with offload. If the
+    /// kernel has left the checksum incomplete, completes it in place.
     ///
     /// # Errors
     /// [`OffloadError`]: the caller can only drop the frame.
@@ -85,8 +85,8 @@ impl<'a> SuperPacket<'a> {
         }
     }
 
-    /// Writes packet `index` to the beginning of `out` and returns its length; `None` if there is no such
-    /// packet, or `out` is too short for it.
+    /// Writes packet `index` to the beginning of `out` and returns its length; `None` if there is
+    /// no such packet, or `out` is too short for it.
     #[must_use]
     pub fn write(&self, index: usize, out: &mut [u8]) -> Option<usize> {
         let Some(segments) = &self.segments else {

@@ -16,7 +16,8 @@ pub(crate) struct Name(pub(crate) [u8; 128]);
 /// What the kernel filled in for one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filled {
-    /// Length of the message in bytes. It may exceed that of the slot, which then has its beginning.
+    /// Length of the message in bytes. It may exceed that of the slot, which then has its
+    /// beginning.
     pub(crate) bytes: usize,
     /// Length of the control messages in bytes.
     pub(crate) control_bytes: usize,
@@ -73,8 +74,8 @@ impl<'a> Datagram<'a> {
 }
 
 impl ReceiveBatch {
-    /// Makes room for `slots` messages (1 to 64) of up to `slot_bytes` bytes each. If the kernel joins
-    /// datagrams, give 65,536 bytes.
+    /// Makes room for `slots` messages (1 to 64) of up to `slot_bytes` bytes each. If the kernel
+    /// joins datagrams, give 65,536 bytes.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         let slots = slots.clamp(1, MAX_MESSAGES);

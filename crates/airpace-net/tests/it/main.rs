@@ -14,7 +14,8 @@ mod udp;
 
 use airpace_net::netns::Namespace;
 
-/// Returns a prepared namespace; prints a line and returns `None` where the system does not allow one.
+/// Returns a prepared namespace; prints a line and returns `None` where the system does not allow
+/// one.
 fn namespace() -> Option<Namespace> {
     match Namespace::new() {
         Ok(namespace) => {

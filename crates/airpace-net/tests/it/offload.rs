@@ -25,7 +25,8 @@ fn device(namespace: &Namespace, last: u8) -> Tun {
     tun
 }
 
-/// Moves the waiting packets from `from` to `to`: super-packets are cut, and their packets joined again.
+/// Moves the waiting packets from `from` to `to`: super-packets are cut, and their packets joined
+/// again.
 fn forward(from: &Tun, to: &Tun, joiner: &mut Joiner, buffer: &mut [u8]) -> usize {
     let mut out = [0; 2048];
     let mut n = 0;

@@ -168,7 +168,10 @@ fn an_incomplete_checksum_is_completed() {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0_u8..6) {
+    fn arbitrary_bytes_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        kind in 0_u8..6,
+    ) {
         join(&[bytes.clone(), bytes.clone()]);
         let mut frame = bytes;
         if frame.len() > 12 {
@@ -181,7 +184,9 @@ proptest! {
     }
 
     #[test]
-    fn joining_and_splitting_keeps_every_packet(flows in proptest::collection::vec((0_u16..12, 1_usize..40), 1..80)) {
+    fn joining_and_splitting_keeps_every_packet(
+        flows in proptest::collection::vec((0_u16..12, 1_usize..40), 1..80),
+    ) {
         let mut sequence = [0_u32; 12];
         let packets: Vec<_> = flows.iter().map(|&(flow, n)| {
             let s = &mut sequence[usize::from(flow)];
