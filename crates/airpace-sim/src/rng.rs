@@ -19,10 +19,8 @@ pub fn key(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// Draws the secret key of a hash table from the run's seed: that of component `name` number `index`.
-///
-/// Hashing flows with a secret key keeps a sender that does not know it from choosing the queue that
-/// its packets collide with.
+/// A secret key for a hash table of flow queues, drawn from the stream of component `name` number
+/// `index` in the run seeded with `seed`.
 #[must_use]
 pub fn hash_key(seed: u64, name: &str, index: u64) -> [u8; 16] {
     let mut stream = Stream::new(seed, name, index);
@@ -78,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn hash_keys_are_four_little_endian_words_of_their_stream() {
-        let mut stream = Stream::new(3, "flows", 2);
-        let key = hash_key(3, "flows", 2);
-        for word in key.chunks_exact(4) {
-            assert_eq!(word, stream.up_to(u32::MAX).to_le_bytes());
-        }
-        assert_ne!(key, hash_key(3, "flows", 1));
+    fn a_hash_key_is_four_words_of_its_stream_in_little_endian_order() {
+        let mut stream = Stream::new(3, "proxy queue", 2);
+        let words: Vec<u8> = (0..4)
+            .flat_map(|_| stream.up_to(u32::MAX).to_le_bytes())
+            .collect();
+        assert_eq!(hash_key(3, "proxy queue", 2).as_slice(), words);
+        assert_ne!(hash_key(3, "proxy queue", 2), hash_key(3, "flow key", 2));
     }
 
     #[test]
