@@ -9,6 +9,7 @@ use std::rc::Rc;
 /// An IPv4 packet in the cell. Clones share the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct EmulatedPacket {
+    /// A mark is set in a copy of the bytes if a clone shares them.
     bytes: Rc<[u8]>,
     category: AccessCategory,
     /// Whether a queue of the cell has set Congestion Experienced.
@@ -47,7 +48,6 @@ impl Packet for EmulatedPacket {
     }
 
     fn mark_ce(&mut self) -> bool {
-        // Clones that a monitor is to show keep the bytes as they were.
         let marked = inner::mark_ce(Rc::make_mut(&mut self.bytes));
         self.marked |= marked;
         marked
