@@ -51,7 +51,10 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(&name, IpNet::new_assert(address.address(), address.prefix()))?;
+        netlink.add_address(
+            &name,
+            IpNet::new_assert(address.address(), address.prefix()),
+        )?;
         netlink.set_up(&name)?;
         let routes = routes
             .iter()
