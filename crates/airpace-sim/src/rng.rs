@@ -19,6 +19,18 @@ pub fn key(name: &str) -> u64 {
     hasher.finish()
 }
 
+/// A secret key for a hash table of flow queues, drawn from the stream of component `name` number `index` in the run
+/// seeded with `seed`.
+#[must_use]
+pub fn hash_key(seed: u64, name: &str, index: u64) -> [u8; 16] {
+    let mut stream = Stream::new(seed, name, index);
+    let mut key = [0; 16];
+    for word in key.chunks_exact_mut(4) {
+        word.copy_from_slice(&stream.up_to(u32::MAX).to_le_bytes());
+    }
+    key
+}
+
 impl Stream {
     /// The stream of component `name` number `index` in the run seeded with `seed`.
     #[must_use]
@@ -61,6 +73,16 @@ mod tests {
         assert_ne!(draw(1, "backoff", 0), draw(2, "backoff", 0));
         assert_ne!(draw(1, "backoff", 0), draw(1, "loss", 0));
         assert_ne!(draw(1, "backoff", 0), draw(1, "backoff", 1));
+    }
+
+    #[test]
+    fn a_hash_key_is_four_words_of_its_stream_in_little_endian_order() {
+        let mut stream = Stream::new(3, "proxy queue", 2);
+        let words: Vec<u8> = (0..4)
+            .flat_map(|_| stream.up_to(u32::MAX).to_le_bytes())
+            .collect();
+        assert_eq!(hash_key(3, "proxy queue", 2).as_slice(), words);
+        assert_ne!(hash_key(3, "proxy queue", 2), hash_key(3, "flow key", 2));
     }
 
     #[test]
