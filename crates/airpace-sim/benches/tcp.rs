@@ -100,7 +100,7 @@ fn transfers(criterion: &mut Criterion) {
     group
         .throughput(Throughput::Elements(SEGMENTS))
         .sample_size(20);
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         group.bench_function(algorithm.name(), |bencher| {
             bencher.iter(|| transfer(algorithm, 0.0))
         });

@@ -27,6 +27,9 @@ pub use trace::Trace;
 
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
+use strum::{
+    Display, EnumDiscriminants, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames,
+};
 use thiserror::Error;
 
 /// Why a rate adaptation cannot be made.
@@ -84,17 +87,26 @@ pub struct FrameResult {
     pub mpdu_bytes: u32,
 }
 
-/// The rate adaptation of one directed link. `choose` and `on_result` cost nanoseconds and allocate nothing.
-#[derive(Clone, Debug)]
+/// The rate adaptation of one directed link. `choose` and `on_result` take nanoseconds and do not allocate.
+#[derive(Clone, Debug, EnumDiscriminants)]
+#[strum_discriminants(
+    name(AdaptationKind),
+    doc = "A [`RateAdaptation`] without its state, as configuration names it.",
+    derive(PartialOrd, Ord, Hash, Default),
+    derive(Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames),
+    strum(serialize_all = "kebab-case")
+)]
 pub enum RateAdaptation {
     /// Always the same rate.
+    #[strum_discriminants(default)]
     Fixed(TxRate),
-    /// The fastest rate that the current signal-to-noise ratio (SNR) carries; it knows the SNR by [`RateAdaptation::set_snr`].
+    /// The fastest rate whose error probability at the current signal-to-noise ratio (SNR) is small, as if the sender knew the
+    /// channel.
     Ideal(Ideal),
-    /// Rates by a list of times.
-    Trace(Trace),
-    /// By measured delivery, as Linux does.
+    /// Minstrel-HT: rates chosen by measured delivery, as Linux does.
     MinstrelHt(Box<MinstrelHt>),
+    /// Rates from a list of times.
+    Trace(Trace),
 }
 
 impl RateAdaptation {

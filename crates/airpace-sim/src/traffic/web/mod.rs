@@ -11,7 +11,7 @@ use super::{DelayStatistic, Period};
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
-pub use page::{Page, PageError};
+pub use page::{NamedPage, Page, PageError};
 use std::collections::VecDeque;
 
 /// A browser and the page that it loads again and again.

@@ -25,7 +25,7 @@ const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn pages_of_the_publication_have_their_sizes() {
-    for (page, bytes, requests) in [(Page::small(), 56_000, 3), (Page::large(), 3_000_000, 110)] {
+    for (page, bytes, requests) in [(NamedPage::Small.page(), 56_000, 3), (NamedPage::Large.page(), 3_000_000, 110)] {
         assert_eq!(
             (page.bytes(), page.len(), page.is_empty()),
             (bytes, requests, false)
@@ -94,7 +94,7 @@ fn a_page_is_looked_up_then_its_document_then_the_rest_at_once() {
 
 #[test]
 fn a_query_is_repeated_until_it_is_answered() {
-    let mut browser = browser(config(Page::small()));
+    let mut browser = browser(config(NamedPage::Small.page()));
     for second in [0, 5, 10] {
         assert_eq!(browser.deadline(), Some(Time::from_millis(second * 1_000)));
         browser.handle(Time::from_millis(second * 1_000), Input::Tick);
@@ -134,14 +134,14 @@ fn no_page_starts_after_the_end() {
     assert!(
         browser(BrowserConfig {
             stop: Some(Time::ZERO),
-            ..config(Page::small())
+            ..config(NamedPage::Small.page())
         })
         .is_finished()
     );
     assert!(
         browser(BrowserConfig {
             limit: Some(0),
-            ..config(Page::small())
+            ..config(NamedPage::Small.page())
         })
         .is_finished()
     );

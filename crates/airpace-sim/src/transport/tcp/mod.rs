@@ -18,8 +18,6 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
-#[cfg(test)]
-mod testbed;
 
 pub use config::{Algorithm, SenderConfig};
 pub use congestion::{AckEvent, CongestionControl, State, Window};

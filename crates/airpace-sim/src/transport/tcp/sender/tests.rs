@@ -1,8 +1,10 @@
-use crate::transport::tcp::testbed::{PathConfig, Testbed};
+mod testbed;
+
 use crate::transport::tcp::{Algorithm, DataSegment, SenderConfig, SenderStatistics, State};
 use airpace_units::Time;
 use core::time::Duration;
 use proptest::prelude::*;
+use testbed::{PathConfig, Testbed};
 
 /// Share of a packet that is payload.
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
@@ -22,7 +24,7 @@ fn mean_rtt_ms(before: SenderStatistics, after: SenderStatistics) -> f64 {
 
 #[test]
 fn goodput_is_near_capacity_with_every_algorithm() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut bed = Testbed::bulk(PathConfig::new(100, 10, 200), config(algorithm));
         let goodput = bed.goodput_mbps(ms(5_000), ms(25_000));
         assert!(goodput > 0.95 * 100.0 * PAYLOAD, "{algorithm:?}: {goodput}");
@@ -247,7 +249,7 @@ fn marks_reduce_the_window_without_loss() {
 
 #[test]
 fn two_flows_share_fairly() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut bed = Testbed::new(PathConfig::new(100, 10, 150), 3);
         bed.add(
             SenderConfig {

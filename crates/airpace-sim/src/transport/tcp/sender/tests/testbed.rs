@@ -1,7 +1,10 @@
-//! A bottleneck between senders and receivers, for tests: a link of fixed rate with a queue that drops at its tail, delay, and faults at random.
+//! A bottleneck between senders and receivers: a link of fixed rate with a drop-tail queue, propagation delay and random
+//! faults. It delivers to senders and receivers whose internals the tests inspect.
 
-use super::{AckSegment, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig};
 use crate::rng::Stream;
+use crate::transport::tcp::{
+    AckSegment, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig,
+};
 use airpace_units::{BitRate, Bytes, Time};
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
