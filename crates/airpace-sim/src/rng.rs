@@ -137,7 +137,11 @@ mod tests {
             assert!((variance - expected[1]).abs() < errors[1], "{variance}");
         };
         check(moments(|| stream.normal()), [0.0, 1.0], [0.0135, 0.019]);
-        check(moments(|| stream.exponential()), [1.0, 1.0], [0.0135, 0.038]);
+        check(
+            moments(|| stream.exponential()),
+            [1.0, 1.0],
+            [0.0135, 0.038],
+        );
         // Variance 1 / shape; kurtosis 3 + 6 / shape.
         check(moments(|| stream.gamma(0.5)), [1.0, 2.0], [0.019, 0.101]);
         check(moments(|| stream.gamma(4.0)), [1.0, 0.25], [0.0068, 0.0064]);
@@ -149,6 +153,9 @@ mod tests {
         let mut stream = Stream::new(12, "tail", 0);
         let n_long = (0..200_000).filter(|_| stream.exponential() > 3.0).count();
         // e^-3 of all, six standard errors.
-        assert!((n_long as f64 / 2e5 - (-3.0_f64).exp()).abs() < 0.003, "{n_long}");
+        assert!(
+            (n_long as f64 / 2e5 - (-3.0_f64).exp()).abs() < 0.003,
+            "{n_long}"
+        );
     }
 }

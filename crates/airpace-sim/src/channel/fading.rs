@@ -15,7 +15,14 @@ use strum::{
     name(FadingKind),
     doc = "A [`FadingLaw`] without its parameter, as configuration names it.",
     derive(PartialOrd, Ord, Hash),
-    derive(Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames),
+    derive(
+        Display,
+        EnumIter,
+        EnumMessage,
+        EnumString,
+        IntoStaticStr,
+        VariantNames
+    ),
     strum(serialize_all = "kebab-case")
 )]
 pub enum FadingLaw {

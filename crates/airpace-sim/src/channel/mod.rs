@@ -131,7 +131,9 @@ pub enum ChannelError {
     #[error("the position, power or noise figure of {0} is not a finite number")]
     Radio(RadioId),
     /// The path loss is out of range.
-    #[error("the exponent of the path loss must be a number above 0 and the loss at 1 m must be finite")]
+    #[error(
+        "the exponent of the path loss must be a number above 0 and the loss at 1 m must be finite"
+    )]
     PathLoss,
     /// A threshold is not a number, or the width of the noise is not above 0.
     #[error("a threshold of the channel is not a number, or its width is not above 0")]

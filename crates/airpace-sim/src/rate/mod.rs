@@ -93,7 +93,14 @@ pub struct FrameResult {
     name(AdaptationKind),
     doc = "A [`RateAdaptation`] without its state, as configuration names it.",
     derive(PartialOrd, Ord, Hash, Default),
-    derive(Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames),
+    derive(
+        Display,
+        EnumIter,
+        EnumMessage,
+        EnumString,
+        IntoStaticStr,
+        VariantNames
+    ),
     strum(serialize_all = "kebab-case")
 )]
 pub enum RateAdaptation {

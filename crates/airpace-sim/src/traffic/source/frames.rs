@@ -1,7 +1,7 @@
 //! Video or virtual-reality frames: a burst of packets per frame.
 
-use super::rate::{Rate, Ticker};
 use super::SourceError;
+use super::rate::{Rate, Ticker};
 use crate::rng::Stream;
 use core::time::Duration;
 

@@ -3,8 +3,23 @@
 use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
 /// The pages that configuration can name: those of 004 §4.2.2.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[derive(Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumIter,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum NamedPage {
     /// 56 kB in 3 requests.

@@ -25,7 +25,10 @@ const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn pages_of_the_publication_have_their_sizes() {
-    for (page, bytes, requests) in [(NamedPage::Small.page(), 56_000, 3), (NamedPage::Large.page(), 3_000_000, 110)] {
+    for (page, bytes, requests) in [
+        (NamedPage::Small.page(), 56_000, 3),
+        (NamedPage::Large.page(), 3_000_000, 110),
+    ] {
         assert_eq!(
             (page.bytes(), page.len(), page.is_empty()),
             (bytes, requests, false)

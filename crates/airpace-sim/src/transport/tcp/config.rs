@@ -1,11 +1,29 @@
 //! How a sender behaves.
 
-use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantArray, VariantNames};
+use strum::{
+    Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantArray, VariantNames,
+};
 
 /// Congestion control algorithm. In text it has the name by which Linux knows it, as in `sysctl
 /// net.ipv4.tcp_available_congestion_control`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[derive(Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantArray, VariantNames)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumIter,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    VariantNames,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Algorithm {
     /// Cubic (RFC 9438) with HyStart, Linux's default.

@@ -1,6 +1,8 @@
 mod testbed;
 
-use crate::transport::tcp::{Algorithm, DataSegment, SenderConfig, SenderStatistics, State};
+use crate::transport::tcp::{
+    Algorithm, CongestionState, DataSegment, SenderConfig, SenderStatistics,
+};
 use airpace_units::Time;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -124,7 +126,7 @@ fn cubic_follows_its_curve_between_losses() {
         .step_by(10)
         .find(|&at| {
             bed.run_until(ms(at));
-            bed.senders[0].recovery.state == State::Recovery
+            bed.senders[0].recovery.state == CongestionState::Recovery
         })
         .unwrap();
     let peak = f64::from(bed.senders[0].recovery.prior_window);
@@ -153,7 +155,7 @@ fn many_holes_are_repaired_in_one_round_trip_without_a_timeout() {
     bed.run_until(ms(2_400));
     let after = bed.senders[0].statistics();
     assert_eq!((after.resent, after.timeouts, after.recoveries), (60, 0, 1));
-    assert!(bed.senders[0].recovery.state < State::Recovery);
+    assert!(bed.senders[0].recovery.state < CongestionState::Recovery);
 }
 
 #[test]
