@@ -115,7 +115,7 @@ fn one_stream() -> Vec<TxRate> {
     rates_up_to(Standard::Vht, Width::Mhz80, 1, GuardInterval::Ns800)
 }
 
-/// When the best rate has last been another than `rate`, counted from now.
+/// Time from now until the best rate was last different from `rate`.
 fn settles(
     link: &mut Link,
     rate: TxRate,
@@ -133,7 +133,7 @@ fn settles(
 }
 
 #[test]
-fn it_settles_on_the_fastest_rate_that_arrives() {
+fn it_settles_on_the_fastest_rate_without_loss() {
     for (ampdu, updates) in [(1, 2), (4, 3), (32, 8), (64, 10)] {
         for mcs in 0..10 {
             let mut link = Link::new(vht80(), ampdu);
@@ -165,7 +165,7 @@ fn samples_of_single_packets_settle_soon_among_many_rates() {
 }
 
 #[test]
-fn throughput_decides_between_a_sure_and_a_faster_rate() {
+fn throughput_decides_between_a_lossless_and_a_faster_rate() {
     // At MCS 7 a tenth is lost and 263 of 292 Mbit/s remain; MCS 6 has 263 without loss but all the overhead; MCS 8 loses more than it gains.
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(3), &slope(7));
@@ -269,7 +269,7 @@ fn at_snr(snr_db: f64) -> impl Fn(TxRate) -> f64 {
 }
 
 #[test]
-fn it_yields_nearly_what_the_best_fixed_rate_does_at_any_snr() {
+fn goodput_is_near_that_of_the_best_fixed_rate_at_any_snr() {
     for ampdu in [1, 32] {
         for half_db in 6..70 {
             let (rates, error) = (one_stream(), at_snr(f64::from(half_db) / 2.0));
@@ -289,7 +289,7 @@ fn it_yields_nearly_what_the_best_fixed_rate_does_at_any_snr() {
 }
 
 #[test]
-fn a_link_that_works_at_its_fastest_rate_is_left_alone() {
+fn a_link_that_works_at_its_fastest_rate_does_not_sample() {
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(10), &step(9));
     (link.frames, link.samples) = (0, 0);
@@ -378,7 +378,7 @@ fn long_frames_get_fewer_tries_at_a_rate() {
 }
 
 #[test]
-fn the_death_of_two_streams_is_noticed_before_the_next_update() {
+fn the_failure_of_two_streams_is_noticed_before_the_next_update() {
     let mut link = Link::new(
         rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800),
         32,
@@ -386,7 +386,7 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
     link.run(Duration::from_secs(20), &step(7));
     assert_eq!(link.adaptation.best().nss(), 2);
     let one_stream_only = |rate: TxRate| if rate.nss() == 1 { 0.0 } else { 1.0 };
-    // What arrived earlier in the interval would hide the death for a while.
+    // MPDUs that arrived earlier in the interval would hide the failure for a while.
     let update = link.adaptation.next_update;
     while link.adaptation.next_update == update {
         link.frame(&step(7));
@@ -403,7 +403,7 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
 }
 
 #[test]
-fn links_differ_by_their_number_and_runs_by_their_seed() {
+fn links_draw_differently_by_number_and_runs_by_seed() {
     let choices = |seed, number| {
         let mut link = Link::with(MinstrelHtConfig::new(one_stream(), seed, number), 4);
         (0..2_000)
@@ -416,7 +416,7 @@ fn links_differ_by_their_number_and_runs_by_their_seed() {
 }
 
 #[test]
-fn nonsense_is_refused_or_ignored() {
+fn invalid_configurations_are_refused_and_unknown_results_ignored() {
     let config = || MinstrelHtConfig::new(vht80(), 1, 0);
     assert_eq!(
         MinstrelHt::new(MinstrelHtConfig::new(Vec::new(), 1, 0)).unwrap_err(),
@@ -482,7 +482,7 @@ fn legacy_up_to(mbps: f64) -> impl Fn(TxRate) -> f64 {
 }
 
 #[test]
-fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
+fn a_legacy_station_gets_its_fastest_rate_without_loss() {
     let legacy = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
     for (mbps, best) in [
         (1.0, 1_000_000),
@@ -504,7 +504,7 @@ fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
 }
 
 #[test]
-fn rates_without_aggregation_are_used_only_if_nothing_else_arrives() {
+fn rates_without_aggregation_are_used_only_if_all_others_fail() {
     let rates = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
     let both = || [rates(Standard::Dsss), rates(Standard::Ht)].concat();
     let mut link = Link::new(both(), 32);
