@@ -1,4 +1,5 @@
-//! Cost of rate adaptation per frame: the choice of a rate and the count of its result, updates included.
+//! Cost of rate adaptation per frame: the choice of a rate and the count of its result, updates
+//! included.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_sim::rate::{FrameResult, MinstrelHt, MinstrelHtConfig, RateAdaptation, rates_up_to};

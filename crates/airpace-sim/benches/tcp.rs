@@ -1,4 +1,5 @@
-//! Segments per second of wall time through a TCP sender and a receiver, over a path of 1 Gbit/s and 20 ms that does nothing else.
+//! Segments per second of wall time through a TCP sender and a receiver, over a path of 1 Gbit/s
+//! and 20 ms that does nothing else.
 
 use airpace_sim::rng::Stream;
 use airpace_sim::transport::tcp::{

@@ -1,4 +1,5 @@
-//! Random streams: one generator per component, so that adding a station does not change the draws of any other component.
+//! Random streams: one generator per component, so that adding a station does not change the draws
+//! of any other component.
 
 use core::hash::Hasher;
 use rand_core::{Rng, SeedableRng};
@@ -6,15 +7,17 @@ use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 use siphasher::sip::SipHasher13;
 
-/// The random stream of one component, derived from the seed of the run, the name of the component and its index.
+/// The random stream of one component, derived from the seed of the run, the name of the component
+/// and its index.
 ///
-/// The generator (PCG 64 MCG), the hash (SipHash-1-3) and the samplers (`rand_distr`) are pinned: the same seed, name and index
-/// give the same draws on every machine. Samplers that need a logarithm take it from the platform's mathematical library, which
-/// may differ in the last bit.
+/// The generator (PCG 64 MCG), the hash (SipHash-1-3) and the samplers (`rand_distr`) are pinned:
+/// the same seed, name and index give the same draws on every machine. Samplers that need a
+/// logarithm take it from the platform's mathematical library, which may differ in the last bit.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
-/// A number that stands for `name` in streams, so that the draws of a named component do not depend on its place in a list.
+/// A number that stands for `name` in streams, so that the draws of a named component do not depend
+/// on its place in a list.
 #[must_use]
 pub fn key(name: &str) -> u64 {
     let mut hasher = SipHasher13::new();
@@ -22,8 +25,8 @@ pub fn key(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// A secret key for a hash table of flow queues, drawn from the stream of component `name` number `index` in the run seeded
-/// with `seed`.
+/// A secret key for a hash table of flow queues, drawn from the stream of component `name` number
+/// `index` in the run seeded with `seed`.
 #[must_use]
 pub fn hash_key(seed: u64, name: &str, index: u64) -> [u8; 16] {
     let mut stream = Stream::new(seed, name, index);
@@ -46,7 +49,8 @@ impl Stream {
     /// A uniform draw from 0 to `window` inclusive. Cost: one multiplication.
     #[must_use]
     pub fn up_to(&mut self, window: u32) -> u32 {
-        // Multiply and shift: the bias of at most window / 2^32 is far below anything that a run can measure.
+        // Multiply and shift: the bias of at most window / 2^32 is far below anything that a run
+        // can measure.
         let product = u64::from(self.0.next_u32()) * (u64::from(window) + 1);
         (product >> 32) as u32
     }
@@ -76,7 +80,8 @@ impl Stream {
         StandardNormal.sample(&mut self.0)
     }
 
-    /// A draw from the gamma distribution with this shape and mean 1; not a number unless `shape` is positive and finite.
+    /// A draw from the gamma distribution with this shape and mean 1; not a number unless `shape`
+    /// is positive and finite.
     #[must_use]
     pub fn gamma(&mut self, shape: f64) -> f64 {
         Gamma::new(shape, 1.0 / shape).map_or(f64::NAN, |gamma| gamma.sample(&mut self.0))
@@ -131,7 +136,8 @@ mod tests {
     #[test]
     fn samplers_have_the_mean_and_variance_of_their_distributions() {
         let mut stream = Stream::new(11, "moments", 0);
-        // Six standard errors of the mean and of the variance: of the latter sqrt((kurtosis - 1) / n) times the variance.
+        // Six standard errors of the mean and of the variance: of the latter sqrt((kurtosis - 1) /
+        // n) times the variance.
         let check = |(mean, variance): (f64, f64), expected: [f64; 2], errors: [f64; 2]| {
             assert!((mean - expected[0]).abs() < errors[0], "mean {mean}");
             assert!((variance - expected[1]).abs() < errors[1], "{variance}");

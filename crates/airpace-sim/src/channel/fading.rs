@@ -1,5 +1,5 @@
-//! Block fading: the gain between two radios is constant over a coherence interval and independent from one interval to the
-//! next.
+//! Block fading: the gain between two radios is constant over a coherence interval and independent
+//! from one interval to the next.
 
 use crate::mac::RadioId;
 use crate::rng::Stream;
@@ -33,7 +33,8 @@ pub enum FadingLaw {
     Rayleigh,
     /// A line of sight and scattered paths.
     Rician {
-        /// The Rician factor K, 0 to 10,000: power of the line of sight over that of the scattered paths; 0 is Rayleigh.
+        /// The Rician factor K, 0 to 10,000: power of the line of sight over that of the scattered
+        /// paths; 0 is Rayleigh.
         factor: f64,
     },
     /// A gamma-distributed gain, that is, an amplitude with Nakagami-m distribution.
@@ -59,7 +60,8 @@ impl Fading {
         coherence: Duration::from_millis(20),
     };
 
-    /// The number of the coherence interval that `now` is in. A caller may keep a gain for as long as this does not change.
+    /// The number of the coherence interval that `now` is in. A caller may keep a gain for as long
+    /// as this does not change.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
         let length = u64::try_from(self.coherence.as_nanos())
@@ -68,15 +70,16 @@ impl Fading {
         now.as_nanos() / length
     }
 
-    /// The power gain in dB between two radios in a coherence interval. It is the same in both directions and does not depend on
-    /// the order of calls. It repeats after 2³² intervals. Cost: up to 0.2 µs.
+    /// The power gain in dB between two radios in a coherence interval. It is the same in both
+    /// directions and does not depend on the order of calls. It repeats after 2³² intervals. Cost:
+    /// up to 0.2 µs.
     #[must_use]
     pub fn gain_db(&self, seed: u64, pair: u64, interval: u64) -> f64 {
         if self.law == FadingLaw::None {
             return 0.0;
         }
-        // A stream per interval makes the gain a function of its arguments. There are fewer than 2^16 radios, so a pair takes 32
-        // bits and leaves as many for the interval.
+        // A stream per interval makes the gain a function of its arguments. There are fewer than
+        // 2^16 radios, so a pair takes 32 bits and leaves as many for the interval.
         let mut stream = Stream::new(seed, "fading", (pair << 32) | (interval & 0xffff_ffff));
         10.0 * self.law.draw_gain(&mut stream).log10()
     }
@@ -106,7 +109,8 @@ impl FadingLaw {
             // The sum of the squares of two normal components of variance 1/2 each.
             Self::Rayleigh => stream.exponential(),
             Self::Rician { factor } => {
-                // The line of sight has K/(K+1) of the power; each scattered component has half of the rest.
+                // The line of sight has K/(K+1) of the power; each scattered component has half of
+                // the rest.
                 let line_of_sight = (factor / (factor + 1.0)).sqrt();
                 let deviation = (0.5 / (factor + 1.0)).sqrt();
                 let in_phase = line_of_sight + deviation * stream.normal();

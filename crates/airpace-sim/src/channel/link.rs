@@ -5,8 +5,9 @@ use airpace_core::phy::TxRate;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_units::Time;
 
-/// The link from one radio to another: everything that decides whether an MPDU survives the noise. [`super::Channel::link`] creates
-/// it. It is cheap to copy. Its figures change with time only from one coherence interval to the next, see [`Link::interval`].
+/// The link from one radio to another: everything that decides whether an MPDU survives the noise.
+/// [`super::Channel::link`] creates it. It is cheap to copy. Its figures change with time only from
+/// one coherence interval to the next, see [`Link::interval`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
     pub(super) received_dbm: f64,
@@ -38,8 +39,8 @@ impl Link {
                 .gain_db(self.seed, self.pair, self.fading.interval(now))
     }
 
-    /// Signal-to-noise ratio (SNR) in dB of frames at `rate`: the noise is that of their width (22 MHz for DSSS), and receive
-    /// antennas beyond the number of streams add their gain.
+    /// Signal-to-noise ratio (SNR) in dB of frames at `rate`: the noise is that of their width (22
+    /// MHz for DSSS), and receive antennas beyond the number of streams add their gain.
     #[must_use]
     pub fn snr_db(&self, now: Time, rate: TxRate) -> f64 {
         self.received_dbm(now) - self.noise_dbm(rate)
@@ -51,11 +52,13 @@ impl Link {
         self.received_dbm - self.noise_dbm(rate)
     }
 
-    /// The error hazard per bit of frames at `rate`. Loss is certain where not even the preamble is detected.
+    /// The error hazard per bit of frames at `rate`. Loss is certain where not even the preamble is
+    /// detected.
     #[must_use]
     pub fn bit_hazard(&self, model: &ErrorModel, now: Time, rate: TxRate) -> BitHazard {
         let received_dbm = self.received_dbm(now);
-        // Fading may take a link below the threshold for a while: then nothing of the frame is received.
+        // Fading may take a link below the threshold for a while: then nothing of the frame is
+        // received.
         if received_dbm >= self.detect_dbm {
             model.bit_hazard(rate, received_dbm - self.noise_dbm(rate))
         } else {
@@ -77,7 +80,8 @@ impl Link {
 
     /// Noise in dBm, less the gain of receive antennas beyond the number of streams.
     fn noise_dbm(&self, rate: TxRate) -> f64 {
-        // A sender with more streams than the receiver has antennas is taken to be heard by as many antennas.
+        // A sender with more streams than the receiver has antennas is taken to be heard by as many
+        // antennas.
         let antennas = f64::from(self.antennas.max(rate.nss()));
         noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db)
             - 10.0 * (antennas / f64::from(rate.nss())).log10()

@@ -1,8 +1,9 @@
-//! Radio propagation: from positions and powers to signal-to-noise ratios, to the radios that hear each other, and to the loss
-//! of MPDUs.
+//! Radio propagation: from positions and powers to signal-to-noise ratios, to the radios that hear
+//! each other, and to the loss of MPDUs.
 //!
-//! Log-distance path loss, thermal noise, thresholds for carrier sense and decoding, and optional block fading. Everything is a
-//! function of configuration, seed and time; no draw depends on the order of calls. Defaults are those of ns-3 3.44.
+//! Log-distance path loss, thermal noise, thresholds for carrier sense and decoding, and optional
+//! block fading. Everything is a function of configuration, seed and time; no draw depends on the
+//! order of calls. Defaults are those of ns-3 3.44.
 //!
 //! ```
 //! use airpace_core::phy::error::ErrorModel;
@@ -45,8 +46,8 @@ pub struct Radio {
     pub tx_power_dbm: f64,
     /// Noise figure of the receiver in dB (default 7).
     pub noise_figure_db: f64,
-    /// Receive antennas (default 1). Antennas beyond the number of streams add 10 log₁₀(antennas / streams) dB, as in ns-3 without
-    /// fading.
+    /// Receive antennas (default 1). Antennas beyond the number of streams add 10 log₁₀(antennas /
+    /// streams) dB, as in ns-3 without fading.
     pub antennas: u8,
 }
 
@@ -81,16 +82,18 @@ pub struct ChannelConfig {
 /// Thresholds of received power over the whole channel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Thresholds {
-    /// From this power in dBm on, preambles are detected: the channel is busy for the whole frame and its header is read. Default
-    /// −82 dBm (clause 17.3.10.6 requires it for 20 MHz; ns-3's MinimumRssi).
+    /// From this power in dBm on, preambles are detected: the channel is busy for the whole frame
+    /// and its header is read. Default −82 dBm (clause 17.3.10.6 requires it for 20 MHz; ns-3's
+    /// MinimumRssi).
     pub detect_dbm: f64,
     /// Least SNR in dB over 20 MHz at which preambles are detected: 4 dB by default, as in ns-3.
     pub detect_snr_db: f64,
-    /// From this power in dBm on, any signal makes the channel busy: −62 dBm by default (clause 17.3.10.6; ns-3's CcaEdThreshold).
+    /// From this power in dBm on, any signal makes the channel busy: −62 dBm by default (clause
+    /// 17.3.10.6; ns-3's CcaEdThreshold).
     pub energy_dbm: f64,
-    /// A frame destroys another that is received at the same time if its power is at least this many dB above the noise of
-    /// `disturb_width_mhz`. The default is 0 dB, which costs the other frame 3 dB of SNR. There is no capture effect: the power of
-    /// the other frame does not matter.
+    /// A frame destroys another that is received at the same time if its power is at least this
+    /// many dB above the noise of `disturb_width_mhz`. The default is 0 dB, which costs the other
+    /// frame 3 dB of SNR. There is no capture effect: the power of the other frame does not matter.
     pub disturb_over_noise_db: f64,
     /// Width of that noise in MHz (default 80).
     pub disturb_width_mhz: f64,
@@ -197,7 +200,8 @@ impl Channel {
         self.config.radios.len()
     }
 
-    /// Power in dBm that `to` receives from `from`, without fading; not a number if either radio does not exist.
+    /// Power in dBm that `to` receives from `from`, without fading; not a number if either radio
+    /// does not exist.
     #[must_use]
     pub fn received_dbm(&self, from: RadioId, to: RadioId) -> f64 {
         match (self.radio(from), self.radio(to)) {
@@ -209,8 +213,8 @@ impl Channel {
         }
     }
 
-    /// SNR in dB at `to` over `width_mhz`, without fading and for as many streams as antennas; not a number if either radio does not
-    /// exist.
+    /// SNR in dB at `to` over `width_mhz`, without fading and for as many streams as antennas; not
+    /// a number if either radio does not exist.
     #[must_use]
     pub fn snr_db(&self, from: RadioId, to: RadioId, width_mhz: f64) -> f64 {
         let figure = self
@@ -219,7 +223,8 @@ impl Channel {
         self.received_dbm(from, to) - noise_dbm(width_mhz, figure)
     }
 
-    /// The link from one radio to another with its fading. If either radio does not exist, the link has no signal.
+    /// The link from one radio to another with its fading. If either radio does not exist, the link
+    /// has no signal.
     #[must_use]
     pub fn link(&self, from: RadioId, to: RadioId) -> Link {
         let receiver = self.radio(to);
@@ -234,12 +239,14 @@ impl Channel {
         }
     }
 
-    /// Which radios sense, disturb and decode which, by mean powers: fading changes losses, but not who hears whom.
+    /// Which radios sense, disturb and decode which, by mean powers: fading changes losses, but not
+    /// who hears whom.
     #[must_use]
     pub fn hearing(&self) -> Hearing {
         let thresholds = self.config.thresholds;
         let decodes = self.relation(|from, to| self.received_dbm(from, to) >= self.detect_dbm(to));
-        // A decoded header keeps the channel busy for the whole frame, however weak (virtual and physical carrier sense).
+        // A decoded header keeps the channel busy for the whole frame, however weak (virtual and
+        // physical carrier sense).
         let senses = self.relation(|from, to| {
             decodes.reaches(from, to) || self.received_dbm(from, to) >= thresholds.energy_dbm
         });

@@ -29,8 +29,9 @@ impl Position {
     }
 }
 
-/// `count` random positions in a horizontal square of `side_m` metres around `centre`. Position number i depends only on the seed,
-/// the name and i, so that adding positions does not move the others.
+/// `count` random positions in a horizontal square of `side_m` metres around `centre`. Position
+/// number i depends only on the seed, the name and i, so that adding positions does not move the
+/// others.
 #[must_use]
 pub fn uniform_in_square(
     seed: u64,

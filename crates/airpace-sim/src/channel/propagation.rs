@@ -1,11 +1,13 @@
 //! Path loss and noise.
 
-/// Log-distance path loss: `reference_db` + 10 · `exponent` · log₁₀(distance / 1 m), and `reference_db` within 1 m.
+/// Log-distance path loss: `reference_db` + 10 · `exponent` · log₁₀(distance / 1 m), and
+/// `reference_db` within 1 m.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathLoss {
     /// Exponent of the distance: 2 in free space, 3 by default.
     pub exponent: f64,
-    /// Loss at 1 m in dB; 46.6777 dB by default, as in free space at 5.15 GHz. Free space at 2.4 GHz loses 40.05 dB.
+    /// Loss at 1 m in dB; 46.6777 dB by default, as in free space at 5.15 GHz. Free space at 2.4
+    /// GHz loses 40.05 dB.
     pub reference_db: f64,
 }
 
@@ -25,7 +27,8 @@ impl PathLoss {
         self.reference_db + 10.0 * self.exponent * distance_m.max(1.0).log10()
     }
 
-    /// The distance in metres at which the path loss is `loss_db`, at least 1 m: the range of a link budget.
+    /// The distance in metres at which the path loss is `loss_db`, at least 1 m: the range of a
+    /// link budget.
     #[must_use]
     pub fn distance_m(self, loss_db: f64) -> f64 {
         10_f64.powf(((loss_db - self.reference_db) / (10.0 * self.exponent)).max(0.0))
@@ -36,8 +39,8 @@ impl PathLoss {
     }
 }
 
-/// Thermal noise in dBm at 290 K (−173.98 dBm/Hz, Boltzmann's constant times the temperature) over `width_mhz`, plus the noise
-/// figure of the receiver.
+/// Thermal noise in dBm at 290 K (−173.98 dBm/Hz, Boltzmann's constant times the temperature) over
+/// `width_mhz`, plus the noise figure of the receiver.
 #[must_use]
 pub fn noise_dbm(width_mhz: f64, noise_figure_db: f64) -> f64 {
     const BOLTZMANN: f64 = 1.380_649e-23;

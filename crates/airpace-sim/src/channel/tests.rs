@@ -35,8 +35,9 @@ fn vht(width: Width, nss: u8, mcs: u8) -> TxRate {
     TxRate::new(Standard::Vht, width, nss, mcs, GuardInterval::Ns800).unwrap()
 }
 
-/// Distance in metres and SNR in dB that ns-3 3.44 reports for frames received there, sent with 16 dBm and its defaults, measured
-/// with `validation/ns3/link_budget.cc`. It receives frames at 51 m and none at 52 m.
+/// Distance in metres and SNR in dB that ns-3 3.44 reports for frames received there, sent with 16
+/// dBm and its defaults, measured with `validation/ns3/link_budget.cc`. It receives frames at 51 m
+/// and none at 52 m.
 const NS3: [(f64, f64); 4] = [
     (10.0, 27.268),
     (20.0, 18.237),
@@ -121,7 +122,8 @@ fn stations_on_both_sides_of_an_access_point_are_hidden_from_each_other() {
                 .all(|r| r.reaches(ap, station) && r.reaches(station, ap))
         );
     }
-    // 80 m: −87.8 dBm, below −82 and just above the noise of 80 MHz, so it disturbs without being heard.
+    // 80 m: −87.8 dBm, below −82 and just above the noise of 80 MHz, so it disturbs without being
+    // heard.
     assert!(
         !senses.reaches(left, right)
             && !decodes.reaches(left, right)

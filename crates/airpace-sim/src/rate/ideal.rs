@@ -4,20 +4,22 @@ use super::AdaptationError;
 use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{TxRate, Width};
 
-/// The fastest rate that the current signal-to-noise ratio (SNR) carries, by a table of thresholds: the rate of a sender that knows
-/// its channel.
+/// The fastest rate that the current signal-to-noise ratio (SNR) carries, by a table of thresholds:
+/// the rate of a sender that knows its channel.
 #[derive(Clone, Debug)]
 pub struct Ideal {
-    /// Threshold in dB and rate, by increasing threshold and data rate. A rate that needs a higher SNR than another without being
-    /// faster is left out.
+    /// Threshold in dB and rate, by increasing threshold and data rate. A rate that needs a higher
+    /// SNR than another without being faster is left out.
     table: Vec<(f64, TxRate)>,
     current: usize,
 }
 
 impl Ideal {
-    /// An adaptation that uses the rate of each pair (threshold in dB, rate) from that SNR on. It starts at the lowest threshold.
+    /// An adaptation that uses the rate of each pair (threshold in dB, rate) from that SNR on. It
+    /// starts at the lowest threshold.
     ///
-    /// The threshold of a rate is the SNR at which its packet error rate reaches a target, for a packet size of the caller's choice.
+    /// The threshold of a rate is the SNR at which its packet error rate reaches a target, for a
+    /// packet size of the caller's choice.
     ///
     /// # Errors
     /// [`AdaptationError`] if the table is empty or a threshold is not finite.
@@ -28,7 +30,8 @@ impl Ideal {
         if let Some(&(threshold_db, rate)) = table.iter().find(|row| !row.0.is_finite()) {
             return Err(AdaptationError::Threshold { rate, threshold_db });
         }
-        // Of rates with the same threshold the fastest comes first, so that the others are left out below.
+        // Of rates with the same threshold the fastest comes first, so that the others are left out
+        // below.
         table.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.rate().cmp(&a.1.rate())));
         let mut useful: Vec<(f64, TxRate)> = Vec::with_capacity(table.len());
         for (threshold_db, rate) in table {
@@ -42,10 +45,12 @@ impl Ideal {
         })
     }
 
-    /// The adaptation whose rates lose at most the share `target` (above 0, below 1) of MPDUs of `bytes`, by `model`.
+    /// The adaptation whose rates lose at most the share `target` (above 0, below 1) of MPDUs of
+    /// `bytes`, by `model`.
     ///
-    /// [`Ideal::set_snr`] then takes the SNR over the noise of `width`. Rates of narrower channels, sent with the same power, have a
-    /// correspondingly higher SNR. [`Ideal::TARGET_LOSS`] is a good target.
+    /// [`Ideal::set_snr`] then takes the SNR over the noise of `width`. Rates of narrower channels,
+    /// sent with the same power, have a correspondingly higher SNR. [`Ideal::TARGET_LOSS`] is a
+    /// good target.
     ///
     /// # Errors
     /// [`AdaptationError`] if there are no rates or the target is out of range.
@@ -66,10 +71,12 @@ impl Ideal {
         Self::new(table.collect())
     }
 
-    /// About the target of ns-3's IdealWifiManager, whose bit error rate of 10⁻⁶ loses 1.2 % of MPDUs of 1536 bytes.
+    /// About the target of ns-3's IdealWifiManager, whose bit error rate of 10⁻⁶ loses 1.2 % of
+    /// MPDUs of 1536 bytes.
     pub const TARGET_LOSS: f64 = 0.012;
 
-    /// Sets the current SNR in dB. Below every threshold the most robust rate is used. A value that is not a number is ignored.
+    /// Sets the current SNR in dB. Below every threshold the most robust rate is used. A value that
+    /// is not a number is ignored.
     pub fn set_snr(&mut self, snr_db: f64) {
         if !snr_db.is_nan() {
             self.current = self
@@ -97,7 +104,8 @@ mod tests {
 
     #[test]
     fn the_fastest_rate_that_the_snr_carries_is_used() {
-        // MCS 1 with two streams is as fast as MCS 3 with one, but needs a higher SNR: it is never used.
+        // MCS 1 with two streams is as fast as MCS 3 with one, but needs a higher SNR: it is never
+        // used.
         let mut ideal = Ideal::new(vec![
             (20.0, rate(1, 7)),
             (5.0, rate(1, 1)),

@@ -1,8 +1,8 @@
 //! Rate adaptation: the data rate of the next frame of a directed link.
 //!
-//! One [`RateAdaptation`] belongs to one directed link. The MAC asks it for a rate once per frame and reports the result of the
-//! frame. It receives the time as an argument and draws from its own random stream, so that a run is a function of its
-//! configuration.
+//! One [`RateAdaptation`] belongs to one directed link. The MAC asks it for a rate once per frame
+//! and reports the result of the frame. It receives the time as an argument and draws from its own
+//! random stream, so that a run is a function of its configuration.
 //!
 //! ```
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -82,13 +82,15 @@ pub struct FrameResult {
     pub rate: TxRate,
     /// MPDUs in the frame; a result with 0 is ignored.
     pub mpdus: u32,
-    /// MPDUs that the response acknowledged; 0 if there was no response. More than `mpdus` counts as `mpdus`.
+    /// MPDUs that the response acknowledged; 0 if there was no response. More than `mpdus` counts
+    /// as `mpdus`.
     pub acked: u32,
     /// Mean length of the MPDUs in bytes, with MAC header and FCS.
     pub mpdu_bytes: u32,
 }
 
-/// The rate adaptation of one directed link. `choose` and `on_result` take nanoseconds and do not allocate.
+/// The rate adaptation of one directed link. `choose` and `on_result` take nanoseconds and do not
+/// allocate.
 #[derive(Clone, Debug, EnumDiscriminants)]
 #[strum_discriminants(
     name(AdaptationKind),
@@ -108,8 +110,8 @@ pub enum RateAdaptation {
     /// Always the same rate.
     #[strum_discriminants(default)]
     Fixed(TxRate),
-    /// The fastest rate whose error probability at the current signal-to-noise ratio (SNR) is small, as if the sender knew the
-    /// channel.
+    /// The fastest rate whose error probability at the current signal-to-noise ratio (SNR) is
+    /// small, as if the sender knew the channel.
     Ideal(Ideal),
     /// Minstrel-HT: rates chosen by measured delivery, as Linux does.
     MinstrelHt(Box<MinstrelHt>),
@@ -120,7 +122,8 @@ pub enum RateAdaptation {
 impl RateAdaptation {
     /// The rate of the frame that is being built at `now`. Call this once per frame.
     ///
-    /// `unanswered` is the number of consecutive frames of this link without response, which is the place in the retry chain.
+    /// `unanswered` is the number of consecutive frames of this link without response, which is the
+    /// place in the retry chain.
     #[inline]
     pub fn choose(&mut self, now: Time, unanswered: u8) -> TxRate {
         match self {
@@ -131,9 +134,9 @@ impl RateAdaptation {
         }
     }
 
-    /// The most MPDUs that the frame at the rate chosen last should carry; `None` without limit. Call this after
-    /// [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single packets sets a limit, so a MAC without such links need not
-    /// call it.
+    /// The most MPDUs that the frame at the rate chosen last should carry; `None` without limit.
+    /// Call this after [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single
+    /// packets sets a limit, so a MAC without such links need not call it.
     #[inline]
     #[must_use]
     pub fn mpdu_limit(&self) -> Option<u32> {
@@ -152,7 +155,8 @@ impl RateAdaptation {
         }
     }
 
-    /// The rate of a first attempt if it does not sample another rate: the rate that queue limits and reports may assume.
+    /// The rate of a first attempt if it does not sample another rate: the rate that queue limits
+    /// and reports may assume.
     #[must_use]
     pub fn best(&self) -> TxRate {
         match self {

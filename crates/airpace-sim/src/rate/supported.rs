@@ -14,9 +14,10 @@ const MAX_STREAMS: u8 = 8;
 /// HT has MCS 0 to 31, the others fewer.
 const MAX_MCS: u8 = 31;
 
-/// Every rate of `standard` at which a station with these capabilities can receive: channels up to `width`, up to `streams` spatial
-/// streams, and guard intervals of `shortest` or longer. Combinations that the standard excludes are left out. DSSS and OFDM rates
-/// always have 20 MHz, one stream and 800 ns.
+/// Every rate of `standard` at which a station with these capabilities can receive: channels up to
+/// `width`, up to `streams` spatial streams, and guard intervals of `shortest` or longer.
+/// Combinations that the standard excludes are left out. DSSS and OFDM rates always have 20 MHz,
+/// one stream and 800 ns.
 ///
 /// ```
 /// use airpace_core::phy::{GuardInterval, Standard, Width};

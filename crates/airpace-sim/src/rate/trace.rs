@@ -4,7 +4,8 @@ use super::AdaptationError;
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
 
-/// Rates from a list of times: each holds from its time until that of the next. Before the first time the first rate holds.
+/// Rates from a list of times: each holds from its time until that of the next. Before the first
+/// time the first rate holds.
 #[derive(Clone, Debug)]
 pub struct Trace {
     entries: Vec<(Time, TxRate)>,
@@ -12,7 +13,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace of `entries` in order of time. Of several entries with the same time the last counts.
+    /// A trace of `entries` in order of time. Of several entries with the same time the last
+    /// counts.
     ///
     /// # Errors
     /// [`AdaptationError`] if there are no entries or they are not sorted.
@@ -32,7 +34,8 @@ impl Trace {
         })
     }
 
-    /// The rate at `now`. Times must not decrease: a `now` earlier than before leaves the rate unchanged.
+    /// The rate at `now`. Times must not decrease: a `now` earlier than before leaves the rate
+    /// unchanged.
     pub fn advance(&mut self, now: Time) -> TxRate {
         while self
             .entries
@@ -50,7 +53,8 @@ impl Trace {
         self.entries[self.current].1
     }
 
-    /// When the rate changes next after the last call of [`Trace::advance`]; `None` if it does not change any more.
+    /// When the rate changes next after the last call of [`Trace::advance`]; `None` if it does not
+    /// change any more.
     #[must_use]
     pub fn next_change(&self) -> Option<Time> {
         self.entries.get(self.current + 1).map(|entry| entry.0)

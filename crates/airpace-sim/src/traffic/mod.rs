@@ -1,8 +1,10 @@
-//! Traffic at its ends: sources that say when the next packet leaves, and sinks that judge what arrived.
+//! Traffic at its ends: sources that say when the next packet leaves, and sinks that judge what
+//! arrived.
 //!
-//! Nothing here knows the MAC, a transport or the topology. Sources are iterators over [`Emission`]s in order of time; sinks are
-//! told what arrived and when; [`web::Browser`] speaks of connections and objects, which any TCP can serve. Saturating traffic has
-//! no source here: the owner of the queue keeps it full.
+//! Nothing here knows the MAC, a transport or the topology. Sources are iterators over
+//! [`Emission`]s in order of time; sinks are told what arrived and when; [`web::Browser`] speaks of
+//! connections and objects, which any TCP can serve. Saturating traffic has no source here: the
+//! owner of the queue keeps it full.
 //!
 //! ```
 //! use airpace_sim::{rng::Stream, traffic::{Pattern, Rate, Source, SourceConfig}};

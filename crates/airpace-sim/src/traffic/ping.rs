@@ -78,7 +78,8 @@ pub struct Ping {
     sent: u64,
     lost: u64,
     stray: u64,
-    /// The latest requests, the last of which has number `sent - 1`: when they left, or `None` if they were answered.
+    /// The latest requests, the last of which has number `sent - 1`: when they left, or `None` if
+    /// they were answered.
     outstanding: VecDeque<Option<Time>>,
     replies: SequenceStatistic,
     round_trip: DelayStatistic,
@@ -99,7 +100,8 @@ impl Ping {
             stop,
             limit,
         } = config;
-        // A request may have no payload, but a source may not: the 8 bytes of the ICMP header count as payload of the source.
+        // A request may have no payload, but a source may not: the 8 bytes of the ICMP header count
+        // as payload of the source.
         let payload_bytes = payload_bytes.saturating_add(ICMP_HEADER_BYTES);
         let pattern = Pattern::Constant {
             payload_bytes,
@@ -145,7 +147,8 @@ impl Ping {
         })
     }
 
-    /// A reply has arrived. Returns its round-trip time if it is the first reply to its request and in time.
+    /// A reply has arrived. Returns its round-trip time if it is the first reply to its request and
+    /// in time.
     pub fn on_reply(&mut self, now: Time, sequence: u64) -> Option<Duration> {
         self.expire(now);
         let first = self.sent - self.outstanding.len() as u64;
@@ -228,7 +231,8 @@ mod tests {
         assert_eq!(reply(&mut ping, 3_020, 3), Some(Duration::from_millis(20)));
         assert_eq!(reply(&mut ping, 3_030, 3), None);
         assert_eq!(reply(&mut ping, 3_040, 77), None);
-        // The first was sent at 0 s and is lost after 10 s; the second is in time to the millisecond.
+        // The first was sent at 0 s and is lost after 10 s; the second is in time to the
+        // millisecond.
         assert_eq!(reply(&mut ping, 11_000, 0), None);
         assert_eq!(reply(&mut ping, 11_000, 1), Some(Duration::from_secs(10)));
         let report = ping.report(Time::from_millis(11_000));

@@ -5,7 +5,8 @@ use airpace_core::model::voice::{Call, Codec};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Time between the packets of a G.711 call, and the speech in each (RFC 3551 §4.5.14 with the default packing of §4.2).
+/// Time between the packets of a G.711 call, and the speech in each (RFC 3551 §4.5.14 with the
+/// default packing of §4.2).
 pub const VOIP_INTERVAL: Duration = Duration::from_millis(20);
 /// UDP payload of each: 160 bytes of speech at 64 kbit/s and the RTP header of 12 (RFC 3550 §5.1).
 pub const VOIP_PAYLOAD_BYTES: u32 = 172;
@@ -15,9 +16,10 @@ pub const VOIP_PAYLOAD_BYTES: u32 = 172;
 pub enum Playout {
     /// Packets are played this long after they were sent; packets that arrive later are lost.
     Fixed(Duration),
-    /// Packets are played after the smoothed delay plus four smoothed deviations (Ramjee, Kurose, Towsley and Schulzrinne, INFOCOM
-    /// 1994, algorithm 1, weight 0.998002). A call without silence suppression has no pauses in which to shift the playout time, so
-    /// it shifts with each packet, as decoders that stretch speech do.
+    /// Packets are played after the smoothed delay plus four smoothed deviations (Ramjee, Kurose,
+    /// Towsley and Schulzrinne, INFOCOM 1994, algorithm 1, weight 0.998002). A call without silence
+    /// suppression has no pauses in which to shift the playout time, so it shifts with each packet,
+    /// as decoders that stretch speech do.
     Adaptive {
         /// Least time beyond the smoothed delay.
         least: Duration,
@@ -29,9 +31,11 @@ pub enum Playout {
 pub struct VoipSinkConfig {
     /// The jitter buffer; by default adaptive with at least [`VOIP_INTERVAL`].
     pub playout: Playout,
-    /// Time to fill a packet with speech, which adds to the delay from mouth to ear; 20 ms by default.
+    /// Time to fill a packet with speech, which adds to the delay from mouth to ear; 20 ms by
+    /// default.
     pub packetization: Duration,
-    /// The codec, which decides how much losses impair speech; by default G.711 with loss concealment, as in every telephone.
+    /// The codec, which decides how much losses impair speech; by default G.711 with loss
+    /// concealment, as in every telephone.
     pub codec: Codec,
 }
 
@@ -58,18 +62,20 @@ pub struct VoipReport {
     pub late: u64,
     /// Mean one-way delay in the network; zero if no packet arrived.
     pub network_delay: Duration,
-    /// Mean delay from mouth to ear (packetization, network and jitter buffer); zero if nothing was played.
+    /// Mean delay from mouth to ear (packetization, network and jitter buffer); zero if nothing was
+    /// played.
     pub mouth_to_ear: Duration,
     /// Interarrival jitter (RFC 3550 §6.4.1) at the last packet.
     pub jitter: Duration,
     /// Share of the packets that were not played, 0 to 1.
     pub effective_loss: f64,
-    /// Mean length of runs of packets not played over that of independent losses (BurstR of G.107 §7.5); at least 1.
+    /// Mean length of runs of packets not played over that of independent losses (BurstR of G.107
+    /// §7.5); at least 1.
     pub burst_ratio: f64,
     /// Mean opinion score of what the listener hears, by the E-model of G.107.
     pub mean_opinion_score: f64,
-    /// Mean opinion score as paper 004 computes it (with flent): from mean delay and loss of the network alone, without jitter buffer and
-    /// with the least robust codec.
+    /// Mean opinion score as paper 004 computes it (with flent): from mean delay and loss of the
+    /// network alone, without jitter buffer and with the least robust codec.
     pub network_score: f64,
 }
 
@@ -117,8 +123,8 @@ impl VoipSink {
         }
     }
 
-    /// Starts counting anew from packet `first` on, as after a warm-up. Packets with smaller numbers are then ignored. The jitter buffer
-    /// stays adapted.
+    /// Starts counting anew from packet `first` on, as after a warm-up. Packets with smaller
+    /// numbers are then ignored. The jitter buffer stays adapted.
     pub fn restart(&mut self, first: u64) {
         let Self {
             config,
@@ -136,7 +142,8 @@ impl VoipSink {
         };
     }
 
-    /// A packet that left at `sent` arrives at `now`; sequence numbers count from zero. Returns whether it is played.
+    /// A packet that left at `sent` arrives at `now`; sequence numbers count from zero. Returns
+    /// whether it is played.
     pub fn on_packet(&mut self, now: Time, sequence: u64, sent: Time) -> bool {
         let Some(sequence) = sequence.checked_sub(self.first) else {
             return false;
@@ -160,7 +167,8 @@ impl VoipSink {
         played
     }
 
-    /// The quality of the call if `sent` packets were sent until now, or since the restart if there was one.
+    /// The quality of the call if `sent` packets were sent until now, or since the restart if there
+    /// was one.
     #[must_use]
     pub fn report(&self, sent: u64) -> VoipReport {
         let runs = self.outcomes.runs(sent);
@@ -177,7 +185,8 @@ impl VoipSink {
             Duration::from_nanos(ns as u64) + self.config.packetization
         });
         let burst_ratio = runs.burst_ratio(effective_loss);
-        // The E-model does not cover a call of which nothing is heard, and such a call has no delay: it gets the worst score.
+        // The E-model does not cover a call of which nothing is heard, and such a call has no
+        // delay: it gets the worst score.
         let score = |call: Call, heard: u64| {
             if heard == 0 && sent > 0 {
                 1.0
@@ -217,7 +226,8 @@ impl VoipSink {
         &self.delay
     }
 
-    /// Interarrival jitter (RFC 3550 §6.4.1): the change of transit time between packets in order of arrival, smoothed by 1/16.
+    /// Interarrival jitter (RFC 3550 §6.4.1): the change of transit time between packets in order
+    /// of arrival, smoothed by 1/16.
     fn count_jitter(&mut self, transit: Duration) {
         // A Duration is below 2^94 ns.
         let transit_ns = transit.as_nanos() as i128;
@@ -226,8 +236,8 @@ impl VoipSink {
         }
     }
 
-    /// How long after it was sent a packet with delay `transit` is played if it arrived in time. The playout is that of before the
-    /// packet; then the packet adapts it.
+    /// How long after it was sent a packet with delay `transit` is played if it arrived in time.
+    /// The playout is that of before the packet; then the packet adapts it.
     fn playout_after(&mut self, transit: Duration) -> Duration {
         let least = match self.config.playout {
             Playout::Fixed(playout) => return playout,
@@ -260,8 +270,8 @@ enum Arrival {
     TooOld,
 }
 
-/// Which packets were played, in order of their numbers. The outcome of the last 64 is open; earlier ones are decided and only
-/// counted.
+/// Which packets were played, in order of their numbers. The outcome of the last 64 is open;
+/// earlier ones are decided and only counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketOutcomes {
     /// Bit i tells whether packet `next - 1 - i` has arrived, and whether it was played.
@@ -362,7 +372,8 @@ impl Runs {
         }
     }
 
-    /// Mean length of a run of missed packets over 1 / (1 - loss), which it would be if losses were independent (G.107 §7.5).
+    /// Mean length of a run of missed packets over 1 / (1 - loss), which it would be if losses were
+    /// independent (G.107 §7.5).
     fn burst_ratio(&self, loss: f64) -> f64 {
         if self.runs == 0 {
             return 1.0;

@@ -3,18 +3,21 @@
 use super::table::Table;
 use core::time::Duration;
 
-/// Most time that the tries at one rate may take together (rc80211_minstrel: segment_size = 6000 µs).
+/// Most time that the tries at one rate may take together (rc80211_minstrel: segment_size = 6000
+/// µs).
 const SEGMENT: Duration = Duration::from_micros(6_000);
 /// Most tries at one rate if the driver sets no other limit (rc80211_minstrel: max_retry = 7).
 const MAX_TRIES: u8 = 7;
 /// A rate with a lower success probability is tried only twice (rc80211_minstrel_ht).
 const DOUBTFUL: f64 = 0.20;
-/// The contention that the kernel assumes: windows of 15 to 1023 slots (rc80211_minstrel: cw_min, cw_max) of 9 µs.
+/// The contention that the kernel assumes: windows of 15 to 1023 slots (rc80211_minstrel: cw_min,
+/// cw_max) of 9 µs.
 const CW_MIN: u32 = 15;
 const CW_MAX: u32 = 1_023;
 const SLOT_NS: u32 = 9_000;
 
-/// The rates at which a frame is tried in turn, as indices in the table: highest throughput, second highest, most robust.
+/// The rates at which a frame is tried in turn, as indices in the table: highest throughput, second
+/// highest, most robust.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     rates: [u16; 3],
@@ -23,11 +26,13 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The chain of the current best rates, with at most `limit` tries in total, but at least one per rate.
+    /// The chain of the current best rates, with at most `limit` tries in total, but at least one
+    /// per rate.
     pub(super) fn new(table: &Table, limit: u8) -> Self {
         let rates = [table.best(), table.second(), table.robust()];
         let mut tries = rates.map(|index| tries_within_segment(table, index));
-        // The first of the rates with most tries gives one up, so that the robust rate keeps its tries.
+        // The first of the rates with most tries gives one up, so that the robust rate keeps its
+        // tries.
         while tries.iter().sum::<u8>() > limit.max(3) {
             let longest = (0..3).rev().max_by_key(|&i| tries[i]).unwrap_or(0);
             tries[longest] -= 1;
@@ -39,7 +44,8 @@ impl Chain {
         self.rates[0]
     }
 
-    /// The rate of the try after `unanswered` ones (at least 1). A sample replaces all tries at the first rate.
+    /// The rate of the try after `unanswered` ones (at least 1). A sample replaces all tries at the
+    /// first rate.
     pub(super) fn retry(&self, unanswered: u8, sampled: bool) -> u16 {
         let first = if sampled { 1 } else { self.tries[0] };
         if unanswered < first {
@@ -56,7 +62,8 @@ impl Chain {
     }
 }
 
-/// Number of tries at a rate: two, and as many more as fit into the segment, each with its mean back-off.
+/// Number of tries at a rate: two, and as many more as fit into the segment, each with its mean
+/// back-off.
 fn tries_within_segment(table: &Table, index: u16) -> u8 {
     if table.probability(index) < DOUBTFUL {
         return 2;

@@ -1,20 +1,23 @@
 //! Minstrel-HT: rate adaptation by measured delivery, as Linux's mac80211 does it.
 //!
-//! This models the version of Linux 3.x to 5.10: success probabilities smoothed by an exponentially weighted moving average (EWMA),
-//! throughput estimated from them and from the mean A-MPDU length, and samples separated by pauses. Linux 5.11 and later use a
-//! second-order filter instead of the average and sample by classes of rates; that is not modelled. Deliberate differences from
-//! the kernel:
+//! This models the version of Linux 3.x to 5.10: success probabilities smoothed by an exponentially
+//! weighted moving average (EWMA), throughput estimated from them and from the mean A-MPDU length,
+//! and samples separated by pauses. Linux 5.11 and later use a second-order filter instead of the
+//! average and sample by classes of rates; that is not modelled. Deliberate differences from the
+//! kernel:
 //!
-//! - By default a sample is a whole frame and the pause between samples counts frames, as in ns-3. The kernel counts packets and
-//!   its drivers send the sampled packet alone; [`Samples`] offers both. The share of packets sent at sampled rates is the same, but
-//!   with A-MPDUs of n packets the kernel learns n times as fast.
-//! - The statistics are updated every 100 ms, the interval that mac80211 documents; its HT code halves it. [`MinstrelHtConfig`] allows
-//!   both.
+//! - By default a sample is a whole frame and the pause between samples counts frames, as in ns-3.
+//!   The kernel counts packets and its drivers send the sampled packet alone; [`Samples`] offers
+//!   both. The share of packets sent at sampled rates is the same, but with A-MPDUs of n packets
+//!   the kernel learns n times as fast.
+//! - The statistics are updated every 100 ms, the interval that mac80211 documents; its HT code
+//!   halves it. [`MinstrelHtConfig`] allows both.
 //! - All probabilities are updated before rates are compared; the kernel compares while it updates.
-//! - Stations without HT are groups of the same table, which the kernel does since 5.11 (before, the older Minstrel served them);
-//!   HE rates, which the kernel leaves to firmware, are grouped by the same rule.
-//! - The retry chain is limited to the number of tries that the MAC makes. It does not ask for RTS at its later rates: that is left
-//!   to the MAC.
+//! - Stations without HT are groups of the same table, which the kernel does since 5.11 (before,
+//!   the older Minstrel served them); HE rates, which the kernel leaves to firmware, are grouped by
+//!   the same rule.
+//! - The retry chain is limited to the number of tries that the MAC makes. It does not ask for RTS
+//!   at its later rates: that is left to the MAC.
 
 mod chain;
 mod sampling;
@@ -39,24 +42,29 @@ pub const EWMA_WEIGHT: f64 = 0.75;
 /// The unit of sampling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Samples {
-    /// A sample is a frame of normal length, and the pause between samples counts frames, as in ns-3.
+    /// A sample is a frame of normal length, and the pause between samples counts frames, as in
+    /// ns-3.
     #[default]
     Frames,
-    /// A sample is a frame with a single packet, and the pause counts packets, as in Linux with the drivers ath9k and mt76. The MAC
-    /// must respect [`super::RateAdaptation::mpdu_limit`]; otherwise samples take a third of the airtime.
+    /// A sample is a frame with a single packet, and the pause counts packets, as in Linux with the
+    /// drivers ath9k and mt76. The MAC must respect [`super::RateAdaptation::mpdu_limit`];
+    /// otherwise samples take a third of the airtime.
     Packets,
 }
 
 /// Configuration of [`MinstrelHt`].
 #[derive(Clone, Debug)]
 pub struct MinstrelHtConfig {
-    /// The rates that it may use, in any order and with or without duplicates; see [`super::rates_up_to`].
+    /// The rates that it may use, in any order and with or without duplicates; see
+    /// [`super::rates_up_to`].
     pub rates: Vec<TxRate>,
-    /// Time between updates of the statistics (default [`UPDATE_INTERVAL`]). An update happens with the first result after that time.
+    /// Time between updates of the statistics (default [`UPDATE_INTERVAL`]). An update happens with
+    /// the first result after that time.
     pub update_interval: Duration,
     /// Weight of the past in the averages, 0 to below 1 (default [`EWMA_WEIGHT`]).
     pub weight: f64,
-    /// Transmissions of a frame before the MAC gives up, at least 1 (default 7, the retry limit of the MAC). It limits the retry chain.
+    /// Transmissions of a frame before the MAC gives up, at least 1 (default 7, the retry limit of
+    /// the MAC). It limits the retry chain.
     pub tries: u8,
     /// The unit of sampling (default [`Samples::Frames`]).
     pub samples: Samples,
@@ -92,7 +100,8 @@ pub struct RateStatistics {
     pub rate: TxRate,
     /// Smoothed probability (0 to 1) that an MPDU is acknowledged; 0 if the rate was never tried.
     pub probability: f64,
-    /// Estimated goodput with packets of 1200 bytes and the mean A-MPDU length of the link; zero if the probability is below 10 %.
+    /// Estimated goodput with packets of 1200 bytes and the mean A-MPDU length of the link; zero if
+    /// the probability is below 10 %.
     pub throughput: BitRate,
     /// MPDUs sent at this rate so far.
     pub attempts: u64,
@@ -100,13 +109,15 @@ pub struct RateStatistics {
     pub acked: u64,
 }
 
-/// Minstrel-HT for one directed link. `choose` and `on_result` take constant time, except for the update, which visits every rate.
+/// Minstrel-HT for one directed link. `choose` and `on_result` take constant time, except for the
+/// update, which visits every rate.
 #[derive(Clone, Debug)]
 pub struct MinstrelHt {
     table: Table,
     sampler: Sampler,
     chain: Chain,
-    /// Whether the last first try was a sample: then its retries start at the second rate of the chain.
+    /// Whether the last first try was a sample: then its retries start at the second rate of the
+    /// chain.
     sampling: bool,
     /// Whether the rate chosen last is for a sample of a single packet.
     is_lone_sample: bool,
@@ -121,7 +132,8 @@ impl MinstrelHt {
     /// An adaptation without statistics. It starts at the slowest rate and samples at once.
     ///
     /// # Errors
-    /// [`AdaptationError`] if there are no rates, the weight is not from 0 to below 1, or there are no tries.
+    /// [`AdaptationError`] if there are no rates, the weight is not from 0 to below 1, or there are
+    /// no tries.
     pub fn new(config: MinstrelHtConfig) -> Result<Self, AdaptationError> {
         if config.rates.is_empty() {
             return Err(AdaptationError::NoRates);
@@ -151,7 +163,8 @@ impl MinstrelHt {
         })
     }
 
-    /// The rate of the frame being built: a sample or the best rate as first try, then the retry chain.
+    /// The rate of the frame being built: a sample or the best rate as first try, then the retry
+    /// chain.
     #[inline]
     pub fn choose(&mut self, unanswered: u8) -> TxRate {
         if unanswered == 0 {
@@ -166,14 +179,16 @@ impl MinstrelHt {
         self.table.rate(self.last)
     }
 
-    /// The most MPDUs that the frame at the rate chosen last should carry: 1 for a sample of a single packet, else `None`.
+    /// The most MPDUs that the frame at the rate chosen last should carry: 1 for a sample of a
+    /// single packet, else `None`.
     #[inline]
     #[must_use]
     pub const fn mpdu_limit(&self) -> Option<u32> {
         if self.is_lone_sample { Some(1) } else { None }
     }
 
-    /// Counts the result of a frame. Rates that are not in the configuration of the link are ignored.
+    /// Counts the result of a frame. Rates that are not in the configuration of the link are
+    /// ignored.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {
         let Some(index) = self.table.find(result.rate, self.last) else {
@@ -203,8 +218,8 @@ impl MinstrelHt {
         self.table.rate(self.table.best())
     }
 
-    /// The rates at which a frame is tried, in order (highest throughput, second highest, most robust), and the number of tries at
-    /// each.
+    /// The rates at which a frame is tried, in order (highest throughput, second highest, most
+    /// robust), and the number of tries at each.
     #[must_use]
     pub fn chain(&self) -> [(TxRate, u8); 3] {
         self.chain
@@ -224,7 +239,8 @@ impl MinstrelHt {
         self.table.mean_ampdu()
     }
 
-    /// The statistics of every rate, by groups of width, guard interval and streams, slowest group first.
+    /// The statistics of every rate, by groups of width, guard interval and streams, slowest group
+    /// first.
     pub fn rates(&self) -> impl Iterator<Item = RateStatistics> + '_ {
         self.table.statistics()
     }

@@ -4,21 +4,25 @@ use super::Samples;
 use super::table::Table;
 use crate::rng::Stream;
 
-/// Number of random orders in which the rates of a group are sampled, one order after the other (rc80211_minstrel: SAMPLE_COLUMNS).
+/// Number of random orders in which the rates of a group are sampled, one order after the other
+/// (rc80211_minstrel: SAMPLE_COLUMNS).
 const COLUMNS: usize = 10;
 /// Most rates of a group: HE has MCS 0 to 11.
 const MAX_GROUP: usize = 12;
-/// Frames or packets between two samples, in addition to twice the mean A-MPDU length (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
+/// Frames or packets between two samples, in addition to twice the mean A-MPDU length
+/// (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
 const PAUSE: u32 = 16;
-/// Samples per group between two updates, enough for each rate to have its turn (rc80211_minstrel_ht: sample_count).
+/// Samples per group between two updates, enough for each rate to have its turn
+/// (rc80211_minstrel_ht: sample_count).
 const SAMPLES_PER_GROUP: u32 = 8;
-/// Samples that a new link makes without pause, and in total before its first update (sample_tries, sample_count).
+/// Samples that a new link makes without pause, and in total before its first update (sample_tries,
+/// sample_count).
 const FIRST_BURST: u8 = 4;
 const FIRST_SAMPLES: u32 = 16;
 /// A rate with a higher success probability is not sampled.
 const CERTAIN: f64 = 0.95;
-/// Number of updates without a try after which even an unpromising rate is sampled, and number of such samples between two updates
-/// (rc80211_minstrel_ht: sample_skipped < 20, sample_slow > 2).
+/// Number of updates without a try after which even an unpromising rate is sampled, and number of
+/// such samples between two updates (rc80211_minstrel_ht: sample_skipped < 20, sample_slow > 2).
 const STALE_UPDATES: u8 = 20;
 const SLOW_SAMPLES: u8 = 3;
 
@@ -86,13 +90,13 @@ impl Sampler {
         matches!(self.samples, Samples::Packets)
     }
 
-    /// Takes the result of a frame of which `acked` MPDUs arrived, and plans the next sample if none is planned and the number of samples
-    /// between two updates allows one.
+    /// Takes the result of a frame of which `acked` MPDUs arrived, and plans the next sample if
+    /// none is planned and the number of samples between two updates allows one.
     #[inline]
     pub(super) fn on_frame(&mut self, acked: u32, mean_ampdu: f64) {
         if self.samples == Samples::Packets {
-            // The kernel counts packets when they first ask for a rate. Here a packet counts when it arrives, and a frame that is
-            // lost as a whole counts as one.
+            // The kernel counts packets when they first ask for a rate. Here a packet counts when
+            // it arrives, and a frame that is lost as a whole counts as one.
             self.pause = self.pause.saturating_sub(acked.max(1));
         }
         if self.pause == 0 && self.burst == 0 && self.left > 0 {
@@ -107,7 +111,8 @@ impl Sampler {
         self.left = SAMPLES_PER_GROUP * table.n_groups() as u32;
     }
 
-    /// The next rate in turn if it is worth a sample. If it is not, the turn passes, and the next frame tries the next rate.
+    /// The next rate in turn if it is worth a sample. If it is not, the turn passes, and the next
+    /// frame tries the next rate.
     fn pick(&mut self, table: &Table) -> Option<u16> {
         let group = self.group;
         let cursor = self.cursors[usize::from(group)];
@@ -136,8 +141,8 @@ impl Sampler {
         }
     }
 
-    /// Whether a rate is worth a sample: not if it is in use or certain to work, and only now and then if it cannot be faster than the
-    /// rates in use.
+    /// Whether a rate is worth a sample: not if it is in use or certain to work, and only now and
+    /// then if it cannot be faster than the rates in use.
     fn is_worthwhile(&mut self, table: &Table, index: u16) -> bool {
         if index == table.best() || index == table.robust() || table.probability(index) > CERTAIN {
             return false;

@@ -11,14 +11,16 @@ use core::cmp::Reverse;
 /// (rc80211_minstrel_ht: AVG_PKT_SIZE, AVG_AMPDU_SIZE).
 const PACKET_BYTES: u32 = 1_200;
 const REFERENCE_AMPDU: u32 = 16;
-/// A rate with a lower success probability has a throughput estimate of zero (rc80211_minstrel_ht: minstrel_ht_get_tp_avg).
+/// A rate with a lower success probability has a throughput estimate of zero (rc80211_minstrel_ht:
+/// minstrel_ht_get_tp_avg).
 const MIN_PROBABILITY: f64 = 0.10;
-/// Above this probability losses are attributed to collisions, which do not depend on the rate (same source).
+/// Above this probability losses are attributed to collisions, which do not depend on the rate
+/// (same source).
 const MAX_PROBABILITY: f64 = 0.90;
 /// Above this probability a rate is robust enough to compare by throughput.
 const ROBUST: f64 = 0.75;
-/// A rate in use has failed if more than this many MPDUs were sent since the last update and less than this share arrived
-/// (rc80211_minstrel_ht: minstrel_ht_tx_status).
+/// A rate in use has failed if more than this many MPDUs were sent since the last update and less
+/// than this share arrived (rc80211_minstrel_ht: minstrel_ht_tx_status).
 const FAILURE_ATTEMPTS: u32 = 30;
 const FAILURE_PROBABILITY: f64 = 0.20;
 
@@ -44,7 +46,8 @@ struct Entry {
     unused_updates: u8,
 }
 
-/// Rates of the same standard, width, guard interval and number of streams, which are consecutive in the table.
+/// Rates of the same standard, width, guard interval and number of streams, which are consecutive
+/// in the table.
 #[derive(Clone, Debug)]
 struct Group {
     first: u16,
@@ -75,7 +78,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table of `rates`, which must not be empty. Before the first statistics the slowest rate counts as the best.
+    /// A table of `rates`, which must not be empty. Before the first statistics the slowest rate
+    /// counts as the best.
     pub(super) fn new(mut rates: Vec<TxRate>, weight: f64, timing: Timing) -> Self {
         // The order of groups in the kernel, slower before faster: width, guard interval, streams.
         rates.sort_by_key(|rate| (group_key(*rate), rate.mcs()));
@@ -167,7 +171,8 @@ impl Table {
         for group in &mut self.groups {
             group.rank(&self.entries);
         }
-        // A retry chain must not mix rates with and without aggregation: legacy rates count only if one of them is the best.
+        // A retry chain must not mix rates with and without aggregation: legacy rates count only if
+        // one of them is the best.
         let (mut top_legacy, mut top_ht) = (0.0_f64, 0.0_f64);
         for group in &self.groups {
             let throughput = self.entries[usize::from(group.ranks[0])].throughput;
@@ -192,12 +197,14 @@ impl Table {
         self.robust = self.find_robust(with_legacy);
     }
 
-    /// The most robust rate: the fastest robust rate with fewer streams than the best rate, or else the most robust of all.
+    /// The most robust rate: the fastest robust rate with fewer streams than the best rate, or else
+    /// the most robust of all.
     fn find_robust(&self, with_legacy: bool) -> u16 {
         let best = &self.entries[usize::from(self.best())];
         let streams = self.groups[usize::from(best.group)].streams;
         let entry = |index: u16| &self.entries[usize::from(index)];
-        // A rate with fewer streams is tried first: a lost stream is the most likely reason why the best rates fail.
+        // A rate with fewer streams is tried first: a lost stream is the most likely reason why the
+        // best rates fail.
         let fewer_streams = self
             .groups
             .iter()
@@ -215,8 +222,9 @@ impl Table {
             .unwrap_or(self.slowest)
     }
 
-    /// Replaces a best rate that has failed since the last update, as all rates with several streams may at once, by that of the next
-    /// slower group with no more streams. Returns whether a rate was replaced.
+    /// Replaces a best rate that has failed since the last update, as all rates with several
+    /// streams may at once, by that of the next slower group with no more streams. Returns whether
+    /// a rate was replaced.
     #[inline]
     pub(super) fn downgrade(&mut self) -> bool {
         let mut changed = false;
@@ -283,8 +291,9 @@ impl Table {
         entry.overhead_ns + entry.packet_ns * if is_legacy { 1.0 } else { self.mean_ampdu }
     }
 
-    /// Whether a rate is not faster than the slower of the two best rates, and neither has fewer streams than the faster of them nor is
-    /// faster than the most robust rate: then a sample teaches little while the link works.
+    /// Whether a rate is not faster than the slower of the two best rates, and neither has fewer
+    /// streams than the faster of them nor is faster than the most robust rate: then a sample
+    /// teaches little while the link works.
     pub(super) fn is_slow(&self, index: u16) -> bool {
         let entry = |index: u16| &self.entries[usize::from(index)];
         let streams = |index: u16| self.groups[usize::from(entry(index).group)].streams;
@@ -323,7 +332,8 @@ fn group_key(rate: TxRate) -> impl Ord {
     )
 }
 
-/// Inserts a rate into the ranks by throughput, then by probability. Rates without throughput are not ranked.
+/// Inserts a rate into the ranks by throughput, then by probability. Rates without throughput are
+/// not ranked.
 fn insert(ranks: &mut [u16; 2], entries: &[Entry], index: u16) {
     let rate = &entries[usize::from(index)];
     if rate.throughput <= 0.0 || ranks.contains(&index) {
@@ -430,7 +440,8 @@ impl Entry {
         self.probability.min(MAX_PROBABILITY) * 1e9 / (self.overhead_ns / ampdu + self.packet_ns)
     }
 
-    /// A figure that orders rates by robustness: rates above [`ROBUST`] by throughput, all others below them by probability.
+    /// A figure that orders rates by robustness: rates above [`ROBUST`] by throughput, all others
+    /// below them by probability.
     fn robustness(&self) -> f64 {
         if self.probability > ROBUST {
             1.0 + self.throughput
@@ -439,7 +450,8 @@ impl Entry {
         }
     }
 
-    /// Whether so little of what was sent since the last update has arrived that the rate cannot be used.
+    /// Whether so little of what was sent since the last update has arrived that the rate cannot be
+    /// used.
     fn has_failed(&self) -> bool {
         self.attempts > FAILURE_ATTEMPTS
             && f64::from(self.acked) < FAILURE_PROBABILITY * f64::from(self.attempts)

@@ -3,7 +3,8 @@ use crate::rate::{RateAdaptation, rates_up_to};
 use airpace_core::phy::{GuardInterval, SIFS, Standard, Width, ampdu_bytes};
 use proptest::prelude::*;
 
-/// A link whose MPDU loss depends on the rate only, with frames of up to `ampdu` MPDUs back to back.
+/// A link whose MPDU loss depends on the rate only, with frames of up to `ampdu` MPDUs back to
+/// back.
 struct Link {
     adaptation: MinstrelHt,
     ampdu: u32,
@@ -101,7 +102,8 @@ fn step(mcs: u8) -> impl Fn(TxRate) -> f64 {
     move |rate| if rate.mcs() <= mcs { 0.0 } else { 1.0 }
 }
 
-/// Losses that fall off over two rates above `mcs`, a tenth at `mcs` itself: as errors do around an SNR.
+/// Losses that fall off over two rates above `mcs`, a tenth at `mcs` itself: as errors do around an
+/// SNR.
 fn slope(mcs: u8) -> impl Fn(TxRate) -> f64 {
     move |rate| match rate.mcs().checked_sub(mcs) {
         None => 0.0,
@@ -166,7 +168,8 @@ fn samples_of_single_packets_settle_soon_among_many_rates() {
 
 #[test]
 fn throughput_decides_between_a_lossless_and_a_faster_rate() {
-    // At MCS 7 a tenth is lost and 263 of 292 Mbit/s remain; MCS 6 has 263 without loss but all the overhead; MCS 8 loses more than it gains.
+    // At MCS 7 a tenth is lost and 263 of 292 Mbit/s remain; MCS 6 has 263 without loss but all the
+    // overhead; MCS 8 loses more than it gains.
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(3), &slope(7));
     assert_eq!(link.adaptation.best(), vht(7));
@@ -259,7 +262,8 @@ fn samples_cost_few_frames() {
     }
 }
 
-/// Losses at `snr_db` over 80 MHz of one-stream rates that each fall from certain to none within about 2 dB; half the width gains 3 dB.
+/// Losses at `snr_db` over 80 MHz of one-stream rates that each fall from certain to none within
+/// about 2 dB; half the width gains 3 dB.
 fn at_snr(snr_db: f64) -> impl Fn(TxRate) -> f64 {
     const MIDDLE_DB: [f64; 10] = [3.0, 6.0, 10.0, 12.0, 16.0, 19.0, 21.0, 26.0, 30.0, 32.0];
     move |rate| {
@@ -315,7 +319,8 @@ fn estimates_follow_the_length_of_frames() {
     let (long, aggregated) = estimates(64);
     assert_eq!(short, 1.0);
     assert!((long - 64.0).abs() < 0.5, "{long}");
-    // 9,600 bits at most nine times of ten in 40 + 25 + 16 + 32 µs; and at 390 Mbit/s without most of that.
+    // 9,600 bits at most nine times of ten in 40 + 25 + 16 + 32 µs; and at 390 Mbit/s without most
+    // of that.
     assert!((70.0..85.0).contains(&single), "{single}");
     assert!((320.0..351.0).contains(&aggregated), "{aggregated}");
 }
@@ -370,7 +375,8 @@ fn long_frames_get_fewer_tries_at_a_rate() {
         link.run(Duration::from_secs(1), &step(9));
         link.adaptation.chain().map(|entry| entry.1)
     };
-    // 9 packets last 4 ms: only the two tries that each rate has at least. A single one lasts 0.6 ms with its response and back-off.
+    // 9 packets last 4 ms: only the two tries that each rate has at least. A single one lasts 0.6
+    // ms with its response and back-off.
     assert_eq!(tries(30, 9), [2, 2, 2]);
     assert_eq!(tries(30, 1), [5, 5, 5]);
     assert_eq!(tries(7, 1), [2, 2, 3]);
@@ -524,7 +530,8 @@ fn rates_without_aggregation_are_used_only_if_all_others_fail() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the results, estimates stay finite and in range, and every rate chosen is one of the set.
+    /// Whatever the results, estimates stay finite and in range, and every rate chosen is one of
+    /// the set.
     #[test]
     fn any_results_leave_finite_estimates_and_rates_of_the_set(
         (streams, seed, packets) in (1_u8..=3, any::<u64>(), any::<bool>()),

@@ -10,8 +10,9 @@ pub enum Activity {
     /// Always on.
     #[default]
     Always,
-    /// On and off in turn, starting on. The source's own clock stops while it is off, so that a gap between packets that has begun
-    /// continues afterwards: the mean rate is the rate of the source times the share of on-time.
+    /// On and off in turn, starting on. The source's own clock stops while it is off, so that a gap
+    /// between packets that has begun continues afterwards: the mean rate is the rate of the source
+    /// times the share of on-time.
     OnOff {
         /// Length of an on-period; at least 1 µs on average.
         on: Period,
@@ -77,7 +78,8 @@ impl Gate {
         })
     }
 
-    /// The time since the start at which the source's own clock shows `own_ns`. Calls must be in order of time.
+    /// The time since the start at which the source's own clock shows `own_ns`. Calls must be in
+    /// order of time.
     pub(super) fn pass(&mut self, own_ns: u64, stream: &mut Stream) -> u64 {
         if let Activity::OnOff { on, off } = self.activity {
             self.skip(own_ns, on, off);
@@ -90,8 +92,8 @@ impl Gate {
         own_ns.saturating_add(self.off_ns)
     }
 
-    /// Takes the mean for all but the last [`MAX_ROUNDS`] on- and off-periods within a long gap: drawing every one of them could take
-    /// longer than the run.
+    /// Takes the mean for all but the last [`MAX_ROUNDS`] on- and off-periods within a long gap:
+    /// drawing every one of them could take longer than the run.
     fn skip(&mut self, own_ns: u64, on: Period, off: Period) {
         let mean_on_ns = on.mean_ns().max(1);
         let rounds = own_ns.saturating_sub(self.on_until_ns) / mean_on_ns;

@@ -8,13 +8,15 @@ use core::time::Duration;
 /// A source of video frames, each split into packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frames {
-    /// Frames per second ([`Rate::Packets`]), or the payload bit rate ([`Rate::Bits`]) from which the frame rate follows.
+    /// Frames per second ([`Rate::Packets`]), or the payload bit rate ([`Rate::Bits`]) from which
+    /// the frame rate follows.
     pub rate: Rate,
     /// Mean payload of a frame in bytes; at least 1.
     pub mean_bytes: u32,
     /// How the sizes of frames vary.
     pub size: FrameSize,
-    /// Payload of a full packet in bytes, at least 1. The last packet of a frame carries the remainder.
+    /// Payload of a full packet in bytes, at least 1. The last packet of a frame carries the
+    /// remainder.
     pub packet_bytes: u32,
     /// When the packets of a frame leave.
     pub spread: Spread,
@@ -44,7 +46,8 @@ pub enum Spread {
     /// All at once, at the start of the frame.
     #[default]
     BackToBack,
-    /// Evenly over this time, the first at once. A time longer than the gap between frames delays the packets of the next frame.
+    /// Evenly over this time, the first at once. A time longer than the gap between frames delays
+    /// the packets of the next frame.
     Over(Duration),
 }
 
@@ -57,8 +60,8 @@ impl FrameSize {
                 (mean * (1.0 + deviation * stream.normal())).clamp(1.0, (2.0 * mean - 1.0).max(1.0))
             }
             Self::LogNormal { deviation } => {
-                // The mean is e^(μ + σ²/2) and the relative variance e^(σ²) - 1, so σ² = ln(1 + variance) and
-                // μ = ln(mean) - σ²/2.
+                // The mean is e^(μ + σ²/2) and the relative variance e^(σ²) - 1, so σ² = ln(1 +
+                // variance) and μ = ln(mean) - σ²/2.
                 let variance = (deviation * deviation).ln_1p();
                 let scale = (variance.sqrt() * stream.normal() - variance / 2.0).exp();
                 mean * scale.min(100.0)
@@ -146,8 +149,9 @@ impl FrameState {
     pub(super) fn set_rate(&mut self, now_ns: u64, rate: Rate) {
         let frames = match (rate, self.config.rate) {
             (Rate::Bits(bits), Rate::Packets { count, period }) if count > 0 => {
-                // An encoder keeps its frame rate and changes the size of its frames. The product of two u64 and a
-                // span below 2^94 could overflow an integer; a float is exact enough for a mean.
+                // An encoder keeps its frame rate and changes the size of its frames. The product
+                // of two u64 and a span below 2^94 could overflow an integer; a float is exact
+                // enough for a mean.
                 let bytes = bits.as_bps_f64() / 8.0 * period.as_secs_f64() / count as f64;
                 self.config.mean_bytes = (bytes.round() as u32).max(1);
                 if bits.bps() == 0 {

@@ -45,8 +45,9 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// One direction of a G.711 call without silence suppression: 50 packets per second of 160 bytes of speech (20 ms at 64 kbit/s,
-    /// RFC 3551 §4.5.14) and 12 bytes of RTP (RFC 3550 §5.1), which is 200 bytes with UDP and IPv4 headers.
+    /// One direction of a G.711 call without silence suppression: 50 packets per second of 160
+    /// bytes of speech (20 ms at 64 kbit/s, RFC 3551 §4.5.14) and 12 bytes of RTP (RFC 3550 §5.1),
+    /// which is 200 bytes with UDP and IPv4 headers.
     pub const G711: Self = Self::Constant {
         payload_bytes: crate::traffic::VOIP_PAYLOAD_BYTES,
         rate: Rate::Packets {
@@ -59,7 +60,8 @@ impl Pattern {
 /// When the first packet or frame leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// Uniformly distributed over the first gap after the start, so that equal sources do not send in unison.
+    /// Uniformly distributed over the first gap after the start, so that equal sources do not send
+    /// in unison.
     #[default]
     Random,
     /// This long after the start.
@@ -71,7 +73,8 @@ pub enum Phase {
 pub struct SourceConfig {
     /// What it sends.
     pub pattern: Pattern,
-    /// When the first packet leaves after the start. Ignored for a Poisson source, whose first gap is like the others.
+    /// When the first packet leaves after the start. Ignored for a Poisson source, whose first gap
+    /// is like the others.
     pub phase: Phase,
     /// When the source is on.
     pub activity: Activity,
@@ -115,8 +118,8 @@ pub enum SourceError {
 
 /// An open-loop source: an iterator over its packets in order of time.
 ///
-/// All its random draws come from the stream that it is given. [`Iterator::next`] returns `None` when the source has finished,
-/// and also while its rate is zero.
+/// All its random draws come from the stream that it is given. [`Iterator::next`] returns `None`
+/// when the source has finished, and also while its rate is zero.
 #[derive(Clone, Debug)]
 pub struct Source {
     state: PatternState,
@@ -148,7 +151,8 @@ impl Source {
     /// The source that `config` describes, with draws from `stream`.
     ///
     /// # Errors
-    /// See [`SourceError`]. A rate of zero is not an error: the source is silent until [`Source::set_rate`] changes it.
+    /// See [`SourceError`]. A rate of zero is not an error: the source is silent until
+    /// [`Source::set_rate`] changes it.
     pub fn new(config: SourceConfig, mut stream: Stream) -> Result<Self, SourceError> {
         let state = PatternState::new(&config, &mut stream)?;
         let gate = Gate::new(config.activity, &mut stream)?;
@@ -169,9 +173,10 @@ impl Source {
         self.left == 0
     }
 
-    /// Changes the rate from `now` on. The packet that [`Iterator::next`] returned last still leaves as announced; the next one
-    /// leaves at most one new gap after `now` (for a Poisson source, after a newly drawn gap). For frames, a bit rate changes their
-    /// mean size, a packet rate their frequency.
+    /// Changes the rate from `now` on. The packet that [`Iterator::next`] returned last still
+    /// leaves as announced; the next one leaves at most one new gap after `now` (for a Poisson
+    /// source, after a newly drawn gap). For frames, a bit rate changes their mean size, a packet
+    /// rate their frequency.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let now_ns = self.gate.own_ns(nanos(now.saturating_since(self.start)));
         match &mut self.state {

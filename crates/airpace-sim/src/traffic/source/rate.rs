@@ -21,7 +21,8 @@ pub enum Rate {
 const RESOLUTION: f64 = 1e6;
 
 impl Rate {
-    /// `rate` packets per second, to the nearest millionth of a packet. A rate that is negative or not a number means silence.
+    /// `rate` packets per second, to the nearest millionth of a packet. A rate that is negative or
+    /// not a number means silence.
     #[must_use]
     pub fn packets_per_second(rate: f64) -> Self {
         // A float-to-integer `as` saturates and maps NaN to zero.
@@ -48,7 +49,8 @@ pub(super) struct Gap {
     per: u64,
 }
 
-/// Rates above a packet per 10⁻⁹ ns are all the same; the bound keeps the sum of two remainders within 64 bits.
+/// Rates above a packet per 10⁻⁹ ns are all the same; the bound keeps the sum of two remainders
+/// within 64 bits.
 const MAX_PER: u64 = 1 << 62;
 
 impl Gap {
@@ -73,7 +75,8 @@ impl Gap {
     }
 }
 
-/// A clock that ticks after each gap. Its times are the exact ones rounded down to whole nanoseconds.
+/// A clock that ticks after each gap. Its times are the exact ones rounded down to whole
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticker {
     at_ns: u64,
@@ -106,7 +109,8 @@ impl Ticker {
         Some(now)
     }
 
-    /// Changes the gap from `now_ns` on. The pending tick keeps its time unless it is further away than one new gap.
+    /// Changes the gap from `now_ns` on. The pending tick keeps its time unless it is further away
+    /// than one new gap.
     pub(super) fn set_gap(&mut self, now_ns: u64, gap: Option<Gap>) {
         if let Some(gap) = gap {
             // A tick that was far away at a lower rate, or never due, now comes within one new gap.

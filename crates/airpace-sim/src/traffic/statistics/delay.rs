@@ -2,17 +2,20 @@
 
 use core::time::Duration;
 
-/// Bins per octave: the width of a bin is at most 1/64 of its smallest value, so its middle is within 1/128 (0.8 %) of all its values.
+/// Bins per octave: the width of a bin is at most 1/64 of its smallest value, so its middle is
+/// within 1/128 (0.8 %) of all its values.
 const BINS_LOG2: u32 = 6;
 const BINS_PER_OCTAVE: u64 = 1 << BINS_LOG2;
-/// Values are counted in units of 16 ns, so that the linear bins end at 1 µs, above which the relative error holds.
+/// Values are counted in units of 16 ns, so that the linear bins end at 1 µs, above which the
+/// relative error holds.
 const UNIT_LOG2: u32 = 4;
-/// Longest delay that is resolved: 2^36 units, about 1100 s. Longer delays are counted in the last bin.
+/// Longest delay that is resolved: 2^36 units, about 1100 s. Longer delays are counted in the last
+/// bin.
 const LONGEST_LOG2: u32 = 36;
 const BINS: usize = (LONGEST_LOG2 - BINS_LOG2 + 1) as usize * BINS_PER_OCTAVE as usize;
 
-/// Delays of a flow: exact count, mean, minimum and maximum, and quantiles within 1 % from 1 µs to 1000 s. It takes 8 kB, whatever is
-/// recorded.
+/// Delays of a flow: exact count, mean, minimum and maximum, and quantiles within 1 % from 1 µs to
+/// 1000 s. It takes 8 kB, whatever is recorded.
 #[derive(Clone)]
 pub struct DelayStatistic {
     count: u64,
@@ -97,7 +100,8 @@ impl DelayStatistic {
     /// The quantile `quantile` (0 to 1) of the delays, within 1 %; `None` if nothing was recorded.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
-        // The sum of the bins and not `count`, because bins may be full. A float-to-integer `as` maps NaN to zero.
+        // The sum of the bins and not `count`, because bins may be full. A float-to-integer `as`
+        // maps NaN to zero.
         let total: u64 = self.bins.iter().map(|&bin| u64::from(bin)).sum();
         let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut up_to_here = 0;
@@ -141,7 +145,8 @@ impl DelayStatistic {
 #[inline]
 fn bin(ns: u64) -> usize {
     let units = (ns >> UNIT_LOG2).min((1 << LONGEST_LOG2) - 1);
-    // The octave is 0 for the linear bins and for the first octave above them, whose bins are as wide.
+    // The octave is 0 for the linear bins and for the first octave above them, whose bins are as
+    // wide.
     let octave = (units | (BINS_PER_OCTAVE - 1)).ilog2() - (BINS_LOG2 - 1);
     let octave = octave.saturating_sub(1);
     // Below 2^36 units the bin is below BINS.

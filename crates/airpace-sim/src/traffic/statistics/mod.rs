@@ -28,7 +28,8 @@ impl FlowStatistic {
         }
     }
 
-    /// Goodput in bit/s over `span`, the time in which the counted packets arrived; zero if `span` is zero.
+    /// Goodput in bit/s over `span`, the time in which the counted packets arrived; zero if `span`
+    /// is zero.
     #[must_use]
     pub fn goodput_bps(&self, span: Duration) -> f64 {
         let seconds = span.as_secs_f64();

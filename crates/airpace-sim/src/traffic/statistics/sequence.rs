@@ -1,10 +1,12 @@
 //! Packets of a flow by sequence number.
 
-/// How many of the latest sequence numbers are remembered. In-order release and round-robin paths reorder far less.
+/// How many of the latest sequence numbers are remembered. In-order release and round-robin paths
+/// reorder far less.
 const REMEMBERED: u64 = 1_024;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// Counts received, duplicate and reordered packets of one flow, by sequence numbers that rise by one.
+/// Counts received, duplicate and reordered packets of one flow, by sequence numbers that rise by
+/// one.
 #[derive(Clone, Debug)]
 pub struct SequenceStatistic {
     received: u64,
@@ -29,8 +31,8 @@ impl Default for SequenceStatistic {
 }
 
 impl SequenceStatistic {
-    /// Counts a packet and returns whether it is new. A packet more than 1023 behind the largest number counts as new, because such
-    /// numbers are not remembered.
+    /// Counts a packet and returns whether it is new. A packet more than 1023 behind the largest
+    /// number counts as new, because such numbers are not remembered.
     #[inline]
     pub fn record(&mut self, sequence: u64) -> bool {
         // The largest u64 has no successor; no flow gets there.
@@ -70,7 +72,8 @@ impl SequenceStatistic {
         self.reordered
     }
 
-    /// Packets lost of `sent`; zero if more arrived than were sent, which happens if the two are counted over different windows.
+    /// Packets lost of `sent`; zero if more arrived than were sent, which happens if the two are
+    /// counted over different windows.
     #[must_use]
     pub const fn lost_of(&self, sent: u64) -> u64 {
         sent.saturating_sub(self.received)

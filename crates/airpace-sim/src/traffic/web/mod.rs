@@ -1,9 +1,11 @@
-//! Web pages: a name query, a document, and the objects that it names over several connections at once.
+//! Web pages: a name query, a document, and the objects that it names over several connections at
+//! once.
 //!
-//! [`Browser`] is the client without any transport: it says which connections to open and what to request on them, and is told
-//! what arrived. Each connection carries one request at a time, as in HTTP/1.1 without pipelining (RFC 9112 §9.3). The document
-//! comes first, on one connection; then up to [`BrowserConfig::connections`] connections fetch the objects, each taking the next one
-//! as soon as it is free. The connections are closed when the page is complete.
+//! [`Browser`] is the client without any transport: it says which connections to open and what to
+//! request on them, and is told what arrived. Each connection carries one request at a time, as in
+//! HTTP/1.1 without pipelining (RFC 9112 §9.3). The document comes first, on one connection; then
+//! up to [`BrowserConfig::connections`] connections fetch the objects, each taking the next one as
+//! soon as it is free. The connections are closed when the page is complete.
 
 mod page;
 
@@ -27,7 +29,8 @@ pub struct BrowserConfig {
     pub query_bytes: u32,
     /// UDP payload of the DNS answer; 120 bytes by default.
     pub answer_bytes: u32,
-    /// Time after which an unanswered query is repeated; 5 s by default, as in resolv.conf(5). Zero counts as 1 ms.
+    /// Time after which an unanswered query is repeated; 5 s by default, as in resolv.conf(5). Zero
+    /// counts as 1 ms.
     pub query_retry: Duration,
     /// Think time: from the end of a page to the start of the next; 1 s by default.
     pub think: Period,
@@ -73,7 +76,8 @@ pub enum Input {
     Connected(ConnectionId),
     /// This many further bytes of the response have arrived in order.
     Received(ConnectionId, u64),
-    /// The connection failed or the server closed it: the object that it was fetching is requested again on another.
+    /// The connection failed or the server closed it: the object that it was fetching is requested
+    /// again on another.
     Lost(ConnectionId),
 }
 
@@ -137,7 +141,8 @@ pub struct Browser {
     pages: u64,
     next_connection: u64,
     connections: Vec<Connection>,
-    /// Objects still to request, the next first. All but the document are added when the document is complete.
+    /// Objects still to request, the next first. All but the document are added when the document
+    /// is complete.
     wanted: VecDeque<usize>,
     /// Number of objects of the current page that are not complete.
     missing: usize,
@@ -192,8 +197,8 @@ impl Browser {
         browser
     }
 
-    /// Handles an event. Events that do not fit the state, such as a second answer or bytes that were not requested, are only counted
-    /// as stray.
+    /// Handles an event. Events that do not fit the state, such as a second answer or bytes that
+    /// were not requested, are only counted as stray.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Tick => self.on_tick(now),
@@ -342,7 +347,8 @@ impl Browser {
         });
     }
 
-    /// Requests wanted objects on idle connections, and opens connections for the objects that remain, up to the limit.
+    /// Requests wanted objects on idle connections, and opens connections for the objects that
+    /// remain, up to the limit.
     fn open(&mut self) {
         for place in 0..self.connections.len() {
             if self.connections[place].state == State::Idle && !self.wanted.is_empty() {

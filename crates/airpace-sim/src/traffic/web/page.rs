@@ -30,8 +30,8 @@ pub enum NamedPage {
 }
 
 impl NamedPage {
-    /// The page of that name. The paper does not print how the bytes are divided among the objects; here they are divided
-    /// evenly.
+    /// The page of that name. The paper does not print how the bytes are divided among the objects;
+    /// here they are divided evenly.
     #[must_use]
     pub fn page(self) -> Page {
         let (bytes, objects) = match self {
@@ -42,7 +42,8 @@ impl NamedPage {
     }
 }
 
-/// A page: the sizes of the responses that make it up, in bytes. The first is the document, which names the others.
+/// A page: the sizes of the responses that make it up, in bytes. The first is the document, which
+/// names the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
     pub(super) objects: Vec<u32>,
@@ -73,7 +74,8 @@ impl Page {
         }
     }
 
-    /// A page of `total` bytes in `objects` objects of equal size; the document takes the remainder.
+    /// A page of `total` bytes in `objects` objects of equal size; the document takes the
+    /// remainder.
     ///
     /// # Errors
     /// See [`PageError`]; [`PageError::NoBytes`] also if there are more objects than bytes.

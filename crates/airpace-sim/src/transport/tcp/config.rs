@@ -59,13 +59,15 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// Whether segments are ECN-capable (default no).
     pub ecn: bool,
-    /// Whether to open the connection with a SYN (default yes). Without it the peer is taken to have opened the connection, as
-    /// for the response of a server.
+    /// Whether to open the connection with a SYN (default yes). Without it the peer is taken to
+    /// have opened the connection, as for the response of a server.
     pub handshake: bool,
-    /// Whether BBR enlarges its window for aggregated acknowledgements, as Linux does since 5.1 (default yes). ns-3 3.44 in effect
-    /// does not, because it abandons the measurement after 4096 bytes.
+    /// Whether BBR enlarges its window for aggregated acknowledgements, as Linux does since 5.1
+    /// (default yes). ns-3 3.44 in effect does not, because it abandons the measurement after 4096
+    /// bytes.
     pub allow_for_bunches: bool,
-    /// Seed of the few random draws that an algorithm makes (the first phase of BBR); give each connection its own.
+    /// Seed of the few random draws that an algorithm makes (the first phase of BBR); give each
+    /// connection its own.
     pub seed: u64,
 }
 

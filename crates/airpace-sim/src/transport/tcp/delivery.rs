@@ -1,5 +1,5 @@
-//! Delivery rate: how fast segments arrive, sampled by each acknowledgement (draft-cheng-iccrg-delivery-rate-estimation, as in
-//! Linux `tcp_rate.c`).
+//! Delivery rate: how fast segments arrive, sampled by each acknowledgement
+//! (draft-cheng-iccrg-delivery-rate-estimation, as in Linux `tcp_rate.c`).
 
 use super::scoreboard::Segment;
 use airpace_units::Time;
@@ -71,8 +71,8 @@ impl RateSample {
         delivery.delivered_at = now;
         // The longer of the two phases: acknowledgements may be compressed, and so may sending.
         let interval = self.send_interval.max(now.saturating_since(self.prior_at));
-        // A sample over less than the minimum round-trip time comes from lost or compressed acknowledgements
-        // (Linux `tcp_rate_gen`).
+        // A sample over less than the minimum round-trip time comes from lost or compressed
+        // acknowledgements (Linux `tcp_rate_gen`).
         if interval >= min_rtt && !interval.is_zero() {
             self.rate = Some((delivery.delivered - prior, interval));
         }
@@ -82,7 +82,8 @@ impl RateSample {
 impl Delivery {
     /// The snapshot for a segment sent at `now`; `idle` says whether nothing else was in flight.
     pub(super) fn on_send(&mut self, now: Time, idle: bool) -> DeliverySnapshot {
-        // After an idle time the send and acknowledgement phases begin anew (Linux `tcp_rate_skb_sent`).
+        // After an idle time the send and acknowledgement phases begin anew (Linux
+        // `tcp_rate_skb_sent`).
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }

@@ -1,12 +1,15 @@
-//! TCP as two sans-IO state machines, [`Sender`] and [`Receiver`], that exchange [`DataSegment`]s and [`AckSegment`]s.
+//! TCP as two sans-IO state machines, [`Sender`] and [`Receiver`], that exchange [`DataSegment`]s
+//! and [`AckSegment`]s.
 //!
-//! Segments are abstract: stream offsets have 64 bits and segments carry no bytes, but every option that changes the size of a
-//! packet or the behaviour of an end is modelled: timestamps, SACK and D-SACK blocks, the window, ECN. A connection carries data
-//! in one direction; a request and its response are two connections. Behaviour follows the RFCs as Linux applies them;
+//! Segments are abstract: stream offsets have 64 bits and segments carry no bytes, but every option
+//! that changes the size of a packet or the behaviour of an end is modelled: timestamps, SACK and
+//! D-SACK blocks, the window, ECN. A connection carries data in one direction; a request and its
+//! response are two connections. Behaviour follows the RFCs as Linux applies them;
 //! `docs/design/tcp.md` lists the sources and what is not modelled.
 //!
-//! After each call of an `on_*` method the driver drains [`Sender::poll_transmit`] or [`Receiver::poll_ack`] and then waits until
-//! `deadline()`, which may have moved in either direction.
+//! After each call of an `on_*` method the driver drains [`Sender::poll_transmit`] or
+//! [`Receiver::poll_ack`] and then waits until `deadline()`, which may have moved in either
+//! direction.
 
 mod config;
 mod congestion;

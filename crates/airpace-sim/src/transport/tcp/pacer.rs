@@ -7,9 +7,11 @@ use core::time::Duration;
 const BURSTS_PER_SECOND: f64 = 1_024.0;
 /// Largest burst: the most bytes that a host hands to segmentation offload at once.
 const OFFLOAD_BYTES: f64 = 65_536.0;
-/// Below this rate in bytes per second segments leave one by one (Linux `bbr_min_tso_rate`: 1.2 Mbit/s).
+/// Below this rate in bytes per second segments leave one by one (Linux `bbr_min_tso_rate`: 1.2
+/// Mbit/s).
 const SINGLE_RATE: f64 = 150_000.0;
-/// Short paths get longer bursts: 64 kB, halved for each 512 µs of round-trip time (Linux `tcp_tso_rtt_log` 9).
+/// Short paths get longer bursts: 64 kB, halved for each 512 µs of round-trip time (Linux
+/// `tcp_tso_rtt_log` 9).
 const BURST_RTT_SHIFT: u32 = 9;
 
 /// However low the rate, the next segment leaves within this many seconds.
@@ -32,8 +34,8 @@ pub(super) struct SendPacer {
     next: Time,
     /// Segments that may still leave with the current burst.
     left: u32,
-    /// By how much the burst was late, for whatever reason. The next bursts make up for it, each by at most half of its own length
-    /// (Linux `tcp_update_skb_after_send`).
+    /// By how much the burst was late, for whatever reason. The next bursts make up for it, each by
+    /// at most half of its own length (Linux `tcp_update_skb_after_send`).
     credit: Duration,
 }
 

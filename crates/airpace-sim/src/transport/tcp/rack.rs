@@ -1,11 +1,12 @@
-//! RACK, loss detection by time (RFC 8985, section 6): the only loss detection that Linux has had since 6.17.
+//! RACK, loss detection by time (RFC 8985, section 6): the only loss detection that Linux has had
+//! since 6.17.
 
 use super::scoreboard::{Scoreboard, Segment};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Selectively acknowledged segments that indicate a loss if no reordering has been seen (DupThresh of RFC 8985, section 6.2,
-/// step 4).
+/// Selectively acknowledged segments that indicate a loss if no reordering has been seen (DupThresh
+/// of RFC 8985, section 6.2, step 4).
 const DUP_THRESH: u32 = 3;
 /// Recoveries after which an enlarged reordering window is reset (RFC 8985, section 6.2, step 4).
 const PERSISTENCE: u8 = 16;
@@ -13,19 +14,21 @@ const PERSISTENCE: u8 = 16;
 /// The most recently sent segment that was delivered, and how much reordering is expected.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// When the most recently sent segment that was delivered was sent (RACK.xmit_ts), its end (RACK.end_seq) and its round-trip
-    /// time (RACK.rtt).
+    /// When the most recently sent segment that was delivered was sent (RACK.xmit_ts), its end
+    /// (RACK.end_seq) and its round-trip time (RACK.rtt).
     sent: Time,
     end: u64,
     rtt: Duration,
     reordering_seen: bool,
-    /// Size of the reordering window in quarters of the minimum round-trip time (RACK.reo_wnd_mult).
+    /// Size of the reordering window in quarters of the minimum round-trip time
+    /// (RACK.reo_wnd_mult).
     steps: u32,
     /// Recoveries left until the window is reset (RACK.reo_wnd_persist).
     persistence: u8,
     /// Whether the receiver has reported a duplicate since the window was last enlarged.
     duplicate_seen: bool,
-    /// Segments delivered when the window was last enlarged: it is enlarged at most once per round trip.
+    /// Segments delivered when the window was last enlarged: it is enlarged at most once per round
+    /// trip.
     stepped_at: u64,
 }
 
@@ -86,10 +89,12 @@ impl Rack {
         self.persistence = self.persistence.saturating_sub(1);
     }
 
-    /// How long after its transmission a segment counts as lost: the round-trip time and the reordering window (step 4).
+    /// How long after its transmission a segment counts as lost: the round-trip time and the
+    /// reordering window (step 4).
     ///
-    /// `loss_indicated` says that a recovery is under way or that there are as many selective acknowledgements as the classic
-    /// threshold requires: then the window is zero unless reordering has been seen.
+    /// `loss_indicated` says that a recovery is under way or that there are as many selective
+    /// acknowledgements as the classic threshold requires: then the window is zero unless
+    /// reordering has been seen.
     pub(super) fn allowance(&self, loss_indicated: bool, path: PathRtt) -> Duration {
         if loss_indicated && !self.reordering_seen {
             return self.rtt;
@@ -111,7 +116,8 @@ impl Rack {
         let mut candidate = board.oldest();
         while let Some(id) = candidate {
             let segment = board.get(id);
-            // Only segments sent before the most recently sent one that was delivered can be lost by this rule.
+            // Only segments sent before the most recently sent one that was delivered can be lost
+            // by this rule.
             if (segment.sent, segment.end()) >= (self.sent, self.end) {
                 break;
             }
@@ -122,7 +128,8 @@ impl Rack {
                 board.mark_lost(id);
                 detection.n_lost += 1;
             } else {
-                // The timer waits for the last of them, as the reference implementation does (RACK_detect_loss).
+                // The timer waits for the last of them, as the reference implementation does
+                // (RACK_detect_loss).
                 detection.check_at = detection.check_at.max(Some(due));
             }
         }

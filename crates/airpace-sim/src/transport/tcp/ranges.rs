@@ -32,7 +32,8 @@ impl RangeSet {
             .is_some_and(|i| self.blocks[i].contains(block))
     }
 
-    /// Adds `block` and returns the block of the set that now contains it. An empty block is not added.
+    /// Adds `block` and returns the block of the set that now contains it. An empty block is not
+    /// added.
     pub(super) fn insert(&mut self, block: Block) -> Block {
         if block.bytes() == 0 {
             return block;

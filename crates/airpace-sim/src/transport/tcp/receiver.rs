@@ -6,25 +6,30 @@ use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Longest time for which an acknowledgement waits for a second segment (Linux `TCP_DELACK_MIN`, HZ/25).
+/// Longest time for which an acknowledgement waits for a second segment (Linux `TCP_DELACK_MIN`,
+/// HZ/25).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// Acknowledgements sent without delay at the start and after reordering or loss (Linux `TCP_MAX_QUICKACKS`).
+/// Acknowledgements sent without delay at the start and after reordering or loss (Linux
+/// `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u8 = 16;
-/// Payload in bytes of the largest packet that generic receive offload builds (Linux: 65,535 bytes with headers).
+/// Payload in bytes of the largest packet that generic receive offload builds (Linux: 65,535 bytes
+/// with headers).
 const MERGED_BYTES: u64 = 65_535 - 52;
-/// Unit of the timestamps that senders write, in nanoseconds (Linux: 1 ms). Packets with different timestamps are not merged.
+/// Unit of the timestamps that senders write, in nanoseconds (Linux: 1 ms). Packets with different
+/// timestamps are not merged.
 const TIMESTAMP_UNIT: u64 = 1_000_000;
 
 /// How a receiver behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// Receive buffer in bytes, which bounds the window (default 6 MB). The application reads at once.
+    /// Receive buffer in bytes, which bounds the window (default 6 MB). The application reads at
+    /// once.
     pub buffer: u32,
-    /// Whether consecutive packets that arrive at the same instant are merged and acknowledged as one, as a host with generic receive
-    /// offload does (default no).
+    /// Whether consecutive packets that arrive at the same instant are merged and acknowledged as
+    /// one, as a host with generic receive offload does (default no).
     ///
-    /// The driver delivers all packets of the instant, then calls [`Receiver::on_timeout`] when [`Receiver::deadline`] says so, and
-    /// polls.
+    /// The driver delivers all packets of the instant, then calls [`Receiver::on_timeout`] when
+    /// [`Receiver::deadline`] says so, and polls.
     pub merge: bool,
     /// Whether duplicates are reported (RFC 2883; default yes).
     pub duplicate_sack: bool,
@@ -59,8 +64,9 @@ pub struct ReceiverStatistics {
 
 /// A receiver: accepts data in any order, delivers it in order, and acknowledges as Linux does.
 ///
-/// Every second full segment is acknowledged at once, others within 40 ms (RFC 5681, section 4.2; RFC 9293, section 3.8.6.3). The
-/// first 16 segments, segments that leave or fill a gap, duplicates and congestion marks are acknowledged without delay.
+/// Every second full segment is acknowledged at once, others within 40 ms (RFC 5681, section 4.2;
+/// RFC 9293, section 3.8.6.3). The first 16 segments, segments that leave or fill a gap, duplicates
+/// and congestion marks are acknowledged without delay.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -68,7 +74,8 @@ pub struct Receiver {
     next: u64,
     /// Data that has arrived beyond a gap.
     held: RangeSet,
-    /// Blocks of `held` by the time of their last change, the most recent first, as SACK options report them.
+    /// Blocks of `held` by the time of their last change, the most recent first, as SACK options
+    /// report them.
     recent: VecDeque<Block>,
     /// A duplicate that the next acknowledgement reports.
     duplicate: Option<Block>,
@@ -136,7 +143,8 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives; `congestion_experienced` says whether a queue marked it (RFC 3168). Drain [`Receiver::poll_ack`] afterwards.
+    /// A segment arrives; `congestion_experienced` says whether a queue marked it (RFC 3168). Drain
+    /// [`Receiver::poll_ack`] afterwards.
     pub fn on_data(&mut self, now: Time, segment: &DataSegment, congestion_experienced: bool) {
         self.statistics.segments += 1;
         if self
@@ -171,14 +179,15 @@ impl Receiver {
         self.queue.pop_front()
     }
 
-    /// When to call [`Receiver::on_timeout`]. With [`ReceiverConfig::merge`] this may be the very instant of an arrival, after all
-    /// arrivals of that instant.
+    /// When to call [`Receiver::on_timeout`]. With [`ReceiverConfig::merge`] this may be the very
+    /// instant of an arrival, after all arrivals of that instant.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.merging.map(|merging| merging.at).or(self.delayed)
     }
 
-    /// Tells the receiver that the time of [`Receiver::deadline`] has come; an earlier call does nothing. Drain [`Receiver::poll_ack`] afterwards.
+    /// Tells the receiver that the time of [`Receiver::deadline`] has come; an earlier call does
+    /// nothing. Drain [`Receiver::poll_ack`] afterwards.
     pub fn on_timeout(&mut self, now: Time) {
         if self.merging.is_some_and(|merging| merging.at <= now) {
             self.end_merge();
@@ -206,7 +215,8 @@ impl Receiver {
         self.statistics
     }
 
-    /// ECN (RFC 3168, section 6.1.3): echoes a mark until the sender says that it has reduced its window.
+    /// ECN (RFC 3168, section 6.1.3): echoes a mark until the sender says that it has reduced its
+    /// window.
     fn on_marks(&mut self, segment: &DataSegment, congestion_experienced: bool) -> AckUrgency {
         if segment.window_reduced {
             self.congestion_echo = false;
@@ -229,7 +239,8 @@ impl Receiver {
     /// Accepts the payload of a segment.
     fn accept(&mut self, segment: &DataSegment) -> AckUrgency {
         self.segment_bytes = self.segment_bytes.max(segment.len);
-        // RFC 7323, section 4.3, rule 2: echo the timestamp of the earliest segment that is not yet acknowledged.
+        // RFC 7323, section 4.3, rule 2: echo the timestamp of the earliest segment that is not yet
+        // acknowledged.
         if segment.offset <= self.acknowledged && segment.timestamp >= self.echo {
             self.echo = segment.timestamp;
         }
@@ -237,8 +248,8 @@ impl Receiver {
             start: segment.offset,
             end: segment.end(),
         };
-        // A FIN takes no room in the buffer, hence the one byte. A segment beyond the window is answered so that the sender learns
-        // the window (RFC 9293, section 3.10.7.4).
+        // A FIN takes no room in the buffer, hence the one byte. A segment beyond the window is
+        // answered so that the sender learns the window (RFC 9293, section 3.10.7.4).
         if block.end > self.window_edge.saturating_add(1) {
             self.statistics.beyond_window += 1;
             return AckUrgency::Immediate;
@@ -258,7 +269,8 @@ impl Receiver {
 
     fn accept_duplicate(&mut self, block: Block) -> AckUrgency {
         self.statistics.duplicates += 1;
-        // The sender may have lost acknowledgements or be recovering: it needs acknowledgements soon.
+        // The sender may have lost acknowledgements or be recovering: it needs acknowledgements
+        // soon.
         self.quick_acks_left = QUICK_ACKS;
         if self.config.duplicate_sack && block.bytes() > 0 {
             self.duplicate = Some(block);
@@ -278,10 +290,12 @@ impl Receiver {
 
     fn accept_in_order(&mut self, block: Block) -> AckUrgency {
         self.next = block.end;
-        // Filling a gap is acknowledged at once, so that the sender leaves recovery (RFC 5681, section 4.2).
+        // Filling a gap is acknowledged at once, so that the sender leaves recovery (RFC 5681,
+        // section 4.2).
         let had_gap = !self.held.is_empty();
         if had_gap {
-            // Joining everything below `next` to the first block tells how far the data is now in order.
+            // Joining everything below `next` to the first block tells how far the data is now in
+            // order.
             self.held.insert(Block {
                 start: 0,
                 end: self.next,
@@ -339,7 +353,8 @@ impl Receiver {
         self.statistics.acks += 1;
     }
 
-    /// The SACK option: a duplicate first (RFC 2883, section 4), then the blocks by recency (RFC 2018, section 4).
+    /// The SACK option: a duplicate first (RFC 2883, section 4), then the blocks by recency (RFC
+    /// 2018, section 4).
     fn sack(&mut self) -> Option<Box<SackBlocks>> {
         let duplicate = self.duplicate.take();
         if duplicate.is_none() && self.recent.is_empty() {
@@ -365,7 +380,8 @@ impl Merging {
         }
     }
 
-    /// Whether `segment` can be merged with those before it: the same instant and timestamp, consecutive, and not too long.
+    /// Whether `segment` can be merged with those before it: the same instant and timestamp,
+    /// consecutive, and not too long.
     fn continues(&self, now: Time, segment: &DataSegment) -> bool {
         self.at == now
             && self.end == segment.offset

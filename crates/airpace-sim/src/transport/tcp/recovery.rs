@@ -1,4 +1,5 @@
-//! Loss recovery: how far the window is reduced while losses are repaired, and what it takes to undo the reduction.
+//! Loss recovery: how far the window is reduced while losses are repaired, and what it takes to
+//! undo the reduction.
 
 use super::congestion::{CongestionState, Window};
 use airpace_units::Time;
@@ -7,11 +8,13 @@ use airpace_units::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     pub(super) state: CongestionState,
-    /// The recovery ends when everything below this offset is acknowledged (RecoveryPoint of RFC 6675; Linux `high_seq`).
+    /// The recovery ends when everything below this offset is acknowledged (RecoveryPoint of RFC
+    /// 6675; Linux `high_seq`).
     pub(super) high: u64,
     /// The window before the reduction, segments.
     pub(super) prior_window: u32,
-    /// Segments delivered and sent since the reduction began (prr_delivered and prr_out of RFC 6937, section 3).
+    /// Segments delivered and sent since the reduction began (prr_delivered and prr_out of RFC
+    /// 6937, section 3).
     delivered: u32,
     sent: u32,
     /// What the reduction can be undone to, if it can.
@@ -50,9 +53,11 @@ impl Recovery {
         window.clear_credit();
     }
 
-    /// Records what the reduction can be undone to; `resent` segments of those in flight are retransmissions from before it.
+    /// Records what the reduction can be undone to; `resent` segments of those in flight are
+    /// retransmissions from before it.
     pub(super) fn allow_undo(&mut self, from: u64, window: &Window, resent: u32) {
-        // Linux `tcp_current_ssthresh`: three quarters of the window count as what the path has sustained.
+        // Linux `tcp_current_ssthresh`: three quarters of the window count as what the path has
+        // sustained.
         let sustained = window.segments / 2 + window.segments / 4;
         let threshold = if self.is_reducing() {
             window.threshold
@@ -92,12 +97,14 @@ impl Recovery {
         }
     }
 
-    /// Whether every retransmission has been reported as a duplicate, so that nothing had been lost (RFC 3708).
+    /// Whether every retransmission has been reported as a duplicate, so that nothing had been lost
+    /// (RFC 3708).
     pub(super) fn all_were_duplicates(&self) -> bool {
         self.undo.is_some_and(|undo| undo.unexplained == Some(0))
     }
 
-    /// Whether the echoed timestamp shows that the original arrived and not the retransmission (Eifel, RFC 3522).
+    /// Whether the echoed timestamp shows that the original arrived and not the retransmission
+    /// (Eifel, RFC 3522).
     pub(super) fn original_arrived(&self, echo: Time) -> bool {
         self.undo.is_some() && self.first_resent.is_some_and(|at| echo < at)
     }
@@ -110,8 +117,8 @@ impl Recovery {
         }
     }
 
-    /// Sets the window after an acknowledgement: proportional rate reduction with the slow-start bound (PRR-SSRB, RFC 6937,
-    /// section 3; Linux `tcp_cwnd_reduction`).
+    /// Sets the window after an acknowledgement: proportional rate reduction with the slow-start
+    /// bound (PRR-SSRB, RFC 6937, section 3; Linux `tcp_cwnd_reduction`).
     pub(super) fn reduce(&mut self, counts: AckCounts, in_flight: u32, window: &mut Window) {
         if counts.delivered == 0 || self.prior_window == 0 {
             return;
@@ -119,13 +126,15 @@ impl Recovery {
         self.delivered = self.delivered.saturating_add(counts.delivered);
         let room = i64::from(window.threshold) - i64::from(in_flight);
         let send = if room < 0 {
-            // More in flight than the threshold: send in proportion to what was delivered, rounded up.
+            // More in flight than the threshold: send in proportion to what was delivered, rounded
+            // up.
             let share = u64::from(window.threshold) * u64::from(self.delivered)
                 + u64::from(self.prior_window)
                 - 1;
             (share / u64::from(self.prior_window)) as i64 - i64::from(self.sent)
         } else {
-            // Below the threshold: grow back towards it, by one more than was delivered while nothing else is lost.
+            // Below the threshold: grow back towards it, by one more than was delivered while
+            // nothing else is lost.
             let owed =
                 (i64::from(self.delivered) - i64::from(self.sent)).max(i64::from(counts.delivered));
             (owed + i64::from(counts.advanced && counts.lost == 0)).min(room)

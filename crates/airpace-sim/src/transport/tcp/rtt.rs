@@ -5,8 +5,8 @@ use core::time::Duration;
 
 /// Retransmission timeout before the first sample (RFC 6298, section 2.1).
 pub(super) const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// The timeout exceeds the smoothed round-trip time by at least this (Linux `TCP_RTO_MIN`; RFC 6298, section 2.4, requires 1 s
-/// for the whole timeout instead).
+/// The timeout exceeds the smoothed round-trip time by at least this (Linux `TCP_RTO_MIN`; RFC
+/// 6298, section 2.4, requires 1 s for the whole timeout instead).
 pub(super) const MIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// Longest timeout (Linux `TCP_RTO_MAX`).
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(120);
@@ -63,7 +63,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample. `acknowledged` and `sent` are offsets in the stream, which delimit windows of data.
+    /// Takes a sample. `acknowledged` and `sent` are offsets in the stream, which delimit windows
+    /// of data.
     pub(super) fn on_sample(&mut self, rtt: Duration, acknowledged: u64, sent: u64) {
         self.latest = Some(rtt);
         let Some(smoothed) = self.smoothed else {
@@ -81,8 +82,8 @@ impl RttEstimator {
             self.window_deviation = self.deviation;
             self.variation = self.variation.max(self.deviation);
         }
-        // The variation shrinks only once per window of data and towards the largest deviation in it, so that it does not depend on
-        // the number of samples per round trip.
+        // The variation shrinks only once per window of data and towards the largest deviation in
+        // it, so that it does not depend on the number of samples per round trip.
         if acknowledged > self.window_end {
             if self.window_deviation < self.variation {
                 self.variation -= (self.variation - self.window_deviation) / 4;
@@ -99,8 +100,8 @@ impl RttEstimator {
         } else {
             smoothed - error / 8
         });
-        // A shrinking round-trip time must not lengthen the timeout, so a larger deviation then has an eighth of its usual weight
-        // (Linux `tcp_rtt_estimator`).
+        // A shrinking round-trip time must not lengthen the timeout, so a larger deviation then has
+        // an eighth of its usual weight (Linux `tcp_rtt_estimator`).
         let divisor = if rtt < smoothed && error > self.deviation {
             32
         } else {

@@ -1,4 +1,5 @@
-//! The segments that are sent and not yet cumulatively acknowledged, by offset and by the time of their last transmission.
+//! The segments that are sent and not yet cumulatively acknowledged, by offset and by the time of
+//! their last transmission.
 
 use super::delivery::DeliverySnapshot;
 use super::ranges::RangeSet;
@@ -25,7 +26,8 @@ pub(super) struct Segment {
     pub(super) lost: bool,
     /// Whether it was retransmitted after it was last declared lost.
     pub(super) resent: bool,
-    /// Whether it was ever retransmitted: then it yields no round-trip time (Karn's algorithm, RFC 6298, section 3).
+    /// Whether it was ever retransmitted: then it yields no round-trip time (Karn's algorithm, RFC
+    /// 6298, section 3).
     pub(super) ever_resent: bool,
     /// Neighbours in the list by time of last transmission.
     older: u64,
@@ -66,8 +68,8 @@ impl Segment {
     }
 }
 
-/// The segments in flight: the scoreboard of RFC 6675, section 3, with the list by time of transmission that RFC 8985, section
-/// 6, goes through.
+/// The segments in flight: the scoreboard of RFC 6675, section 3, with the list by time of
+/// transmission that RFC 8985, section 6, goes through.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
@@ -175,10 +177,12 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments that `block` reports and calls `visit` for each that was not reported before, in its state before.
+    /// Marks the segments that `block` reports and calls `visit` for each that was not reported
+    /// before, in its state before.
     pub(super) fn sack(&mut self, block: Block, mut visit: impl FnMut(&Segment)) {
-        // Blocks repeat earlier reports, so only the parts not reported before are searched. The set is taken out while its gaps
-        // are visited, because visiting changes the rest of the scoreboard.
+        // Blocks repeat earlier reports, so only the parts not reported before are searched. The
+        // set is taken out while its gaps are visited, because visiting changes the rest of the
+        // scoreboard.
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.for_each_gap(block, |gap| self.sack_gap(gap, &mut visit));
         sacked.insert(block);
@@ -226,7 +230,8 @@ impl Scoreboard {
         self.resend_from = self.resend_from.min(id);
     }
 
-    /// Declares lost every pending segment for which `is_lost` returns true, and returns their number.
+    /// Declares lost every pending segment for which `is_lost` returns true, and returns their
+    /// number.
     pub(super) fn mark_pending_lost(&mut self, is_lost: impl Fn(&Segment) -> bool) -> u32 {
         let mut n = 0;
         for id in self.first..self.first + self.segments.len() as u64 {
@@ -250,14 +255,15 @@ impl Scoreboard {
             segment.lost = false;
             self.n_lost -= 1;
             if !segment.resent {
-                // It becomes pending again. Going through the segments backwards keeps the list in order of offsets, which is
-                // the order in which they were first sent.
+                // It becomes pending again. Going through the segments backwards keeps the list in
+                // order of offsets, which is the order in which they were first sent.
                 self.link_oldest(id);
             }
         }
     }
 
-    /// The lost segment with the lowest offset that has not been retransmitted (NextSeg rule 1 of RFC 6675, section 4).
+    /// The lost segment with the lowest offset that has not been retransmitted (NextSeg rule 1 of
+    /// RFC 6675, section 4).
     pub(super) fn next_to_resend(&mut self) -> Option<u64> {
         if self.n_lost == 0 {
             return None;

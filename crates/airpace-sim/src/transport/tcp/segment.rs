@@ -8,7 +8,8 @@ const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
 /// Timestamps option with two bytes of padding (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// Options of SYN and SYN-ACK in bytes: maximum segment size 4, SACK permitted 2, timestamps 10, window scale 3, padding 1.
+/// Options of SYN and SYN-ACK in bytes: maximum segment size 4, SACK permitted 2, timestamps 10,
+/// window scale 3, padding 1.
 const SYN_OPTIONS: u32 = 20;
 /// SACK option without its blocks, with padding, in bytes (RFC 2018, section 3).
 const SACK_HEAD: u32 = 4;
@@ -28,7 +29,8 @@ pub struct DataSegment {
     pub syn: bool,
     /// Whether the stream ends after this payload.
     pub fin: bool,
-    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping it.
+    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping
+    /// it.
     pub ecn_capable: bool,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub window_reduced: bool,
@@ -81,9 +83,11 @@ impl Block {
     }
 }
 
-/// Selective acknowledgements (RFC 2018): at most three blocks beside timestamps, the most recently changed first.
+/// Selective acknowledgements (RFC 2018): at most three blocks beside timestamps, the most recently
+/// changed first.
 ///
-/// A first block at or below the cumulative acknowledgement, or within the second, reports a duplicate (RFC 2883).
+/// A first block at or below the cumulative acknowledgement, or within the second, reports a
+/// duplicate (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
     blocks: [Block; Self::MOST],
@@ -91,7 +95,8 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Most blocks that fit beside the timestamps option: 40 bytes of options, less 12 and 4, in blocks of 8.
+    /// Most blocks that fit beside the timestamps option: 40 bytes of options, less 12 and 4, in
+    /// blocks of 8.
     pub const MOST: usize = 3;
 
     /// The blocks.
@@ -122,7 +127,8 @@ pub struct AckSegment {
     pub syn: bool,
     /// ECN echo (RFC 3168, section 6.1).
     pub congestion_echo: bool,
-    /// What has arrived beyond `ack`. `None` in the common case, which keeps an acknowledgement small.
+    /// What has arrived beyond `ack`. `None` in the common case, which keeps an acknowledgement
+    /// small.
     pub sack: Option<Box<SackBlocks>>,
 }
 

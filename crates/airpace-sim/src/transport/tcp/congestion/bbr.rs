@@ -1,5 +1,6 @@
 //! BBR version 1 (Cardwell and others, "BBR: congestion-based congestion control", 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00) as in Linux `tcp_bbr.c`, without its detection of policers.
+//! draft-cardwell-iccrg-bbr-congestion-control-00) as in Linux `tcp_bbr.c`, without its detection
+//! of policers.
 
 use super::super::config::SenderConfig;
 use super::super::pacer::burst_segments;
@@ -9,7 +10,8 @@ use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
 
-// All constants are those of Linux `tcp_bbr.c`. Names in parentheses are its functions and variables.
+// All constants are those of Linux `tcp_bbr.c`. Names in parentheses are its functions and
+// variables.
 
 /// Gain of start-up, which doubles the rate each round trip: 2 / ln 2 (`bbr_high_gain`).
 const HIGH_GAIN: f64 = 2_885.0 / 1_000.0 + 1.0 / 256.0;
@@ -33,11 +35,14 @@ const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u8 = 3;
 /// Share of the bandwidth at which segments are paced: 1 % less keeps queues short.
 const PACING_MARGIN: f64 = 0.99;
-/// Rounds of each half of the window over which excess acknowledgements count (`bbr_extra_acked_win_rtts`).
+/// Rounds of each half of the window over which excess acknowledgements count
+/// (`bbr_extra_acked_win_rtts`).
 const EXTRA_ROUNDS: u8 = 5;
-/// A measurement of aggregation starts anew after this many segments (`bbr_ack_epoch_acked_reset_thresh`).
+/// A measurement of aggregation starts anew after this many segments
+/// (`bbr_ack_epoch_acked_reset_thresh`).
 const EXTRA_RESET: u64 = 1 << 20;
-/// Longest time of aggregation, in seconds, for which the window is enlarged (`bbr_extra_acked_max_us`).
+/// Longest time of aggregation, in seconds, for which the window is enlarged
+/// (`bbr_extra_acked_max_us`).
 const EXTRA_MOST_S: f64 = 0.1;
 /// Round-trip time in seconds that is assumed before one is measured.
 const NOMINAL_RTT_S: f64 = 1e-3;
@@ -103,7 +108,8 @@ struct FullPipe {
     reached: bool,
 }
 
-/// Aggregated acknowledgements: how many more arrive at once than the bandwidth explains (`bbr_update_ack_aggregation`).
+/// Aggregated acknowledgements: how many more arrive at once than the bandwidth explains
+/// (`bbr_update_ack_aggregation`).
 #[derive(Clone, Copy, Debug, Default)]
 struct ExtraAcked {
     epoch_start: Time,
@@ -159,7 +165,8 @@ impl Bbr {
             self.conserving = false;
         }
         let bandwidth = delivered as f64 / interval.as_secs_f64();
-        // A sample that the application limits is a lower bound: it counts only if it raises the estimate.
+        // A sample that the application limits is a lower bound: it counts only if it raises the
+        // estimate.
         if !ack.sample.app_limited || bandwidth >= self.bandwidth.get() {
             self.bandwidth.update(self.rounds, bandwidth);
         }
@@ -187,7 +194,8 @@ impl Bbr {
             (extra.epoch_acked, extra.epoch_start, expected) = (0, ack.now, 0);
         }
         extra.epoch_acked += delivered;
-        // Nothing is expected of a new epoch, and an old one is ahead of what is expected: the difference is not negative.
+        // Nothing is expected of a new epoch, and an old one is ahead of what is expected: the
+        // difference is not negative.
         let excess = extra.epoch_acked.saturating_sub(expected);
         extra.most[extra.half] = extra.most[extra.half].max(excess);
     }
@@ -224,8 +232,8 @@ impl Bbr {
     /// Enters the probing cycle at a random phase, so that flows do not probe together.
     fn probe_bandwidth(&mut self, now: Time) {
         self.mode = Mode::ProbeBandwidth;
-        // Any phase but the draining one: it follows a probe that has not happened. `next_phase` advances by
-        // one.
+        // Any phase but the draining one: it follows a probe that has not happened. `next_phase`
+        // advances by one.
         self.phase = CYCLE.len() - 1 - self.random.up_to(CYCLE.len() as u32 - 2) as usize;
         self.next_phase(now);
     }
@@ -254,7 +262,8 @@ impl Bbr {
         }
     }
 
-    /// Updates the minimum round-trip time and measures it anew once it has expired (`bbr_update_min_rtt`).
+    /// Updates the minimum round-trip time and measures it anew once it has expired
+    /// (`bbr_update_min_rtt`).
     fn update_min_rtt(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
         let expired = self
             .min_rtt
@@ -330,7 +339,8 @@ impl Bbr {
         }
     }
 
-    /// Sets the pacing rate (`bbr_set_pacing_rate`). Before start-up has filled the path the rate only rises.
+    /// Sets the pacing rate (`bbr_set_pacing_rate`). Before start-up has filled the path the rate
+    /// only rises.
     fn set_pacing_rate(&mut self, gain: f64, ack: &AckEvent<'_>, window: &Window) {
         // The first round-trip time replaces the nominal one.
         if !self.has_seen_rtt
@@ -363,8 +373,8 @@ impl Bbr {
         self.with_quanta(self.product(gain))
     }
 
-    /// Adds room for three bursts, makes the window even for delayed acknowledgements, and adds two segments while probing, so
-    /// that even small windows probe (`bbr_quantization_budget`).
+    /// Adds room for three bursts, makes the window even for delayed acknowledgements, and adds two
+    /// segments while probing, so that even small windows probe (`bbr_quantization_budget`).
     fn with_quanta(&self, window: u32) -> u32 {
         let window = window.saturating_add(3 * self.burst());
         let even = window.saturating_add(1) & !1;
@@ -380,7 +390,8 @@ impl Bbr {
         burst_segments(self.pacing_rate, self.segment_bytes, Duration::MAX)
     }
 
-    /// How many of `in_flight` segments will still be in the network when the next segment may leave (`bbr_packets_in_net_at_edt`).
+    /// How many of `in_flight` segments will still be in the network when the next segment may
+    /// leave (`bbr_packets_in_net_at_edt`).
     fn in_network(&self, ack: &AckEvent<'_>, in_flight: u32) -> u32 {
         let wait = ack.next_send.saturating_since(ack.now).as_secs_f64();
         let at_next_send = if self.pacing_gain() > 1.0 {
@@ -431,8 +442,8 @@ impl Bbr {
             .min(window.segments)
     }
 
-    /// Adapts the window to the start and the end of recovery; returns whether packet conservation governs it, as in the first round
-    /// of a recovery (`bbr_set_cwnd_to_recover_or_restore`).
+    /// Adapts the window to the start and the end of recovery; returns whether packet conservation
+    /// governs it, as in the first round of a recovery (`bbr_set_cwnd_to_recover_or_restore`).
     fn recover_or_restore(&mut self, ack: &AckEvent<'_>, window: &mut Window) -> bool {
         if ack.lost > 0 {
             window.segments = window.segments.saturating_sub(ack.lost).max(1);
@@ -491,7 +502,8 @@ impl CongestionControl for Bbr {
 
     fn on_state(&mut self, state: CongestionState) {
         if state == CongestionState::Loss {
-            // The path may have changed: start-up looks for growth again, and the next round counts as new.
+            // The path may have changed: start-up looks for growth again, and the next round counts
+            // as new.
             self.previous_state = CongestionState::Loss;
             self.full.bandwidth = 0.0;
             self.round_start = true;
@@ -508,7 +520,8 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         (self.extra.epoch_start, self.extra.epoch_acked) = (now, 0);
         match self.mode {
-            // After an idle time send at the estimated bandwidth: probing at once would build a queue.
+            // After an idle time send at the estimated bandwidth: probing at once would build a
+            // queue.
             Mode::ProbeBandwidth => {
                 self.pacing_rate = self.bytes_per_second(self.bandwidth.get(), 1.0)
             }

@@ -8,15 +8,18 @@ use core::time::Duration;
 const SCALE: f64 = 0.4;
 /// Multiplicative decrease, β (RFC 9438, section 4.6; Linux: 717/1024).
 const BETA: f64 = 717.0 / 1024.0;
-/// Segments that Reno with the decrease of CUBIC gains per round trip (α of RFC 9438, section 4.3): 3 (1 − β) / (1 + β).
+/// Segments that Reno with the decrease of CUBIC gains per round trip (α of RFC 9438, section 4.3):
+/// 3 (1 − β) / (1 + β).
 const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The growth is computed anew after this time even if the window has not changed (Linux: HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_micros(31_250);
 /// Windows of acknowledgements per added segment where the curve is flat (Linux).
 const FLAT_WINDOWS: f64 = 100.0;
-/// Most acknowledgements per added segment before the first loss: growth by at least 5 % per round trip (Linux).
+/// Most acknowledgements per added segment before the first loss: growth by at least 5 % per round
+/// trip (Linux).
 const MAX_ACKS_BEFORE_LOSS: u32 = 20;
-/// Fewest acknowledgements per added segment: growth to at most 1.5 times the window per round trip (RFC 9438, section 4.2).
+/// Fewest acknowledgements per added segment: growth to at most 1.5 times the window per round trip
+/// (RFC 9438, section 4.2).
 const MIN_ACKS: u32 = 2;
 /// After a reduction, delays are not sampled for this time (Linux: 1 s).
 const DELAY_PAUSE: Duration = Duration::from_secs(1);
@@ -102,7 +105,8 @@ fn segments_per_increase(target: f64, window: u32) -> u32 {
 
 impl Epoch {
     fn new(start: Time, window: u32, last_max: u32) -> Self {
-        // The window starts below the plateau after a reduction, and at it where nothing is known of the path (K = 0).
+        // The window starts below the plateau after a reduction, and at it where nothing is known
+        // of the path (K = 0).
         let below = f64::from(last_max.saturating_sub(window));
         Self {
             start,
@@ -143,7 +147,8 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, _now: Time, window: &Window) -> u32 {
         self.epoch = None;
         let segments = f64::from(window.segments);
-        // Fast convergence (RFC 9438, section 4.7): a window that shrinks from one reduction to the next makes room for new flows.
+        // Fast convergence (RFC 9438, section 4.7): a window that shrinks from one reduction to the
+        // next makes room for new flows.
         let shrinking = window.segments < self.last_max;
         self.last_max = if shrinking {
             (segments * (1.0 + BETA) / 2.0) as u32
@@ -189,8 +194,9 @@ impl Cubic {
     }
 }
 
-/// HyStart: leaves slow start before a loss, when the acknowledgements of one round come in a train longer than half the path, or
-/// when delays grow (Ha and Rhee, "Taming the elephants: New TCP slow start", 2011, as Linux implements it).
+/// HyStart: leaves slow start before a loss, when the acknowledgements of one round come in a train
+/// longer than half the path, or when delays grow (Ha and Rhee, "Taming the elephants: New TCP slow
+/// start", 2011, as Linux implements it).
 #[derive(Clone, Debug, Default)]
 struct HyStart {
     found: bool,
@@ -207,10 +213,12 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Delays sampled per round before they are judged (Linux `HYSTART_MIN_SAMPLES`).
 const HYSTART_SAMPLES: u8 = 8;
-/// Bounds of the growth of delay that indicates a queue (Linux `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Bounds of the growth of delay that indicates a queue (Linux `HYSTART_DELAY_MIN`,
+/// `HYSTART_DELAY_MAX`).
 const HYSTART_MIN_GROWTH: Duration = Duration::from_millis(4);
 const HYSTART_MAX_GROWTH: Duration = Duration::from_millis(16);
-/// Acknowledgements may be late by the time of four bursts of segmentation offload, in bytes (Linux `hystart_ack_delay`) …
+/// Acknowledgements may be late by the time of four bursts of segmentation offload, in bytes (Linux
+/// `hystart_ack_delay`) …
 const OFFLOAD_SLACK_BYTES: f64 = 4.0 * 65_536.0;
 /// … but at most by this.
 const MAX_OFFLOAD_SLACK: Duration = Duration::from_millis(1);

@@ -1,10 +1,12 @@
 //! The maximum over a sliding window.
 
-/// Maximum of the last `length` rounds, from the three best candidates (Kathleen Nichols' algorithm, Linux `lib/win_minmax.c`).
+/// Maximum of the last `length` rounds, from the three best candidates (Kathleen Nichols'
+/// algorithm, Linux `lib/win_minmax.c`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowedMax {
     length: u64,
-    /// Round and value of the best, second and third candidate, each more recent than the one before.
+    /// Round and value of the best, second and third candidate, each more recent than the one
+    /// before.
     best: [(u64, f64); 3],
 }
 
@@ -40,7 +42,8 @@ impl WindowedMax {
     fn age(&mut self, sample: (u64, f64)) {
         let age = sample.0 - self.best[0].0;
         if age > self.length {
-            // The best has left the window: the others move up, and perhaps the second has left it as well.
+            // The best has left the window: the others move up, and perhaps the second has left it
+            // as well.
             self.best = [self.best[1], self.best[2], sample];
             if sample.0 - self.best[0].0 > self.length {
                 self.best = [self.best[1], self.best[2], sample];

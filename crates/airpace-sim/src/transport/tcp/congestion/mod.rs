@@ -65,8 +65,9 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Slow start (RFC 5681, section 3.1, with the byte counting of RFC 3465 but without its limit): grows by `acked` segments up to the
-    /// threshold and returns the acknowledged segments that are left over.
+    /// Slow start (RFC 5681, section 3.1, with the byte counting of RFC 3465 but without its
+    /// limit): grows by `acked` segments up to the threshold and returns the acknowledged segments
+    /// that are left over.
     pub fn grow_fast(&mut self, acked: u32) -> u32 {
         let grown = self.segments.saturating_add(acked).min(self.threshold);
         let used = grown - self.segments;
@@ -74,7 +75,8 @@ impl Window {
         acked - used
     }
 
-    /// Congestion avoidance: grows by one segment for every `per` acknowledged (Linux `tcp_cong_avoid_ai`).
+    /// Congestion avoidance: grows by one segment for every `per` acknowledged (Linux
+    /// `tcp_cong_avoid_ai`).
     pub fn grow_slowly(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         // Credit from a time of slower growth counts for one segment only.
@@ -101,7 +103,8 @@ pub struct AckEvent<'a> {
     pub prior_in_flight: u32,
     /// Segments in flight after it.
     pub in_flight: u32,
-    /// Round-trip time of the most recently sent segment that it reports, if that segment was sent only once.
+    /// Round-trip time of the most recently sent segment that it reports, if that segment was sent
+    /// only once.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
@@ -128,14 +131,15 @@ pub trait CongestionControl {
     /// Adapts the window to an acknowledgement that the sender has processed.
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window);
 
-    /// Returns the new slow-start threshold after congestion. The sender then reduces the window to it (RFC 6937), or to one segment
-    /// after a timeout.
+    /// Returns the new slow-start threshold after congestion. The sender then reduces the window to
+    /// it (RFC 6937), or to one segment after a timeout.
     fn on_congestion(&mut self, now: Time, window: &Window) -> u32;
 
     /// The state of the sender has changed.
     fn on_state(&mut self, _state: CongestionState) {}
 
-    /// A reduction turned out to be spurious: returns the window to continue with. `prior` is the window before the reduction.
+    /// A reduction turned out to be spurious: returns the window to continue with. `prior` is the
+    /// window before the reduction.
     fn on_undo(&mut self, window: &Window, prior: u32) -> u32 {
         window.segments.max(prior)
     }

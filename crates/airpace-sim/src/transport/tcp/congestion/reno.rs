@@ -9,7 +9,8 @@ pub(in super::super) struct Reno;
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
-        // A window that the flow does not use is not evidence that the path can take more (RFC 7661).
+        // A window that the flow does not use is not evidence that the path can take more (RFC
+        // 7661).
         if !ack.may_grow || !ack.window_limited {
             return;
         }
@@ -19,7 +20,8 @@ impl CongestionControl for Reno {
             ack.delivered
         };
         if left > 0 {
-            // Congestion avoidance: one segment per window of acknowledged segments (RFC 5681, section 3.1, equation 3).
+            // Congestion avoidance: one segment per window of acknowledged segments (RFC 5681,
+            // section 3.1, equation 3).
             window.grow_slowly(window.segments, left);
         }
     }

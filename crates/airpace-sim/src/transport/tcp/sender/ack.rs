@@ -33,7 +33,8 @@ pub(super) struct AckSummary {
     prior_in_flight: u32,
     /// Round-trip time of the most recently sent of the reported segments that were sent only once.
     rtt: Option<Duration>,
-    /// Sending times of the segments that were sent only once, acknowledged cumulatively and selectively.
+    /// Sending times of the segments that were sent only once, acknowledged cumulatively and
+    /// selectively.
     acked: Option<SendingTimes>,
     selected: Option<SendingTimes>,
 }
@@ -74,12 +75,14 @@ impl AckSummary {
 }
 
 impl Sender {
-    /// An acknowledgement arrives. Drain [`Sender::poll_transmit`] afterwards. Acknowledgements of data that was never sent are ignored.
+    /// An acknowledgement arrives. Drain [`Sender::poll_transmit`] afterwards. Acknowledgements of
+    /// data that was never sent are ignored.
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         if ack.syn {
             return self.on_syn_ack(now, ack);
         }
-        // RFC 9293, section 3.10.7.4: an acknowledgement of something not yet sent is not acceptable.
+        // RFC 9293, section 3.10.7.4: an acknowledgement of something not yet sent is not
+        // acceptable.
         if self.phase != Phase::Established || ack.ack > self.stream.next {
             return;
         }
@@ -120,7 +123,8 @@ impl Sender {
         };
         self.phase = Phase::Established;
         self.stream.window_edge = u64::from(ack.window);
-        // After a lost SYN the path is not trusted with more than one segment (RFC 5681, section 3.1).
+        // After a lost SYN the path is not trusted with more than one segment (RFC 5681, section
+        // 3.1).
         if n > 0 {
             self.window.segments = 1;
         } else {
@@ -139,8 +143,8 @@ impl Sender {
     ) {
         let blocks = ack.blocks();
         let Some(&first) = blocks.first() else { return };
-        // RFC 2883, section 4: the first block is a duplicate if it is below the cumulative acknowledgement or within the second
-        // block.
+        // RFC 2883, section 4: the first block is a duplicate if it is below the cumulative
+        // acknowledgement or within the second block.
         let duplicate =
             first.start < ack.ack || blocks.get(1).is_some_and(|second| second.contains(&first));
         if duplicate {
@@ -221,9 +225,11 @@ impl Sender {
         self.timers.backoff = 0;
     }
 
-    /// Samples the round-trip time and returns that of the most recently sent segment (Linux `tcp_ack_update_rtt`).
+    /// Samples the round-trip time and returns that of the most recently sent segment (Linux
+    /// `tcp_ack_update_rtt`).
     fn sample_rtt(&mut self, now: Time, summary: &AckSummary) -> Option<Duration> {
-        // If everything reported was retransmitted, the timestamp tells which transmission arrived (RFC 7323, section 4.1).
+        // If everything reported was retransmitted, the timestamp tells which transmission arrived
+        // (RFC 7323, section 4.1).
         let echoed = (summary.advanced && summary.delivered > 0).then_some(SendingTimes {
             first: summary.echo,
             last: summary.echo,
@@ -239,7 +245,8 @@ impl Sender {
         Some(newest)
     }
 
-    /// Lets proportional rate reduction and congestion control set the window (Linux `tcp_cong_control`).
+    /// Lets proportional rate reduction and congestion control set the window (Linux
+    /// `tcp_cong_control`).
     fn run_congestion_control(&mut self, now: Time, summary: &AckSummary, sample: &RateSample) {
         let reducing = self.recovery.is_reducing() && !self.congestion.governs_window();
         if reducing {

@@ -61,10 +61,12 @@ impl Sender {
     }
 
     fn continue_recovery(&mut self, now: Time, summary: &AckSummary) {
-        // The original of a segment declared lost has arrived: it was only delayed (Linux `tcp_try_undo_partial`).
+        // The original of a segment declared lost has arrived: it was only delayed (Linux
+        // `tcp_try_undo_partial`).
         if summary.advanced && self.recovery.original_arrived(summary.echo) {
             if self.board.n_resent() > 0 {
-                // Retransmissions are still in flight: wait until it is known whether they were needed.
+                // Retransmissions are still in flight: wait until it is known whether they were
+                // needed.
                 return;
             }
             self.undo_reduction(true);
@@ -99,7 +101,8 @@ impl Sender {
             self.set_state(CongestionState::Open);
             return self.look_for_losses(now, summary);
         }
-        // Retransmissions may be lost again. That does not reduce the window once more: it grows from one segment anyway.
+        // Retransmissions may be lost again. That does not reduce the window once more: it grows
+        // from one segment anyway.
         self.detect_losses(now);
     }
 
@@ -138,7 +141,8 @@ impl Sender {
         }
     }
 
-    /// Begins to repair losses; `marked` says that the acknowledgement also echoed a congestion mark.
+    /// Begins to repair losses; `marked` says that the acknowledgement also echoed a congestion
+    /// mark.
     pub(super) fn enter_recovery(&mut self, now: Time, marked: bool) {
         self.statistics.recoveries += 1;
         self.rack.on_recovery();
@@ -160,7 +164,8 @@ impl Sender {
         self.set_state(CongestionState::Recovery);
     }
 
-    /// Reduces the window for a congestion mark as for a loss, at most once per round trip (RFC 3168, section 6.1.2).
+    /// Reduces the window for a congestion mark as for a loss, at most once per round trip (RFC
+    /// 3168, section 6.1.2).
     fn reduce_for_mark(&mut self, now: Time) {
         if self.recovery.state >= CongestionState::Reduced {
             return;
@@ -188,7 +193,8 @@ impl Sender {
         self.recovery.all_were_duplicates() || self.recovery.original_arrived(summary.echo)
     }
 
-    /// Undoes a reduction, because nothing was lost. With `revoke_losses`, segments declared lost are no longer so.
+    /// Undoes a reduction, because nothing was lost. With `revoke_losses`, segments declared lost
+    /// are no longer so.
     fn undo_reduction(&mut self, revoke_losses: bool) {
         if revoke_losses {
             self.board.unmark_losses();
@@ -200,7 +206,8 @@ impl Sender {
         self.recovery.restore_window(&mut self.window, window_to);
     }
 
-    /// The state outside recovery: `Open` if nothing is missing, else `Disorder` (Linux `tcp_try_keep_open`).
+    /// The state outside recovery: `Open` if nothing is missing, else `Disorder` (Linux
+    /// `tcp_try_keep_open`).
     fn return_to_open_or_disorder(&mut self) {
         let quiet =
             self.board.n_sacked() == 0 && self.board.n_lost() == 0 && self.board.n_resent() == 0;

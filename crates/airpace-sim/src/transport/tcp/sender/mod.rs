@@ -21,9 +21,9 @@ use timer::Probe;
 
 /// A sender: decides from the acknowledgements what to send and when.
 ///
-/// The application may write any amount at once; [`SenderConfig::send_buffer`] bounds only what is in flight. Short segments are not
-/// held back (no Nagle algorithm). The driver polls once to open the connection, then after each call and when
-/// [`Sender::deadline`] has come.
+/// The application may write any amount at once; [`SenderConfig::send_buffer`] bounds only what is
+/// in flight. Short segments are not held back (no Nagle algorithm). The driver polls once to open
+/// the connection, then after each call and when [`Sender::deadline`] has come.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -76,7 +76,8 @@ struct StreamOffsets {
 /// How much of the window the sender uses (Linux `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowUsage {
-    /// Whether the window limited the sender in the current window of data, and the most segments in flight in it.
+    /// Whether the window limited the sender in the current window of data, and the most segments
+    /// in flight in it.
     limited: bool,
     most: u32,
     /// The current window of data ends when this offset is acknowledged.
@@ -204,7 +205,8 @@ impl Sender {
         }
     }
 
-    /// The application writes `bytes`. Ignored after [`Sender::close`]. The total saturates: `u64::MAX` is a source that never ends.
+    /// The application writes `bytes`. Ignored after [`Sender::close`]. The total saturates:
+    /// `u64::MAX` is a source that never ends.
     pub fn write(&mut self, bytes: u64) {
         if !self.stream.closed {
             // Leaves room beyond the end, so that no sum of offsets overflows.
@@ -299,7 +301,8 @@ impl Sender {
         }
     }
 
-    /// The next segment that the windows and the pacer allow: a retransmission if one is waiting, else new data.
+    /// The next segment that the windows and the pacer allow: a retransmission if one is waiting,
+    /// else new data.
     fn next_segment(&mut self, now: Time) -> Option<DataSegment> {
         self.held_by_pacer = false;
         if self.board.in_flight() >= self.window.segments {
@@ -353,8 +356,8 @@ impl Sender {
                 fin,
             });
         }
-        // A window smaller than the segment is used only if nothing is in flight (silly window avoidance, RFC 9293, section
-        // 3.8.6.2.1).
+        // A window smaller than the segment is used only if nothing is in flight (silly window
+        // avoidance, RFC 9293, section 3.8.6.2.1).
         (self.board.n_segments() == 0 && room > 0).then_some(NewSegment {
             len: room as u32,
             fin: false,
@@ -411,20 +414,23 @@ impl Sender {
         if self.congestion.governs_window() || idle <= timeout {
             return;
         }
-        // RFC 2861, section 3: halve the window for each timeout without sending, down to the initial window.
+        // RFC 2861, section 3: halve the window for each timeout without sending, down to the
+        // initial window.
         self.remember_threshold();
         let floor = self.config.initial_window.min(self.window.segments);
         let halvings = (idle.as_nanos() / timeout.as_nanos().max(1)).min(31) as u32;
         self.window.segments = (self.window.segments >> halvings).max(floor);
     }
 
-    /// Keeps three quarters of the window as threshold: the path has sustained them (Linux `tcp_current_ssthresh`).
+    /// Keeps three quarters of the window as threshold: the path has sustained them (Linux
+    /// `tcp_current_ssthresh`).
     fn remember_threshold(&mut self) {
         let sustained = self.window.segments / 2 + self.window.segments / 4;
         self.window.threshold = self.window.threshold.max(sustained);
     }
 
-    /// Updates the records of window use and application limits when nothing more can be sent for now.
+    /// Updates the records of window use and application limits when nothing more can be sent for
+    /// now.
     fn on_drained(&mut self, now: Time) {
         self.pacer.end_burst();
         let in_flight = self.board.in_flight();
@@ -450,14 +456,16 @@ impl Sender {
         self.arm();
     }
 
-    /// Whether the window limits the flow. In slow start, using half of it counts (Linux `tcp_is_cwnd_limited`).
+    /// Whether the window limits the flow. In slow start, using half of it counts (Linux
+    /// `tcp_is_cwnd_limited`).
     fn is_window_limited(&self) -> bool {
         self.usage.limited
             || (self.window.in_slow_start()
                 && self.window.segments < self.usage.most.saturating_mul(2))
     }
 
-    /// Reduces a window that the application has not fully used for a timeout (RFC 2861, section 3).
+    /// Reduces a window that the application has not fully used for a timeout (RFC 2861, section
+    /// 3).
     fn validate_window(&mut self, now: Time, outstanding: u32) {
         if self.is_window_limited() {
             (self.usage.used, self.usage.fully_used_at) = (0, now);

@@ -76,7 +76,8 @@ fn a_lost_syn_is_sent_again_after_a_second_and_the_window_is_one() {
     assert_eq!(sent, [(0, true), (1_000, true), (1_050, false)]);
 }
 
-/// Loses packets at random on a link so fast that nothing queues, and returns goodput, in segments per round trip.
+/// Loses packets at random on a link so fast that nothing queues, and returns goodput, in segments
+/// per round trip.
 fn segments_per_round_trip(algorithm: Algorithm, loss: f64, delay_ms: u64) -> f64 {
     let path = PathConfig {
         loss,
@@ -96,7 +97,8 @@ fn segments_per_round_trip(algorithm: Algorithm, loss: f64, delay_ms: u64) -> f6
 #[test]
 fn reno_follows_the_square_root_law() {
     for loss in [0.0005, 0.002, 0.008] {
-        // Mathis and others, 1997, for one acknowledgement per segment counted in segments: √(3/2p).
+        // Mathis and others, 1997, for one acknowledgement per segment counted in segments:
+        // √(3/2p).
         let law = (1.5_f64 / loss).sqrt();
         let window = segments_per_round_trip(Algorithm::Reno, loss, 25);
         assert!(
@@ -132,7 +134,8 @@ fn cubic_follows_its_curve_between_losses() {
     let peak = f64::from(bed.senders[0].recovery.prior_window);
     assert!(f64::from(before) <= peak);
     let k = (peak * 0.3 / 0.4).cbrt();
-    // The epoch begins with the first growth after the recovery, a round trip later; the curve is a round trip ahead of the window.
+    // The epoch begins with the first growth after the recovery, a round trip later; the curve is a
+    // round trip ahead of the window.
     let epoch = start as f64 / 1e3 + 0.1;
     for at in [2.0, 4.0, 6.0, 8.0, 10.0, 12.0] {
         bed.run_until(ms(((epoch + at) * 1e3) as u64));

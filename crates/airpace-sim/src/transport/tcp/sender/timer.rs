@@ -1,4 +1,5 @@
-//! The timers of a sender: retransmission (RFC 6298), tail loss probe (RFC 8985, section 7) and reordering (RFC 8985, section 6).
+//! The timers of a sender: retransmission (RFC 6298), tail loss probe (RFC 8985, section 7) and
+//! reordering (RFC 8985, section 6).
 
 use super::{Phase, Sender};
 use crate::transport::tcp::congestion::{CongestionControl, CongestionState};
@@ -31,8 +32,9 @@ pub(super) struct Probe {
 }
 
 impl Sender {
-    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move in either direction with every call and
-    /// is updated when [`Sender::poll_transmit`] returns `None`.
+    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move in
+    /// either direction with every call and is updated when [`Sender::poll_transmit`] returns
+    /// `None`.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if let Phase::SynSent { at, n } = self.phase {
@@ -46,7 +48,8 @@ impl Sender {
         }
     }
 
-    /// Tells the sender that the time of [`Sender::deadline`] has come; an earlier call does nothing. Drain [`Sender::poll_transmit`] afterwards.
+    /// Tells the sender that the time of [`Sender::deadline`] has come; an earlier call does
+    /// nothing. Drain [`Sender::poll_transmit`] afterwards.
     pub fn on_timeout(&mut self, now: Time) {
         if let Phase::SynSent { at, n } = self.phase {
             if at.saturating_add(syn_timeout(n)) <= now {
@@ -89,8 +92,8 @@ impl Sender {
             .saturating_mul(1 << self.timers.backoff.min(16))
             .min(MAX_TIMEOUT);
         let retransmission = self.timers.progress.max(front.sent).saturating_add(timeout);
-        // There is one timer (RFC 8985, section 8): reordering takes precedence over the probe, and either counts only if it is
-        // due before the retransmission timeout.
+        // There is one timer (RFC 8985, section 8): reordering takes precedence over the probe, and
+        // either counts only if it is due before the retransmission timeout.
         let sooner = if let Some(due) = self.timers.reorder_due {
             Some((due, Purpose::Reordering))
         } else if self.may_probe() {
@@ -128,13 +131,15 @@ impl Sender {
             }
     }
 
-    /// Sends the probe if one is due: new data if there is any, else the last segment again (RFC 8985, section 7.3).
+    /// Sends the probe if one is due: new data if there is any, else the last segment again (RFC
+    /// 8985, section 7.3).
     pub(super) fn probe(&mut self, now: Time) -> Option<DataSegment> {
         if !core::mem::take(&mut self.timers.probe_due) {
             return None;
         }
         let new = self.next_new();
-        // Whether or not there is a segment to send, no other probe is due before the retransmission timer.
+        // Whether or not there is a segment to send, no other probe is due before the
+        // retransmission timer.
         self.timers.probe = Some(Probe {
             end: self.stream.next,
             resent: new.is_none(),
@@ -153,7 +158,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// Declares everything lost except what was sent just now (RFC 8985, section 6.3; RFC 6298, section 5).
+    /// Declares everything lost except what was sent just now (RFC 8985, section 6.3; RFC 6298,
+    /// section 5).
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.statistics.timeouts += 1;
         let state = self.recovery.state;
@@ -164,7 +170,8 @@ impl Sender {
             segment.offset == front || segment.sent.saturating_add(allowance) <= now
         });
         self.delivery.lost += u64::from(n_lost);
-        // Linux `tcp_enter_loss`: a timeout within a recovery reduces the window only once for the same losses.
+        // Linux `tcp_enter_loss`: a timeout within a recovery reduces the window only once for the
+        // same losses.
         let fresh =
             state <= CongestionState::Disorder || self.recovery.high <= self.stream.acknowledged;
         if fresh || (state == CongestionState::Loss && !again) {
@@ -176,7 +183,8 @@ impl Sender {
             self.recovery.prior_window = self.window.segments;
             self.window.threshold = self.congestion.on_congestion(now, &self.window);
         }
-        // F-RTO is possible unless a recovery had sent retransmissions before (RFC 5682, section 3.1).
+        // F-RTO is possible unless a recovery had sent retransmissions before (RFC 5682, section
+        // 3.1).
         self.recovery.timeout_in_doubt = fresh || again;
         // The loss window of one segment (RFC 5681, section 3.1), beside what is still in flight.
         self.window.segments = self.board.in_flight() + 1;
@@ -198,7 +206,8 @@ impl Sender {
         if lost > 0 && self.recovery.state != CongestionState::Recovery {
             self.enter_recovery(now, false);
             if !self.congestion.governs_window() {
-                // The retransmission is sent at once, although no acknowledgement has made room for it.
+                // The retransmission is sent at once, although no acknowledgement has made room for
+                // it.
                 let counts = AckCounts {
                     delivered: 1,
                     lost,

@@ -1,5 +1,6 @@
-//! A bottleneck between senders and receivers: a link of fixed rate with a drop-tail queue, propagation delay and random
-//! faults. It delivers to senders and receivers whose internals the tests inspect.
+//! A bottleneck between senders and receivers: a link of fixed rate with a drop-tail queue,
+//! propagation delay and random faults. It delivers to senders and receivers whose internals the
+//! tests inspect.
 
 use crate::rng::Stream;
 use crate::transport::tcp::{
