@@ -11,7 +11,7 @@ use std::hint::black_box;
 /// Frames per sample.
 const FRAMES: u64 = 100_000;
 
-/// Sends [`FRAMES`] frames of 32 MPDUs, 1 ms each, over a channel that carries MCS 7 and slower.
+/// Sends [`FRAMES`] frames of 32 MPDUs, 1 ms each, over a channel that carries MCS 0 to 7.
 fn send(adaptation: &mut RateAdaptation) -> TxRate {
     let mut now = Time::ZERO;
     for _ in 0..FRAMES {

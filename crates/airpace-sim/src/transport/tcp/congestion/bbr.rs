@@ -2,11 +2,14 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00) as in Linux `tcp_bbr.c`, without its detection
 //! of policers.
 
+mod aggregation;
+
 use super::super::config::SenderConfig;
 use super::super::pacer::burst_segments;
 use super::filter::WindowedMax;
 use super::{AckEvent, CongestionControl, CongestionState, Window};
 use crate::rng::Stream;
+use aggregation::ExtraAcked;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -35,12 +38,6 @@ const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u8 = 3;
 /// Share of the bandwidth at which segments are paced: 1 % less keeps queues short.
 const PACING_MARGIN: f64 = 0.99;
-/// Rounds of each half of the window over which excess acknowledgements count
-/// (`bbr_extra_acked_win_rtts`).
-const EXTRA_ROUNDS: u8 = 5;
-/// A measurement of aggregation starts anew after this many segments
-/// (`bbr_ack_epoch_acked_reset_thresh`).
-const EXTRA_RESET: u64 = 1 << 20;
 /// Longest time of aggregation, in seconds, for which the window is enlarged
 /// (`bbr_extra_acked_max_us`).
 const EXTRA_MOST_S: f64 = 0.1;
@@ -108,17 +105,6 @@ struct FullPipe {
     reached: bool,
 }
 
-/// Aggregated acknowledgements: how many more arrive at once than the bandwidth explains
-/// (`bbr_update_ack_aggregation`).
-#[derive(Clone, Copy, Debug, Default)]
-struct ExtraAcked {
-    epoch_start: Time,
-    epoch_acked: u64,
-    most: [u64; 2],
-    half: usize,
-    rounds: u8,
-}
-
 impl Bbr {
     pub(super) fn new(config: &SenderConfig) -> Self {
         let segment_bytes = f64::from(config.segment_bytes);
@@ -170,34 +156,6 @@ impl Bbr {
         if !ack.sample.app_limited || bandwidth >= self.bandwidth.get() {
             self.bandwidth.update(self.rounds, bandwidth);
         }
-    }
-
-    /// Measures how many segments are acknowledged beyond what the bandwidth explains.
-    fn update_extra(&mut self, ack: &AckEvent<'_>) {
-        if ack.delivered == 0 || ack.sample.rate.is_none() {
-            return;
-        }
-        let extra = &mut self.extra;
-        if self.round_start {
-            extra.rounds += 1;
-            if extra.rounds >= EXTRA_ROUNDS {
-                extra.rounds = 0;
-                extra.half = 1 - extra.half;
-                extra.most[extra.half] = 0;
-            }
-        }
-        let elapsed = ack.now.saturating_since(extra.epoch_start).as_secs_f64();
-        let mut expected = (self.bandwidth.get() * elapsed) as u64;
-        let delivered = u64::from(ack.delivered);
-        // No excess left, or an epoch that is too long: a new epoch begins.
-        if extra.epoch_acked <= expected || extra.epoch_acked + delivered >= EXTRA_RESET {
-            (extra.epoch_acked, extra.epoch_start, expected) = (0, ack.now, 0);
-        }
-        extra.epoch_acked += delivered;
-        // Nothing is expected of a new epoch, and an old one is ahead of what is expected: the
-        // difference is not negative.
-        let excess = extra.epoch_acked.saturating_sub(expected);
-        extra.most[extra.half] = extra.most[extra.half].max(excess);
     }
 
     fn update_phase(&mut self, ack: &AckEvent<'_>) {
@@ -436,7 +394,7 @@ impl Bbr {
             return 0;
         }
         let most = (self.bandwidth.get() * EXTRA_MOST_S) as u64;
-        let extra = self.extra.most[0].max(self.extra.most[1]).min(most);
+        let extra = self.extra.most().min(most);
         u32::try_from(extra)
             .unwrap_or(u32::MAX)
             .min(window.segments)
@@ -482,7 +440,8 @@ impl CongestionControl for Bbr {
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
         // The order is that of `bbr_main`.
         self.update_bandwidth(ack);
-        self.update_extra(ack);
+        self.extra
+            .update(ack, self.round_start, self.bandwidth.get());
         self.update_phase(ack);
         self.check_full(ack);
         self.check_drain(ack);
@@ -518,7 +477,7 @@ impl CongestionControl for Bbr {
 
     fn on_restart(&mut self, now: Time, _idle: Duration, window: &mut Window) {
         self.idle_restart = true;
-        (self.extra.epoch_start, self.extra.epoch_acked) = (now, 0);
+        self.extra.begin_epoch(now);
         match self.mode {
             // After an idle time send at the estimated bandwidth: probing at once would build a
             // queue.

@@ -8,7 +8,7 @@ use core::time::Duration;
 use proptest::prelude::*;
 use testbed::{PathConfig, Testbed};
 
-/// Share of a packet that is payload.
+/// Share of a full packet that is payload.
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
 
 const fn ms(ms: u64) -> Time {
@@ -63,7 +63,7 @@ fn the_first_data_leaves_after_one_round_trip() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_and_the_window_is_one() {
+fn a_lost_syn_is_retransmitted_after_a_second_and_the_window_is_one() {
     let mut bed = Testbed::new(PathConfig::new(1_000, 25, 100), 1);
     (bed.lose, bed.keep_log) = (vec![0], true);
     bed.add(config(Algorithm::Cubic), u64::MAX);
@@ -149,7 +149,7 @@ fn cubic_follows_its_curve_between_losses() {
 }
 
 #[test]
-fn many_holes_are_repaired_in_one_round_trip_without_a_timeout() {
+fn many_gaps_are_repaired_in_one_round_trip_without_a_timeout() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 25, 1_000), config(Algorithm::Cubic));
     bed.run_until(ms(2_000));
     // The SYN is not counted as a segment.
@@ -199,7 +199,7 @@ fn timeouts_back_off_until_the_path_is_back() {
 }
 
 #[test]
-fn a_delay_that_outlasts_the_timer_is_recognised_and_taken_back() {
+fn a_spurious_timeout_is_recognised_and_undone() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 10, 500), config(Algorithm::Cubic));
     bed.run_until(ms(3_000));
     bed.path.queue = 10_000;
@@ -297,7 +297,7 @@ fn random_loss_hardly_slows_bbr() {
 }
 
 #[test]
-fn reordering_is_learnt_and_hardly_costs_goodput() {
+fn the_sender_adapts_to_reordering_at_little_cost_in_goodput() {
     let path = PathConfig {
         late: 0.01,
         late_by: Duration::from_millis(4),
@@ -313,7 +313,7 @@ fn reordering_is_learnt_and_hardly_costs_goodput() {
 }
 
 #[test]
-fn the_window_is_halved_for_each_timeout_of_silence() {
+fn the_window_is_halved_for_each_timeout_without_sending() {
     let mut bed = Testbed::new(PathConfig::new(100, 25, 1_000), 1);
     let flow = bed.add(config(Algorithm::Cubic), u64::MAX);
     bed.senders[flow].stream.written = 4_000_000;
@@ -345,7 +345,7 @@ fn a_source_below_capacity_does_not_inflate_the_window() {
 }
 
 #[test]
-fn acknowledgements_of_what_was_never_sent_are_ignored() {
+fn acknowledgements_of_data_that_was_never_sent_are_ignored() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 25, 1_000), config(Algorithm::Bbr));
     bed.run_until(ms(1_000));
     let sender = &mut bed.senders[0];
@@ -375,8 +375,8 @@ fn acknowledgements_of_what_was_never_sent_are_ignored() {
     assert_eq!(sender.acknowledged(), acknowledged);
 }
 
-/// Checks that segments carry the stream without gaps, as far as sent.
-fn covers(log: &[(Time, usize, DataSegment)], bytes: u64) -> bool {
+/// Whether the segments in the log carry the stream once, in order and without gaps.
+fn carries_whole_stream(log: &[(Time, usize, DataSegment)], bytes: u64) -> bool {
     let mut next = 0;
     for (.., segment) in log
         .iter()
@@ -412,6 +412,6 @@ proptest! {
         prop_assert!(bed.senders[0].is_finished());
         prop_assert_eq!(bed.senders[0].acknowledged(), bytes);
         prop_assert_eq!(bed.senders[0].board.in_flight(), 0);
-        prop_assert!(covers(&bed.log, bytes));
+        prop_assert!(carries_whole_stream(&bed.log, bytes));
     }
 }
