@@ -164,11 +164,11 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     id: ConnectionId,
-    state: State,
+    state: ConnectionState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ConnectionState {
     Opening,
     Idle,
     Fetching { object: usize, left: u64 },
@@ -209,7 +209,7 @@ impl Browser {
             }
             Input::Answered => self.stray += 1,
             Input::Connected(id) => match self.find(id) {
-                Some(place) if self.connections[place].state == State::Opening => self.fetch(place),
+                Some(place) if self.connections[place].state == ConnectionState::Opening => self.fetch(place),
                 _ => self.stray += 1,
             },
             Input::Received(id, bytes) => self.on_received(now, id, bytes),
@@ -287,14 +287,14 @@ impl Browser {
             self.stray += 1;
             return;
         };
-        let State::Fetching { object, left } = self.connections[place].state else {
+        let ConnectionState::Fetching { object, left } = self.connections[place].state else {
             self.stray += 1;
             return;
         };
         // A server sends only what was requested: more than that is stray.
         self.stray += u64::from(bytes > left);
         if bytes < left {
-            self.connections[place].state = State::Fetching {
+            self.connections[place].state = ConnectionState::Fetching {
                 object,
                 left: left - bytes,
             };
@@ -320,7 +320,7 @@ impl Browser {
         };
         // The order of the connections does not matter: each takes the next object.
         let lost = self.connections.swap_remove(place);
-        if let State::Fetching { object, .. } = lost.state {
+        if let ConnectionState::Fetching { object, .. } = lost.state {
             self.wanted.push_front(object);
         }
         self.open();
@@ -330,11 +330,11 @@ impl Browser {
     fn fetch(&mut self, place: usize) {
         let connection = &mut self.connections[place];
         let Some(object) = self.wanted.pop_front() else {
-            connection.state = State::Idle;
+            connection.state = ConnectionState::Idle;
             return;
         };
         let response = self.config.page.objects[object];
-        connection.state = State::Fetching {
+        connection.state = ConnectionState::Fetching {
             object,
             left: u64::from(response),
         };
@@ -351,14 +351,14 @@ impl Browser {
     /// remain, up to the limit.
     fn open(&mut self) {
         for place in 0..self.connections.len() {
-            if self.connections[place].state == State::Idle && !self.wanted.is_empty() {
+            if self.connections[place].state == ConnectionState::Idle && !self.wanted.is_empty() {
                 self.fetch(place);
             }
         }
         let opening = self
             .connections
             .iter()
-            .filter(|connection| connection.state == State::Opening)
+            .filter(|connection| connection.state == ConnectionState::Opening)
             .count();
         let room = (self.config.connections.max(1) as usize).saturating_sub(self.connections.len());
         for _ in 0..room.min(self.wanted.len().saturating_sub(opening)) {
@@ -366,7 +366,7 @@ impl Browser {
             self.next_connection += 1;
             self.connections.push(Connection {
                 id,
-                state: State::Opening,
+                state: ConnectionState::Opening,
             });
             self.outputs.push_back(Output::Open(id));
         }

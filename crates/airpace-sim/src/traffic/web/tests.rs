@@ -254,7 +254,7 @@ proptest! {
             };
             browser.handle(Time::from_nanos(now), input);
             prop_assert!(browser.connections.len() <= 4 && browser.missing <= 9);
-            let fetching = browser.connections.iter().filter(|c| matches!(c.state, State::Fetching { .. })).count();
+            let fetching = browser.connections.iter().filter(|c| matches!(c.state, ConnectionState::Fetching { .. })).count();
             prop_assert!(browser.wanted.len() + fetching <= 9);
             drain(&mut browser);
         }
