@@ -209,7 +209,9 @@ impl Browser {
             }
             Input::Answered => self.stray += 1,
             Input::Connected(id) => match self.find(id) {
-                Some(place) if self.connections[place].state == ConnectionState::Opening => self.fetch(place),
+                Some(place) if self.connections[place].state == ConnectionState::Opening => {
+                    self.fetch(place)
+                }
                 _ => self.stray += 1,
             },
             Input::Received(id, bytes) => self.on_received(now, id, bytes),
