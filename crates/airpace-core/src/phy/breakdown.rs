@@ -3,12 +3,11 @@ use super::{
     FCS_BYTES, LLC_BYTES, LegacyRate, Medium, PreambleField, QOS_HEADER_BYTES, Standard, Timing,
     TxRate, control_rate, mpdu_bytes, psdu_bytes, subframe_bytes,
 };
+use crate::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::BitRate;
 use core::time::Duration;
 use thiserror::Error;
 
-/// IPv4 and UDP headers.
-const IP_UDP_BYTES: u32 = 20 + 8;
 /// The longest MSDU, which is LLC/SNAP and IP packet (9.2.4.8: 2304 bytes).
 const MAX_MSDU_BYTES: u32 = 2_304;
 
@@ -208,14 +207,14 @@ impl Breakdown {
 
 impl MpduBytes {
     fn new(standard: Standard, mpdus: u32, payload: u32) -> Result<Self, BreakdownError> {
-        let max = MAX_MSDU_BYTES - LLC_BYTES - IP_UDP_BYTES;
+        let max = MAX_MSDU_BYTES - LLC_BYTES - IPV4_UDP_HEADER_BYTES;
         if payload > max {
             return Err(BreakdownError::Payload { payload, max });
         }
         if mpdus == 0 {
             return Err(BreakdownError::NoMpdus);
         }
-        let mpdu = mpdu_bytes(payload + IP_UDP_BYTES);
+        let mpdu = mpdu_bytes(payload + IPV4_UDP_HEADER_BYTES);
         let padding = if mpdus > 1 {
             subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES
         } else {
@@ -228,7 +227,7 @@ impl MpduBytes {
         };
         Ok(Self {
             payload,
-            ip_udp: IP_UDP_BYTES,
+            ip_udp: IPV4_UDP_HEADER_BYTES,
             llc: LLC_BYTES,
             header: QOS_HEADER_BYTES,
             fcs: FCS_BYTES,

@@ -232,9 +232,11 @@ fn hash_ipv4<H: Hasher>(bytes: &[u8], state: &mut H) {
     };
     state.write(&header[12..20]);
     state.write_u8(header[9]);
-    // Only the first fragment carries ports, so a fragment's ports would split its flow.
-    if is_whole_ipv4(header) {
-        hash_ports(header[9], bytes.get(ipv4_header_bytes(header[0])..), state);
+    let header_bytes = ipv4_header_bytes(header[0]);
+    // Only the first fragment carries ports, so a fragment's ports would split its flow. A header that claims to be shorter than a
+    // header would make "ports" of its own first bytes, which an ECN mark changes.
+    if is_whole_ipv4(header) && header_bytes >= IPV4_FIXED {
+        hash_ports(header[9], bytes.get(header_bytes..), state);
     }
 }
 

@@ -160,6 +160,15 @@ fn ports_distinguish_flows_except_in_fragments() {
 }
 
 #[test]
+fn a_mark_leaves_the_flow_of_an_invalid_header_alone() {
+    let mut packet = ipv4(2, 6, &[0; 20]);
+    packet[0] = 0x40;
+    let before = flow_of(&packet);
+    assert!(mark_ce(&mut packet));
+    assert_eq!(flow_of(&packet), before);
+}
+
+#[test]
 fn ipv6_extension_headers_are_skipped() {
     let ports = [0x13, 0x88, 0, 80, 0, 0, 0, 0];
     let options = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &ports].concat();

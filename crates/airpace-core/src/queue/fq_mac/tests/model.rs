@@ -101,7 +101,7 @@ impl Model {
             .any(|q| q.packets.iter().any(|p| p.1 == home))
     }
 
-    pub(super) fn enqueue(&mut self, now: Time, (tid, home): (u32, usize), packet: TestPacket) {
+    pub(super) fn enqueue(&mut self, now: Time, tid: u32, home: usize, packet: TestPacket) {
         if !self.strays(home) {
             self.queues[home].strayed.clear();
         }

@@ -102,7 +102,7 @@ impl Pair {
                     ..packet(flow, self.number, bytes)
                 };
                 let home = home(&self.queue, flow) as usize;
-                self.model.enqueue(self.now, (tid, home), packet.clone());
+                self.model.enqueue(self.now, tid, home, packet.clone());
                 self.queue
                     .enqueue(self.now, self.tids[tid as usize], packet);
             }
@@ -222,12 +222,14 @@ fn patient(queues: u32, quantum: u32) -> FqMacConfig {
 fn share_of_who_times_it(as_published: bool) -> f64 {
     let mut model = model::Model::new(patient(2, 1_000));
     model.as_published = as_published;
-    (0..3_000).for_each(|number| model.enqueue(Time::ZERO, (0, 0), packet(0, number, 1_000)));
+    for number in 0..3_000 {
+        model.enqueue(Time::ZERO, 0, 0, packet(0, number, 1_000));
+    }
     model.dequeue(Time::ZERO, 0).unwrap();
     let mut sent = [0u32; 2];
     for number in 0..2_000 {
         if model.is_idle(1) {
-            model.enqueue(Time::ZERO, (0, 1), packet(1, number, 1_999));
+            model.enqueue(Time::ZERO, 0, 1, packet(1, number, 1_999));
         }
         let (_, packet) = model.dequeue(Time::ZERO, 0).unwrap();
         sent[packet.flow as usize] += packet.bytes;
