@@ -1,13 +1,13 @@
-/// Mean one-way delay over the Wi-Fi hop in seconds: D (1 + CV²)/2 + airtime of the own PPDU.
+/// Mean one-way delay over the Wi-Fi hop in seconds: D (1 + CV²)/2 + airtime of the packet's own PPDU.
 ///
-/// A packet arrives uniformly within a round (a long round is more likely to be met, hence CV, the coefficient of variation of the round), joins
-/// the next frame, and is handed over at its end.
+/// A packet arrives at a uniformly distributed time within a round, joins the next frame, and is handed over at its end. It is more
+/// likely to arrive in a long round than in a short one, hence CV, the coefficient of variation of the round.
 #[must_use]
 pub fn mean_delay_s(round_s: f64, round_variation: f64, ppdu_s: f64) -> f64 {
     round_s * (1.0 + round_variation * round_variation) / 2.0 + ppdu_s
 }
 
-/// Coefficient of variation of a round of `frames` frames when nothing varies but back-off, uniform in 0…`cw_min` slots of `slot_s`.
+/// Coefficient of variation of a round of `frames` frames if only the back-off varies, uniformly in 0…`cw_min` slots of `slot_s`.
 #[must_use]
 pub fn round_variation(round_s: f64, frames: usize, cw_min: u16, slot_s: f64) -> f64 {
     let values = f64::from(cw_min) + 1.0;

@@ -16,8 +16,8 @@ pub const DELIMITER_BYTES: u32 = 4;
 pub const ACK_BYTES: u32 = 14;
 /// Compressed BlockAck with a bitmap of 64 MPDUs, with its FCS (9.3.1.8.2).
 pub const BLOCK_ACK_BYTES: u32 = 32;
-/// Compressed BlockAck with a bitmap of 256 MPDUs, with its FCS (802.11ax-2021, 9.3.1.8.2); HE answers with it what the smaller
-/// bitmap does not cover.
+/// Compressed BlockAck with a bitmap of 256 MPDUs, with its FCS (802.11ax-2021, 9.3.1.8.2). HE uses it where the smaller bitmap does not
+/// suffice.
 pub const BLOCK_ACK_256_BYTES: u32 = 56;
 
 /// The MPDU that carries an IP packet of `msdu_ip_bytes`: LLC/SNAP, QoS header and FCS added, no encryption header.
@@ -55,10 +55,10 @@ pub const fn psdu_bytes(standard: Standard, mpdus: u32, mpdu: u32) -> u32 {
     }
 }
 
-/// What bounds an A-MPDU. A transmitter keeps within the receiver's announced limits; these are the largest that the standard has.
+/// The limits of an A-MPDU. A transmitter respects the limits that its receiver announces; these are the largest of the standard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AmpduLimits {
-    /// MPDUs that one block ack can answer.
+    /// Number of MPDUs that one block ack covers.
     pub window: u16,
     /// Bytes of the A-MPDU.
     pub bytes: u32,

@@ -11,26 +11,26 @@ use thiserror::Error;
 /// The longest MSDU, which is LLC/SNAP and IP packet (9.2.4.8: 2304 bytes).
 const MAX_MSDU_BYTES: u32 = 2_304;
 
-/// One saturated frame exchange taken apart: channel access, data PPDU, SIFS, response.
+/// The parts of one saturated frame exchange: channel access, data PPDU, SIFS, response.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Breakdown {
     /// The data rate.
     pub rate: TxRate,
     /// MPDUs in the frame.
     pub mpdus: u32,
-    /// What one MPDU consists of.
+    /// The parts of one MPDU.
     pub mpdu: MpduBytes,
-    /// The PSDU: all subframes.
+    /// Length of the PSDU, that is, of all subframes.
     pub psdu_bytes: u32,
     /// Fields of the preamble in the order of transmission.
     pub preamble: Vec<PreambleField>,
     /// Data symbols.
     pub symbols: u32,
-    /// Time after the last symbol up to the end of the PPDU (short guard interval, padded to whole 4 µs).
+    /// Time from the last symbol to the end of the PPDU (with the short guard interval, PPDUs are padded to multiples of 4 µs).
     pub symbol_padding: Duration,
     /// The data PPDU, preamble included, signal extension not.
     pub ppdu: Duration,
-    /// Silence that belongs to the data PPDU at 2.4 GHz (signal extension); the response has its own.
+    /// Signal extension of the data PPDU at 2.4 GHz; the response has its own.
     pub signal_extension: Duration,
     /// Between the data and its response.
     pub sifs: Duration,
@@ -42,7 +42,7 @@ pub struct Breakdown {
     pub response: Response,
     /// The whole exchange: access, PPDU, SIFS and response, signal extensions included.
     pub cycle: Duration,
-    /// UDP payload per second when exchange follows exchange.
+    /// UDP payload per second if exchanges follow each other.
     pub goodput: BitRate,
     /// Goodput over PHY rate, 0 to 1.
     pub efficiency: f64,
@@ -67,7 +67,7 @@ pub struct MpduBytes {
     pub padding: u32,
 }
 
-/// What answers the data after SIFS.
+/// The response to the data after SIFS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Response {
     /// Whether it is a block ack (more than one MPDU) or an ack.
@@ -90,7 +90,7 @@ pub enum BreakdownError {
     /// The payload does not fit an MSDU.
     #[error("{payload} bytes of payload do not fit one MPDU: at most {max}")]
     Payload {
-        /// The payload asked for.
+        /// The requested payload.
         payload: u32,
         /// The largest payload.
         max: u32,
@@ -98,7 +98,7 @@ pub enum BreakdownError {
     /// More MPDUs than a block ack covers.
     #[error("{mpdus} MPDUs exceed the block-ack window of {standard}: at most {max}")]
     Window {
-        /// The MPDUs asked for.
+        /// The requested number of MPDUs.
         mpdus: u32,
         /// The standard.
         standard: Standard,
@@ -108,9 +108,9 @@ pub enum BreakdownError {
     /// The rate does not exist on the medium.
     #[error("there is no {standard} on {medium}: choose another band")]
     Band {
-        /// The standard asked for.
+        /// The requested standard.
         standard: Standard,
-        /// The medium asked for.
+        /// The requested medium.
         medium: Medium,
     },
     /// The A-MPDU is too long in bytes or in time.
@@ -118,7 +118,7 @@ pub enum BreakdownError {
         "{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate"
     )]
     Length {
-        /// The MPDUs asked for.
+        /// The requested number of MPDUs.
         mpdus: u32,
         /// `bytes` or `duration`.
         what: &'static str,
@@ -128,11 +128,11 @@ pub enum BreakdownError {
 }
 
 impl Breakdown {
-    /// Takes apart the exchange of `mpdus` UDP packets with `payload_bytes` each, sent as `category` in a saturated network of one:
-    /// at 2.4 GHz with long slots for DSSS, at 5 GHz otherwise ([`Medium::of`]).
+    /// The exchange of `mpdus` UDP packets of `payload_bytes` each, sent as `category` by the only, saturated transmitter: at 2.4 GHz
+    /// with long slots for DSSS, at 5 GHz otherwise ([`Medium::of`]).
     ///
     /// # Errors
-    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can.
+    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds.
     pub fn new(
         rate: TxRate,
         mpdus: u32,
@@ -244,8 +244,8 @@ impl MpduBytes {
 }
 
 impl Response {
-    /// What answers a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, a block ack with 64 bits, or one
-    /// with 256. DSSS answers with the preamble of the data where it can.
+    /// The response to a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, or a block ack with 64 or 256 bits. A
+    /// DSSS response has the preamble of the data if its rate allows it.
     #[must_use]
     pub fn to(rate: TxRate, mpdus: u32) -> Self {
         let block = mpdus > 1;
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cycle_is_what_ns3_measured() {
+    fn a_full_cycle_lasts_as_long_as_in_ns3() {
         let one = best_effort(vht80(1, 9), 32, Timing::Ns3).unwrap();
         assert_eq!(
             (one.ppdu.as_micros(), one.cycle),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_cannot_be_sent_are_refused_with_what_can() {
+    fn frames_that_cannot_be_sent_are_refused_with_the_limit() {
         let error = |rate, mpdus| best_effort(rate, mpdus, Timing::Standard).unwrap_err();
         assert_eq!(error(vht80(1, 9), 0), BreakdownError::NoMpdus);
         assert_eq!(

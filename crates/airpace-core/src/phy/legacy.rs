@@ -35,7 +35,7 @@ pub enum LegacyRate {
     Mbps54,
 }
 
-/// The text names no legacy rate.
+/// The error of parsing a [`LegacyRate`] from another text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
     "legacy rates are dsss/1, dsss/2, dsss/5.5, dsss/11 and ofdm/6, 9, 12, 18, 24, 36, 48 or 54"
@@ -77,7 +77,7 @@ impl LegacyRate {
         }
     }
 
-    /// The place among the rates of its standard, slowest first.
+    /// The index among the rates of its standard, slowest first.
     #[must_use]
     pub const fn index(self) -> u8 {
         match self {
@@ -111,7 +111,7 @@ impl LegacyRate {
         }
     }
 
-    /// The rate of so many units of 500 kbit/s, if there is one.
+    /// The rate of `units` · 500 kbit/s, if there is one.
     #[must_use]
     pub fn from_half_mbps(units: u32) -> Option<Self> {
         Self::DSSS
@@ -150,7 +150,7 @@ impl LegacyRate {
         TxRate::legacy(self).ppdu_duration(psdu_bytes, super::Timing::Standard)
     }
 
-    /// [`LegacyRate::duration`] with the preamble `like` where this rate has a choice.
+    /// [`LegacyRate::duration`] with the preamble `like`, if this rate has a choice of preambles.
     #[must_use]
     pub(super) fn duration_like(self, psdu_bytes: u32, like: DsssPreamble) -> Duration {
         let long = TxRate::legacy(self);
@@ -181,7 +181,7 @@ impl FromStr for LegacyRate {
             _ => return Err(UnknownLegacyRate),
         };
         let mbps: f64 = mbps.parse().map_err(|_| UnknownLegacyRate)?;
-        // Every rate is a whole number of halves, which doubles hold exactly.
+        // Every rate is a multiple of one half, which a double represents exactly.
         rates
             .iter()
             .copied()
@@ -223,7 +223,7 @@ mod tests {
     };
 
     #[test]
-    fn control_frames_last_what_ns3_measured() {
+    fn control_frames_last_as_long_as_in_ns3() {
         let micros = |rate: LegacyRate, bytes| rate.duration(bytes).as_micros();
         assert_eq!(micros(LegacyRate::Mbps24, ACK_BYTES), 28);
         assert_eq!(micros(LegacyRate::Mbps6, ACK_BYTES), 44);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_rates_have_no_other_shape() {
+    fn legacy_rates_have_no_other_width_streams_or_guard_interval() {
         let shape = |width, nss, gi| TxRate::new(Standard::Ofdm, width, nss, 0, gi).unwrap_err();
         let refused = RateError::Legacy {
             standard: Standard::Ofdm,

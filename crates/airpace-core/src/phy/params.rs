@@ -42,14 +42,14 @@ pub enum GuardInterval {
     Ns3200,
 }
 
-/// Whose conventions durations follow.
+/// The conventions that durations follow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Timing {
     /// The standard: VHT-SIG-B in the VHT preamble, six tail bits per BCC encoder, short-guard-interval PPDUs padded to whole
     /// 4 µs (19.4.3, 21.4.3).
     #[default]
     Standard,
-    /// What ns-3 3.44 does for HT and VHT, for comparison: no VHT-SIG-B, always six tail bits, no rounding to 4 µs.
+    /// The conventions of ns-3 3.44 for HT and VHT, for comparison: no VHT-SIG-B, always six tail bits, no rounding to 4 µs.
     Ns3,
 }
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 pub struct PreambleField {
     /// The name in the standard, for example `VHT-LTF`.
     pub name: &'static str,
-    /// How many there are in a row.
+    /// Number of consecutive fields.
     pub count: u8,
     /// Duration of all of them.
     pub duration: Duration,
@@ -76,7 +76,7 @@ impl TxRate {
         fields
     }
 
-    /// The sum of [`TxRate::preamble_fields`], without building them: this is on the MAC's path per frame.
+    /// The sum of [`TxRate::preamble_fields`] without building the list, because the MAC needs it for each frame.
     pub(super) fn preamble_ns(self, timing: Timing) -> u64 {
         let fields = match (self.standard(), timing) {
             (Standard::Dsss, _) => {

@@ -5,24 +5,24 @@ use core::fmt;
 use core::time::Duration;
 use thiserror::Error;
 
-/// Why a combination of standard, width, streams, MCS and guard interval is no rate.
+/// Why a combination of standard, width, streams, MCS and guard interval is not a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RateError {
     /// HT has 20 and 40 MHz only.
     #[error("{standard} has no {width} channels: choose 20 or 40 MHz")]
     Width {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The width asked for.
+        /// The width requested.
         width: Width,
     },
     /// The number of spatial streams is out of range.
     #[error("{standard} has 1 to {max} spatial streams, not {nss}")]
     Streams {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
         /// The most streams of this standard.
         max: u8,
@@ -30,9 +30,9 @@ pub enum RateError {
     /// The MCS index is out of range.
     #[error("{standard} has MCS 0 to {max}, not {mcs}")]
     Mcs {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// The largest index of this standard.
         max: u8,
@@ -40,11 +40,11 @@ pub enum RateError {
     /// An HT MCS index fixes its number of streams: index / 8 + 1.
     #[error("HT MCS {mcs} has {implied} spatial streams, not {nss}")]
     HtStreams {
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The streams that the index stands for.
+        /// The streams that the index implies.
         implied: u8,
     },
     /// The guard interval does not exist in this standard.
@@ -52,21 +52,21 @@ pub enum RateError {
         "{standard} has no guard interval of {gi}: HT and VHT have 400 and 800 ns, HE has 800, 1600 and 3200 ns"
     )]
     GuardInterval {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The guard interval asked for.
+        /// The guard interval requested.
         gi: GuardInterval,
     },
-    /// DSSS and OFDM rates have nothing to choose but the index.
+    /// DSSS and OFDM rates leave no choice but the index.
     #[error("{standard} rates have 20 MHz, one spatial stream and a guard interval of 800 ns only")]
     Legacy {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
     },
     /// The short preamble of DSSS is for 2 Mbit/s and above (16.2.2.3).
     #[error("{rate} has no short preamble: it is for DSSS 2, 5.5 and 11 Mbit/s")]
     ShortPreamble {
-        /// The rate asked for.
+        /// The rate requested.
         rate: LegacyRate,
     },
     /// A symbol of this VHT combination would not hold a whole number of data bits (clause 21.5).
@@ -74,11 +74,11 @@ pub enum RateError {
         "VHT excludes MCS {mcs}, NSS {nss} at {width}: a symbol would hold {numerator}/{denominator} data bits, not a whole number"
     )]
     FractionalBits {
-        /// The width asked for.
+        /// The width requested.
         width: Width,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// Coded bits of a symbol times the numerator of the code rate.
         numerator: u32,
@@ -90,11 +90,11 @@ pub enum RateError {
         "VHT excludes MCS {mcs}, NSS {nss} at {width}: {n_dbps} data and {n_cbps} coded bits of a symbol do not divide among {encoders} encoders"
     )]
     UnevenEncoders {
-        /// The width asked for.
+        /// The width requested.
         width: Width,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// Data bits per symbol.
         n_dbps: u32,
@@ -105,7 +105,7 @@ pub enum RateError {
     },
 }
 
-/// A transmit rate that the standard allows. Cheap to copy and to compare; made by [`TxRate::new`].
+/// A transmit rate that the standard allows, cheap to copy and to compare. See [`TxRate::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TxRate {
     n_dbps: u32,
@@ -178,11 +178,11 @@ const VHT_RAISED: [(Width, u8, u8, u32); 13] = [
 ];
 
 impl TxRate {
-    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be what it stands for. For DSSS and OFDM it
-    /// is the place in [`LegacyRate::DSSS`] or [`LegacyRate::OFDM`]; [`TxRate::legacy`] is the plainer way to those.
+    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be the number of streams that it implies. For DSSS
+    /// and OFDM it is the index in [`LegacyRate::DSSS`] or [`LegacyRate::OFDM`]; [`TxRate::legacy`] is simpler for those.
     ///
     /// # Errors
-    /// [`RateError`] if the standard has no such combination, with the reason.
+    /// [`RateError`], with the reason, if the standard has no such combination.
     pub fn new(
         standard: Standard,
         width: Width,
@@ -260,13 +260,13 @@ impl TxRate {
         }
     }
 
-    /// Which DSSS or OFDM rate this is, if it is one.
+    /// The DSSS or OFDM rate; `None` for other standards.
     #[must_use]
     pub fn legacy_rate(self) -> Option<LegacyRate> {
         LegacyRate::of(self.standard, self.mcs)
     }
 
-    /// The preamble of a DSSS rate; long for every other rate, where it means nothing.
+    /// The preamble of a DSSS rate; for other rates it has no meaning and is long.
     #[must_use]
     pub const fn dsss_preamble(self) -> DsssPreamble {
         self.preamble
@@ -284,8 +284,7 @@ impl TxRate {
         self.width
     }
 
-    /// The band in MHz over which a receiver takes in noise: the channel width, and for DSSS 22 MHz, the main lobe of its spectrum
-    /// (16.3.7.4).
+    /// The receiver's noise bandwidth in MHz: the channel width, or for DSSS the 22 MHz of its spectrum's main lobe (16.3.7.4).
     #[must_use]
     pub fn bandwidth_mhz(self) -> f64 {
         if self.standard == Standard::Dsss {
@@ -301,7 +300,7 @@ impl TxRate {
         self.nss
     }
 
-    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE; for DSSS and OFDM the place among their rates, slowest first.
+    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE; for DSSS and OFDM the index among their rates, slowest first.
     #[must_use]
     pub const fn mcs(self) -> u8 {
         self.mcs
@@ -406,7 +405,7 @@ impl TxRate {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// Coded bits per subcarrier and stream, and the code rate. DSSS has neither: its bits per symbol, uncoded.
+    /// Coded bits per subcarrier and stream, and the code rate. For DSSS, which has neither, the bits per symbol and rate 1.
     pub(super) fn constellation(self) -> (u32, u32, u32) {
         match self.standard {
             Standard::Dsss => (self.n_dbps, 1, 1),
@@ -438,7 +437,7 @@ impl TxRate {
     }
 }
 
-/// The DSSS or OFDM rate with this index, if nothing else is asked of it.
+/// The DSSS or OFDM rate with this index, if the other parameters are the only ones possible.
 fn legacy(
     standard: Standard,
     width: Width,
@@ -455,7 +454,7 @@ fn legacy(
         .ok_or(RateError::Mcs { standard, mcs, max })
 }
 
-/// The row of the table of constellations that an MCS index of HT, VHT or HE stands for; HT counts streams in its index.
+/// The row of the table of constellations for an MCS index of HT, VHT or HE. The HT index includes the streams.
 pub(super) fn constellation(standard: Standard, mcs: u8) -> u8 {
     if standard == Standard::Ht {
         mcs % 8

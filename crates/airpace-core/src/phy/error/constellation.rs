@@ -1,4 +1,4 @@
-//! What noise does to the coded bits of a Gray-labelled constellation.
+//! Errors of the coded bits of a Gray-labelled constellation in noise.
 
 use super::erfc;
 
@@ -18,11 +18,11 @@ pub(super) fn exponent(bits: u32, snr: f64) -> f64 {
             share(per_dimension, distance) * (-quarter * f64::from(distance * distance)).exp()
         })
         .sum();
-    // Above 1 the bound says nothing.
+    // Above 1 the bound is void.
     (-factors.ln()).max(0.0)
 }
 
-/// How many neighbours with the other value at `distance` a bit has on average over the bits and levels of a dimension.
+/// Mean number of neighbours at `distance` in which a bit has its other value, over the bits and levels of one dimension.
 fn share(per_dimension: u32, distance: u32) -> f64 {
     let count: u32 = (0..per_dimension)
         .map(|order| neighbours(per_dimension, order, distance))
@@ -55,7 +55,7 @@ pub(super) fn bit_error(bits: u32, snr: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The same by looking at every level: Gray label n ^ (n >> 1).
+    /// The same by enumerating every level; its Gray label is n ^ (n >> 1).
     fn counted(per_dimension: u32, distance: u32) -> f64 {
         let levels = 1_i32 << per_dimension;
         let bit = |level: i32, order: u32| (level ^ (level >> 1)) >> order & 1;

@@ -11,9 +11,9 @@ struct Spectrum {
     period: f64,
     /// The free distance.
     distance: u32,
-    /// From one weight to the next.
+    /// Step from one weight to the next.
     step: u32,
-    /// Paths of each weight.
+    /// Number of paths of each weight.
     paths: [f64; 8],
 }
 
@@ -72,7 +72,7 @@ impl Spectrum {
         }
     }
 
-    /// Error events that start per data bit, when paths of weight d win against the true one with the probability `pairwise(d)`.
+    /// Error events that start per data bit if a path of weight d beats the true one with probability `pairwise(d)`.
     fn events(&self, pairwise: impl Fn(u32) -> f64) -> f64 {
         let weights = (self.distance..).step_by(self.step as usize);
         self.paths
