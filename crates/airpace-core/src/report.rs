@@ -16,7 +16,8 @@ pub enum LevelSource {
     SocketTimestamps,
 }
 
-/// One-way delay within a slot, relative to the smallest delay seen so far. For display only; control does not use it.
+/// One-way delay within a slot, relative to the smallest delay seen so far. For display only;
+/// control does not use it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DelayQuantiles {
     /// Median.
@@ -38,17 +39,21 @@ pub struct SlotReport {
     pub slot: u64,
     /// Length of the slot.
     pub length: Duration,
-    /// Number of data frames (PPDUs) that carried new packets. A frame that holds only retransmissions is not counted.
+    /// Number of data frames (PPDUs) that carried new packets. A frame that holds only
+    /// retransmissions is not counted.
     pub frames: u32,
     /// MPDUs in those frames: first transmissions, holes included.
     pub mpdus: u32,
-    /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is `packets / frames`.
+    /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is
+    /// `packets / frames`.
     pub packets: u32,
     /// Bytes of the packets received.
     pub bytes: u64,
-    /// Arrival of the first and of the last counted frame, on the station's clock; `None` without frames.
+    /// Arrival of the first and of the last counted frame, on the station's clock; `None` without
+    /// frames.
     pub span: Option<(Time, Time)>,
-    /// Sum over the counted frames of 1/R in seconds per bit, where R is the frame's PHY rate; 0 if the rate is unknown.
+    /// Sum over the counted frames of 1/R in seconds per bit, where R is the frame's PHY rate; 0 if
+    /// the rate is unknown.
     pub inverse_rate_sum: f64,
     /// Packets that did not arrive, by sequence number.
     pub lost: u32,
@@ -65,8 +70,8 @@ pub struct SlotReport {
 /// What the sender knows about the slot. It is not sent over the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderView {
-    /// Whether packets for this station waited at the sender's pacer during the slot. If not, the station is demand-limited and leaves
-    /// its unused share to the others.
+    /// Whether packets for this station waited at the sender's pacer during the slot. If not, the
+    /// station is demand-limited and leaves its unused share to the others.
     pub backlogged: bool,
     /// Packets handed to the network for this station in the last slot.
     pub sent_packets: u32,
@@ -86,7 +91,8 @@ impl Default for SenderView {
 }
 
 impl SlotReport {
-    /// The report of a station that has received nothing in its first slot. It makes the station known to a law.
+    /// The report of a station that has received nothing in its first slot. It makes the station
+    /// known to a law.
     #[must_use]
     pub fn silent(station: StationId, length: Duration) -> Self {
         Self {
@@ -113,9 +119,11 @@ impl SlotReport {
         (self.frames > 0).then(|| f64::from(self.packets) / f64::from(self.frames))
     }
 
-    /// Mean time between frames in seconds, D = (t_last − t_first)/(F − 1); `None` with fewer than two frames.
+    /// Mean time between frames in seconds, D = (t_last − t_first)/(F − 1); `None` with fewer than
+    /// two frames.
     ///
-    /// Slot length / F would not do: the estimate of the overhead amplifies its quantisation error many times.
+    /// Slot length / F would not do: the estimate of the overhead amplifies its quantisation error
+    /// many times.
     #[must_use]
     pub fn round_s(&self) -> Option<f64> {
         let (first, last) = self.span?;
@@ -148,7 +156,8 @@ pub struct Allocation {
     pub station: StationId,
     /// Packets per second.
     pub rate_pps: f64,
-    /// Bytes per second at the controller's packet size. With mixed sizes, a pacer uses airtime instead.
+    /// Bytes per second at the controller's packet size. With mixed sizes, a pacer uses airtime
+    /// instead.
     pub rate_bytes_per_s: f64,
     /// Target aggregation level, packets per frame.
     pub level: f64,

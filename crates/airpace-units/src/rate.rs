@@ -119,7 +119,8 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for BitRate {
-    /// Prints with the largest decimal unit of at least one: `390 Mbit/s`, `58.5 Mbit/s`, `0 bit/s`.
+    /// Prints with the largest decimal unit of at least one: `390 Mbit/s`, `58.5 Mbit/s`, `0
+    /// bit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scale, unit) = match self.0 {
             0..1_000 => (1.0, "bit/s"),

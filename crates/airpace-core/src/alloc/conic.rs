@@ -10,11 +10,12 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Utility {
-    /// U(x) = x^(1−α)/(1−α), and log x for α = 1. α = 0 maximises the sum of rates, 1 is proportional fairness, 2 minimum potential
-    /// delay, and large α approaches equal rates. From 0 to 8.
+    /// U(x) = x^(1−α)/(1−α), and log x for α = 1. α = 0 maximises the sum of rates, 1 is
+    /// proportional fairness, 2 minimum potential delay, and large α approaches equal rates. From 0
+    /// to 8.
     AlphaFair(f64),
-    /// A concave, piecewise linear U through these points (packets per second, utility); the first and the last piece extend beyond them.
-    /// It can approximate any concave utility.
+    /// A concave, piecewise linear U through these points (packets per second, utility); the first
+    /// and the last piece extend beyond them. It can approximate any concave utility.
     PiecewiseLinear(Vec<(f64, f64)>),
 }
 
@@ -40,8 +41,9 @@ pub enum ConicError {
     Solver(SolverStatus),
 }
 
-/// Maximises a utility over the rate region by an interior-point method. It serves utilities without a closed form, and as a check of
-/// the closed form. It is slower than [`super::waterfill`]: milliseconds for a hundred stations.
+/// Maximises a utility over the rate region by an interior-point method. It serves utilities
+/// without a closed form, and as a check of the closed form. It is slower than
+/// [`super::waterfill`]: milliseconds for a hundred stations.
 ///
 /// # Errors
 /// [`ConicError`].
@@ -75,8 +77,9 @@ pub fn conic(problem: &Problem, utility: &Utility) -> Result<Solution, ConicErro
         .ok_or(ConicError::Solver(status))
 }
 
-/// Largest number of passes. About one instance in six stalls before it reaches the tolerances; scaled around the point it found, the
-/// solver continues. Of 300 random instances, one needed more than six passes.
+/// Largest number of passes. About one instance in six stalls before it reaches the tolerances;
+/// scaled around the point it found, the solver continues. Of 300 random instances, one needed more
+/// than six passes.
 const PASSES: usize = 8;
 
 impl Utility {
@@ -103,7 +106,8 @@ impl Utility {
     }
 }
 
-/// For α within 1e-6 of 1 the power cone is degenerate and the utility indistinguishable from the logarithm.
+/// For α within 1e-6 of 1 the power cone is degenerate and the utility indistinguishable from the
+/// logarithm.
 fn is_log(alpha: f64) -> bool {
     (alpha - 1.0).abs() < 1e-6
 }
@@ -134,9 +138,9 @@ fn pieces(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     })
 }
 
-/// The program over q (airtime shares uᵢ = wᵢ xᵢ, each scaled by its gᵢ), d = 1 − wᵀx = c/D and v (utilities):
-/// Σ gᵢ qᵢ + d = 1, wᵀ… level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in x once d is a variable of its own, with 2n + 1 variables and O(n)
-/// entries.
+/// The program over q (airtime shares uᵢ = wᵢ xᵢ, each scaled by its gᵢ), d = 1 − wᵀx = c/D and v
+/// (utilities): Σ gᵢ qᵢ + d = 1, wᵀ… level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in
+/// x once d is a variable of its own, with 2n + 1 variables and O(n) entries.
 struct Model {
     scale: Scale,
     objective: Vec<f64>,
@@ -229,7 +233,8 @@ impl Model {
     }
 }
 
-/// Tighter than the solver's defaults, whose rates differ from the optimum in the fourth digit. Tests compare with this solution.
+/// Tighter than the solver's defaults, whose rates differ from the optimum in the fourth digit.
+/// Tests compare with this solution.
 fn settings() -> DefaultSettings<f64> {
     DefaultSettings {
         verbose: false,

@@ -3,7 +3,8 @@ use thiserror::Error;
 /// One station of an allocation problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Station {
-    /// Airtime of one packet in seconds (w), retransmissions included: (payload + per-MPDU overhead bits) / PHY rate / (1 − loss).
+    /// Airtime of one packet in seconds (w), retransmissions included: (payload + per-MPDU overhead
+    /// bits) / PHY rate / (1 − loss).
     pub seconds_per_packet: f64,
     /// Overhead of one frame in seconds (T_oh): access, preamble, SIFS, response.
     pub overhead_s: f64,
@@ -66,8 +67,8 @@ pub struct Infeasible {
 /// An allocation, one entry per station in the order of the problem.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Solution {
-    /// Aggregation level in packets per round (μ). Below 1 the station is not served in every round; the round is then shorter than
-    /// `round_s`, which counts the overhead of every station.
+    /// Aggregation level in packets per round (μ). Below 1 the station is not served in every
+    /// round; the round is then shorter than `round_s`, which counts the overhead of every station.
     pub level: Vec<f64>,
     /// Send rate in packets per second (x).
     pub rate_pps: Vec<f64>,
@@ -153,7 +154,8 @@ impl Station {
     }
 }
 
-/// Checks everything but the stations' own values: that there are stations, the overhead of a round, and the delay target.
+/// Checks everything but the stations' own values: that there are stations, the overhead of a
+/// round, and the delay target.
 pub(super) fn check_common(
     stations: usize,
     overhead_s: f64,
@@ -207,7 +209,8 @@ impl Problem {
         self.overhead_s
     }
 
-    /// Overhead of a round plus one packet for each station, in seconds. Delay targets must exceed this.
+    /// Overhead of a round plus one packet for each station, in seconds. Delay targets must exceed
+    /// this.
     #[must_use]
     pub fn smallest_delay_s(&self) -> f64 {
         self.overhead_s
@@ -262,7 +265,8 @@ impl Problem {
             .sum()
     }
 
-    /// Checks that rates in packets per second respect all level limits and the delay target, within a relative `tolerance`.
+    /// Checks that rates in packets per second respect all level limits and the delay target,
+    /// within a relative `tolerance`.
     ///
     /// # Errors
     /// [`Violation`] with the first constraint that is violated.

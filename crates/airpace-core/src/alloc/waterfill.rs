@@ -3,9 +3,10 @@ use thiserror::Error;
 
 /// The proportional fair allocation in closed form, O(n log n).
 ///
-/// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime per round of a station of weight 1 below its limit. A is the lesser of two
-/// values: the one at which the overhead just fills what the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c), and the one
-/// at which the round lasts T̄.
+/// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime per round of a station of weight 1
+/// below its limit. A is the lesser of two values: the one at which the overhead just fills what
+/// the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c), and the one at which the round
+/// lasts T̄.
 ///
 /// # Errors
 /// [`Infeasible`] if overhead and one packet for each station exceed the delay target.
@@ -16,7 +17,8 @@ pub fn waterfill(problem: &Problem) -> Result<Solution, Infeasible> {
     Ok(problem.at_levels(filler.level))
 }
 
-/// Computes the same allocation in buffers that it keeps from call to call, for controllers that allocate every slot.
+/// Computes the same allocation in buffers that it keeps from call to call, for controllers that
+/// allocate every slot.
 #[derive(Clone, Debug, Default)]
 pub struct Waterfill {
     order: Vec<Ranked>,
@@ -70,8 +72,8 @@ impl Waterfill {
         }
     }
 
-    /// Allocates to `stations` in a round with a total overhead of `overhead_s`. The overhead is usually measured, so the stations' own
-    /// `overhead_s` is ignored.
+    /// Allocates to `stations` in a round with a total overhead of `overhead_s`. The overhead is
+    /// usually measured, so the stations' own `overhead_s` is ignored.
     ///
     /// # Errors
     /// [`WaterfillError`] if a number is out of range or the delay target is too short.
@@ -108,8 +110,9 @@ impl Waterfill {
         })
     }
 
-    /// Returns only the water level A in seconds, for callers that allow less than one packet per round. A station's level is then
-    /// min(N̄, φ A / w). The result is 0 if the overhead alone exceeds the delay target.
+    /// Returns only the water level A in seconds, for callers that allow less than one packet per
+    /// round. A station's level is then min(N̄, φ A / w). The result is 0 if the overhead alone
+    /// exceeds the delay target.
     ///
     /// # Errors
     /// [`ProblemError`] if a number is out of range.
@@ -132,7 +135,8 @@ impl Waterfill {
             .map_or(free, |tight| tight.min(free)))
     }
 
-    /// Fills `self.level` from checked values. Returns the water level and whether the delay target binds.
+    /// Fills `self.level` from checked values. Returns the water level and whether the delay target
+    /// binds.
     fn fill(&mut self, stations: &[Station], overhead_s: f64, delay_s: Option<f64>) -> (f64, bool) {
         self.rank(stations);
         let free = self.free_level(overhead_s);
@@ -146,8 +150,8 @@ impl Waterfill {
         (airtime_s, airtime_s < free)
     }
 
-    /// Sorts the stations by the water level at which they reach their limit. The weights are summed from the end, so that small
-    /// remainders are not differences of large sums.
+    /// Sorts the stations by the water level at which they reach their limit. The weights are
+    /// summed from the end, so that small remainders are not differences of large sums.
     fn rank(&mut self, stations: &[Station]) {
         self.order.clear();
         self.order.extend(stations.iter().map(|s| {
@@ -168,7 +172,8 @@ impl Waterfill {
         }
     }
 
-    /// Solves Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c for A. The left side is piecewise linear and rises once the first station is at its limit.
+    /// Solves Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c for A. The left side is piecewise linear and rises once
+    /// the first station is at its limit.
     fn free_level(&self, overhead_s: f64) -> f64 {
         let (mut weight, mut volume) = (0.0, overhead_s);
         let mut level = f64::INFINITY;
@@ -183,7 +188,8 @@ impl Waterfill {
         level
     }
 
-    /// Solves Σ min(wᵢ N̄ᵢ, φᵢ A) = `payload_s` for A. Returns `None` if all stations at their limits take less than that.
+    /// Solves Σ min(wᵢ N̄ᵢ, φᵢ A) = `payload_s` for A. Returns `None` if all stations at their
+    /// limits take less than that.
     fn tight_level(&self, payload_s: f64) -> Option<f64> {
         let mut left = payload_s;
         for ranked in &self.order {

@@ -38,7 +38,8 @@ impl LinearConfig {
     }
 }
 
-/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ − `N_ε`).
+/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ −
+/// `N_ε`).
 #[derive(Clone, Debug)]
 pub struct Linear {
     config: LinearConfig,

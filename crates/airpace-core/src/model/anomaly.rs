@@ -1,7 +1,9 @@
-//! The performance anomaly: throughput of stations of different rates with and without airtime fairness (004 §2.2.1).
+//! The performance anomaly: throughput of stations of different rates with and without airtime
+//! fairness (004 §2.2.1).
 //!
-//! The constants are those printed in 004, so that the model reproduces its Table 1. [`crate::phy`] follows the standard instead; there a
-//! block ack, for example, is sent at a legacy rate and not at the data rate.
+//! The constants are those printed in 004, so that the model reproduces its Table 1. [`crate::phy`]
+//! follows the standard instead; there a block ack, for example, is sent at a legacy rate and not
+//! at the data rate.
 
 /// The frame that the access point sends to one station in each turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,7 +37,8 @@ const SIFS_S: f64 = 16e-6;
 const BLOCK_ACK_BYTES: f64 = 58.0;
 
 impl Aggregate {
-    /// Bytes on the air (L). Each packet adds a delimiter of 4, a MAC header of 34, an FCS of 4 and padding to 4 bytes.
+    /// Bytes on the air (L). Each packet adds a delimiter of 4, a MAC header of 34, an FCS of 4 and
+    /// padding to 4 bytes.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         let padded = ((self.packet_bytes + 4.0 + 34.0 + 4.0) / 4.0).ceil() * 4.0;
@@ -61,7 +64,8 @@ impl Aggregate {
     }
 }
 
-/// The stations' shares when each is sent one aggregate in turn, or when all get the same airtime (`fair`).
+/// The stations' shares when each is sent one aggregate in turn, or when all get the same airtime
+/// (`fair`).
 #[must_use]
 pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
     let total: f64 = aggregates.iter().map(Aggregate::data_s).sum();
@@ -81,7 +85,8 @@ pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
     aggregates.iter().map(share).collect()
 }
 
-/// Largest number of packets of `packet_bytes` in a frame of at most `limit_s` (4 ms in ath9k); at least one.
+/// Largest number of packets of `packet_bytes` in a frame of at most `limit_s` (4 ms in ath9k); at
+/// least one.
 #[must_use]
 pub fn packets_within(packet_bytes: f64, phy_rate_bps: f64, limit_s: f64) -> f64 {
     let one = Aggregate {
@@ -98,7 +103,8 @@ pub fn packets_within(packet_bytes: f64, phy_rate_bps: f64, limit_s: f64) -> f64
 mod tests {
     use super::*;
 
-    /// Table 1: packets per frame, PHY Mbit/s, airtime in %, base rate and rate in Mbit/s as printed.
+    /// Table 1: packets per frame, PHY Mbit/s, airtime in %, base rate and rate in Mbit/s as
+    /// printed.
     type Row = (f64, f64, f64, f64, f64);
     const FIFO: [Row; 3] = [
         (4.47, 144.4, 10.0, 97.3, 9.7),
@@ -145,7 +151,8 @@ mod tests {
 
     #[test]
     fn the_slow_station_is_held_to_two_packets_by_the_duration_limit() {
-        // 1.89 packets per frame were measured at 7.2 Mbit/s: two full-sized ones fit 4 ms, three do not.
+        // 1.89 packets per frame were measured at 7.2 Mbit/s: two full-sized ones fit 4 ms, three
+        // do not.
         assert_eq!(packets_within(1_500.0, 7.2e6, 4e-3), 2.0);
         assert_eq!(packets_within(1_500.0, 1e6, 4e-3), 1.0);
     }

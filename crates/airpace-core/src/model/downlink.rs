@@ -28,7 +28,8 @@ pub struct Downlink {
 pub struct Operating {
     /// Mean packets per frame (μ), in the order of the stations.
     pub level: Vec<f64>,
-    /// Mean time of a round in seconds (D); `None` if the medium is idle between packets, so that there are no rounds.
+    /// Mean time of a round in seconds (D); `None` if the medium is idle between packets, so that
+    /// there are no rounds.
     pub round_s: Option<f64>,
 }
 
@@ -65,8 +66,9 @@ impl Link {
         }
     }
 
-    /// The link at a PHY rate for IP packets of `ip_bytes`. A packet takes the airtime of a subframe. The overhead consists of AIFS, mean
-    /// back-off, preamble, SIFS, SERVICE and tail, half a symbol of rounding and the block ack. The A-MPDU limits are the standard's.
+    /// The link at a PHY rate for IP packets of `ip_bytes`. A packet takes the airtime of a
+    /// subframe. The overhead consists of AIFS, mean back-off, preamble, SIFS, SERVICE and tail,
+    /// half a symbol of rounding and the block ack. The A-MPDU limits are the standard's.
     #[must_use]
     pub fn of_phy(rate: TxRate, ip_bytes: u32, category: AccessCategory, timing: Timing) -> Self {
         let mpdu = mpdu_bytes(ip_bytes);
@@ -87,7 +89,8 @@ impl Link {
         }
     }
 
-    /// The link if each MPDU is lost with `probability` and retransmitted until it arrives: the airtime per delivered packet is w/(1 − p).
+    /// The link if each MPDU is lost with `probability` and retransmitted until it arrives: the
+    /// airtime per delivered packet is w/(1 − p).
     ///
     /// # Errors
     /// [`ModelError::Loss`] unless 0 ≤ p < 1.
@@ -164,7 +167,8 @@ impl Downlink {
             .sum()
     }
 
-    /// The levels without limits, F(x) = c x / (1 − wᵀx) (000 eq. 14, 002 eq. 1), with D = c / (1 − wᵀx); `None` if wᵀx ≥ 1.
+    /// The levels without limits, F(x) = c x / (1 − wᵀx) (000 eq. 14, 002 eq. 1), with D = c / (1 −
+    /// wᵀx); `None` if wᵀx ≥ 1.
     #[must_use]
     pub fn unlimited(&self, rates_pps: &[f64]) -> Option<Operating> {
         let free = 1.0 - self.load(rates_pps);
@@ -175,8 +179,9 @@ impl Downlink {
         })
     }
 
-    /// The published model: F(x) clamped to [1, N_max] (002 eq. 1). The round is that of these levels, c + wᵀμ, as if every station were
-    /// sent a frame in each round even if it has few packets.
+    /// The published model: F(x) clamped to [1, N_max] (002 eq. 1). The round is that of these
+    /// levels, c + wᵀμ, as if every station were sent a frame in each round even if it has few
+    /// packets.
     #[must_use]
     pub fn published(&self, rates_pps: &[f64]) -> Operating {
         let free = 1.0 - self.load(rates_pps);
@@ -197,8 +202,9 @@ impl Downlink {
         }
     }
 
-    /// The refined model: a station whose rate is below one packet per round is not served in every round, and one at N_max takes no
-    /// longer than N_max packets. It is more accurate than [`Downlink::published`] at light load and with mixed demand.
+    /// The refined model: a station whose rate is below one packet per round is not served in every
+    /// round, and one at N_max takes no longer than N_max packets. It is more accurate than
+    /// [`Downlink::published`] at light load and with mixed demand.
     #[must_use]
     pub fn refined(&self, rates_pps: &[f64]) -> Operating {
         refined::operating(&self.links, rates_pps)
@@ -223,7 +229,8 @@ impl Downlink {
         level.iter().map(|n| n / round_s).collect()
     }
 
-    /// Whether all queues are stable at these rates: c xᵢ + N_max,i wᵀx < N_max,i (000 eq. 16). Linear in x, so the region is a polytope.
+    /// Whether all queues are stable at these rates: c xᵢ + N_max,i wᵀx < N_max,i (000 eq. 16).
+    /// Linear in x, so the region is a polytope.
     #[must_use]
     pub fn is_stable(&self, rates_pps: &[f64]) -> bool {
         let load = self.load(rates_pps);
@@ -233,7 +240,8 @@ impl Downlink {
             .all(|(l, x)| self.overhead_s * x + l.level_max * load < l.level_max)
     }
 
-    /// The published upper bound of the mean delay of each station, max(min(c/(1 − wᵀx), N_max/xᵢ), 1/xᵢ) in seconds (002 eq. 2).
+    /// The published upper bound of the mean delay of each station, max(min(c/(1 − wᵀx), N_max/xᵢ),
+    /// 1/xᵢ) in seconds (002 eq. 2).
     #[must_use]
     pub fn delay_bound_s(&self, rates_pps: &[f64]) -> Vec<f64> {
         let free = 1.0 - self.load(rates_pps);
@@ -250,9 +258,9 @@ impl Downlink {
     }
 }
 
-/// Round time if some stations demand less than their share: (c + Σ w μ over the backlogged) / (1 − Σ w x over the demand-limited).
-/// `overhead_s` includes the frames of both. `backlogged` holds (w, μ) and `limited` holds (w, x). Returns `None` if the limited ones
-/// alone need all airtime.
+/// Round time if some stations demand less than their share: (c + Σ w μ over the backlogged) / (1 −
+/// Σ w x over the demand-limited). `overhead_s` includes the frames of both. `backlogged` holds (w,
+/// μ) and `limited` holds (w, x). Returns `None` if the limited ones alone need all airtime.
 #[must_use]
 pub fn round_with_limited_demand_s(
     overhead_s: f64,
@@ -264,8 +272,8 @@ pub fn round_with_limited_demand_s(
     (free > 0.0).then(|| (overhead_s + payload) / free)
 }
 
-/// The overhead that a controller measures: the part of a round that its own packets do not explain, c = D − Σ w μ. It includes
-/// demand-limited stations, uplink traffic and neighbours.
+/// The overhead that a controller measures: the part of a round that its own packets do not
+/// explain, c = D − Σ w μ. It includes demand-limited stations, uplink traffic and neighbours.
 #[must_use]
 pub fn effective_overhead_s(round_s: f64, backlogged: &[(f64, f64)]) -> f64 {
     round_s - backlogged.iter().map(|(w, level)| w * level).sum::<f64>()

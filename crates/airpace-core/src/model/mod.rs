@@ -1,7 +1,9 @@
-//! Models of aggregation: how long a round is, how many packets a frame carries, which rates are stable, and how long a packet waits.
-//! Rates are in packets per second, times in seconds, and levels in packets per frame.
+//! Models of aggregation: how long a round is, how many packets a frame carries, which rates are
+//! stable, and how long a packet waits. Rates are in packets per second, times in seconds, and
+//! levels in packets per frame.
 //!
-//! - [`Downlink`]: stations served in turn, with the published and the refined fixed point, delays and the rate region (000 §4, 002 §3).
+//! - [`Downlink`]: stations served in turn, with the published and the refined fixed point, delays
+//!   and the rate region (000 §4, 002 §3).
 //! - [`stability`]: how large the gains of the published controllers may be.
 //! - [`anomaly`]: throughput and airtime shares of 802.11n stations (004 §2.2.1).
 //! - [`wqm`]: buffer sizes of 802.11n nodes (003 §3.2).

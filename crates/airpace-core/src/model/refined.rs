@@ -2,12 +2,14 @@ use super::downlink::{Link, Operating};
 
 /// The refined fixed point. With a round of D seconds, station i takes
 ///
-/// - xᵢ D (T_oh + w) while it has less than one packet per round: it is then served in some rounds only;
+/// - xᵢ D (T_oh + w) while it has less than one packet per round: it is then served in some rounds
+///   only;
 /// - T_oh + w xᵢ D from one packet on;
 /// - T_oh + w N_max once its frames are full.
 ///
-/// The sum over the stations is continuous, concave and piecewise linear in D, and zero at D = 0. So it meets the line D in at most one
-/// point besides D = 0, and it does so if it is steeper than that line at 0. If not, packets find the medium idle and travel alone.
+/// The sum over the stations is continuous, concave and piecewise linear in D, and zero at D = 0.
+/// So it meets the line D in at most one point besides D = 0, and it does so if it is steeper than
+/// that line at 0. If not, packets find the medium idle and travel alone.
 pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let active = || links.iter().zip(rates_pps).filter(|(_, x)| **x > 0.0);
     let slope: f64 = active()

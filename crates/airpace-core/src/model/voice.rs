@@ -1,8 +1,10 @@
-//! The quality of a telephone call over the network: the E-model of ITU-T G.107 (06/2015), narrowband, with its opinion score.
+//! The quality of a telephone call over the network: the E-model of ITU-T G.107 (06/2015),
+//! narrowband, with its opinion score.
 //!
-//! R = R₀ - I_s - I_d - I_e,eff + A (§7.1, eq. 7-1) on a scale from 0 to 100; the mean opinion score follows from R (Annex B). Formula
-//! numbers are those of that edition. Fields that do not depend on the network have the defaults of its table (§7.7), with which R is
-//! 93.2 and the score 4.41.
+//! R = R₀ - I_s - I_d - I_e,eff + A (§7.1, eq. 7-1) on a scale from 0 to 100; the mean opinion
+//! score follows from R (Annex B). Formula numbers are those of that edition. Fields that do not
+//! depend on the network have the defaults of its table (§7.7), with which R is 93.2 and the score
+//! 4.41.
 //!
 //! ```
 //! use airpace_core::model::voice::{Call, mean_opinion_score};
@@ -45,7 +47,8 @@ pub struct Call {
     pub codec: Codec,
     /// Random packet-loss probability (Ppl), per cent.
     pub loss_percent: f64,
-    /// Burst ratio (BurstR): the mean length of loss bursts over that of independent losses, 1 or more.
+    /// Burst ratio (BurstR): the mean length of loss bursts over that of independent losses, 1 or
+    /// more.
     pub burst_ratio: f64,
     /// Electric circuit noise (Nc), dBm0p.
     pub circuit_noise_dbm0p: f64,
@@ -79,8 +82,8 @@ impl Codec {
         impairment: 0.0,
         robustness: 25.1,
     };
-    /// The smallest permitted robustness, which was the default before G.107 adopted that of G.711. flent, which measured 004, scores
-    /// with it.
+    /// The smallest permitted robustness, which was the default before G.107 adopted that of G.711.
+    /// flent, which measured 004, scores with it.
     pub const LEAST_ROBUST: Self = Self {
         impairment: 0.0,
         robustness: 1.0,
@@ -135,7 +138,8 @@ pub struct Rating {
 }
 
 impl Rating {
-    /// The transmission rating factor (R, eq. 7-1): 93.2 at best, and negative for an unusable call.
+    /// The transmission rating factor (R, eq. 7-1): 93.2 at best, and negative for an unusable
+    /// call.
     #[must_use]
     pub fn r(&self) -> f64 {
         let delay = self.talker_echo + self.listener_echo + self.delay;
@@ -153,7 +157,8 @@ pub fn mean_opinion_score(r: f64) -> f64 {
 }
 
 impl Call {
-    /// The call with a one-way delay of `delay_ms`, which the echoes have too: T = Ta = Tr / 2. A negative delay or NaN counts as zero.
+    /// The call with a one-way delay of `delay_ms`, which the echoes have too: T = Ta = Tr / 2. A
+    /// negative delay or NaN counts as zero.
     #[must_use]
     pub fn with_delay_ms(self, delay_ms: f64) -> Self {
         // `max` returns the other operand if one is NaN.
@@ -166,7 +171,8 @@ impl Call {
         }
     }
 
-    /// The call with a share `loss` (0 to 1) of its packets lost, in bursts `burst_ratio` times as long as those of independent losses.
+    /// The call with a share `loss` (0 to 1) of its packets lost, in bursts `burst_ratio` times as
+    /// long as those of independent losses.
     #[must_use]
     pub fn with_loss(self, loss: f64, burst_ratio: f64) -> Self {
         let loss = if loss.is_nan() {

@@ -26,7 +26,8 @@ pub struct Breakdown {
     pub preamble: Vec<PreambleField>,
     /// Data symbols.
     pub symbols: u32,
-    /// Time from the last symbol to the end of the PPDU (with the short guard interval, PPDUs are padded to multiples of 4 µs).
+    /// Time from the last symbol to the end of the PPDU (with the short guard interval, PPDUs are
+    /// padded to multiples of 4 µs).
     pub symbol_padding: Duration,
     /// The data PPDU, preamble included, signal extension not.
     pub ppdu: Duration,
@@ -128,8 +129,9 @@ pub enum BreakdownError {
 }
 
 impl Breakdown {
-    /// The exchange of `mpdus` UDP packets of `payload_bytes` each, sent as `category` by the only, saturated transmitter: at 2.4 GHz
-    /// with long slots for DSSS, at 5 GHz otherwise ([`Medium::of`]).
+    /// The exchange of `mpdus` UDP packets of `payload_bytes` each, sent as `category` by the only,
+    /// saturated transmitter: at 2.4 GHz with long slots for DSSS, at 5 GHz otherwise
+    /// ([`Medium::of`]).
     ///
     /// # Errors
     /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds.
@@ -150,11 +152,12 @@ impl Breakdown {
         )
     }
 
-    /// Like [`Breakdown::new`], on a given medium: `mpdus` packets of `payload_bytes` each, sent as `category` with the conventions of
-    /// `timing`.
+    /// Like [`Breakdown::new`], on a given medium: `mpdus` packets of `payload_bytes` each, sent as
+    /// `category` with the conventions of `timing`.
     ///
     /// # Errors
-    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds; also if `rate` does not exist on `medium`.
+    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds; also if
+    /// `rate` does not exist on `medium`.
     pub fn on(
         medium: Medium,
         rate: TxRate,
@@ -244,8 +247,9 @@ impl MpduBytes {
 }
 
 impl Response {
-    /// The response to a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, or a block ack with 64 or 256 bits. A
-    /// DSSS response has the preamble of the data if its rate allows it.
+    /// The response to a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack,
+    /// or a block ack with 64 or 256 bits. A DSSS response has the preamble of the data if its rate
+    /// allows it.
     #[must_use]
     pub fn to(rate: TxRate, mpdus: u32) -> Self {
         let block = mpdus > 1;
@@ -414,7 +418,8 @@ mod tests {
     #[test]
     fn an_exchange_at_one_megabit_by_hand() {
         let slowest = best_effort(TxRate::legacy(LegacyRate::Mbps1), 1, Timing::Standard).unwrap();
-        // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes at 1 Mbit/s.
+        // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes
+        // at 1 Mbit/s.
         assert_eq!(
             [slowest.aifs.as_micros(), slowest.mean_backoff.as_micros()],
             [70, 310]

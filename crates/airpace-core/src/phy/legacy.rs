@@ -6,7 +6,8 @@ use core::str::FromStr;
 use core::time::Duration;
 use thiserror::Error;
 
-/// A rate of the PHYs before HT: DSSS (clauses 15 and 16) or OFDM in 20 MHz (clause 17). Control frames use them too. Ordered by speed.
+/// A rate of the PHYs before HT: DSSS (clauses 15 and 16) or OFDM in 20 MHz (clause 17). Control
+/// frames use them too. Ordered by speed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LegacyRate {
     /// 1 Mbit/s, DBPSK with the Barker sequence.
@@ -58,7 +59,8 @@ impl LegacyRate {
         Self::Mbps54,
     ];
 
-    /// The rate of this standard with this index, slowest first; `None` for other standards or beyond the last.
+    /// The rate of this standard with this index, slowest first; `None` for other standards or
+    /// beyond the last.
     #[must_use]
     pub fn of(standard: Standard, index: u8) -> Option<Self> {
         match standard {
@@ -143,8 +145,9 @@ impl LegacyRate {
         }
     }
 
-    /// Duration of a PPDU with `psdu_bytes`, as [`TxRate::ppdu_duration`]: OFDM has 20 µs of preamble and SIGNAL, then 4 µs symbols of
-    /// SERVICE, PSDU and tail (eq. 17-29); DSSS here has the long preamble.
+    /// Duration of a PPDU with `psdu_bytes`, as [`TxRate::ppdu_duration`]: OFDM has 20 µs of
+    /// preamble and SIGNAL, then 4 µs symbols of SERVICE, PSDU and tail (eq. 17-29); DSSS here has
+    /// the long preamble.
     #[must_use]
     pub fn duration(self, psdu_bytes: u32) -> Duration {
         TxRate::legacy(self).ppdu_duration(psdu_bytes, super::Timing::Standard)
@@ -190,11 +193,13 @@ impl FromStr for LegacyRate {
     }
 }
 
-/// The rate of the ack or block ack that answers `data`: the highest of the basic set 6, 12, 24 Mbit/s that is not above the
-/// non-HT reference rate of the data's constellation and code (10.6.6.5.2, 10.6.11 table 10-10), not its data rate. DSSS data are
-/// answered at their own rate: 1, 2, 5.5 and 11 Mbit/s are all basic rates here, as they are in ns-3.
+/// The rate of the ack or block ack that answers `data`: the highest of the basic set 6, 12, 24
+/// Mbit/s that is not above the non-HT reference rate of the data's constellation and code
+/// (10.6.6.5.2, 10.6.11 table 10-10), not its data rate. DSSS data are answered at their own rate:
+/// 1, 2, 5.5 and 11 Mbit/s are all basic rates here, as they are in ns-3.
 ///
-/// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything from 16-QAM on at 24.
+/// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything
+/// from 16-QAM on at 24.
 #[must_use]
 pub fn control_rate(data: TxRate) -> LegacyRate {
     let reference = match (
@@ -255,7 +260,8 @@ mod tests {
 
     #[test]
     fn dsss_durations_by_hand() {
-        // 16.3.4: preamble and header, then 8 · bytes / rate in whole µs. 1536 bytes at 11 Mbit/s: 1117.1 µs.
+        // 16.3.4: preamble and header, then 8 · bytes / rate in whole µs. 1536 bytes at 11 Mbit/s:
+        // 1117.1 µs.
         let micros = |rate: TxRate, bytes| rate.ppdu_duration(bytes, Timing::Standard).as_micros();
         let long = LegacyRate::DSSS.map(|rate| micros(TxRate::legacy(rate), 1_536));
         assert_eq!(long, [192 + 12_288, 192 + 6_144, 192 + 2_235, 192 + 1_118]);

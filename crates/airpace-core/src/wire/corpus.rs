@@ -11,7 +11,8 @@ use airpace_units::{StationId, Time};
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
 
-/// Radiotap as drivers write it; IPv4 with options, IPv6 with extension headers and as a fragment; a report.
+/// Radiotap as drivers write it; IPv4 with options, IPv6 with extension headers and as a fragment;
+/// a report.
 const CORPUS: [&[u8]; 8] = [
     // ath9k: a namespace of its own for each antenna.
     b"\x00\x00\x28\x00\x2b\x08\x08\xa0\x20\x08\x00\xa0\x20\x08\x00\x00\x15\xcd\x5b\x07\x00\x00\x00\x00\x10\x00\x3c\x14\x40\x01\xc8\x00\x07\x05\x0f\xc6\x00\xc4\x01\x00",

@@ -8,12 +8,14 @@
 //! | second handshake | `2`, version, 0, 0, sender's index u32, receiver's index u32, Noise message |
 //! | transport | `3`, version, 0, 0, receiver's index u32, counter u64, sealed payload |
 //!
-//! An index identifies a session at the end that chose it, so a datagram finds its keys from whatever address it comes. The counter is
-//! the nonce of the seal and the sequence number in which the meter finds holes. It starts at zero with every session.
+//! An index identifies a session at the end that chose it, so a datagram finds its keys from
+//! whatever address it comes. The counter is the nonce of the seal and the sequence number in which
+//! the meter finds holes. It starts at zero with every session.
 //!
-//! The sealed payload holds a kind u8, a send time u56 (ns, wraps every 2.28 years) and a body: an IP packet, a report
-//! ([`super::report`]), padding that generates load, or nothing (keepalive). The seal has no associated data. It does not need any: a
-//! changed index selects other keys or none and a changed counter is a different nonce, so the seal fails, and a changed type or
+//! The sealed payload holds a kind u8, a send time u56 (ns, wraps every 2.28 years) and a body: an
+//! IP packet, a report ([`super::report`]), padding that generates load, or nothing (keepalive).
+//! The seal has no associated data. It does not need any: a changed index selects other keys or
+//! none and a changed counter is a different nonce, so the seal fails, and a changed type or
 //! version is refused before.
 
 use super::cursor::Cursor;
@@ -204,8 +206,9 @@ impl SendTime {
         Self(now.as_nanos() % SEND_TIME_MODULUS)
     }
 
-    /// Time from sending to `arrival` in nanoseconds, between −2⁵⁵ and 2⁵⁵, without correcting for the offset between the two clocks.
-    /// So it contains an unknown constant, and only differences between messages are meaningful.
+    /// Time from sending to `arrival` in nanoseconds, between −2⁵⁵ and 2⁵⁵, without correcting for
+    /// the offset between the two clocks. So it contains an unknown constant, and only differences
+    /// between messages are meaningful.
     #[must_use]
     pub const fn offset_ns(self, arrival: Time) -> i64 {
         let difference = arrival.as_nanos().wrapping_sub(self.0) % SEND_TIME_MODULUS;
@@ -213,7 +216,8 @@ impl SendTime {
         (difference << 8).cast_signed() >> 8
     }
 
-    /// Time from sending to `arrival` if both ends have the same clock; zero if it would be negative.
+    /// Time from sending to `arrival` if both ends have the same clock; zero if it would be
+    /// negative.
     #[must_use]
     pub fn elapsed(self, arrival: Time) -> Duration {
         Duration::from_nanos(u64::try_from(self.offset_ns(arrival)).unwrap_or(0))

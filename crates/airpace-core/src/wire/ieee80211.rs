@@ -1,4 +1,5 @@
-//! 802.11 data frames as a monitor interface delivers them (IEEE 802.11-2020 §9.2.4, §9.3.2.1), with the LLC/SNAP header of IP.
+//! 802.11 data frames as a monitor interface delivers them (IEEE 802.11-2020 §9.2.4, §9.3.2.1),
+//! with the LLC/SNAP header of IP.
 
 use super::cursor::Cursor;
 use thiserror::Error;
@@ -177,7 +178,8 @@ impl DataHeader {
         Some((header, frame.len() - cursor.rest().len()))
     }
 
-    /// Appends the header to `out`: [`QOS_HEADER_BYTES`] with a TID, and two bytes fewer without. A fourth address is written as zeros.
+    /// Appends the header to `out`: [`QOS_HEADER_BYTES`] with a TID, and two bytes fewer without. A
+    /// fourth address is written as zeros.
     pub fn write(&self, out: &mut Vec<u8>) {
         let qos = if self.tid.is_some() { kind::QOS } else { 0 };
         let null = if self.null { kind::NULL } else { 0 };
@@ -237,7 +239,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Appends a whole data frame: `header`, LLC/SNAP, the IP packet and, with `with_fcs`, the frame check sequence.
+/// Appends a whole data frame: `header`, LLC/SNAP, the IP packet and, with `with_fcs`, the frame
+/// check sequence.
 ///
 /// The EtherType follows from the packet's IP version.
 pub fn write_frame(header: &DataHeader, ip_packet: &[u8], with_fcs: bool, out: &mut Vec<u8>) {
@@ -258,15 +261,16 @@ pub fn write_frame(header: &DataHeader, ip_packet: &[u8], with_fcs: bool, out: &
     }
 }
 
-/// Splits the body of a data frame into EtherType and payload. Returns `None` without the LLC/SNAP header of Ethernet, for example if
-/// the body is encrypted or an A-MSDU.
+/// Splits the body of a data frame into EtherType and payload. Returns `None` without the LLC/SNAP
+/// header of Ethernet, for example if the body is encrypted or an A-MSDU.
 #[must_use]
 pub fn split_snap(body: &[u8]) -> Option<(u16, &[u8])> {
     let (&[hi, lo], payload) = body.strip_prefix(&SNAP_PREFIX)?.split_first_chunk()?;
     Some((u16::from_be_bytes([hi, lo]), payload))
 }
 
-/// The frame check sequence of `frame` (IEEE 802.11-2020 §9.2.4.8: CRC-32, sent in little-endian order).
+/// The frame check sequence of `frame` (IEEE 802.11-2020 §9.2.4.8: CRC-32, sent in little-endian
+/// order).
 #[must_use]
 pub fn fcs(frame: &[u8]) -> u32 {
     !frame.iter().fold(u32::MAX, |crc, &byte| {

@@ -2,11 +2,12 @@
 
 use thiserror::Error;
 
-/// Number of words of 64 counters. It is a power of two, so that a counter's word is found by masking.
+/// Number of words of 64 counters. It is a power of two, so that a counter's word is found by
+/// masking.
 const WORDS: u64 = 64;
 
-/// Size of the window. A counter that is lower than the next one by more than this is refused. The word that is being filled does not
-/// count.
+/// Size of the window. A counter that is lower than the next one by more than this is refused. The
+/// word that is being filled does not count.
 pub const WINDOW: u64 = (WORDS - 1) * 64;
 
 /// Why a counter is refused.
@@ -48,7 +49,8 @@ impl ReplayWindow {
     /// Checks whether `counter` would be accepted. Call this before decrypting a datagram.
     ///
     /// # Errors
-    /// If the counter was accepted before or is behind the window. The largest counter of all is refused as too old.
+    /// If the counter was accepted before or is behind the window. The largest counter of all is
+    /// refused as too old.
     pub fn check(&self, counter: u64) -> Result<(), ReplayError> {
         if counter == u64::MAX || counter.saturating_add(WINDOW) < self.next {
             return Err(ReplayError::TooOld);
@@ -76,7 +78,8 @@ impl ReplayWindow {
 
     /// Makes `counter` the highest and clears the words after that of the old highest.
     fn advance(&mut self, counter: u64) {
-        // The word of the highest counter so far is in use. In an empty window this is the first word, which is clear anyway.
+        // The word of the highest counter so far is in use. In an empty window this is the first
+        // word, which is clear anyway.
         let used = self.next.saturating_sub(1) / 64;
         let steps = (counter / 64 - used).min(WORDS);
         for step in 1..=steps {
@@ -97,7 +100,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The rule without the data structure: a counter is refused if it was accepted before or lies too far behind the highest.
+    /// The rule without the data structure: a counter is refused if it was accepted before or lies
+    /// too far behind the highest.
     #[derive(Default)]
     struct Plain(BTreeSet<u64>);
 

@@ -15,8 +15,8 @@
 //! | 48 | Σ 1/R in s/bit, f32 |
 //! | 52 | delay p50, p95, p99, u32 each, µs |
 //!
-//! A number too large for its field is encoded as the field's largest value. The message does not contain the station, which follows
-//! from the session.
+//! A number too large for its field is encoded as the field's largest value. The message does not
+//! contain the station, which follows from the session.
 
 use super::cursor::Cursor;
 use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
@@ -60,7 +60,8 @@ pub enum ReportError {
     /// The slot's length is zero.
     #[error("the length of the slot is zero")]
     NoLength,
-    /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each MPDU at least one packet.
+    /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each
+    /// MPDU at least one packet.
     #[error("the report has more frames than MPDUs or more MPDUs than packets")]
     Counts,
     /// Times are given without frames, missing with frames, or beyond [`Time::MAX`].
@@ -145,7 +146,8 @@ impl Writer {
     }
 }
 
-/// Decodes a report from `station`. The sender's view has its default value, and the sender fills it in.
+/// Decodes a report from `station`. The sender's view has its default value, and the sender fills
+/// it in.
 ///
 /// # Errors
 /// If the bytes are not a valid report or contradict themselves.

@@ -11,7 +11,8 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 #[test]
 fn defaults_rate_as_the_recommendation_says() {
     let rating = Call::default().rating();
-    // No and Is are those of flent, which was checked against ITU-T's own calculator; R is that of another public program.
+    // No and Is are those of flent, which was checked against ITU-T's own calculator; R is that of
+    // another public program.
     near(Call::default().noise_dbm0p(), -61.179_214_386, 1e-8);
     near(rating.simultaneous, 1.413_568_08, 1e-6);
     near(rating.r(), 93.206_208, 1e-6);
@@ -38,7 +39,8 @@ fn scores_are_those_of_annex_b() {
 
 #[test]
 fn delay_impairs_as_in_the_older_table_of_g_113() {
-    // As usually quoted from G.113 (02/96), whose table the formula replaced: impairment by one-way delay without echo, within 2.
+    // As usually quoted from G.113 (02/96), whose table the formula replaced: impairment by one-way
+    // delay without echo, within 2.
     let table = [
         (150.0, 0.0),
         (200.0, 3.0),
@@ -74,7 +76,8 @@ fn delay_impairs_as_in_the_older_table_of_g_113() {
 
 #[test]
 fn the_usual_straight_lines_approximate_the_whole_delay_impairment() {
-    // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, a fit up to 400 ms.
+    // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, a fit up to 400
+    // ms.
     for delay_ms in [25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 400.0] {
         let rating = Call::default().with_delay_ms(delay_ms).rating();
         let line = 0.024 * delay_ms + 0.11 * f64::max(0.0, delay_ms - 177.3);

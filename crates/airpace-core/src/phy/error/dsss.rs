@@ -28,8 +28,9 @@ pub(super) fn bit_errors(bits_per_symbol: u32, snr: f64) -> f64 {
     }
 }
 
-/// DQPSK with Gray labelling, `ratio` per bit (Ferrari and Corazza, "Tight bounds and accurate approximations for DQPSK transmission
-/// bit error rate", Electronics Letters 40, 2004, eq. 11). Where the bound is void, it exceeds 1/2.
+/// DQPSK with Gray labelling, `ratio` per bit (Ferrari and Corazza, "Tight bounds and accurate
+/// approximations for DQPSK transmission bit error rate", Electronics Letters 40, 2004, eq. 11).
+/// Where the bound is void, it exceeds 1/2.
 fn dqpsk(ratio: f64) -> f64 {
     (SQRT_2 + 1.0) / (8.0 * PI * SQRT_2).sqrt() / ratio.sqrt() * (-(2.0 - SQRT_2) * ratio).exp()
 }

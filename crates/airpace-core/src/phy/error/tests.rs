@@ -24,7 +24,8 @@ fn reference(line: &str) -> Reference {
     let shape = |standard| {
         let width = Width::from_mhz(words[1].parse().unwrap()).unwrap();
         TxRate::new(standard, width, 1, mcs, GuardInterval::Ns800)
-            // VHT has no MCS 9 at 20 MHz. ns-3's model accepts it because it depends on constellation and code only.
+            // VHT has no MCS 9 at 20 MHz. ns-3's model accepts it because it depends on
+            // constellation and code only.
             .unwrap_or_else(|_| {
                 TxRate::new(standard, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap()
             })
@@ -51,7 +52,8 @@ fn reference(line: &str) -> Reference {
     }
 }
 
-/// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest` selects, and their number.
+/// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest`
+/// selects, and their number.
 fn differences(of_interest: impl Fn(&Reference) -> bool) -> ([f64; 3], usize) {
     let (mut most, mut count) = ([0.0_f64; 3], 0);
     for row in references().iter().filter(|row| of_interest(row)) {

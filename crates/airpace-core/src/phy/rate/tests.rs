@@ -365,8 +365,8 @@ fn durations_of_the_standard_by_hand() {
     );
 }
 
-/// Over a whole fixture, the standard and ns-3 differ only in VHT-SIG-B and in the padding of short guard intervals. A tail longer than
-/// six bits could add a symbol but does not in the fixtures.
+/// Over a whole fixture, the standard and ns-3 differ only in VHT-SIG-B and in the padding of short
+/// guard intervals. A tail longer than six bits could add a symbol but does not in the fixtures.
 #[test]
 fn the_standard_differs_from_ns3_by_sig_b_and_padding_only() {
     for (width, nss, mcs) in all(Standard::Vht) {

@@ -1,4 +1,5 @@
-//! Shares, order, work and what cannot be gained by tricks. Times in the tests are whole microseconds.
+//! Shares, order, work and what cannot be gained by tricks. Times in the tests are whole
+//! microseconds.
 
 mod plain;
 mod shares;
@@ -80,7 +81,8 @@ fn without_the_optimisation_a_sparse_station_waits_for_its_turn() {
     assert!(before >= 18, "{before} frames of others");
 }
 
-/// The share of station 0, which is refilled `pause` services after it was found empty, beside `others` that always have frames.
+/// The share of station 0, which is refilled `pause` services after it was found empty, beside
+/// `others` that always have frames.
 fn share_of_refilled(others: u32, frame_us: u64, pause: u32) -> f64 {
     let mut fairness = schedule(others as usize + 1);
     (0..=others).for_each(|s| fairness.wake(s));

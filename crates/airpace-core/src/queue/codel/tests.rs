@@ -263,7 +263,8 @@ link_queue!(Fifo<TestPacket>, CoDelQueue<TestPacket>);
 fn an_overloaded_link_settles_near_the_target() {
     let until = Time::from_millis(60_000);
     let full = until.as_secs_f64() / SERVICE.as_secs_f64();
-    // The more senders, the smaller each one's answer to a drop: ten stand at three times the target.
+    // The more senders, the smaller each one's answer to a drop: ten stand at three times the
+    // target.
     for (flows, most_ms) in [(1, 8.0), (4, 15.0), (10, 20.0)] {
         let mut link = Link::new(
             CoDelQueue::new(CoDelConfig::default(), Limits::packets(1_000)),
@@ -311,7 +312,8 @@ fn capable_packets_are_marked_and_not_dropped() {
         queue.counters().marked,
         out.iter().filter(|p| p.ce == Some(true)).count() as u64
     );
-    // Signals come at 100 ms after the delay rose, then 100/√1, 100/√2 … ms apart: 1.88 s take about 103.
+    // Signals come at 100 ms after the delay rose, then 100/√1, 100/√2 … ms apart: 1.88 s take
+    // about 103.
     assert!(
         (100..=106).contains(&queue.counters().marked),
         "{}",

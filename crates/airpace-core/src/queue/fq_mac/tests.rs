@@ -185,7 +185,8 @@ fn the_memory_limit_holds_and_small_packets_count_for_their_buffers() {
         (39, 0, 39 * 256)
     );
     queue.enqueue(Time::ZERO, tid, packet(1, 1, 65_535));
-    // Larger than all the memory: it is the longest queue's, and no place for anything is left until it has gone.
+    // Larger than all the memory: it is the longest queue's, and no place for anything is left
+    // until it has gone.
     assert!(drops(&mut queue).iter().all(|d| d.2 == 1));
     assert!(queue.memory <= 10_000 && queue.total_len() >= 30);
 }

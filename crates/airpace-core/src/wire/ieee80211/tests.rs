@@ -4,7 +4,8 @@ use proptest::prelude::*;
 const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 const BSSID: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-/// Any header that can be encoded: without a TID there is no QoS control field, so the A-MSDU bit is clear.
+/// Any header that can be encoded: without a TID there is no QoS control field, so the A-MSDU bit
+/// is clear.
 fn header() -> impl Strategy<Value = DataHeader> {
     let direction = prop_oneof![
         Just(Direction::Direct),

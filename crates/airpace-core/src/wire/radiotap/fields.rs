@@ -19,7 +19,8 @@ impl Channel {
 pub struct HtMcs {
     /// Which of the fields are known.
     pub known: u8,
-    /// Bandwidth (bits 0–1), short guard interval (bit 2), greenfield (bit 3), LDPC (bit 4), STBC streams (bits 5–6).
+    /// Bandwidth (bits 0–1), short guard interval (bit 2), greenfield (bit 3), LDPC (bit 4), STBC
+    /// streams (bits 5–6).
     pub flags: u8,
     /// MCS index, 0 to 31 for equal modulation.
     pub mcs: u8,
@@ -69,7 +70,8 @@ impl Ampdu {
     }
 }
 
-/// Bit 21 of radiotap: VHT rate of the first user. The parser skips the other users of a multi-user PPDU.
+/// Bit 21 of radiotap: VHT rate of the first user. The parser skips the other users of a multi-user
+/// PPDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VhtUser {
     /// Which of the fields are known.
@@ -78,7 +80,8 @@ pub struct VhtUser {
     pub flags: u8,
     /// 0: 20 MHz, 1: 40 MHz, 4: 80 MHz, 11: 160 MHz; the others are sidebands of these.
     pub bandwidth: u8,
-    /// MCS in the upper and number of spatial streams in the lower four bits; 0 streams mean that there is no such user.
+    /// MCS in the upper and number of spatial streams in the lower four bits; 0 streams mean that
+    /// there is no such user.
     pub mcs_nss: u8,
     /// 1: LDPC, 0: BCC.
     pub coding: u8,

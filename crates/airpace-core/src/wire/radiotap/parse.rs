@@ -28,7 +28,8 @@ enum Namespace {
 impl Radiotap {
     /// Reads the header at the start of `bytes`. Returns its fields and its length in bytes.
     ///
-    /// An undefined field ends the parsing without an error, because its size is unknown; the result has the fields before it.
+    /// An undefined field ends the parsing without an error, because its size is unknown; the
+    /// result has the fields before it.
     ///
     /// # Errors
     /// If the bytes do not hold a whole header.
@@ -132,7 +133,8 @@ fn first<T>(field: &mut Option<T>, value: T) {
 /// The namespace of the word after `word`. Skips the data of a vendor namespace.
 fn next_namespace(current: Namespace, word: u32, data: &mut Cursor<'_>) -> Option<Namespace> {
     if word & (1 << bit::VENDOR_NAMESPACE) != 0 {
-        // Three bytes of organisation identifier, one of sub-namespace, then the number of bytes to skip.
+        // Three bytes of organisation identifier, one of sub-namespace, then the number of bytes to
+        // skip.
         data.align(2);
         data.skip(4);
         let skip = data.u16()?;

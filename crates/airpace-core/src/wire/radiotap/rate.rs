@@ -5,8 +5,8 @@ use super::{HeUser, HtMcs, Radiotap, VhtUser};
 use crate::phy::{DsssPreamble, GuardInterval, LegacyRate, Standard, TxRate, Width};
 
 impl Radiotap {
-    /// The header with `rate` in its legacy, HT, VHT or HE field and without the other three fields. If there is a flags field, it
-    /// shows the short preamble of DSSS.
+    /// The header with `rate` in its legacy, HT, VHT or HE field and without the other three
+    /// fields. If there is a flags field, it shows the short preamble of DSSS.
     #[must_use]
     pub fn with_rate(self, rate: TxRate) -> Self {
         let none = Self {
@@ -48,8 +48,8 @@ impl Radiotap {
         }
     }
 
-    /// The rate of the frame; `None` if the header does not determine it or the standard has no such rate. A legacy rate beside an HT,
-    /// VHT or HE field is ignored.
+    /// The rate of the frame; `None` if the header does not determine it or the standard has no
+    /// such rate. A legacy rate beside an HT, VHT or HE field is ignored.
     ///
     /// Multi-user and resource-unit transmissions of HE have no rate.
     #[must_use]

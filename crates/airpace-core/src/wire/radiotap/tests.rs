@@ -75,8 +75,8 @@ fn fields_stand_at_their_alignment() {
 /// Headers as drivers make them, with what they hold.
 #[test]
 fn headers_of_drivers_are_read() {
-    // ath9k (two antennas, each in a radiotap namespace of its own): TSFT, flags, channel, signal, antenna, MCS, then signal and
-    // antenna per chain.
+    // ath9k (two antennas, each in a radiotap namespace of its own): TSFT, flags, channel, signal,
+    // antenna, MCS, then signal and antenna per chain.
     let ath9k = [
         0x00, 0x00, 0x28, 0x00, 0x2b, 0x08, 0x08, 0xa0, 0x20, 0x08, 0x00, 0xa0, 0x20, 0x08, 0x00,
         0x00, //
@@ -117,7 +117,8 @@ fn vendor_namespaces_are_skipped() {
     bytes.extend(present(&[0, 5, 31]));
     bytes.extend(present(&[3, 29, 31]));
     bytes.extend(present(&[5]));
-    // Flags; padding to 2; vendor header with three bytes of data, then padding to the signal at any offset.
+    // Flags; padding to 2; vendor header with three bytes of data, then padding to the signal at
+    // any offset.
     bytes.extend([
         0x10,
         0,

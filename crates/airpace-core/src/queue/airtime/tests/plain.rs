@@ -14,7 +14,8 @@ struct Plain {
 }
 
 impl Plain {
-    /// The next of the stations in `allowed`, a bit for each eighth; the others pass with their turn, and get a quantum if in debt.
+    /// The next of the stations in `allowed`, a bit for each eighth; the others pass with their
+    /// turn, and get a quantum if in debt.
     fn next(&mut self, allowed: u8) -> Option<u32> {
         let may_send = |station: u32| allowed >> (station % 8) & 1 == 1;
         let mut in_vain = 0;

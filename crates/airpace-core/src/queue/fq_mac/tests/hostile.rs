@@ -12,7 +12,8 @@ fn aimed(key: [u8; 16], victim: u32, queues: u32) -> Vec<u32> {
         .collect()
 }
 
-/// How many packets of others leave before the victim's, when each of the attacker's flows has sent ten.
+/// How many packets of others leave before the victim's, when each of the attacker's flows has sent
+/// ten.
 fn delay_of_victim(config: FqMacConfig, key: [u8; 16], flows: &[u32]) -> usize {
     let mut queue = FqMac::new(config, key);
     let tid = queue.add_tid(0);
@@ -87,7 +88,8 @@ fn distinct_flows(n: u32) {
         counters.offered,
         counters.dequeued + counters.dropped() + queue.total_len() as u64
     );
-    // Memory: the queues, one for the overflow of each TID, and the packets that the limit allows and one.
+    // Memory: the queues, one for the overflow of each TID, and the packets that the limit allows
+    // and one.
     assert!(queue.flows.len() <= 4096 + 50);
     assert_eq!(queue.store.nodes(), 8193);
 }

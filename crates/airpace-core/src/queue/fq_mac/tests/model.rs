@@ -59,7 +59,8 @@ pub(super) struct Model {
     config: FqMacConfig,
     /// Those of the set and after them those for overflow.
     queues: Vec<Queue>,
-    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody has.
+    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody
+    /// has.
     overflow: [Option<usize>; TIDS as usize],
     spare: Vec<usize>,
     /// New and old queues of each TID.
