@@ -81,7 +81,7 @@ fn queues(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The queues of an access point with room for all, and so many TIDs.
+/// The queues of an access point with room for all packets, and this many TIDs.
 fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
     let config = FqMacConfig {
         queues,

@@ -1,4 +1,4 @@
-//! The meter against a made-up transmitter whose levels are known.
+//! The meter with a simulated transmitter whose levels are known.
 
 use super::*;
 use core::ops::Range;
@@ -27,7 +27,7 @@ mod rand {
     }
 }
 
-/// What the receiver has to go by.
+/// What the receiver can observe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum View {
     /// A monitor shows the MAC's headers; the tunnel's packets come through a plain socket.
@@ -56,7 +56,7 @@ struct Trace {
     frames: u32,
 }
 
-/// What the transmitter knows of a trace.
+/// What the transmitter really did in a trace.
 #[derive(Default)]
 struct Truth {
     /// First transmissions, in frames that were not lost as a whole; and the number of these
@@ -520,7 +520,7 @@ fn hints() -> impl Strategy<Value = FrameHints> {
 
 proptest! {
     #[test]
-    fn whatever_arrives_the_report_makes_sense(
+    fn reports_are_consistent_whatever_arrives(
         arrivals in prop::collection::vec((any::<bool>(), any::<u64>(), hints(), any::<u64>(), any::<Option<i64>>(), 0..30u8), 0..300),
     ) {
         let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);

@@ -19,7 +19,7 @@ fn exact() -> PaceConfig {
     }
 }
 
-/// Releases a packet as soon as that is allowed, from `now` on; answers with the time.
+/// Releases a packet as soon as the pacer allows it, from `now` on, and returns the time.
 fn release_next(pacer: &mut Pacer, now: Time, bytes: u32) -> Time {
     let at = pacer.next_release().expect("a rate").max(now);
     assert!(at == now || !pacer.may_release(at - Duration::from_nanos(1)));

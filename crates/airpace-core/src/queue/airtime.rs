@@ -257,7 +257,7 @@ impl AirtimeFairness {
     /// Gives quanta to stations in debt and moves them back, as Algorithm 3 does.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it is no iterator: the same station may be the next many times"
+        reason = "this is not an iterator: it may return the same station many times"
     )]
     #[inline]
     pub fn next(&mut self) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! What `docs/errata.md` says of the papers, shown.
+//! Demonstrates the statements of `docs/errata.md` about the papers.
 
 use airpace_core::alloc::{
     Problem, Reading, Solution, Station, Utility, Violation, conic, theorem1, waterfill,

@@ -1,4 +1,4 @@
-//! Every law against the plant of the theory.
+//! Every law in closed loop with the model of an access point in [`super::plant`].
 
 use super::plant::{Plant, SlotView};
 use crate::control::{
@@ -125,8 +125,8 @@ fn the_published_nonlinear_law_collapses_where_waterfill_holds() {
             * 11_760.0
     };
     assert!(total_after_a_disturbance(Law::Waterfill) > 60e6);
-    // Once its inner state is below one packet, the level of 1 that no frame can undercut raises ĉ
-    // without end.
+    // Once its inner state is below one packet, ĉ rises without end, because no frame can have a
+    // level below 1.
     assert!(total_after_a_disturbance(Law::Nonlinear) < 25e6);
 }
 
@@ -226,7 +226,7 @@ fn frames_shorter_than_configured_do_not_leave_a_standing_queue() {
 }
 
 #[test]
-fn random_loss_is_not_taken_for_a_bottleneck() {
+fn random_loss_is_not_mistaken_for_a_bottleneck() {
     let mut plant = Plant::new(&[390.0], 0.1);
     plant.stations[0].random_loss = 0.3;
     let slots = run(&mut plant, law(Law::Waterfill, 32.0, None).as_mut(), 200);

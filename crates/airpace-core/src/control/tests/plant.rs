@@ -18,7 +18,7 @@ pub(in crate::control) struct PlantStation {
     pub(in crate::control) backhaul_pps: f64,
     /// Share of packets lost at random on that path.
     pub(in crate::control) random_loss: f64,
-    /// Packets that the station has use for per second; infinite for a saturating source.
+    /// Packets per second that the station can use; infinite for a saturating source.
     pub(in crate::control) demand_pps: f64,
     pub(in crate::control) rate_pps: f64,
     arriving: f64,

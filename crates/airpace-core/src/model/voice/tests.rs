@@ -9,7 +9,7 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn defaults_rate_as_the_recommendation_says() {
+fn defaults_have_the_rating_of_the_recommendation() {
     let rating = Call::default().rating();
     // No and Is are those of flent, which was checked against ITU-T's own calculator; R is that of
     // another public program.
@@ -75,7 +75,7 @@ fn delay_impairs_as_in_the_older_table_of_g_113() {
 }
 
 #[test]
-fn the_usual_straight_lines_approximate_the_whole_delay_impairment() {
+fn the_usual_piecewise_linear_fit_approximates_the_delay_impairment() {
     // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, a fit up to 400
     // ms.
     for delay_ms in [25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 400.0] {

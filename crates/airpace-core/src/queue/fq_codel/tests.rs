@@ -78,7 +78,7 @@ fn busy_flows_share_bytes_whatever_their_packet_sizes() {
 }
 
 #[test]
-fn the_fattest_flow_pays_when_there_is_no_room() {
+fn the_fattest_flow_loses_packets_when_there_is_no_room() {
     let mut queue = queue(FqCoDelConfig {
         packet_limit: 100,
         ..FqCoDelConfig::default()

@@ -103,7 +103,7 @@ fn the_size_grows_by_one_from_the_second_interval_below_the_limit_on() {
 }
 
 #[test]
-fn a_load_that_changes_sides_each_interval_changes_nothing() {
+fn a_load_that_alternates_around_the_limit_changes_nothing() {
     let mut wqm = start(65_000);
     let first = wqm.limit();
     for _ in 0..50 {
@@ -137,7 +137,7 @@ fn the_size_follows_the_longest_aggregate_when_the_rate_changes() {
 }
 
 #[test]
-fn a_standing_queue_is_taken_to_where_it_drains_in_time() {
+fn a_standing_queue_is_reduced_until_it_drains_in_time() {
     // The queue is always as full as it may be, so the size comes to rest around what drains within
     // the limit.
     let config = WqmConfig {
@@ -160,7 +160,7 @@ fn a_standing_queue_is_taken_to_where_it_drains_in_time() {
 }
 
 #[test]
-fn policies_are_parameters() {
+fn parameters_choose_the_policy() {
     let config = WqmConfig {
         alarm_intervals: 3,
         decrease: 0.8,
@@ -181,7 +181,7 @@ fn policies_are_parameters() {
 }
 
 #[test]
-fn a_channel_that_is_never_free_counts_as_bloated_if_anything_waits() {
+fn a_channel_that_is_never_free_counts_as_above_the_limit_with_any_backlog() {
     let mut wqm = start(65_000);
     let busy = |packets| WqmSample {
         free: 0.0,
@@ -212,7 +212,7 @@ fn a_sample_that_says_nothing_changes_nothing() {
     assert_eq!(wqm.ignored(), 6);
 }
 
-/// Numbers with those that break careless code.
+/// Numbers, among them those that break careless code.
 fn number() -> impl Strategy<Value = f64> {
     let odd = [
         0.0,
@@ -265,7 +265,7 @@ fn config() -> impl Strategy<Value = WqmConfig> {
 
 proptest! {
     #[test]
-    fn whatever_the_samples_the_size_stays_within_its_bounds(
+    fn the_size_stays_within_its_bounds_for_all_samples(
         config in prop_oneof![Just(WqmConfig::default()), config()],
         rate: u64,
         samples in prop::collection::vec((any::<u64>(), prop_oneof![Just(0), any::<u64>()], number(), number()), 0..50),

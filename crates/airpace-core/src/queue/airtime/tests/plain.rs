@@ -1,4 +1,4 @@
-//! Algorithm 3 word for word, slow and plain, as the measure of the order of service.
+//! Algorithm 3 word for word, slow and plain, as the reference for the order of service.
 
 use super::*;
 use proptest::prelude::*;

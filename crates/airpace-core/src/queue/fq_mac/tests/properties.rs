@@ -239,7 +239,7 @@ fn share_of_who_times_it(as_published: bool) -> f64 {
 }
 
 #[test]
-fn who_leaves_the_lists_at_once_gets_two_quanta_in_a_round() {
+fn a_queue_that_leaves_the_lists_at_once_gets_two_quanta_in_a_round() {
     let (published, ours) = (share_of_who_times_it(true), share_of_who_times_it(false));
     assert!(published > 1.95, "{published}");
     assert!(ours < 1.01, "{ours}");
@@ -276,7 +276,7 @@ proptest! {
     /// A sender that times its packets by what leaves, in order to be a new queue again and again,
     /// gets no more than one that always has a backlog.
     #[test]
-    fn precedence_gains_nothing_for_who_keeps_emptying_and_refilling(
+    fn emptying_and_refilling_again_and_again_gains_no_precedence(
         quantum in 256..2_000u32, honest in 1..=3_000u32, refills in prop::collection::vec((0..4u8, 0..7u8, 0..=3_000u32), 1..3_000),
     ) {
         let mut queue = queue(patient(64, quantum));
