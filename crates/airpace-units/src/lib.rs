@@ -5,7 +5,7 @@
 //! [`core::time::Duration`].
 //!
 //! Three types to know: [`Time`] is an instant in nanoseconds, [`Bytes`] a size and [`BitRate`] a
-//! rate. Their operators keep the units apart, and those that can overflow say what they do.
+//! rate. Their operators keep the units apart: a size divided by a rate is a span, for example.
 //!
 //! ```
 //! use airpace_units::{BitRate, Bytes, Time};
