@@ -4,11 +4,11 @@
 //! [`telemetry::ProxySlot`] (one JSON line per station and slot), [`results::DemoSummary`].
 //!
 //! ```
-//! use airpace_api::quantity::Span;
+//! use airpace_config::quantity::Span;
 //! let slot: Span = "100 ms".parse()?;
 //! assert_eq!(slot.to_string(), "100 ms");
 //! assert!("100".parse::<Span>().is_err());
-//! # Ok::<(), airpace_api::quantity::QuantityError>(())
+//! # Ok::<(), airpace_config::quantity::QuantityError>(())
 //! ```
 
 pub mod config;
@@ -16,9 +16,5 @@ pub mod control;
 pub mod emulation;
 pub mod keys;
 pub mod network;
-pub mod quantity;
-pub mod reproduction;
 pub mod results;
-pub mod scenario;
-pub mod simulation;
 pub mod telemetry;

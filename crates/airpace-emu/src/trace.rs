@@ -1,6 +1,6 @@
 //! Rate traces: when which station changes its rate.
 
-use airpace_api::quantity::{QuantityError, Span};
+use airpace_config::quantity::{QuantityError, Span};
 use airpace_core::phy::{RateError, TxRate};
 use airpace_sim::mac::{RateChange, StationConfig};
 use airpace_units::{StationId, Time};

@@ -1,7 +1,5 @@
 //! Experiments on real packets: bulk TCP, ping, the demo and the datapath benchmark.
 //!
-//! And, in [`sim`], scenarios of the simulator: resolved, run, stored and swept over.
-//!
 //! It decides nothing about Wi-Fi or pacing: it starts the emulated access point, the proxy and the agents, loads them with the [`tool`]s, and
 //! writes down what happened. Results are [`airpace_api::results`] types; plots are drawn from the stored files by `python/airpace`.
 #![expect(
@@ -11,13 +9,9 @@
 
 pub mod bench;
 pub mod cell;
-pub mod control;
 pub mod demo;
 pub mod frames;
 pub mod interrupt;
 mod load;
-pub mod reproduce;
-pub mod sim;
 pub mod stats;
 pub mod tool;
-pub mod validate;

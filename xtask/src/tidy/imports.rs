@@ -7,19 +7,44 @@ use std::path::Path;
 use std::process::Command;
 
 /// Our crates, lowest first, each with all of ours that it may import. The picture of it is in `ARCHITECTURE.md`.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("airpace-units", &[]),
     ("airpace-core", &["airpace-units"]),
-    ("airpace-sim", &["airpace-units", "airpace-core"]),
+    ("airpace-edge", &["airpace-units", "airpace-core"]),
+    (
+        "airpace-sim",
+        &["airpace-units", "airpace-core", "airpace-edge"],
+    ),
+    ("airpace-config", &["airpace-units"]),
+    (
+        "airpace-scenario",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-edge",
+            "airpace-sim",
+            "airpace-config",
+        ],
+    ),
+    (
+        "airpace-api",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-edge",
+            "airpace-config",
+        ],
+    ),
     ("airpace-net", &["airpace-units"]),
-    ("airpace-api", &["airpace-units"]),
     (
         "airpace-live",
         &[
             "airpace-units",
             "airpace-core",
-            "airpace-net",
+            "airpace-edge",
+            "airpace-config",
             "airpace-api",
+            "airpace-net",
         ],
     ),
     (
@@ -28,8 +53,9 @@ const EDGES: [(&str, &[&str]); 11] = [
             "airpace-units",
             "airpace-core",
             "airpace-sim",
-            "airpace-net",
+            "airpace-config",
             "airpace-api",
+            "airpace-net",
         ],
     ),
     (
@@ -37,11 +63,27 @@ const EDGES: [(&str, &[&str]); 11] = [
         &[
             "airpace-units",
             "airpace-core",
+            "airpace-edge",
             "airpace-sim",
-            "airpace-net",
+            "airpace-config",
+            "airpace-scenario",
             "airpace-api",
+            "airpace-net",
             "airpace-live",
             "airpace-emu",
+        ],
+    ),
+    (
+        "airpace-papers",
+        &[
+            "airpace-units",
+            "airpace-core",
+            "airpace-edge",
+            "airpace-sim",
+            "airpace-config",
+            "airpace-scenario",
+            "airpace-api",
+            "airpace-lab",
         ],
     ),
     (
@@ -49,12 +91,16 @@ const EDGES: [(&str, &[&str]); 11] = [
         &[
             "airpace-units",
             "airpace-core",
+            "airpace-edge",
             "airpace-sim",
-            "airpace-net",
+            "airpace-config",
+            "airpace-scenario",
             "airpace-api",
+            "airpace-net",
             "airpace-live",
             "airpace-emu",
             "airpace-lab",
+            "airpace-papers",
         ],
     ),
     (
@@ -63,7 +109,7 @@ const EDGES: [(&str, &[&str]); 11] = [
             "airpace-units",
             "airpace-core",
             "airpace-sim",
-            "airpace-api",
+            "airpace-scenario",
         ],
     ),
     ("xtask", &[]),

@@ -3,7 +3,7 @@
 use super::{Cipher, ConfigError, KeySource, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
 use crate::network::Network;
-use crate::quantity::{Rate, Span};
+use airpace_config::quantity::{Rate, Span};
 use core::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

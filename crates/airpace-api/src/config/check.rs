@@ -4,7 +4,7 @@ use super::{
     AgentConfig, ControlConfig, KeySource, Law, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
-use crate::quantity::{Size, Span};
+use airpace_config::quantity::{Size, Span};
 use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -278,8 +278,8 @@ impl TunConfig {
 impl QueueConfig {
     fn check(&self) -> Result<(), ConfigError> {
         let least = match self.limit {
-            crate::quantity::QueueLimit::Packets(n) => n >= 1,
-            crate::quantity::QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
+            airpace_config::quantity::QueueLimit::Packets(n) => n >= 1,
+            airpace_config::quantity::QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
         };
         range(
             "queue.limit",

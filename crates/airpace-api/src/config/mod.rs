@@ -2,7 +2,7 @@
 //!
 //! Parsing ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine and refuses unknown keys;
 //! checking ([`ProxyConfig::validate`], [`AgentConfig::validate`]) is a second step that still touches nothing. Every value
-//! with a dimension carries its unit (see [`crate::quantity`]). Serialising gives the effective configuration, defaults
+//! with a dimension carries its unit (see [`airpace_config::quantity`]). Serialising gives the effective configuration, defaults
 //! included, in a form that parses back to the same.
 
 mod agent;
@@ -15,7 +15,7 @@ pub use proxy::{ControlConfig, FallbackConfig, Law, ProxyConfig, StationConfig, 
 
 use crate::keys::PrivateKey;
 use crate::network::Network;
-use crate::quantity::{QueueLimit, Size, Span};
+use airpace_config::quantity::{QueueLimit, Size, Span};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

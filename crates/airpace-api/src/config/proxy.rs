@@ -2,7 +2,7 @@
 
 use super::{ConfigError, KeySource, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
-use crate::quantity::{Rate, Size, Span};
+use airpace_config::quantity::{Rate, Size, Span};
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

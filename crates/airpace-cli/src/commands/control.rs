@@ -3,7 +3,7 @@
 use crate::args::{one_or_more, positive};
 use crate::failure::bad_input;
 use airpace_core::control::{Goal, Law};
-use airpace_lab::control::{ControlConfig, ControlError, serve};
+use airpace_papers::control::{ControlConfig, ControlError, serve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use crate::args::one_or_more;
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
-use airpace_api::quantity::Span;
+use airpace_config::quantity::Span;
 use airpace_lab::demo::{self, ArmKind, DemoOptions, table};
 use airpace_lab::interrupt::with_signals;
 use anyhow::Context as _;

@@ -4,7 +4,7 @@ use crate::args::{per_station, probability};
 use crate::failure::{Interrupted, bad_input};
 use crate::rate::{self, Standard, Timing};
 use airpace_api::emulation::{DirectionTotals, EmulationReport, QueueDrops};
-use airpace_api::quantity::Span;
+use airpace_config::quantity::Span;
 use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
 use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};

@@ -2,10 +2,10 @@
 
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
-use airpace_api::quantity::Span;
-use airpace_api::reproduction::{ListedRow, RowKind};
+use airpace_config::quantity::Span;
 use airpace_lab::interrupt::with_signals;
-use airpace_lab::reproduce::{Claim, Effort, catalogue, render, reproduce, select, store};
+use airpace_papers::verdicts::{ListedRow, RowKind};
+use airpace_papers::{Claim, Effort, catalogue, render, reproduce, select, store};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@ mod schema;
 mod sweep;
 
 use crate::failure::{bad_input, bad_input_with};
-use airpace_api::scenario::{Override, ScenarioError};
-use airpace_lab::sim::Loaded;
+use airpace_scenario::Loaded;
+use airpace_scenario::file::{Override, ScenarioError};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
-use airpace_api::quantity::Span;
+use airpace_config::quantity::Span;
 use airpace_lab::interrupt::with_signals;
 use airpace_lab::stats::Samples;
 use airpace_lab::tool::bulk::{self, Receiver, SendConfig};

@@ -1,7 +1,7 @@
 //! `airpace validate`: the simulator against ns-3.
 
 use crate::output::{self, Table};
-use airpace_lab::validate::{Extent, Ns3, Report, ValidateConfig, validate};
+use airpace_papers::ns3::{Extent, Ns3, Report, ValidateConfig, validate};
 use anyhow::Context as _;
 use clap::Args;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ fn describe(report: &Report) -> String {
 
 /// The worst difference of each quantity in each family.
 fn families(report: &Report) -> Table {
-    let mut worst: BTreeMap<(&str, &str), (usize, &airpace_lab::validate::Row)> = BTreeMap::new();
+    let mut worst: BTreeMap<(&str, &str), (usize, &airpace_papers::ns3::Row)> = BTreeMap::new();
     for row in report.rows.iter().filter(|row| row.bar.is_some()) {
         let entry = worst.entry((&row.family, row.quantity)).or_insert((0, row));
         entry.0 += 1;

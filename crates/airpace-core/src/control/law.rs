@@ -3,10 +3,10 @@ use super::{
     NonlinearConfig, RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
 };
 use core::time::Duration;
-use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantNames};
+use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
 /// A rate law. Its name in configurations, command lines and tables is the variant in kebab-case:
-/// `linear-pf`.
+/// `linear-pf`. References of configurations show the variants' descriptions.
 ///
 /// ```
 /// use airpace_core::control::Law;
@@ -27,11 +27,10 @@ use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantNames};
     Display,
     IntoStaticStr,
     EnumIter,
+    EnumMessage,
     VariantNames,
 )]
 #[strum(serialize_all = "kebab-case", parse_err_ty = UnknownLaw, parse_err_fn = unknown_law)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Law {
     /// Paper 000, Algorithm 1: integral control of the aggregation level, for each station by
     /// itself.
@@ -47,10 +46,9 @@ pub enum Law {
     /// Our law: water-filling on the measured round.
     #[default]
     Waterfill,
-    /// [`Law::LinearPf`] as Algorithm 2 is printed: it regulates the slowest station. For
-    /// comparison only.
+    /// `linear-pf` as Algorithm 2 is printed: it regulates the slowest station. For comparison only.
     LinearPfArgmax,
-    /// [`Law::Nonlinear`] with the interior optimum as an additional bound on the level.
+    /// `nonlinear` with the interior optimum as an additional bound on the level.
     NonlinearCorrected,
 }
 

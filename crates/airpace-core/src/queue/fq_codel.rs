@@ -119,12 +119,17 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Removes and returns the next packet in turn that CoDel does not drop.
     pub fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.dequeue_with_sojourn(now).map(|(packet, _)| packet)
+    }
+
+    /// Like [`FqCoDel::dequeue`], with the time for which the packet has waited.
+    pub fn dequeue_with_sojourn(&mut self, now: Time) -> Option<(P, Duration)> {
         self.ledger.begin();
         while let Some(index) = self.lists.current(&mut self.turns) {
             match self.dequeue_from(index, now) {
-                Some(packet) => {
+                Some((packet, sojourn)) => {
                     self.turns.charge(index, packet.bytes());
-                    return Some(packet);
+                    return Some((packet, sojourn));
                 }
                 None => {
                     self.lists.found_empty(&mut self.turns);
@@ -134,8 +139,8 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
-    /// Removes and returns the first packet of a queue that CoDel does not drop.
-    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
+    /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn time.
+    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<(P, Duration)> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
             let sojourn = now.saturating_since(queued.since);
@@ -146,7 +151,7 @@ impl<P: Packet> FqCoDel<P> {
                 .ledger
                 .settle(verdict, queued.packet.bytes(), queued.packet)
             {
-                return Some(packet);
+                return Some((packet, sojourn));
             }
         }
         self.flows[index as usize].law.on_empty();

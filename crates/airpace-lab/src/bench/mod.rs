@@ -2,5 +2,6 @@
 
 pub mod ap;
 pub mod comparison;
+pub mod datapath;
 pub mod saturation;
 pub mod tcp;

@@ -6,7 +6,7 @@ use airpace_api::config::{
     TunConfig, UdpLoadConfig, UplinkConfig,
 };
 use airpace_api::network::Network;
-use airpace_api::quantity::{Size, Span};
+use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;

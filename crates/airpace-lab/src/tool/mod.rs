@@ -10,9 +10,7 @@ pub mod ping;
 mod socket;
 
 use serde::Serialize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Width of the bins in which receivers count goodput.
 pub const BIN: Duration = Duration::from_millis(100);
@@ -20,37 +18,7 @@ pub const BIN: Duration = Duration::from_millis(100);
 /// How often a blocked tool looks at its deadline and at its [`Stop`].
 const WAKE: Duration = Duration::from_millis(50);
 
-/// A shared flag that ends tools early.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Ends every tool that holds a clone.
-    pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the flag was raised.
-    #[must_use]
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Waits until `deadline` or until the flag is raised; tells whether the deadline was reached.
-    #[must_use]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            if self.is_raised() {
-                return false;
-            }
-            std::thread::sleep(left.min(WAKE));
-        }
-    }
-}
+pub use airpace_scenario::stop::Stop;
 
 /// Bytes received in consecutive bins of [`BIN`], counted from a start that the experiment chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

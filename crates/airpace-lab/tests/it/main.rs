@@ -8,11 +8,12 @@
 
 mod ap;
 mod comparison;
+mod datapath;
 mod demo;
 mod iperf3;
-mod ns3;
-mod runaway;
+mod monitor;
 mod tcp;
+mod tunnel;
 
 use airpace_net::netns::Namespace;
 

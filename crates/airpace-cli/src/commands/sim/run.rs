@@ -4,7 +4,7 @@ use super::{Chosen, EXAMPLES};
 use crate::failure::Interrupted;
 use crate::output;
 use airpace_lab::interrupt::with_signals;
-use airpace_lab::sim::{run, store, table};
+use airpace_scenario::{run, store, table};
 use anyhow::Context as _;
 use clap::Args;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `airpace sim schema`.
 
 use crate::output;
-use airpace_api::scenario::schema;
+use airpace_config::schema;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -15,9 +15,13 @@ pub(super) struct Schema {
 
 pub(super) fn run(args: &Schema) -> anyhow::Result<ExitCode> {
     if args.json {
-        output::json(&schema::json())?;
+        output::json(&schema::json::<airpace_scenario::file::Scenario>(
+            airpace_scenario::file::FORMAT,
+        ))?;
     } else {
-        output::text(&schema::markdown())?;
+        output::text(&schema::markdown::<airpace_scenario::file::Scenario>(
+            "Scenario files",
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

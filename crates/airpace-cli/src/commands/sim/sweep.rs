@@ -4,7 +4,7 @@ use super::{Chosen, EXAMPLES};
 use crate::failure::Interrupted;
 use crate::output;
 use airpace_lab::interrupt::with_signals;
-use airpace_lab::sim::sweep::{self, Axis, Journal};
+use airpace_scenario::sweep::{self, Axis, Journal};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;

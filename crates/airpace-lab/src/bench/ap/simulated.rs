@@ -1,11 +1,11 @@
 //! In virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the plan.
 
 use super::{CellFigures, Plan, StationFigures, rates};
-use crate::sim::{Loaded, run as simulation};
 use crate::tool::Stop;
-use airpace_api::scenario::Override;
-use airpace_api::simulation::{FlowSummary, SimulationSummary, StationSummary};
 use airpace_core::phy::TxRate;
+use airpace_scenario::file::Override;
+use airpace_scenario::results::{FlowSummary, SimulationSummary, StationSummary};
+use airpace_scenario::{Loaded, run as simulation};
 use airpace_sim::mac::{PathConfig, Queues, Scheme};
 use anyhow::{Context, Result};
 use std::path::Path;

@@ -1,0 +1,231 @@
+//! The datapath measured: proxy and agent over a link without Wi-Fi, in namespaces of their own.
+//!
+//! A source on the proxy's side sends datagrams through both to a sink on the agent's side. All of it, and the measuring,
+//! shares the machine's cores. Delay is taken from just before the send to just after the receive call; the same
+//! over the bare link is what the added delay is compared with.
+
+mod load;
+mod testbed;
+
+pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
+
+use airpace_api::config::{Cipher, Law};
+use airpace_config::quantity::Rate;
+use airpace_units::BitRate;
+use anyhow::{Context as _, bail};
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use load::{Pattern, Shared};
+use serde::Serialize;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// What to measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DatapathPlan {
+    /// Length of the IP packets, 64 to 1420 bytes. Default 1400.
+    pub packet_bytes: usize,
+    /// Loads offered for the measurement of delay, in Mbit/s of IP packets. Default 100, 500, 1000.
+    pub loads_mbps: Vec<f64>,
+    /// How long each load lasts. Default 3 s.
+    pub span: Duration,
+    /// Cipher of the tunnel. Default the best that the processor has.
+    pub cipher: Cipher,
+    /// Whether packets pass the pacer, at a rate that does not hold them up, or are unshaped. Default paced.
+    pub paced: bool,
+    /// Whether proxy and agent ask for real-time scheduling. Default true, as theirs.
+    pub realtime: bool,
+}
+
+impl Default for DatapathPlan {
+    fn default() -> Self {
+        Self {
+            packet_bytes: 1400,
+            loads_mbps: vec![100.0, 500.0, 1000.0],
+            span: Duration::from_secs(3),
+            cipher: Cipher::default(),
+            paced: true,
+            realtime: true,
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DatapathReport {
+    /// Length of the IP packets in bytes.
+    pub packet_bytes: usize,
+    /// Cipher of the tunnel.
+    pub cipher: Cipher,
+    /// Whether packets passed the pacer.
+    pub paced: bool,
+    /// As fast as the path carries packets.
+    pub saturated: Throughput,
+    /// The same over the bare link, for comparison.
+    pub saturated_bare: Throughput,
+    /// Delay at each offered load.
+    pub loads: Vec<Delay>,
+}
+
+/// Throughput of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Throughput {
+    /// IP packets per second received.
+    pub packets_per_s: f64,
+    /// Gbit/s of these packets.
+    pub gbps: f64,
+    /// Share of the packets sent that did not arrive.
+    pub loss: f64,
+}
+
+/// Delay at one load.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Delay {
+    /// Mbit/s offered.
+    pub offered_mbps: f64,
+    /// What arrived.
+    pub throughput: Throughput,
+    /// Median delay through proxy and agent, us.
+    pub tunnel_p50_us: f64,
+    /// 99th percentile of that delay, us.
+    pub tunnel_p99_us: f64,
+    /// Median delay over the bare link, us.
+    pub bare_p50_us: f64,
+    /// 99th percentile of that delay, us.
+    pub bare_p99_us: f64,
+    /// Difference of the medians, us.
+    pub added_p50_us: f64,
+    /// Difference of the 99th percentiles, us.
+    pub added_p99_us: f64,
+}
+
+/// Packets under way in a saturated run: enough to keep all stages busy, few enough for every buffer.
+const WINDOW: u64 = 512;
+/// How long the tunnel may take to connect.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Measures the datapath. Takes about `span` × 2 × (number of loads + 1).
+///
+/// # Errors
+/// Namespaces are not permitted here (see [`airpace_net::netns::acquire_rights`]), or the tunnel does not come up.
+pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
+    if !(64..=1420).contains(&plan.packet_bytes) {
+        bail!(
+            "packets of {} B do not fit: 64 to 1420 B",
+            plan.packet_bytes
+        );
+    }
+    let mut bed = Testbed::new()?;
+    bed.proxy.control.law = if plan.paced { Law::Fixed } else { Law::None };
+    bed.proxy.control.fixed_rate = Some(Rate(BitRate::from_mbps(20_000)));
+    bed.agent.cipher = plan.cipher;
+    (bed.proxy.realtime, bed.agent.realtime) = (plan.realtime, plan.realtime);
+    let (proxy, agent) = (bed.start_proxy()?, bed.start_agent()?);
+    await_tunnel(&bed)?;
+    let saturated = run(&bed, AGENT, plan, Pattern::Window(WINDOW))?.0;
+    let saturated_bare = run(&bed, AGENT_OUTSIDE, plan, Pattern::Window(WINDOW))?.0;
+    let loads = plan
+        .loads_mbps
+        .iter()
+        .map(|&mbps| delay(&bed, plan, mbps))
+        .collect::<anyhow::Result<_>>()?;
+    agent.stop()?;
+    proxy.stop()?;
+    let (packet_bytes, cipher, paced) = (plan.packet_bytes, plan.cipher, plan.paced);
+    Ok(DatapathReport {
+        packet_bytes,
+        cipher,
+        paced,
+        saturated,
+        saturated_bare,
+        loads,
+    })
+}
+
+/// Sends a little until something arrives.
+fn await_tunnel(bed: &Testbed) -> anyhow::Result<()> {
+    let probe = DatapathPlan {
+        packet_bytes: 100,
+        span: Duration::from_millis(100),
+        ..DatapathPlan::default()
+    };
+    let attempts = CONNECT_WITHIN.as_millis() / probe.span.as_millis();
+    for _ in 0..attempts {
+        // The agent's address is there only once its interface is.
+        if run(bed, AGENT, &probe, Pattern::Paced(1_000.0))
+            .is_ok_and(|(throughput, _)| throughput.packets_per_s > 0.0)
+        {
+            return Ok(());
+        }
+    }
+    bail!(
+        "proxy and agent did not connect within {} s",
+        CONNECT_WITHIN.as_secs()
+    )
+}
+
+fn delay(bed: &Testbed, plan: &DatapathPlan, offered_mbps: f64) -> anyhow::Result<Delay> {
+    let pattern = Pattern::Paced(offered_mbps * 1e6 / 8.0 / plan.packet_bytes as f64);
+    let (_, bare) = run(bed, AGENT_OUTSIDE, plan, pattern)?;
+    let (throughput, tunnel) = run(bed, AGENT, plan, pattern)?;
+    let us = |histogram: &hdrhistogram::Histogram<u64>, quantile| {
+        histogram.value_at_quantile(quantile) as f64 / 1e3
+    };
+    let (tunnel_p50_us, tunnel_p99_us) = (us(&tunnel, 0.5), us(&tunnel, 0.99));
+    let (bare_p50_us, bare_p99_us) = (us(&bare, 0.5), us(&bare, 0.99));
+    Ok(Delay {
+        offered_mbps,
+        throughput,
+        tunnel_p50_us,
+        tunnel_p99_us,
+        bare_p50_us,
+        bare_p99_us,
+        added_p50_us: tunnel_p50_us - bare_p50_us,
+        added_p99_us: tunnel_p99_us - bare_p99_us,
+    })
+}
+
+/// One run towards `to`: what arrived, and the delays in ns.
+fn run(
+    bed: &Testbed,
+    to: Ipv4Addr,
+    plan: &DatapathPlan,
+    pattern: Pattern,
+) -> anyhow::Result<(Throughput, hdrhistogram::Histogram<u64>)> {
+    let to = SocketAddr::from((to, 9));
+    // The headers of IP and UDP have 28 bytes.
+    let payload = plan.packet_bytes - 28;
+    let shared = Shared::default();
+    let socket = bed
+        .agent_side
+        .run(|| load::sink_socket(to))?
+        .context("opening the sink")?;
+    let (sent, arrived) = std::thread::scope(|scope| {
+        let sink = scope.spawn(|| load::receive(&socket, &shared));
+        let source = scope.spawn(|| {
+            bed.proxy_side
+                .run(|| load::send(to, payload, pattern, plan.span, &shared))
+        });
+        let sent = source.join();
+        shared.end.store(true, Ordering::Release);
+        (sent, sink.join())
+    });
+    let panicked = || anyhow::anyhow!("a thread of the measurement panicked");
+    let sent = sent.map_err(|_| panicked())??.context("sending")?;
+    let arrived = arrived.map_err(|_| panicked())?.context("receiving")?;
+    let seconds = arrived.span.as_secs_f64().max(1e-9);
+    let packets_per_s = if arrived.packets > 1 {
+        (arrived.packets - 1) as f64 / seconds
+    } else {
+        0.0
+    };
+    let gbps = packets_per_s * plan.packet_bytes as f64 * 8.0 / 1e9;
+    let loss = 1.0 - arrived.packets as f64 / sent.max(1) as f64;
+    Ok((
+        Throughput {
+            packets_per_s,
+            gbps,
+            loss,
+        },
+        arrived.delay_ns,
+    ))
+}

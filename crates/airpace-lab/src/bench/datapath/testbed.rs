@@ -1,0 +1,184 @@
+//! A proxy and an agent in namespaces of their own, joined by a pair of virtual Ethernet interfaces.
+
+use airpace_api::config::{
+    AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig,
+};
+use airpace_api::network::Network;
+use airpace_live::keys::KeyPair;
+use airpace_live::proxy::Totals;
+use airpace_live::{run_agent, run_proxy};
+use airpace_net::netlink::Prefix;
+use airpace_net::netns::{Namespace, NamespaceError};
+use anyhow::Context as _;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+
+/// Address of the proxy within the tunnel.
+pub const PROXY: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// Address of the agent within the tunnel.
+pub const AGENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// Address of the proxy outside of the tunnel.
+pub const PROXY_OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
+/// Address of the agent outside of the tunnel.
+pub const AGENT_OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 2);
+const PORT: u16 = 51_900;
+
+/// Two namespaces, a link between them, and configurations that fit.
+pub struct Testbed {
+    /// Where the proxy runs.
+    pub proxy_side: Namespace,
+    /// Where the agent runs.
+    pub agent_side: Namespace,
+    /// To be changed before [`Testbed::start_proxy`].
+    pub proxy: ProxyConfig,
+    /// To be changed before [`Testbed::start_agent`].
+    pub agent: AgentConfig,
+}
+
+/// A proxy or an agent that runs in a thread; it ends when this is dropped. `T` is what it returns.
+pub struct Running<T = ()> {
+    stop: UnixStream,
+    thread: Option<JoinHandle<Result<anyhow::Result<T>, NamespaceError>>>,
+}
+
+impl Testbed {
+    /// Makes the namespaces and the link. Nothing runs yet.
+    ///
+    /// # Errors
+    /// Rights are missing (see [`airpace_net::netns::acquire_rights`]).
+    pub fn new() -> anyhow::Result<Self> {
+        let (proxy_side, agent_side) = (Namespace::new()?, Namespace::new()?);
+        proxy_side.prepare()?;
+        agent_side.prepare()?;
+        let mut link = proxy_side.netlink()?;
+        link.add_veth("wire0", "wire1", Some(&agent_side))?;
+        link.add_address("wire0", Prefix::new(PROXY_OUTSIDE, 24))?;
+        link.set_up("wire0")?;
+        let mut link = agent_side.netlink()?;
+        link.add_address("wire1", Prefix::new(AGENT_OUTSIDE, 24))?;
+        link.set_up("wire1")?;
+        let (proxy, agent) = configurations();
+        Ok(Self {
+            proxy_side,
+            agent_side,
+            proxy,
+            agent,
+        })
+    }
+
+    /// Starts the proxy.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start_proxy(&self) -> anyhow::Result<Running<Totals>> {
+        let config = self.proxy.clone();
+        start(&self.proxy_side, "proxy", move |stop| {
+            run_proxy(&config, stop.as_fd())
+        })
+    }
+
+    /// Starts the agent.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start_agent(&self) -> anyhow::Result<Running> {
+        let config = self.agent.clone();
+        start(&self.agent_side, "agent", move |stop| {
+            run_agent(&config, stop.as_fd())
+        })
+    }
+}
+
+fn start<T: Send + 'static>(
+    side: &Namespace,
+    name: &str,
+    run: impl FnOnce(&UnixStream) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<Running<T>> {
+    let (stop, stopped) = UnixStream::pair()?;
+    let thread = side.spawn_thread(name, move || run(&stopped))?;
+    Ok(Running {
+        stop,
+        thread: Some(thread),
+    })
+}
+
+impl<T> Running<T> {
+    /// Ends the loop and waits for it.
+    ///
+    /// # Errors
+    /// Why it had ended by itself.
+    pub fn stop(mut self) -> anyhow::Result<T> {
+        self.end()
+            .context("the loop")?
+            .context("the loop was ended before")
+    }
+
+    /// `None` if the loop was ended before.
+    fn end(&mut self) -> anyhow::Result<Option<T>> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(None);
+        };
+        // If it has ended, nobody reads this.
+        let _ = self.stop.write_all(b"x");
+        thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the thread panicked"))??
+            .map(Some)
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "a loop had ended by itself");
+        }
+    }
+}
+
+fn configurations() -> (ProxyConfig, AgentConfig) {
+    let (proxy_keys, agent_keys) = (KeyPair::generate(), KeyPair::generate());
+    let tun = |address: Ipv4Addr| TunConfig {
+        name: "airpace0".to_owned(),
+        address: Network::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
+        mtu: airpace_config::quantity::Size::from_bytes(1420),
+    };
+    let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
+    let station = StationConfig {
+        name: "station".to_owned(),
+        public_key: agent_keys.public,
+        address: IpAddr::V4(AGENT),
+        weight: 1.0,
+    };
+    let proxy = ProxyConfig {
+        listen: outside,
+        private_key: Some(proxy_keys.private),
+        private_key_file: None,
+        telemetry: None,
+        realtime: true,
+        tun: tun(PROXY),
+        control: ControlConfig::default(),
+        queue: airpace_api::config::QueueConfig::default(),
+        fallback: airpace_api::config::FallbackConfig::default(),
+        udp_load: None,
+        stations: vec![station],
+    };
+    let agent = AgentConfig {
+        proxy: outside,
+        proxy_public_key: proxy_keys.public,
+        private_key: Some(agent_keys.private),
+        private_key_file: None,
+        cipher: Cipher::default(),
+        monitor: None,
+        slot: airpace_config::quantity::Span::from_millis(100),
+        telemetry: None,
+        realtime: true,
+        routes: Vec::new(),
+        tun: tun(AGENT),
+        uplink: airpace_api::config::UplinkConfig::default(),
+        queue: airpace_api::config::QueueConfig::default(),
+    };
+    (proxy, agent)
+}

@@ -1,0 +1,100 @@
+//! An agent whose monitor interface goes away and comes back.
+
+use crate::tunnel::testbed;
+use airpace_core::wire::ieee80211::{DataHeader, MacAddr, write_frame};
+use airpace_core::wire::radiotap::{Ampdu, Radiotap};
+use airpace_lab::bench::datapath::{AGENT_OUTSIDE, Testbed};
+use airpace_net::interfaces::interface_of;
+use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A monitor interface that shows frames to the agent.
+struct Shown {
+    device: Tun,
+    station: MacAddr,
+    sequence: u16,
+}
+
+impl Shown {
+    fn new(bed: &Testbed) -> Self {
+        let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
+        let device = bed.agent_side.run(|| Tun::open(&config)).unwrap().unwrap();
+        bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
+        let wire = bed
+            .agent_side
+            .run(|| interface_of(AGENT_OUTSIDE.into()))
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        Self {
+            device,
+            station: MacAddr(wire.hardware.unwrap()),
+            sequence: 0,
+        }
+    }
+
+    /// One frame of three MPDUs.
+    fn show(&mut self) {
+        let reference = u32::from(self.sequence);
+        for _ in 0..3 {
+            let mut frame = Vec::new();
+            Radiotap {
+                ampdu: Some(Ampdu::new(reference, false)),
+                ..Radiotap::default()
+            }
+            .write(&mut frame);
+            let header = DataHeader::downlink(self.station, MacAddr([2; 6]), self.sequence, false);
+            write_frame(&header, &[0x45; 400], false, &mut frame);
+            let _ = self.device.write(&frame);
+            self.sequence = (self.sequence + 1) % 4096;
+        }
+    }
+}
+
+/// Shows frames, if there is a monitor, until the agent's slots come from `source`.
+fn source_becomes(telemetry: &Path, source: &str, mut shown: Option<&mut Shown>) -> bool {
+    let wanted = format!("\"source\":\"{source}\"");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(15) {
+        if let Some(shown) = &mut shown {
+            shown.show();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        let text = std::fs::read_to_string(telemetry).unwrap_or_default();
+        if text
+            .lines()
+            .last()
+            .is_some_and(|line| line.contains(&wanted))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_monitor_that_went_away_is_listened_to_again() {
+    let Some(mut bed) = testbed() else { return };
+    let telemetry =
+        std::env::temp_dir().join(format!("airpace-monitor-{}.jsonl", std::process::id()));
+    let _ = std::fs::remove_file(&telemetry);
+    bed.agent.monitor = Some("mon0".to_owned());
+    bed.agent.telemetry = Some(telemetry.clone());
+    let mut shown = Shown::new(&bed);
+    let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
+    drop(shown);
+    // Keepalives of the proxy come one per second.
+    assert!(source_becomes(&telemetry, "socket", None));
+    let mut shown = Shown::new(&bed);
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
+    // Down and up again.
+    bed.agent_side.netlink().unwrap().set_down("mon0").unwrap();
+    assert!(source_becomes(&telemetry, "socket", None));
+    bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
+    agent.stop().unwrap();
+    proxy.stop().unwrap();
+    std::fs::remove_file(&telemetry).unwrap();
+}

@@ -1,0 +1,178 @@
+//! Figures that summaries do not have, taken from the series of a run.
+
+use super::case::Figures;
+use airpace_scenario::run::Finished;
+use airpace_sim::world::ProxySlot;
+use airpace_units::Time;
+use std::time::Duration;
+
+/// What the proxy decided and heard, slot by slot, of all stations together. Lists are called `level`, `rate_pps`, `overhead_ms`, `lost`, `at_s`;
+/// one value per slot, the mean over the stations.
+pub(super) fn decisions(finished: &Finished) -> Figures {
+    let mut figures = Figures::new();
+    let Some(slots) = finished.outcome.decisions.first() else {
+        return figures;
+    };
+    for slot in slots.chunk_by(|a, b| a.at == b.at) {
+        let mut put = |name: &str, value: fn(&ProxySlot) -> Option<f64>| {
+            let values: Vec<f64> = slot.iter().filter_map(value).collect();
+            let mean = if values.is_empty() {
+                f64::NAN
+            } else {
+                values.iter().sum::<f64>() / values.len() as f64
+            };
+            figures.entry(name.to_owned()).or_default().push(mean);
+        };
+        put("at_s", |slot| Some(seconds(slot.at)));
+        put("level", |slot| slot.level);
+        put("rate_pps", |slot| slot.rate_pps);
+        put("overhead_ms", |slot| slot.overhead_s.map(|s| 1e3 * s));
+        put("lost", |slot| Some(f64::from(slot.lost)));
+    }
+    figures
+}
+
+/// The levels that each station reported after the warm-up, one list `level@INDEX` per station.
+pub(super) fn levels(finished: &Finished) -> Figures {
+    let mut figures = decisions(finished);
+    let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
+    let slots = finished
+        .outcome
+        .decisions
+        .iter()
+        .flatten()
+        .filter(|slot| slot.at > begin);
+    for slot in slots {
+        figures
+            .entry(format!("level@{}", slot.station.0))
+            .or_default()
+            .extend(slot.level);
+    }
+    figures
+}
+
+/// Level and mean delay of each slot of the network after the warm-up, of the link to the first station: `level`, `delay_ms`, `delay_max_ms`.
+pub(super) fn level_and_delay(finished: &Finished) -> Figures {
+    let mut figures = Figures::new();
+    let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
+    let Some(link) = finished
+        .outcome
+        .links
+        .iter()
+        .position(|link| link.counts.frames > 0)
+    else {
+        return figures;
+    };
+    let to = finished.outcome.links[link].to.0 as usize;
+    for slot in finished
+        .outcome
+        .slots
+        .iter()
+        .filter(|slot| slot.end > begin)
+    {
+        let (counts, node) = (slot.links[link].counts, slot.nodes[to]);
+        let (Some(level), true) = (counts.level(), node.received > 0) else {
+            continue;
+        };
+        let mut put =
+            |name: &str, value: f64| figures.entry(name.to_owned()).or_default().push(value);
+        put("level", level);
+        put("delay_ms", ms(node.delay_sum) / f64::from(node.received));
+        put("delay_max_ms", ms(node.delay_max));
+    }
+    figures
+}
+
+fn seconds(at: Time) -> f64 {
+    at.since(Time::ZERO).as_secs_f64()
+}
+
+fn ms(span: Duration) -> f64 {
+    1e3 * span.as_secs_f64()
+}
+
+/// The value that a part `quantile` of `values` does not exceed; not a number without any.
+pub(super) fn quantile(values: &[f64], quantile: f64) -> f64 {
+    let mut sorted: Vec<f64> = values
+        .iter()
+        .copied()
+        .filter(|value| !value.is_nan())
+        .collect();
+    sorted.sort_by(f64::total_cmp);
+    let at = (quantile * (sorted.len() as f64 - 1.0)).round() as usize;
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub(super) fn deviation(values: &[f64]) -> f64 {
+    let middle = mean(values);
+    (values
+        .iter()
+        .map(|value| (value - middle).powi(2))
+        .sum::<f64>()
+        / values.len() as f64)
+        .sqrt()
+}
+
+/// Correlation of successive values: below zero if they swing from one side of their mean to the other.
+pub(super) fn persistence(values: &[f64]) -> f64 {
+    let middle = mean(values);
+    let products = values
+        .windows(2)
+        .map(|pair| (pair[0] - middle) * (pair[1] - middle));
+    products.sum::<f64>()
+        / values
+            .iter()
+            .map(|value| (value - middle).powi(2))
+            .sum::<f64>()
+}
+
+/// Slope of the straight line of least squares through the points, and the share of the variance that it explains.
+pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let (x, y) = (mean(&xs), mean(&ys));
+    let products: f64 = points
+        .iter()
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
+    let slope = products / xs.iter().map(|value| (value - x).powi(2)).sum::<f64>();
+    let explained = (slope * deviation(&xs) / deviation(&ys)).powi(2);
+    (slope, explained)
+}
+
+/// The first index from which on all but a tenth of `values` are within `band` (a share) of `target`; `None` if there is none within the
+/// first three quarters.
+pub(super) fn settled(values: &[f64], target: f64, band: f64) -> Option<usize> {
+    let good: Vec<bool> = values
+        .iter()
+        .map(|value| (value / target - 1.0).abs() <= band)
+        .collect();
+    let stays = |from: usize| {
+        let rest = &good[from..];
+        good[from] && rest.iter().filter(|&&good| good).count() as f64 >= 0.9 * rest.len() as f64
+    };
+    (0..values.len() * 3 / 4).find(|&from| stays(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_and_tells_how_much_it_explains() {
+        let (slope, explained) = line(&[(1.0, 3.0), (2.0, 5.0), (3.0, 7.0)]);
+        assert!((slope - 2.0).abs() < 1e-12 && (explained - 1.0).abs() < 1e-12);
+        assert!(line(&[(1.0, 1.0), (2.0, 9.0), (3.0, 1.0)]).1 < 0.1);
+    }
+
+    #[test]
+    fn a_series_has_settled_where_it_comes_to_stay() {
+        let values = [10.0, 32.0, 50.0, 33.0, 32.0, 31.0, 32.0, 32.0, 32.0, 32.0];
+        assert_eq!(settled(&values, 32.0, 0.15), Some(3));
+        assert_eq!(settled(&[1.0, 2.0, 3.0], 32.0, 0.15), None);
+        assert_eq!(quantile(&[3.0, 1.0, 2.0, f64::NAN], 0.5), 2.0);
+    }
+}

@@ -1,0 +1,2 @@
+//! Integration tests of the reproduction.
+mod ns3;

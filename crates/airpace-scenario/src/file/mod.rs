@@ -1,0 +1,105 @@
+//! A scenario of `airpace sim`, as TOML: channels, nodes, wires, traffic, proxies, and what changes.
+//!
+//! [`read`] parses a file, puts the settings of the command line in and checks what can be checked without the standard's tables; it
+//! never touches the machine. Every key is declared once (see [`airpace_config::section`](mod@airpace_config::section)), with its default, range and explanation, from which reading,
+//! refusals and the reference ([`airpace_config::schema`]) follow. Everything with a dimension carries its unit.
+//!
+//! ```
+//! let text = r#"
+//! [[node]]
+//! kind = "ap"
+//! [[node]]
+//! kind = "station"
+//! count = 5
+//! rate = "mcs 9 nss 2"
+//! [[flow]]
+//! kind = "udp-cbr"
+//! rate = "50 Mbit/s"
+//! "#;
+//! let (scenario, _) = airpace_scenario::file::read(text, &["node.station.count=3".parse()?])?;
+//! assert_eq!(scenario.node[1].count, 3);
+//! let refusal = airpace_scenario::file::read("[chanel]", &[]).unwrap_err();
+//! assert!(refusal.one_line("x.toml").starts_with("x.toml:1:2: a scenario has no key `chanel`: did you mean `channel`?"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod channel;
+mod check;
+mod flow;
+mod node;
+mod proxy;
+mod queue;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+pub use airpace_config::document::{Override, Place, ScenarioError, Source};
+pub use airpace_config::point::Point;
+pub use channel::{
+    Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing,
+};
+pub use flow::{Category, Congestion, EACH_STATION, Flow, FlowKind, Page};
+pub use node::{Node, NodeKind, Route, Wire};
+pub use proxy::{Change, Law, Proxy, Record, Reports};
+pub use queue::{
+    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
+    WqmQueue,
+};
+pub use rate::{Adaptation, RateChoice, RateStep};
+
+use airpace_config::quantity::Span;
+use airpace_config::{document, section};
+use serde::Deserialize as _;
+
+/// Version of the format of scenario files.
+pub const FORMAT: u32 = 1;
+
+section! {
+    /// A whole scenario.
+    Scenario as "a scenario" {
+        /// Version of this format.
+        format: u32 = default("1", "1", "1"),
+        /// What it is about, for people.
+        title: String = default(""),
+        /// Seed of every random draw.
+        seed: u64 = default("1"),
+        /// Time before figures are taken.
+        warm_up: Span = default("1 s", "0 s", "100000 s"),
+        /// Time over which figures are taken, after the warm-up.
+        duration: Span = default("10 s", "1 ms", "1000000 s"),
+        /// Length of a slot of the recorded series, and of the proxies' control.
+        slot: Span = default("500 ms", "1 ms", "100 s"),
+        /// The channel, or a list of several; one with all defaults if there is none.
+        channel: Vec<Channel> = nested,
+        /// The nodes.
+        node: Vec<Node> = nested,
+        /// The wires.
+        wire: Vec<Wire> = nested,
+        /// Routes other than the shortest.
+        route: Vec<Route> = nested,
+        /// The traffic.
+        flow: Vec<Flow> = nested,
+        /// The proxies.
+        proxy: Vec<Proxy> = nested,
+        /// What changes in the course of the run.
+        change: Vec<Change> = nested,
+        /// What is kept besides the summary.
+        record: Record = nested,
+    }
+}
+
+/// Reads a scenario: the text of a file, with `settings` in place of what the file says.
+///
+/// # Errors
+/// Malformed TOML, unknown keys, values that do not fit or make no sense, references to nothing; with the place and a remedy.
+pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), ScenarioError> {
+    let (table, source) = document::open(text, settings)?;
+    let deserializer = toml::de::Deserializer::from(table);
+    let mut scenario = Scenario::deserialize(deserializer)
+        .map_err(|error| source.refuse_at(error.span(), error.message().to_owned()))?;
+    if scenario.channel.is_empty() {
+        scenario.channel.push(Channel::default());
+    }
+    check::check(&scenario).map_err(|wrong| source.refuse(&wrong.key, wrong.message))?;
+    Ok((scenario, source))
+}

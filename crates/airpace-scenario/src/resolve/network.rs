@@ -1,0 +1,315 @@
+//! The nodes one by one, where they stand, who belongs to whom, and the wires between them.
+
+use super::{Wrong, wrong};
+use crate::file::{EACH_STATION, Node, NodeKind, Scenario};
+use airpace_config::quantity::Length;
+use airpace_sim::rng::Stream;
+use airpace_sim::world::{NodeId, RouteConfig, WireConfig};
+use std::f64::consts::PI;
+
+/// One node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Index of its table in the scenario.
+    pub(super) table: usize,
+    /// Its number among those of its table, from zero.
+    pub(super) number: usize,
+    /// Its access point, or the relay above it.
+    pub(super) above: Option<usize>,
+    /// Channel on which it is a client.
+    pub(super) uplink: Option<usize>,
+    /// Channel on which it is an access point.
+    pub(super) downlink: Option<usize>,
+    /// Coordinates in metres.
+    pub(super) position: (f64, f64),
+}
+
+/// All nodes of a scenario.
+#[derive(Clone, Debug)]
+pub struct Network<'s> {
+    pub(super) scenario: &'s Scenario,
+    pub(super) members: Vec<Member>,
+}
+
+impl<'s> Network<'s> {
+    pub(super) fn new(scenario: &'s Scenario) -> Result<Self, Wrong> {
+        let tables = scenario.node.iter().enumerate();
+        let members = tables.flat_map(|(table, node)| {
+            node.names().enumerate().map(move |(number, name)| Member {
+                name,
+                kind: node.kind,
+                table,
+                number,
+                above: None,
+                uplink: None,
+                downlink: None,
+                position: (0.0, 0.0),
+            })
+        });
+        let mut network = Self {
+            scenario,
+            members: members.collect(),
+        };
+        network.associate()?;
+        network.place();
+        Ok(network)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn count(&self) -> u32 {
+        // The check of the scenario keeps the number far below 2^32.
+        self.members.len() as u32
+    }
+
+    /// The table of a node.
+    pub(super) fn table(&self, member: usize) -> &'s Node {
+        &self.scenario.node[self.members[member].table]
+    }
+
+    /// The key of the table of a node.
+    pub(super) fn key(&self, member: usize) -> String {
+        format!("node.{}", self.members[member].table)
+    }
+
+    /// The node's number in the world.
+    pub(super) fn id(member: usize) -> NodeId {
+        // See `count`.
+        NodeId(member as u32)
+    }
+
+    /// The single node called `name`.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|member| member.name == name)
+    }
+
+    /// The nodes that `name` stands for.
+    pub(super) fn group(&self, name: &str) -> Vec<usize> {
+        let belongs = |member: &Member| {
+            if name == EACH_STATION {
+                member.kind == NodeKind::Station
+            } else {
+                member.name == name || self.scenario.node[member.table].group() == name
+            }
+        };
+        (0..self.members.len())
+            .filter(|&idx| belongs(&self.members[idx]))
+            .collect()
+    }
+
+    /// The first access point.
+    pub(super) fn access_point(&self) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|member| member.kind == NodeKind::Ap)
+    }
+
+    /// The access point at the top of the tree that the node belongs to; itself if it is one.
+    pub(super) fn root(&self, mut member: usize) -> usize {
+        // No tree is deeper than it has nodes.
+        for _ in 0..self.members.len() {
+            match self.members[member].above {
+                Some(above) => member = above,
+                None => break,
+            }
+        }
+        member
+    }
+
+    /// Finds everybody's access point and channels.
+    fn associate(&mut self) -> Result<(), Wrong> {
+        for idx in 0..self.members.len() {
+            let node = self.table(idx);
+            self.members[idx].above = match node.kind {
+                NodeKind::Ap | NodeKind::Host => None,
+                NodeKind::Station | NodeKind::Relay => match &node.ap {
+                    Some(name) => self.find(name),
+                    None => self.access_point(),
+                },
+            };
+        }
+        for idx in 0..self.members.len() {
+            let mut at = idx;
+            for _ in 0..=self.members.len() {
+                match self.members[at].above {
+                    Some(above) if above == idx => {
+                        return wrong(
+                            format!("{}.ap", self.key(idx)),
+                            "it is below itself: no access point is at the top",
+                        );
+                    }
+                    Some(above) => at = above,
+                    None => break,
+                }
+            }
+            if self.members[idx].kind == NodeKind::Ap {
+                self.members[idx].downlink = Some(self.channel(idx, 0).unwrap_or(0));
+            }
+        }
+        // From the top down: a client's channel is that on which the one above it is an access point.
+        for _ in 0..self.members.len() {
+            let mut settled = true;
+            for idx in 0..self.members.len() {
+                settled &= !self.settle_channels(idx)?;
+            }
+            if settled {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a client its channels if those of the one above it are known; tells whether anything changed.
+    fn settle_channels(&mut self, idx: usize) -> Result<bool, Wrong> {
+        let Some(above) = self.members[idx].above else {
+            return Ok(false);
+        };
+        let (Some(channel), None) = (self.members[above].downlink, self.members[idx].uplink) else {
+            return Ok(false);
+        };
+        let named: Vec<usize> = (0..2)
+            .filter_map(|place| self.channel(idx, place))
+            .collect();
+        if !named.is_empty() && !named.contains(&channel) {
+            let name = &self.scenario.channel[channel].name;
+            let message = format!(
+                "its access point `{}` is on channel `{name}`: name that one",
+                self.members[above].name
+            );
+            return wrong(format!("{}.channel", self.key(idx)), message);
+        }
+        let member = &mut self.members[idx];
+        member.uplink = Some(channel);
+        if member.kind == NodeKind::Relay {
+            member.downlink = Some(
+                named
+                    .into_iter()
+                    .find(|&other| other != channel)
+                    .unwrap_or(channel),
+            );
+        }
+        Ok(true)
+    }
+
+    /// The channel that the node's table names at `place`.
+    fn channel(&self, member: usize, place: usize) -> Option<usize> {
+        let name = self.table(member).channel.get(place)?;
+        self.scenario
+            .channel
+            .iter()
+            .position(|channel| channel.name == *name)
+    }
+
+    /// Gives everybody a place.
+    fn place(&mut self) {
+        for idx in 0..self.members.len() {
+            let node = self.table(idx);
+            let centre = self.members[idx]
+                .above
+                .filter(|&above| above < idx)
+                .map_or((0.0, 0.0), |above| self.members[above].position);
+            let member = &self.members[idx];
+            self.members[idx].position = match (node.position, node.within) {
+                (Some(point), _) => (point.0.0, point.1.0),
+                (None, Some(side)) => at_random(self.scenario.seed, &member.name, centre, side),
+                (None, None) if node.kind == NodeKind::Station || node.kind == NodeKind::Relay => {
+                    around(member.number, centre, node.distance)
+                }
+                (None, None) => (0.0, 0.0),
+            };
+        }
+    }
+
+    pub(super) fn wires(&self) -> Vec<WireConfig> {
+        let wires = self.scenario.wire.iter().filter_map(|wire| {
+            let ends = (Self::id(self.find(&wire.a)?), Self::id(self.find(&wire.b)?));
+            Some(WireConfig {
+                ends,
+                rate: Some(wire.rate.0),
+                delay: wire.delay.0,
+                queue: wire.queue.0,
+            })
+        });
+        wires.collect()
+    }
+
+    pub(super) fn routes(&self) -> Result<Vec<RouteConfig>, Wrong> {
+        let mut routes = Vec::new();
+        for (index, route) in self.scenario.route.iter().enumerate() {
+            let ends = (
+                self.find(&route.at),
+                self.find(&route.to),
+                self.find(&route.via),
+            );
+            let (Some(at), Some(to), Some(via)) = ends else {
+                continue;
+            };
+            if at == via || !(self.wired(at, via) || self.related(at, via)) {
+                let message = format!(
+                    "`{}` has no link to `{}`: add a wire, or make one the access point of the other",
+                    route.at, route.via
+                );
+                return wrong(format!("route.{index}.via"), message);
+            }
+            routes.push(RouteConfig {
+                at: Self::id(at),
+                to: Self::id(to),
+                via: Self::id(via),
+            });
+        }
+        Ok(routes)
+    }
+
+    /// Whether wires alone lead from one node to the other.
+    pub(super) fn connected_by_wire(&self, from: usize, to: usize) -> bool {
+        let mut reached = vec![self.members[from].name.as_str()];
+        let mut next = 0;
+        while let Some(&name) = reached.get(next) {
+            next += 1;
+            for wire in &self.scenario.wire {
+                let ends = [
+                    (wire.a.as_str(), wire.b.as_str()),
+                    (wire.b.as_str(), wire.a.as_str()),
+                ];
+                let far = ends
+                    .into_iter()
+                    .find(|(near, _)| *near == name)
+                    .map(|(_, far)| far);
+                reached.extend(far.filter(|far| !reached.contains(far)));
+            }
+        }
+        reached.contains(&self.members[to].name.as_str())
+    }
+
+    fn wired(&self, a: usize, b: usize) -> bool {
+        let names = (self.members[a].name.as_str(), self.members[b].name.as_str());
+        self.scenario.wire.iter().any(|wire| {
+            (wire.a.as_str(), wire.b.as_str()) == names
+                || (wire.b.as_str(), wire.a.as_str()) == names
+        })
+    }
+
+    fn related(&self, a: usize, b: usize) -> bool {
+        self.members[a].above == Some(b) || self.members[b].above == Some(a)
+    }
+}
+
+/// Uniformly within a square. The draw depends on seed and name alone, so that other nodes change nothing.
+fn at_random(seed: u64, name: &str, centre: (f64, f64), side: Length) -> (f64, f64) {
+    let mut stream = Stream::new(seed, &format!("position of {name}"), 0);
+    let mut along = |middle: f64| middle + side.0 * (stream.unit() - 0.5);
+    (along(centre.0), along(centre.1))
+}
+
+/// On a circle, each at the golden angle from the one before: evenly about the centre however many follow.
+fn around(number: usize, centre: (f64, f64), distance: Length) -> (f64, f64) {
+    let golden = PI * (3.0 - 5_f64.sqrt());
+    let angle = golden * number as f64;
+    (
+        centre.0 + distance.0 * angle.cos(),
+        centre.1 + distance.0 * angle.sin(),
+    )
+}

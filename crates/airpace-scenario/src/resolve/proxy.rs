@@ -1,0 +1,349 @@
+//! Proxies, changes in the course of the run, and what is recorded.
+
+use super::network::Network;
+use super::rate::{Place, Rates};
+use super::{FlowName, Wrong, wrong};
+use crate::file::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
+use airpace_sim::mac::{Neighbours, Quality};
+use airpace_sim::traffic::Rate;
+use airpace_sim::world::{self, Feedback, FlowConfig, ProxyConfig};
+use airpace_units::Time;
+
+/// IPv4 and UDP headers.
+const UDP_HEADERS: u32 = 28;
+/// Payload of the packets that a law reckons with, if no flow says another.
+const PAYLOAD: u32 = 1_470;
+
+pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, Wrong> {
+    let proxies = network.scenario.proxy.iter().enumerate();
+    proxies
+        .map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}")))
+        .collect()
+}
+
+fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wrong> {
+    let place = match &proxy.at {
+        Some(name) => network.find(name),
+        None => network.access_point(),
+    };
+    let Some(place) = place else {
+        return wrong(
+            at,
+            "there is no access point to stand at: say with `at` where it is",
+        );
+    };
+    let stations = stations(network, place);
+    if stations.is_empty() {
+        return wrong(
+            format!("{at}.at"),
+            format!(
+                "no station is reached through `{}`",
+                network.members[place].name
+            ),
+        );
+    }
+    let payload = payload(network, proxy);
+    let late = |&idx: &usize| !network.table(idx).joins.0.is_zero();
+    let joins = |&idx: &usize| {
+        (
+            Network::id(idx),
+            Time::ZERO.saturating_add(network.table(idx).joins.0),
+        )
+    };
+    Ok(ProxyConfig {
+        at: Network::id(place),
+        joins: stations.iter().filter(|idx| late(idx)).map(joins).collect(),
+        stations: stations.into_iter().map(Network::id).collect(),
+        law: law(proxy, payload, at)?,
+        slot: proxy.slot.unwrap_or(network.scenario.slot).0,
+        // The bounds of the keys keep sizes within 32 bits.
+        report_bytes: (proxy.reports != Reports::Free)
+            .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
+        feedback: if proxy.reports == Reports::Air {
+            Feedback::OverTheAir
+        } else {
+            Feedback::Direct
+        },
+        queue: FqCoDelConfig {
+            packet_limit: proxy.queue.0,
+            codel: CoDelConfig {
+                ecn: proxy.ecn,
+                ..CoDelConfig::default()
+            },
+            ..FqCoDelConfig::default()
+        },
+        tunnel_bytes: proxy.tunnel.0.0 as u16,
+    })
+}
+
+/// The stations below the access point at which the proxy stands; before several access points, all stations.
+fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
+    let above = matches!(network.members[place].kind, NodeKind::Ap | NodeKind::Relay);
+    let below = |idx: usize| {
+        let mut at = idx;
+        let mut steps = 0;
+        while let Some(next) = network.members[at]
+            .above
+            .filter(|_| steps < network.members.len())
+        {
+            if next == place {
+                return true;
+            }
+            (at, steps) = (next, steps + 1);
+        }
+        false
+    };
+    let stations =
+        (0..network.members.len()).filter(|&idx| network.members[idx].kind == NodeKind::Station);
+    stations.filter(|&idx| !above || below(idx)).collect()
+}
+
+/// Payload of the packets that the law reckons with: that of the first flow of UDP.
+fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
+    if let Some(packet) = proxy.packet {
+        return (packet.0.0 as u32).saturating_sub(UDP_HEADERS).max(1);
+    }
+    let udp = [
+        FlowKind::UdpCbr,
+        FlowKind::UdpPoisson,
+        FlowKind::Saturate,
+        FlowKind::Burst,
+    ];
+    let flow = network
+        .scenario
+        .flow
+        .iter()
+        .find(|flow| udp.contains(&flow.kind));
+    flow.and_then(|flow| flow.payload)
+        .map_or(PAYLOAD, |size| size.0.0 as u32)
+}
+
+fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong> {
+    if proxy.law == Law::None {
+        return Ok(None);
+    }
+    let goal = Goal {
+        level: proxy.level,
+        delay: proxy.delay.map(|delay| delay.0),
+    };
+    let mut law = match proxy.law.word().parse::<control::Law>() {
+        Ok(law) => LawConfig::named(law, goal),
+        Err(error) => return wrong(format!("{at}.law"), error.to_string()),
+    };
+    tune(&mut law, proxy, payload);
+    foreign_gains(&law, proxy, at)?;
+    match law.build() {
+        Ok(_) => Ok(Some(law)),
+        Err(error) => wrong(at, error.to_string()),
+    }
+}
+
+/// Puts the parameters of the scenario into the law's configuration.
+fn tune(law: &mut LawConfig, proxy: &Proxy, payload: u32) {
+    let set = |stream: &mut StreamConfig| {
+        (stream.payload_bytes, stream.packet_bytes) = (payload, payload + UDP_HEADERS);
+        if let Some(rate) = proxy.initial_rate {
+            stream.initial_mbps = rate.0.as_bps_f64() / 1e6;
+        }
+    };
+    let replace = |value: &mut f64, by: Option<f64>| *value = by.unwrap_or(*value);
+    let overhead = proxy.overhead.map(|overhead| overhead.0);
+    match law {
+        LawConfig::Linear(config) => {
+            set(&mut config.stream);
+            replace(&mut config.gain_mbps, proxy.gain);
+        }
+        LawConfig::LinearPf(config) => {
+            set(&mut config.stream);
+            replace(&mut config.gain_mbps, proxy.gain);
+        }
+        LawConfig::Dual(config) => {
+            set(&mut config.stream);
+            replace(&mut config.dual_step, proxy.gain);
+            config.frame_overhead = overhead.unwrap_or(config.frame_overhead);
+        }
+        LawConfig::Nonlinear(config) => {
+            set(&mut config.stream);
+            replace(&mut config.inner_gain, proxy.inner_gain);
+            replace(&mut config.outer_gain, proxy.outer_gain);
+            replace(&mut config.overhead_gain, proxy.overhead_gain);
+            config.frame_overhead = overhead.unwrap_or(config.frame_overhead);
+        }
+        LawConfig::Waterfill(config) => {
+            config.packet_bytes = f64::from(payload + UDP_HEADERS);
+            config.frame_overhead = overhead.unwrap_or(config.frame_overhead);
+        }
+        _ => {}
+    }
+}
+
+/// Refuses gains that the law does not have.
+fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> {
+    let (linear, nonlinear) = match law {
+        LawConfig::Linear(_) | LawConfig::LinearPf(_) | LawConfig::Dual(_) => (true, false),
+        LawConfig::Nonlinear(_) => (false, true),
+        _ => (false, false),
+    };
+    let keys = [
+        (
+            "gain",
+            proxy.gain.is_some(),
+            linear,
+            "linear, linear-pf and dual",
+        ),
+        (
+            "inner_gain",
+            proxy.inner_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
+        (
+            "outer_gain",
+            proxy.outer_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
+        (
+            "overhead_gain",
+            proxy.overhead_gain.is_some(),
+            nonlinear,
+            "nonlinear",
+        ),
+    ];
+    match keys
+        .into_iter()
+        .find(|&(_, given, known, _)| given && !known)
+    {
+        Some((key, _, _, laws)) => wrong(
+            format!("{at}.{key}"),
+            format!("law {} has no `{key}`: it is for {laws}", proxy.law),
+        ),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn changes(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+    flows: &[(FlowName, FlowConfig)],
+) -> Result<Vec<(Time, world::Change)>, Wrong> {
+    let channels = network
+        .scenario
+        .channel
+        .iter()
+        .enumerate()
+        .filter(|(_, channel)| channel.neighbours > 0);
+    let mut changes: Vec<(Time, world::Change)> = channels
+        .map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours)))
+        .collect();
+    for (index, change) in network.scenario.change.iter().enumerate() {
+        let at = Time::ZERO.saturating_add(change.at.0);
+        let key = format!("change.{index}");
+        let all = of_nodes(network, rates, change, &key)?
+            .into_iter()
+            .chain(of_flows(change, flows))
+            .chain(of_channel(network, change));
+        changes.extend(all.map(|change| (at, change)));
+    }
+    // Changes of one instant stay in the order of the file.
+    changes.sort_by_key(|(at, _)| *at);
+    Ok(changes)
+}
+
+fn of_nodes(
+    network: &Network<'_>,
+    rates: &Rates<'_>,
+    change: &Change,
+    key: &str,
+) -> Result<Vec<world::Change>, Wrong> {
+    let mut changes = Vec::new();
+    let Some(name) = &change.node else {
+        return Ok(changes);
+    };
+    for member in network.group(name) {
+        let id = Network::id(member);
+        if let Some(choice) = &change.rate {
+            let Some(channel) = network.members[member].uplink else {
+                return wrong(
+                    format!("{key}.node"),
+                    format!("`{name}` is no client of an access point: it has no rate of its own"),
+                );
+            };
+            let rate_key = format!("{key}.rate");
+            if choice.adaptation != Adaptation::Fixed {
+                let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
+                return wrong(rate_key, message);
+            }
+            let place = Place {
+                channel: &network.scenario.channel[channel],
+                link: 0,
+                key: &rate_key,
+            };
+            changes.push(world::Change::Rate(id, rates.fixed(choice, place)?));
+        }
+        if let Some(loss) = change.loss {
+            changes.push(world::Change::Quality(id, Quality::Loss(loss)));
+        }
+        if let Some(point) = change.position {
+            let quality = super::air::moved(network, rates, member, (point.0.0, point.1.0));
+            let Some(quality) = quality? else {
+                let message = format!(
+                    "`{name}` cannot move: only clients of an access point whose channel has error_model = \"snr\""
+                );
+                return wrong(format!("{key}.position"), message);
+            };
+            changes.push(world::Change::Quality(id, quality));
+        }
+    }
+    Ok(changes)
+}
+
+fn of_flows(change: &Change, flows: &[(FlowName, FlowConfig)]) -> Vec<world::Change> {
+    let (Some(name), Some(rate)) = (&change.flow, change.flow_rate) else {
+        return Vec::new();
+    };
+    let belongs = |flow: &FlowName| flow.name.split(['@', '#']).next() == Some(name);
+    let indices = flows
+        .iter()
+        .enumerate()
+        .filter(|(_, (flow, _))| belongs(flow))
+        .map(|(index, _)| index);
+    indices
+        .map(|flow| world::Change::FlowRate {
+            flow,
+            rate: Rate::Bits(rate.0),
+        })
+        .collect()
+}
+
+fn of_channel(network: &Network<'_>, change: &Change) -> Option<world::Change> {
+    let count = change.neighbours?;
+    let channels = &network.scenario.channel;
+    let channel = change
+        .channel
+        .as_ref()
+        .and_then(|name| channels.iter().position(|channel| channel.name == *name))
+        .unwrap_or(0);
+    Some(neighbours(channel, &channels[channel], count))
+}
+
+fn neighbours(index: usize, channel: &Channel, count: u16) -> world::Change {
+    let neighbours = Neighbours {
+        count,
+        airtime: channel.neighbour_airtime.0,
+    };
+    world::Change::Neighbours {
+        channel: index,
+        neighbours,
+    }
+}
+
+pub(super) const fn record(record: &Record) -> world::Record {
+    world::Record {
+        frames: record.frames || record.pcap,
+        packets: record.packets,
+        mpdus: record.pcap,
+    }
+}

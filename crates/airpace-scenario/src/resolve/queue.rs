@@ -1,0 +1,186 @@
+//! A node's transmit path: the scheme's, with what the scenario says in place of its parameters.
+
+use crate::file::{
+    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
+    WqmQueue,
+};
+use airpace_config::quantity::{Packets, Size, Span};
+use airpace_core::queue::{
+    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig,
+    WqmConfig,
+};
+use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
+use airpace_sim::rng::Stream;
+
+/// The path of the queues `queue` of a node called `name`.
+pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
+    let mut path = base(queue);
+    if let Some(limit) = queue.aql.as_ref().and_then(airtime_limit) {
+        path.limit_airtime(limit);
+    }
+    put(&mut path.hardware, queue.hardware_queue);
+    match queue.schedule {
+        Some(Schedule::RoundRobin) => path.schedule = mac::Schedule::RoundRobin,
+        Some(Schedule::OldestFirst) => path.schedule = mac::Schedule::OldestFirst,
+        None => {}
+    }
+    if let Some(qdisc) = &mut path.qdisc {
+        change_qdisc(qdisc, queue);
+    }
+    match &mut path.queues {
+        Queues::Fifo(limit) => put(&mut limit.packets, queue.driver_limit.map(packets)),
+        Queues::FlowQueues(config) => change_flow_queues(config, queue),
+    }
+    if let mac::Schedule::Airtime(config) = &mut path.schedule {
+        change_airtime(config, queue);
+    }
+    if let Some(config) = &mut path.wqm {
+        change_wqm(config, &queue.wqm);
+    }
+    path.key = secret(seed, name);
+    path
+}
+
+/// The path of the scheme alone.
+fn base(queue: &NodeQueue) -> PathConfig {
+    PathConfig::of(match queue.scheme {
+        Scheme::PerStation => return per_station(queue),
+        Scheme::Fifo => mac::Scheme::Fifo,
+        Scheme::Codel => mac::Scheme::Codel,
+        Scheme::FqCodel => mac::Scheme::FqCodel,
+        Scheme::FqMac => mac::Scheme::FqMac,
+        Scheme::Airtime => mac::Scheme::Airtime,
+        Scheme::Wqm => mac::Scheme::Wqm,
+        Scheme::WqmFq => mac::Scheme::WqmFq,
+    })
+}
+
+/// Queues in the MAC alone; what is left out is as in ns-3.
+fn per_station(queue: &NodeQueue) -> PathConfig {
+    let shared = queue.sharing == Some(Sharing::Shared);
+    let limit = QueueLimit {
+        packets: queue.limit.map_or(LIMIT, packets),
+        scope: if shared {
+            QueueScope::Radio
+        } else {
+            QueueScope::Link
+        },
+        in_flight: queue.in_flight.unwrap_or(shared),
+    };
+    PathConfig::queued(limit)
+}
+
+/// Packets of a node's queue if the scenario gives no limit: Linux's `txqueuelen`.
+const LIMIT: usize = 1_000;
+
+fn change_qdisc(qdisc: &mut Qdisc, queue: &NodeQueue) {
+    let limit = queue.qdisc_limit.map(packets);
+    match qdisc {
+        Qdisc::Fifo { packets } => put(packets, limit),
+        Qdisc::Codel { config, packets } => {
+            put(packets, limit);
+            change_codel(config, &queue.codel);
+        }
+        Qdisc::FqCodel(config) => change_fq_codel(config, queue),
+    }
+}
+
+fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
+    put(&mut config.queues, queue.flow_queues);
+    put(&mut config.quantum, queue.quantum.map(bytes));
+    put(
+        &mut config.packet_limit,
+        queue.qdisc_limit.map(|limit| limit.0),
+    );
+    put(
+        &mut config.byte_limit,
+        queue.memory_limit.map(|limit| limit.0.0),
+    );
+    change_codel(&mut config.codel, &queue.codel);
+}
+
+fn change_flow_queues(config: &mut FqMacConfig, queue: &NodeQueue) {
+    put(&mut config.queues, queue.flow_queues);
+    put(&mut config.quantum, queue.quantum.map(bytes));
+    put(
+        &mut config.packet_limit,
+        queue.packet_limit.map(|limit| limit.0),
+    );
+    put(
+        &mut config.memory_limit,
+        queue.memory_limit.map(|limit| limit.0.0),
+    );
+    change_codel(&mut config.codel, &queue.codel);
+    let SlowStations {
+        below,
+        target,
+        interval,
+        hysteresis,
+    } = &queue.slow;
+    put(&mut config.slow_below, below.map(|rate| rate.0));
+    put(&mut config.slow.target, span(*target));
+    put(&mut config.slow.interval, span(*interval));
+    put(&mut config.hysteresis, span(*hysteresis));
+}
+
+fn change_codel(config: &mut CoDelConfig, codel: &CodelQueue) {
+    put(&mut config.target, span(codel.target));
+    put(&mut config.interval, span(codel.interval));
+}
+
+fn change_airtime(config: &mut AirtimeConfig, queue: &NodeQueue) {
+    put(&mut config.quantum, span(queue.airtime_quantum));
+    put(&mut config.sparse, queue.sparse);
+}
+
+fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue) {
+    put(&mut config.limit, span(wqm.limit));
+    put(&mut config.interval, span(wqm.interval));
+    put(&mut config.decrease, wqm.decrease);
+    put(&mut config.increase, wqm.increase);
+    let drain = wqm.drain.map(|drain| match drain {
+        Drain::Published => DrainEstimate::Published,
+        Drain::WithOverhead => DrainEstimate::WithOverhead,
+    });
+    put(&mut config.drain, drain);
+}
+
+/// The airtime queue limit, unless it is switched off.
+fn airtime_limit(aql: &AirtimeQueueLimit) -> Option<AirtimeLimitConfig> {
+    let mut config = AirtimeLimitConfig::default();
+    put(&mut config.per_station_low, span(aql.low));
+    put(&mut config.per_station_high, span(aql.high));
+    put(&mut config.threshold, span(aql.threshold));
+    aql.on.then_some(config)
+}
+
+/// What flows are hashed with. It depends on seed and name alone, so that other nodes change nothing.
+fn secret(seed: u64, name: &str) -> [u8; 16] {
+    let mut stream = Stream::new(seed, &format!("flow hashes of {name}"), 0);
+    let mut key = [0; 16];
+    for word in key.chunks_exact_mut(4) {
+        word.copy_from_slice(&stream.up_to(u32::MAX).to_le_bytes());
+    }
+    key
+}
+
+/// Replaces `place` if there is a value.
+fn put<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn packets(limit: Packets) -> usize {
+    // The bounds of the keys keep limits within 32 bits.
+    limit.0 as usize
+}
+
+fn bytes(size: Size) -> u32 {
+    // The bounds of the key keep it within 32 bits.
+    size.0.0 as u32
+}
+
+fn span(span: Option<Span>) -> Option<std::time::Duration> {
+    span.map(|span| span.0)
+}

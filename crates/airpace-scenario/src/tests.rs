@@ -1,0 +1,613 @@
+use super::run::{Finished, run};
+use super::store::store;
+use super::*;
+use crate::file::{Place, Record};
+use crate::stop::Stop;
+use std::fs;
+
+const CELL: &str = "\
+duration = \"200 ms\"
+warm_up = \"50 ms\"
+[[node]]
+kind = \"ap\"
+[[node]]
+kind = \"station\"
+count = 2
+rate = \"mcs 9 nss 2\"
+[[flow]]
+kind = \"udp-cbr\"
+rate = \"50 Mbit/s\"
+";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn loaded(text: &str, settings: &[&str]) -> Loaded {
+    let settings = settings.iter().map(|text| text.parse().unwrap()).collect();
+    match Loaded::new(text, settings, &folder()) {
+        Ok(loaded) => loaded,
+        Err(error) => panic!(
+            "{}\n{}",
+            error.one_line("x.toml"),
+            error.excerpt().unwrap_or_default()
+        ),
+    }
+}
+
+fn finished(loaded: &Loaded) -> Finished {
+    let resolved = loaded
+        .resolve()
+        .unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
+    run(loaded, resolved, &Stop::default(), false)
+        .unwrap()
+        .unwrap()
+}
+
+/// What is said of `text` when it is resolved.
+#[track_caller]
+fn refusal(text: &str) -> String {
+    let error = loaded(text, &[]).resolve().expect_err("must be refused");
+    assert!(matches!(error.place, Place::Line { .. }), "{error:?}");
+    error.one_line("x.toml")
+}
+
+#[test]
+fn every_scenario_of_the_folder_runs() {
+    let mut names: Vec<PathBuf> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    names.sort();
+    assert!(names.len() > 30, "{names:?}");
+    for path in names {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.lines().count() <= 64,
+            "{}: a scenario is short",
+            path.display()
+        );
+        assert!(
+            text.starts_with("# "),
+            "{}: a scenario begins with what it is about",
+            path.display()
+        );
+        let whole = loaded(&text, &[]);
+        let outcome = whole.resolve();
+        assert!(
+            outcome.is_ok(),
+            "{}: {}",
+            path.display(),
+            outcome.unwrap_err()
+        );
+        let short: Vec<&str> = ["warm_up=20 ms", "duration=100 ms", "change=[]"].to_vec();
+        let finished = finished(&loaded(&text, &short));
+        assert!(
+            finished.summary.totals.sent > 0 || text.contains("joins"),
+            "{}: nothing was sent",
+            path.display()
+        );
+        let share = finished.summary.totals.airtime_share;
+        assert!((0.0..=1.0).contains(&share), "{}: {share}", path.display());
+    }
+}
+
+#[test]
+fn the_figures_are_those_of_the_load() {
+    let summary = finished(&loaded(CELL, &["duration=1 s"])).summary;
+    assert_eq!(summary.stations.len(), 2);
+    for station in &summary.stations {
+        assert!((station.goodput_mbps - 50.0).abs() < 0.5, "{station:?}");
+        assert!(station.dropped.is_empty() && station.level.unwrap() >= 1.0);
+        assert!((0.05..0.5).contains(&station.airtime_share), "{station:?}");
+        let delay = station.delay_ms.unwrap();
+        assert!(delay.min <= delay.p50 && delay.p50 <= delay.p95 && delay.p95 <= delay.p99);
+    }
+    assert!((summary.totals.goodput_mbps - 100.0).abs() < 1.0);
+    assert!(summary.totals.jain_airtime.unwrap() > 0.99);
+    assert_eq!(summary.flows[0].name, "udp-cbr@station-1");
+}
+
+#[test]
+fn pages_and_uploads_count_for_whom_they_are() {
+    let text = format!(
+        "{CELL}[[flow]]\nkind = \"web\"\nto = \"station-1\"\n[[flow]]\nname = \"up\"\nkind = \"udp-cbr\"\nfrom = \"station-2\"\nto = \"ap\"\nrate = \"5 Mbit/s\"\n"
+    );
+    let summary = finished(&loaded(
+        &text,
+        &["duration=1 s", "warm_up=0 s", "flow.0.rate=1 Mbit/s"],
+    ))
+    .summary;
+    let page = summary
+        .flows
+        .iter()
+        .find(|flow| flow.name == "web")
+        .unwrap();
+    assert_eq!((page.from.as_str(), page.to.as_str()), ("ap", "station-1"));
+    assert_eq!(page.page_load_s.unwrap().count, 1);
+    let extra = summary.stations[0].goodput_mbps - summary.stations[1].goodput_mbps;
+    // What the second sends counts as its own.
+    let extra = extra + 5.0;
+    assert!(
+        (extra - page.goodput_mbps).abs() < 0.1 && page.goodput_mbps > 0.4,
+        "{extra} {page:?}"
+    );
+    assert!(
+        table::render(&summary).contains("\nup "),
+        "{}",
+        table::render(&summary)
+    );
+}
+
+#[test]
+fn the_same_scenario_and_seed_give_the_same_bytes() {
+    let text = |settings: &[&str]| {
+        let mut summary = finished(&loaded(CELL, settings)).summary;
+        (summary.wall_s, summary.packets_per_wall_s) = (0.0, 0.0);
+        serde_json::to_string(&summary).unwrap()
+    };
+    assert_eq!(text(&["seed=7"]), text(&["seed=7"]));
+    assert_ne!(text(&["seed=7"]), text(&["seed=8"]));
+}
+
+#[test]
+fn rates_that_do_not_exist_are_refused_with_the_reason_and_the_line() {
+    let with = |from: &str, to: &str| {
+        assert!(CELL.contains(from));
+        refusal(&CELL.replace(from, to))
+    };
+    let said = with("\"mcs 9 nss 2\"", "\"mcs 10\"");
+    assert!(
+        said.starts_with("x.toml:8:8: VHT has MCS 0 to 9, not 10"),
+        "{said}"
+    );
+    let said = with("\"mcs 9 nss 2\"", "{ mcs = 9, width = \"20 MHz\" }");
+    assert!(
+        said.contains("VHT excludes MCS 9, NSS 1 at 20 MHz"),
+        "{said}"
+    );
+    let said = with("\"mcs 9 nss 2\"", "\"7 Mbit/s\"");
+    assert!(said.contains("7 Mbit/s is no legacy rate"), "{said}");
+    let said = with("\"mcs 9 nss 2\"", "\"1 Mbit/s\"");
+    assert!(
+        said.contains("there is no DSSS at 5 GHz: set the channel's band to \"2.4 GHz\""),
+        "{said}"
+    );
+    let said = with("\"mcs 9 nss 2\"", "{ width = \"30 MHz\" }");
+    assert!(
+        said.contains("channels are 20, 40, 80 or 160 MHz wide"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_reached_is_refused_with_its_line() {
+    let host = "[[node]]\nname = \"server\"\nkind = \"host\"\n";
+    let said = refusal(&format!("{CELL}{host}"));
+    assert!(
+        said.contains("there is no way from `server` to `station-1`: connect them"),
+        "{said}"
+    );
+    let wire = "[[wire]]\na = \"server\"\nb = \"ap\"\n";
+    assert!(
+        loaded(&format!("{CELL}{host}{wire}"), &[])
+            .resolve()
+            .is_ok()
+    );
+    let route = "[[route]]\nat = \"ap\"\nto = \"server\"\nvia = \"station-1\"\n[[route]]\nat = \"server\"\nto = \"ap\"\nvia = \"station-1\"\n";
+    let said = refusal(&format!("{CELL}{host}{wire}{route}"));
+    assert!(
+        said.contains("`server` has no link to `station-1`"),
+        "{said}"
+    );
+    let gains = "[[proxy]]\nlaw = \"waterfill\"\ngain = 1\n";
+    let said = refusal(&format!("{CELL}{gains}"));
+    assert!(said.contains("law waterfill has no `gain`"), "{said}");
+    let twice = "[[proxy]]\n[[proxy]]\n";
+    assert!(refusal(&format!("{CELL}{twice}")).contains("two proxies"));
+}
+
+#[test]
+fn a_station_that_walks_away_loses_its_packets() {
+    let walk =
+        "[[change]]\nat = \"150 ms\"\nnode = \"station-1\"\nposition = [\"500 m\", \"0 m\"]\n";
+    let summary = finished(&loaded(&format!("{CELL}{walk}"), &["duration=500 ms"])).summary;
+    let goodput = |station: usize| summary.stations[station].goodput_mbps;
+    // What is sent in vain takes airtime from the other.
+    assert!(
+        goodput(0) < 20.0 && goodput(1) > 30.0,
+        "{:?}",
+        summary.stations
+    );
+    let said = refusal(&format!("{CELL}{}", walk.replace("station-1", "ap")));
+    assert!(said.contains("`ap` cannot move"), "{said}");
+}
+
+#[test]
+fn distance_decides_the_rate_that_the_oracle_takes() {
+    let at = |distance: &str| {
+        let settings = ["node.station.rate=ideal", "flow.0.rate=20 Mbit/s", distance];
+        finished(&loaded(CELL, &settings)).summary.links[0].phy_mbps
+    };
+    let (near, far) = (
+        at("node.station.distance=2 m"),
+        at("node.station.distance=30 m"),
+    );
+    assert!((near - 390.0).abs() < 1.0, "{near}");
+    assert!(far < 200.0, "{far}");
+}
+
+#[test]
+fn neighbours_take_their_share_from_the_beginning() {
+    let goodput = |settings: &[&str]| {
+        finished(&loaded(CELL, settings))
+            .summary
+            .totals
+            .goodput_mbps
+    };
+    let load = ["flow.0.rate=400 Mbit/s", "duration=1 s"];
+    let (alone, shared) = (
+        goodput(&load),
+        goodput(&[&load[..], &["channel.neighbours=2"]].concat()),
+    );
+    assert!(shared < 0.7 * alone, "{alone} {shared}");
+}
+
+#[test]
+fn every_scheme_runs_and_its_keys_reach_the_path() {
+    use crate::file::Scheme;
+    use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues};
+    let path = |settings: &[&str]| {
+        let resolved = loaded(CELL, settings)
+            .resolve()
+            .unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
+        resolved.world.channels[0].mac.radios[0].path.clone()
+    };
+    for (word, _) in Scheme::WORDS {
+        let scheme = format!("node.ap.queue.scheme={word}");
+        let expected = PathConfig::of(airpace_sim::mac::Scheme::from_name(word).unwrap());
+        let found = path(&[&scheme]);
+        assert_eq!(
+            (&found.qdisc, found.hardware),
+            (&expected.qdisc, expected.hardware),
+            "{word}"
+        );
+        let summary = finished(&loaded(
+            CELL,
+            &[&scheme, "flow.0.rate=100 Mbit/s", "duration=1 s"],
+        ))
+        .summary;
+        let totals = summary.totals;
+        assert!(
+            (totals.goodput_mbps - 200.0).abs() < 4.0,
+            "{word}: {totals:?}"
+        );
+        assert!(
+            totals.run.sent == totals.run.delivered + totals.run.dropped + totals.run.held,
+            "{word}: {totals:?}"
+        );
+    }
+    assert_eq!(path(&[]).queues, Queues::Fifo(QueueLimit::per_link(1_000)));
+    let shared = path(&[
+        "node.ap.queue.sharing=shared",
+        "node.ap.queue.limit=7 packets",
+    ]);
+    assert_eq!(shared.queues, Queues::Fifo(QueueLimit::shared(7)));
+    let fifo = path(&[
+        "node.ap.queue.scheme=fifo",
+        "node.ap.queue.qdisc_limit=9 packets",
+        "node.ap.queue.hardware_queue=1",
+    ]);
+    assert_eq!(
+        (fifo.qdisc, fifo.hardware),
+        (Some(Qdisc::Fifo { packets: 9 }), 1)
+    );
+    let airtime = [
+        "node.ap.queue.scheme=airtime",
+        "node.ap.queue.slow.below=0 bit/s",
+        "node.ap.queue.aql=true",
+    ];
+    let Queues::FlowQueues(queues) = path(&airtime).queues else {
+        panic!("airtime has flow queues")
+    };
+    assert_eq!(queues.slow_below.bps(), 0);
+    assert!(path(&airtime).airtime_limit.is_some());
+    assert_ne!(path(&["seed=1"]).key, path(&["seed=2"]).key);
+}
+
+#[test]
+fn a_station_of_twice_the_weight_gets_twice_the_airtime() {
+    let text = CELL.replace("count = 2", "count = 2\nairtime_weight = 512")
+        + "[[node]]\nname = \"light\"\nkind = \"station\"\n";
+    let settings = [
+        "node.ap.queue.scheme=airtime",
+        "flow.0.rate=400 Mbit/s",
+        "duration=1 s",
+    ];
+    let stations = finished(&loaded(&text, &settings)).summary.stations;
+    for heavy in &stations[..2] {
+        let ratio = heavy.airtime_share / stations[2].airtime_share;
+        assert!((ratio - 2.0).abs() < 0.05, "{ratio}: {stations:?}");
+    }
+}
+
+#[test]
+fn the_hash_tells_settings_apart_but_not_seeds() {
+    let hash = |settings: &[&str]| loaded(CELL, settings).record().hash;
+    assert_eq!(hash(&[]), hash(&["seed=9"]));
+    assert_eq!(hash(&[]), hash(&["warm_up=50000 us"]));
+    assert_ne!(hash(&[]), hash(&["node.station.count=3"]));
+}
+
+#[test]
+fn a_run_that_is_stopped_within_its_warm_up_has_no_figures() {
+    let stop = Stop::default();
+    stop.raise();
+    let loaded = loaded(CELL, &[]);
+    assert!(
+        run(&loaded, loaded.resolve().unwrap(), &stop, false)
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn files_are_written_whole_and_old_ones_go() {
+    let out = std::env::temp_dir().join(format!("airpace-sim-store-{}", std::process::id()));
+    fs::remove_dir_all(&out).ok();
+    let settings = [
+        "record.frames=true",
+        "record.packets=true",
+        "record.pcap=true",
+    ];
+    let loaded = loaded(CELL, &settings);
+    let finished = finished(&loaded);
+    let files = store(&out, &finished, &loaded.scenario.record).unwrap();
+    let names: Vec<&str> = files
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap())
+        .collect();
+    let all = [
+        "summary.parquet",
+        "stations.parquet",
+        "slots.parquet",
+        "frames.parquet",
+        "packets.parquet",
+        "air.pcap",
+        "summary.json",
+    ];
+    assert_eq!(names, all);
+    let frames = rows(&out.join("frames.parquet"));
+    assert_eq!(frames, finished.outcome.frames.len());
+    assert_eq!(
+        rows(&out.join("packets.parquet")),
+        finished.outcome.packets.len()
+    );
+    assert_eq!(rows(&out.join("stations.parquet")), 2);
+    store(&out, &finished, &Record::default()).unwrap();
+    assert!(!out.join("air.pcap").exists() && out.join("summary.json").exists());
+    fs::remove_dir_all(&out).unwrap();
+}
+
+fn rows(path: &Path) -> usize {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    let told = metadata.key_value_metadata().unwrap();
+    for key in [
+        "airpace.format",
+        "airpace.version",
+        "airpace.seed",
+        "airpace.scenario.text",
+        "airpace.scenario.hash",
+    ] {
+        assert!(told.iter().any(|pair| pair.key == key), "{key}");
+    }
+    usize::try_from(metadata.num_rows()).unwrap()
+}
+
+/// Splits a capture into its records.
+fn records(bytes: &[u8]) -> Vec<&[u8]> {
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 127));
+    let (mut at, mut records) = (24, Vec::new());
+    while at < bytes.len() {
+        let (kept, whole) = (word(at + 8), word(at + 12));
+        assert!(kept <= whole && kept <= 256);
+        records.push(&bytes[at + 16..at + 16 + kept]);
+        at += 16 + kept;
+    }
+    records
+}
+
+#[test]
+fn the_capture_has_every_mpdu_with_its_rate_and_aggregate() {
+    use airpace_core::wire::{ieee80211::DataHeader, radiotap::Radiotap};
+    let out = std::env::temp_dir().join(format!("airpace-sim-pcap-{}", std::process::id()));
+    let loaded = loaded(CELL, &["record.pcap=true", "node.station.loss=0.1"]);
+    let finished = finished(&loaded);
+    store(&out, &finished, &loaded.scenario.record).unwrap();
+    let bytes = fs::read(out.join("air.pcap")).unwrap();
+    fs::remove_dir_all(&out).unwrap();
+    let records = records(&bytes);
+    let decoded: u32 = finished
+        .outcome
+        .frames
+        .iter()
+        .map(|(_, frame)| u32::from(frame.decoded))
+        .sum();
+    assert!(
+        records.len() > 1_000 && records.len() <= decoded as usize,
+        "{} of {decoded}",
+        records.len()
+    );
+    let mut retries = 0;
+    for record in &records {
+        let (radiotap, length) = Radiotap::parse(record).unwrap();
+        assert_eq!(radiotap.rate().unwrap().nss(), 2);
+        assert!(radiotap.ampdu.is_some());
+        let (header, _) = DataHeader::parse(&record[length..]).unwrap();
+        retries += usize::from(header.retry);
+    }
+    assert!(retries > records.len() / 20, "{retries}");
+}
+
+#[test]
+fn a_sweep_makes_each_run_once_and_goes_on_where_it_stopped() {
+    let out = std::env::temp_dir().join(format!("airpace-sim-sweep-{}", std::process::id()));
+    fs::remove_dir_all(&out).ok();
+    let axes = ["node.station.count=1,2".parse().unwrap()];
+    let jobs = sweep::jobs(&loaded(CELL, &[]), &axes, 2).unwrap();
+    let some = sweep::jobs(&loaded(CELL, &["node.station.count=1"]), &[], 1).unwrap();
+    let mut journal = sweep::Journal::open(&out).unwrap();
+    assert!(
+        sweep::make(&some, &mut journal, 1, &Stop::default())
+            .unwrap()
+            .complete
+    );
+    assert_eq!(journal.runs().len(), 1);
+    let stopped = Stop::default();
+    stopped.raise();
+    assert!(
+        !sweep::make(&jobs, &mut journal, 2, &stopped)
+            .unwrap()
+            .complete
+    );
+    assert!(
+        sweep::make(&jobs, &mut journal, 2, &Stop::default())
+            .unwrap()
+            .complete
+    );
+    assert_eq!(
+        journal.runs().len(),
+        4,
+        "the run that was there is the same as the first of the grid"
+    );
+    let rows = sweep::rows(&sweep::finished(&jobs, &journal));
+    drop(journal);
+    assert_eq!(rows.len(), 2);
+    assert_eq!((rows[0].runs, rows[1].runs), (2, 2));
+    assert!(
+        (rows[1].goodput_mbps.mean.unwrap() - 100.0).abs() < 5.0,
+        "{rows:?}"
+    );
+    assert!(rows[1].goodput_mbps.ci95.is_some());
+    assert!(sweep::table(&rows).contains("node.station.count=2"));
+    let wrong = sweep::jobs(
+        &loaded(CELL, &[]),
+        &["node.station.rate.mcs=9,12".parse().unwrap()],
+        1,
+    );
+    assert!(wrong.unwrap_err().to_string().contains("not 12"));
+    fs::remove_dir_all(&out).unwrap();
+}
+
+#[test]
+fn what_stations_send_is_in_their_rows_and_packets_are_conserved() {
+    let text = fs::read_to_string(folder().join("hidden.toml")).unwrap();
+    let summary = finished(&loaded(&text, &["duration=300 ms", "warm_up=50 ms"])).summary;
+    for station in &summary.stations {
+        assert!(
+            station.goodput_mbps > 0.1 && station.sent > 0 && station.received > 0,
+            "{station:?}"
+        );
+        assert!(
+            station.level.is_some() && station.delay_ms.is_some(),
+            "{station:?}"
+        );
+    }
+    let totals = &summary.totals;
+    let table = table::render(&summary);
+    let all: Vec<&str> = table
+        .lines()
+        .find(|line| line.starts_with("all "))
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(all[1], format!("{:.2}", totals.goodput_mbps));
+    assert_eq!(
+        *all.last().unwrap(),
+        format!("{:.1}", 100.0 * totals.airtime_share)
+    );
+    let run = totals.run;
+    assert!(run.sent > totals.sent);
+    assert_eq!(run.sent, run.delivered + run.dropped + run.held);
+}
+
+#[test]
+fn changes_to_anything_but_a_fixed_rate_are_refused() {
+    for rate in ["minstrel-ht", "ideal"] {
+        let change =
+            format!("[[change]]\nat = \"100 ms\"\nnode = \"station-1\"\nrate = \"{rate}\"\n");
+        let said = refusal(&format!("{CELL}{change}"));
+        assert!(
+            said.contains("x.toml:15:") && said.contains("a change is to a fixed rate"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn stations_out_of_reach_are_refused_with_name_and_remedy() {
+    let far = CELL.replace("count = 2", "count = 2\ndistance = \"1000 km\"");
+    let said = refusal(&far);
+    assert!(
+        said.contains("`station-1` and its access point `ap`, 1000000.0 m apart, do not hear"),
+        "{said}"
+    );
+    assert!(said.contains("tx_power"), "{said}");
+    let ranged = format!("{far}[[channel]]\ncarrier_sense_range = \"100 m\"\n");
+    assert!(refusal(&ranged).contains("widen the channel's `carrier_sense_range`"));
+}
+
+#[test]
+fn packets_too_long_for_the_air_are_refused_but_not_on_wires() {
+    let with = |payload: &str| {
+        CELL.replace(
+            "rate = \"50 Mbit/s\"",
+            &format!("rate = \"50 Mbit/s\"\npayload = \"{payload}\""),
+        )
+    };
+    let said = refusal(&with("2269 B"));
+    assert!(
+        said.contains("x.toml:12:") && said.contains("at most 2268 B"),
+        "{said}"
+    );
+    assert!(loaded(&with("2268 B"), &[]).resolve().is_ok());
+    let tcp = "[[flow]]\nkind = \"tcp\"\nto = \"station-1\"\nmss = \"2245 B\"\n";
+    assert!(refusal(&format!("{CELL}{tcp}")).contains("at most 2244 B"));
+    let host =
+        "[[node]]\nname = \"server\"\nkind = \"host\"\n[[wire]]\na = \"server\"\nb = \"ap\"\n";
+    let wired = format!("{CELL}{host}{}", tcp.replace("station-1", "ap"));
+    assert!(loaded(&wired, &[]).resolve().is_ok());
+}
+
+#[test]
+fn a_seed_that_places_a_station_out_of_reach_does_not_end_the_sweep() {
+    let out = std::env::temp_dir().join(format!("airpace-sim-refused-{}", std::process::id()));
+    fs::remove_dir_all(&out).ok();
+    let text = CELL.replace("count = 2", "within = \"120 m\"");
+    let text = format!("{text}[[channel]]\ncarrier_sense_range = \"45 m\"\n");
+    let jobs = sweep::jobs(&loaded(&text, &[]), &[], 8).unwrap();
+    let mut journal = sweep::Journal::open(&out).unwrap();
+    let made = sweep::make(&jobs, &mut journal, 2, &Stop::default()).unwrap();
+    assert!(
+        made.complete && made.refused > 0 && made.refused < 8,
+        "{made:?}"
+    );
+    assert_eq!(journal.runs().len() + made.refused, 8);
+    assert!(
+        made.reason
+            .as_ref()
+            .unwrap()
+            .contains("do not hear each other"),
+        "{made:?}"
+    );
+    let none = sweep::jobs(&loaded(&text.replace("45 m", "1 m"), &[]), &[], 2).unwrap();
+    let error = sweep::make(&none, &mut journal, 2, &Stop::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no run was made, 2 were refused"), "{error}");
+    drop(journal);
+    fs::remove_dir_all(&out).unwrap();
+}

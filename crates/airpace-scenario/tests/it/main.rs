@@ -1,0 +1,2 @@
+//! Integration tests of scenarios.
+mod runaway;
