@@ -304,6 +304,7 @@ impl<P: Packet> FqMac<P> {
         self.len += 1;
         self.bytes += u64::from(bytes);
         self.memory += weight;
+        // Dropping after the append keeps the limits for packets of any size.
         while self.over_limits() {
             self.drop_from_longest();
         }
@@ -319,9 +320,12 @@ impl<P: Packet> FqMac<P> {
                 return home;
             }
         } else if !strays.may_be_of(tid) {
+            // The queue is idle, and no packet of this TID waits in overflow for it, so none is
+            // overtaken.
             flow.give_to(tid);
             return home;
         }
+        // Another TID owns the queue, or earlier packets of the flow still wait in overflow.
         strays.add(tid);
         self.overflow(tid)
     }
@@ -351,6 +355,7 @@ impl<P: Packet> FqMac<P> {
                 self.release_if_empty(tid);
                 return Some((since, packet));
             }
+            // The queue is empty, or CoDel dropped all of it: it goes to the old queues or leaves.
             if let Some(left) = self.tids[tid.0 as usize].lists.found_empty(&mut self.turns) {
                 self.retire(left);
             }
