@@ -1,4 +1,5 @@
-//! IP headers: lengths stay within the bytes, and an ECN mark changes neither the flow nor any other field.
+//! IP headers: lengths stay within the bytes, and an ECN mark changes neither the flow nor any
+//! other field.
 #![no_main]
 
 use airpace_core::wire::ip::{self, IpInfo};

@@ -5,7 +5,8 @@ use airpace_core::wire::replay::{ReplayError, ReplayWindow, WINDOW};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 
-/// The rule in plain words: a counter is refused if it was accepted before or lies too far behind the highest.
+/// The rule in plain words: a counter is refused if it was accepted before or lies too far behind
+/// the highest.
 fn accept(accepted: &mut BTreeSet<u64>, counter: u64) -> Result<(), ReplayError> {
     let next = accepted.last().map_or(0, |&highest| highest + 1);
     if counter == u64::MAX || u128::from(counter) + u128::from(WINDOW) < u128::from(next) {

@@ -1,15 +1,20 @@
-//! The decisions of a Wi-Fi downlink that is paced from outside the access point, as pure computation.
+//! The decisions of a Wi-Fi downlink that is paced from outside the access point, as pure
+//! computation.
 //!
-//! A proxy in front of an access point paces what each station is sent. This crate holds everything that decides how: the time
-//! that frames take ([`phy`]), how packets aggregate and what that costs ([`model`]), which rates are fair ([`alloc`]), the laws
-//! that hold those rates ([`control`]), queues ([`queue`]), pacing ([`pace`]), the receiver's measurements ([`meter`]) and the bytes
-//! of every message ([`wire`]). The proxy, the agent, the emulated access point and the simulator run the same code.
+//! A proxy in front of an access point paces what each station is sent. This crate holds everything
+//! that decides how: the time that frames take ([`phy`]), how packets aggregate and what that costs
+//! ([`model`]), which rates are fair ([`alloc`]), the laws that hold those rates ([`control`]),
+//! queues ([`queue`]), pacing ([`pace`]), the receiver's measurements ([`meter`]) and the bytes of
+//! every message ([`wire`]). The proxy, the agent, the emulated access point and the simulator run
+//! the same code.
 //!
-//! It never reads a clock, socket, file, environment variable or global random generator, and it starts no thread: time is an
-//! argument of whatever needs it, and the caller owns sockets and buffers. No input from the network makes it panic.
+//! It never reads a clock, socket, file, environment variable or global random generator, and it
+//! starts no thread: time is an argument of whatever needs it, and the caller owns sockets and
+//! buffers. No input from the network makes it panic.
 //!
-//! Three types to know: [`report::SlotReport`] is what a station received in one time slot; a [`control::RateController`] turns the
-//! reports of a slot into rates; [`report::Allocation`] is one station's rate and the aggregation level that it aims at.
+//! Three types to know: [`report::SlotReport`] is what a station received in one time slot; a
+//! [`control::RateController`] turns the reports of a slot into rates; [`report::Allocation`] is
+//! one station's rate and the aggregation level that it aims at.
 //!
 //! ```
 //! use airpace_core::control::{Goal, Law, LawConfig};

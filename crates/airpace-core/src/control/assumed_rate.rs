@@ -1,16 +1,18 @@
 //! Runs a law that needs PHY rates with stations that cannot report theirs.
 //!
-//! An agent without a monitor interface reports frames and packets but no PHY rate. Such reports do not separate the overhead of a
-//! round `D = c + Σ w μ` from its payload, so one of the two must be assumed. [`AssumeRates`] assumes the overhead per frame `T`. Then
-//! `w = (D − nT) / Σ μ`, the same for all stations of unknown rate.
+//! An agent without a monitor interface reports frames and packets but no PHY rate. Such reports do
+//! not separate the overhead of a round `D = c + Σ w μ` from its payload, so one of the two must be
+//! assumed. [`AssumeRates`] assumes the overhead per frame `T`. Then `w = (D − nT) / Σ μ`, the same
+//! for all stations of unknown rate.
 //!
-//! The resulting rates are right at the measured level, so a law reaches the level that it aims at even if `T` is wrong: for one
-//! station, a change of the rate returns multiplied by `1 − T/c`, which is stable for `T < 2c`. What is lost is airtime fairness, as
-//! stations of unknown rate get equal packet rates. And a slow station may be given a target that the longest frame duration cannot
-//! hold, which only its losses show.
+//! The resulting rates are right at the measured level, so a law reaches the level that it aims at
+//! even if `T` is wrong: for one station, a change of the rate returns multiplied by `1 − T/c`,
+//! which is stable for `T < 2c`. What is lost is airtime fairness, as stations of unknown rate get
+//! equal packet rates. And a slow station may be given a target that the longest frame duration
+//! cannot hold, which only its losses show.
 //!
-//! While frames carry one packet each, `D` is only the time between packets. Then the assumed rate doubles with each slot until
-//! frames aggregate.
+//! While frames carry one packet each, `D` is only the time between packets. Then the assumed rate
+//! doubles with each slot until frames aggregate.
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
@@ -23,7 +25,8 @@ use core::time::Duration;
 const AGGREGATED_LEVEL: f64 = 1.2;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
-/// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160 MHz.
+/// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
+/// MHz.
 const RANGE_BPS: (f64, f64) = (6.5e6, 4.8e9);
 
 /// A law that gets assumed PHY rates where reports have none.
@@ -73,7 +76,8 @@ impl RoundPart {
 }
 
 impl AssumeRates {
-    /// Wraps `law`; reports without a PHY rate get the one that follows from `frame_overhead` per frame.
+    /// Wraps `law`; reports without a PHY rate get the one that follows from `frame_overhead` per
+    /// frame.
     #[must_use]
     pub fn new(law: Box<dyn RateController + Send>, frame_overhead: Duration) -> Self {
         Self {
@@ -108,7 +112,8 @@ impl AssumeRates {
                     *self.assumed(part.station) = bps;
                 }
             } else if part.sample.backlogged {
-                // The station could take more but its frames hold one packet: the assumed rate is too low to aggregate.
+                // The station could take more but its frames hold one packet: the assumed rate is
+                // too low to aggregate.
                 let rate = self.assumed(part.station);
                 *rate = (*rate * 2.0).min(RANGE_BPS.1);
             }

@@ -6,7 +6,8 @@ use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Largest change of a rate in one slot, as a difference of logarithms: the gradient holds only locally.
+/// Largest change of a rate in one slot, as a difference of logarithms: the gradient holds only
+/// locally.
 const LOG_STEP_MAX: f64 = 0.5;
 
 /// Configuration of [`Dual`].
@@ -14,12 +15,14 @@ const LOG_STEP_MAX: f64 = 0.5;
 pub struct DualConfig {
     /// The level that no station may exceed (`N_ε`), 32 in the paper.
     pub target_level: f64,
-    /// Exponent of the α-fair utility: 1 is log x, 0 the sum of rates in units of `utility_unit_mbps`.
+    /// Exponent of the α-fair utility: 1 is log x, 0 the sum of rates in units of
+    /// `utility_unit_mbps`.
     pub fairness: f64,
     /// Unit of rate in the utility for exponents other than 1, Mbit/s.
     pub utility_unit_mbps: f64,
-    /// Step of the multipliers per packet above the target (α of eq. 31). The paper gives none. The default damps the loop of one
-    /// station at 32 packets critically (see `docs/design/published-laws.md`).
+    /// Step of the multipliers per packet above the target (α of eq. 31). The paper gives none. The
+    /// default damps the loop of one station at 32 packets critically (see
+    /// `docs/design/published-laws.md`).
     pub dual_step: f64,
     /// Step of the logarithms of the rates along the gradient.
     pub rate_step: f64,
@@ -47,7 +50,8 @@ impl DualConfig {
     /// Checks every value.
     ///
     /// # Errors
-    /// If a value is outside its range. An exponent below 1 is refused: the utility is then not concave in the logarithm of the rate.
+    /// If a value is outside its range. An exponent below 1 is refused: the utility is then not
+    /// concave in the logarithm of the rate.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("target_level", self.target_level, 1.0, 1024.0)?;
         within("fairness", self.fairness, 1.0, 10.0)?;
@@ -104,13 +108,15 @@ impl Dual {
         let overhead_s = self.overhead_s();
         let states = self.roster.states_mut();
         for s in states.iter_mut() {
+            // Eq. 31, with (·)⁺ around the whole so that a multiplier can fall (see the errata).
             if let Some(level) = s.seen.level.take() {
                 s.level = level;
                 s.multiplier =
                     (s.multiplier + config.dual_step * (level - config.target_level)).max(0.0);
             }
         }
-        // One packet more to any station lengthens the round and so raises every other level: the second term of ∂μ/∂log x.
+        // One packet more to any station lengthens the round and so raises every other level: the
+        // second term of ∂μ/∂log x.
         let priced: f64 = states.iter().map(|s| s.multiplier * s.level).sum();
         for s in states {
             let airtime_share = s.seen.packet_airtime_s(&config.stream) * s.level / overhead_s;

@@ -38,7 +38,8 @@ impl LinearConfig {
     }
 }
 
-/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ − `N_ε`).
+/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ −
+/// `N_ε`).
 #[derive(Clone, Debug)]
 pub struct Linear {
     config: LinearConfig,
@@ -77,6 +78,7 @@ impl RateController for Linear {
         );
         let gain = gain_mbps / self.roster.states().len().max(1) as f64;
         for (seen, mbps) in self.roster.states_mut() {
+            // A station that did not report keeps its rate.
             if let Some(level) = seen.level.take() {
                 *mbps = stream.bounded(*mbps - gain * (level - target_level));
             }

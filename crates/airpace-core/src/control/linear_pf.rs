@@ -11,8 +11,8 @@ pub enum Regulated {
     /// The station with the highest PHY rate (argmin w), as in the paper's text and eq. 32–33.
     #[default]
     Fastest,
-    /// The station with the lowest PHY rate (argmax w), as Algorithm 2 is printed. It drives the faster stations far beyond the
-    /// longest frame: for comparison only.
+    /// The station with the lowest PHY rate (argmax w), as Algorithm 2 is printed. It drives the
+    /// faster stations far beyond the longest frame: for comparison only.
     Slowest,
 }
 
@@ -52,7 +52,8 @@ impl LinearPfConfig {
     }
 }
 
-/// Paper 000, Algorithm 2: eq. 32 regulates one station, and the others follow in proportion to their PHY rates (eq. 33).
+/// Paper 000, Algorithm 2: eq. 32 regulates one station, and the others follow in proportion to
+/// their PHY rates (eq. 33).
 #[derive(Clone, Debug)]
 pub struct LinearPf {
     config: LinearPfConfig,
@@ -83,7 +84,8 @@ impl LinearPf {
         chosen.map(|(idx, _)| idx)
     }
 
-    /// Moves the regulated station's rate by its level error and sets the other rates in proportion.
+    /// Moves the regulated station's rate by its level error and sets the other rates in
+    /// proportion.
     fn update(&mut self, idx: usize) {
         let LinearPfConfig {
             target_level,

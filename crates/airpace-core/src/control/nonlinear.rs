@@ -15,7 +15,8 @@ const OVERHEAD_RANGE_S: (f64, f64) = (1e-6, 10.0);
 /// The set point of the outer loop of [`Nonlinear`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SetPoint {
-    /// min{T̄ x₁, N̄}, as published. It drives past the optimum where the optimum is shorter than the delay target.
+    /// min{T̄ x₁, N̄}, as published. It drives past the optimum where the optimum is shorter than
+    /// the delay target.
     #[default]
     Published,
     /// min{T̄ x₁, N̄, `A_free`/w₁}: the interior optimum is an additional bound.
@@ -94,14 +95,16 @@ struct NonlinearStation {
     target: f64,
 }
 
-/// Paper 002, eq. 24–26 and 33: an inner loop per station around the inverse model, an outer loop for the delay target.
+/// Paper 002, eq. 24–26 and 33: an inner loop per station around the inverse model, an outer loop
+/// for the delay target.
 #[derive(Clone, Debug)]
 pub struct Nonlinear {
     config: NonlinearConfig,
     roster: Roster<NonlinearStation>,
     /// Outer state ν: the target level of the slowest station.
     outer: f64,
-    /// Estimated overhead of a round (ĉ), seconds. Its initial value depends on the number of stations that report first.
+    /// Estimated overhead of a round (ĉ), seconds. Its initial value depends on the number of
+    /// stations that report first.
     overhead_s: Option<f64>,
 }
 
@@ -120,9 +123,11 @@ impl Nonlinear {
         })
     }
 
-    /// Index of the slowest station, the paper's station 1, and its airtime per packet in seconds (w₁).
+    /// Index of the slowest station, the paper's station 1, and its airtime per packet in seconds
+    /// (w₁).
     fn slowest(&self) -> Option<(usize, f64)> {
         let airtime = |s: &NonlinearStation| s.seen.packet_airtime_s(&self.config.stream);
+        // `max_by` returns the last of equal ones, so the reversed order finds the first.
         let indexed = self.roster.states().iter().map(airtime).enumerate();
         indexed.rev().max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -139,6 +144,7 @@ impl Nonlinear {
             .iter()
             .map(|s| s.seen.packet_airtime_s(&stream) * s.rate_pps)
             .sum();
+        // Without a level or a rate there is no measurement, and the estimate stays.
         let implied = first
             .seen
             .level
@@ -187,7 +193,8 @@ impl Nonlinear {
         }
     }
 
-    /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A − w N̄) = c.
+    /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A
+    /// − w N̄) = c.
     fn free_airtime_s(&self, overhead_s: f64) -> f64 {
         let NonlinearConfig {
             level_limit,
@@ -198,7 +205,8 @@ impl Nonlinear {
             alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit)
         };
         let stations: Vec<alloc::Station> = self.roster.states().iter().map(station).collect();
-        // Airtimes and overhead are kept in range. If a number ever is not, there is no additional bound.
+        // Airtimes and overhead are kept in range. If a number ever is not, there is no additional
+        // bound.
         alloc::Waterfill::new()
             .water_level(&stations, overhead_s, None)
             .unwrap_or(f64::INFINITY)

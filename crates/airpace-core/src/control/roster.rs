@@ -26,7 +26,8 @@ impl<S> Roster<S> {
         }
     }
 
-    /// Passes each consistent report to `observe` with its station's state; `join` creates the state at the first report.
+    /// Passes each consistent report to `observe` with its station's state; `join` creates the
+    /// state at the first report.
     pub(super) fn absorb(
         &mut self,
         reports: &[SlotReport],
@@ -123,7 +124,8 @@ impl Observed {
         }
     }
 
-    /// Takes a sample. A slot without frames counts as level 1, the smallest level that a frame can have.
+    /// Takes a sample. A slot without frames counts as level 1, the smallest level that a frame can
+    /// have.
     pub(super) fn observe(&mut self, sample: &Sample) {
         self.level = Some(sample.level.unwrap_or(1.0));
         self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
@@ -135,10 +137,12 @@ impl Observed {
     }
 }
 
-/// Bytes that the MAC adds to a packet: LLC/SNAP 8, QoS data header 26, FCS 4, A-MPDU delimiter 4 (IEEE 802.11-2020, 9.2.4, 9.7.1).
+/// Bytes that the MAC adds to a packet: LLC/SNAP 8, QoS data header 26, FCS 4, A-MPDU delimiter 4
+/// (IEEE 802.11-2020, 9.2.4, 9.7.1).
 const MPDU_OVERHEAD_BYTES: f64 = 42.0;
 
-/// Airtime in seconds of one packet of `ip_bytes` inside an A-MPDU at `phy_bps`, including padding to four bytes (w).
+/// Airtime in seconds of one packet of `ip_bytes` inside an A-MPDU at `phy_bps`, including padding
+/// to four bytes (w).
 pub(super) fn packet_airtime_s(ip_bytes: f64, phy_bps: f64) -> f64 {
     8.0 * ((ip_bytes + MPDU_OVERHEAD_BYTES) / 4.0).ceil() * 4.0 / phy_bps
 }

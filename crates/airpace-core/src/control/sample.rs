@@ -3,7 +3,8 @@
 use crate::report::SlotReport;
 use airpace_units::Time;
 
-/// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few packets).
+/// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
+/// packets).
 const LEVEL_MAX: f64 = 4096.0;
 /// Rounds longer than this do not occur at a working access point, seconds.
 const ROUND_MAX_S: f64 = 30.0;
@@ -76,15 +77,17 @@ impl Sample {
 
 /// Packets received per second in all frames.
 ///
-/// The report's packet count covers only frames that are samples of the level. Frames that were sent again as a whole, as after a
-/// collision, are not among them, but the balance of packets sent and received needs them. The byte count includes them.
+/// The report's packet count covers only frames that are samples of the level. Frames that were
+/// sent again as a whole, as after a collision, are not among them, but the balance of packets sent
+/// and received needs them. The byte count includes them.
 fn received_pps(report: &SlotReport) -> f64 {
     let by_bytes = mean_packet_bytes(report)
         .map(|mean| report.bytes as f64 / mean / report.length.as_secs_f64());
     by_bytes.unwrap_or(0.0).max(report.received_pps())
 }
 
-/// Mean packet size in bytes, if an IP packet can have that size. The sender knows it exactly, the station except for losses.
+/// Mean packet size in bytes, if an IP packet can have that size. The sender knows it exactly, the
+/// station except for losses.
 fn mean_packet_bytes(report: &SlotReport) -> Option<f64> {
     let (bytes, packets) = match report.sender.sent_packets {
         0 => (report.bytes, report.packets),

@@ -2,7 +2,8 @@ use super::error::{ConfigError, positive, within};
 
 /// The packets that the published laws assume, and the bounds on their rates.
 ///
-/// The papers count Mbit/s of UDP payload; this converts to packets. The defaults are those of the papers' experiments.
+/// The papers count Mbit/s of UDP payload; this converts to packets. The defaults are those of the
+/// papers' experiments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StreamConfig {
     /// Payload bytes of a packet, 1470 in the papers.

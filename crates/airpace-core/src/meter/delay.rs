@@ -1,11 +1,12 @@
-//! One-way delay relative to the smallest delay seen, as quantiles per slot. It is for display only; control does not use it.
+//! One-way delay relative to the smallest delay seen, as quantiles per slot. It is for display
+//! only; control does not use it.
 
 use crate::report::DelayQuantiles;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// The smallest delay is taken over this many periods, so that drifting clocks (50 µs per second at worst) do not distort it for
-/// long.
+/// The smallest delay is taken over this many periods, so that drifting clocks (50 µs per second at
+/// worst) do not distort it for long.
 const PERIODS: usize = 6;
 const PERIOD: Duration = Duration::from_secs(10);
 
@@ -48,7 +49,8 @@ impl DelayMeter {
             .min()
             .copied()
             .unwrap_or(delay_ns);
-        // The difference is not negative because `least` was just updated, and that of two i64 fits a u64.
+        // The difference is not negative because `least` was just updated, and that of two i64 fits
+        // a u64.
         let us = delay_ns.abs_diff(least) / 1_000;
         let bin = &mut self.bins[bin(u32::try_from(us).unwrap_or(u32::MAX))];
         *bin = bin.saturating_add(1);

@@ -6,8 +6,9 @@ use crate::report::LevelSource;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
-/// An A-MPDU reference or MAC timestamp identifies one frame for this long, so that a radio that always reports the same value does not
-/// turn a slot into one frame. A frame lasts 5.484 ms at most; the rest is for receivers that are delayed while they read it.
+/// An A-MPDU reference or MAC timestamp identifies one frame for this long, so that a radio that
+/// always reports the same value does not turn a slot into one frame. A frame lasts 5.484 ms at
+/// most; the rest is for receivers that are delayed while they read it.
 const REFERENCE_AGE: Duration = Duration::from_millis(50);
 
 /// The arrival of one packet or MPDU.
@@ -55,7 +56,8 @@ struct OpenFrame {
     rate: Option<BitRate>,
     /// First transmissions, received or skipped in the sequence numbers.
     fresh: u32,
-    /// Retransmissions of MPDUs not received before, and the numbers skipped before them: they were in an earlier frame.
+    /// Retransmissions of MPDUs not received before, and the numbers skipped before them: they were
+    /// in an earlier frame.
     carried: u32,
     /// Retransmissions that filled holes which were not counted yet.
     filled: u32,
@@ -119,19 +121,23 @@ impl OpenFrame {
         self.bytes = self.bytes.saturating_add(u64::from(arrival.bytes));
     }
 
-    /// Whether the frame is a sample of the level, given the number of first transmissions in the previous sample.
+    /// Whether the frame is a sample of the level, given the number of first transmissions in the
+    /// previous sample.
     ///
-    /// If retries are unknown, a few new packets beside late ones are the end of the previous frame, retransmitted along with its
-    /// holes. A frame that really carries both holds about as many new packets as the one before.
+    /// If retries are unknown, a few new packets beside late ones are the end of the previous
+    /// frame, retransmitted along with its holes. A frame that really carries both holds about as
+    /// many new packets as the one before.
     fn is_sample(&self, previous: u32) -> bool {
         let tail_of_last =
             !self.retries_known && self.late > 0 && self.fresh.saturating_mul(4) <= previous;
         self.fresh > 0 && !tail_of_last
     }
 
-    /// First transmissions to count: those in this frame, and those in earlier frames that became known only now.
+    /// First transmissions to count: those in this frame, and those in earlier frames that became
+    /// known only now.
     fn first_transmissions(&self, previous: u32) -> u32 {
-        // It is rarer to lose more than half of a frame at its end than to lose a whole frame, which is not counted.
+        // It is rarer to lose more than half of a frame at its end than to lose a whole frame,
+        // which is not counted.
         let tail = if self.carried.saturating_mul(2) <= previous {
             self.carried
         } else {
@@ -170,6 +176,7 @@ impl Tally {
         self.bytes = self.bytes.saturating_add(frame.bytes);
         self.received = self.received.saturating_add(u64::from(frame.received));
         self.packets = self.packets.saturating_add(u64::from(frame.packets));
+        // Late packets and bytes count in every frame; the level and the round only in samples.
         if !frame.is_sample(previous) {
             return;
         }
@@ -184,7 +191,8 @@ impl Tally {
         }
     }
 
-    /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets per MPDU as the MPDUs received.
+    /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets
+    /// per MPDU as the MPDUs received.
     pub(super) fn mpdus_and_packets(&self) -> (u32, u32) {
         if self.frames == 0 {
             return (0, 0);
@@ -239,7 +247,8 @@ impl FrameMeter {
             .add(arrival);
     }
 
-    /// Returns the counts since the last call. A frame that may still continue is left to the next call.
+    /// Returns the counts since the last call. A frame that may still continue is left to the next
+    /// call.
     pub(super) fn close(&mut self, now: Time) -> Tally {
         if self
             .open
@@ -255,6 +264,7 @@ impl FrameMeter {
             return;
         };
         self.tally.add(&frame, self.previous);
+        // Only samples show how many packets a frame holds at present.
         if frame.is_sample(self.previous) {
             self.previous = frame.fresh;
         }

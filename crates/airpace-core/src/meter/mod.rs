@@ -1,18 +1,20 @@
 //! The receiver's meter: turns arrivals into one [`SlotReport`] per slot.
 //!
 //! It has two inputs, of which either suffices:
-//! - [`Meter::on_mpdu`]: the station's own MPDUs from a monitor interface. They give frames and levels, corrected by the MAC's sequence
-//!   numbers and retry bits.
-//! - [`Meter::on_packet`]: authenticated messages of the tunnel. They give losses, late packets, bytes and delay, and also frames and
-//!   levels in a slot without MPDUs from a monitor.
+//! - [`Meter::on_mpdu`]: the station's own MPDUs from a monitor interface. They give frames and
+//!   levels, corrected by the MAC's sequence numbers and retry bits.
+//! - [`Meter::on_packet`]: authenticated messages of the tunnel. They give losses, late packets,
+//!   bytes and delay, and also frames and levels in a slot without MPDUs from a monitor.
 //!
-//! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by gaps between arrivals. The level of a slot is
-//! the number of first transmissions per frame that carried any:
-//! - A hole in the MAC's sequence numbers was in a frame and counts there. A hole in the tunnel's counters may be a packet that the
-//!   access point's queue dropped, which was in no frame. It counts when a retransmission fills it; otherwise it is a loss.
+//! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by gaps
+//! between arrivals. The level of a slot is the number of first transmissions per frame that
+//! carried any:
+//! - A hole in the MAC's sequence numbers was in a frame and counts there. A hole in the tunnel's
+//!   counters may be a packet that the access point's queue dropped, which was in no frame. It
+//!   counts when a retransmission fills it; otherwise it is a loss.
 //! - A frame that holds only retransmissions is not a sample.
-//! - Retransmissions of packets not received before were the end of an earlier frame if they are few, and count there. Otherwise a
-//!   whole frame was lost, and neither it nor its packets count.
+//! - Retransmissions of packets not received before were the end of an earlier frame if they are
+//!   few, and count there. Otherwise a whole frame was lost, and neither it nor its packets count.
 //!
 //! The memory is fixed, whatever arrives.
 
@@ -32,11 +34,13 @@ use delay::DelayMeter;
 use frames::{Arrival, FrameMeter, Tally};
 use sequence::{MacWindow, Place, TunnelWindow};
 
-/// Arrivals closer than this belong to one frame, if the radio reports neither reference nor timestamp.
+/// Arrivals closer than this belong to one frame, if the radio reports neither reference nor
+/// timestamp.
 ///
-/// The packets of an A-MPDU are handed over together at its end, within microseconds. The next frame to the same station ends no
-/// sooner than a SIFS (16 µs), a block acknowledgement (32 µs), an AIFS of best effort (43 µs) and a preamble (40 µs) later. Half
-/// of these 131 µs is well away from both.
+/// The packets of an A-MPDU are handed over together at its end, within microseconds. The next
+/// frame to the same station ends no sooner than a SIFS (16 µs), a block acknowledgement (32 µs),
+/// an AIFS of best effort (43 µs) and a preamble (40 µs) later. Half of these 131 µs is well away
+/// from both.
 pub const FRAME_GAP: Duration = Duration::from_micros(65);
 
 /// Parameters of a [`Meter`].
@@ -203,16 +207,17 @@ impl Meter {
         });
     }
 
-    /// Reports that the sender's counter starts again, as it does with every session of the tunnel. Packets missing until now do not
-    /// count as lost.
+    /// Reports that the sender's counter starts again, as it does with every session of the tunnel.
+    /// Packets missing until now do not count as lost.
     pub fn restart_sequence(&mut self) {
         self.tunnel_window = TunnelWindow::default();
     }
 
     /// Ends the slot now and begins the next.
     ///
-    /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet counts as lost if it was missing at the end
-    /// of the previous slot and still is, or if 4096 later ones arrived.
+    /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet
+    /// counts as lost if it was missing at the end of the previous slot and still is, or if 4096
+    /// later ones arrived.
     pub fn close_slot(&mut self, now: Time) -> SlotReport {
         let (mac, tunnel) = (self.mac.close(now), self.tunnel.close(now));
         let monitored = mac.active;

@@ -1,24 +1,26 @@
 //! Compares a sequence number with those received before.
 
-/// Number of counters remembered, and so how far back a late packet is recognised. At 100,000 packets per second this is 41 ms, longer
-/// than the retransmissions of a MAC take.
+/// Number of counters remembered, and so how far back a late packet is recognised. At 100,000
+/// packets per second this is 41 ms, longer than the retransmissions of a MAC take.
 const REMEMBERED: u64 = 4096;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// A counter that jumps further ahead than this is a new count, not that many losses: 2²⁰ packets are ten seconds of silence at 100,000
-/// packets per second.
+/// A counter that jumps further ahead than this is a new count, not that many losses: 2²⁰ packets
+/// are ten seconds of silence at 100,000 packets per second.
 const RESTART: u64 = 1 << 20;
 
 /// Sequence numbers of the MAC count modulo 4096 (IEEE 802.11-2020 §9.2.4.4.2).
 const MAC_MODULUS: u16 = 4096;
 
-/// The longest block-ack window (802.11be). No frame holds more MPDUs, so a longer jump means that frames were missed.
+/// The longest block-ack window (802.11be). No frame holds more MPDUs, so a longer jump means that
+/// frames were missed.
 const LONGEST_FRAME: u16 = 1024;
 
 /// How a number compares with those received before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// Later than all before, by this many numbers; 1 if the skipped numbers say nothing about frames.
+    /// Later than all before, by this many numbers; 1 if the skipped numbers say nothing about
+    /// frames.
     Ahead(u32),
     /// Earlier than the latest, and missing until now.
     Fill,
@@ -28,7 +30,8 @@ pub(super) enum Place {
     Duplicate,
 }
 
-/// The MAC's sequence numbers of one traffic identifier. Only the latest must be remembered, as a hole counts when it is skipped.
+/// The MAC's sequence numbers of one traffic identifier. Only the latest must be remembered, as a
+/// hole counts when it is skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MacWindow {
     latest: Option<u16>,
@@ -50,8 +53,9 @@ impl MacWindow {
                 self.latest = Some(sequence);
                 Place::Ahead(u32::from(ahead))
             }
-            // Either the number lies further back than a block-ack window reaches, or it lies behind but the MPDU was not sent before.
-            // In both cases so many frames were missed that the numbers have wrapped around.
+            // Either the number lies further back than a block-ack window reaches, or it lies
+            // behind but the MPDU was not sent before. In both cases so many frames were missed
+            // that the numbers have wrapped around.
             _ if ahead < MAC_MODULUS - LONGEST_FRAME || retry == Some(false) => {
                 self.latest = Some(sequence);
                 Place::Ahead(1)
@@ -112,7 +116,8 @@ impl TunnelWindow {
         }
     }
 
-    /// Returns the number of packets lost since the last call: those that were missing at the last call and still are.
+    /// Returns the number of packets lost since the last call: those that were missing at the last
+    /// call and still are.
     pub(super) fn settle(&mut self) -> u32 {
         self.settle_below(self.next_at_close);
         self.next_at_close = self.next;
@@ -131,7 +136,8 @@ impl TunnelWindow {
     }
 
     fn advance(&mut self, counter: u64) {
-        // Counters that fall out of the window are settled first; then their bits are cleared for the new ones.
+        // Counters that fall out of the window are settled first; then their bits are cleared for
+        // the new ones.
         let forgotten = (counter + 1).saturating_sub(REMEMBERED);
         self.settle_below(forgotten);
         for new in self.next.max(forgotten)..counter {

@@ -2,8 +2,8 @@ use crate::report::SenderView;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// A station counts as backlogged if packets waited for at least one part in this many of the slot. A few packets that arrive together
-/// wait for the pacer even if the demand is far below the rate.
+/// A station counts as backlogged if packets waited for at least one part in this many of the slot.
+/// A few packets that arrive together wait for the pacer even if the demand is far below the rate.
 const BACKLOGGED_SHARE: u32 = 4;
 
 /// What a sender sent to a station since the station's last report, and how long packets waited.
@@ -51,21 +51,23 @@ impl Account {
         self.bytes += u64::from(bytes);
     }
 
-    /// Closes the account when a report arrives and begins the next one. Returns the sender's view of the reported slot, whose length
-    /// is `length`.
+    /// Closes the account when a report arrives and begins the next one. Returns the sender's view
+    /// of the reported slot, whose length is `length`.
     ///
-    /// `slots` is the number of slots since the last report, more than one if reports were lost: then only a part of what was sent
-    /// belongs to the reported slot.
+    /// `slots` is the number of slots since the last report, more than one if reports were lost:
+    /// then only a part of what was sent belongs to the reported slot.
     ///
-    /// A report that arrives soon after a late one leaves too little time to judge whether packets waited. Then the previous account,
-    /// which the late report made too long, counts as well. Nothing else is scaled by the time between reports, because a controller
-    /// that balances packets sent and received needs exact sums.
+    /// A report that arrives soon after a late one leaves too little time to judge whether packets
+    /// waited. Then the previous account, which the late report made too long, counts as well.
+    /// Nothing else is scaled by the time between reports, because a controller that balances
+    /// packets sent and received needs exact sums.
     pub fn close(&mut self, now: Time, length: Duration, slots: u64) -> SenderView {
         let elapsed = now.saturating_since(self.since);
         let running = self.waiting_since.map_or(Duration::ZERO, |since| {
             now.saturating_since(since.max(self.since))
         });
         let (mut elapsed, mut waited) = (elapsed, self.waited + running);
+        // A report soon after a late one: judge by both accounts.
         if elapsed < length / 2 {
             elapsed += self.before.0;
             waited += self.before.1;

@@ -1,12 +1,15 @@
 //! Pacing of one station by airtime.
 //!
-//! A controller grants a station packets per second. Packets differ in size, so the pacer spaces them by the airtime that they will
-//! take: `bytes · 8 / R` plus the packet's share of the overhead of its frame, `overhead / level`. A packet of the controller's size
-//! then leaves every `1 / rate`; after a small one the next follows sooner. Without a known R, packets are spaced by bytes.
+//! A controller grants a station packets per second. Packets differ in size, so the pacer spaces
+//! them by the airtime that they will take: `bytes · 8 / R` plus the packet's share of the overhead
+//! of its frame, `overhead / level`. A packet of the controller's size then leaves every `1 /
+//! rate`; after a small one the next follows sooner. Without a known R, packets are spaced by
+//! bytes.
 //!
-//! The pacer keeps the time at which everything released so far is paid for, as an exact fraction of a nanosecond, so the rate does
-//! not drift. A packet may leave up to the *burst* before that time. The burst lets a sender whose timer is late catch up, lets it
-//! send small groups, and bounds what leaves at once after a pause.
+//! The pacer keeps the time at which everything released so far is paid for, as an exact fraction
+//! of a nanosecond, so the rate does not drift. A packet may leave up to the *burst* before that
+//! time. The burst lets a sender whose timer is late catch up, lets it send small groups, and
+//! bounds what leaves at once after a pause.
 
 mod account;
 
@@ -17,13 +20,16 @@ use crate::report::Allocation;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
-/// Default overhead of a frame: 106 µs of channel access and 108 µs of preamble, SIFS and block acknowledgement (000 fig. 7).
+/// Default overhead of a frame: 106 µs of channel access and 108 µs of preamble, SIFS and block
+/// acknowledgement (000 fig. 7).
 const FRAME_OVERHEAD: Duration = Duration::from_micros(214);
 
-/// Default burst. User-space timers on a loaded machine are late by 100 µs and more (timerfd: 90th to 99th percentile 89–632 µs).
+/// Default burst. User-space timers on a loaded machine are late by 100 µs and more (timerfd: 90th
+/// to 99th percentile 89–632 µs).
 const BURST: Duration = Duration::from_micros(200);
 
-/// Costs are counted in this fraction of a bit, so that even rates below a packet per second are exact to a millionth.
+/// Costs are counted in this fraction of a bit, so that even rates below a packet per second are
+/// exact to a millionth.
 const UNITS_PER_BIT: f64 = 1024.0;
 const UNITS_PER_BYTE: u64 = 8 * 1024;
 const NANOS: u128 = 1_000_000_000;
@@ -33,11 +39,14 @@ const NANOS: u128 = 1_000_000_000;
 pub struct PaceConfig {
     /// How long before it is paid for a packet may leave. Default 200 µs.
     pub burst: Duration,
-    /// Number of packets of the controller's size that may leave together, even if they take longer than `burst`. Default 2.
+    /// Number of packets of the controller's size that may leave together, even if they take longer
+    /// than `burst`. Default 2.
     pub burst_packets: u32,
-    /// Airtime of a frame without its packets: channel access, preamble, SIFS, block acknowledgement. Default 214 µs.
+    /// Airtime of a frame without its packets: channel access, preamble, SIFS, block
+    /// acknowledgement. Default 214 µs.
     pub frame_overhead: Duration,
-    /// Bytes that the MAC adds to each packet: LLC, MAC header, frame check sequence, A-MPDU delimiter. Default 42.
+    /// Bytes that the MAC adds to each packet: LLC, MAC header, frame check sequence, A-MPDU
+    /// delimiter. Default 42.
     pub packet_overhead: u32,
 }
 
@@ -52,10 +61,12 @@ impl Default for PaceConfig {
     }
 }
 
-/// The cost of a packet and the rate at which costs are paid off, as integers, so that the arithmetic per packet is exact.
+/// The cost of a packet and the rate at which costs are paid off, as integers, so that the
+/// arithmetic per packet is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tariff {
-    /// Units added to each packet of any size: its overhead bytes and its share of the frame's overhead at the PHY rate.
+    /// Units added to each packet of any size: its overhead bytes and its share of the frame's
+    /// overhead at the PHY rate.
     per_packet: u64,
     /// Units paid off per second; not zero.
     per_second: u64,
@@ -79,7 +90,8 @@ impl Tariff {
             let share_s = config.frame_overhead.as_secs_f64() / allocation.level.max(1.0);
             f64::from(config.packet_overhead) * 8.0 + share_s * r.as_bps_f64()
         }) * UNITS_PER_BIT;
-        // Float-to-integer `as` saturates. Rounding here changes the rate once, by less than a millionth.
+        // Float-to-integer `as` saturates. Rounding here changes the rate once, by less than a
+        // millionth.
         let per_packet = per_packet.round() as u64;
         let nominal = nominal_bytes * UNITS_PER_BYTE as f64 + per_packet as f64;
         let per_second = (nominal * rate).round() as u64;
@@ -124,7 +136,8 @@ enum Mode {
 pub struct Pacer {
     config: PaceConfig,
     mode: Mode,
-    /// When everything released so far is paid for: at this time plus `remainder / per_second` nanoseconds.
+    /// When everything released so far is paid for: at this time plus `remainder / per_second`
+    /// nanoseconds.
     paid_at: Time,
     remainder: u64,
 }
@@ -141,10 +154,11 @@ impl Pacer {
         }
     }
 
-    /// Paces at `allocation` from now on: by airtime if the PHY rate of the station's frames is given, otherwise by bytes.
+    /// Paces at `allocation` from now on: by airtime if the PHY rate of the station's frames is
+    /// given, otherwise by bytes.
     ///
-    /// Packets that are not paid for yet are paid for at the new rate. A rate of zero stops the station. An allocation with a NaN is
-    /// ignored.
+    /// Packets that are not paid for yet are paid for at the new rate. A rate of zero stops the
+    /// station. An allocation with a NaN is ignored.
     pub fn grant(&mut self, now: Time, allocation: &Allocation, phy_rate: Option<BitRate>) {
         if [
             allocation.rate_pps,
@@ -158,6 +172,7 @@ impl Pacer {
         }
         let mode =
             Tariff::new(&self.config, allocation, phy_rate).map_or(Mode::Stopped, Mode::Paced);
+        // An unchanged tariff must not drop the fraction of a nanosecond.
         if mode == self.mode {
             return;
         }
@@ -184,7 +199,8 @@ impl Pacer {
         self.next_release().is_some_and(|at| at <= now)
     }
 
-    /// When the next packet may be released. The time lies in the past if it may leave at once; `None` if it must wait for another grant.
+    /// When the next packet may be released. The time lies in the past if it may leave at once;
+    /// `None` if it must wait for another grant.
     #[must_use]
     pub fn next_release(&self) -> Option<Time> {
         match self.mode {
@@ -203,8 +219,8 @@ impl Pacer {
         let Mode::Paced(tariff) = self.mode else {
             return;
         };
-        // A packet released in the very nanosecond in which the last one is paid for keeps the fraction. Dropping it each time would
-        // lower the rate.
+        // A packet released in the very nanosecond in which the last one is paid for keeps the
+        // fraction. Dropping it each time would lower the rate.
         if self.paid_up() < now {
             self.paid_at = now;
             self.remainder = 0;
@@ -233,15 +249,16 @@ impl Pacer {
             .saturating_add(Duration::from_nanos(u64::from(self.remainder > 0)))
     }
 
-    /// How long before it is paid for a packet may leave. One packet may always leave at the time when the others are paid for, so a
-    /// burst of n packets is n − 1 intervals long.
+    /// How long before it is paid for a packet may leave. One packet may always leave at the time
+    /// when the others are paid for, so a burst of n packets is n − 1 intervals long.
     fn burst_ns(&self, tariff: Tariff) -> u64 {
         let packets = u64::from(self.config.burst_packets.saturating_sub(1));
         let burst = u64::try_from(self.config.burst.as_nanos()).unwrap_or(u64::MAX);
         burst.max(packets.saturating_mul(tariff.interval_ns))
     }
 
-    /// Converts the debt from the old rate to the new one: it stays the same number of packets and becomes another time.
+    /// Converts the debt from the old rate to the new one: it stays the same number of packets and
+    /// becomes another time.
     fn convert_debt(&mut self, now: Time, mode: Mode) {
         let debt = self.paid_at.saturating_since(now);
         if let (Mode::Paced(old), Mode::Paced(new)) = (self.mode, mode) {

@@ -3,16 +3,17 @@ use core::time::Duration;
 /// The default weight of a station, as in mac80211 (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
 pub const DEFAULT_WEIGHT: u16 = 256;
 
-/// The smallest quantum; a shorter one is raised to it. It would not change the order of service, but the number of quanta that pay
-/// off a debt must stay far from overflow.
+/// The smallest quantum; a shorter one is raised to it. It would not change the order of service,
+/// but the number of quanta that pay off a debt must stay far from overflow.
 const MIN_QUANTUM: Duration = Duration::from_micros(1);
 /// The largest quantum; a longer one is reduced to it. No frame lasts as long.
 const MAX_QUANTUM: Duration = Duration::from_secs(1);
 /// The largest debt that is kept, 146 years: a debt and a quantum together still fit 64 bits.
 const DEEPEST: i64 = -(1 << 62);
 
-/// Stations that a rotation visits one by one before it considers all at once. With frames of 4 ms and the default quantum one in 13
-/// is out of debt, so it is rare that this many are visited in vain.
+/// Stations that a rotation visits one by one before it considers all at once. With frames of 4 ms
+/// and the default quantum one in 13 is out of debt, so it is rare that this many are visited in
+/// vain.
 const PATIENCE: u32 = 64;
 
 /// Marks the end of a list. Memory ends long before this many stations, so it is not a valid index.
@@ -21,9 +22,11 @@ const END: u32 = u32::MAX;
 /// Parameters of [`AirtimeFairness`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AirtimeConfig {
-    /// Airtime that a station of [`DEFAULT_WEIGHT`] gets per round, 1 µs to 1 s. Default 300 µs (`ATH_AIRTIME_QUANTUM` of ath9k).
+    /// Airtime that a station of [`DEFAULT_WEIGHT`] gets per round, 1 µs to 1 s. Default 300 µs
+    /// (`ATH_AIRTIME_QUANTUM` of ath9k).
     pub quantum: Duration,
-    /// Whether a station that has just become busy is served before the others, for one turn (004 §3.2). Default true.
+    /// Whether a station that has just become busy is served before the others, for one turn (004
+    /// §3.2). Default true.
     pub sparse: bool,
 }
 
@@ -46,7 +49,8 @@ enum Place {
 
 #[derive(Clone, Copy, Debug)]
 struct Station {
-    /// Airtime in nanoseconds that the station may still use; zero or negative after it has used more.
+    /// Airtime in nanoseconds that the station may still use; zero or negative after it has used
+    /// more.
     deficit: i64,
     /// Nanoseconds that it gets per round: the quantum scaled by its weight.
     quantum: i64,
@@ -66,14 +70,16 @@ impl Station {
         }
     }
 
-    /// Whether `rounds` quanta pay off the debt. It avoids a division, because walks over all stations call it for each of them.
+    /// Whether `rounds` quanta pay off the debt. It avoids a division, because walks over all
+    /// stations call it for each of them.
     const fn has_credit_after(&self, rounds: u64) -> bool {
         self.deficit
             .saturating_add(rounds.cast_signed().saturating_mul(self.quantum))
             > 0
     }
 
-    /// Adds `rounds` quanta. At most the last one pays off the debt, so nothing overflows; see [`DEEPEST`].
+    /// Adds `rounds` quanta. At most the last one pays off the debt, so nothing overflows; see
+    /// [`DEEPEST`].
     const fn give(&mut self, rounds: u64) {
         self.deficit += rounds.cast_signed() * self.quantum;
     }
@@ -129,10 +135,12 @@ impl Ring {
     }
 }
 
-/// Airtime fairness for the stations of one radio and one access category (004 §3.2, Algorithm 3): deficit round robin in airtime.
+/// Airtime fairness for the stations of one radio and one access category (004 §3.2, Algorithm 3):
+/// deficit round robin in airtime.
 ///
-/// Each station has a deficit, which is charged with the airtime of all frames from and to it, retries included. A station in debt
-/// waits until enough rounds have passed to pay it off. The caller fills its hardware queue like this:
+/// Each station has a deficit, which is charged with the airtime of all frames from and to it,
+/// retries included. A station in debt waits until enough rounds have passed to pay it off. The
+/// caller fills its hardware queue like this:
 ///
 /// ```
 /// use airpace_core::queue::{AirtimeConfig, AirtimeFairness};
@@ -156,19 +164,23 @@ impl Ring {
 /// assert_eq!(sent, [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1]);
 /// ```
 ///
-/// Guarantees for stations that are always backlogged, with quantum *q* (scaled by weight) and no frame of station *i* longer than
-/// *Fᵢ*:
-/// - Over any window, a station's airtime differs from the quanta that it got by less than *q + Fᵢ*, and all get equally many quanta, ± 1.
-/// - Since both became busy, two stations of equal weight differ by at most *q* + the longer of *Fᵢ* and *Fⱼ*; over any window, by
-///   *q + Fᵢ + Fⱼ*. No schedule that learns the length of a frame after sending it can guarantee less than *Fᵢ + Fⱼ*, as either station
-///   may be the one that has just overdrawn.
+/// Guarantees for stations that are always backlogged, with quantum *q* (scaled by weight) and no
+/// frame of station *i* longer than *Fᵢ*:
+/// - Over any window, a station's airtime differs from the quanta that it got by less than *q +
+///   Fᵢ*, and all get equally many quanta, ± 1.
+/// - Since both became busy, two stations of equal weight differ by at most *q* + the longer of
+///   *Fᵢ* and *Fⱼ*; over any window, by *q + Fᵢ + Fⱼ*. No schedule that learns the length of a
+///   frame after sending it can guarantee less than *Fᵢ + Fⱼ*, as either station may be the one
+///   that has just overdrawn.
 ///
 /// Differences from Algorithm 3 as printed, and the reasons:
-/// - A station that is charged into debt joins the list even if it has nothing to send (as in ath9k), so that it pays back during rounds
-///   that others use. If no station waits, nobody is owed anything, so all debts are cancelled. Otherwise a station that has sent for
-///   an hour without competition would later wait for an hour.
-/// - After a round that found all stations in debt, all rounds until the first is out of debt are applied at once. The order is the
-///   same, and one call of [`AirtimeFairness::next`] visits each listed station at most five times, however deep the debts are.
+/// - A station that is charged into debt joins the list even if it has nothing to send (as in
+///   ath9k), so that it pays back during rounds that others use. If no station waits, nobody is
+///   owed anything, so all debts are cancelled. Otherwise a station that has sent for an hour
+///   without competition would later wait for an hour.
+/// - After a round that found all stations in debt, all rounds until the first is out of debt are
+///   applied at once. The order is the same, and one call of [`AirtimeFairness::next`] visits each
+///   listed station at most five times, however deep the debts are.
 #[derive(Clone, Debug)]
 pub struct AirtimeFairness {
     config: AirtimeConfig,
@@ -200,11 +212,13 @@ impl AirtimeFairness {
         }
     }
 
-    /// Adds a station that shares in proportion to `weight` (zero counts as one) and returns its index; indices are consecutive from 0.
+    /// Adds a station that shares in proportion to `weight` (zero counts as one) and returns its
+    /// index; indices are consecutive from 0.
     pub fn add(&mut self, weight: u16) -> u32 {
         let index = u32::try_from(self.stations.len()).expect("memory ends before 2^32 stations");
         let quantum = self.scaled(weight);
-        // A station begins with one quantum, as in ath9k, so it is served at once when it first has frames.
+        // A station begins with one quantum, as in ath9k, so it is served at once when it first has
+        // frames.
         self.stations.push(Station {
             deficit: quantum,
             quantum,
@@ -223,8 +237,8 @@ impl AirtimeFairness {
         }
     }
 
-    /// Announces that the station has frames. Unless it is listed, it joins the new stations, or the old ones without
-    /// [`AirtimeConfig::sparse`].
+    /// Announces that the station has frames. Unless it is listed, it joins the new stations, or
+    /// the old ones without [`AirtimeConfig::sparse`].
     #[inline]
     pub fn wake(&mut self, station: u32) {
         let Some(state) = self.stations.get_mut(station as usize) else {
@@ -237,21 +251,21 @@ impl AirtimeFairness {
         }
     }
 
-    /// Returns the station that may send now, or `None` if none waits. It keeps its place until it is charged into debt, found empty
-    /// or skipped.
+    /// Returns the station that may send now, or `None` if none waits. It keeps its place until it
+    /// is charged into debt, found empty or skipped.
     ///
     /// Gives quanta to stations in debt and moves them back, as Algorithm 3 does.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it is no iterator: the same station may be the next many times"
+        reason = "this is not an iterator: it may return the same station many times"
     )]
     #[inline]
     pub fn next(&mut self) -> Option<u32> {
         self.next_allowed(|_| true)
     }
 
-    /// Returns the station that may send now among those that `may_send` allows, or `None` if none of them waits. The others are
-    /// skipped, and those of them in debt pay back (as in mac80211).
+    /// Returns the station that may send now among those that `may_send` allows, or `None` if none
+    /// of them waits. The others are skipped, and those of them in debt pay back (as in mac80211).
     #[inline]
     pub fn next_allowed(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u32> {
         if self.waiting == 0 {
@@ -283,8 +297,9 @@ impl AirtimeFairness {
         }
     }
 
-    /// Reports that the station from [`AirtimeFairness::next`] had nothing to send. A new station passes through the old ones once, so
-    /// that none keeps precedence by sending whenever its queue has just run empty; an old station leaves.
+    /// Reports that the station from [`AirtimeFairness::next`] had nothing to send. A new station
+    /// passes through the old ones once, so that none keeps precedence by sending whenever its
+    /// queue has just run empty; an old station leaves.
     #[inline]
     pub fn found_empty(&mut self, station: u32) {
         let Some(state) = self.stations.get_mut(station as usize) else {
@@ -317,8 +332,9 @@ impl AirtimeFairness {
         }
     }
 
-    /// Moves the station to the tail of the old stations without a quantum, because it must not send now (its hardware queue is full).
-    /// Where all stations may be in this state, use [`AirtimeFairness::next_allowed`], which ends.
+    /// Moves the station to the tail of the old stations without a quantum, because it must not
+    /// send now (its hardware queue is full). Where all stations may be in this state, use
+    /// [`AirtimeFairness::next_allowed`], which ends.
     pub fn skip(&mut self, station: u32) {
         if self.first() == Some(station) {
             self.rotate();
@@ -337,8 +353,8 @@ impl AirtimeFairness {
         self.new.len + self.old.len
     }
 
-    /// Airtime in nanoseconds that the station may still use in this round. Zero or negative if it is in debt; zero for unknown
-    /// stations.
+    /// Airtime in nanoseconds that the station may still use in this round. Zero or negative if it
+    /// is in debt; zero for unknown stations.
     #[must_use]
     pub fn deficit_ns(&self, station: u32) -> i64 {
         self.stations.get(station as usize).map_or(0, |s| s.deficit)
@@ -357,7 +373,8 @@ impl AirtimeFairness {
         quantum * i64::from(weight.max(1)) / i64::from(DEFAULT_WEIGHT)
     }
 
-    /// Number of old stations that are visited one by one before all are considered: all of a few, a quarter of many.
+    /// Number of old stations that are visited one by one before all are considered: all of a few,
+    /// a quarter of many.
     fn patience(&self) -> u32 {
         (self.old.len / 4).max(PATIENCE).min(self.old.len)
     }
@@ -396,7 +413,8 @@ impl AirtimeFairness {
         }
     }
 
-    /// Handles a first station that has nothing to send: a new one joins the old ones, an old one leaves.
+    /// Handles a first station that has nothing to send: a new one joins the old ones, an old one
+    /// leaves.
     fn retire(&mut self) {
         if self.new.head != END {
             self.rotate();
@@ -405,8 +423,8 @@ impl AirtimeFairness {
         }
     }
 
-    /// Goes directly to the old station at which rotation would stop, and applies the quanta of all rounds until then. Returns `None` if
-    /// rotation would never stop.
+    /// Goes directly to the old station at which rotation would stop, and applies the quanta of all
+    /// rounds until then. Returns `None` if rotation would never stop.
     fn fast_forward(&mut self, may_send: impl Fn(u32) -> bool) -> Option<()> {
         let (rounds, chosen) = self.next_of_old(may_send)?;
         // Rotation passes those before the chosen one once more, so they get one more quantum.
@@ -418,7 +436,8 @@ impl AirtimeFairness {
                 turns = rounds;
             }
             let state = &mut self.stations[index as usize];
-            // A station out of debt gets no further quantum: it leaves if it was only paying back, and is skipped if it must not send.
+            // A station out of debt gets no further quantum: it leaves if it was only paying back,
+            // and is skipped if it must not send.
             let ready = turns > 0 && state.has_credit_after(turns - 1);
             state.give(if ready {
                 state.rounds_to_credit()
@@ -438,7 +457,8 @@ impl AirtimeFairness {
         Some(())
     }
 
-    /// Of the old stations that wait and may send, the first that will be out of debt, and the number of rounds until then.
+    /// Of the old stations that wait and may send, the first that will be out of debt, and the
+    /// number of rounds until then.
     fn next_of_old(&mut self, may_send: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut found: Option<(u64, u32)> = None;
         let mut index = self.old.head;
@@ -454,7 +474,8 @@ impl AirtimeFairness {
         found
     }
 
-    /// Cancels all debts and empties the lists. No station waits, so the rounds that pay off the debts would cost nobody anything.
+    /// Cancels all debts and empties the lists. No station waits, so the rounds that pay off the
+    /// debts would cost nobody anything.
     fn settle(&mut self) {
         while let Some(index) = self.pop() {
             let state = &mut self.stations[index as usize];

@@ -1,11 +1,13 @@
 use core::time::Duration;
 
-/// Parameters of [`AirtimeLimit`]. Defaults are those of mac80211 (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `…_H`, `IEEE80211_AQL_THRESHOLD`).
+/// Parameters of [`AirtimeLimit`]. Defaults are those of mac80211
+/// (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `…_H`, `IEEE80211_AQL_THRESHOLD`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AirtimeLimitConfig {
     /// A station with less airtime than this below the queues may always send. Default 5 ms.
     pub per_station_low: Duration,
-    /// A station with less airtime than this may send while the total of all stations is below the threshold. Default 12 ms.
+    /// A station with less airtime than this may send while the total of all stations is below the
+    /// threshold. Default 12 ms.
     pub per_station_high: Duration,
     /// Total airtime from which on only the low limit applies. Default 24 ms.
     pub threshold: Duration,
@@ -21,11 +23,11 @@ impl Default for AirtimeLimitConfig {
     }
 }
 
-/// The airtime queue limit (AQL) of Linux 5.5 and later: bounds the estimated airtime that waits below the queues, in driver and
-/// hardware, for each station and in total.
+/// The airtime queue limit (AQL) of Linux 5.5 and later: bounds the estimated airtime that waits
+/// below the queues, in driver and hardware, for each station and in total.
 ///
-/// A frame counts with its estimated airtime from when it is handed down until it is sent or given up. The check comes before the
-/// frame, so a station exceeds its limit by one frame at most.
+/// A frame counts with its estimated airtime from when it is handed down until it is sent or given
+/// up. The check comes before the frame, so a station exceeds its limit by one frame at most.
 #[derive(Clone, Debug)]
 pub struct AirtimeLimit {
     config: AirtimeLimitConfig,
@@ -69,14 +71,16 @@ impl AirtimeLimit {
     #[inline]
     pub fn sent(&mut self, station: u32, estimated: Duration) {
         if let Some(pending) = self.pending.get_mut(station as usize) {
-            // Adds what was really added to the station, so that the total stays the sum even if the station's value saturates.
+            // Adds what was really added to the station, so that the total stays the sum even if
+            // the station's value saturates.
             let ns = nanoseconds(estimated).min(u64::MAX - self.total);
             *pending += ns;
             self.total += ns;
         }
     }
 
-    /// Removes a frame that was counted as `estimated` and has been sent or given up. Removes no more than is pending.
+    /// Removes a frame that was counted as `estimated` and has been sent or given up. Removes no
+    /// more than is pending.
     #[inline]
     pub fn completed(&mut self, station: u32, estimated: Duration) {
         if let Some(pending) = self.pending.get_mut(station as usize) {

@@ -3,8 +3,8 @@ use crate::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// How long CoDel remembers the drop rate of an earlier dropping state, in intervals (RFC 8289 §5.6: "recently" is 16 intervals
-/// in the published implementations).
+/// How long CoDel remembers the drop rate of an earlier dropping state, in intervals (RFC 8289
+/// §5.6: "recently" is 16 intervals in the published implementations).
 const MEMORY_INTERVALS: u32 = 16;
 
 /// The longest interval: its square in nanoseconds fits 64 bits. A longer one is reduced to it.
@@ -15,10 +15,11 @@ const MAX_INTERVAL: Duration = Duration::from_secs(4);
 pub struct CoDelConfig {
     /// Acceptable standing delay. RFC 8289 §4.3: 5 ms.
     pub target: Duration,
-    /// Time for which a standing queue must last before CoDel acts, about a worst-case round trip; 4 s at most. RFC 8289 §4.2: 100 ms.
+    /// Time for which a standing queue must last before CoDel acts, about a worst-case round trip;
+    /// 4 s at most. RFC 8289 §4.2: 100 ms.
     pub interval: Duration,
-    /// Nothing is dropped while this many bytes or fewer stay in the queue: one packet is not a standing queue (RFC 8289 §5.5).
-    /// Default 1514.
+    /// Nothing is dropped while this many bytes or fewer stay in the queue: one packet is not a
+    /// standing queue (RFC 8289 §5.5). Default 1514.
     pub mtu: u32,
     /// Whether packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
@@ -48,7 +49,8 @@ pub enum Verdict {
 
 /// The CoDel algorithm for one queue, without the queue itself (RFC 8289 §5).
 ///
-/// The caller takes a packet from the head and calls [`CoDel::judge`], or [`CoDel::on_empty`] if there was none.
+/// The caller takes a packet from the head and calls [`CoDel::judge`], or [`CoDel::on_empty`] if
+/// there was none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoDel {
     /// When the sojourn time will have been above the target for an interval.
@@ -77,7 +79,8 @@ impl CoDel {
 
     /// Judges a packet that waited for `sojourn` and left `behind` bytes in the queue.
     ///
-    /// Calls `mark` when a signal is due and `config.ecn` is set; `mark` marks the packet and returns whether it could.
+    /// Calls `mark` when a signal is due and `config.ecn` is set; `mark` marks the packet and
+    /// returns whether it could.
     #[inline]
     pub fn judge(
         &mut self,
@@ -87,6 +90,7 @@ impl CoDel {
         behind: u64,
         mark: impl FnOnce() -> bool,
     ) -> Verdict {
+        // Below the target, or with at most one packet behind, there is no standing queue (§5.5).
         if sojourn < config.target || behind <= u64::from(config.mtu) {
             self.on_empty();
             return Verdict::Pass;
@@ -102,20 +106,23 @@ impl CoDel {
         }
     }
 
-    /// Reports that the queue was found empty. There is no standing queue, so the dropping state ends.
+    /// Reports that the queue was found empty. There is no standing queue, so the dropping state
+    /// ends.
     pub fn on_empty(&mut self) {
         self.first_above = None;
         self.dropping = false;
         self.owes_step = false;
     }
 
-    /// Counts packets dropped for other reasons as signals, so that the law acts more strongly (as Linux does after a batch drop).
+    /// Counts packets dropped for other reasons as signals, so that the law acts more strongly (as
+    /// Linux does after a batch drop).
     pub fn strengthen(&mut self, signals: u32) {
         self.count = self.count.saturating_add(signals);
     }
 
     /// Whether a signal is due, given that the head has waited longer than the target.
     fn signal_due(&mut self, now: Time, interval: Duration) -> bool {
+        // The delay must stay above the target for a whole interval before anything happens (§5.5).
         let deadline = now.saturating_add(interval);
         if now < *self.first_above.get_or_insert(deadline) {
             return false;
@@ -133,17 +140,20 @@ impl CoDel {
         true
     }
 
-    /// Enters the dropping state, near the signal rate that controlled the queue last time if that was recent (§5.4).
+    /// Enters the dropping state, near the signal rate that controlled the queue last time if that
+    /// was recent (§5.4).
     fn enter(&mut self, now: Time, interval: Duration) {
         let recent = now.saturating_since(self.drop_next) < interval * MEMORY_INTERVALS;
         let delta = self.count.saturating_sub(self.last_count);
+        // The signals of the last dropping state beyond its first show the rate that was needed.
         self.count = if recent && delta > 1 { delta } else { 1 };
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.after(now, interval);
     }
 
-    /// Computes when the signal after the last one is due. After a drop this waits until the next packet is known to be late as well.
+    /// Computes when the signal after the last one is due. After a drop this waits until the next
+    /// packet is known to be late as well.
     fn move_on(&mut self, interval: Duration) {
         if core::mem::take(&mut self.owes_step) {
             self.drop_next = self.after(self.drop_next, interval);
@@ -220,8 +230,9 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.limits()
     }
 
-    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it has drained. Linux does the same when
-    /// txqueuelen is lowered under `pfifo_fast`, which compares the length at each arrival (3.9, the kernel of 003).
+    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it
+    /// has drained. Linux does the same when txqueuelen is lowered under `pfifo_fast`, which
+    /// compares the length at each arrival (3.9, the kernel of 003).
     pub fn set_limits(&mut self, limits: Limits) {
         self.fifo.set_limits(limits);
     }

@@ -9,9 +9,11 @@ pub enum DropReason {
     PacketLimit,
     /// The new packet would have exceeded the queue's limit in bytes (tail drop).
     ByteLimit,
-    /// CoDel: packets had stayed longer than the target for an interval, and this one could not be marked.
+    /// CoDel: packets had stayed longer than the target for an interval, and this one could not be
+    /// marked.
     Sojourn,
-    /// The flow queues together exceeded their limit, and this packet was at the head of the longest queue.
+    /// The flow queues together exceeded their limit, and this packet was at the head of the
+    /// longest queue.
     FattestFlow,
     /// The receiver left the network.
     Gone,

@@ -52,7 +52,8 @@ pub(super) struct Queued<P> {
     pub(super) packet: P,
 }
 
-/// A first-in-first-out queue limited in packets and bytes. A packet for which there is no room is dropped (tail drop).
+/// A first-in-first-out queue limited in packets and bytes. A packet for which there is no room is
+/// dropped (tail drop).
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
     limits: Limits,
@@ -125,7 +126,8 @@ impl<P: Packet> Fifo<P> {
         self.limits
     }
 
-    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it has drained.
+    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it
+    /// has drained.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }

@@ -24,8 +24,8 @@ impl FlowHash {
     pub(super) fn queue<P: Packet>(&self, packet: &P, queues: u32) -> u32 {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         packet.hash_flow(&mut hasher);
-        // The high half of the hash, scaled to the number of queues: the product is below 2^32 · 2^32 and its high part below
-        // the number of queues.
+        // The high half of the hash, scaled to the number of queues: the product is below 2^32 ·
+        // 2^32 and its high part below the number of queues.
         (((hasher.finish() >> 32) * u64::from(queues)) >> 32) as u32
     }
 }

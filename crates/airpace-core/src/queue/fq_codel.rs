@@ -9,7 +9,8 @@ use crate::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same value as in Linux).
+/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
+/// value as in Linux).
 const MIN_QUANTUM: u32 = 256;
 
 /// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2.
@@ -23,7 +24,8 @@ pub struct FqCoDelConfig {
     pub packet_limit: u32,
     /// Bytes that all queues may hold together. Default 32 MiB.
     pub byte_limit: u64,
-    /// Largest number of packets dropped in one batch when a limit is exceeded, at least 1. Default 64.
+    /// Largest number of packets dropped in one batch when a limit is exceeded, at least 1. Default
+    /// 64.
     pub drop_batch: u32,
     /// Parameters of CoDel in each queue.
     pub codel: CoDelConfig,
@@ -49,11 +51,12 @@ struct Flow {
     law: CoDel,
 }
 
-/// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with precedence for those that
-/// have just become busy (sparse flows), and CoDel manages each queue.
+/// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with
+/// precedence for those that have just become busy (sparse flows), and CoDel manages each queue.
 ///
-/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it has sent nothing, because a sender
-/// can exploit it if queues leave at once (`docs/design/fq-mac.md`).
+/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it
+/// has sent nothing, because a sender can exploit it if queues leave at once
+/// (`docs/design/fq-mac.md`).
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
@@ -70,7 +73,8 @@ pub struct FqCoDel<P> {
 }
 
 impl<P: Packet> FqCoDel<P> {
-    /// An empty queue. `key` must be secret: a sender who knows it can aim packets at another flow's queue.
+    /// An empty queue. `key` must be secret: a sender who knows it can aim packets at another
+    /// flow's queue.
     ///
     /// Parameters outside their ranges are clamped to them.
     #[must_use]
@@ -94,7 +98,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets of the fattest flow are dropped, possibly this one.
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets of the fattest flow
+    /// are dropped, possibly this one.
     pub fn enqueue(&mut self, now: Time, packet: P) {
         self.ledger.begin();
         let bytes = packet.bytes();
@@ -117,7 +122,7 @@ impl<P: Packet> FqCoDel<P> {
         self.dequeue_with_sojourn(now).map(|(packet, _)| packet)
     }
 
-    /// Takes the packet whose turn it is, if CoDel lets it pass, and tells how long it has waited.
+    /// Like [`FqCoDel::dequeue`], with the time for which the packet has waited.
     pub fn dequeue_with_sojourn(&mut self, now: Time) -> Option<(P, Duration)> {
         self.ledger.begin();
         while let Some(index) = self.lists.current(&mut self.turns) {
@@ -134,7 +139,8 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
-    /// Removes and returns the first packet of a queue that CoDel does not drop.
+    /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn
+    /// time.
     fn dequeue_from(&mut self, index: u32, now: Time) -> Option<(P, Duration)> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
@@ -180,6 +186,7 @@ impl<P: Packet> FqCoDel<P> {
                 break;
             }
         }
+        // As in Linux, these drops count as signals to the flow.
         self.flows[index as usize].law.strengthen(dropped);
     }
 
@@ -193,9 +200,10 @@ impl<P: Packet> FqCoDel<P> {
         self.hash.queue(packet, self.flows.len() as u32)
     }
 
-    /// Changes how many packets all queues may hold together. The call itself drops nothing. If more packets wait, the next arrival drops
-    /// from the fattest flow until the limit holds, like any arrival at a full queue. (Dropping arrivals until the backlog has drained,
-    /// as a FIFO does, would make sparse flows lose packets for a queue that others have built.)
+    /// Changes how many packets all queues may hold together. The call itself drops nothing. If
+    /// more packets wait, the next arrival drops from the fattest flow until the limit holds, like
+    /// any arrival at a full queue. (Dropping arrivals until the backlog has drained, as a FIFO
+    /// does, would make sparse flows lose packets for a queue that others have built.)
     pub fn set_packet_limit(&mut self, packets: u32) {
         self.config.packet_limit = packets;
     }
@@ -250,8 +258,8 @@ impl<P: Packet> FqCoDel<P> {
     }
 }
 
-/// The number of bytes that a packet adds to the backlog of its queue. An empty packet counts as one byte, so that the fattest queue
-/// always holds a packet and each batch drop frees something.
+/// The number of bytes that a packet adds to the backlog of its queue. An empty packet counts as
+/// one byte, so that the fattest queue always holds a packet and each batch drop frees something.
 const fn weight(bytes: u32) -> u64 {
     if bytes == 0 { 1 } else { bytes as u64 }
 }

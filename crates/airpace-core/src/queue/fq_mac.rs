@@ -1,34 +1,46 @@
-//! The flow queues of an access point (the paper of Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC 2017, §3.1).
+//! The flow queues of an access point (the paper of Høiland-Jørgensen et al., "Ending the Anomaly",
+//! USENIX ATC 2017, §3.1).
 //!
-//! A separate FQ-CoDel for each station and category would need a thousand queues for each. Here all of them share one set of queues.
-//! This is the published design, Algorithms 1 and 2:
+//! A separate FQ-CoDel for each station and category would need a thousand queues for each. Here
+//! all of them share one set of queues. This is the published design, Algorithms 1 and 2:
 //!
-//! - A packet's flow is hashed to a queue of the set. The queue belongs to the packet's TID until it is idle; a packet of another
-//!   TID that hashes to it meanwhile waits in the overflow queue of its own TID.
-//! - Each TID serves its queues by deficit round robin with precedence for those that have just become busy, and CoDel manages each
-//!   queue. CoDel's parameters depend on the station: at a slow station a standing queue takes longer to recognise.
-//! - One limit applies to all queues together. Above it, packets are dropped at the head of the longest queue, of whatever station, so
-//!   that one station's burst does not lock out the others.
+//! - A packet's flow is hashed to a queue of the set. The queue belongs to the packet's TID until
+//!   it is idle; a packet of another TID that hashes to it meanwhile waits in the overflow queue of
+//!   its own TID.
+//! - Each TID serves its queues by deficit round robin with precedence for those that have just
+//!   become busy, and CoDel manages each queue. CoDel's parameters depend on the station: at a slow
+//!   station a standing queue takes longer to recognise.
+//! - One limit applies to all queues together. Above it, packets are dropped at the head of the
+//!   longest queue, of whatever station, so that one station's burst does not lock out the others.
 //!
-//! Packets leave in a different order than they arrived. Sequence numbers and initialisation vectors, which depend on the order, must
-//! therefore be assigned when a packet is dequeued.
+//! Packets leave in a different order than they arrived. Sequence numbers and initialisation
+//! vectors, which depend on the order, must therefore be assigned when a packet is dequeued.
 //!
 //! Where the paper says nothing, or where this differs from it:
 //!
-//! - The paper drops before the new packet is appended and does not say how much room that packet needs. Here the packet is appended
-//!   first, as in Linux, and packets are dropped until the limits hold. The new packet itself may be dropped.
-//! - A flow whose packets wait in the overflow queue stays there until they have left, even if its own queue becomes idle:
-//!   otherwise later packets would overtake them.
-//! - Overflow queues are created when they are needed, and reused, so that a TID without collisions costs no queue.
-//! - A TID without packets releases its queues at once and not when it is next asked for a packet, which may be never.
-//! - CoDel starts from scratch in a queue that passes to another TID, and in an overflow queue that is assigned.
-//! - A queue leaves the lists only after a round in which it has sent nothing; a sender can exploit queues that leave at once
-//!   (`schedule.rs`).
-//! - The longest queue is the one with the most bytes, each packet counted with at least [`MIN_WEIGHT`]: otherwise a sender that fills
-//!   the packet limit with empty packets would always have the shortest queue. (Linux uses bytes as the length, and counts the memory
-//!   of the buffers against the memory limit.)
+//! - The paper drops before the new packet is appended and does not say how much room that packet
+//!   needs. Here the packet is appended first, as in Linux, and packets are dropped until the
+//!   limits hold. The new packet itself may be dropped.
+//! - A flow whose packets wait in the overflow queue stays there until they have left, even if its
+//!   own queue becomes idle: otherwise later packets would overtake them.
+//! - Overflow queues are created when they are needed, and reused, so that a TID without collisions
+//!   costs no queue.
+//! - A TID without packets releases its queues at once and not when it is next asked for a packet,
+//!   which may be never.
+//! - CoDel starts from scratch in a queue that passes to another TID, and in an overflow queue that
+//!   is assigned.
+//! - A queue leaves the lists only after a round in which it has sent nothing; a sender can exploit
+//!   queues that leave at once (`schedule.rs`).
+//! - The longest queue is the one with the most bytes, each packet counted with at least
+//!   [`MIN_WEIGHT`]: otherwise a sender that fills the packet limit with empty packets would always
+//!   have the shortest queue. (Linux uses bytes as the length, and counts the memory of the buffers
+//!   against the memory limit.)
 
-use super::codel::{CoDel, CoDelConfig};
+mod config;
+
+pub use config::FqMacConfig;
+
+use super::codel::CoDel;
 use super::counters::Ledger;
 use super::fifo::Queued;
 use super::flow_hash::FlowHash;
@@ -38,14 +50,11 @@ use super::store::{List, Store};
 use super::{Counters, DropReason, Dropped};
 use crate::packet::Packet;
 use airpace_units::{BitRate, Time};
-use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same value as FQ-CoDel in Linux).
-const MIN_QUANTUM: u32 = 256;
-
-/// Smallest number of bytes with which a packet counts against the memory limit and in the length of its queue. The descriptor of a
-/// buffer takes about as much (`struct sk_buff` in Linux: 232 bytes).
+/// Smallest number of bytes with which a packet counts against the memory limit and in the length
+/// of its queue. The descriptor of a buffer takes about as much (`struct sk_buff` in Linux: 232
+/// bytes).
 const MIN_WEIGHT: u32 = 256;
 
 /// No queue, or no TID.
@@ -54,49 +63,8 @@ const NONE: u32 = u32::MAX;
 /// More than one TID.
 const SEVERAL: u32 = u32::MAX - 1;
 
-/// Parameters of [`FqMac`]. Defaults are those of Linux's mac80211 and, for slow stations, of the paper (§3.1.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FqMacConfig {
-    /// Number of queues that flows are hashed to, 1 to 65,536. Default 4096.
-    pub queues: u32,
-    /// Bytes that a queue may send per turn, at least 256. Default 300.
-    pub quantum: u32,
-    /// Packets that all queues may hold together. Default 8192.
-    pub packet_limit: u32,
-    /// Bytes that all queues may hold together, each packet counted with at least 256. Default 16 MiB.
-    pub memory_limit: u64,
-    /// Parameters of CoDel in queues of most stations. Default 20 ms and 100 ms, with marks.
-    pub codel: CoDelConfig,
-    /// Parameters of CoDel in queues of slow stations. Default 50 ms and 300 ms, with marks.
-    pub slow: CoDelConfig,
-    /// Stations that expect less are slow. Default 12 Mbit/s.
-    pub slow_below: BitRate,
-    /// A station's parameters change at most once in this time. Default 2 s.
-    pub hysteresis: Duration,
-}
-
-impl Default for FqMacConfig {
-    fn default() -> Self {
-        let codel = |target, interval| CoDelConfig {
-            target: Duration::from_millis(target),
-            interval: Duration::from_millis(interval),
-            ..CoDelConfig::default()
-        };
-        Self {
-            queues: 4096,
-            quantum: 300,
-            packet_limit: 8192,
-            memory_limit: 16 << 20,
-            codel: codel(20, 100),
-            slow: codel(50, 300),
-            slow_below: BitRate::from_mbps(12),
-            hysteresis: Duration::from_secs(2),
-        }
-    }
-}
-
-/// Identifies the queues of one station and category. It is valid only for the [`FqMac`] that returned it; another one panics or takes
-/// it for a different TID.
+/// Identifies the queues of one station and category. It is valid only for the [`FqMac`] that
+/// returned it; another one panics or takes it for a different TID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TidId(u32);
 
@@ -177,7 +145,8 @@ pub struct FqMac<P> {
     hash: FlowHash,
     /// Queues that flows are hashed to, and after them those for overflow.
     flows: Vec<Flow>,
-    /// One entry for each queue that flows are hashed to. It is separate from `flows` because it is read only when a queue becomes busy.
+    /// One entry for each queue that flows are hashed to. It is separate from `flows` because it is
+    /// read only when a queue becomes busy.
     strays: Vec<Strays>,
     /// Overflow queues that are not assigned to a TID.
     spare: Vec<u32>,
@@ -195,13 +164,13 @@ pub struct FqMac<P> {
 }
 
 impl<P: Packet> FqMac<P> {
-    /// Empty queues without TIDs. `key` must be secret: a sender who knows it can aim packets at another flow's queue.
+    /// Empty queues without TIDs. `key` must be secret: a sender who knows it can aim packets at
+    /// another flow's queue.
     ///
     /// Parameters outside their ranges are clamped to them.
     #[must_use]
-    pub fn new(mut config: FqMacConfig, key: [u8; 16]) -> Self {
-        config.queues = config.queues.clamp(1, 1 << 16);
-        config.quantum = config.quantum.max(MIN_QUANTUM);
+    pub fn new(config: FqMacConfig, key: [u8; 16]) -> Self {
+        let config = config.clamped();
         Self {
             config,
             hash: FlowHash::new(key),
@@ -227,7 +196,8 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Adds a TID for the packets of one category to `station`. The TIDs of a station share its CoDel parameters.
+    /// Adds a TID for the packets of one category to `station`. The TIDs of a station share its
+    /// CoDel parameters.
     pub fn add_tid(&mut self, station: u32) -> TidId {
         let station = self.slot(station);
         let index = u32::try_from(self.tids.len()).expect("memory ends before 2^32 TIDs");
@@ -242,7 +212,8 @@ impl<P: Packet> FqMac<P> {
     }
 
     fn slot(&mut self, station: u32) -> u32 {
-        // Stations are identified by 32 bits, so there are at most 2^32 entries; memory ends long before.
+        // Stations are identified by 32 bits, so there are at most 2^32 entries; memory ends long
+        // before.
         let next = self.stations.len() as u32;
         let slot = *self.slots.entry(station).or_insert(next);
         if slot == next {
@@ -251,8 +222,9 @@ impl<P: Packet> FqMac<P> {
         slot
     }
 
-    /// Sets the throughput that `station` can expect at its current transmit rate, which selects the CoDel parameters of its queues. They
-    /// change at most once per hysteresis time. Call this regularly, because a change that comes too early is not remembered.
+    /// Sets the throughput that `station` can expect at its current transmit rate, which selects
+    /// the CoDel parameters of its queues. They change at most once per hysteresis time. Call this
+    /// regularly, because a change that comes too early is not remembered.
     pub fn set_expected_throughput(&mut self, now: Time, station: u32, rate: BitRate) {
         let slot = self.slot(station);
         let station = &mut self.stations[slot as usize];
@@ -268,8 +240,8 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets are dropped at the head of the longest queue, which
-    /// may be this one.
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets are dropped at the
+    /// head of the longest queue, which may be this one.
     pub fn enqueue(&mut self, now: Time, tid: TidId, packet: P) {
         self.ledger.begin();
         let bytes = packet.bytes();
@@ -287,6 +259,7 @@ impl<P: Packet> FqMac<P> {
         self.len += 1;
         self.bytes += u64::from(bytes);
         self.memory += weight;
+        // Dropping after the append keeps the limits for packets of any size.
         while self.over_limits() {
             self.drop_from_longest();
         }
@@ -302,9 +275,12 @@ impl<P: Packet> FqMac<P> {
                 return home;
             }
         } else if !strays.may_be_of(tid) {
+            // The queue is idle, and no packet of this TID waits in overflow for it, so none is
+            // overtaken.
             flow.give_to(tid);
             return home;
         }
+        // Another TID owns the queue, or earlier packets of the flow still wait in overflow.
         strays.add(tid);
         self.overflow(tid)
     }
@@ -324,7 +300,8 @@ impl<P: Packet> FqMac<P> {
         *overflow
     }
 
-    /// Removes and returns the next packet of `tid` in turn that CoDel does not drop, with its arrival time (Algorithm 2).
+    /// Removes and returns the next packet of `tid` in turn that CoDel does not drop, with its
+    /// arrival time (Algorithm 2).
     pub fn dequeue(&mut self, now: Time, tid: TidId) -> Option<(Time, P)> {
         self.ledger.begin();
         while let Some(index) = self.tids[tid.0 as usize].lists.current(&mut self.turns) {
@@ -333,6 +310,7 @@ impl<P: Packet> FqMac<P> {
                 self.release_if_empty(tid);
                 return Some((since, packet));
             }
+            // The queue is empty, or CoDel dropped all of it: it goes to the old queues or leaves.
             if let Some(left) = self.tids[tid.0 as usize].lists.found_empty(&mut self.turns) {
                 self.retire(left);
             }
@@ -420,7 +398,8 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Releases the queues of a TID without packets. Each was listed because of a packet, so this costs a fixed time per packet.
+    /// Releases the queues of a TID without packets. Each was listed because of a packet, so this
+    /// costs a fixed time per packet.
     fn release_if_empty(&mut self, tid: TidId) {
         let tid = tid.0 as usize;
         if self.tids[tid].len == 0 {
@@ -504,7 +483,8 @@ impl<P: Packet> FqMac<P> {
 }
 
 impl Flow {
-    /// Assigns an idle queue to `tid`. CoDel's state is reset if it comes from another TID's packets.
+    /// Assigns an idle queue to `tid`. CoDel's state is reset if it comes from another TID's
+    /// packets.
     fn give_to(&mut self, tid: TidId) {
         if self.owner != tid.0 {
             self.owner = tid.0;

@@ -1,7 +1,8 @@
 //! Deficit round robin over new and old queues (RFC 8290 §4.2).
 //!
-//! [`Turns`] holds the deficit of each queue, and [`Lists`] the order in which one scheduler serves some of them. FQ-CoDel has one
-//! pair of lists; the queues of an access point have one pair for each TID over the same turns.
+//! [`Turns`] holds the deficit of each queue, and [`Lists`] the order in which one scheduler serves
+//! some of them. FQ-CoDel has one pair of lists; the queues of an access point have one pair for
+//! each TID over the same turns.
 
 /// Marks the end of a list. Memory ends long before this many queues, so it is not a valid index.
 const END: u32 = u32::MAX;
@@ -13,8 +14,8 @@ const IDLE: u32 = u32::MAX - 1;
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     next: u32,
-    /// Bytes that the queue may still send in this turn; negative after a packet larger than what was left. It saturates for
-    /// packets of 2 GiB only.
+    /// Bytes that the queue may still send in this turn; negative after a packet larger than what
+    /// was left. It saturates for packets of 2 GiB only.
     deficit: i32,
 }
 
@@ -50,8 +51,9 @@ impl Turns {
         self.turns[index as usize].next != IDLE
     }
 
-    /// Gives the queues of `ring` the quanta of all rounds in which none could send, at once. A packet of 64 KiB costs more than 200
-    /// quanta of 300 bytes, so going round one by one would take long.
+    /// Gives the queues of `ring` the quanta of all rounds in which none could send, at once. A
+    /// packet of 64 KiB costs more than 200 quanta of 300 bytes, so going round one by one would
+    /// take long.
     fn skip_rounds(&mut self, ring: Ring) {
         let quantum = self.quantum;
         let owed = |turn: &Turn| {
@@ -75,8 +77,8 @@ impl Turns {
         }
     }
 
-    /// Charges queue `index` for a packet of `bytes`. An empty packet counts as one byte; otherwise a flow of empty packets would never
-    /// end its turn.
+    /// Charges queue `index` for a packet of `bytes`. An empty packet counts as one byte; otherwise
+    /// a flow of empty packets would never end its turn.
     pub(super) fn charge(&mut self, index: u32, bytes: u32) {
         let turn = &mut self.turns[index as usize];
         turn.deficit = turn
@@ -159,7 +161,8 @@ impl Lists {
         }
     }
 
-    /// Returns the queue whose turn it is. Queues that have used up their quantum get another one and go to the back of the old ones.
+    /// Returns the queue whose turn it is. Queues that have used up their quantum get another one
+    /// and go to the back of the old ones.
     pub(super) fn current(&mut self, turns: &mut Turns) -> Option<u32> {
         let mut passed = END;
         loop {
@@ -196,12 +199,14 @@ impl Lists {
             .or_else(|| self.old.pop(&turns.turns))
     }
 
-    /// Reports that the current queue was found empty, and returns the queue if it left the lists. If it has spent some of its quantum,
-    /// it passes through the old queues once more before it leaves, so that a flow cannot keep precedence by sending whenever its
-    /// queue has just run empty.
+    /// Reports that the current queue was found empty, and returns the queue if it left the lists.
+    /// If it has spent some of its quantum, it passes through the old queues once more before it
+    /// leaves, so that a flow cannot keep precedence by sending whenever its queue has just run
+    /// empty.
     ///
-    /// In RFC 8290 (§4.2) only new queues stay. There an old queue that leaves with its quantum spent gets another one if a packet
-    /// arrives just then, so a sender that times its packets gets up to two quanta in a round in which backlogged queues get one.
+    /// In RFC 8290 (§4.2) only new queues stay. There an old queue that leaves with its quantum
+    /// spent gets another one if a packet arrives just then, so a sender that times its packets
+    /// gets up to two quanta in a round in which backlogged queues get one.
     pub(super) fn found_empty(&mut self, turns: &mut Turns) -> Option<u32> {
         let index = self.pop(turns)?;
         let turn = &mut turns.turns[index as usize];

@@ -1,4 +1,5 @@
-//! Many first-in-first-out lists in one slab, so that memory follows the total backlog and not the number of lists.
+//! Many first-in-first-out lists in one slab, so that memory follows the total backlog and not the
+//! number of lists.
 
 use super::fifo::Queued;
 use crate::packet::Packet;
@@ -14,7 +15,8 @@ struct Node<P> {
     queued: Option<Queued<P>>,
 }
 
-/// The nodes of all lists. Free nodes are linked, the most recently freed first because it is still in the cache.
+/// The nodes of all lists. Free nodes are linked, the most recently freed first because it is still
+/// in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Store<P> {
     nodes: Vec<Node<P>>,

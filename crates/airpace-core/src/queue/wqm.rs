@@ -6,10 +6,12 @@ use core::time::Duration;
 /// How the time that a backlog takes to drain is estimated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DrainEstimate {
-    /// As published (003 eq. 2): backlog / rate / free share. It uses the PHY rate as the rate at which packets leave, so it underestimates
-    /// the drain time: at 600 Mbit/s by a factor of 1.3 with frames of 42 packets, and of 12 with single packets.
+    /// As published (003 eq. 2): backlog / rate / free share. It uses the PHY rate as the rate at
+    /// which packets leave, so it underestimates the drain time: at 600 Mbit/s by a factor of 1.3
+    /// with frames of 42 packets, and of 12 with single packets.
     Published,
-    /// The rate accounts for the overhead of each frame (003 eq. 6) at the mean A-MPDU length of the sample.
+    /// The rate accounts for the overhead of each frame (003 eq. 6) at the mean A-MPDU length of
+    /// the sample.
     #[default]
     WithOverhead,
 }
@@ -23,17 +25,21 @@ pub struct WqmConfig {
     pub limit: Duration,
     /// How the drain time is estimated. Default [`DrainEstimate::WithOverhead`].
     pub drain: DrainEstimate,
-    /// Consecutive intervals on the same side of the limit before the size changes, at least 1. Default 2 (the alarms of Algorithm 1).
+    /// Consecutive intervals on the same side of the limit before the size changes, at least 1.
+    /// Default 2 (the alarms of Algorithm 1).
     pub alarm_intervals: u32,
     /// Factor by which the size is multiplied when it decreases, 0 to 1. Default 0.5.
     pub decrease: f64,
     /// Packets by which the size increases. Default 1.
     pub increase: u32,
-    /// Bytes of the packets that sizes are counted in, without MAC overhead, at least 1. Default 1500 (`L_DATA`).
+    /// Bytes of the packets that sizes are counted in, without MAC overhead, at least 1. Default
+    /// 1500 (`L_DATA`).
     pub packet_bytes: u32,
-    /// The longest A-MPDU that the node sends; sets the smallest size. Default 64 MPDUs, 65,535 bytes (HT), 4 ms (ath9k).
+    /// The longest A-MPDU that the node sends; sets the smallest size. Default 64 MPDUs, 65,535
+    /// bytes (HT), 4 ms (ath9k).
     pub ampdu: AmpduLimits,
-    /// The highest rate of the node; with A-MPDUs of `ampdu.window` it sets the largest size (003 §3.2). Default 600 Mbit/s.
+    /// The highest rate of the node; with A-MPDUs of `ampdu.window` it sets the largest size (003
+    /// §3.2). Default 600 Mbit/s.
     pub top_rate: BitRate,
 }
 
@@ -66,14 +72,17 @@ pub struct WqmSample {
     pub free: f64,
 }
 
-/// WQM (003 Algorithm 1): sizes the queue above the driver by the time that its backlog takes to drain.
+/// WQM (003 Algorithm 1): sizes the queue above the driver by the time that its backlog takes to
+/// drain.
 ///
-/// After two consecutive intervals above the limit the size is halved; after two below, it grows by one. It stays between the longest
-/// A-MPDU that the rate allows and the size that one A-MPDU and the acks that answer it need at the highest rate. The caller sets the
-/// queue's limit to the result of [`Wqm::on_interval`]; a backlog above it drains.
+/// After two consecutive intervals above the limit the size is halved; after two below, it grows by
+/// one. It stays between the longest A-MPDU that the rate allows and the size that one A-MPDU and
+/// the acks that answer it need at the highest rate. The caller sets the queue's limit to the
+/// result of [`Wqm::on_interval`]; a backlog above it drains.
 ///
-/// Algorithm 1 as printed keeps an alarm when the drain time equals the limit or the size is at its bound. Here, as in its text, an
-/// alarm needs *consecutive* intervals: an interval on the other side always ends it.
+/// Algorithm 1 as printed keeps an alarm when the drain time equals the limit or the size is at its
+/// bound. Here, as in its text, an alarm needs *consecutive* intervals: an interval on the other
+/// side always ends it.
 #[derive(Clone, Debug)]
 pub struct Wqm {
     config: WqmConfig,
@@ -88,7 +97,8 @@ pub struct Wqm {
 }
 
 impl Wqm {
-    /// Starts with the size for `rate` (003 eq. 1), within the bounds. Parameters outside their ranges are clamped.
+    /// Starts with the size for `rate` (003 eq. 1), within the bounds. Parameters outside their
+    /// ranges are clamped.
     #[must_use]
     pub fn new(config: WqmConfig, rate: BitRate) -> Self {
         let config = checked(config);
@@ -149,8 +159,8 @@ impl Wqm {
         self.packets
     }
 
-    /// The drain time of the backlog of `sample` in seconds; infinite if the channel is never free, `None` if the sample lacks a rate or
-    /// a free share.
+    /// The drain time of the backlog of `sample` in seconds; infinite if the channel is never free,
+    /// `None` if the sample lacks a rate or a free share.
     #[must_use]
     pub fn drain_s(&self, sample: &WqmSample) -> Option<f64> {
         if sample.rate.bps() == 0 || sample.free.is_nan() {

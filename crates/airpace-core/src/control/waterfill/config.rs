@@ -4,26 +4,30 @@ use core::time::Duration;
 /// Configuration of [`Waterfill`](super::Waterfill).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WaterfillConfig {
-    /// Largest mean number of packets per frame to any station (N̄). The default of 32 leaves room for the variation of frames below
-    /// a block-ack window of 64.
+    /// Largest mean number of packets per frame to any station (N̄). The default of 32 leaves room
+    /// for the variation of frames below a block-ack window of 64.
     pub level_limit: f64,
     /// Largest mean round time (T̄); `None` leaves only the level as a bound.
     pub delay_target: Option<Duration>,
-    /// Share of the delay target that is kept as a margin, so that noise does not push the mean above the target.
+    /// Share of the delay target that is kept as a margin, so that noise does not push the mean
+    /// above the target.
     pub delay_margin: f64,
-    /// Largest number of packets in one frame of the access point: the block-ack window times the packets per A-MSDU.
+    /// Largest number of packets in one frame of the access point: the block-ack window times the
+    /// packets per A-MSDU.
     pub frame_level: f64,
     /// Longest PPDU of the access point (`aPPDUMaxTime` 5.484 ms; some drivers stop at 4 ms).
     pub frame_duration: Duration,
     /// Mean packet size in bytes until packets were reported.
     pub packet_bytes: f64,
-    /// PHY rate of a station until its first frame, bit/s. It is low on purpose: one slot at a low rate reveals the true rate.
+    /// PHY rate of a station until its first frame, bit/s. It is low on purpose: one slot at a low
+    /// rate reveals the true rate.
     pub assumed_phy_bps: f64,
     /// Overhead per frame until rounds were measured.
     pub frame_overhead: Duration,
     /// Weight of a new overhead measurement that differs from the estimate by noise only.
     pub quiet_gain: f64,
-    /// Least rate to any station, packets per second: a station that is sent nothing reports nothing.
+    /// Least rate to any station, packets per second: a station that is sent nothing reports
+    /// nothing.
     pub floor_pps: f64,
 }
 

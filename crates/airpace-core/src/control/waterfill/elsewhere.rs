@@ -1,6 +1,7 @@
 //! Detection of a bottleneck that lies elsewhere than at the access point.
 
-/// A slot falls short if less than this share of the packets sent arrived; slot boundaries alone do not explain so large a gap.
+/// A slot falls short if less than this share of the packets sent arrived; slot boundaries alone do
+/// not explain so large a gap.
 const SHORT_SHARE: f64 = 0.85;
 /// The same share while a cap is in place, that is, near a rate that has failed before.
 const SHORT_SHARE_NEAR: f64 = 0.95;
@@ -8,7 +9,8 @@ const SHORT_SHARE_NEAR: f64 = 0.95;
 const SHORT_SLOTS: u8 = 2;
 /// Slots that a new cap is given to take effect before it is judged.
 const TRIAL_SLOTS: u8 = 3;
-/// Slots for which missing packets are ignored after a station turned out to lose packets at random.
+/// Slots for which missing packets are ignored after a station turned out to lose packets at
+/// random.
 const LOSSY_SLOTS: u16 = 100;
 /// Consecutive slots without effect after which a cap is removed.
 const LOOSE_SLOTS: u16 = 50;
@@ -40,12 +42,15 @@ pub(super) struct SlotTraffic {
     pub(super) queued: bool,
 }
 
-/// Detects that a station's packets are queued or lost before they reach the access point, and caps its rate.
+/// Detects that a station's packets are queued or lost before they reach the access point, and caps
+/// its rate.
 ///
-/// The sign of it is that fewer packets arrive than are sent although frames are not full. Then the bottleneck lies before the access
-/// point, or frames are shorter than configured. Either way the level says nothing about the queue, and a law that raises the rate
-/// because the level is low runs away. So the rate is capped below the rate received, held, and then probed upwards; after each
-/// failure it is held longer. If the received rate falls along with the sent rate, the loss is random and the cap is removed.
+/// The sign of it is that fewer packets arrive than are sent although frames are not full. Then the
+/// bottleneck lies before the access point, or frames are shorter than configured. Either way the
+/// level says nothing about the queue, and a law that raises the rate because the level is low runs
+/// away. So the rate is capped below the rate received, held, and then probed upwards; after each
+/// failure it is held longer. If the received rate falls along with the sent rate, the loss is
+/// random and the cap is removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere {
     cap_pps: Option<f64>,
@@ -78,12 +83,14 @@ impl Default for Elsewhere {
 }
 
 impl Elsewhere {
-    /// The largest rate that the path is believed to carry, packets per second; `None` without a cap.
+    /// The largest rate that the path is believed to carry, packets per second; `None` without a
+    /// cap.
     pub(super) fn cap_pps(&self) -> Option<f64> {
         self.cap_pps
     }
 
-    /// Whether the path was found to fall short recently, so that missing packets may be queued on it.
+    /// Whether the path was found to fall short recently, so that missing packets may be queued on
+    /// it.
     pub(super) fn is_short(&self) -> bool {
         self.trial_slots > 0 || (self.cap_pps.is_some() && self.short_slots > 0)
     }
@@ -98,7 +105,8 @@ impl Elsewhere {
         };
         let missing =
             slot.received_pps < share * slot.sent_pps - slot.edge_pps && self.lossy_slots == 0;
-        // Full frames mean that the access point is the bottleneck, and the level then shows its queue.
+        // Full frames mean that the access point is the bottleneck, and the level then shows its
+        // queue.
         self.short_slots = if !slot.full && (missing || slot.queued) {
             self.short_slots.saturating_add(1)
         } else {
@@ -120,11 +128,13 @@ impl Elsewhere {
         self.next_hold = (self.next_hold * 2).min(HOLD_SLOTS_MAX);
     }
 
-    /// Removes the cap if the loss is random; otherwise holds it, then raises it while all packets arrive.
+    /// Removes the cap if the loss is random; otherwise holds it, then raises it while all packets
+    /// arrive.
     fn revise(&mut self, cap: f64, slot: &SlotTraffic) {
         let less_than_carried = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
         if less_than_carried && slot.received_pps < SHORT_SHARE * slot.sent_pps - slot.edge_pps {
-            // Packets are still missing at a rate that the path has carried, so the rate is not the reason.
+            // Packets are still missing at a rate that the path has carried, so the rate is not the
+            // reason.
             *self = Self {
                 lossy_slots: LOSSY_SLOTS,
                 ..Self::default()

@@ -1,4 +1,5 @@
-//! Water-filling on a measured round, our law. `docs/design/waterfill.md` has its design, equations and limits.
+//! Water-filling on a measured round, our law. `docs/design/waterfill.md` has its design, equations
+//! and limits.
 
 mod config;
 mod elsewhere;
@@ -18,8 +19,9 @@ use share::{Claim, Demand, Share, Solver};
 use station::StationEstimate;
 use std::collections::BTreeMap;
 
-/// The default law. It measures the round time and the levels, gets the overhead from them by subtraction, and computes the optimum
-/// of the proportional fair problem in each slot. It has no integrator.
+/// The default law. It measures the round time and the levels, gets the overhead from them by
+/// subtraction, and computes the optimum of the proportional fair problem in each slot. It has no
+/// integrator.
 #[derive(Clone, Debug)]
 pub struct Waterfill {
     config: WaterfillConfig,
@@ -55,7 +57,8 @@ impl Waterfill {
         if stations.is_empty() {
             return None;
         }
-        // Without any backlog, each station gets the rate that it would have if all were backlogged, ready for a burst.
+        // Without any backlog, each station gets the rate that it would have if all were
+        // backlogged, ready for a burst.
         let any_backlog = stations.iter().any(|s| s.demand() == Demand::Greedy);
         let assumed_demand = |demand| {
             if any_backlog || matches!(demand, Demand::Probed(_)) {

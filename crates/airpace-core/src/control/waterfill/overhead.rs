@@ -2,24 +2,29 @@
 
 use super::station::{EVERY_ROUND_LEVEL, StationEstimate};
 
-/// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs, and above 50 ms per frame the
-/// channel is not usable at all.
+/// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs,
+/// and above 50 ms per frame the channel is not usable at all.
 const RANGE_S: (f64, f64) = (60e-6, 50e-3);
-/// A gap between frames that exceeds the round by no more than this factor counts as one round; the rest is noise.
+/// A gap between frames that exceeds the round by no more than this factor counts as one round; the
+/// rest is noise.
 const COMMON_FACTOR: f64 = 1.3;
-/// Gaps up to this factor above the smallest belong to the same round: the smallest of many noisy gaps lies below their mean.
+/// Gaps up to this factor above the smallest belong to the same round: the smallest of many noisy
+/// gaps lies below their mean.
 const NEAR_LEAST: f64 = 1.6;
-/// Standard deviation of one frame's overhead relative to its mean. Back-off is uniform over 16 slots of 9 µs in about 200 µs;
-/// beacons and rare long gaps add to it.
+/// Standard deviation of one frame's overhead relative to its mean. Back-off is uniform over 16
+/// slots of 9 µs in about 200 µs; beacons and rare long gaps add to it.
 const FRAME_NOISE: f64 = 0.35;
-/// Standard deviation of one round relative to its mean. The stations' slots do not cover exactly the same rounds, so this, divided
-/// by the number of rounds in a slot, is noise; in the overhead it appears multiplied by payload / overhead.
+/// Standard deviation of one round relative to its mean. The stations' slots do not cover exactly
+/// the same rounds, so this, divided by the number of rounds in a slot, is noise; in the overhead
+/// it appears multiplied by payload / overhead.
 const ROUND_NOISE: f64 = 0.1;
-/// Innovations below this many standard deviations are noise; from twice as many on they are a change.
+/// Innovations below this many standard deviations are noise; from twice as many on they are a
+/// change.
 const NOISE_DEVIATIONS: f64 = 3.0;
 /// Weight of one slot in the running mean of the innovations' absolute values.
 const SCATTER_GAIN: f64 = 0.1;
-/// Innovations up to this multiple of that mean are noise too, for channels noisier than the model above.
+/// Innovations up to this multiple of that mean are noise too, for channels noisier than the model
+/// above.
 const SCATTER_FACTOR: f64 = 2.5;
 /// Smallest innovation, as a difference of logarithms, that can count as a change.
 const CHANGE_LEAST: f64 = 0.06;
@@ -41,12 +46,13 @@ pub(super) struct Round {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overhead {
     frame_s: f64,
-    /// Weight of a measurement that differs from the estimate by noise only, once enough were averaged.
+    /// Weight of a measurement that differs from the estimate by noise only, once enough were
+    /// averaged.
     quiet_gain: f64,
     /// Running mean of the innovations' absolute values.
     scatter: f64,
-    /// Number of measurements in the estimate since the last change (n). The next one has the weight 1 / (n + 1), but at least
-    /// `quiet_gain`.
+    /// Number of measurements in the estimate since the last change (n). The next one has the
+    /// weight 1 / (n + 1), but at least `quiet_gain`.
     averaged: f64,
     round: Option<Round>,
 }
@@ -86,7 +92,8 @@ impl Overhead {
         }
     }
 
-    /// Moves the estimate towards `measured`: by a small step while noise explains the difference, nearly all the way otherwise.
+    /// Moves the estimate towards `measured`: by a small step while noise explains the difference,
+    /// nearly all the way otherwise.
     fn filter(&mut self, measured: f64, deviation: f64) {
         let measured = measured.clamp(RANGE_S.0, RANGE_S.1);
         let innovation = (measured / self.frame_s).ln();
@@ -96,16 +103,19 @@ impl Overhead {
         let surprise = (innovation.abs() / quiet - 1.0).clamp(0.0, 1.0);
         // After a change, measurements from before it must not be averaged with those after it.
         self.averaged *= 1.0 - surprise;
+        // The mean of all measurements since the last change, and an exponential mean in the end.
         let gain = (1.0 / (self.averaged + 1.0)).max(self.quiet_gain);
         self.averaged += 1.0;
         self.scatter += SCATTER_GAIN * (innovation.abs().min(2.0 * quiet) - self.scatter);
         self.frame_s = (self.frame_s * (gain * innovation).exp()).clamp(RANGE_S.0, RANGE_S.1);
     }
 
-    /// Handles a slot in which no frames aggregated. The round is then shorter than every gap between frames, by an unknown amount.
+    /// Handles a slot in which no frames aggregated. The round is then shorter than every gap
+    /// between frames, by an unknown amount.
     ///
-    /// If the estimate says that frames should have aggregated, it is too high, and it falls until they do. Without this the law
-    /// would take its own sparse sending for the round and never recover.
+    /// If the estimate says that frames should have aggregated, it is too high, and it falls until
+    /// they do. Without this the law would take its own sparse sending for the round and never
+    /// recover.
     fn fall(&mut self, stations: &[StationEstimate], gap_s: f64) {
         self.round = None;
         let open = (1.0 - payload_share(stations)).max(0.01);
@@ -148,7 +158,8 @@ fn overhead_per_frame(stations: &[StationEstimate], round_s: f64) -> Option<f64>
     (frames > 0.0).then(|| round_s * (1.0 - payload) / frames)
 }
 
-/// Frames per round to a station whose frames are `gap_s` apart on average; 1 if the gap differs from the round by noise only.
+/// Frames per round to a station whose frames are `gap_s` apart on average; 1 if the gap differs
+/// from the round by noise only.
 pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     let turns = round_s / gap_s;
     if turns * COMMON_FACTOR > 1.0 {
@@ -158,9 +169,9 @@ pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     }
 }
 
-/// The round that stations have in common: the mean gap over the frames of all witnesses whose gaps are near the smallest, if those
-/// frames aggregate taken together. Asking each station whether its frames aggregate would, near level 1, select the stations whose
-/// gaps happened to be long.
+/// The round that stations have in common: the mean gap over the frames of all witnesses whose gaps
+/// are near the smallest, if those frames aggregate taken together. Asking each station whether its
+/// frames aggregate would, near level 1, select the stations whose gaps happened to be long.
 fn common_round(stations: &[StationEstimate]) -> Option<Round> {
     let least = least_gap(stations)?;
     let (mut time, mut frames, mut packets, mut n) = (0.0, 0.0, 0.0, 0.0);
@@ -179,7 +190,8 @@ fn common_round(stations: &[StationEstimate]) -> Option<Round> {
     })
 }
 
-/// The smallest mean gap between frames to a station that witnesses rounds: an upper bound of the round.
+/// The smallest mean gap between frames to a station that witnesses rounds: an upper bound of the
+/// round.
 fn least_gap(stations: &[StationEstimate]) -> Option<f64> {
     stations
         .iter()

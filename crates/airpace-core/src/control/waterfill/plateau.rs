@@ -8,12 +8,14 @@ const SLOTS: u8 = 3;
 const FRAMES: f64 = 4.0;
 /// Below this level, pacing alone can make frames equal by chance.
 const LEAST_LEVEL: f64 = 4.0;
-/// Largest number of frames whose packets are in flight without a queue: one on the air and one being gathered, with some margin.
+/// Largest number of frames whose packets are in flight without a queue: one on the air and one
+/// being gathered, with some margin.
 const IN_FLIGHT_FRAMES: f64 = 2.5;
 
-/// Detects that every frame holds the same whole number of packets, slot after slot, while more packets are outstanding than two
-/// frames hold. Only a queue that always holds more than one frame causes this, so that number is the access point's longest
-/// frame. It can be shorter than configured: 802.11n limits an A-MPDU to 65,535 bytes.
+/// Detects that every frame holds the same whole number of packets, slot after slot, while more
+/// packets are outstanding than two frames hold. Only a queue that always holds more than one frame
+/// causes this, so that number is the access point's longest frame. It can be shorter than
+/// configured: 802.11n limits an A-MPDU to 65,535 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
     level: f64,

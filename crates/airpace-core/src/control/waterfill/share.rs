@@ -1,4 +1,5 @@
-//! Computes levels and the round from the overhead per frame: water-filling over the frames that a round really holds.
+//! Computes levels and the round from the overhead per frame: water-filling over the frames that a
+//! round really holds.
 
 use crate::alloc;
 
@@ -22,14 +23,16 @@ pub(super) enum Demand {
     Greedy,
     /// This many packets per second, which is less than its share.
     Limited(f64),
-    /// No frame was received yet: the station is sent this many packets per second to learn its PHY rate.
+    /// No frame was received yet: the station is sent this many packets per second to learn its PHY
+    /// rate.
     Probed(f64),
 }
 
 /// The solution, common to all stations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Share {
-    /// Payload airtime of a station of weight 1 that is not at its level limit, seconds per round (A).
+    /// Payload airtime of a station of weight 1 that is not at its level limit, seconds per round
+    /// (A).
     pub(super) airtime_s: f64,
     /// The round aimed at, seconds (D).
     pub(super) round_s: f64,
@@ -39,18 +42,23 @@ pub(super) struct Share {
     pub(super) smallest_delay_s: Option<f64>,
 }
 
-/// Largest number of passes over the number of frames per round. Only stations below one packet per round need more than two.
+/// Largest number of passes over the number of frames per round. Only stations below one packet per
+/// round need more than two.
 const PASSES: usize = 8;
 /// Relative change of the round below which no further pass is needed.
 const SETTLED: f64 = 1e-6;
-/// Upper bound of the share of time assigned to demand-limited stations: the remaining time must be enough for a round.
+/// Upper bound of the share of time assigned to demand-limited stations: the remaining time must be
+/// enough for a round.
 const TAKEN_MAX: f64 = 0.65;
-/// Upper bound of the share of time assigned to probing, which is overestimated: it assumes a low PHY rate.
+/// Upper bound of the share of time assigned to probing, which is overestimated: it assumes a low
+/// PHY rate.
 const PROBING_MAX: f64 = 0.3;
-/// Least level of the fastest station. Below one packet per round nothing aggregates and the round cannot be measured.
+/// Least level of the fastest station. Below one packet per round nothing aggregates and the round
+/// cannot be measured.
 const LEAST_LEVEL: f64 = 1.2;
 
-/// Solves for the greedy stations; the others lengthen the round. The buffers are kept from slot to slot.
+/// Solves for the greedy stations; the others lengthen the round. The buffers are kept from slot to
+/// slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Solver {
     filler: alloc::Waterfill,
@@ -101,7 +109,8 @@ impl Solver {
         let RoundBudget { overhead_s, open } = self.budget(frame_s, last);
         // The greedy stations must fit into the open part of the longest round.
         let delay_s = delay_s.map(|delay| delay * open);
-        // This fails if there is no greedy station, or if a number is out of range: then there is nothing to share.
+        // This fails if there is no greedy station, or if a number is out of range: then there is
+        // nothing to share.
         let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay_s) else {
             let round_s = overhead_s.max(frame_s);
             return Share {
@@ -117,6 +126,7 @@ impl Solver {
             .map(|s| s.seconds_per_packet / s.weight)
             .fold(f64::INFINITY, f64::min);
         let least = fastest * LEAST_LEVEL;
+        // If the target is not feasible, the smallest round that can still be measured is used.
         let airtime_s = wanted.max(least);
         let payload: f64 = self
             .greedy
@@ -132,14 +142,16 @@ impl Solver {
         }
     }
 
-    /// What all stations but the greedy ones take, and the overhead of the frames in the round of the last pass.
+    /// What all stations but the greedy ones take, and the overhead of the frames in the round of
+    /// the last pass.
     fn budget(&self, frame_s: f64, last: &Share) -> RoundBudget {
         let mut overhead_s = 0.0;
         let (mut taken, mut probing) = (0.0, 0.0);
         for p in &self.claims {
             match p.demand {
                 Demand::Greedy => overhead_s += frame_s * p.level(last.airtime_s).min(1.0),
-                // With a packet or more per round the station has one frame in each round; below that, a frame per packet.
+                // With a packet or more per round the station has one frame in each round; below
+                // that, a frame per packet.
                 Demand::Limited(pps) if pps * last.round_s >= 1.0 => {
                     taken += pps * p.airtime_s;
                     overhead_s += frame_s;
@@ -164,7 +176,8 @@ struct RoundBudget {
 }
 
 impl Claim {
-    /// Level of the station when an unlimited station of weight 1 has `airtime_s` of payload per round.
+    /// Level of the station when an unlimited station of weight 1 has `airtime_s` of payload per
+    /// round.
     pub(super) fn level(&self, airtime_s: f64) -> f64 {
         (self.weight * airtime_s / self.airtime_s).min(self.level_limit)
     }

@@ -1,4 +1,4 @@
-//! Algorithm 3 word for word, slow and plain, as the measure of the order of service.
+//! Algorithm 3 word for word, slow and plain, as the reference for the order of service.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,8 @@ struct Plain {
 }
 
 impl Plain {
-    /// The next of the stations in `allowed`, a bit for each eighth; the others pass with their turn, and get a quantum if in debt.
+    /// The next of the stations in `allowed`, a bit for each eighth; the others pass with their
+    /// turn, and get a quantum if in debt.
     fn next(&mut self, allowed: u8) -> Option<u32> {
         let may_send = |station: u32| allowed >> (station % 8) & 1 == 1;
         let mut in_vain = 0;

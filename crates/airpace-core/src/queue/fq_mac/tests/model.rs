@@ -59,7 +59,8 @@ pub(super) struct Model {
     config: FqMacConfig,
     /// Those of the set and after them those for overflow.
     queues: Vec<Queue>,
-    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody has.
+    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody
+    /// has.
     overflow: [Option<usize>; TIDS as usize],
     spare: Vec<usize>,
     /// New and old queues of each TID.
@@ -101,7 +102,7 @@ impl Model {
             .any(|q| q.packets.iter().any(|p| p.1 == home))
     }
 
-    pub(super) fn enqueue(&mut self, now: Time, (tid, home): (u32, usize), packet: TestPacket) {
+    pub(super) fn enqueue(&mut self, now: Time, tid: u32, home: usize, packet: TestPacket) {
         if !self.strays(home) {
             self.queues[home].strayed.clear();
         }
