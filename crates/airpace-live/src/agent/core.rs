@@ -4,7 +4,6 @@ use super::acks::AckGather;
 use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
-use crate::tunnel::Opened;
 use airpace_api::config::AgentConfig;
 use airpace_api::telemetry::AgentSlot;
 use airpace_core::meter::{Meter, MeterConfig, Mpdu, Received};
@@ -16,6 +15,7 @@ use airpace_core::wire::data::OVERHEAD_BYTES;
 use airpace_core::wire::ieee80211::{DataHeader, Direction, FCS_BYTES, MacAddr, SNAP_BYTES};
 use airpace_core::wire::radiotap::Radiotap;
 use airpace_core::wire::report::{self, REPORT_BYTES};
+use airpace_edge::tunnel::Opened;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 

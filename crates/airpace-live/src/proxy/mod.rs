@@ -12,8 +12,8 @@ pub use self::core::ProxyCore;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
-use crate::tunnel;
 use ::core::fmt;
+use airpace_edge::tunnel;
 
 /// How a station is sent to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
