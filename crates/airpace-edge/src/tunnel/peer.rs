@@ -123,6 +123,12 @@ impl<C: Crypto> Peer<C> {
         self.attempts = self.attempts.saturating_add(1);
     }
 
+    /// When the next initiation may be sent.
+    #[cfg(test)]
+    pub(super) const fn next_attempt(&self) -> Time {
+        self.next_attempt
+    }
+
     /// Forgets earlier attempts: the next one takes place at once and is repeated soon.
     pub(super) fn reset_attempts(&mut self, now: Time) {
         self.next_attempt = now;
