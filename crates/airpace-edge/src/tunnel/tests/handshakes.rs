@@ -40,7 +40,10 @@ fn data_flows_over_a_link_that_loses_delays_reorders_and_repeats() {
                 assert_eq!(pair.open_at_proxy(datagram), Ok(b"payload".to_vec()));
             }
         }
-        assert!(received * 100 > sent * 70, "{received} of {sent}, seed {seed}");
+        assert!(
+            received * 100 > sent * 70,
+            "{received} of {sent}, seed {seed}"
+        );
         let counts = pair.proxy.counts();
         assert_eq!(counts.dropped_for(Reason::Forged), 0);
         assert!(counts.dropped_for(Reason::Replayed) > 0, "{counts:?}");

@@ -116,8 +116,7 @@ impl Pair {
     }
 
     fn are_connected(&self) -> bool {
-        self.proxy.is_connected(self.now, AGENT_IDX)
-            && self.agent.is_connected(self.now, PROXY_IDX)
+        self.proxy.is_connected(self.now, AGENT_IDX) && self.agent.is_connected(self.now, PROXY_IDX)
     }
 
     /// Puts what the ends want sent on the link.
@@ -178,7 +177,12 @@ impl Pair {
             self.deliver();
             let arrival = self.in_flight.first().map(|datagram| datagram.arrival);
             let deadlines = [self.agent.deadline(), self.proxy.deadline(), arrival];
-            self.now = deadlines.into_iter().flatten().min().unwrap_or(end).min(end);
+            self.now = deadlines
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(end)
+                .min(end);
         }
     }
 

@@ -4,8 +4,8 @@
 //! 2⁶⁴ under addition, so that a key agreement is a multiplication. Tags are SipHash values.
 
 use crate::tunnel::{
-    CHECK_BYTES, Crypto, HandshakeCheck, INITIATION_NOISE_BYTES, Initiation,
-    RESPONSE_NOISE_BYTES, SEAL_TAIL, STAMP_BYTES, SessionKeys, StaticPublicKey, TransportKey,
+    CHECK_BYTES, Crypto, HandshakeCheck, INITIATION_NOISE_BYTES, Initiation, RESPONSE_NOISE_BYTES,
+    SEAL_TAIL, STAMP_BYTES, SessionKeys, StaticPublicKey, TransportKey,
 };
 use core::hash::Hasher as _;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -156,10 +156,7 @@ impl Crypto for Toy {
     ) -> Option<Initiation<ToyResponder>> {
         let initiator_ephemeral = number(&message[..32]);
         let initiator_static = number(&message[32..64]);
-        let secret = derive(&[
-            suite as u64,
-            self.private.wrapping_mul(initiator_ephemeral),
-        ]);
+        let secret = derive(&[suite as u64, self.private.wrapping_mul(initiator_ephemeral)]);
         if message[64..80] != tag(secret, 0, &message[..64]) {
             return None;
         }
