@@ -7,9 +7,11 @@ use airpace_units::Time;
 use core::net::SocketAddr;
 use std::io::{self, IoSlice};
 
-/// Bytes that a batch holds by default: two groups of the largest size, and few enough for the processor's cache.
+/// Bytes that a batch holds by default: two groups of the largest size, and few enough for the
+/// processor's cache.
 const CAPACITY: usize = 128 << 10;
-/// Bytes that a group holds at most: the kernel takes a group as one UDP datagram over IPv4, which has a 16-bit length.
+/// Bytes that a group holds at most: the kernel takes a group as one UDP datagram over IPv4, which
+/// has a 16-bit length.
 const GROUP_BYTES: usize = 65_507;
 /// Groups that a batch holds at most.
 const MAX_GROUPS: usize = 64;
@@ -95,7 +97,8 @@ impl Batch {
     }
 
     fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
-        // The kernel cuts a group into segments of equal length, of which only the last may be shorter.
+        // The kernel cuts a group into segments of equal length, of which only the last may be
+        // shorter.
         if let Some(last) = self.groups.last_mut()
             && last.to == to
             && !last.closed
@@ -118,7 +121,8 @@ impl Batch {
         });
     }
 
-    /// Hands everything to the socket. Returns `false` if the socket's buffer is full and something is left.
+    /// Hands everything to the socket. Returns `false` if the socket's buffer is full and something
+    /// is left.
     pub(crate) fn flush(&mut self, socket: &UdpSocket) -> bool {
         while self.sent < self.groups.len() {
             match send(socket, &self.bytes, &self.groups[self.sent..]) {
@@ -133,11 +137,11 @@ impl Batch {
         true
     }
 
-    /// Sends the datagrams of the first group one at a time, after the kernel has refused the group, and drops those that are
-    /// refused again.
+    /// Sends the datagrams of the first group one at a time, after the kernel has refused the
+    /// group, and drops those that are refused again.
     ///
-    /// A group is refused, for instance, if its datagrams exceed the interface's MTU: the kernel fragments single datagrams but
-    /// not the segments of a group.
+    /// A group is refused, for instance, if its datagrams exceed the interface's MTU: the kernel
+    /// fragments single datagrams but not the segments of a group.
     fn send_singly(&mut self, socket: &UdpSocket) {
         let group = self.groups[self.sent];
         for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {

@@ -125,7 +125,8 @@ impl KeyPair {
         Ok(Self::from_private(key))
     }
 
-    /// Writes the private key into a new file with mode 0600. An existing file is never overwritten.
+    /// Writes the private key into a new file with mode 0600. An existing file is never
+    /// overwritten.
     ///
     /// # Errors
     /// The file exists already or cannot be created.

@@ -15,15 +15,15 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// A file that ends a loop when it becomes readable: [`airpace_net::signals::Signals`] in a program, one end of a socket pair
-/// in a test's thread. Nothing is read from it.
+/// A file that ends a loop when it becomes readable: [`airpace_net::signals::Signals`] in a
+/// program, one end of a socket pair in a test's thread. Nothing is read from it.
 pub type Stop<'a> = BorrowedFd<'a>;
 
 /// How often a loop checks which sessions exist: they end without an event.
 pub(crate) const SESSION_CHECK: Duration = Duration::from_millis(50);
 
-/// Priority under SCHED_FIFO, if the configuration asks for it: above all ordinary processes, below the threads of the kernel
-/// that handle interrupts (50).
+/// Priority under SCHED_FIFO, if the configuration asks for it: above all ordinary processes, below
+/// the threads of the kernel that handle interrupts (50).
 const PRIORITY: u8 = 10;
 
 const STOP: u64 = 0;
@@ -80,8 +80,8 @@ impl Loop {
         Ok(self.poller.add(monitor.as_fd(), MONITOR, Interest::Read)?)
     }
 
-    /// Waits until a file is ready or the deadline passes. If `blocked`, the socket's send buffer is full, and room in it also ends
-    /// the wait.
+    /// Waits until a file is ready or the deadline passes. If `blocked`, the socket's send buffer
+    /// is full, and room in it also ends the wait.
     pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,

@@ -16,7 +16,8 @@ pub enum Reason {
     Handshake,
     /// An authentic handshake message from a key that is not configured.
     Stranger,
-    /// An authentic handshake message that is not newer than the last: a replay, or a peer whose clock went back.
+    /// An authentic handshake message that is not newer than the last: a replay, or a peer whose
+    /// clock went back.
     OldHandshake,
     /// A datagram for a session that does not exist or has ended.
     Session,

@@ -1,6 +1,7 @@
 //! How the tunnel fills the layouts of [`airpace_core::wire::data`].
 //!
-//! The Noise message of a handshake is followed by a check of [`CHECK_BYTES`]; the first one carries a time stamp.
+//! The Noise message of a handshake is followed by a check of [`CHECK_BYTES`]; the first one
+//! carries a time stamp.
 
 use super::{HandshakeCheck, Reason};
 use airpace_core::wire::data::{self, SessionIndex};
@@ -110,7 +111,8 @@ pub(super) fn parse(datagram: &[u8]) -> Result<Frame<'_>, Reason> {
     }
 }
 
-/// Splits the end of a handshake `datagram`, which follows its header, into a Noise message of exactly `N` bytes and the check.
+/// Splits the end of a handshake `datagram`, which follows its header, into a Noise message of
+/// exactly `N` bytes and the check.
 fn split_check<'a, const N: usize>(
     datagram: &'a [u8],
     end: &'a [u8],

@@ -1,4 +1,5 @@
-//! What bounds the cost of handshakes beyond their check: a memory of processed initiations, and rate limits.
+//! What bounds the cost of handshakes beyond their check: a memory of processed initiations, and
+//! rate limits.
 
 use super::frame::CHECK_BYTES;
 use airpace_units::Time;
@@ -8,7 +9,8 @@ use siphasher::sip::SipHasher24;
 
 /// Initiations of configured peers that were processed, remembered by a part of their check.
 ///
-/// Memory is fixed. An initiation that was forgotten is still refused by its time stamp, only at a higher cost.
+/// Memory is fixed. An initiation that was forgotten is still refused by its time stamp, only at a
+/// higher cost.
 pub(super) struct ProcessedInitiations {
     marks: Box<[u64; PROCESSED]>,
 }
@@ -35,8 +37,8 @@ impl ProcessedInitiations {
         self.marks[Self::place(mark)] = mark;
     }
 
-    /// The check is a keyed hash of the whole message. To have another peer's initiation refused, one would have to find a
-    /// message with the same 64 bits before that initiation arrives.
+    /// The check is a keyed hash of the whole message. To have another peer's initiation refused,
+    /// one would have to find a message with the same 64 bits before that initiation arrives.
     fn mark(check: &[u8; CHECK_BYTES]) -> u64 {
         check
             .last_chunk()
@@ -55,8 +57,8 @@ struct Limit {
     burst: u32,
 }
 
-/// A token bucket, kept as the instant at which its backlog of work would be done (the virtual scheduling algorithm of
-/// ITU-T I.371, annex A).
+/// A token bucket, kept as the instant at which its backlog of work would be done (the virtual
+/// scheduling algorithm of ITU-T I.371, annex A).
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     busy_until: Time,
@@ -80,7 +82,8 @@ impl Bucket {
     }
 }
 
-/// Bounds the handshakes processed per second, per source and in total, whatever arrives. Memory is fixed.
+/// Bounds the handshakes processed per second, per source and in total, whatever arrives. Memory is
+/// fixed.
 pub(super) struct HandshakeLimiter {
     sources: Box<[Bucket; SOURCES]>,
     total: Bucket,
@@ -106,8 +109,8 @@ const IN_TOTAL: Limit = Limit {
 };
 
 impl HandshakeLimiter {
-    /// A limiter whose assignment of sources to buckets depends on `key`, so that nobody can choose addresses that share the
-    /// bucket of a victim.
+    /// A limiter whose assignment of sources to buckets depends on `key`, so that nobody can choose
+    /// addresses that share the bucket of a victim.
     pub(super) fn new(key: [u8; 16]) -> Self {
         Self {
             sources: Box::new([Bucket::NEW; SOURCES]),
@@ -116,11 +119,13 @@ impl HandshakeLimiter {
         }
     }
 
-    /// Whether a handshake message from `from` may be processed now. `known` says that the address has a session.
+    /// Whether a handshake message from `from` may be processed now. `known` says that the address
+    /// has a session.
     pub(super) fn admit(&mut self, now: Time, from: SocketAddr, known: bool) -> bool {
         let source = &mut self.sources[bucket_of(&self.key, from.ip())];
         if known {
-            // The total does not apply: a flood from many addresses must not prevent the renewal of sessions.
+            // The total does not apply: a flood from many addresses must not prevent the renewal of
+            // sessions.
             return source.take(now, PER_KNOWN_SOURCE);
         }
         source.take(now, PER_SOURCE) && self.total.take(now, IN_TOTAL)

@@ -1,18 +1,21 @@
 //! The tunnel: sealed datagrams between a proxy and its agents.
 //!
-//! Keys are agreed on by a Noise IK handshake between static keys. Data is sealed with the agreed keys under explicit 64-bit
-//! counters (Noise, section 11.4), so loss and reordering do no harm, and a window refuses replays (RFC 6479). The agent
-//! initiates, the proxy responds. A session is replaced before it ends, and both are accepted for a while. A peer's
-//! address follows its authentic data, so agents may roam.
+//! Keys are agreed on by a Noise IK handshake between static keys. Data is sealed with the agreed
+//! keys under explicit 64-bit counters (Noise, section 11.4), so loss and reordering do no harm,
+//! and a window refuses replays (RFC 6479). The agent initiates, the proxy responds. A session is
+//! replaced before it ends, and both are accepted for a while. A peer's address follows its
+//! authentic data, so agents may roam.
 //!
-//! A datagram that is not authentic is never answered, and nothing is stored for it: it is dropped and counted by [`Reason`]. An
-//! initiation costs one short hash unless its sender knows the receiver's public key; if he does, the number that is
-//! processed per second is limited. What remains possible: an attacker who records an initiation and replays it after the proxy
-//! has restarted, before the agent's next one, obtains one response that he cannot use.
+//! A datagram that is not authentic is never answered, and nothing is stored for it: it is dropped
+//! and counted by [`Reason`]. An initiation costs one short hash unless its sender knows the
+//! receiver's public key; if he does, the number that is processed per second is limited. What
+//! remains possible: an attacker who records an initiation and replays it after the proxy has
+//! restarted, before the agent's next one, obtains one response that he cannot use.
 //!
-//! The cryptography itself is a type parameter, [`Crypto`]. Nothing is allocated per datagram: data is sealed and opened in place.
-//! The caller owns clock and socket: it passes the time and each datagram to [`Tunnel::handle`], calls
-//! [`Tunnel::handle_timeout`] at [`Tunnel::deadline`], and after either sends what [`Tunnel::poll`] returns.
+//! The cryptography itself is a type parameter, [`Crypto`]. Nothing is allocated per datagram: data
+//! is sealed and opened in place. The caller owns clock and socket: it passes the time and each
+//! datagram to [`Tunnel::handle`], calls [`Tunnel::handle_timeout`] at [`Tunnel::deadline`], and
+//! after either sends what [`Tunnel::poll`] returns.
 
 mod config;
 mod counts;
@@ -84,8 +87,9 @@ pub struct Transmit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A handshake message is older than the last one of the same peer and is not a repetition that this process has seen.
-    /// Most likely the peer's clock went back, and it will be refused until its clock has passed its last handshake.
+    /// A handshake message is older than the last one of the same peer and is not a repetition that
+    /// this process has seen. Most likely the peer's clock went back, and it will be refused until
+    /// its clock has passed its last handshake.
     OldHandshake {
         /// The peer that made it.
         peer: PeerIdx,
@@ -192,7 +196,8 @@ impl<C: Crypto> Tunnel<C> {
         })
     }
 
-    /// Seals a payload in place, between [`SEAL_HEAD`] and [`SEAL_TAIL`] bytes of room, and returns where to send it.
+    /// Seals a payload in place, between [`SEAL_HEAD`] and [`SEAL_TAIL`] bytes of room, and returns
+    /// where to send it.
     ///
     /// # Errors
     /// There is no session with the peer, or no room. Then nothing was changed.
@@ -224,7 +229,8 @@ impl<C: Crypto> Tunnel<C> {
             .is_some_and(|peer| peer.is_connected(now, &self.config.timing))
     }
 
-    /// Whether there is a session with the peer and something authentic has arrived from it within the last `silence`.
+    /// Whether there is a session with the peer and something authentic has arrived from it within
+    /// the last `silence`.
     #[must_use]
     pub fn is_alive(&self, now: Time, peer: PeerIdx, silence: Duration) -> bool {
         let heard_recently = self
@@ -251,7 +257,8 @@ impl<C: Crypto> Tunnel<C> {
         &self.counts
     }
 
-    /// The next datagram that the tunnel itself wants sent. Drain it after each `handle`, `handle_timeout` and `restart`.
+    /// The next datagram that the tunnel itself wants sent. Drain it after each `handle`,
+    /// `handle_timeout` and `restart`.
     pub fn poll(&mut self) -> Option<Transmit> {
         self.outbox.pop_front()
     }
@@ -267,7 +274,8 @@ impl<C: Crypto> Tunnel<C> {
         Some(self.next_tick)
     }
 
-    /// Renews sessions, repeats handshakes, sends keepalives, and forgets the keys of ended sessions.
+    /// Renews sessions, repeats handshakes, sends keepalives, and forgets the keys of ended
+    /// sessions.
     pub fn handle_timeout(&mut self, now: Time) {
         if now < self.next_tick {
             return;
@@ -276,8 +284,8 @@ impl<C: Crypto> Tunnel<C> {
         let timing = self.config.timing;
         for idx in 0..self.peers.len() {
             self.peers[idx].expire(now, &timing);
-            // If the responder renewed sessions too, both ends would do so at the same instant (WireGuard whitepaper,
-            // section 6.2).
+            // If the responder renewed sessions too, both ends would do so at the same instant
+            // (WireGuard whitepaper, section 6.2).
             if self.is_initiator() && self.peers[idx].wants_handshake(now, &timing) {
                 self.initiate(now, idx);
             }
@@ -287,7 +295,8 @@ impl<C: Crypto> Tunnel<C> {
         }
     }
 
-    /// Starts a new handshake at once, for instance because the network has changed. Without effect at the responder.
+    /// Starts a new handshake at once, for instance because the network has changed. Without effect
+    /// at the responder.
     pub fn restart(&mut self, now: Time, peer: PeerIdx) {
         if self.is_initiator() && peer < self.peers.len() {
             self.peers[peer].reset_attempts(now);
@@ -295,8 +304,9 @@ impl<C: Crypto> Tunnel<C> {
         }
     }
 
-    /// Updates the wall-clock time since 1970 at [`Time::ZERO`], which changes when the wall clock is set. Without it, an end that
-    /// started while its clock was behind would go on sending stamps older than those of its earlier runs.
+    /// Updates the wall-clock time since 1970 at [`Time::ZERO`], which changes when the wall clock
+    /// is set. Without it, an end that started while its clock was behind would go on sending
+    /// stamps older than those of its earlier runs.
     pub const fn set_epoch(&mut self, epoch: Duration) {
         self.config.epoch = epoch;
     }
@@ -327,8 +337,8 @@ impl<C: Crypto> Tunnel<C> {
                 .initiate(&self.config.peers[idx], &stamp.to_le_bytes(), &mut noise);
         let header = data::first_handshake_header(index);
         let bytes = frame::handshake(&header, &noise, &peer.check, self.crypto.suite());
-        // The number serves twice, which does no harm: the index is no secret, and takes its low 16 bits; the jitter depends
-        // on the high ones.
+        // The number serves twice, which does no harm: the index is no secret, and takes its low 16
+        // bits; the jitter depends on the high ones.
         peer.set_pending(now, handshake, index, &self.config.timing, random);
         self.outbox.push_back(Transmit { to, bytes });
     }
@@ -336,7 +346,8 @@ impl<C: Crypto> Tunnel<C> {
     /// A time stamp for an initiation, greater than all before.
     fn next_stamp(&mut self, now: Time) -> u64 {
         let epoch = u64::try_from(self.config.epoch.as_nanos()).unwrap_or(u64::MAX);
-        // The responder refuses stamps that are not greater, even if the wall clock was set back in between.
+        // The responder refuses stamps that are not greater, even if the wall clock was set back in
+        // between.
         self.last_stamp = epoch
             .saturating_add(now.as_nanos())
             .max(self.last_stamp.saturating_add(1));
@@ -369,7 +380,8 @@ impl<C: Crypto> Tunnel<C> {
             .ok_or(Reason::Handshake)?;
         let idx = *self.by_key.get(&initiation.peer).ok_or(Reason::Stranger)?;
         self.processed.insert(frame.checked.check);
-        // A replay would cost the peer's genuine unconfirmed session (WireGuard whitepaper, section 5.1).
+        // A replay would cost the peer's genuine unconfirmed session (WireGuard whitepaper, section
+        // 5.1).
         let stamp = u64::from_le_bytes(initiation.stamp);
         if stamp <= self.peers[idx].greatest_stamp {
             self.warn_of_old_handshake(now, from, idx);
@@ -401,7 +413,8 @@ impl<C: Crypto> Tunnel<C> {
             .ok_or(Reason::Handshake)?;
         let header = data::second_handshake_header(indices.own, indices.peer);
         let bytes = frame::handshake(&header, &noise, &peer.check, suite);
-        // The peer's address stays as it is: only data proves that the initiation was not recorded and sent from elsewhere.
+        // The peer's address stays as it is: only data proves that the initiation was not recorded
+        // and sent from elsewhere.
         peer.set_next(now, keys, indices);
         self.outbox.push_back(Transmit { to, bytes });
         Ok(idx)
@@ -413,8 +426,8 @@ impl<C: Crypto> Tunnel<C> {
             .ok_or(Reason::Check)
     }
 
-    /// The message is not a repetition of one that this process has seen, so most likely the peer's clock went back. Nobody
-    /// would find out otherwise.
+    /// The message is not a repetition of one that this process has seen, so most likely the peer's
+    /// clock went back. Nobody would find out otherwise.
     fn warn_of_old_handshake(&mut self, now: Time, from: SocketAddr, peer: PeerIdx) {
         if now >= self.next_warning {
             self.next_warning = now + WARNING_INTERVAL;
@@ -433,8 +446,8 @@ impl<C: Crypto> Tunnel<C> {
         let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
         peer.finish(now, from, &self.crypto, frame)?;
         self.counts.handshakes += 1;
-        // The responder does not use the session until it has received data in it (WireGuard whitepaper, section 6.3: key
-        // confirmation).
+        // The responder does not use the session until it has received data in it (WireGuard
+        // whitepaper, section 6.3: key confirmation).
         self.send_keepalive(now, idx);
         Ok(idx)
     }

@@ -1,4 +1,5 @@
-//! What is kept per peer: at most four sessions or handshakes, and when the peer was last heard from.
+//! What is kept per peer: at most four sessions or handshakes, and when the peer was last heard
+//! from.
 
 use super::frame::{DataHeader, ResponseFrame};
 use super::session::{IndexPair, Session};
@@ -13,8 +14,8 @@ struct PendingHandshake<H> {
     own_index: SessionIndex,
 }
 
-/// The roles that a session can have (WireGuard whitepaper, section 6.3). Each has at most one holder, so memory per peer is
-/// fixed.
+/// The roles that a session can have (WireGuard whitepaper, section 6.3). Each has at most one
+/// holder, so memory per peer is fixed.
 struct Sessions<C: Crypto> {
     /// Data is sent in this session.
     current: Option<Box<Session<C::Key>>>,
@@ -41,11 +42,12 @@ pub(super) struct Peer<C: Crypto> {
     attempts: u32,
 }
 
-/// Low bits of a session's index that are not random: 14 name the peer, 2 the place among its four sessions. With them a
-/// datagram finds its keys without a table.
+/// Low bits of a session's index that are not random: 14 name the peer, 2 the place among its four
+/// sessions. With them a datagram finds its keys without a table.
 const PLACE_BITS: u32 = 16;
 
-/// The peer that a session of this end belongs to. It may not exist: the index may come from anybody.
+/// The peer that a session of this end belongs to. It may not exist: the index may come from
+/// anybody.
 pub(super) const fn owner(index: SessionIndex) -> PeerIdx {
     ((index.0 & ((1 << PLACE_BITS) - 1)) >> 2) as usize
 }
@@ -111,8 +113,8 @@ impl<C: Crypto> Peer<C> {
             handshake,
             own_index,
         }));
-        // Each attempt abandons the one before, so the time between attempts must come to exceed the round trip, however long
-        // the queues on the path are: it doubles.
+        // Each attempt abandons the one before, so the time between attempts must come to exceed
+        // the round trip, however long the queues on the path are: it doubles.
         let wait = timing
             .retry
             .saturating_mul(1 << self.attempts.min(31))
@@ -123,12 +125,6 @@ impl<C: Crypto> Peer<C> {
         self.attempts = self.attempts.saturating_add(1);
     }
 
-    /// When the next initiation may be sent.
-    #[cfg(test)]
-    pub(super) const fn next_attempt(&self) -> Time {
-        self.next_attempt
-    }
-
     /// Forgets earlier attempts: the next one takes place at once and is repeated soon.
     pub(super) fn reset_attempts(&mut self, now: Time) {
         self.next_attempt = now;
@@ -137,8 +133,8 @@ impl<C: Crypto> Peer<C> {
 
     /// Where the next initiation goes.
     pub(super) fn initiation_to(&self, configured: Option<SocketAddr>) -> Option<SocketAddr> {
-        // A peer that moved unnoticed is not where it was last heard from, so every other attempt goes to the configured
-        // address.
+        // A peer that moved unnoticed is not where it was last heard from, so every other attempt
+        // goes to the configured address.
         if self.attempts.is_multiple_of(2) {
             self.endpoint.or(configured)
         } else {
@@ -183,8 +179,8 @@ impl<C: Crypto> Peer<C> {
         Ok(())
     }
 
-    /// Makes the responder's new session current if `index` is its index, because the initiator has used it. Returns whether
-    /// it is.
+    /// Makes the responder's new session current if `index` is its index, because the initiator has
+    /// used it. Returns whether it is.
     pub(super) fn confirm(&mut self, index: SessionIndex) -> bool {
         let next = self.sessions.next.take_if(|next| next.own_index() == index);
         let Some(next) = next else {
@@ -207,8 +203,8 @@ impl<C: Crypto> Peer<C> {
         self.endpoint.is_some() && current.is_some_and(|session| is_usable(session, now, timing))
     }
 
-    /// The session that a datagram claims to belong to, and whether the peer's address may follow the datagram if it proves
-    /// authentic.
+    /// The session that a datagram claims to belong to, and whether the peer's address may follow
+    /// the datagram if it proves authentic.
     pub(super) fn receiving(
         &mut self,
         now: Time,
@@ -224,8 +220,8 @@ impl<C: Crypto> Peer<C> {
             .find(|session| is_named(session))
             .filter(|session| is_usable(session, now, timing))
             .ok_or(Reason::Session)?;
-        // Only the newest datagram shows where the peer is now: an older one may have been delayed or held back by somebody
-        // who wants the traffic sent elsewhere.
+        // Only the newest datagram shows where the peer is now: an older one may have been delayed
+        // or held back by somebody who wants the traffic sent elsewhere.
         let newest = !is_previous && session.is_newest(header.counter);
         Ok(Receiving { session, newest })
     }

@@ -72,8 +72,8 @@ impl<K: TransportKey> Session<K> {
         counter: u64,
         datagram: &'a mut [u8],
     ) -> Result<Plain<'a>, Reason> {
-        // RFC 6479 separates the check from the update: the window may move only after the datagram was found authentic, but a
-        // replay need not be decrypted to be refused.
+        // RFC 6479 separates the check from the update: the window may move only after the datagram
+        // was found authentic, but a replay need not be decrypted to be refused.
         self.window.check(counter).map_err(|_| Reason::Replayed)?;
         let sealed = &mut datagram[TRANSPORT_HEADER_BYTES..];
         let plain = self

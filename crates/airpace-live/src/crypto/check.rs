@@ -42,7 +42,8 @@ impl HandshakeCheck for HmacCheck {
     }
 
     fn verify(&self, message: &[u8], check: &[u8; CHECK_BYTES]) -> Option<Suite> {
-        // The comparison need not take constant time: the key derives from a public key, which every peer knows.
+        // The comparison need not take constant time: the key derives from a public key, which
+        // every peer knows.
         Suite::ALL
             .into_iter()
             .find(|&suite| self.compute(suite, message) == *check)
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_check_is_the_one_of_version_1() {
-        // Both ends must compute the same bytes, so a change of them needs a new version of the tunnel.
+        // Both ends must compute the same bytes, so a change of them needs a new version of the
+        // tunnel.
         let check = HmacCheck::for_receiver(&PublicKey([1; 32]));
         let bytes = Suite::ALL.map(|suite| check.compute(suite, b"airpace"));
         // Computed with Python's `hashlib` and `hmac`.

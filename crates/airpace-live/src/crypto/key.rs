@@ -23,7 +23,8 @@ impl AeadKey {
         }
     }
 
-    /// The nonce of a counter: 32 zero bits, then the counter in the byte order of the cipher (Noise, sections 12.3 and 12.4).
+    /// The nonce of a counter: 32 zero bits, then the counter in the byte order of the cipher
+    /// (Noise, sections 12.3 and 12.4).
     fn nonce(&self, counter: u64) -> Nonce {
         let mut bytes = [0; 12];
         let counter = match self.suite {

@@ -1,7 +1,8 @@
 //! The tunnel's cryptography: Noise IK by `snow`, ciphers, hashes and random numbers by `ring`.
 //!
-//! Protocols: `Noise_IK_25519_ChaChaPoly_BLAKE2s` and `Noise_IK_25519_AESGCM_BLAKE2s`. After the handshake `snow` only hands
-//! over the two keys; data is sealed by [`AeadKey`], which takes explicit counters and works in place.
+//! Protocols: `Noise_IK_25519_ChaChaPoly_BLAKE2s` and `Noise_IK_25519_AESGCM_BLAKE2s`. After the
+//! handshake `snow` only hands over the two keys; data is sealed by [`AeadKey`], which takes
+//! explicit counters and works in place.
 
 mod check;
 mod key;
@@ -24,7 +25,8 @@ use zeroize::Zeroizing;
 /// A tunnel with real cryptography.
 pub(crate) type Tunnel = tunnel::Tunnel<NoiseIk>;
 
-/// Bound into every handshake (Noise, section 6), so that no other protocol or version can be mistaken for this one.
+/// Bound into every handshake (Noise, section 6), so that no other protocol or version can be
+/// mistaken for this one.
 const PROLOGUE: &[u8] = b"airpace tunnel v1";
 
 /// One end's key pair and cipher, and the system's random numbers.
@@ -40,7 +42,8 @@ pub(crate) struct Handshake {
     suite: Suite,
 }
 
-/// Which of the two keys of a handshake is for sending (Noise, section 5.3: the first is the initiator's).
+/// Which of the two keys of a handshake is for sending (Noise, section 5.3: the first is the
+/// initiator's).
 #[derive(Clone, Copy)]
 enum Role {
     Initiator,
@@ -48,7 +51,8 @@ enum Role {
 }
 
 impl NoiseIk {
-    /// `cipher` is that of the handshakes that this end initiates. It accepts either from its peers.
+    /// `cipher` is that of the handshakes that this end initiates. It accepts either from its
+    /// peers.
     pub(crate) fn new(keys: KeyPair, cipher: Cipher) -> Self {
         Self {
             keys,
@@ -163,7 +167,8 @@ impl Crypto for NoiseIk {
         message: &[u8; RESPONSE_NOISE_BYTES],
     ) -> Option<SessionKeys<AeadKey>> {
         let mut payload = [0; 16];
-        // `snow` restores the state before a message that it cannot read, so the genuine response is still accepted.
+        // `snow` restores the state before a message that it cannot read, so the genuine response
+        // is still accepted.
         let n = initiator.state.read_message(message, &mut payload).ok()?;
         (n == 0).then(|| initiator.split(Role::Initiator))
     }

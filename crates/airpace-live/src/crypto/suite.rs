@@ -31,7 +31,8 @@ impl Suite {
         }
     }
 
-    /// The name from which the key of handshake checks is derived. Both ends must use the same one: it is part of the protocol.
+    /// The name from which the key of handshake checks is derived. Both ends must use the same one:
+    /// it is part of the protocol.
     pub(super) const fn check_label(self) -> &'static str {
         match self {
             Self::Chacha20Poly1305 => "Chacha20Poly1305",
@@ -40,7 +41,8 @@ impl Suite {
     }
 }
 
-/// Whether the processor has instructions for AES and for the carry-less multiplication of GCM. Without them AES-GCM is slow.
+/// Whether the processor has instructions for AES and for the carry-less multiplication of GCM.
+/// Without them AES-GCM is slow.
 fn has_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("aes")

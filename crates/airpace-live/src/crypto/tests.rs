@@ -1,4 +1,5 @@
-//! The tunnel with its real cryptography. What does not depend on it is tested in `airpace-edge`, with a toy.
+//! The tunnel with its real cryptography. What does not depend on it is tested in `airpace-edge`,
+//! with a toy.
 
 use super::*;
 use airpace_api::keys::PrivateKey;
@@ -330,7 +331,8 @@ impl Attacker {
     }
 }
 
-/// Hostile datagrams of every kind, one after the other: the counts must add up and nothing may be answered.
+/// Hostile datagrams of every kind, one after the other: the counts must add up and nothing may be
+/// answered.
 fn endure_hostile_datagrams(n: u64) {
     let mut pair = Pair::connected(Cipher::default());
     let data = pair.sealed_by_agent(&[5; 1_000]);

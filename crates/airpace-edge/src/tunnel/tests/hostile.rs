@@ -108,7 +108,8 @@ fn a_flood_of_valid_checks_is_limited_and_does_not_keep_known_agents_out() {
     assert_eq!(pair.agent.counts().handshakes, before + 1);
 }
 
-/// Handles a datagram and checks that it is counted exactly once, for what became of it. Returns whether it was dropped.
+/// Handles a datagram and checks that it is counted exactly once, for what became of it. Returns
+/// whether it was dropped.
 fn handle_counted(end: &mut ToyTunnel, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
     let before = *end.counts();
     let result = end.handle(now, from, datagram);
@@ -253,7 +254,8 @@ proptest! {
             }
         }
         pair.link = Link::default();
-        // Four seconds to notice a lost peer, ten for the longest time between attempts, once for each address.
+        // Four seconds to notice a lost peer, ten for the longest time between attempts, once for
+        // each address.
         pair.run(Duration::from_secs(25));
         prop_assert!(pair.are_connected(), "{:?} {:?}", pair.agent.counts(), pair.proxy.counts());
         let up = pair.sealed_by_agent(b"up");

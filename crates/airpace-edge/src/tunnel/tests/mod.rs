@@ -1,4 +1,5 @@
-//! A proxy's and an agent's end in simulated time, over a link that loses, delays, reorders and repeats datagrams.
+//! A proxy's and an agent's end in simulated time, over a link that loses, delays, reorders and
+//! repeats datagrams.
 
 use super::*;
 use core::net::{IpAddr, Ipv4Addr};
@@ -33,7 +34,8 @@ fn public(private: u8) -> StaticPublicKey {
     Toy::public(u64::from(private))
 }
 
-/// The proxy's end. Ends with different seeds draw different keys and indices, as a restarted process does.
+/// The proxy's end. Ends with different seeds draw different keys and indices, as a restarted
+/// process does.
 fn proxy_end(seed: u64) -> ToyTunnel {
     let config = TunnelConfig {
         peers: vec![public(ABSENT_AGENT), public(AGENT)],

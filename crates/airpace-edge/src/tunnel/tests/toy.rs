@@ -1,7 +1,8 @@
 //! Cryptography that protects nothing but refuses everything that real cryptography refuses.
 //!
-//! It follows the pattern of Noise IK step by step, in a group in which everybody can compute logarithms: the integers modulo
-//! 2⁶⁴ under addition, so that a key agreement is a multiplication. Tags are SipHash values.
+//! It follows the pattern of Noise IK step by step, in a group in which everybody can compute
+//! logarithms: the integers modulo 2⁶⁴ under addition, so that a key agreement is a multiplication.
+//! Tags are SipHash values.
 
 use crate::tunnel::{
     CHECK_BYTES, Crypto, HandshakeCheck, INITIATION_NOISE_BYTES, Initiation, RESPONSE_NOISE_BYTES,
@@ -29,7 +30,8 @@ pub(super) enum ToySuite {
 
 /// The generator of the group.
 const GENERATOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Sealed bytes are complemented, so that a payload that was not opened cannot be mistaken for one that was.
+/// Sealed bytes are complemented, so that a payload that was not opened cannot be mistaken for one
+/// that was.
 const MASK: u8 = 0xff;
 
 impl Toy {
