@@ -1,5 +1,6 @@
 //! Key pairs and the files that hold private keys.
 
+use crate::crypto::random_bytes;
 use airpace_api::config::KeySource;
 use airpace_api::keys::{KeyError, PrivateKey, PublicKey};
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
@@ -62,12 +63,7 @@ impl KeyPair {
     /// If the system has no source of random numbers.
     #[must_use]
     pub fn generate() -> Self {
-        use ring::rand::SecureRandom as _;
-        let mut bytes = [0; 32];
-        ring::rand::SystemRandom::new()
-            .fill(&mut bytes)
-            .expect("Linux has a source of randomness");
-        Self::from_private(PrivateKey(bytes))
+        Self::from_private(PrivateKey(random_bytes()))
     }
 
     /// The pair that belongs to a private key.

@@ -122,16 +122,6 @@ pub(crate) fn start_clock() -> (Clock, Duration) {
     (clock, epoch)
 }
 
-/// A random key for a hash function, which strangers cannot predict.
-pub(crate) fn random_key() -> [u8; 16] {
-    use ring::rand::SecureRandom as _;
-    let mut key = [0; 16];
-    ring::rand::SystemRandom::new()
-        .fill(&mut key)
-        .expect("Linux has a source of random numbers");
-    key
-}
-
 /// The telemetry file, if there is one: one JSON object per line.
 pub(crate) struct Journal {
     file: Option<BufWriter<File>>,

@@ -3,7 +3,7 @@
 use super::PacketAgent;
 use super::monitor::{Monitor, Own, any_address};
 use crate::batch::Batch;
-use crate::crypto::{NoiseIk, Tunnel};
+use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
@@ -33,7 +33,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
-    let core = PacketAgent::new(clock.now(), config, epoch, runtime::random_key());
+    let core = PacketAgent::new(clock.now(), config, epoch, random_key());
     let mut device = Device::open(&config.tun, &config.routes)?;
     // The kernel takes the routes; they wait for a session.
     device.withdraw_routes();

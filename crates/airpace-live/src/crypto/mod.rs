@@ -29,11 +29,10 @@ pub(crate) type Tunnel = tunnel::Tunnel<NoiseIk>;
 /// mistaken for this one.
 const PROLOGUE: &[u8] = b"airpace tunnel v1";
 
-/// One end's key pair and cipher, and the system's random numbers.
+/// One end's key pair and cipher suite.
 pub(crate) struct NoiseIk {
     keys: KeyPair,
     suite: Suite,
-    random: SystemRandom,
 }
 
 /// A handshake between two messages, and the suite that it uses.
@@ -57,7 +56,6 @@ impl NoiseIk {
         Self {
             keys,
             suite: Suite::of(cipher),
-            random: SystemRandom::new(),
         }
     }
 
@@ -71,12 +69,23 @@ impl NoiseIk {
             .and_then(|builder| builder.prologue(PROLOGUE))
             .expect("each is set once")
     }
+}
 
-    fn fill_random(&self, bytes: &mut [u8]) {
-        self.random
-            .fill(bytes)
-            .expect("Linux has a source of randomness");
-    }
+/// Random bytes of the system, which nobody can predict.
+///
+/// # Panics
+/// If the system has no source of random numbers.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .expect("Linux has a source of random numbers");
+    bytes
+}
+
+/// A random key for a hash function, so that strangers cannot choose inputs that collide.
+pub(crate) fn random_key() -> [u8; 16] {
+    random_bytes()
 }
 
 impl Crypto for NoiseIk {
@@ -87,15 +96,11 @@ impl Crypto for NoiseIk {
     type Key = AeadKey;
 
     fn random_u32(&mut self) -> u32 {
-        let mut bytes = [0; 4];
-        self.fill_random(&mut bytes);
-        u32::from_le_bytes(bytes)
+        u32::from_le_bytes(random_bytes())
     }
 
     fn random_key(&mut self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        self.fill_random(&mut bytes);
-        bytes
+        random_key()
     }
 
     fn public_key(&self) -> StaticPublicKey {

@@ -2,7 +2,7 @@
 
 use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
-use crate::crypto::{NoiseIk, Tunnel};
+use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
@@ -39,7 +39,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
-    let core = PacketProxy::new(config, epoch, runtime::random_key())?;
+    let core = PacketProxy::new(config, epoch, random_key())?;
     let device = Device::open(&config.tun, &[])?;
     let options = UdpOptions {
         stamp: false,
