@@ -1,8 +1,8 @@
 //! Traffic through the tunnel over a pair of virtual interfaces.
 
 use airpace_api::config::Law;
+use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
-use airpace_live::tunnel::Reason;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};

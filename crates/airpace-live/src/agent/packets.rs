@@ -5,13 +5,13 @@ use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
 use crate::proxy::settings::TUNNEL_OVERHEAD;
 use crate::queues::fq_codel;
-use crate::tunnel::Opened;
 use airpace_api::config::AgentConfig;
 use airpace_api::telemetry::AgentSlot;
 use airpace_core::report::{LevelSource, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report::{self, REPORT_BYTES};
 use airpace_edge::agent::{self, Agent, Message};
+use airpace_edge::tunnel::Opened;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 

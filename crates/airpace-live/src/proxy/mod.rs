@@ -11,7 +11,7 @@ pub use packets::PacketProxy;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
-use crate::tunnel;
+use airpace_edge::tunnel;
 
 /// What the proxy wants sent to a station.
 #[derive(Debug)]

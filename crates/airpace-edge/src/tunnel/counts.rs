@@ -6,28 +6,29 @@
 pub enum Reason {
     /// Too short or too long for its kind.
     Length,
-    /// No kind of datagram that there is.
+    /// Not a kind of datagram that this end accepts, or of another version of the tunnel.
     Kind,
-    /// A handshake whose keyed check is wrong.
+    /// A handshake message with a wrong check.
     Check,
-    /// A handshake beyond what is computed per second.
+    /// A handshake message beyond the number that is processed per second.
     Limited,
-    /// A handshake that was not made for this key, or was altered.
+    /// A handshake message that was not made for this key, or was altered.
     Handshake,
-    /// An authentic handshake of a key that is not configured.
+    /// An authentic handshake message from a key that is not configured.
     Stranger,
-    /// An authentic handshake that is not newer than the last: a replay, or a peer whose clock went back.
+    /// An authentic handshake message that is not newer than the last: a replay, or a peer whose
+    /// clock went back.
     OldHandshake,
-    /// Data for a session that is not there, or is over.
+    /// A datagram for a session that does not exist or has ended.
     Session,
-    /// Data that came before, or too late to know.
+    /// Data that was received before, or is too old to tell.
     Replayed,
-    /// Data whose tag is wrong.
+    /// Data with a wrong authentication tag.
     Forged,
 }
 
 impl Reason {
-    /// All reasons, in the order in which [`Counts`] lists them.
+    /// All reasons, in the order of their declaration.
     pub const ALL: [Self; 10] = [
         Self::Length,
         Self::Kind,
@@ -47,7 +48,7 @@ impl Reason {
         match self {
             Self::Length => "wrong length",
             Self::Kind => "unknown kind",
-            Self::Check => "handshake check wrong",
+            Self::Check => "wrong handshake check",
             Self::Limited => "too many handshakes",
             Self::Handshake => "handshake not authentic",
             Self::Stranger => "unknown key",
@@ -59,12 +60,12 @@ impl Reason {
     }
 }
 
-/// What has come in, by fate.
+/// What was received so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Data accepted, keepalives included.
+    /// Authentic data datagrams, keepalives included.
     pub data: u64,
-    /// Handshakes completed.
+    /// Handshakes completed. The responder counts a handshake when data confirms it.
     pub handshakes: u64,
     dropped: [u64; Reason::ALL.len()],
 }
@@ -80,7 +81,7 @@ impl Counts {
         self.dropped[reason as usize]
     }
 
-    /// Datagrams dropped.
+    /// Datagrams dropped for any reason.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.iter().sum()
