@@ -12,7 +12,6 @@
 //! ```
 
 pub mod config;
-pub mod control;
 pub mod emulation;
 pub mod keys;
 pub mod network;
