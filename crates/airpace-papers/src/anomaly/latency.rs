@@ -16,9 +16,8 @@ pub(super) fn download_cases() -> Vec<Case> {
 
 pub(super) fn downloads(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let ping = |case: &str, name: &str| {
-        results.sample(case, |summary| ping_ms(summary, "ping", name))
-    };
+    let ping =
+        |case: &str, name: &str| results.sample(case, |summary| ping_ms(summary, "ping", name));
     for name in ["fast", "slow"] {
         // "several hundred milliseconds".
         findings.relate(
@@ -71,7 +70,12 @@ pub(super) fn sparse_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (kind, settings) in [("udp", &UDP[..]), ("tcp", &[])] {
         let case = |name: &str| {
-            with_scheme(format!("{kind}, {name}"), "airtime", SPARSE_STATION, settings)
+            with_scheme(
+                format!("{kind}, {name}"),
+                "airtime",
+                SPARSE_STATION,
+                settings,
+            )
         };
         cases.push(case("on"));
         cases.push(case("off").set("node.ap.queue.sparse=false"));

@@ -101,7 +101,9 @@ fn total_mbps(shares: &[Share]) -> f64 {
 fn model(findings: &mut Findings, half: &Half) {
     let Half { name, rows, .. } = half;
     let modelled = shares(
-        &rows.each_ref().map(|row| aggregate(row.level, row.phy_mbps)),
+        &rows
+            .each_ref()
+            .map(|row| aggregate(row.level, row.phy_mbps)),
         half.fair,
     );
     let stations = ["fast 1", "fast 2", "slow"];
@@ -195,5 +197,7 @@ fn from_our_levels(results: &Results, case: &str, fair: bool) -> String {
     let total = total_mbps(&shares(&aggregates, fair));
     let list = levels.map(|level| format!("{level:.2}")).join(", ");
     let measured = results.goodput_mbps(case).mean();
-    format!("{case}: levels {list}, total {total:.1} by the model and {measured:.1} Mbit/s measured")
+    format!(
+        "{case}: levels {list}, total {total:.1} by the model and {measured:.1} Mbit/s measured"
+    )
 }

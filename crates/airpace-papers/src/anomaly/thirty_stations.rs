@@ -53,9 +53,8 @@ pub(super) fn judge(results: &Results) -> Findings {
         &(&results.goodput_mbps("airtime") / &results.goodput_mbps("fq-codel")),
         Bar::AtLeast(5.0),
     );
-    let ping = |case: &str, name: &str| {
-        results.sample(case, |summary| ping_ms(summary, "ping", name))
-    };
+    let ping =
+        |case: &str, name: &str| results.sample(case, |summary| ping_ms(summary, "ping", name));
     findings.ratio(
         "median ping of the fast, fq-codel over airtime",
         &(&ping("fq-codel", "fast") / &ping("airtime", "fast")),

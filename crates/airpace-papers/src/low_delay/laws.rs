@@ -162,7 +162,9 @@ pub(super) fn fair(results: &Results) -> Findings {
         Bar::AtMost(34.0),
     );
     let lost = STATIONS.map(|n| {
-        results.sample(&n.to_string(), |summary| Some(summary.totals.dropped as f64))
+        results.sample(&n.to_string(), |summary| {
+            Some(summary.totals.dropped as f64)
+        })
     });
     findings.relate(
         "most packets lost",
@@ -330,8 +332,7 @@ pub(super) fn gains(results: &Results) -> Findings {
 
 pub(super) fn spread(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let growth =
-        &deviation_of_level(results, "gain 5") / &deviation_of_level(results, "gain 1");
+    let growth = &deviation_of_level(results, "gain 5") / &deviation_of_level(results, "gain 1");
     findings.ratio(
         "deviation of the level, gain 5 over gain 1",
         &growth,

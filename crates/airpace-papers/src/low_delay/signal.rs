@@ -65,7 +65,12 @@ fn corrections(finished: &Finished) -> Figures {
     let (mut new_mpdus, mut with_retries, mut without_retries) = (vec![], vec![], vec![]);
     // Radio 0 is the access point.
     let is_downlink = |frame: &&FrameRecord| frame.from.0 == 0;
-    for frame in outcome.frames.iter().map(|(_, frame)| frame).filter(is_downlink) {
+    for frame in outcome
+        .frames
+        .iter()
+        .map(|(_, frame)| frame)
+        .filter(is_downlink)
+    {
         let new = frame.mpdus - frame.retries;
         // A frame of retransmissions alone is no sample of the level.
         if new > 0 {

@@ -13,8 +13,12 @@ pub trait LiveTestbed: Sync {
     ///
     /// # Errors
     /// If the test bed cannot be set up, or `stop` was raised.
-    fn downloads(&self, senders: &[LiveSender], seed: u64, stop: &Stop)
-    -> Result<Vec<LiveDownload>>;
+    fn downloads(
+        &self,
+        senders: &[LiveSender],
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<Vec<LiveDownload>>;
 }
 
 /// Who sends a download.

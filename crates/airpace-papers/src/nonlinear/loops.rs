@@ -78,8 +78,11 @@ pub(super) fn inner(results: &Results) -> Findings {
         &(&slots(0.5, 1) / &slots(0.1, 1)),
         Bar::Below(1.0),
     );
-    let persistence =
-        |gain: f64| of_level(results, &inner_case(gain, 1), |level| persistence(second_half(level)));
+    let persistence = |gain: f64| {
+        of_level(results, &inner_case(gain, 1), |level| {
+            persistence(second_half(level))
+        })
+    };
     findings.ratio(
         "correlation of successive levels, K1 0.1",
         &persistence(0.1),
@@ -199,9 +202,8 @@ fn mean_overhead_us(run: &Run, window: Range<f64>) -> Option<f64> {
 pub(super) fn join(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for law in ["nonlinear", "waterfill"] {
-        let estimate = |window: Range<f64>| {
-            results.of_runs(law, |run| mean_overhead_us(run, window.clone()))
-        };
+        let estimate =
+            |window: Range<f64>| results.of_runs(law, |run| mean_overhead_us(run, window.clone()));
         findings.relate(
             format!("{law}: estimate before"),
             "µs",

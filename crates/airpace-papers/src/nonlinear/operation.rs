@@ -186,9 +186,8 @@ pub(super) fn delay(results: &Results) -> Findings {
 pub(super) fn mixed_cases() -> Vec<Case> {
     // Two slow stations and a faster one, as in the paper; all so slow that the limit of 48 packets binds for none.
     let rates = "node.station.rate=[\"mcs 1\", \"mcs 2\", \"mcs 4\"]";
-    let case = |law| {
-        Case::scenario(law, THREE_STATIONS, &[rates]).set(format!("proxy.0.law=\"{law}\""))
-    };
+    let case =
+        |law| Case::scenario(law, THREE_STATIONS, &[rates]).set(format!("proxy.0.law=\"{law}\""));
     LAWS.map(case).to_vec()
 }
 

@@ -234,21 +234,21 @@ fn linear(quick: bool, cases: &mut Vec<Case>) {
     let counts: &[usize] = if quick { &[1, 10] } else { &[1, 2, 10, 20] };
     let (warm_up_s, duration_s) = if quick { (1.5, 2.0) } else { (3.0, 4.0) };
     for &count in counts {
-        let setting = controlled("S4", "linear-pf", None, &vec![(9, 2); count], warm_up_s, duration_s);
+        let setting = controlled(
+            "S4",
+            "linear-pf",
+            None,
+            &vec![(9, 2); count],
+            warm_up_s,
+            duration_s,
+        );
         cases.push(Case {
             setting,
             load: None,
         });
     }
     // Our own law also runs in ns-3.
-    let setting = controlled(
-        "S4",
-        "waterfill",
-        None,
-        &[(9, 2), (9, 1), (4, 1)],
-        1.0,
-        2.0,
-    );
+    let setting = controlled("S4", "waterfill", None, &[(9, 2), (9, 1), (4, 1)], 1.0, 2.0);
     cases.push(Case {
         setting,
         load: None,

@@ -43,7 +43,7 @@ impl fmt::Display for Bar {
             Self::Between(low, high) => write!(f, "{} to {}", exact(low), exact(high)),
             Self::About(target, tolerance) => {
                 write!(f, "{} ± {}", exact(target), exact(tolerance))
-            },
+            }
         }
     }
 }

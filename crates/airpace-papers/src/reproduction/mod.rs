@@ -30,6 +30,5 @@ pub(crate) use case::{Results, flows, links, mean_if_complete, stations};
 pub(crate) use findings::{Bar, Findings, figure};
 pub(crate) use sample::Sample;
 pub(crate) use series::{
-    decisions, deviation, level_and_delay, levels, line, mean, persistence, quantile,
-    settled,
+    decisions, deviation, level_and_delay, levels, line, mean, persistence, quantile, settled,
 };

@@ -230,10 +230,12 @@ impl Job {
                 .context("it needs real packets, for which there is no test bed")
                 .and_then(|testbed| run(testbed, self.seed, stop))
                 .map(|figures| (None, figures)),
-            Work::Scenario(loaded, extract) => match simulate(loaded, *extract, stop).transpose()? {
-                Ok((summary, figures)) => Ok((Some(summary), figures)),
-                Err(error) => Err(error),
-            },
+            Work::Scenario(loaded, extract) => {
+                match simulate(loaded, *extract, stop).transpose()? {
+                    Ok((summary, figures)) => Ok((Some(summary), figures)),
+                    Err(error) => Err(error),
+                }
+            }
         };
         if stop.is_raised() {
             return None;

@@ -24,7 +24,11 @@ impl Sample {
 
     /// Applies `function` to the values that the samples have for the same seed.
     pub(crate) fn combine(samples: &[Self], function: impl Fn(&[f64]) -> f64) -> Self {
-        let seeds = samples.iter().map(|sample| sample.0.len()).min().unwrap_or(0);
+        let seeds = samples
+            .iter()
+            .map(|sample| sample.0.len())
+            .min()
+            .unwrap_or(0);
         let mut combined = Vec::with_capacity(seeds);
         for seed in 0..seeds {
             let values: Vec<f64> = samples.iter().map(|sample| sample.0[seed]).collect();

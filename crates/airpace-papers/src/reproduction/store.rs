@@ -33,7 +33,10 @@ pub fn store(folder: &Path, completed: &Completed) -> Result<Vec<PathBuf>> {
     for (row, runs) in completed.reproduction.rows.iter().zip(&completed.runs) {
         let mut cases = BTreeMap::new();
         for (name, runs) in runs {
-            cases.insert(name.as_str(), runs.iter().map(|run| RunFile::of(run)).collect());
+            cases.insert(
+                name.as_str(),
+                runs.iter().map(|run| RunFile::of(run)).collect(),
+            );
         }
         // A slash, as in `003-F2/3`, would name a folder.
         let name = row.id.replace('/', "-");
