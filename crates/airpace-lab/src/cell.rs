@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A closed access point that buffers `buffer_packets` per station, and stations with VHT at these MCS indices, 80 MHz and one
-/// stream.
+/// A closed access point that buffers `buffer_packets` per station, and stations with VHT at these
+/// MCS indices, 80 MHz and one stream.
 ///
 /// # Errors
 /// If there is no such MCS.
@@ -50,7 +50,8 @@ pub struct CellRecord {
 }
 
 impl Cell {
-    /// Starts the cell. From [`Cell::record_from_now`] on its frames are logged in slots of length `slot`.
+    /// Starts the cell. From [`Cell::record_from_now`] on its frames are logged in slots of length
+    /// `slot`.
     ///
     /// # Errors
     /// If the cell is impossible, or namespaces or TUN devices cannot be created.
@@ -117,7 +118,8 @@ impl Cell {
     }
 }
 
-/// Passes frames and drops to the log. The lock is held for nanoseconds only, so that the emulator does not wait.
+/// Passes frames and drops to the log. The lock is held for nanoseconds only, so that the emulator
+/// does not wait.
 struct Logger(Arc<Mutex<Option<FrameLog>>>);
 
 impl Observer for Logger {

@@ -1,4 +1,5 @@
-//! The frame records of a cell, summed per station and slot. They are the truth that the agents' reports are compared with.
+//! The frame records of a cell, summed per station and slot. They are the truth that the agents'
+//! reports are compared with.
 
 use airpace_sim::mac::{Direction, FrameRecord, FrameTally};
 use airpace_units::{StationId, Time};
@@ -43,7 +44,8 @@ impl StationFrames {
 }
 
 impl FrameLog {
-    /// A log of `stations` in slots of length `slot` from `origin`. Frames before the origin are not counted.
+    /// A log of `stations` in slots of length `slot` from `origin`. Frames before the origin are
+    /// not counted.
     #[must_use]
     pub fn new(stations: usize, origin: Time, slot: Duration) -> Self {
         Self {
@@ -106,8 +108,8 @@ pub(crate) mod tests {
     use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
     use airpace_sim::mac;
 
-    /// A downlink frame with `mpdus` MPDUs, `retries` of them sent before. It begins at `start_ms` and takes one millisecond of
-    /// airtime.
+    /// A downlink frame with `mpdus` MPDUs, `retries` of them sent before. It begins at `start_ms`
+    /// and takes one millisecond of airtime.
     pub(crate) fn frame(station: u32, start_ms: u64, mpdus: u16, retries: u16) -> FrameRecord {
         let start = Time::from_millis(start_ms);
         FrameRecord {

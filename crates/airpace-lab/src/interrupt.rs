@@ -9,7 +9,8 @@ use std::time::Duration;
 /// How often the watcher checks for signals.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work` with a flag that SIGINT and SIGTERM raise. The second value says whether a signal came.
+/// Runs `work` with a flag that SIGINT and SIGTERM raise. The second value says whether a signal
+/// came.
 ///
 /// # Errors
 /// If the signals cannot be blocked; `work` is then not run.

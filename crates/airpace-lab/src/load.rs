@@ -15,7 +15,8 @@ const BULK_PORT: u16 = 7_008;
 /// How long a flow may take to connect.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long to wait for answers to the last pings under load: the time of 2500 packets of 1500 bytes at 15 Mbit/s.
+/// How long to wait for answers to the last pings under load: the time of 2500 packets of 1500
+/// bytes at 15 Mbit/s.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
 /// The same without load, when queues are empty.
@@ -60,7 +61,8 @@ pub(crate) struct Measured {
     pub(crate) flows: Vec<FlowReport>,
 }
 
-/// When a phase starts and what ends it. Servers must outlive clients, and a failure of any tool must end all.
+/// When a phase starts and what ends it. Servers must outlive clients, and a failure of any tool
+/// must end all.
 struct Timing {
     start: Instant,
     stop: Stop,
@@ -70,8 +72,8 @@ struct Timing {
 type Worker<'s, T> = ScopedJoinHandle<'s, Result<T>>;
 
 impl Load<'_> {
-    /// Runs the phase. Times in the results count from `start`; `tick` is called with the time since then, a few times per
-    /// second.
+    /// Runs the phase. Times in the results count from `start`; `tick` is called with the time
+    /// since then, a few times per second.
     pub(crate) fn run(
         &self,
         start: Instant,
@@ -162,7 +164,8 @@ impl Load<'_> {
     }
 }
 
-/// Without priority, pings would measure how long their own threads wait for a processor beside the load.
+/// Without priority, pings would measure how long their own threads wait for a processor beside the
+/// load.
 fn use_real_time_priority() {
     if let Err(error) = airpace_net::realtime::try_fifo(PING_PRIORITY) {
         tracing::debug!(%error, "pings run without real-time priority");

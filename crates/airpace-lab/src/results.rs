@@ -1,4 +1,5 @@
-//! The results of the demo, a summary and one time series per arm, and of the comparison of the emulator with virtual time.
+//! The results of the demo, a summary and one time series per arm, and of the comparison of the
+//! emulator with virtual time.
 //!
 //! Within one [`DEMO_FORMAT`] fields are only added. Readers ignore fields that they do not know.
 
@@ -71,8 +72,8 @@ pub struct SteadyFigures {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
-    /// Data packets dropped, as a share: by the access point (full buffer or retry limit) and, where there is one, by the
-    /// proxy's queue.
+    /// Data packets dropped, as a share: by the access point (full buffer or retry limit) and,
+    /// where there is one, by the proxy's queue.
     pub loss: f64,
     /// Pings under load without an answer, as a share.
     pub ping_loss: f64,
@@ -96,8 +97,8 @@ pub struct ArmResult {
     /// Description in a few words, for titles and tables.
     #[serde(default)]
     pub title: String,
-    /// Figures of all stations together: the sum of goodput and retransmissions, the level weighted by frames, the mean of the
-    /// stations' rounds.
+    /// Figures of all stations together: the sum of goodput and retransmissions, the level weighted
+    /// by frames, the mean of the stations' rounds.
     #[serde(flatten)]
     pub figures: SteadyFigures,
     /// Jain's index of the stations' downlink airtime, from the frame records; 1 is equal.
@@ -107,7 +108,8 @@ pub struct ArmResult {
     pub jain_airtime_both_ways: f64,
     /// 99th percentile of the emulator's lateness against its own clock, milliseconds.
     pub lag_p99_ms: f64,
-    /// Whether the emulator kept up (lag p99 of at most 1 ms). If not, the figures cannot be trusted.
+    /// Whether the emulator kept up (lag p99 of at most 1 ms). If not, the figures cannot be
+    /// trusted.
     pub trusted: bool,
     /// The stations, in order.
     pub per_station: Vec<StationResult>,
@@ -175,7 +177,8 @@ pub struct StationSeries {
     pub station: u32,
     /// The slots, in order.
     pub slots: Vec<SlotSample>,
-    /// Pings: time at which each was sent, and round-trip time in milliseconds (`null` without an answer).
+    /// Pings: time at which each was sent, and round-trip time in milliseconds (`null` without an
+    /// answer).
     pub pings: Vec<(f64, Option<f64>)>,
 }
 
@@ -192,7 +195,8 @@ pub struct SlotSample {
     pub level: Option<f64>,
     /// Share of the slot in which the medium carried frames to this station, overhead included.
     pub airtime: f64,
-    /// Packets that waited in the access point for the station when its last frame in the slot was composed.
+    /// Packets that waited in the access point for the station when its last frame in the slot was
+    /// composed.
     pub ap_queue: Option<u32>,
     /// Rate that the controller allocated, Mbit/s; `None` without a proxy.
     pub allocated_mbps: Option<f64>,

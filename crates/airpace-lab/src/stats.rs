@@ -17,7 +17,8 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Adds a sample in milliseconds. One outside the range counts as the nearest end; NaN is ignored.
+    /// Adds a sample in milliseconds. One outside the range counts as the nearest end; NaN is
+    /// ignored.
     pub fn add_ms(&mut self, ms: f64) {
         if !ms.is_nan() {
             // A float-to-integer `as` saturates.

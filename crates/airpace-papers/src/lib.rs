@@ -1,12 +1,14 @@
-//! The figures and tables of the papers, reproduced by our own runs and judged; and the comparison with ns-3.
+//! The figures and tables of the papers, reproduced by our own runs and judged; and the comparison
+//! with ns-3.
 //!
-//! One module per paper: `low_delay` (000), `nonlinear` (001 and 002, two copies of one paper), `wqm` (003) and `anomaly`
-//! (004). [`catalogue`] lists their rows. [`reproduction`] selects rows, makes the runs they need, judges them, prints and
-//! stores the outcome. [`ns3`] runs the same settings in this project's simulator and in ns-3. [`control`] offers the
-//! controllers to other programs through a pipe.
+//! One module per paper: `low_delay` (000), `nonlinear` (001 and 002, two copies of one paper),
+//! `wqm` (003) and `anomaly` (004). [`catalogue`] lists their rows. [`reproduction`] selects rows,
+//! makes the runs they need, judges them, prints and stores the outcome. [`ns3`] runs the same
+//! settings in this project's simulator and in ns-3. [`control`] offers the controllers to other
+//! programs through a pipe.
 //!
-//! The crate decides everything in virtual time. Rows that need real packets get them through [`LiveTestbed`], which the
-//! caller implements.
+//! The crate decides everything in virtual time. Rows that need real packets get them through
+//! [`LiveTestbed`], which the caller implements.
 //!
 //! ```
 //! use airpace_papers::reproduction::select;

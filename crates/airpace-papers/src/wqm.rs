@@ -1,5 +1,5 @@
-//! Paper 003, WQM: An Aggregation-aware Queue Management Scheme for IEEE 802.11n based Networks: buffers that follow rate and
-//! load, over one hop and several.
+//! Paper 003, WQM: An Aggregation-aware Queue Management Scheme for IEEE 802.11n based Networks:
+//! buffers that follow rate and load, over one hop and several.
 
 use crate::reproduction::{Bar, Case, Claim, Findings, Results, Sample, flows, mean_if_complete};
 use airpace_core::model::{jain, wqm};
@@ -221,7 +221,8 @@ fn several_flows(results: &Results) -> Findings {
             indices.iter().sum::<f64>() / indices.len() as f64
         })
     };
-    // The paper prints one figure for all numbers of flows. A tenth allows for the different test bed.
+    // The paper prints one figure for all numbers of flows. A tenth allows for the different test
+    // bed.
     findings.ratio(
         "3 and 5 flows: Jain's index of goodput, default",
         &mean_index("fifo"),

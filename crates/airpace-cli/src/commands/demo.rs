@@ -20,7 +20,8 @@ Examples:
   airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
   airpace demo --stations 9 --stations 9,4,1 --seed 7";
 
-/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified one, side by side.
+/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified
+/// one, side by side.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
@@ -30,7 +31,8 @@ pub(crate) struct Demo {
     /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp [default: all].
     #[arg(long, value_delimiter = ',', value_parser = arm)]
     arms: Vec<ArmKind>,
-    /// Stations of a cell, by their VHT MCS at 80 MHz and one stream. Can be given several times [default: 9, and 9,4,1].
+    /// Stations of a cell, by their VHT MCS at 80 MHz and one stream. Can be given several times
+    /// [default: 9, and 9,4,1].
     #[arg(long, value_name = "MCS,...", value_parser = cell)]
     stations: Vec<Cell>,
     /// Duration of the pings without load.

@@ -27,14 +27,16 @@ Examples:
   airpace reproduce 003 004 --json      every row of two papers
   airpace reproduce 004-T2 --seeds 10 --out out/reproduce";
 
-/// Reproduce the papers' figures and tables with our own runs, and report which of their claims hold.
+/// Reproduce the papers' figures and tables with our own runs, and report which of their claims
+/// hold.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
     /// Papers (004), rows (004-T2) or figures (003-F3). Without any, the rows are listed.
     #[arg(value_name = "ROW")]
     ids: Vec<String>,
-    /// Seeds of each case [default: 10 for 004, 5 for 003, 3 for 000 and 002]. Figures are means over the seeds.
+    /// Seeds of each case [default: 10 for 004, 5 for 003, 3 for 000 and 002]. Figures are means
+    /// over the seeds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// First seed.

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run the same settings here and in ns-3, compare them, and write a report. `make validate-ns3` builds the programs that it
-/// needs and runs it.
+/// Run the same settings here and in ns-3, compare them, and write a report. `make validate-ns3`
+/// builds the programs that it needs and runs it.
 #[derive(Args)]
 pub(crate) struct Validate {
     /// The program built from validation/ns3.
     #[arg(long)]
     program: PathBuf,
-    /// The program built from validation/ns3/error_model.cc. Without it the error models are not compared.
+    /// The program built from validation/ns3/error_model.cc. Without it the error models are not
+    /// compared.
     #[arg(long)]
     error_model: Option<PathBuf>,
     /// Only a few settings of each family, which take some three minutes.

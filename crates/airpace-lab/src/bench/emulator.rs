@@ -1,4 +1,5 @@
-//! The emulator against virtual time: the same cell, saturated with UDP, once with real packets and once simulated.
+//! The emulator against virtual time: the same cell, saturated with UDP, once with real packets and
+//! once simulated.
 
 use super::saturation::{Saturation, StationFigures, cell_figures, simulate};
 use crate::cell::{Cell, CellRecord, closed};
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 7_009;
 
-/// Offered load over the goodput in virtual time: enough to keep every buffer full, but so little that the machine has time for
-/// the emulator.
+/// Offered load over the goodput in virtual time: enough to keep every buffer full, but so little
+/// that the machine has time for the emulator.
 const OVERLOAD: f64 = 1.2;
 
 /// Runs the scenario in virtual time and then with real packets, and compares.

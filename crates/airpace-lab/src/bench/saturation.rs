@@ -1,4 +1,5 @@
-//! A saturated cell in virtual time. The emulator, which runs the same MAC under a real clock, is compared with it.
+//! A saturated cell in virtual time. The emulator, which runs the same MAC under a real clock, is
+//! compared with it.
 
 use crate::frames::FrameLog;
 use crate::results::MacFigures;
@@ -13,7 +14,8 @@ use std::time::Duration;
 /// Bytes of the IPv4 and UDP headers.
 pub const UDP_OVERHEAD: u32 = 28;
 
-/// Length of the slots in which frames are counted: short, because partial slots at the ends of the window are left out.
+/// Length of the slots in which frames are counted: short, because partial slots at the ends of the
+/// window are left out.
 const SLOT: Duration = Duration::from_millis(10);
 
 /// A saturated downlink.
@@ -45,7 +47,8 @@ pub enum SaturationError {
     Cell(#[from] ConfigError),
 }
 
-/// The rate of a station of the demo and of the benchmarks: VHT, 80 MHz, one stream, long guard interval.
+/// The rate of a station of the demo and of the benchmarks: VHT, 80 MHz, one stream, long guard
+/// interval.
 ///
 /// # Errors
 /// If there is no such MCS.
@@ -62,7 +65,8 @@ pub struct StationFigures {
     pub level: f64,
 }
 
-/// Runs the cell in virtual time with every buffer kept full. Returns the figures of the whole cell and of each station.
+/// Runs the cell in virtual time with every buffer kept full. Returns the figures of the whole cell
+/// and of each station.
 ///
 /// # Errors
 /// If the MCS or the cell is impossible.
@@ -165,7 +169,8 @@ impl SaturatedRun {
     }
 }
 
-/// Figures of a cell and its stations from its frame records within `from..to` and from the stations' goodput.
+/// Figures of a cell and its stations from its frame records within `from..to` and from the
+/// stations' goodput.
 #[must_use]
 pub fn cell_figures(
     log: &FrameLog,

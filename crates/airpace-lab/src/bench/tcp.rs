@@ -1,4 +1,5 @@
-//! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and with real packets.
+//! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and
+//! with real packets.
 
 use super::saturation::vht80;
 use crate::cell::{Cell, closed};
@@ -87,7 +88,8 @@ pub struct TcpComparison {
 /// Runs the download in virtual time and then with the kernel's TCP, and compares.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was
+/// raised.
 pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
     let simulated = simulate(download, Hosts::KERNEL)?;
     let KernelDownload {
@@ -112,9 +114,11 @@ pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
 pub struct Hosts {
     /// Rate of the wired link; `None` for the emulator, which does not limit it.
     pub wired_rate: Option<BitRate>,
-    /// Whether the station merges the packets of a frame before it acknowledges them, as the kernel does.
+    /// Whether the station merges the packets of a frame before it acknowledges them, as the kernel
+    /// does.
     pub merge: bool,
-    /// Whether BBR allows for acknowledgements that arrive in bunches; see [`SenderConfig::allow_for_bunches`].
+    /// Whether BBR allows for acknowledgements that arrive in bunches; see
+    /// [`SenderConfig::allow_for_bunches`].
     pub allow_for_bunches: bool,
 }
 
@@ -227,7 +231,8 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
 /// Runs the download with the kernel's TCP through the emulated access point.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was
+/// raised.
 pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
     let mut config = closed(&[MCS], AP_BUFFER_PACKETS, download.seed)?;
     config.wired_delay = download.wired_delay;

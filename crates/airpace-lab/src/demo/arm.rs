@@ -21,7 +21,8 @@ pub(super) struct Arm<'a> {
 }
 
 impl Arm<'_> {
-    /// Runs the arm and ends everything that it started, even if it fails. `tick` gets the time since the arm began.
+    /// Runs the arm and ends everything that it started, even if it fails. `tick` gets the time
+    /// since the arm began.
     pub(super) fn run(
         &self,
         stop: &Stop,
@@ -30,8 +31,8 @@ impl Arm<'_> {
         let cell = self.cell()?;
         let (start, unix_start) = (Instant::now(), unix_now());
         cell.record_from_now();
-        // The proxy's constant load begins when the proxy starts. So in that arm the idle pings are sent before, without the
-        // tunnel.
+        // The proxy's constant load begins when the proxy starts. So in that arm the idle pings are
+        // sent before, without the tunnel.
         let mut tunnel = if self.kind == ArmKind::AirpaceCubic {
             Some(self.tunnel(&cell, stop)?)
         } else {
@@ -77,9 +78,10 @@ impl Arm<'_> {
         config.wired_delay = self.options.wired_delay;
         if self.kind.is_modified() {
             config = config.with_access_point(Scheme::Airtime);
-            // The firmware of 802.11ac composes an aggregate when its turn comes. If aggregates were composed ahead, two of 64
-            // packets would not fit the block-ack window, and the fastest station could not send two frames in succession,
-            // to which equal airtime entitles it.
+            // The firmware of 802.11ac composes an aggregate when its turn comes. If aggregates
+            // were composed ahead, two of 64 packets would not fit the block-ack window, and the
+            // fastest station could not send two frames in succession, to which equal airtime
+            // entitles it.
             config.cell.access_point.hardware = 0;
         }
         Cell::start(config, self.options.slot)
@@ -126,7 +128,8 @@ impl Arm<'_> {
         Tunnel::start(&plan, stop)
     }
 
-    /// The telemetry of proxy and agents, on the arm's clock. Proxy and agents run on this machine, so their wall clocks agree.
+    /// The telemetry of proxy and agents, on the arm's clock. Proxy and agents run on this machine,
+    /// so their wall clocks agree.
     fn reported(&self, tunnel: Option<Tunnel>, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
         let Some(mut tunnel) = tunnel else {
             return Ok(Vec::new());
@@ -172,8 +175,8 @@ impl Arm<'_> {
         Ok(reports)
     }
 
-    /// Rate of UDP payload in a slot with this many bytes of IP packets, if all belong to the constant load. Pings make up less
-    /// than a thousandth of them.
+    /// Rate of UDP payload in a slot with this many bytes of IP packets, if all belong to the
+    /// constant load. Pings make up less than a thousandth of them.
     fn payload_mbps(&self, ip_bytes: u64) -> f64 {
         let payload = UdpLoadConfig::default().payload.0.0 as f64;
         let share = payload / (payload + f64::from(UDP_OVERHEAD));

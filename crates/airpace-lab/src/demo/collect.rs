@@ -154,7 +154,8 @@ impl Recorded<'_> {
         self.frames.sum(station, spans.steady_from, spans.load_to)
     }
 
-    /// Payload received, Mbit/s: by the TCP receiver, or as the agent counted it in the arm without TCP.
+    /// Payload received, Mbit/s: by the TCP receiver, or as the agent counted it in the arm without
+    /// TCP.
     fn goodput(&self, station: usize, from: Duration, to: Duration) -> f64 {
         match self.kind {
             ArmKind::AirpaceUdp => mean(self.reports(station, from, to).map(|r| r.payload_mbps)),
@@ -184,8 +185,8 @@ impl Recorded<'_> {
         (frames > 0).then(|| packets as f64 / frames as f64)
     }
 
-    /// Packets that the proxy's queues dropped in the steady state. They count as losses, because these queues take the place of
-    /// the access point's.
+    /// Packets that the proxy's queues dropped in the steady state. They count as losses, because
+    /// these queues take the place of the access point's.
     fn dropped_at_proxy(&self, stations: Range<usize>) -> u64 {
         let spans = self.spans();
         stations
@@ -280,7 +281,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     ratio(sum, count)
 }
 
-/// Rounds to a thousandth of a second or of a millisecond, which is fine enough for the series and keeps the files small.
+/// Rounds to a thousandth of a second or of a millisecond, which is fine enough for the series and
+/// keeps the files small.
 fn round3(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -301,7 +303,8 @@ mod tests {
         }
     }
 
-    /// Frames of 20 packets every 10 ms under load, 8 Mbit/s; pings of 2 ms before the load, 9 ms in the ramp, 5 ms after it.
+    /// Frames of 20 packets every 10 ms under load, 8 Mbit/s; pings of 2 ms before the load, 9 ms
+    /// in the ramp, 5 ms after it.
     fn recorded() -> (FrameLog, Measured) {
         let mut frames = FrameLog::new(2, Time::ZERO, Duration::from_millis(100));
         let mut received = Bins::default();

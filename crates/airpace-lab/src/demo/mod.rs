@@ -1,8 +1,9 @@
-//! The demo: the same download through the same emulated access point with Cubic, BBR and airpace, and through one with FQ-MAC
-//! and airtime fairness.
+//! The demo: the same download through the same emulated access point with Cubic, BBR and airpace,
+//! and through one with FQ-MAC and airtime fairness.
 //!
-//! [`run`] runs each arm in its own namespaces, writes what it measured to a folder and returns the summary; [`table::render`]
-//! makes a table of it. Proxies and agents are child processes, started from the airpace program.
+//! [`run`] runs each arm in its own namespaces, writes what it measured to a folder and returns the
+//! summary; [`table::render`] makes a table of it. Proxies and agents are child processes, started
+//! from the airpace program.
 
 mod arm;
 mod collect;
@@ -42,11 +43,12 @@ pub enum Progress<'a> {
     },
 }
 
-/// Runs all arms and writes `summary.json` and the series to the output folder. The summary is written after every arm, so that
-/// a run that ends early leaves the arms that it finished.
+/// Runs all arms and writes `summary.json` and the series to the output folder. The summary is
+/// written after every arm, so that a run that ends early leaves the arms that it finished.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be created, a file cannot be written, an arm fails, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, a file cannot be written, an arm fails, or
+/// `stop` was raised.
 pub fn run(
     options: &DemoOptions,
     stop: &Stop,

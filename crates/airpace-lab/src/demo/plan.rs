@@ -109,16 +109,17 @@ pub struct DemoOptions {
     pub ap_buffer_packets: u32,
     /// TCP flows per station.
     pub flows: u16,
-    /// Level that airpace aims at, mean packets per frame. With the default of 24, one station at MCS 9 gets 0.88 of Cubic's
-    /// goodput at 1/12 of its p95 ping; with 32 it is 0.91 at 1/10, with 16 it is 0.8 at 1/16.
+    /// Level that airpace aims at, mean packets per frame. With the default of 24, one station at
+    /// MCS 9 gets 0.88 of Cubic's goodput at 1/12 of its p95 ping; with 32 it is 0.91 at 1/10, with
+    /// 16 it is 0.8 at 1/16.
     pub target_level: f64,
     /// The interval of the reports.
     pub slot: Duration,
 }
 
 impl DemoOptions {
-    /// The demo that `make demo` runs: one station at MCS 9, then three at MCS 9, 4 and 1. Its ten arms take less than three
-    /// minutes.
+    /// The demo that `make demo` runs: one station at MCS 9, then three at MCS 9, 4 and 1. Its ten
+    /// arms take less than three minutes.
     #[must_use]
     pub fn new(out: PathBuf, program: PathBuf) -> Self {
         Self {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Creates the folder and removes the files of earlier runs from it, so that they are not taken for files of this run.
+/// Creates the folder and removes the files of earlier runs from it, so that they are not taken for
+/// files of this run.
 pub(super) fn prepare(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {

@@ -236,7 +236,8 @@ fn end(name: &str, child: &mut Child, deadline: Instant) {
 /// Beginning of the names of temporary folders; the id of the process follows.
 const FOLDER: &str = "airpace-demo-";
 
-/// Removes the folders of demos that were killed. Their keys are of no use, but nobody should find them.
+/// Removes the folders of demos that were killed. Their keys are of no use, but nobody should find
+/// them.
 fn remove_stale_folders() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
         return;

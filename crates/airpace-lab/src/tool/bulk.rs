@@ -10,7 +10,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes per write and per read: so many that the tool's own system calls cost little beside the network's work.
+/// Bytes per write and per read: so many that the tool's own system calls cost little beside the
+/// network's work.
 const CHUNK: usize = 128 * 1024;
 
 /// How often a sender reads the round-trip time from the kernel.
@@ -44,7 +45,8 @@ pub struct FlowReport {
     pub smoothed_rtt_ms: f64,
     /// The congestion window at the end, in segments.
     pub window_segments: u32,
-    /// Samples of the kernel's smoothed round-trip time: time since the flow began, and milliseconds.
+    /// Samples of the kernel's smoothed round-trip time: time since the flow began, and
+    /// milliseconds.
     #[serde(skip)]
     pub smoothed_rtts: Vec<(Duration, f64)>,
 }
@@ -99,8 +101,8 @@ fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
     Ok(report)
 }
 
-/// Makes closing send a reset, so that the kernel drops the data that it has not sent. If that fails, the flow is closed
-/// normally.
+/// Makes closing send a reset, so that the kernel drops the data that it has not sent. If that
+/// fails, the flow is closed normally.
 fn abort(stream: &TcpStream) {
     let linger = nix::libc::linger {
         l_onoff: 1,

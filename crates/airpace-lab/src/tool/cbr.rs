@@ -41,7 +41,8 @@ pub struct CbrConfig {
 pub struct CbrReport {
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams that never arrived, among those with a lower sequence number than the highest received.
+    /// Datagrams that never arrived, among those with a lower sequence number than the highest
+    /// received.
     pub lost: u64,
     /// Datagrams that arrived after one with a higher sequence number.
     pub late: u64,
@@ -65,7 +66,8 @@ impl CbrReport {
 /// Sends at the configured rate; returns how many datagrams were sent.
 ///
 /// # Errors
-/// If the payload cannot hold the header, the rate is not above zero, or the socket cannot be opened.
+/// If the payload cannot hold the header, the rate is not above zero, or the socket cannot be
+/// opened.
 pub fn generate(config: &CbrConfig, stop: &Stop) -> Result<u64> {
     ensure!(
         (HEADER..=MAX_MESSAGE).contains(&config.payload),

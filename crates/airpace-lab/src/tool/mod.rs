@@ -1,8 +1,9 @@
 //! The built-in traffic tools: bulk TCP, ping, constant-rate UDP.
 //!
-//! Each tool is a blocking function that owns its sockets. It ends after its duration, or early when its [`Stop`] is raised. It
-//! uses the network namespace that its thread is in when it opens its sockets, so an experiment starts one thread per tool,
-//! moves it into the namespace and calls the function.
+//! Each tool is a blocking function that owns its sockets. It ends after its duration, or early
+//! when its [`Stop`] is raised. It uses the network namespace that its thread is in when it opens
+//! its sockets, so an experiment starts one thread per tool, moves it into the namespace and calls
+//! the function.
 
 pub mod bulk;
 pub mod cbr;
@@ -61,7 +62,8 @@ impl Bins {
         self.0.iter().sum()
     }
 
-    /// Mean rate in Mbit/s over the whole bins within `from..to` after the start; zero if there are none.
+    /// Mean rate in Mbit/s over the whole bins within `from..to` after the start; zero if there are
+    /// none.
     #[must_use]
     pub fn mbps(&self, from: Duration, to: Duration) -> f64 {
         let first = from.as_nanos().div_ceil(BIN.as_nanos()) as usize;

@@ -1,6 +1,8 @@
-//! Ping over UDP: an echo server and a client that sends at a fixed interval and keeps every round-trip time.
+//! Ping over UDP: an echo server and a client that sends at a fixed interval and keeps every
+//! round-trip time.
 //!
-//! It uses UDP instead of ICMP, because UDP needs no privileges and the kernel treats it like the data beside it.
+//! It uses UDP instead of ICMP, because UDP needs no privileges and the kernel treats it like the
+//! data beside it.
 
 use super::socket::readable_until;
 use super::{Stop, WAKE};
@@ -61,8 +63,8 @@ pub fn echo(socket: &UdpSocket, stop: &Stop) -> Result<u64> {
     Ok(answered)
 }
 
-/// Sends pings at the interval, waits for the answers and returns the pings in the order in which they were sent. Times count
-/// from `start`.
+/// Sends pings at the interval, waits for the answers and returns the pings in the order in which
+/// they were sent. Times count from `start`.
 ///
 /// # Errors
 /// If no socket can be opened, or the destination's address family is not available.
@@ -105,8 +107,8 @@ impl Pinger {
                 self.receive();
             }
             self.send();
-            // A late wake-up does not shift later pings, so that the load they add stays constant. After a long delay at most
-            // one ping is sent late.
+            // A late wake-up does not shift later pings, so that the load they add stays constant.
+            // After a long delay at most one ping is sent late.
             next = (next + config.interval).max(Instant::now() - config.interval);
         }
         Ok(())

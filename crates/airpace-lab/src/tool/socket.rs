@@ -1,4 +1,5 @@
-//! Waiting for a socket with a finer timer than `SO_RCVTIMEO`, and opening TCP connections with a chosen congestion control.
+//! Waiting for a socket with a finer timer than `SO_RCVTIMEO`, and opening TCP connections with a
+//! chosen congestion control.
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -32,7 +33,8 @@ fn ready_until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<boo
     }
 }
 
-/// Opens a TCP connection whose congestion control is set before the first segment. Gives up after `patience`.
+/// Opens a TCP connection whose congestion control is set before the first segment. Gives up after
+/// `patience`.
 pub(super) fn connect_tcp(
     to: SocketAddr,
     congestion: Option<&str>,
@@ -48,7 +50,8 @@ pub(super) fn connect_tcp(
     }
 }
 
-/// One attempt. The socket is non-blocking while it connects, because the kernel would try for two minutes.
+/// One attempt. The socket is non-blocking while it connects, because the kernel would try for two
+/// minutes.
 fn try_connect_tcp(
     to: SocketAddr,
     congestion: Option<&str>,

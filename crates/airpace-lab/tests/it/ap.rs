@@ -12,7 +12,8 @@ fn run(plan: &Plan) -> ApComparison {
     result
 }
 
-/// Takes a few seconds on a machine that may be busy, so the bars are far below those of the full comparison.
+/// Takes a few seconds on a machine that may be busy, so the bars are far below those of the full
+/// comparison.
 #[test]
 fn flow_queues_and_airtime_fairness_shorten_pings_and_share_the_air() {
     if !namespaces_allowed() {

@@ -1,4 +1,5 @@
-//! The benchmark of the datapath. The short test shows that it measures something; figures need an optimised build.
+//! The benchmark of the datapath. The short test shows that it measures something; figures need an
+//! optimised build.
 
 use crate::namespaces_allowed;
 use airpace_api::config::Cipher;

@@ -6,7 +6,8 @@ use airpace_net::netns::Namespace;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Starts iperf3 in a namespace. The child ends with the thread that starts it, so the caller waits for it.
+/// Starts iperf3 in a namespace. The child ends with the thread that starts it, so the caller waits
+/// for it.
 fn iperf3(namespace: &Namespace, arguments: &[&str]) -> std::io::Result<std::process::Child> {
     let mut command = Command::new("iperf3");
     command

@@ -1,5 +1,5 @@
-//! Experiments on real packets, in their own namespaces. Where the system does not permit namespaces, the tests say so and
-//! test nothing.
+//! Experiments on real packets, in their own namespaces. Where the system does not permit
+//! namespaces, the tests say so and test nothing.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -52,8 +52,8 @@ impl Monitor {
     }
 }
 
-/// Shows frames, if there is a monitor, until the agent reports `source` as the source of its slots. Returns whether it did
-/// within 15 s.
+/// Shows frames, if there is a monitor, until the agent reports `source` as the source of its
+/// slots. Returns whether it did within 15 s.
 fn source_becomes(telemetry: &Path, source: &str, mut monitor: Option<&mut Monitor>) -> bool {
     let wanted = format!("\"source\":\"{source}\"");
     let start = Instant::now();
@@ -86,7 +86,8 @@ fn a_monitor_that_disappears_is_used_again_when_it_is_back() {
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
     drop(monitor);
-    // Without frames the agent counts datagrams at its socket. The proxy sends a keepalive every second.
+    // Without frames the agent counts datagrams at its socket. The proxy sends a keepalive every
+    // second.
     assert!(source_becomes(&telemetry, "socket", None));
     let mut monitor = Monitor::new(&bed);
     assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));

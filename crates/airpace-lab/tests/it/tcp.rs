@@ -8,7 +8,8 @@ use std::time::Duration;
 /// Downloads that were measured; the head of the file says how.
 const MEASURED: &str = include_str!("../../../../validation/tcp/downloads.csv");
 
-/// Bars for the relative differences. docs/design/tcp.md gives the reasons where a row has a wider bar.
+/// Bars for the relative differences. docs/design/tcp.md gives the reasons where a row has a wider
+/// bar.
 const GOODPUT: f64 = 0.10;
 const RTT: f64 = 0.20;
 
@@ -63,7 +64,8 @@ fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigur
     mean
 }
 
-/// Relative differences of goodput and round-trip time between the simulation and the mean of the measured downloads.
+/// Relative differences of goodput and round-trip time between the simulation and the mean of the
+/// measured downloads.
 fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f64, f64) {
     let rows: Vec<_> = measured()
         .filter(|m| m.by == by && m.algorithm == algorithm && m.delay_ms == delay_ms)
@@ -92,7 +94,8 @@ fn simulated_tcp_agrees_with_stored_downloads_of_the_kernel() {
                 goodput.abs() < GOODPUT,
                 "{algorithm:?} at {delay_ms} ms: goodput {goodput:+.3}"
             );
-            // Without a wire BBR's queue depends on the delay that the machine under the emulator adds to the path.
+            // Without a wire BBR's queue depends on the delay that the machine under the emulator
+            // adds to the path.
             let bar = if (algorithm, delay_ms) == (Algorithm::Bbr, 0.0) {
                 0.35
             } else {

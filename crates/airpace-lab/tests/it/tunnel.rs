@@ -172,7 +172,8 @@ fn fire(attacker: &UdpSocket, at: SocketAddr) -> u64 {
     left
 }
 
-/// Memory of this process in KiB. Other tests may run beside this one, so only large growth means anything.
+/// Memory of this process in KiB. Other tests may run beside this one, so only large growth means
+/// anything.
 fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace()

@@ -43,7 +43,8 @@ pub(super) fn voice(results: &Results) -> Findings {
             let score = results.sample(&format!("{scheme}, BE, {delay}"), |summary| {
                 flows(summary, "voip").next()?.network_mos
             });
-            // The paper prints 1.00 to 1.24 for the first two schemes, 4.37 and 4.39 for the others.
+            // The paper prints 1.00 to 1.24 for the first two schemes, 4.37 and 4.39 for the
+            // others.
             let bar = if ["fifo", "fq-codel"].contains(&scheme) {
                 Bar::AtMost(1.3)
             } else {

@@ -1,5 +1,5 @@
-//! Paper 004, Ending the Anomaly: an 802.11n access point with two stations at 144.4 Mbit/s and one at 7.2 Mbit/s, under four
-//! queueing schemes.
+//! Paper 004, Ending the Anomaly: an 802.11n access point with two stations at 144.4 Mbit/s and one
+//! at 7.2 Mbit/s, under four queueing schemes.
 
 mod applications;
 mod bulk;
@@ -91,8 +91,8 @@ const SEEDS: u32 = 10;
 /// The four schemes of the paper, from the unmodified kernel to the whole solution.
 const SCHEMES: [&str; 4] = ["fifo", "fq-codel", "fq-mac", "airtime"];
 
-/// The least ratio that counts as "an order of magnitude": the 8 times that this project demands of `fq-mac` and `airtime`
-/// against `fifo`.
+/// The least ratio that counts as "an order of magnitude": the 8 times that this project demands of
+/// `fq-mac` and `airtime` against `fifo`.
 const MAGNITUDE: f64 = 8.0;
 
 /// One case per scheme, with the name of the scheme.
@@ -112,7 +112,8 @@ fn with_scheme(
     Case::scenario(name, text, settings).set(format!("node.ap.queue.scheme=\"{scheme}\""))
 }
 
-/// Airtime of a station called `name` as a share of that of all stations; the mean if there are several.
+/// Airtime of a station called `name` as a share of that of all stations; the mean if there are
+/// several.
 fn airtime_share(summary: &SimulationSummary, name: &str) -> Option<f64> {
     let all: f64 = summary
         .stations
@@ -133,7 +134,8 @@ fn level(summary: &SimulationSummary, name: &str) -> Option<f64> {
     mean_if_complete(links(summary, name).map(|link| Some(link.level)))
 }
 
-/// Median round-trip time of the pings of the flow `flow` to the stations called `name`, ms; the mean over these stations.
+/// Median round-trip time of the pings of the flow `flow` to the stations called `name`, ms; the
+/// mean over these stations.
 fn ping_ms(summary: &SimulationSummary, flow: &str, name: &str) -> Option<f64> {
     let is_named = |to: &str| stations(summary, name).any(|station| station.name == to);
     let pings = flows(summary, flow).filter(|flow| is_named(&flow.to));

@@ -136,8 +136,8 @@ fn model(findings: &mut Findings, half: &Half) {
             Bar::About(row.rate_mbps, TOLERANCE_MBPS),
         );
     }
-    // The printed totals are not the sums of the printed rates, 26.2 and 86.7 (see the errata). A model of the rows can only
-    // give the sums.
+    // The printed totals are not the sums of the printed rates, 26.2 and 86.7 (see the errata). A
+    // model of the rows can only give the sums.
     let sum_mbps: f64 = rows.iter().map(|row| row.rate_mbps).sum();
     findings.relate(
         format!("model, {name}: total"),

@@ -47,7 +47,8 @@ pub(super) fn judge(results: &Results) -> Findings {
         &results.sample("airtime", slow_share),
         Bar::About(100.0 / 29.0, 1.0),
     );
-    // From 3.3 to 17.7 Mbit/s is 5.4 times, which the paper calls fivefold; 5 is the least that deserves the name.
+    // From 3.3 to 17.7 Mbit/s is 5.4 times, which the paper calls fivefold; 5 is the least that
+    // deserves the name.
     findings.ratio(
         "total, airtime over fq-codel",
         &(&results.goodput_mbps("airtime") / &results.goodput_mbps("fq-codel")),

@@ -1,4 +1,5 @@
-//! The messages. Numbers have the unit in their name. Values that are not known are left out; unknown keys are refused.
+//! The messages. Numbers have the unit in their name. Values that are not known are left out;
+//! unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub struct Slot {
     pub left: Vec<u32>,
 }
 
-/// What one station observed in one slot. A report without frames is valid and makes the station known.
+/// What one station observed in one slot. A report without frames is valid and makes the station
+/// known.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -54,7 +56,8 @@ pub struct Report {
     /// Packets that were sent more than once.
     #[serde(default)]
     pub late: u32,
-    /// Whether packets for the station waited at the sender. Default: yes, as with sources that always have packets.
+    /// Whether packets for the station waited at the sender. Default: yes, as with sources that
+    /// always have packets.
     #[serde(default = "yes")]
     pub backlogged: bool,
     /// Packets sent to the station in the slot; 0 if that is not known.

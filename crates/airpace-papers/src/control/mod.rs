@@ -1,7 +1,8 @@
-//! The controllers behind a pipe, for other simulators and test beds: one JSON object per line and slot, reports in,
-//! allocations out.
+//! The controllers behind a pipe, for other simulators and test beds: one JSON object per line and
+//! slot, reports in, allocations out.
 //!
-//! [`serve`] reads [`Slot`]s and answers each with a [`Decision`]; `airpace control` runs it on standard input and output.
+//! [`serve`] reads [`Slot`]s and answers each with a [`Decision`]; `airpace control` runs it on
+//! standard input and output.
 //!
 //! ```
 //! use airpace_core::control::Goal;
@@ -33,9 +34,11 @@ use std::io::{BufRead, Write};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Longest line that is read, in bytes. A report takes some 300 bytes, so this is enough for tens of thousands of stations.
+/// Longest line that is read, in bytes. A report takes some 300 bytes, so this is enough for tens
+/// of thousands of stations.
 const LINE_MAX: u64 = 16 << 20;
-/// Greatest time or span that is accepted, in µs: over thirty years, and far within the range of nanoseconds in 64 bits.
+/// Greatest time or span that is accepted, in µs: over thirty years, and far within the range of
+/// nanoseconds in 64 bits.
 const TIME_MAX_US: f64 = 1e15;
 
 /// A law and those of its parameters that other simulators need to set.
@@ -45,7 +48,8 @@ pub struct ControlConfig {
     pub law: String,
     /// Target level and delay.
     pub goal: Goal,
-    /// Rate that the published laws start a station with, Mbit/s of payload. `None` leaves the law's default.
+    /// Rate that the published laws start a station with, Mbit/s of payload. `None` leaves the
+    /// law's default.
     pub initial_mbps: Option<f64>,
     /// Bytes of UDP payload in a packet. The laws compute with packets of this size.
     pub payload_bytes: u32,
@@ -118,8 +122,8 @@ impl ControlConfig {
 /// Bytes of the IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
 
-/// Reads slots from `input`, one per line, and writes the law's decision on each to `output`, until the input ends. Empty
-/// lines are skipped.
+/// Reads slots from `input`, one per line, and writes the law's decision on each to `output`, until
+/// the input ends. Empty lines are skipped.
 ///
 /// # Errors
 /// The first line that cannot be used, or the failure of a pipe.
@@ -326,8 +330,8 @@ mod tests {
             r#"{"time_us":0,"reports":[{"station":3,"length_us":5e5}]}"#,
         )
         .unwrap();
-        // A station without frames counts as level 1: the initial rate of 1 Mbit/s, and K = 1 Mbit/s for each of the 31
-        // packets to the target.
+        // A station without frames counts as level 1: the initial rate of 1 Mbit/s, and K = 1
+        // Mbit/s for each of the 31 packets to the target.
         let pps = 32e6 / (8.0 * 1_470.0);
         assert!(
             (answer[0].allocations[0].rate_pps - pps).abs() < 1e-9,

@@ -98,8 +98,8 @@ const REPORT_BYTES: u32 = 88;
 const PACKET_BYTES: u32 = 1_498;
 const PAYLOAD_BITS: f64 = 8.0 * 1_470.0;
 
-/// Payload in Mbit/s that `n` stations can be sent with 32 packets in every frame, in the airtime that beacons and reports
-/// leave.
+/// Payload in Mbit/s that `n` stations can be sent with 32 packets in every frame, in the airtime
+/// that beacons and reports leave.
 fn limit_mbps(n: f64) -> Option<f64> {
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 2, 9, GuardInterval::Ns800).ok()?;
     let cost = |bytes: u32| Link::of_phy(rate, bytes, AccessCategory::BestEffort, Timing::Standard);

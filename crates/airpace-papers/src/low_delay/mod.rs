@@ -1,5 +1,5 @@
-//! Paper 000, Low Delay Rate Allocation in WLANs Using Aggregation: the level as a signal, the analytical model, Algorithms 1
-//! and 2.
+//! Paper 000, Low Delay Rate Allocation in WLANs Using Aggregation: the level as a signal, the
+//! analytical model, Algorithms 1 and 2.
 
 mod laws;
 mod model;

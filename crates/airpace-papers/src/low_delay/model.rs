@@ -22,7 +22,8 @@ fn link(mbps: f64) -> Link {
     Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MAX_PACKETS)
 }
 
-/// Stations with the same PHY rate, and the rates per station at which aggregation begins and saturates.
+/// Stations with the same PHY rate, and the rates per station at which aggregation begins and
+/// saturates.
 struct Knees {
     phy_mbps: f64,
     stations: usize,
@@ -139,8 +140,8 @@ pub(super) fn region(_: &Results) -> Findings {
     findings
 }
 
-/// Draws chords between stable points in the logarithms of the rates, and a point on each. Returns the share of these points
-/// that are stable too.
+/// Draws chords between stable points in the logarithms of the rates, and a point on each. Returns
+/// the share of these points that are stable too.
 fn share_of_chords_within(downlink: &Downlink, random: &mut Stream) -> f64 {
     let mut within = 0_u32;
     for _ in 0..CHORDS {

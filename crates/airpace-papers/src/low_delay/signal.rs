@@ -58,8 +58,8 @@ pub(super) fn loss_cases() -> Vec<Case> {
     vec![Case::scenario("lossy", LOSSY, &["channel.in_order=false"]).extract(corrections)]
 }
 
-/// `ratio`: the level that stations reported over the true one; `late`: packets that arrived after later ones; `again`: MPDUs
-/// per frame with retransmissions over those per frame without.
+/// `ratio`: the level that stations reported over the true one; `late`: packets that arrived after
+/// later ones; `again`: MPDUs per frame with retransmissions over those per frame without.
 fn corrections(finished: &Finished) -> Figures {
     let outcome = &finished.outcome;
     let (mut new_mpdus, mut with_retries, mut without_retries) = (vec![], vec![], vec![]);

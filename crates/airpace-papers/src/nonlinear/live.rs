@@ -6,10 +6,11 @@ pub(super) const CLAIM: &str = "The same with real packets, the kernel's Cubic a
      emulated access point: at least 80 % of Cubic's rate at a twentieth of its delay or less, \
      hardly any loss";
 
-/// Runs downloads with real packets through an emulated access point. This crate has no sockets; whoever calls it provides the
-/// test bed.
+/// Runs downloads with real packets through an emulated access point. This crate has no sockets;
+/// whoever calls it provides the test bed.
 pub trait LiveTestbed: Sync {
-    /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, once per sender and in their order.
+    /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, once per sender
+    /// and in their order.
     ///
     /// # Errors
     /// If the test bed cannot be set up, or `stop` was raised.

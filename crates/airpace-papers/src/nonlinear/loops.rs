@@ -63,8 +63,8 @@ pub(super) fn inner(results: &Results) -> Findings {
     let slots = |gain: f64, n: u32| of_level(results, &inner_case(gain, n), slots_to_settle);
     for gain in [0.1, 0.5] {
         let (alone, ten) = (slots(gain, 1), slots(gain, 10));
-        // The settling time is a whole number of slots, so a difference of one means nothing. For a slow loop a quarter of the
-        // time means as little.
+        // The settling time is a whole number of slots, so a difference of one means nothing. For a
+        // slow loop a quarter of the time means as little.
         let tolerance = (0.25 * alone.mean()).max(1.0);
         findings.relate(
             format!("K1 {gain}: slots to settle, 10 stations less 1"),
@@ -170,8 +170,8 @@ pub(super) fn join_cases() -> Vec<Case> {
         let slots = row.slots.map_or(f64::INFINITY, |slots| slots as f64);
         Ok(Figures::from([("slots".to_owned(), vec![slots])]))
     });
-    // As in the paper ten stations join one, the target is 32, and the delay target does not bind. The run is long enough for a
-    // filter of 20 slots.
+    // As in the paper ten stations join one, the target is 32, and the delay target does not bind.
+    // The run is long enough for a filter of 20 slots.
     let settings = [
         "node.late.count=10",
         "proxy.0.level=32",

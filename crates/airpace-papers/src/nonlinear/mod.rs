@@ -1,5 +1,5 @@
-//! Paper 002 (001 is another copy of it), Low-Delay High-Rate Operation of 802.11ac WLAN Downlink: the nonlinear controller, with
-//! an inner loop for the level and an outer one for the delay.
+//! Paper 002 (001 is another copy of it), Low-Delay High-Rate Operation of 802.11ac WLAN Downlink:
+//! the nonlinear controller, with an inner loop for the level and an outer one for the delay.
 
 mod live;
 mod loops;

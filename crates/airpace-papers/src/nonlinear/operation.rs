@@ -142,8 +142,8 @@ pub(super) fn delay(results: &Results) -> Findings {
             let case = setting.name();
             let (stations, target_ms) = (setting.stations, f64::from(setting.delay_ms));
             let level = results.sample(&case, |summary| summary.totals.level).mean();
-            // Where the level limit binds, the round is shorter than the target. Where a round of frames with one packet takes
-            // longer than the target, no law can hold it.
+            // Where the level limit binds, the round is shorter than the target. Where a round of
+            // frames with one packet takes longer than the target, no law can hold it.
             let limit_binds = level >= 0.97 * LEVEL_LIMIT;
             let infeasible = target_ms <= f64::from(stations) * FRAME_MS;
             if !limit_binds && !infeasible {
@@ -184,7 +184,8 @@ pub(super) fn delay(results: &Results) -> Findings {
 }
 
 pub(super) fn mixed_cases() -> Vec<Case> {
-    // Two slow stations and a faster one, as in the paper; all so slow that the limit of 48 packets binds for none.
+    // Two slow stations and a faster one, as in the paper; all so slow that the limit of 48 packets
+    // binds for none.
     let rates = "node.station.rate=[\"mcs 1\", \"mcs 2\", \"mcs 4\"]";
     let case =
         |law| Case::scenario(law, THREE_STATIONS, &[rates]).set(format!("proxy.0.law=\"{law}\""));

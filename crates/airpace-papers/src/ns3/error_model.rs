@@ -1,4 +1,5 @@
-//! Our error model against that of ns-3: the signal-to-noise ratio at which a tenth of the MPDUs is lost.
+//! Our error model against that of ns-3: the signal-to-noise ratio at which a tenth of the MPDUs is
+//! lost.
 
 use super::report::Row;
 use airpace_core::phy::error::{Coding, ErrorModel};

@@ -20,7 +20,8 @@ pub enum Extent {
 pub struct Case {
     /// The setting.
     pub setting: Setting,
-    /// Offered load relative to the capacity of the cell; `None` where a controller or TCP sets the load.
+    /// Offered load relative to the capacity of the cell; `None` where a controller or TCP sets the
+    /// load.
     pub load: Option<f64>,
 }
 
@@ -93,8 +94,8 @@ fn base(family: &str, name: &str, stations: &[(u8, u8)]) -> Setting {
     }
 }
 
-/// A station without load. Its phase is that of a golden ratio sequence. At equal rates the order of arrivals never changes, so
-/// both simulators must start with the same phases.
+/// A station without load. Its phase is that of a golden ratio sequence. At equal rates the order
+/// of arrivals never changes, so both simulators must start with the same phases.
 fn station(index: usize, (mcs, nss): (u8, u8)) -> Station {
     Station {
         mcs,
@@ -104,7 +105,8 @@ fn station(index: usize, (mcs, nss): (u8, u8)) -> Station {
     }
 }
 
-/// Adds the setting with the same load to each station, for each of these shares of the capacity of the cell.
+/// Adds the setting with the same load to each station, for each of these shares of the capacity of
+/// the cell.
 fn loads(setting: &Setting, shares: &[f64], cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let with_load = |mbps: f64| {
         let mut setting = setting.clone();
@@ -192,7 +194,8 @@ fn three_rates(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A setting with a controller. The delay target is in ms, the stations are MCS and streams, the times are in seconds.
+/// A setting with a controller. The delay target is in ms, the stations are MCS and streams, the
+/// times are in seconds.
 fn controlled(
     family: &str,
     law: &str,
@@ -203,7 +206,8 @@ fn controlled(
 ) -> Setting {
     let count = stations.len();
     let level = if law == "nonlinear" { 48.0 } else { 32.0 };
-    // The linear law climbs by at most 32 Mbit/s per slot. It starts near its final rate to save time.
+    // The linear law climbs by at most 32 Mbit/s per slot. It starts near its final rate to save
+    // time.
     let initial_mbps = if law == "linear-pf" {
         500.0 / count as f64
     } else {

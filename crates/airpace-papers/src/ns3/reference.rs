@@ -1,4 +1,5 @@
-//! Results of ns-3 3.44 that are kept in the repository: `validation/ns3/reference/runs.csv`, one run per line.
+//! Results of ns-3 3.44 that are kept in the repository: `validation/ns3/reference/runs.csv`, one
+//! run per line.
 
 use super::figures::{Delay, Figures, Part};
 use super::setting::{Control, Load, Setting, Station};
@@ -150,7 +151,8 @@ fn figures(results: &[&str]) -> anyhow::Result<Figures> {
     else {
         bail!("the line has the wrong number of columns")
     };
-    // The stored 95th percentile counts to the end of the MPDU. Our simulator hands over whole frames and has no such delay.
+    // The stored 95th percentile counts to the end of the MPDU. Our simulator hands over whole
+    // frames and has no such delay.
     let part = |goodput_mbps, level, mean| Part {
         goodput_mbps,
         level,

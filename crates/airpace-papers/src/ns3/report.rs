@@ -35,7 +35,8 @@ pub struct Row {
     pub airpace: f64,
     /// The difference relative to ns-3; for `snr_db` the difference in dB.
     pub difference: f64,
-    /// The greatest difference that is allowed. `None` where the two need not agree; `explained` says why.
+    /// The greatest difference that is allowed. `None` where the two need not agree; `explained`
+    /// says why.
     pub bar: Option<f64>,
     /// Whether the difference is within the bar; true without a bar.
     pub within: bool,
@@ -64,7 +65,8 @@ pub struct Speed {
 
 /// The least ratio of speeds that is required.
 const FASTER: f64 = 100.0;
-/// Loads whose distance from the capacity of the cell, relative to it, is at most this are at the knee.
+/// Loads whose distance from the capacity of the cell, relative to it, is at most this are at the
+/// knee.
 const KNEE: f64 = 0.03;
 const AT_KNEE: &str = "within 3 % of what the cell can carry: whether a queue builds up is chance, \
      and the run is too short to average over it";
@@ -151,8 +153,8 @@ const QUANTITIES: [Quantity; 4] = [
     }),
 ];
 
-/// Groups of stations with the same rate, and their names. Which of two such stations gets more is chance, so that only the
-/// means of groups are compared.
+/// Groups of stations with the same rate, and their names. Which of two such stations gets more is
+/// chance, so that only the means of groups are compared.
 fn groups(setting: &Setting) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, station) in setting.stations.iter().enumerate() {

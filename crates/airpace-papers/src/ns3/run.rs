@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct ValidateConfig {
     /// Runs settings in ns-3.
     pub ns3: Ns3,
-    /// The program that prints the signal-to-noise ratios of ns-3's error model. Without it the error models are not compared.
+    /// The program that prints the signal-to-noise ratios of ns-3's error model. Without it the
+    /// error models are not compared.
     pub error_model: Option<PathBuf>,
     /// How much is run.
     pub extent: Extent,
@@ -108,8 +109,8 @@ fn measure_speed(ns3: &Ns3, setting: &Setting) -> anyhow::Result<Speed> {
     Ok(Speed::new(setting, theirs, ours))
 }
 
-/// Packets per second of wall time over as many runs as [`SPEED_WALL_S`] takes. `run` gets a seed and returns packets and
-/// seconds.
+/// Packets per second of wall time over as many runs as [`SPEED_WALL_S`] takes. `run` gets a seed
+/// and returns packets and seconds.
 fn packets_per_s(mut run: impl FnMut(u64) -> anyhow::Result<(u64, f64)>) -> anyhow::Result<f64> {
     let (mut packets, mut wall_s) = (0, 0.0);
     for seed in 1.. {

@@ -21,7 +21,8 @@ const HEADER_BYTES: u32 = 28;
 /// Buffers of TCP in bytes, the same as in validation/ns3.
 const SEND_BUFFER: u64 = 4 << 20;
 const RECEIVE_BUFFER: u32 = 6 << 20;
-/// The cable of the TCP downloads. Its queue is so long that the access point is the bottleneck, not the server's queue.
+/// The cable of the TCP downloads. Its queue is so long that the access point is the bottleneck,
+/// not the server's queue.
 const CABLE: WireConfig = WireConfig {
     ends: (NodeId(0), NodeId(0)),
     rate: Some(BitRate::from_bps(1_000_000_000)),
@@ -101,7 +102,8 @@ pub struct Control {
     pub slot: Duration,
     /// Rate that the published laws start a station with, Mbit/s of payload.
     pub initial_mbps: f64,
-    /// UDP payload of the report that each station sends once per slot, bytes; 0 for no reports on the air.
+    /// UDP payload of the report that each station sends once per slot, bytes; 0 for no reports on
+    /// the air.
     pub report_bytes: u32,
 }
 
@@ -205,7 +207,8 @@ impl Setting {
     fn flow(&self, from: NodeId, to: NodeId, station: &Station) -> FlowConfig {
         let traffic = match self.load {
             Load::Constant => self.paced(station),
-            // Behind a proxy this source always has a packet, which leaves at the rate that the proxy allocates.
+            // Behind a proxy this source always has a packet, which leaves at the rate that the
+            // proxy allocates.
             Load::Controlled(_) => Traffic::Saturating {
                 payload: self.payload_bytes,
                 window: 1,
@@ -266,8 +269,8 @@ impl Setting {
         }))
     }
 
-    /// The setting as flags of the program in `validation/ns3`. `airpace` is the path of this program, which runs the controller
-    /// there.
+    /// The setting as flags of the program in `validation/ns3`. `airpace` is the path of this
+    /// program, which runs the controller there.
     #[must_use]
     pub fn flags(&self, airpace: &str) -> Vec<String> {
         let list = |value: &dyn Fn(&Station) -> String| {

@@ -10,7 +10,8 @@ type Judge = fn(&Results) -> Findings;
 /// A row: a figure or table of a paper, and how it is reproduced.
 #[derive(Clone, Copy)]
 pub struct Claim {
-    /// Paper and figure or table, as in `004-T2`; figures that are judged together as in `003-F2/3`.
+    /// Paper and figure or table, as in `004-T2`; figures that are judged together as in
+    /// `003-F2/3`.
     pub id: &'static str,
     /// Where the paper has it.
     pub source: &'static str,
@@ -18,7 +19,8 @@ pub struct Claim {
     pub kind: RowKind,
     /// What the paper says, as far as it is tested.
     pub claim: &'static str,
-    /// Whether it is run only if it is named by its own id, because it needs more than this process.
+    /// Whether it is run only if it is named by its own id, because it needs more than this
+    /// process.
     pub only_by_id: bool,
     /// Seeds of each of its cases, unless another number is asked for.
     pub seeds: u32,

@@ -65,7 +65,8 @@ impl Findings {
         bar: Bar,
     ) -> bool {
         let mean = measured.mean();
-        // An infinite figure stands for an event that never came, such as a level that never settled.
+        // An infinite figure stands for an event that never came, such as a level that never
+        // settled.
         let holds = mean.is_finite() && bar.holds(mean);
         self.relations.push(RelationResult {
             what: what.into(),
@@ -96,7 +97,8 @@ impl Findings {
         }
     }
 
-    /// Whether every relation holds. A row without relations shows nothing, so it is not reproduced either.
+    /// Whether every relation holds. A row without relations shows nothing, so it is not reproduced
+    /// either.
     pub(super) fn outcome(&self) -> RowOutcome {
         let holds =
             !self.relations.is_empty() && self.relations.iter().all(|relation| relation.holds);
@@ -162,7 +164,8 @@ fn unit(text: String, unit: &str) -> String {
     }
 }
 
-/// A bar as it is compared with, but rounded to a millionth, which is finer than any figure is measured.
+/// A bar as it is compared with, but rounded to a millionth, which is finer than any figure is
+/// measured.
 fn exact(value: f64) -> String {
     let rounded = (value * 1e6).round() / 1e6;
     format!("{rounded}")

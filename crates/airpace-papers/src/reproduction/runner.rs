@@ -106,8 +106,8 @@ struct User {
     place: usize,
 }
 
-/// Makes the runs of `claims` and judges them. Rows of real packets are measured in `live`; without it they are not
-/// reproduced. `progress` is called from several threads.
+/// Makes the runs of `claims` and judges them. Rows of real packets are measured in `live`; without
+/// it they are not reproduced. `progress` is called from several threads.
 ///
 /// # Errors
 /// If `stop` was raised before every run was done, or no threads can be started.
@@ -147,7 +147,8 @@ pub fn reproduce(
         .ok_or(ReproduceError::Stopped)
 }
 
-/// What identifies a run of a scenario: hash of the scenario, seed, address of the function that extracts figures.
+/// What identifies a run of a scenario: hash of the scenario, seed, address of the function that
+/// extracts figures.
 type Key = (String, u64, usize);
 
 /// Every different run that the claims need, in the order of the claims.
@@ -278,8 +279,8 @@ fn simulate(
     };
     let figures = extract.map_or_else(BTreeMap::new, |extract| extract(&finished));
     let mut summary = finished.summary;
-    // The folder of scenarios has the text. Wall time is kept apart from what was measured, so that equal runs give equal
-    // files.
+    // The folder of scenarios has the text. Wall time is kept apart from what was measured, so that
+    // equal runs give equal files.
     summary.scenario.text = String::new();
     summary.wall_s = 0.0;
     summary.packets_per_wall_s = 0.0;

@@ -1,8 +1,9 @@
 use airpace_scenario::sweep::Estimate;
 use std::ops::{Div, Mul, Sub};
 
-/// One value per seed. Operations combine the values of the same seed, so that runs with the same seed are compared with each
-/// other. A value that was not measured is NaN, and so is whatever is computed from it.
+/// One value per seed. Operations combine the values of the same seed, so that runs with the same
+/// seed are compared with each other. A value that was not measured is NaN, and so is whatever is
+/// computed from it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Sample(pub(crate) Vec<f64>);
 

@@ -17,8 +17,9 @@ pub struct UnknownId {
 /// How many similar names the error proposes.
 const PROPOSALS: usize = 3;
 
-/// The claims that `ids` name, each once and in the order of `all`. A name is a paper (`004`), a row (`004-T2`), or one
-/// figure of a row that covers several (`003-F3` of `003-F2/3`). A paper does not include its rows of real packets.
+/// The claims that `ids` name, each once and in the order of `all`. A name is a paper (`004`), a
+/// row (`004-T2`), or one figure of a row that covers several (`003-F3` of `003-F2/3`). A paper
+/// does not include its rows of real packets.
 ///
 /// # Errors
 /// The first name that is none of these.

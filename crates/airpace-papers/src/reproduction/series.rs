@@ -6,8 +6,8 @@ use airpace_sim::world::ProxySlot;
 use airpace_units::Time;
 use std::time::Duration;
 
-/// What the proxy was told and decided in each slot: lists called `level`, `rate_pps`, `overhead_ms`, `lost` and `at_s`,
-/// with one value per slot, the mean over the stations.
+/// What the proxy was told and decided in each slot: lists called `level`, `rate_pps`,
+/// `overhead_ms`, `lost` and `at_s`, with one value per slot, the mean over the stations.
 pub(crate) fn decisions(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
     let Some(slots) = finished.outcome.decisions.first() else {
@@ -30,7 +30,8 @@ pub(crate) fn decisions(finished: &Finished) -> Figures {
     figures
 }
 
-/// The same, and the levels that each station reported after the warm-up: one list `level@INDEX` per station.
+/// The same, and the levels that each station reported after the warm-up: one list `level@INDEX`
+/// per station.
 pub(crate) fn levels(finished: &Finished) -> Figures {
     let mut figures = decisions(finished);
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
@@ -49,8 +50,8 @@ pub(crate) fn levels(finished: &Finished) -> Figures {
     figures
 }
 
-/// Level and delay of each slot after the warm-up on the first link that carried frames: lists called `level`, `delay_ms`
-/// (the mean) and `delay_max_ms`.
+/// Level and delay of each slot after the warm-up on the first link that carried frames: lists
+/// called `level`, `delay_ms` (the mean) and `delay_max_ms`.
 pub(crate) fn level_and_delay(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
@@ -91,7 +92,8 @@ fn ms(span: Duration) -> f64 {
     1e3 * span.as_secs_f64()
 }
 
-/// The value that the share `quantile` of `values` does not exceed. NaN among the values is ignored; NaN if nothing is left.
+/// The value that the share `quantile` of `values` does not exceed. NaN among the values is
+/// ignored; NaN if nothing is left.
 pub(crate) fn quantile(values: &[f64], quantile: f64) -> f64 {
     let mut sorted: Vec<f64> = values
         .iter()
@@ -115,7 +117,8 @@ pub(crate) fn deviation(values: &[f64]) -> f64 {
     (squares / values.len() as f64).sqrt()
 }
 
-/// Correlation of successive values (lag 1): below zero if they swing from one side of their mean to the other.
+/// Correlation of successive values (lag 1): below zero if they swing from one side of their mean
+/// to the other.
 pub(crate) fn persistence(values: &[f64]) -> f64 {
     let middle = mean(values);
     let products = values
@@ -147,8 +150,8 @@ pub(crate) fn line(xs: &[f64], ys: &[f64]) -> Line {
     }
 }
 
-/// The first index from which on nine tenths of `values` are within the share `band` of `target`; `None` if there is none in
-/// the first three quarters.
+/// The first index from which on nine tenths of `values` are within the share `band` of `target`;
+/// `None` if there is none in the first three quarters.
 pub(crate) fn settled(values: &[f64], target: f64, band: f64) -> Option<usize> {
     let good: Vec<bool> = values
         .iter()

@@ -23,7 +23,8 @@ struct RunFile<'a> {
     figures: &'a BTreeMap<String, Vec<f64>>,
 }
 
-/// Writes `reproduction.json` and one file per row into `folder`, which is created if necessary. Returns the paths of the files.
+/// Writes `reproduction.json` and one file per row into `folder`, which is created if necessary.
+/// Returns the paths of the files.
 ///
 /// # Errors
 /// If the folder cannot be created or a file cannot be written.

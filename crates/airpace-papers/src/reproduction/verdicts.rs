@@ -1,7 +1,7 @@
 //! The output of `airpace reproduce`: the rows, and whether our own runs reproduce them.
 //!
-//! Within one [`REPRODUCTION_FORMAT`] fields are only added. The same rows, seeds and version of the program give the same
-//! bytes, except for `wall_s`.
+//! Within one [`REPRODUCTION_FORMAT`] fields are only added. The same rows, seeds and version of
+//! the program give the same bytes, except for `wall_s`.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,13 +25,14 @@ fn unrecorded_draw(setting: &Setting) -> Option<&'static str> {
         .all(|station| station.phase.is_none());
     let shared = setting.queue_scope == QueueScope::Radio;
     match (setting.family.as_str(), &setting.load) {
-        // At equal rates the random order in which the stations' packets arrive never changes. Runs with recorded phases are
-        // compared instead.
+        // At equal rates the random order in which the stations' packets arrive never changes. Runs
+        // with recorded phases are compared instead.
         ("S3", Load::Constant) if drawn && setting.stations[0].offered_mbps <= 20.0 => {
             Some("the order of arrivals")
         }
         ("S6", Load::Constant) if drawn && shared => Some("the order of arrivals"),
-        // The published law's rate falls without end there; docs/design/published-laws.md has the reason.
+        // The published law's rate falls without end there; docs/design/published-laws.md has the
+        // reason.
         ("S5", _) if setting.name.starts_with("n20m9T5d") => Some("the collapse"),
         _ => None,
     }

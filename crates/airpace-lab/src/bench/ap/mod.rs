@@ -1,5 +1,6 @@
-//! Queueing schemes of the access point, compared with the kernel's TCP: the three stations of paper 004 (two at 144.4 Mbit/s,
-//! one at 7.2 Mbit/s), with a download by Cubic and pings to each, under every scheme; and the same cell in virtual time.
+//! Queueing schemes of the access point, compared with the kernel's TCP: the three stations of
+//! paper 004 (two at 144.4 Mbit/s, one at 7.2 Mbit/s), with a download by Cubic and pings to each,
+//! under every scheme; and the same cell in virtual time.
 
 mod emulated;
 mod simulated;
@@ -12,7 +13,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::time::Duration;
 
-/// MCS and streams of the stations: HT, 20 MHz, 400 ns (004 §4: two fast stations and one that is limited to MCS 0).
+/// MCS and streams of the stations: HT, 20 MHz, 400 ns (004 §4: two fast stations and one that is
+/// limited to MCS 0).
 const STATIONS: [(u8, u8); 3] = [(15, 2), (15, 2), (0, 1)];
 
 /// Longest PPDU of ath9k.
@@ -24,11 +26,12 @@ const MAX_MPDUS: u16 = 32;
 /// Delay of the wire, each way, as in `scenarios/004-f1-latency.toml`: one hop of Ethernet.
 const WIRED_DELAY: Duration = Duration::from_micros(100);
 
-/// Bar for the median ping, averaged over the stations: how many times shorter than under `fifo` it must be (004 §4.1.1: an
-/// order of magnitude).
+/// Bar for the median ping, averaged over the stations: how many times shorter than under `fifo` it
+/// must be (004 §4.1.1: an order of magnitude).
 pub const PING_BAR: f64 = 8.0;
 
-/// Bar for Jain's index of airtime under `airtime` (004 Figure 6: close to 1 with traffic in one direction).
+/// Bar for Jain's index of airtime under `airtime` (004 Figure 6: close to 1 with traffic in one
+/// direction).
 pub const JAIN_BAR: f64 = 0.99;
 
 /// What to measure.
@@ -49,7 +52,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every scheme that the papers compare, and the closed access point, each measured for `measure`.
+    /// Every scheme that the papers compare, and the closed access point, each measured for
+    /// `measure`.
     #[must_use]
     pub fn new(measure: Duration) -> Self {
         let schemes = [
@@ -124,7 +128,8 @@ pub struct SchemeFigures {
     pub emulated: CellFigures,
     /// In virtual time; `None` unless asked for.
     pub simulated: Option<CellFigures>,
-    /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not run.
+    /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not
+    /// run.
     pub ping_gain: Option<f64>,
     /// The same for each station; empty if `fifo` was not run.
     pub ping_gains: Vec<f64>,

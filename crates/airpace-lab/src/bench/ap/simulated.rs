@@ -1,4 +1,5 @@
-//! The cell in virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the plan.
+//! The cell in virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the
+//! plan.
 
 use super::{CellFigures, Plan, StationFigures, rates};
 use crate::tool::Stop;

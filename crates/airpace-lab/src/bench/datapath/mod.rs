@@ -1,8 +1,8 @@
 //! The datapath of proxy and agent, measured over a link without Wi-Fi, in their own namespaces.
 //!
-//! A source on the proxy's side sends datagrams through the tunnel to a sink on the agent's side. All of them share the
-//! machine's cores. The delay runs from just before the send call to just after the receive call. The added delay is that
-//! of the tunnel less that of the bare link.
+//! A source on the proxy's side sends datagrams through the tunnel to a sink on the agent's side.
+//! All of them share the machine's cores. The delay runs from just before the send call to just
+//! after the receive call. The added delay is that of the tunnel less that of the bare link.
 
 mod datagrams;
 mod testbed;
@@ -32,7 +32,8 @@ pub struct DatapathPlan {
     pub cipher: Cipher,
     /// Whether packets pass the pacer, at a rate that does not delay them. Default true.
     pub paced: bool,
-    /// Whether proxy and agent ask for real-time scheduling. Default true, as in their configuration.
+    /// Whether proxy and agent ask for real-time scheduling. Default true, as in their
+    /// configuration.
     pub realtime: bool,
 }
 
@@ -98,7 +99,8 @@ pub struct Delay {
     pub added_p99_us: f64,
 }
 
-/// Packets in flight in a saturated run: enough to keep all stages busy, few enough for every buffer.
+/// Packets in flight in a saturated run: enough to keep all stages busy, few enough for every
+/// buffer.
 const WINDOW: u64 = 512;
 /// How long the tunnel may take to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -106,7 +108,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Measures the datapath. Takes about `span` × 2 × (number of loads + 1).
 ///
 /// # Errors
-/// If namespaces are not permitted (see [`airpace_net::netns::acquire_rights`]), or the tunnel does not come up.
+/// If namespaces are not permitted (see [`airpace_net::netns::acquire_rights`]), or the tunnel does
+/// not come up.
 pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     if !(64..=1420).contains(&plan.packet_bytes) {
         bail!(

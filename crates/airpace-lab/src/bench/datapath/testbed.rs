@@ -1,4 +1,5 @@
-//! A proxy and an agent in their own namespaces, connected by a pair of virtual Ethernet interfaces.
+//! A proxy and an agent in their own namespaces, connected by a pair of virtual Ethernet
+//! interfaces.
 
 use airpace_api::config::{
     AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
