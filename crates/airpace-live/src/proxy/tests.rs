@@ -44,8 +44,8 @@ fn config(stations: u8) -> ProxyConfig {
     }
 }
 
-fn core(config: ProxyConfig) -> ProxyCore {
-    ProxyCore::new(config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
+fn core(config: ProxyConfig) -> PacketProxy {
+    PacketProxy::new(&config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
 }
 
 /// A UDP packet of `bytes` for a station, of flow `port`.
@@ -84,7 +84,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
 }
 
 /// Runs until `end`, with a source that keeps `backlog` packets waiting; returns the bytes sent to each station.
-fn run(proxy: &mut ProxyCore, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
+fn run(proxy: &mut PacketProxy, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
     let mut sent = vec![0; 4];
     let mut now = start;
     while now < end {
@@ -232,6 +232,8 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     let mut proxy = core(config(2));
     for station in 0..2 {
         proxy.set_connected(Time::ZERO, station, true);
+    }
+    for station in 0..2 {
         proxy.on_report(
             Time::from_millis(100),
             station,
