@@ -4,6 +4,7 @@
 //! to; [`store`] writes files; [`sweep`] runs a grid of them.
 
 pub mod file;
+pub mod progress;
 pub mod resolve;
 pub mod results;
 pub mod run;
