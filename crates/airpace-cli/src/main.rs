@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod failure;
 mod output;
+mod progress;
 mod rate;
 
 use std::io::IsTerminal as _;

@@ -7,6 +7,7 @@ use crate::nonlinear::LiveTestbed;
 use airpace_config::quantity::Span;
 use airpace_scenario::Loaded;
 use airpace_scenario::PROGRAM_VERSION;
+use airpace_scenario::progress::Silent;
 use airpace_scenario::results::SimulationSummary;
 use airpace_scenario::stop::Stop;
 use anyhow::{Context as _, Result, anyhow};
@@ -272,18 +273,15 @@ fn simulate(
             resolved.world.slot = None;
         }
     }
-    let finished = airpace_scenario::run::run(loaded, resolved, stop, false)
+    let finished = airpace_scenario::run::run(loaded, resolved, stop, &Silent)
         .context("starting the simulation")?;
     let Some(finished) = finished.filter(|finished| !finished.summary.interrupted) else {
         return Ok(None);
     };
     let figures = extract.map_or_else(BTreeMap::new, |extract| extract(&finished));
     let mut summary = finished.summary;
-    // The folder of scenarios has the text. Wall time is kept apart from what was measured, so that
-    // equal runs give equal files.
+    // The folder of scenarios has the text.
     summary.scenario.text = String::new();
-    summary.wall_s = 0.0;
-    summary.packets_per_wall_s = 0.0;
     Ok(Some((summary, figures)))
 }
 

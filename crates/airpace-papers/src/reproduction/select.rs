@@ -1,5 +1,4 @@
 use super::claim::Claim;
-use airpace_config::suggest::distance;
 use thiserror::Error;
 
 /// A name that is neither that of a paper nor that of a row.
@@ -64,7 +63,7 @@ fn nearest(all: &[Claim], id: &str) -> String {
     names.sort_unstable();
     names.dedup();
     let word = id.to_lowercase();
-    names.sort_by_key(|name| distance(&word, &name.to_lowercase()));
+    names.sort_by_key(|name| strsim::osa_distance(&word, &name.to_lowercase()));
     let nearest: Vec<String> = names
         .iter()
         .take(PROPOSALS)

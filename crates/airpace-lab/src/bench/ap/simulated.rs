@@ -4,6 +4,7 @@
 use super::{CellFigures, Plan, StationFigures, rates};
 use crate::tool::Stop;
 use airpace_scenario::file::Override;
+use airpace_scenario::progress::Silent;
 use airpace_scenario::results::{FlowSummary, SimulationSummary};
 use airpace_scenario::{Loaded, run as simulation};
 use airpace_sim::mac::{PathConfig, Queues, Scheme};
@@ -17,7 +18,7 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<CellFigure
     let mut resolved = loaded.resolve()?;
     // Only the summary is used.
     (resolved.world.record, resolved.world.slot) = Default::default();
-    let finished = simulation::run(&loaded, resolved, stop, false)?;
+    let finished = simulation::run(&loaded, resolved, stop, &Silent)?;
     let finished = finished
         .filter(|run| !run.summary.interrupted)
         .context("the comparison was stopped")?;
