@@ -3,10 +3,12 @@
 //! Results go to standard output, everything else to standard error. Exit codes are in [`failure`].
 
 mod args;
+mod bar;
 mod commands;
 mod config;
 mod failure;
 mod output;
+mod progress;
 mod rate;
 
 use std::io::IsTerminal as _;

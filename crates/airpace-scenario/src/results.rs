@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Version of the format of [`SimulationSummary`] and of the files beside it.
 pub const SIMULATION_FORMAT: u32 = 1;
@@ -40,6 +41,15 @@ pub struct SimulationSummary {
     pub packets_per_wall_s: f64,
 }
 
+impl SimulationSummary {
+    /// Sets the time that the run took, and the pace that follows from it.
+    pub fn set_wall_time(&mut self, wall: Duration) {
+        self.wall_s = wall.as_secs_f64();
+        // A run cannot take less than a nanosecond; a coarse clock may say so.
+        self.packets_per_wall_s = self.totals.run.delivered as f64 / self.wall_s.max(1e-9);
+    }
+}
+
 /// What was run, so that it can be run again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioRecord {
@@ -73,6 +83,14 @@ pub struct StationSummary {
     pub dropped: BTreeMap<String, u64>,
     /// Share of the time in which the channel carried frames to it or from it, and their answers.
     pub airtime_share: f64,
+}
+
+impl StationSummary {
+    /// Packets of its flows that were lost, for whatever reason.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped.values().sum()
+    }
 }
 
 /// Delays in milliseconds.

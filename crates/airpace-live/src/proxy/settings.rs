@@ -4,13 +4,14 @@ use crate::queues;
 use airpace_api::config::{Law, ProxyConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{self, Goal, LawConfig};
-use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_core::pace::PaceConfig;
+use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
 use airpace_units::BitRate;
 
 /// What the tunnel, UDP and IPv4 add to a packet on its way: it is these packets that take airtime.
-pub(crate) const TUNNEL_OVERHEAD: u32 = airpace_core::wire::data::OVERHEAD_BYTES as u32 + IPV4_UDP_HEADER_BYTES;
+pub(crate) const TUNNEL_OVERHEAD: u32 =
+    airpace_core::wire::data::OVERHEAD_BYTES as u32 + IPV4_UDP_HEADER_BYTES;
 
 /// The edge's configuration. `config` has been validated.
 pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {

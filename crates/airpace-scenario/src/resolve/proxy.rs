@@ -1,14 +1,11 @@
-//! Proxies, changes in the course of the run, and what is recorded.
+//! Proxies.
 
 use super::network::Network;
-use super::rate::{Place, Rates};
-use super::{FlowName, Wrong, wrong};
-use crate::file::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use crate::file::{FlowKind, Law, NodeKind, Proxy, Reports};
+use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
-use airpace_sim::mac::{Neighbours, Quality};
-use airpace_sim::traffic::Rate;
-use airpace_sim::world::{self, Feedback, FlowConfig, ProxyConfig};
+use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
 /// IPv4 and UDP headers.
@@ -16,27 +13,27 @@ const UDP_HEADERS: u32 = 28;
 /// Payload of the packets that a law reckons with, if no flow says another.
 const PAYLOAD: u32 = 1_470;
 
-pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, Wrong> {
+pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
     let proxies = network.scenario.proxy.iter().enumerate();
     proxies
         .map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}")))
         .collect()
 }
 
-fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wrong> {
+fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, KeyError> {
     let place = match &proxy.at {
         Some(name) => network.find(name),
         None => network.access_point(),
     };
     let Some(place) = place else {
-        return wrong(
+        return refuse(
             at,
             "there is no access point to stand at: say with `at` where it is",
         );
     };
     let stations = stations(network, place);
     if stations.is_empty() {
-        return wrong(
+        return refuse(
             format!("{at}.at"),
             format!(
                 "no station is reached through `{}`",
@@ -128,7 +125,7 @@ fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
         .map_or(PAYLOAD, |size| size.0.0 as u32)
 }
 
-fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong> {
+fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyError> {
     if proxy.law == Law::None {
         return Ok(None);
     }
@@ -138,13 +135,13 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong
     };
     let mut law = match proxy.law.word().parse::<control::Law>() {
         Ok(law) => LawConfig::named(law, goal),
-        Err(error) => return wrong(format!("{at}.law"), error.to_string()),
+        Err(error) => return refuse(format!("{at}.law"), error.to_string()),
     };
     tune(&mut law, proxy, payload);
     foreign_gains(&law, proxy, at)?;
     match law.build() {
         Ok(_) => Ok(Some(law)),
-        Err(error) => wrong(at, error.to_string()),
+        Err(error) => refuse(at, error.to_string()),
     }
 }
 
@@ -188,7 +185,7 @@ fn tune(law: &mut LawConfig, proxy: &Proxy, payload: u32) {
 }
 
 /// Refuses gains that the law does not have.
-fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> {
+fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), KeyError> {
     let (linear, nonlinear) = match law {
         LawConfig::Linear(_) | LawConfig::LinearPf(_) | LawConfig::Dual(_) => (true, false),
         LawConfig::Nonlinear(_) => (false, true),
@@ -224,134 +221,10 @@ fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> 
         .into_iter()
         .find(|&(_, given, known, _)| given && !known)
     {
-        Some((key, _, _, laws)) => wrong(
+        Some((key, _, _, laws)) => refuse(
             format!("{at}.{key}"),
             format!("law {} has no `{key}`: it is for {laws}", proxy.law),
         ),
         None => Ok(()),
-    }
-}
-
-pub(super) fn changes(
-    network: &Network<'_>,
-    rates: &Rates<'_>,
-    flows: &[(FlowName, FlowConfig)],
-) -> Result<Vec<(Time, world::Change)>, Wrong> {
-    let channels = network
-        .scenario
-        .channel
-        .iter()
-        .enumerate()
-        .filter(|(_, channel)| channel.neighbours > 0);
-    let mut changes: Vec<(Time, world::Change)> = channels
-        .map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours)))
-        .collect();
-    for (index, change) in network.scenario.change.iter().enumerate() {
-        let at = Time::ZERO.saturating_add(change.at.0);
-        let key = format!("change.{index}");
-        let all = of_nodes(network, rates, change, &key)?
-            .into_iter()
-            .chain(of_flows(change, flows))
-            .chain(of_channel(network, change));
-        changes.extend(all.map(|change| (at, change)));
-    }
-    // Changes of one instant stay in the order of the file.
-    changes.sort_by_key(|(at, _)| *at);
-    Ok(changes)
-}
-
-fn of_nodes(
-    network: &Network<'_>,
-    rates: &Rates<'_>,
-    change: &Change,
-    key: &str,
-) -> Result<Vec<world::Change>, Wrong> {
-    let mut changes = Vec::new();
-    let Some(name) = &change.node else {
-        return Ok(changes);
-    };
-    for member in network.group(name) {
-        let id = Network::id(member);
-        if let Some(choice) = &change.rate {
-            let Some(channel) = network.members[member].uplink else {
-                return wrong(
-                    format!("{key}.node"),
-                    format!("`{name}` is no client of an access point: it has no rate of its own"),
-                );
-            };
-            let rate_key = format!("{key}.rate");
-            if choice.adaptation != Adaptation::Fixed {
-                let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
-                return wrong(rate_key, message);
-            }
-            let place = Place {
-                channel: &network.scenario.channel[channel],
-                link: 0,
-                key: &rate_key,
-            };
-            changes.push(world::Change::Rate(id, rates.fixed(choice, place)?));
-        }
-        if let Some(loss) = change.loss {
-            changes.push(world::Change::Quality(id, Quality::Loss(loss)));
-        }
-        if let Some(point) = change.position {
-            let quality = super::air::moved(network, rates, member, (point.0.0, point.1.0));
-            let Some(quality) = quality? else {
-                let message = format!(
-                    "`{name}` cannot move: only clients of an access point whose channel has error_model = \"snr\""
-                );
-                return wrong(format!("{key}.position"), message);
-            };
-            changes.push(world::Change::Quality(id, quality));
-        }
-    }
-    Ok(changes)
-}
-
-fn of_flows(change: &Change, flows: &[(FlowName, FlowConfig)]) -> Vec<world::Change> {
-    let (Some(name), Some(rate)) = (&change.flow, change.flow_rate) else {
-        return Vec::new();
-    };
-    let belongs = |flow: &FlowName| flow.name.split(['@', '#']).next() == Some(name);
-    let indices = flows
-        .iter()
-        .enumerate()
-        .filter(|(_, (flow, _))| belongs(flow))
-        .map(|(index, _)| index);
-    indices
-        .map(|flow| world::Change::FlowRate {
-            flow,
-            rate: Rate::Bits(rate.0),
-        })
-        .collect()
-}
-
-fn of_channel(network: &Network<'_>, change: &Change) -> Option<world::Change> {
-    let count = change.neighbours?;
-    let channels = &network.scenario.channel;
-    let channel = change
-        .channel
-        .as_ref()
-        .and_then(|name| channels.iter().position(|channel| channel.name == *name))
-        .unwrap_or(0);
-    Some(neighbours(channel, &channels[channel], count))
-}
-
-fn neighbours(index: usize, channel: &Channel, count: u16) -> world::Change {
-    let neighbours = Neighbours {
-        count,
-        airtime: channel.neighbour_airtime.0,
-    };
-    world::Change::Neighbours {
-        channel: index,
-        neighbours,
-    }
-}
-
-pub(super) const fn record(record: &Record) -> world::Record {
-    world::Record {
-        frames: record.frames || record.pcap,
-        packets: record.packets,
-        mpdus: record.pcap,
     }
 }

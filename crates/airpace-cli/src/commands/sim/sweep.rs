@@ -3,8 +3,9 @@
 use super::{Chosen, EXAMPLES};
 use crate::failure::Interrupted;
 use crate::output;
+use crate::progress::{self, RunsBar};
 use airpace_lab::interrupt::with_signals;
-use airpace_scenario::sweep::{self, Axis, Journal};
+use airpace_scenario::sweep::{self, Axis, Completion, Execution, Journal};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,11 +43,23 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
         tracing::info!("{there} of {} runs are there already", jobs.len());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parallel = args.jobs.map_or(cores, usize::from);
-    let (made, interrupted) =
-        with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
-    let made = made?;
-    let complete = made.complete;
+    let begun = progress::now();
+    let bar = RunsBar::new();
+    let (completion, interrupted) = with_signals(|stop| {
+        let execution = Execution {
+            parallel: args.jobs.map_or(cores, usize::from),
+            stop,
+            progress: &bar,
+            clock: &|| begun.elapsed(),
+        };
+        sweep::execute(&jobs, &mut journal, &execution)
+    })?;
+    drop(bar);
+    let Completion {
+        complete,
+        refused,
+        reason,
+    } = completion?;
     let runs = sweep::finished(&jobs, &journal);
     if !complete {
         tracing::warn!(
@@ -55,10 +68,9 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
             jobs.len()
         );
     }
-    if let Some(reason) = &made.reason {
+    if let Some(reason) = &reason {
         tracing::warn!(
-            "{} of {} runs were refused and are left out; the first: {reason}",
-            made.refused,
+            "{refused} of {} runs were refused and are left out; the first: {reason}",
             jobs.len()
         );
     }

@@ -1,23 +1,25 @@
 //! Rows as text and as Markdown.
 
 use super::findings::{bar, measured};
-use crate::verdicts::{ListedRow, ReproducedRow, Reproduction};
+use super::verdicts::{ListedRow, ReproducedRow, Reproduction};
 use std::fmt::Write as _;
+
+// Writing to a `String` cannot fail, so the results of `write!` are ignored in this file.
 
 /// The rows, each with its relations below it.
 #[must_use]
-pub fn text(made: &Reproduction) -> String {
+pub fn text(reproduction: &Reproduction) -> String {
     let mut text = String::new();
-    for row in &made.rows {
+    for row in &reproduction.rows {
         text += &row_text(row);
     }
     let _ = writeln!(
         text,
-        "{} of {} rows reproduced; seeds from {} on, ± is half the 95 % confidence interval over them; {:.0} s.",
-        made.reproduced,
-        made.rows.len(),
-        made.seed,
-        made.wall_s
+        "{} of {} rows reproduced, with seeds from {} on; ± is half the 95 % confidence interval over them; {:.0} s.",
+        reproduction.reproduced,
+        reproduction.rows.len(),
+        reproduction.seed,
+        reproduction.wall_s
     );
     text
 }
@@ -31,25 +33,20 @@ fn row_text(row: &ReproducedRow) -> String {
         row.kind.word(),
         runs(row)
     );
-    let lines: Vec<[String; 3]> = row
-        .relations
-        .iter()
-        .map(|r| [r.what.clone(), measured(r), bar(r)])
-        .collect();
+    let mut lines = Vec::new();
+    for relation in &row.relations {
+        lines.push([relation.what.clone(), measured(relation), bar(relation)]);
+    }
     let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
+        let widths = lines.iter().map(|line| line[column].chars().count());
+        widths.max().unwrap_or(0)
     };
     let (first, second) = (width(0), width(1));
-    for (line, relation) in lines.iter().zip(&row.relations) {
+    for ([what, measured, bar], relation) in lines.iter().zip(&row.relations) {
         let mark = if relation.holds { ' ' } else { '!' };
         let _ = writeln!(
             text,
-            "  {mark} {:<first$}  {:<second$}  bar {}",
-            line[0], line[1], line[2]
+            "  {mark} {what:<first$}  {measured:<second$}  bar {bar}"
         );
     }
     if !row.note.is_empty() {
@@ -59,7 +56,7 @@ fn row_text(row: &ReproducedRow) -> String {
     text
 }
 
-/// How much the row rests on.
+/// How many runs the row uses.
 fn runs(row: &ReproducedRow) -> String {
     match row.seeds {
         0 => "nothing run".to_owned(),
@@ -71,17 +68,13 @@ fn runs(row: &ReproducedRow) -> String {
 /// The rows that exist.
 #[must_use]
 pub fn listing(rows: &[ListedRow]) -> String {
-    let width = |of: fn(&ListedRow) -> &str| {
-        rows.iter()
-            .map(|row| of(row).chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let (ids, sources) = (width(|row| &row.id), width(|row| &row.source));
+    let ids = rows.iter().map(|row| row.id.chars().count());
+    let sources = rows.iter().map(|row| row.source.chars().count());
+    let (ids, sources) = (ids.max().unwrap_or(0), sources.max().unwrap_or(0));
     let mut text = String::new();
     for row in rows {
         let only = if row.only_by_id {
-            " (only if asked for by this id)"
+            " (only if named by this id)"
         } else {
             ""
         };
@@ -98,18 +91,17 @@ pub fn listing(rows: &[ListedRow]) -> String {
 
 /// The page `docs/reproduction.md`.
 #[must_use]
-pub fn markdown(made: &Reproduction) -> String {
+pub fn markdown(reproduction: &Reproduction) -> String {
     let mut text = String::from(MARKDOWN_HEAD);
     let _ = writeln!(
         text,
-        "{} of {} rows reproduced, with seeds from {} on.
-",
-        made.reproduced,
-        made.rows.len(),
-        made.seed
+        "{} of {} rows reproduced, with seeds from {} on.\n",
+        reproduction.reproduced,
+        reproduction.rows.len(),
+        reproduction.seed
     );
     text += "| row | from | by | outcome |\n|---|---|---|---|\n";
-    for row in &made.rows {
+    for row in &reproduction.rows {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} |",
@@ -119,7 +111,7 @@ pub fn markdown(made: &Reproduction) -> String {
             row.outcome.word()
         );
     }
-    for row in &made.rows {
+    for row in &reproduction.rows {
         row_markdown(&mut text, row);
     }
     text
@@ -128,9 +120,10 @@ pub fn markdown(made: &Reproduction) -> String {
 const MARKDOWN_HEAD: &str = "\
 # Reproduction of the papers' figures
 
-Made by `airpace reproduce … --markdown`; `make reproduce` makes the page, the data and the figures anew. A row is a figure or table; it is
-reproduced if every relation below it holds in our own runs. Figures are means over the seeds, with half the 95 % confidence interval. The bars
-are the papers' own figures; where a paper says \"about\" or shows a plot only, the tolerance is ours and stands in the bar.
+This page is the output of `airpace reproduce … --markdown`; `make reproduce` renews the page, the data and the figures. A row is a
+figure or table of a paper; the README says which number is which paper. A row is reproduced if every relation below it holds in our
+own runs. Figures are means over the seeds, with half the 95 % confidence interval. The bars are the papers' own figures; where a
+paper says \"about\" or only shows a plot, the tolerance is ours and stands in the bar.
 
 ";
 

@@ -1,6 +1,30 @@
-//! The controllers behind a pipe, for other simulators and test beds: see [`airpace_api::control`].
+//! The controllers behind a pipe, for other simulators and test beds: one JSON object per line and
+//! slot, reports in, allocations out.
+//!
+//! [`serve`] reads [`Slot`]s and answers each with a [`Decision`]; `airpace control` runs it on
+//! standard input and output.
+//!
+//! ```
+//! use airpace_core::control::Goal;
+//! use airpace_papers::control::{ControlConfig, serve};
+//!
+//! let config = ControlConfig {
+//!     law: "waterfill".to_owned(),
+//!     goal: Goal { level: 32.0, delay: None },
+//!     initial_mbps: None,
+//!     payload_bytes: 1_470,
+//! };
+//! let slots = r#"{"time_us":0,"reports":[{"station":3,"length_us":100000}]}"#;
+//! let mut answers = Vec::new();
+//! serve(&mut *config.build()?, slots.as_bytes(), &mut answers)?;
+//! assert!(String::from_utf8(answers)?.starts_with(r#"{"allocations":[{"station":3,"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use airpace_api::control::{Allocation, Decision, Report, Slot};
+mod messages;
+
+pub use messages::{Allocation, Decision, Report, Slot};
+
 use airpace_core::control::{
     ConfigError, Goal, Law, LawConfig, RateController, StreamConfig, UnknownLaw,
 };
@@ -10,25 +34,28 @@ use std::io::{BufRead, Write};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Longest line that is read. A report has some 300 bytes, so this is for tens of thousands of stations.
+/// Longest line that is read, in bytes. A report takes some 300 bytes, so this is enough for tens
+/// of thousands of stations.
 const LINE_MAX: u64 = 16 << 20;
-/// Times and spans up to this many µs are accepted: over thirty years, and far within the range of nanoseconds in 64 bits.
+/// Greatest time or span that is accepted, in µs: over thirty years, and far within the range of
+/// nanoseconds in 64 bits.
 const TIME_MAX_US: f64 = 1e15;
 
-/// A law and what other simulators need to set of it.
+/// A law and those of its parameters that other simulators need to set.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ControlConfig {
     /// Name of the law.
     pub law: String,
-    /// Level and delay to aim at.
+    /// Target level and delay.
     pub goal: Goal,
-    /// Rate that the published laws start a station with, Mbit/s of payload; their default if none.
+    /// Rate that the published laws start a station with, Mbit/s of payload. `None` leaves the
+    /// law's default.
     pub initial_mbps: Option<f64>,
-    /// Bytes of UDP payload in a packet, which the published laws take for granted.
+    /// Bytes of UDP payload in a packet. The laws compute with packets of this size.
     pub payload_bytes: u32,
 }
 
-/// Why a controller cannot be had.
+/// Why a controller cannot be built.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -44,15 +71,15 @@ pub enum SetupError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// The line cannot be used; the message says why.
+    /// A line cannot be used; the message says why.
     #[error("line {line}: {fault}")]
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         fault: String,
     },
-    /// A pipe broke.
+    /// A pipe failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -66,44 +93,40 @@ impl ControlConfig {
         Ok(self.law()?.build()?)
     }
 
-    /// The law with everything set.
+    /// The configuration of the law.
     ///
     /// # Errors
     /// If the law does not exist.
     pub fn law(&self) -> Result<LawConfig, UnknownLaw> {
         let mut law = LawConfig::named(self.law.parse::<Law>()?, self.goal);
         let packet_bytes = self.payload_bytes.saturating_add(HEADER_BYTES);
-        let published = match &mut law {
-            LawConfig::Linear(config) => Some(&mut config.stream),
-            LawConfig::LinearPf(config) => Some(&mut config.stream),
-            LawConfig::Dual(config) => Some(&mut config.stream),
-            LawConfig::Nonlinear(config) => Some(&mut config.stream),
-            LawConfig::Waterfill(config) => {
-                config.packet_bytes = f64::from(packet_bytes);
-                None
+        let set_stream = |stream: &mut StreamConfig| {
+            stream.payload_bytes = self.payload_bytes;
+            stream.packet_bytes = packet_bytes;
+            if let Some(initial_mbps) = self.initial_mbps {
+                stream.initial_mbps = initial_mbps;
             }
-            _ => None,
         };
-        if let Some(stream) = published {
-            let initial_mbps = self.initial_mbps.unwrap_or(stream.initial_mbps);
-            *stream = StreamConfig {
-                payload_bytes: self.payload_bytes,
-                packet_bytes,
-                initial_mbps,
-                ..*stream
-            };
+        match &mut law {
+            LawConfig::Linear(config) => set_stream(&mut config.stream),
+            LawConfig::LinearPf(config) => set_stream(&mut config.stream),
+            LawConfig::Dual(config) => set_stream(&mut config.stream),
+            LawConfig::Nonlinear(config) => set_stream(&mut config.stream),
+            LawConfig::Waterfill(config) => config.packet_bytes = f64::from(packet_bytes),
+            _ => {}
         }
         Ok(law)
     }
 }
 
-/// Bytes of IP and UDP headers.
+/// Bytes of the IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
 
-/// Answers every line of `input` until it ends. Empty lines are skipped.
+/// Reads slots from `input`, one per line, and writes the law's decision on each to `output`, until
+/// the input ends. Empty lines are skipped.
 ///
 /// # Errors
-/// The first line that cannot be used, or what is wrong with a pipe.
+/// The first line that cannot be used, or the failure of a pipe.
 pub fn serve(
     law: &mut dyn RateController,
     mut input: impl BufRead,
@@ -113,22 +136,25 @@ pub fn serve(
     let mut last = Time::ZERO;
     for line in 1.. {
         text.clear();
+        // Without a limit an endless line would fill the memory.
         if std::io::Read::take(&mut input, LINE_MAX).read_until(b'\n', &mut text)? == 0 {
             break;
         }
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let fault = |fault| ControlError::Line { line, fault };
+        let error = |fault| ControlError::Line { line, fault };
         if text.len() as u64 == LINE_MAX {
-            return Err(fault(format!("longer than {LINE_MAX} bytes")));
+            return Err(error(format!("longer than {LINE_MAX} bytes")));
         }
-        let slot: Slot = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
-        let (now, reports) = read(&slot, last).map_err(fault)?;
+        let slot: Slot = serde_json::from_slice(&text).map_err(|why| error(why.to_string()))?;
+        let now = slot_end(&slot, last).map_err(error)?;
+        let reports = read_reports(&slot).map_err(error)?;
         last = now;
-        serde_json::to_writer(&mut output, &decide(law, now, &slot, &reports))
-            .map_err(std::io::Error::from)?;
+        let decision = decide(law, now, &slot, &reports);
+        serde_json::to_writer(&mut output, &decision).map_err(std::io::Error::from)?;
         output.write_all(b"\n")?;
+        // The other side waits for the answer before it goes on.
         output.flush()?;
     }
     Ok(())
@@ -140,19 +166,18 @@ fn decide(
     slot: &Slot,
     reports: &[SlotReport],
 ) -> Decision {
-    slot.left
-        .iter()
-        .for_each(|&station| law.remove(StationId(station)));
-    let allocations = law
-        .on_slot(now, reports)
-        .iter()
-        .map(|allocation| Allocation {
+    for &station in &slot.left {
+        law.remove(StationId(station));
+    }
+    let mut allocations = Vec::new();
+    for allocation in law.on_slot(now, reports) {
+        allocations.push(Allocation {
             station: allocation.station.0,
             rate_pps: allocation.rate_pps,
             rate_bytes_per_s: allocation.rate_bytes_per_s,
             level: allocation.level,
         });
-    let allocations = allocations.collect();
+    }
     let diagnostics = law.diagnostics();
     Decision {
         allocations,
@@ -162,8 +187,8 @@ fn decide(
     }
 }
 
-/// The slot in the controllers' own types, or what is wrong with it.
-fn read(slot: &Slot, last: Time) -> Result<(Time, Vec<SlotReport>), String> {
+/// The end of the slot, or why it is refused. `last` is the end of the slot before.
+fn slot_end(slot: &Slot, last: Time) -> Result<Time, String> {
     let now = time("time_us", slot.time_us)?;
     if now < last {
         return Err(format!(
@@ -172,35 +197,39 @@ fn read(slot: &Slot, last: Time) -> Result<(Time, Vec<SlotReport>), String> {
             slot.time_us
         ));
     }
+    Ok(now)
+}
+
+/// The reports in the controllers' own type, or why one of them is refused.
+fn read_reports(slot: &Slot) -> Result<Vec<SlotReport>, String> {
     let mut stations: Vec<u32> = slot.reports.iter().map(|report| report.station).collect();
     stations.sort_unstable();
     if let Some(pair) = stations.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(format!("station {} reports twice in one slot", pair[0]));
     }
-    let reports: Result<Vec<_>, _> = slot.reports.iter().map(read_report).collect();
-    Ok((now, reports?))
+    slot.reports.iter().map(read_report).collect()
 }
 
 fn read_report(report: &Report) -> Result<SlotReport, String> {
-    let of = |fault: String| format!("station {}: {fault}", report.station);
-    let length = Duration::from_nanos(time("length_us", report.length_us).map_err(of)?.as_nanos());
+    let error = |fault: String| format!("station {}: {fault}", report.station);
+    let time = |name, micros| time(name, micros).map_err(error);
+    let length = Duration::from_nanos(time("length_us", report.length_us)?.as_nanos());
     if length.is_zero() {
-        return Err(of("length_us must be above 0".into()));
+        return Err(error("length_us must be above 0".to_owned()));
     }
     let span = match (report.first_us, report.last_us) {
-        (Some(first), Some(last)) => Some((
-            time("first_us", first).map_err(of)?,
-            time("last_us", last).map_err(of)?,
-        )),
+        (Some(first), Some(last)) => Some((time("first_us", first)?, time("last_us", last)?)),
         (None, None) => None,
         _ => {
-            return Err(of(
-                "first_us and last_us are given both or not at all".into()
+            return Err(error(
+                "first_us and last_us must be given both or not at all".to_owned(),
             ));
         }
     };
     if !(report.inverse_rate_sum.is_finite() && report.inverse_rate_sum >= 0.0) {
-        return Err(of("inverse_rate_sum must be a number of at least 0".into()));
+        return Err(error(
+            "inverse_rate_sum must be a number of at least 0".to_owned(),
+        ));
     }
     Ok(SlotReport {
         station: StationId(report.station),
@@ -224,6 +253,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
     })
 }
 
+/// A time in µs, or why it is refused.
 fn time(name: &str, micros: f64) -> Result<Time, String> {
     if (0.0..=TIME_MAX_US).contains(&micros) {
         // At most 10^18 ns, which 64 bits hold.
@@ -294,13 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_the_controllers_own() {
+    fn the_decision_is_that_of_the_law() {
         let answer = answers(
             "linear-pf",
             r#"{"time_us":0,"reports":[{"station":3,"length_us":5e5}]}"#,
         )
         .unwrap();
-        // A station of which nothing is known counts as level 1: 1 Mbit/s to begin with, and K = 1 Mbit/s for each of 31 packets.
+        // A station without frames counts as level 1: the initial rate of 1 Mbit/s, and K = 1
+        // Mbit/s for each of the 31 packets to the target.
         let pps = 32e6 / (8.0 * 1_470.0);
         assert!(
             (answer[0].allocations[0].rate_pps - pps).abs() < 1e-9,
@@ -309,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_used_is_named_with_the_reason() {
+    fn the_error_for_an_unusable_line_gives_its_number_and_the_reason() {
         let report =
             |fields: &str| format!(r#"{{"time_us":5,"reports":[{{"station":2,{fields}}}]}}"#);
         for (input, reason) in [
@@ -332,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_that_contradict_themselves_are_counted_and_do_no_harm() {
+    fn reports_that_contradict_themselves_are_counted_and_ignored() {
         let input = r#"{"time_us":0,"reports":[{"station":0,"length_us":9,"frames":4294967295,"packets":1,"first_us":8,"last_us":2}]}"#;
         let answer = answers("waterfill", input).unwrap();
         assert_eq!(
@@ -342,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn setups_that_cannot_work_are_refused() {
+    fn impossible_configurations_are_refused() {
         assert!(
             config("magic")
                 .build()

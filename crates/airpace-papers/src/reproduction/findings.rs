@@ -1,10 +1,10 @@
 use super::sample::Sample;
-use crate::verdicts::{RelationResult, RowOutcome};
+use super::verdicts::{RelationResult, RowOutcome};
 use std::fmt;
 
-/// What a figure must be.
+/// The range in which a figure must lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Bar {
+pub(crate) enum Bar {
     /// This or more.
     AtLeast(f64),
     /// This or less.
@@ -13,14 +13,14 @@ pub(super) enum Bar {
     Above(f64),
     /// Less than this.
     Below(f64),
-    /// From the first to the second.
+    /// From the first to the second, both included.
     Between(f64, f64),
-    /// The first, give or take the second.
+    /// At most the second away from the first.
     About(f64, f64),
 }
 
 impl Bar {
-    /// Whether `value` is what it must be. What is not a number never is.
+    /// Whether `value` lies in the range. NaN never does.
     pub(super) fn holds(self, value: f64) -> bool {
         match self {
             Self::AtLeast(least) => value >= least,
@@ -28,7 +28,7 @@ impl Bar {
             Self::Above(bound) => value > bound,
             Self::Below(bound) => value < bound,
             Self::Between(low, high) => (low..=high).contains(&value),
-            Self::About(middle, off) => (value - middle).abs() <= off,
+            Self::About(target, tolerance) => (value - target).abs() <= tolerance,
         }
     }
 }
@@ -41,21 +41,23 @@ impl fmt::Display for Bar {
             Self::Above(bound) => write!(f, "> {}", exact(bound)),
             Self::Below(bound) => write!(f, "< {}", exact(bound)),
             Self::Between(low, high) => write!(f, "{} to {}", exact(low), exact(high)),
-            Self::About(middle, off) => write!(f, "{} ± {}", exact(middle), exact(off)),
+            Self::About(target, tolerance) => {
+                write!(f, "{} ± {}", exact(target), exact(tolerance))
+            }
         }
     }
 }
 
-/// What judging a row comes to.
+/// The relations of a row, judged, and notes on them.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     pub(super) relations: Vec<RelationResult>,
     notes: Vec<String>,
 }
 
 impl Findings {
-    /// Judges one figure; tells whether it holds.
-    pub(super) fn relate(
+    /// Compares the mean of `measured` with `bar`; returns whether it holds.
+    pub(crate) fn relate(
         &mut self,
         what: impl Into<String>,
         unit: &str,
@@ -63,7 +65,8 @@ impl Findings {
         bar: Bar,
     ) -> bool {
         let mean = measured.mean();
-        // What is infinite compares with something that did not come about.
+        // An infinite figure stands for an event that never came, such as a level that never
+        // settled.
         let holds = mean.is_finite() && bar.holds(mean);
         self.relations.push(RelationResult {
             what: what.into(),
@@ -76,28 +79,26 @@ impl Findings {
         holds
     }
 
-    /// Judges a ratio or an index.
-    pub(super) fn ratio(&mut self, what: impl Into<String>, measured: &Sample, bar: Bar) -> bool {
+    /// Compares a ratio or an index, which has no unit, with `bar`.
+    pub(crate) fn ratio(&mut self, what: impl Into<String>, measured: &Sample, bar: Bar) -> bool {
         self.relate(what, "", measured, bar)
     }
 
-    /// Adds what a reader must know whatever the outcome.
-    pub(super) fn note(&mut self, text: impl Into<String>) {
+    /// Adds a note that holds whatever the outcome.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Adds the reason of a miss, told only if one of the relations whose names hold `what` is missed.
-    pub(super) fn because(&mut self, what: &str, text: impl Into<String>) {
-        if self
-            .relations
-            .iter()
-            .any(|relation| !relation.holds && relation.what.contains(what))
-        {
+    /// Adds the reason for a miss, if a relation whose name contains `what` was missed.
+    pub(crate) fn because(&mut self, what: &str, text: impl Into<String>) {
+        let missed = |relation: &RelationResult| !relation.holds && relation.what.contains(what);
+        if self.relations.iter().any(missed) {
             self.notes.push(text.into());
         }
     }
 
-    /// A row without relations shows nothing, so it is not reproduced either.
+    /// Whether every relation holds. A row without relations shows nothing, so it is not reproduced
+    /// either.
     pub(super) fn outcome(&self) -> RowOutcome {
         let holds =
             !self.relations.is_empty() && self.relations.iter().all(|relation| relation.holds);
@@ -108,7 +109,7 @@ impl Findings {
         }
     }
 
-    /// Every figure on one line.
+    /// Every measured figure, on one line.
     pub(super) fn measured(&self) -> String {
         joined(
             self.relations
@@ -117,7 +118,7 @@ impl Findings {
         )
     }
 
-    /// Every bar on one line.
+    /// Every bar, on one line.
     pub(super) fn expected(&self) -> String {
         joined(
             self.relations
@@ -126,7 +127,7 @@ impl Findings {
         )
     }
 
-    /// What was missed, and the notes.
+    /// The relations that were missed, and the notes, on one line.
     pub(super) fn text(&self) -> String {
         let missed = self.relations.iter().filter(|relation| !relation.holds);
         let missed =
@@ -139,7 +140,7 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// The figure of a relation with its interval and unit.
+/// The measured figure of a relation with its confidence interval and unit.
 pub(super) fn measured(relation: &RelationResult) -> String {
     let Some(value) = relation.measured else {
         return "not measured".to_owned();
@@ -163,14 +164,15 @@ fn unit(text: String, unit: &str) -> String {
     }
 }
 
-/// A bar as it is compared with, but for what no figure is measured to.
+/// A bar as it is compared with, but rounded to a millionth, which is finer than any figure is
+/// measured.
 fn exact(value: f64) -> String {
     let rounded = (value * 1e6).round() / 1e6;
     format!("{rounded}")
 }
 
-/// A number with as many decimals as are of interest.
-pub(super) fn figure(value: f64) -> String {
+/// A number with about three significant digits.
+pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,
         size if size >= 10.0 => 1,
@@ -178,7 +180,7 @@ pub(super) fn figure(value: f64) -> String {
         _ => 3,
     };
     let text = format!("{value:.decimals$}");
-    // Whole numbers and the like lose the zeros that say nothing.
+    // Trailing zeros after the point say nothing.
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {

@@ -1,25 +1,26 @@
 use super::case::{Case, Results};
 use super::findings::Findings;
-use super::{anomaly, low_delay, nonlinear, wqm};
-use crate::verdicts::{ListedRow, RowKind};
+use super::verdicts::{ListedRow, RowKind};
 
-/// What a row runs.
+/// Lists the cases of a row.
 type Cases = fn() -> Vec<Case>;
-/// What its runs come to.
+/// Judges the runs of a row.
 type Judge = fn(&Results) -> Findings;
 
-/// A figure or table of a paper, and how it is made again.
+/// A row: a figure or table of a paper, and how it is reproduced.
 #[derive(Clone, Copy)]
 pub struct Claim {
-    /// Paper and figure or table, as in `004-T2`; figures that are judged together as in `003-F2/3`.
+    /// Paper and figure or table, as in `004-T2`; figures that are judged together as in
+    /// `003-F2/3`.
     pub id: &'static str,
-    /// Where it stands.
+    /// Where the paper has it.
     pub source: &'static str,
-    /// How its figures are had.
+    /// How its figures are obtained.
     pub kind: RowKind,
     /// What the paper says, as far as it is tested.
     pub claim: &'static str,
-    /// Whether it is left out unless it is asked for by its own id, because it needs more than this process.
+    /// Whether it is run only if it is named by its own id, because it needs more than this
+    /// process.
     pub only_by_id: bool,
     /// Seeds of each of its cases, unless another number is asked for.
     pub seeds: u32,
@@ -27,21 +28,9 @@ pub struct Claim {
     pub(super) judge: Judge,
 }
 
-/// Every row, in the order of papers and figures.
-#[must_use]
-pub fn catalogue() -> Vec<Claim> {
-    [
-        low_delay::CLAIMS,
-        nonlinear::CLAIMS,
-        wqm::CLAIMS,
-        anomaly::CLAIMS,
-    ]
-    .concat()
-}
-
 impl Claim {
-    /// A row of the model, which runs nothing.
-    pub(super) const fn model(
+    /// A row of the analytical model, which needs no runs.
+    pub(crate) const fn model(
         id: &'static str,
         source: &'static str,
         claim: &'static str,
@@ -59,12 +48,13 @@ impl Claim {
         }
     }
 
-    /// A row that is simulated: with so many seeds of each case, unless another number is asked for.
-    pub(super) const fn sim(
+    /// A simulated row. Each case is run with `seeds` seeds unless another number is asked for.
+    pub(crate) const fn simulated(
         id: &'static str,
         source: &'static str,
         claim: &'static str,
-        (cases, judge): (Cases, Judge),
+        cases: Cases,
+        judge: Judge,
         seeds: u32,
     ) -> Self {
         Self {
@@ -79,13 +69,33 @@ impl Claim {
         }
     }
 
-    /// The paper: `004`.
+    /// A row that is measured on real packets, once and only if it is named by its own id.
+    pub(crate) const fn live(
+        id: &'static str,
+        source: &'static str,
+        claim: &'static str,
+        cases: Cases,
+        judge: Judge,
+    ) -> Self {
+        Self {
+            id,
+            source,
+            kind: RowKind::Live,
+            claim,
+            only_by_id: true,
+            seeds: 1,
+            cases,
+            judge,
+        }
+    }
+
+    /// The number of the paper, as in `004`.
     #[must_use]
     pub fn paper(&self) -> &'static str {
         self.id.split('-').next().unwrap_or(self.id)
     }
 
-    /// The row as it is listed.
+    /// The row as `airpace reproduce` lists it.
     #[must_use]
     pub fn listed(&self) -> ListedRow {
         ListedRow {

@@ -1,10 +1,11 @@
-//! The emulator against virtual time: the same cell, saturated with UDP, once with real packets and once without.
+//! The emulator against virtual time: the same cell, saturated with UDP, once with real packets and
+//! once simulated.
 
 use super::saturation::{Saturation, StationFigures, cell_figures, simulate};
 use crate::cell::{Cell, CellRecord, closed};
+use crate::results::{EmulatorComparison, MacFigures};
 use crate::tool::Stop;
 use crate::tool::cbr::{self, CbrConfig, CbrReport};
-use airpace_api::results::{EmulatorComparison, MacFigures};
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::SocketAddr;
 use std::thread;
@@ -12,14 +13,14 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 7_009;
 
-/// Offered load over what the cell carried in virtual time: enough to keep every buffer full, little enough to leave the machine to
-/// the emulator.
+/// Offered load over the goodput in virtual time: enough to keep every buffer full, but so little
+/// that the machine has time for the emulator.
 const OVERLOAD: f64 = 1.2;
 
-/// Runs the scenario in virtual time and then for real, and compares.
+/// Runs the scenario in virtual time and then with real packets, and compares.
 ///
 /// # Errors
-/// If the cell is impossible, or namespaces or TUN devices cannot be had, or `stop` was raised.
+/// If the cell is impossible, namespaces or TUN devices cannot be created, or `stop` was raised.
 pub fn compare(scenario: &Saturation, stop: &Stop) -> Result<EmulatorComparison> {
     let (simulated, stations) = simulate(scenario)?;
     let (emulated, record) = emulate(scenario, &stations, stop)?;
@@ -45,7 +46,7 @@ fn emulate(
     let start = Instant::now();
     let reports = flood(&cell, scenario, expected, start, stop)?;
     if stop.is_raised() {
-        bail!("stopped");
+        bail!("the comparison was stopped");
     }
     let record = cell.finish()?;
     let (from, to) = (scenario.ramp, scenario.ramp + scenario.measure);
@@ -56,7 +57,7 @@ fn emulate(
     Ok((cell_figures(&record.frames, &goodputs, from, to).0, record))
 }
 
-/// Floods every station for the whole scenario; what each received.
+/// Floods every station for the whole scenario. Returns what each received.
 fn flood(
     cell: &Cell,
     scenario: &Saturation,

@@ -1,4 +1,6 @@
-use airpace_lab::bench::comparison::compare;
+//! The emulator against virtual time.
+
+use airpace_lab::bench::emulator::compare;
 use airpace_lab::bench::saturation::Saturation;
 use airpace_lab::tool::Stop;
 use std::time::Duration;
@@ -14,7 +16,8 @@ fn scenario(mcs: Vec<u8>) -> Saturation {
     }
 }
 
-fn agrees(mcs: Vec<u8>) {
+/// Compares the emulator with virtual time and asserts that they agree.
+fn assert_agreement(mcs: Vec<u8>) {
     let result = compare(&scenario(mcs), &Stop::default()).unwrap();
     println!("{}", serde_json::to_string_pretty(&result).unwrap());
     assert!(result.goodput_difference.abs() < 0.03, "{result:?}");
@@ -23,12 +26,12 @@ fn agrees(mcs: Vec<u8>) {
 
 #[test]
 #[ignore = "needs the machine to itself"]
-fn one_emulated_station_carries_what_virtual_time_says() {
-    agrees(vec![9]);
+fn one_emulated_station_gets_the_goodput_of_virtual_time() {
+    assert_agreement(vec![9]);
 }
 
 #[test]
 #[ignore = "needs the machine to itself"]
-fn three_emulated_stations_carry_what_virtual_time_says() {
-    agrees(vec![9, 4, 1]);
+fn three_emulated_stations_get_the_goodput_of_virtual_time() {
+    assert_agreement(vec![9, 4, 1]);
 }

@@ -1,4 +1,4 @@
-//! A source and a sink of datagrams that tell how long each took.
+//! A source and a sink of datagrams that measure how long each takes.
 
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
@@ -13,27 +13,29 @@ use std::net::SocketAddr;
 /// How the source sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Pattern {
-    /// So many packets per second, in groups of at most [`GROUP`] at even intervals.
+    /// This many packets per second, in groups of at most [`GROUP`] at even intervals.
     Paced(f64),
-    /// So many packets under way at any time: as fast as the path carries them.
+    /// At most this many packets in flight: as fast as the path carries them.
     Window(u64),
 }
 
 /// Datagrams handed to the kernel at once.
 const GROUP: usize = 8;
-/// Time stamp and number at the beginning of each datagram.
+/// Bytes of the timestamp and the number at the beginning of each datagram.
 const STAMP: usize = 16;
-/// Without progress for so long, what is under way counts as lost.
+/// If nothing arrives for this long, the packets in flight count as lost.
 const GIVE_UP: Duration = Duration::from_millis(50);
 
-/// What source and sink share.
+/// State that source and sink share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
+    /// Packets that the sink has received.
     pub(super) received: AtomicU64,
+    /// Whether the source has ended.
     pub(super) end: AtomicBool,
 }
 
-/// Sends datagrams with `payload` bytes for `span`; returns how many.
+/// Sends datagrams of `payload` bytes for `span`; returns how many were sent.
 pub(super) fn send(
     to: SocketAddr,
     payload: usize,
@@ -71,13 +73,13 @@ impl Source {
     fn paced(&mut self, pps: f64, span: Duration) -> io::Result<()> {
         let mut poller = Poller::new()?;
         let start = self.clock.now();
-        // Groups as small as a timer of 100 µs permits.
+        // The smallest groups that a timer of 100 µs permits.
         let group = ((pps * 100e-6).round() as usize).clamp(1, GROUP);
         let interval = Duration::from_secs_f64(group as f64 / pps);
         let mut at = start;
         while at < start + span {
             poller.wait(&self.clock, Some(at))?;
-            self.group(group)?;
+            self.send_group(group)?;
             at += interval;
         }
         Ok(())
@@ -86,28 +88,29 @@ impl Source {
     fn windowed(&mut self, window: u64, span: Duration, shared: &Shared) -> io::Result<()> {
         let mut poller = Poller::new()?;
         let end = self.clock.now() + span;
-        let (mut lost, mut progress) = (0, (0, self.clock.now()));
+        let (mut lost, mut last_received, mut progress_at) = (0, 0, self.clock.now());
         loop {
             let now = self.clock.now();
             if now >= end {
                 return Ok(());
             }
             let received = shared.received.load(Ordering::Relaxed);
-            if received != progress.0 {
-                progress = (received, now);
-            } else if now.saturating_since(progress.1) > GIVE_UP {
+            if received != last_received {
+                (last_received, progress_at) = (received, now);
+            } else if now.saturating_since(progress_at) > GIVE_UP {
                 lost = self.sent - received;
-                progress.1 = now;
+                progress_at = now;
             }
             if self.sent + GROUP as u64 <= received + lost + window {
-                self.group(GROUP)?;
+                self.send_group(GROUP)?;
             } else {
                 poller.wait(&self.clock, Some(now + Duration::from_micros(20)))?;
             }
         }
     }
 
-    fn group(&mut self, n: usize) -> io::Result<()> {
+    /// Sends `n` datagrams.
+    fn send_group(&mut self, n: usize) -> io::Result<()> {
         let now = self.clock.now().as_nanos();
         let bytes = &mut self.buffer[..n * self.payload];
         for (idx, datagram) in (self.sent..).zip(bytes.chunks_mut(self.payload)) {
@@ -115,7 +118,7 @@ impl Source {
             datagram[8..STAMP].copy_from_slice(&idx.to_le_bytes());
         }
         let parts = [IoSlice::new(bytes)];
-        // A payload is at most 9000 bytes.
+        // The plan allows at most 1420 bytes.
         let segment = (n > 1).then_some(self.payload as u16);
         let message = Transmit {
             to: Some(self.to),
@@ -130,15 +133,15 @@ impl Source {
     }
 }
 
-/// What arrived.
+/// The datagrams that arrived.
 pub(super) struct Arrived {
     pub(super) packets: u64,
     pub(super) delay_ns: Histogram<u64>,
-    /// Between the first and the last arrival.
+    /// Time between the first and the last arrival.
     pub(super) span: Duration,
 }
 
-/// The socket that a sink receives from.
+/// Opens the socket of a sink.
 pub(super) fn sink_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::bind(
         at,
@@ -149,7 +152,7 @@ pub(super) fn sink_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     )
 }
 
-/// Receives until the source has ended and nothing comes any more.
+/// Receives until the source has ended and nothing has arrived for 100 ms.
 pub(super) fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<Arrived> {
     let clock = Clock::since_boot();
     let mut poller = Poller::new()?;

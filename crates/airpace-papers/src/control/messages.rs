@@ -1,25 +1,24 @@
-//! A rate controller behind a pipe: one JSON object per line and slot, reports in, allocations out.
-//!
-//! `airpace control` reads [`Slot`]s and answers each with [`Decision`], so that any simulator or test bed can use the controllers.
-//! Numbers have the unit in their name. What is not known is left out; unknown keys are refused.
+//! The messages. Numbers have the unit in their name. Values that are not known are left out;
+//! unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
 
-/// One slot that has ended. The reports are of different stations.
+/// A slot that has ended, with at most one report per station.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slot {
-    /// End of the slot in µs, on any clock that does not run backwards.
+    /// End of the slot in µs, on any clock that does not go back.
     pub time_us: f64,
-    /// What the stations saw. A known station that is left out keeps its last state.
+    /// What the stations observed. A known station without a report keeps its last state.
     #[serde(default)]
     pub reports: Vec<Report>,
-    /// Stations that have left and are to be forgotten.
+    /// Stations that have left. The controller forgets them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<u32>,
 }
 
-/// What one station saw in one slot. One without frames is valid, and makes the station known.
+/// What one station observed in one slot. A report without frames is valid and makes the station
+/// known.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -30,13 +29,13 @@ pub struct Report {
     pub slot: u64,
     /// Length of the slot in µs, above 0.
     pub length_us: f64,
-    /// Data frames (PPDUs) with packets that were not sent before.
+    /// Data frames (PPDUs) with packets that had not been sent before.
     #[serde(default)]
     pub frames: u32,
-    /// MPDUs in them that were not sent before; as many as packets unless given.
+    /// MPDUs in them that had not been sent before. Default: as many as `packets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpdus: Option<u32>,
-    /// Packets in them that were not sent before. The aggregation level is packets / frames.
+    /// Packets in them that had not been sent before. The aggregation level is packets / frames.
     #[serde(default)]
     pub packets: u32,
     /// Bytes of all packets received, IP header included.
@@ -48,16 +47,17 @@ pub struct Report {
     /// End of the last of the frames in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_us: Option<f64>,
-    /// Sum over the frames of 1/R in s/bit, R being the PHY rate; 0 if it is not known.
+    /// Sum over the frames of 1/R in s/bit, where R is the PHY rate; 0 if it is not known.
     #[serde(default)]
     pub inverse_rate_sum: f64,
-    /// Packets that never came.
+    /// Packets that never arrived.
     #[serde(default)]
     pub lost: u32,
     /// Packets that were sent more than once.
     #[serde(default)]
     pub late: u32,
-    /// Whether packets for the station waited at the sender (default: yes, as with sources that always have packets).
+    /// Whether packets for the station waited at the sender. Default: yes, as with sources that
+    /// always have packets.
     #[serde(default = "yes")]
     pub backlogged: bool,
     /// Packets sent to the station in the slot; 0 if that is not known.
@@ -68,22 +68,22 @@ pub struct Report {
     pub sent_bytes: u64,
 }
 
-/// What the stations are sent from now on.
+/// The rates at which the stations are sent packets from now on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Decision {
-    /// One for each known station, in the order of their numbers.
+    /// One per known station, in the order of their numbers.
     pub allocations: Vec<Allocation>,
     /// The law's estimate of the overhead of a round in µs, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_us: Option<f64>,
-    /// The least delay in ms that can be held, while that is above the one asked for.
+    /// The least delay in ms that can be held, if that is above the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_delay_ms: Option<f64>,
-    /// Reports ignored so far because they contradicted themselves.
+    /// Reports that were ignored so far because they contradicted themselves.
     pub ignored_reports: u64,
 }
 
-/// What one station is sent.
+/// The rate of one station.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Allocation {
     /// Number of the station.
@@ -92,7 +92,7 @@ pub struct Allocation {
     pub rate_pps: f64,
     /// Bytes per second, IP header included.
     pub rate_bytes_per_s: f64,
-    /// The level aimed at, packets per frame.
+    /// The target level, packets per frame.
     pub level: f64,
 }
 

@@ -1,30 +1,31 @@
-//! What `airpace reproduce` tells: the rows of the papers' figures and tables, and whether our own runs bear them out.
+//! The output of `airpace reproduce`: the rows, and whether our own runs reproduce them.
 //!
-//! Fields are only ever added within one [`REPRODUCTION_FORMAT`]. Everything but `wall_s` is the same bytes for the same rows, seeds and version.
+//! Within one [`REPRODUCTION_FORMAT`] fields are only added. The same rows, seeds and version of
+//! the program give the same bytes, except for `wall_s`.
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the format of [`Reproduction`] and of the files beside it.
+/// Version of the format of [`Reproduction`] and of the files of the rows.
 pub const REPRODUCTION_FORMAT: u32 = 1;
 
-/// The outcome of a set of rows.
+/// A set of rows, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reproduction {
     /// [`REPRODUCTION_FORMAT`].
     pub format: u32,
-    /// Version of airpace.
+    /// Version of the program.
     pub program_version: String,
     /// First seed.
     pub seed: u64,
-    /// Rows that are reproduced.
+    /// How many of the rows are reproduced.
     pub reproduced: usize,
     /// The rows.
     pub rows: Vec<ReproducedRow>,
-    /// Time that all of it took, seconds.
+    /// Wall time of all runs together, seconds.
     pub wall_s: f64,
 }
 
-/// How figures of a row are had.
+/// How the figures of a row are obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowKind {
@@ -48,13 +49,13 @@ impl RowKind {
     }
 }
 
-/// Whether a row holds.
+/// Whether a row is reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowOutcome {
     /// Every relation holds.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// At least one does not, or could not be measured.
+    /// At least one relation does not hold or could not be measured.
     #[serde(rename = "not")]
     Not,
 }
@@ -70,39 +71,39 @@ impl RowOutcome {
     }
 }
 
-/// A row: a figure or table of a paper.
+/// A figure or table of a paper, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReproducedRow {
     /// Paper and figure or table: `004-T2`.
     pub id: String,
-    /// Where it stands: `004, Table 2`.
+    /// Where the paper has it: `004, Table 2`.
     pub source: String,
-    /// How its figures are had.
+    /// How its figures are obtained.
     pub kind: RowKind,
     /// What the paper says, as far as it is tested.
     pub claim: String,
-    /// Whether all of that holds.
+    /// Whether all of that is reproduced.
     pub outcome: RowOutcome,
-    /// What we measured, relation by relation.
+    /// The measured figure of each relation, on one line.
     pub measured: String,
-    /// The bars of the same relations.
+    /// The bar of each relation, on one line.
     pub expected: String,
-    /// What was missed and why, and where the runs depart from the paper's setting.
+    /// The relations that were missed and why, and where the runs depart from the paper's setting.
     pub note: String,
-    /// The relations.
+    /// The relations, in order.
     pub relations: Vec<RelationResult>,
-    /// Most seeds of any of its cases: the first and those that follow it.
+    /// The largest number of seeds of any of its cases.
     pub seeds: usize,
-    /// Runs that the row rests on. Rows share runs.
+    /// Number of runs that the row uses. Rows share runs.
     pub runs: usize,
-    /// Time that these runs took on one core, seconds.
+    /// Wall time of these runs, added up, seconds.
     pub wall_s: f64,
 }
 
-/// One thing that must hold.
+/// A measured figure and the bar that it must meet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelationResult {
-    /// What is measured.
+    /// Name of the figure.
     pub what: String,
     /// Its unit; empty for ratios and indices.
     pub unit: String,
@@ -110,23 +111,23 @@ pub struct RelationResult {
     pub measured: Option<f64>,
     /// Half the 95 % confidence interval of the mean (Student's t); `null` with one seed.
     pub ci95: Option<f64>,
-    /// What it must be, in words.
+    /// The bar, as text.
     pub bar: String,
-    /// Whether it is.
+    /// Whether the figure meets the bar.
     pub holds: bool,
 }
 
-/// A row that can be reproduced, as `airpace reproduce` without rows lists it.
+/// A row as `airpace reproduce` lists it when no rows are named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedRow {
     /// Paper and figure or table.
     pub id: String,
-    /// Where it stands.
+    /// Where the paper has it.
     pub source: String,
-    /// How its figures are had.
+    /// How its figures are obtained.
     pub kind: RowKind,
-    /// What must hold.
+    /// What the paper says, as far as it is tested.
     pub claim: String,
-    /// Whether it is left out unless it is asked for by its own id.
+    /// Whether it is run only if it is named by its own id.
     pub only_by_id: bool,
 }

@@ -1,4 +1,4 @@
-//! Figures that summaries do not have, taken from the series of a run.
+//! Figures that summaries do not have, taken from the time series of a run, and their statistics.
 
 use super::case::Figures;
 use airpace_scenario::run::Finished;
@@ -6,9 +6,9 @@ use airpace_sim::world::ProxySlot;
 use airpace_units::Time;
 use std::time::Duration;
 
-/// What the proxy decided and heard, slot by slot, of all stations together. Lists are called `level`, `rate_pps`, `overhead_ms`, `lost`, `at_s`;
-/// one value per slot, the mean over the stations.
-pub(super) fn decisions(finished: &Finished) -> Figures {
+/// What the proxy was told and decided in each slot: lists called `level`, `rate_pps`,
+/// `overhead_ms`, `lost` and `at_s`, with one value per slot, the mean over the stations.
+pub(crate) fn decisions(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
     let Some(slots) = finished.outcome.decisions.first() else {
         return figures;
@@ -16,12 +16,10 @@ pub(super) fn decisions(finished: &Finished) -> Figures {
     for slot in slots.chunk_by(|a, b| a.at == b.at) {
         let mut put = |name: &str, value: fn(&ProxySlot) -> Option<f64>| {
             let values: Vec<f64> = slot.iter().filter_map(value).collect();
-            let mean = if values.is_empty() {
-                f64::NAN
-            } else {
-                values.iter().sum::<f64>() / values.len() as f64
-            };
-            figures.entry(name.to_owned()).or_default().push(mean);
+            figures
+                .entry(name.to_owned())
+                .or_default()
+                .push(mean(&values));
         };
         put("at_s", |slot| Some(seconds(slot.at)));
         put("level", |slot| slot.level);
@@ -32,8 +30,9 @@ pub(super) fn decisions(finished: &Finished) -> Figures {
     figures
 }
 
-/// The levels that each station reported after the warm-up, one list `level@INDEX` per station.
-pub(super) fn levels(finished: &Finished) -> Figures {
+/// The same, and the levels that each station reported after the warm-up: one list `level@INDEX`
+/// per station.
+pub(crate) fn levels(finished: &Finished) -> Figures {
     let mut figures = decisions(finished);
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
     let slots = finished
@@ -51,8 +50,9 @@ pub(super) fn levels(finished: &Finished) -> Figures {
     figures
 }
 
-/// Level and mean delay of each slot of the network after the warm-up, of the link to the first station: `level`, `delay_ms`, `delay_max_ms`.
-pub(super) fn level_and_delay(finished: &Finished) -> Figures {
+/// Level and delay of each slot after the warm-up on the first link that carried frames: lists
+/// called `level`, `delay_ms` (the mean) and `delay_max_ms`.
+pub(crate) fn level_and_delay(finished: &Finished) -> Figures {
     let mut figures = Figures::new();
     let begin = Time::ZERO.saturating_add(finished.resolved.world.warm_up);
     let Some(link) = finished
@@ -71,7 +71,8 @@ pub(super) fn level_and_delay(finished: &Finished) -> Figures {
         .filter(|slot| slot.end > begin)
     {
         let (counts, node) = (slot.links[link].counts, slot.nodes[to]);
-        let (Some(level), true) = (counts.level(), node.received > 0) else {
+        // Slots without frames or packets have neither level nor delay.
+        let Some(level) = counts.level().filter(|_| node.received > 0) else {
             continue;
         };
         let mut put =
@@ -91,8 +92,9 @@ fn ms(span: Duration) -> f64 {
     1e3 * span.as_secs_f64()
 }
 
-/// The value that a part `quantile` of `values` does not exceed; not a number without any.
-pub(super) fn quantile(values: &[f64], quantile: f64) -> f64 {
+/// The value that the share `quantile` of `values` does not exceed. NaN among the values is
+/// ignored; NaN if nothing is left.
+pub(crate) fn quantile(values: &[f64], quantile: f64) -> f64 {
     let mut sorted: Vec<f64> = values
         .iter()
         .copied()
@@ -103,49 +105,54 @@ pub(super) fn quantile(values: &[f64], quantile: f64) -> f64 {
     sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
+/// Arithmetic mean; NaN without values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-pub(super) fn deviation(values: &[f64]) -> f64 {
+/// Standard deviation of all of a population; NaN without values.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
     let middle = mean(values);
-    (values
-        .iter()
-        .map(|value| (value - middle).powi(2))
-        .sum::<f64>()
-        / values.len() as f64)
-        .sqrt()
+    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+    (squares / values.len() as f64).sqrt()
 }
 
-/// Correlation of successive values: below zero if they swing from one side of their mean to the other.
-pub(super) fn persistence(values: &[f64]) -> f64 {
+/// Correlation of successive values (lag 1): below zero if they swing from one side of their mean
+/// to the other.
+pub(crate) fn persistence(values: &[f64]) -> f64 {
     let middle = mean(values);
     let products = values
         .windows(2)
         .map(|pair| (pair[0] - middle) * (pair[1] - middle));
-    products.sum::<f64>()
-        / values
-            .iter()
-            .map(|value| (value - middle).powi(2))
-            .sum::<f64>()
+    let squares = values.iter().map(|value| (value - middle).powi(2));
+    products.sum::<f64>() / squares.sum::<f64>()
 }
 
-/// Slope of the straight line of least squares through the points, and the share of the variance that it explains.
-pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
-    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    let (x, y) = (mean(&xs), mean(&ys));
-    let products: f64 = points
+/// A straight line through points by least squares.
+pub(crate) struct Line {
+    pub(crate) slope: f64,
+    /// Share of the variance of the second coordinate that the line explains (R²).
+    pub(crate) explained: f64,
+}
+
+/// Fits a straight line to the points with these coordinates.
+pub(crate) fn line(xs: &[f64], ys: &[f64]) -> Line {
+    let (x_mean, y_mean) = (mean(xs), mean(ys));
+    let products: f64 = xs
         .iter()
-        .map(|point| (point.0 - x) * (point.1 - y))
+        .zip(ys)
+        .map(|(x, y)| (x - x_mean) * (y - y_mean))
         .sum();
-    let slope = products / xs.iter().map(|value| (value - x).powi(2)).sum::<f64>();
-    let explained = (slope * deviation(&xs) / deviation(&ys)).powi(2);
-    (slope, explained)
+    let slope = products / xs.iter().map(|x| (x - x_mean).powi(2)).sum::<f64>();
+    Line {
+        slope,
+        explained: (slope * deviation(xs) / deviation(ys)).powi(2),
+    }
 }
 
-/// The first index from which on all but a tenth of `values` are within `band` (a share) of `target`; `None` if there is none within the
-/// first three quarters.
-pub(super) fn settled(values: &[f64], target: f64, band: f64) -> Option<usize> {
+/// The first index from which on nine tenths of `values` are within the share `band` of `target`;
+/// `None` if there is none in the first three quarters.
+pub(crate) fn settled(values: &[f64], target: f64, band: f64) -> Option<usize> {
     let good: Vec<bool> = values
         .iter()
         .map(|value| (value / target - 1.0).abs() <= band)
@@ -162,14 +169,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_and_tells_how_much_it_explains() {
-        let (slope, explained) = line(&[(1.0, 3.0), (2.0, 5.0), (3.0, 7.0)]);
-        assert!((slope - 2.0).abs() < 1e-12 && (explained - 1.0).abs() < 1e-12);
-        assert!(line(&[(1.0, 1.0), (2.0, 9.0), (3.0, 1.0)]).1 < 0.1);
+    fn a_line_fits_points_on_it_and_explains_little_of_others() {
+        let fit = line(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]);
+        assert!((fit.slope - 2.0).abs() < 1e-12 && (fit.explained - 1.0).abs() < 1e-12);
+        assert!(line(&[1.0, 2.0, 3.0], &[1.0, 9.0, 1.0]).explained < 0.1);
     }
 
     #[test]
-    fn a_series_has_settled_where_it_comes_to_stay() {
+    fn a_series_has_settled_where_it_stays_near_the_target() {
         let values = [10.0, 32.0, 50.0, 33.0, 32.0, 31.0, 32.0, 32.0, 32.0, 32.0];
         assert_eq!(settled(&values, 32.0, 0.15), Some(3));
         assert_eq!(settled(&[1.0, 2.0, 3.0], 32.0, 0.15), None);
