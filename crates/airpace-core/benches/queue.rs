@@ -7,7 +7,7 @@ use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_core::wire::replay::ReplayWindow;
-use airpace_core::wire::{inner, report};
+use airpace_core::wire::{ip, report};
 use airpace_units::{StationId, Time};
 use core::hash::Hasher;
 use core::hint::black_box;
@@ -203,10 +203,10 @@ fn messages(criterion: &mut Criterion) {
             window.accept(black_box(counter))
         });
     });
-    let mut ip = vec![0; 1_400];
-    ip[..10].copy_from_slice(&[0x45, 1, 5, 120, 0, 0, 0x40, 0, 64, 6]);
-    criterion.bench_function("inner/parse", |b| {
-        b.iter(|| inner::IpInfo::parse(black_box(&ip)))
+    let mut packet = vec![0; 1_400];
+    packet[..10].copy_from_slice(&[0x45, 1, 5, 120, 0, 0, 0x40, 0, 64, 6]);
+    criterion.bench_function("ip/parse", |b| {
+        b.iter(|| ip::IpInfo::parse(black_box(&packet)))
     });
 }
 

@@ -174,7 +174,7 @@ impl RateController for AssumeRates {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plant::{Plant, SlotView};
+    use super::super::tests::plant::{Plant, SlotView};
     use super::super::{Waterfill, WaterfillConfig};
     use super::*;
 

@@ -1,7 +1,7 @@
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
-use super::{Diagnostics, RateController};
+use super::{Diagnostics, Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -125,7 +125,7 @@ impl Dual {
 
 impl RateController for Dual {
     fn name(&self) -> &'static str {
-        "dual"
+        Law::Dual.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {

@@ -1,7 +1,7 @@
-use super::RateController;
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
+use super::{Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
@@ -61,7 +61,7 @@ impl Linear {
 
 impl RateController for Linear {
     fn name(&self) -> &'static str {
-        "linear"
+        Law::Linear.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {

@@ -1,7 +1,7 @@
-use super::RateController;
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
+use super::{Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
@@ -106,8 +106,8 @@ impl LinearPf {
 impl RateController for LinearPf {
     fn name(&self) -> &'static str {
         match self.config.regulated {
-            Regulated::Fastest => "linear-pf",
-            Regulated::Slowest => "linear-pf-argmax",
+            Regulated::Fastest => Law::LinearPf.name(),
+            Regulated::Slowest => Law::LinearPfArgmax.name(),
         }
     }
 

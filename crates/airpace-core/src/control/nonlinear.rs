@@ -1,7 +1,7 @@
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
-use super::{Diagnostics, RateController};
+use super::{Diagnostics, Law, RateController};
 use crate::alloc;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -206,8 +206,8 @@ impl Nonlinear {
 impl RateController for Nonlinear {
     fn name(&self) -> &'static str {
         match self.config.set_point {
-            SetPoint::Published => "nonlinear",
-            SetPoint::Corrected => "nonlinear-corrected",
+            SetPoint::Published => Law::Nonlinear.name(),
+            SetPoint::Corrected => Law::NonlinearCorrected.name(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::data::{
     Inner, InnerKind, Message, SendTime, SessionIndex, inner_header, transport_header,
 };
 use super::ieee80211::{DataHeader, MacAddr, split_snap, write_frame};
-use super::inner::{IpInfo, hash_flow, mark_ce};
+use super::ip::{IpInfo, hash_flow, mark_ce};
 use super::radiotap::{Ampdu, Flags, Radiotap};
 use super::report;
 use airpace_units::{StationId, Time};

@@ -5,7 +5,7 @@
 //! milliseconds, several go in one frame. None is dropped and none overtakes another packet.
 
 use crate::packet::PacketBuf;
-use airpace_core::wire::inner::is_pure_ack;
+use airpace_core::wire::ip::is_pure_ack;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;

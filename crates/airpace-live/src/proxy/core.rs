@@ -9,7 +9,7 @@ use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
 use airpace_api::config::{Law, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
-use airpace_core::control::{AssumeRates, Diagnostics, Goal, LawConfig, RateController};
+use airpace_core::control::{self, AssumeRates, Diagnostics, Goal, LawConfig, RateController};
 use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::report::SlotReport;
@@ -434,18 +434,18 @@ fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
 fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
     let control = &config.control;
     let name = match control.law {
-        Law::Linear => "linear",
-        Law::LinearPf => "linear-pf",
-        Law::Dual => "dual",
-        Law::Nonlinear => "nonlinear",
-        Law::Waterfill => "waterfill",
+        Law::Linear => control::Law::Linear,
+        Law::LinearPf => control::Law::LinearPf,
+        Law::Dual => control::Law::Dual,
+        Law::Nonlinear => control::Law::Nonlinear,
+        Law::Waterfill => control::Law::Waterfill,
         Law::Fixed | Law::None => return Ok(None),
     };
     let goal = Goal {
         level: control.level_limit,
         delay: control.delay_target.map(|target| target.0),
     };
-    let mut law = LawConfig::named(name, goal)?;
+    let mut law = LawConfig::named(name, goal);
     if let LawConfig::Waterfill(waterfill) = &mut law {
         waterfill.packet_bytes = control.packet.0.0 as f64;
         waterfill.frame_overhead = control.initial_overhead.0;
@@ -463,7 +463,7 @@ fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, P
         if !law.set_weight(StationId::from_index(idx), station.weight) {
             return Err(ProxyError::Weight {
                 station: station.name.clone(),
-                law: name,
+                law: name.name(),
             });
         }
     }

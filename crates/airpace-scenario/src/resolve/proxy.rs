@@ -4,7 +4,7 @@ use super::network::Network;
 use super::rate::{Place, Rates};
 use super::{FlowName, Wrong, wrong};
 use crate::file::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
-use airpace_core::control::{Goal, LawConfig, StreamConfig};
+use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::mac::{Neighbours, Quality};
 use airpace_sim::traffic::Rate;
@@ -128,8 +128,8 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
     };
-    let mut law = match LawConfig::named(proxy.law.word(), goal) {
-        Ok(law) => law,
+    let mut law = match proxy.law.word().parse::<control::Law>() {
+        Ok(law) => LawConfig::named(law, goal),
         Err(error) => return wrong(format!("{at}.law"), error.to_string()),
     };
     tune(&mut law, proxy, payload);

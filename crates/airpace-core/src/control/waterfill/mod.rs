@@ -10,7 +10,7 @@ mod station;
 pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
-use super::{ConfigError, Diagnostics, RateController};
+use super::{ConfigError, Diagnostics, Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use overhead::Overhead;
@@ -101,7 +101,7 @@ impl Waterfill {
 
 impl RateController for Waterfill {
     fn name(&self) -> &'static str {
-        "waterfill"
+        Law::Waterfill.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
