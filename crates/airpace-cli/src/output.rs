@@ -1,19 +1,6 @@
 //! Results on standard output: JSON or a table.
 
-use std::io::Write as _;
-
-/// Prints a result as JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    text(&format!("{}\n", serde_json::to_string_pretty(value)?))
-}
-
-/// Prints text as it is.
-pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
-}
+pub(crate) use airpace_agent::output::{json, text};
 
 /// A table with a head. Columns of numbers stand to the right, others to the left.
 pub(crate) struct Table {
