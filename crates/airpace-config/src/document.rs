@@ -1,48 +1,43 @@
-//! The TOML document before it is typed: settings from the command line are put in, and every key's place is kept, so that any later
-//! refusal can point at the line (or the flag) that it is about.
+//! Reading a file: the text becomes a table with the settings of the command line in place, and the place of every key is
+//! kept, so that any later refusal can point at the line, or the setting, that it is about.
 
-use super::suggest::remedy;
-use core::fmt;
+mod overrides;
+
+pub use overrides::Override;
+
+use crate::section::Section;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A setting that replaces one of the file: `--set key=value`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Override {
-    /// Dotted path; lists by index, by the `name` of their entries, or `*` for all of them: `flow.0.rate`, `node.station.count`.
-    pub key: String,
-    /// The value, as TOML or as bare text.
-    pub value: String,
-}
-
-impl core::str::FromStr for Override {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`{text}` is no key=value"))?;
-        let (key, value) = (key.trim(), value.trim());
-        if key.is_empty() || key.split('.').any(str::is_empty) {
-            return Err(format!(
-                "`{key}` is no key: write for example channel.width or flow.0.rate"
-            ));
-        }
-        Ok(Self {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        })
+/// Reads a file: its `text`, with `settings` in place of what the text says.
+///
+/// The [`Source`] that is returned turns the caller's own checks into errors that point at the right place.
+///
+/// # Errors
+/// Malformed TOML, unknown and missing keys, values of the wrong type or out of range, settings of keys that do not
+/// exist; each with its place and a remedy.
+pub fn read<T: Section>(text: &str, settings: &[Override]) -> Result<(T, Source), DocumentError> {
+    let (table, source) = parse(text, settings)?;
+    let deserializer = toml::de::Deserializer::from(table);
+    match T::read(deserializer) {
+        Ok(section) => Ok((section, source)),
+        Err(error) => Err(source.refuse_at(error.span(), error.message().to_owned())),
     }
 }
 
-impl fmt::Display for Override {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.key, self.value)
-    }
+/// Why a file was refused, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct DocumentError {
+    /// What is wrong and what to do about it.
+    pub message: String,
+    /// The place that the message is about.
+    pub place: Place,
 }
 
-/// Where in the input a complaint belongs.
+/// The place in a file that an error is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// A line of the file.
@@ -51,27 +46,17 @@ pub enum Place {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// The line, and below it a caret under what is meant.
+        /// The line, with a caret below the part that is meant.
         excerpt: String,
     },
     /// A setting from the command line.
     Setting(Override),
-    /// The whole.
+    /// The file as a whole.
     Whole,
 }
 
-/// Why a scenario was refused, and where.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ScenarioError {
-    /// What is wrong and what to do.
-    pub message: String,
-    /// Where.
-    pub place: Place,
-}
-
-impl ScenarioError {
-    /// The complaint in one line, `file` being the name of the file.
+impl DocumentError {
+    /// The error in one line; `file` is the name of the file.
     #[must_use]
     pub fn one_line(&self, file: &str) -> String {
         match &self.place {
@@ -81,7 +66,7 @@ impl ScenarioError {
         }
     }
 
-    /// The line of the file with a caret, if it is about one.
+    /// The line of the file with a caret, if the error is about one.
     #[must_use]
     pub fn excerpt(&self) -> Option<&str> {
         match &self.place {
@@ -91,7 +76,37 @@ impl ScenarioError {
     }
 }
 
-/// Where everything stands: the file's text, followed in the numbering of places by the settings of the command line.
+/// An error about the value of a key, found by a check that does not know where the key stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyError {
+    /// Dotted path of the key, lists by index: `node.2.rate`. Empty for the file as a whole.
+    pub key: String,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+impl KeyError {
+    /// An error about the value of `key`.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Refuses the value of `key`: `return refuse("node.2.rate", "…")`.
+///
+/// # Errors
+/// Always.
+pub fn refuse<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, KeyError> {
+    Err(KeyError::new(key, message))
+}
+
+/// The text and the settings that a file was read from, and where each key stands.
+///
+/// Places are ranges of bytes of the text. A setting has an empty range behind the end of the text, one byte further for
+/// each setting, because the parser carries ranges of bytes along and nothing else.
 #[derive(Clone, Debug)]
 pub struct Source {
     text: String,
@@ -100,9 +115,9 @@ pub struct Source {
 }
 
 impl Source {
-    /// A refusal of what stands at the dotted path `key`; of the table around it if there is nothing.
+    /// An error at the value of the dotted path `key`, or at the table around it if the key was left out.
     #[must_use]
-    pub fn refuse(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+    pub fn refuse(&self, key: &str, message: impl Into<String>) -> DocumentError {
         let mut key = key;
         let span = loop {
             if let Some(span) = self.places.get(key) {
@@ -116,20 +131,32 @@ impl Source {
         self.refuse_at(span, message.into())
     }
 
-    /// A refusal of a stretch of the text.
-    pub fn refuse_at(&self, span: Option<Range<usize>>, message: String) -> ScenarioError {
+    /// The error of a check, with its place in the file.
+    #[must_use]
+    pub fn locate(&self, error: KeyError) -> DocumentError {
+        self.refuse(&error.key, error.message)
+    }
+
+    /// An error at a range of bytes.
+    fn refuse_at(&self, span: Option<Range<usize>>, message: String) -> DocumentError {
         let place = match span {
             None => Place::Whole,
-            Some(span) => match span
-                .start
-                .checked_sub(self.text.len() + 1)
-                .and_then(|n| self.settings.get(n))
-            {
+            Some(span) => match self.setting_at(&span) {
                 Some(setting) => Place::Setting(setting.clone()),
                 None => self.line(&span),
             },
         };
-        ScenarioError { message, place }
+        DocumentError { message, place }
+    }
+
+    /// The place that stands for the setting of this index.
+    fn place_of_setting(&self, index: usize) -> usize {
+        self.text.len() + 1 + index
+    }
+
+    fn setting_at(&self, span: &Range<usize>) -> Option<&Override> {
+        let index = span.start.checked_sub(self.text.len() + 1)?;
+        self.settings.get(index)
     }
 
     fn line(&self, span: &Range<usize>) -> Place {
@@ -139,21 +166,13 @@ impl Source {
         };
         let begin = before.rfind('\n').map_or(0, |at| at + 1);
         let whole = self.text[begin..].lines().next().unwrap_or_default();
-        let (line, column) = (
-            before.matches('\n').count() + 1,
-            before[begin..].chars().count() + 1,
-        );
-        let marked = self
-            .text
-            .get(
-                start
-                    ..span
-                        .end
-                        .clamp(start, begin + whole.len().max(start - begin)),
-            )
-            .unwrap_or_default();
-        let carets = "^".repeat(marked.chars().count().max(1));
-        // A tab keeps its width under itself.
+        let line = before.matches('\n').count() + 1;
+        let column = before[begin..].chars().count() + 1;
+        // A value of several lines is marked to the end of its first.
+        let end_of_line = (begin + whole.len()).max(start);
+        let marked = self.text.get(start..span.end.clamp(start, end_of_line));
+        let carets = "^".repeat(marked.unwrap_or_default().chars().count().max(1));
+        // A tab above a tab, so that the caret stands below what it marks.
         let blanks: String = before[begin..]
             .chars()
             .map(|c| if c == '\t' { '\t' } else { ' ' })
@@ -168,11 +187,11 @@ impl Source {
     }
 }
 
-/// Parses the text, puts the settings in and notes where everything stands.
-pub fn open<'t>(
+/// Parses the text, puts the settings in, and notes where every key stands.
+fn parse<'t>(
     text: &'t str,
     settings: &'t [Override],
-) -> Result<(Spanned<DeTable<'t>>, Source), ScenarioError> {
+) -> Result<(Spanned<DeTable<'t>>, Source), DocumentError> {
     let mut source = Source {
         text: text.to_owned(),
         settings: settings.to_vec(),
@@ -181,169 +200,13 @@ pub fn open<'t>(
     let mut table = DeTable::parse(text)
         .map_err(|error| source.refuse_at(error.span(), error.message().to_owned()))?;
     for (index, setting) in settings.iter().enumerate() {
-        // One past the end of the text and on: one place per setting.
-        let at = text.len() + 1 + index;
-        let path: Vec<&str> = setting.key.split('.').collect();
-        let put = Put {
-            path: &path,
-            value: value(&setting.value, at),
-            at,
-        };
-        put.into_table(table.get_mut())
-            .map_err(|message| source.refuse_at(Some(at..at), message))?;
+        let place = source.place_of_setting(index);
+        overrides::apply(setting, table.get_mut(), place)
+            .map_err(|message| source.refuse_at(Some(place..place), message))?;
     }
     let (span, root) = (table.span(), table.into_inner());
     note_table(&root, "", &mut source.places);
     Ok((Spanned::new(span, root), source))
-}
-
-/// The value that the text of a setting writes: as TOML if it is that, else as it stands.
-fn value(text: &str, at: usize) -> DeValue<'_> {
-    let mut value = match DeValue::parse(text) {
-        Ok(value) => value.into_inner(),
-        Err(_) => DeValue::String(text.into()),
-    };
-    move_to(&mut value, at);
-    value
-}
-
-/// Makes every place within `value` that of the setting.
-fn move_to(value: &mut DeValue<'_>, at: usize) {
-    match value {
-        DeValue::Array(array) => {
-            for item in array.iter_mut() {
-                move_to(item.get_mut(), at);
-                *item = Spanned::new(
-                    at..at,
-                    core::mem::replace(item.get_mut(), DeValue::Boolean(false)),
-                );
-            }
-        }
-        DeValue::Table(table) => {
-            let items = core::mem::take(table);
-            for (key, mut item) in items {
-                move_to(item.get_mut(), at);
-                table.insert(
-                    Spanned::new(at..at, key.into_inner()),
-                    Spanned::new(at..at, item.into_inner()),
-                );
-            }
-        }
-        _ => {}
-    }
-}
-
-/// A value on its way to the place that its path names.
-struct Put<'p, 't> {
-    path: &'p [&'t str],
-    value: DeValue<'t>,
-    at: usize,
-}
-
-impl<'t> Put<'_, 't> {
-    fn into_table(self, table: &mut DeTable<'t>) -> Result<(), String> {
-        let Some((first, rest)) = self.path.split_first() else {
-            return Ok(());
-        };
-        let place = self.at..self.at;
-        if rest.is_empty() {
-            let key = Spanned::new(place.clone(), (*first).into());
-            table.insert(key, Spanned::new(place, self.value));
-            return Ok(());
-        }
-        let present = table.get_mut(*first);
-        let next = Put { path: rest, ..self };
-        if let Some(value) = present {
-            return next.into_value(first, value);
-        }
-        // A list of tables cannot come into being: its entries need more than one key.
-        let mut inner = DeTable::new();
-        next.into_table(&mut inner)?;
-        table.insert(
-            Spanned::new(place.clone(), (*first).into()),
-            Spanned::new(place, DeValue::Table(inner)),
-        );
-        Ok(())
-    }
-
-    fn into_value(self, key: &str, value: &mut Spanned<DeValue<'t>>) -> Result<(), String> {
-        let short = matches!(value.get_ref(), DeValue::String(_) | DeValue::Boolean(_));
-        if short {
-            // A short form gives way to the table that it stands for.
-            *value = Spanned::new(self.at..self.at, DeValue::Table(DeTable::new()));
-        }
-        match value.get_mut() {
-            DeValue::Table(table) => self.into_table(table),
-            DeValue::Array(array) => self.into_list(key, array),
-            _ => Err(format!(
-                "`{key}` is a single value: it has no key `{}`",
-                self.path[0]
-            )),
-        }
-    }
-
-    fn into_list(self, key: &str, array: &mut toml::de::DeArray<'t>) -> Result<(), String> {
-        let which = self.path[0];
-        let chosen = chosen(key, array, which)?;
-        for index in chosen {
-            let Some(item) = array.get_mut(index) else {
-                continue;
-            };
-            let place = self.at..self.at;
-            if self.path.len() == 1 {
-                *item = Spanned::new(place, self.value.clone());
-            } else {
-                let next = Put {
-                    path: &self.path[1..],
-                    value: self.value.clone(),
-                    at: self.at,
-                };
-                next.into_value(which, item)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The entries of a list that `which` names: an index, a name, or `*`.
-fn chosen(key: &str, array: &toml::de::DeArray<'_>, which: &str) -> Result<Vec<usize>, String> {
-    let len = array.len();
-    if which == "*" {
-        return Ok((0..len).collect());
-    }
-    if let Ok(index) = which.parse::<usize>() {
-        let found = (index < len).then_some(vec![index]);
-        return found.ok_or_else(|| {
-            format!("`{key}` has {len} entries, counted from 0: there is no {index}")
-        });
-    }
-    let names: Vec<&str> = array
-        .iter()
-        .map(|item| name_of(item.get_ref()).unwrap_or_default())
-        .collect();
-    let found: Vec<usize> = names
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| **name == which)
-        .map(|(i, _)| i)
-        .collect();
-    match found.as_slice() {
-        [] => Err(format!(
-            "`{key}` has no entry `{which}`: {}",
-            remedy(which, names)
-        )),
-        [one] => Ok(vec![*one]),
-        _ => Err(format!(
-            "`{key}` has several entries `{which}`: name them by their index, from 0"
-        )),
-    }
-}
-
-/// What an entry of a list goes by: its name, or else its kind.
-fn name_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
-    let table = value.as_table()?;
-    let text = |key: &str| table.get(key).and_then(|value| value.get_ref().as_str());
-    text("name").or_else(|| text("kind"))
 }
 
 fn note_table(table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, Range<usize>>) {

@@ -1,7 +1,8 @@
 //! Coordinates.
 
-use super::section::{Kind, Setting};
+use crate::declaration::Kind;
 use crate::quantity::Length;
+use crate::setting::Setting;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -11,7 +12,10 @@ pub struct Point(pub Length, pub Length);
 
 impl Setting for Point {
     fn kind() -> Kind {
-        Kind::Value("pair of coordinates", "[\"3 m\", \"4 m\"]")
+        Kind::Value {
+            what: "pair of coordinates",
+            example: "[\"3 m\", \"4 m\"]",
+        }
     }
     fn from_text(text: &str) -> Option<Self> {
         let (x, y) = text.split_once(',')?;
@@ -19,7 +23,7 @@ impl Setting for Point {
     }
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let point = Self::deserialize(deserializer)?;
-        // The size of the Earth: what lies beyond is a typing error.
+        // Greater coordinates than the size of the Earth are typing errors.
         let plausible = |length: Length| length.0.abs() <= 1e7;
         if plausible(point.0) && plausible(point.1) {
             Ok(point)

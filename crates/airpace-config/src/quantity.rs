@@ -23,7 +23,7 @@ pub enum QuantityError {
         example: &'static str,
     },
     /// The unit is not one of this kind.
-    #[error("`{unit}` is no unit here: use one of {allowed}")]
+    #[error("`{unit}` is not a unit here: use one of {allowed}")]
     UnknownUnit {
         /// What was given.
         unit: String,
@@ -31,7 +31,7 @@ pub enum QuantityError {
         allowed: &'static str,
     },
     /// The number is no plain decimal number.
-    #[error("`{text}` is no number: write for example \"{example}\"")]
+    #[error("`{text}` is not a number: write for example \"{example}\"")]
     NoNumber {
         /// What was given.
         text: String,
@@ -424,11 +424,11 @@ mod tests {
         );
         assert_eq!(
             message("100 parsec".parse()),
-            "`parsec` is no unit here: use one of ns, us, ms, s"
+            "`parsec` is not a unit here: use one of ns, us, ms, s"
         );
         assert_eq!(
             message("fast".parse()),
-            "`fast` is no number: write for example \"100 ms\""
+            "`fast` is not a number: write for example \"100 ms\""
         );
         assert_eq!(
             message("0.1 ns".parse()),

@@ -1,75 +1,89 @@
-//! The reference of scenario files, from the declarations themselves: for people as Markdown, for programs as JSON.
+//! The reference of a configuration file, made from the declarations: Markdown for people, JSON for programs.
 
-use crate::section::{Absent, Field, Kind, Section};
+use crate::declaration::{Absent, Bounds, Field, Kind, Word};
+use crate::section::Section;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// The reference as Markdown.
+/// The reference as Markdown: one table of keys per table of the file.
 #[must_use]
 pub fn markdown<S: Section>(title: &str) -> String {
     let mut text = format!(
-        "# {title}\n\nTOML. Quantities carry their unit, as in \"20 ms\", \"390 Mbit/s\", \"1470 B\", \"16 dBm\", \"40 m\". Where a list is \
-         allowed, a single value stands for a list of one. Keys marked * must be there.\n",
+        "# {title}\n\nTOML. Quantities carry their unit, as in \"20 ms\", \"390 Mbit/s\", \"1470 B\", \"16 dBm\", \"40 m\". \
+         Where a list is allowed, a single value stands for a list of one. Keys marked * must be given.\n",
     );
-    for (name, fields) in tables::<S>() {
+    for Table { name, fields } in tables::<S>() {
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "\n## {name}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
         );
         for field in fields {
-            let _ = writeln!(text, "{}", row(field));
+            text.push_str(&row(field));
         }
     }
     text
 }
 
 fn row(field: &Field) -> String {
-    let mark = if matches!(field.absent, Absent::Refused(_)) {
+    let mark = if matches!(field.absent, Absent::Required(_)) {
         "*"
     } else {
         ""
     };
     let default = match field.absent {
-        Absent::Default("") => "empty".to_owned(),
-        Absent::Default(text) => text.to_owned(),
-        Absent::Nothing | Absent::Refused(_) | Absent::Nested => String::new(),
+        Absent::Default("") => "empty",
+        Absent::Default(text) | Absent::Derived(text) => text,
+        Absent::Nothing | Absent::Required(_) | Absent::Nested => "",
     };
-    let range = field
-        .bounds
-        .map_or(String::new(), |(low, high)| format!("; {low} to {high}"));
+    let range = match field.bounds {
+        Some(Bounds { low, high }) => format!("; {low} to {high}"),
+        None => String::new(),
+    };
+    let kind = describe((field.kind)());
+    let meaning = field.doc.trim();
     format!(
-        "| `{}`{mark} | {}{range} | {default} | {} |",
-        field.key,
-        describe((field.kind)()),
-        field.doc.trim()
+        "| `{}`{mark} | {kind}{range} | {default} | {meaning} |\n",
+        field.key
     )
 }
 
 fn describe(kind: Kind) -> String {
     match kind {
-        Kind::Value(what, example) => format!("{what}, {example}"),
+        Kind::Value { what, example } => format!("{what}, {example}"),
         Kind::Choice(words) => {
-            let words = words
-                .iter()
-                .map(|(word, meaning)| format!("\"{word}\" ({})", meaning.trim_end_matches('.')));
-            words.collect::<Vec<_>>().join(", ")
+            let describe =
+                |word: &Word| format!("\"{}\" ({})", word.word, word.meaning.trim_end_matches('.'));
+            words().iter().map(describe).collect::<Vec<_>>().join(", ")
         }
-        Kind::Table(name, _) => format!("table, see {name}"),
+        Kind::Table { name, .. } => format!("table, see {name}"),
         Kind::List(of) => format!("{}, or a list", describe(of())),
     }
 }
 
-/// Every table, in the order in which they are first mentioned.
-fn tables<S: Section>() -> Vec<(&'static str, &'static [Field])> {
-    let mut found: Vec<(&'static str, &'static [Field])> = vec![("Top level", S::fields())];
+/// A table of the reference.
+struct Table {
+    name: &'static str,
+    fields: &'static [Field],
+}
+
+/// All tables, in the order in which they are first mentioned.
+fn tables<S: Section>() -> Vec<Table> {
+    let mut found = vec![Table {
+        name: "Top level",
+        fields: S::fields(),
+    }];
     let mut next = 0;
-    while let Some(&(_, fields)) = found.get(next) {
-        for field in fields {
-            let Kind::Table(name, fields) = innermost((field.kind)()) else {
+    while let Some(table) = found.get(next) {
+        for field in table.fields {
+            let Kind::Table { name, fields } = (field.kind)().element() else {
                 continue;
             };
-            if !found.iter().any(|(known, _)| *known == name) {
-                found.push((name, fields()));
+            if !found.iter().any(|known| known.name == name) {
+                found.push(Table {
+                    name,
+                    fields: fields(),
+                });
             }
         }
         next += 1;
@@ -77,57 +91,51 @@ fn tables<S: Section>() -> Vec<(&'static str, &'static [Field])> {
     found
 }
 
-fn innermost(kind: Kind) -> Kind {
-    match kind {
-        Kind::List(of) => innermost(of()),
-        other => other,
-    }
-}
-
-/// The reference as JSON: per table its keys with type, default, bounds and meaning.
+/// The reference as JSON: per table its keys with type, default, bounds and meaning. `format` is the version of the format
+/// of the files.
 #[must_use]
 pub fn json<S: Section>(format: u32) -> Value {
-    let tables: Map<String, Value> = tables::<S>()
-        .into_iter()
-        .map(|(name, fields)| {
-            let keys: Map<String, Value> = fields
-                .iter()
-                .map(|field| (field.key.to_owned(), key(field)))
-                .collect();
-            (name.to_owned(), Value::Object(keys))
-        })
-        .collect();
-    json!({ "format": format, "tables": tables })
+    let mut described = Map::new();
+    for Table { name, fields } in tables::<S>() {
+        let keys = fields
+            .iter()
+            .map(|field| (field.key.to_owned(), key(field)));
+        described.insert(name.to_owned(), Value::Object(keys.collect()));
+    }
+    json!({ "format": format, "tables": described })
 }
 
 fn key(field: &Field) -> Value {
     let mut key = kind((field.kind)());
-    key.insert("meaning".to_owned(), json!(field.doc.trim()));
-    key.insert(
-        "required".to_owned(),
-        json!(matches!(field.absent, Absent::Refused(_))),
+    let mut insert = |name: &str, value: Value| key.insert(name.to_owned(), value);
+    insert("meaning", json!(field.doc.trim()));
+    insert(
+        "required",
+        json!(matches!(field.absent, Absent::Required(_))),
     );
-    if let Absent::Default(text) = field.absent {
-        key.insert("default".to_owned(), json!(text));
-    }
-    if let Some((low, high)) = field.bounds {
-        key.insert("minimum".to_owned(), json!(low));
-        key.insert("maximum".to_owned(), json!(high));
+    match field.absent {
+        Absent::Default(text) => insert("default", json!(text)),
+        Absent::Derived(text) => insert("derived_default", json!(text)),
+        Absent::Nothing | Absent::Required(_) | Absent::Nested => None,
+    };
+    if let Some(Bounds { low, high }) = field.bounds {
+        insert("minimum", json!(low));
+        insert("maximum", json!(high));
     }
     Value::Object(key)
 }
 
 fn kind(kind: Kind) -> Map<String, Value> {
     let value = match kind {
-        Kind::Value(what, example) => json!({ "type": what, "example": example }),
+        Kind::Value { what, example } => json!({ "type": what, "example": example }),
         Kind::Choice(words) => {
-            let words: Map<String, Value> = words
+            let words = words();
+            let words = words
                 .iter()
-                .map(|(word, text)| ((*word).to_owned(), json!(text)))
-                .collect();
-            json!({ "type": "choice", "words": words })
+                .map(|word| (word.word.to_owned(), json!(word.meaning)));
+            json!({ "type": "choice", "words": Map::from_iter(words) })
         }
-        Kind::Table(name, _) => json!({ "type": "table", "table": name }),
+        Kind::Table { name, .. } => json!({ "type": "table", "table": name }),
         Kind::List(of) => {
             let mut inner = self::kind(of());
             inner.insert("list".to_owned(), json!(true));

@@ -1,49 +1,30 @@
-//! The name that was probably meant.
+//! The name that a user probably meant.
 
-/// The closest of `names` to `word`, if any is close enough to have been meant.
+/// The closest of `names` to `word`, if any is close enough to be a misspelling.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let word = word.to_lowercase();
-    // A third of the letters may be wrong: enough for typing errors, too little for another word.
-    let close = |name: &str| name.chars().count().max(word.chars().count()).div_ceil(3);
-    let candidates = names
-        .into_iter()
-        .map(|name| (distance(&word, &name.to_lowercase()), name));
-    candidates
-        .filter(|(distance, name)| *distance <= close(name))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, n)| n)
+    let mut best: Option<(usize, &str)> = None;
+    for name in names {
+        let distance = strsim::osa_distance(&word, &name.to_lowercase());
+        // A third of the letters may differ: enough for typing errors, too little for another word.
+        let longest = name.chars().count().max(word.chars().count());
+        let close_enough = distance <= longest.div_ceil(3);
+        if close_enough && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, name));
+        }
+    }
+    best.map(|(_, name)| name)
 }
 
-/// ``did you mean `x`?`` or else the list of what there is.
+/// ``did you mean `x`?`` or, if no name is close to `word`, the list of all names.
 pub fn remedy<'n>(word: &str, names: impl IntoIterator<Item = &'n str> + Clone) -> String {
     match nearest(word, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
-        None => format!(
-            "use one of {}",
-            names.into_iter().collect::<Vec<_>>().join(", ")
-        ),
-    }
-}
-
-/// Insertions, deletions, replacements and swaps of neighbouring letters that lead from `a` to `b` (optimal string alignment).
-#[must_use]
-pub fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut above: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut next = vec![i + 1];
-        for j in 0..b.len() {
-            let replaced = row[j] + usize::from(a[i] != b[j]);
-            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(above[j - 1] + 1);
-            }
-            next.push(least);
+        None => {
+            let names: Vec<&str> = names.into_iter().collect();
+            format!("use one of {}", names.join(", "))
         }
-        above = core::mem::replace(&mut row, next);
     }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 use super::claim::Claim;
-use airpace_config::suggest::distance;
 use thiserror::Error;
 
 /// Neither a paper nor a row goes by this name.
@@ -63,7 +62,7 @@ fn nearest(all: &[Claim], id: &str) -> String {
     names.sort_unstable();
     names.dedup();
     let word = id.to_lowercase();
-    names.sort_by_key(|name| distance(&word, &name.to_lowercase()));
+    names.sort_by_key(|name| strsim::osa_distance(&word, &name.to_lowercase()));
     names
         .iter()
         .take(PROPOSALS)

@@ -15,7 +15,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::file::{self as scenario, Override, Scenario, ScenarioError, Source};
+use crate::file::{self as scenario, DocumentError, Override, Scenario, Source};
 use crate::results::ScenarioRecord;
 use resolve::{Resolved, resolve};
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -41,7 +41,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn new(text: &str, settings: Vec<Override>, folder: &Path) -> Result<Self, ScenarioError> {
+    pub fn new(text: &str, settings: Vec<Override>, folder: &Path) -> Result<Self, DocumentError> {
         let (scenario, source) = scenario::read(text, &settings)?;
         Ok(Self {
             scenario,
@@ -56,7 +56,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with(&self, more: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn with(&self, more: &[Override]) -> Result<Self, DocumentError> {
         let settings = self.settings.iter().chain(more).cloned().collect();
         Self::new(&self.text, settings, &self.folder)
     }
@@ -65,7 +65,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
+    pub fn resolve(&self) -> Result<Resolved, DocumentError> {
         resolve(&self.scenario, &self.source, &self.folder)
     }
 

@@ -256,6 +256,8 @@ fn neighbours_take_their_share_from_the_beginning() {
 #[test]
 fn every_scheme_runs_and_its_keys_reach_the_path() {
     use crate::file::Scheme;
+    use airpace_config::choice::Words as _;
+    use airpace_config::declaration::Word;
     use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues};
     let path = |settings: &[&str]| {
         let resolved = loaded(CELL, settings)
@@ -263,7 +265,7 @@ fn every_scheme_runs_and_its_keys_reach_the_path() {
             .unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
         resolved.world.channels[0].mac.radios[0].path.clone()
     };
-    for (word, _) in Scheme::WORDS {
+    for Word { word, .. } in Scheme::words() {
         let scheme = format!("node.ap.queue.scheme={word}");
         let expected = PathConfig::of(airpace_sim::mac::Scheme::from_name(word).unwrap());
         let found = path(&[&scheme]);

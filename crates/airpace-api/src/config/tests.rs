@@ -100,7 +100,7 @@ fn bare_numbers_are_refused_with_a_hint() {
     );
     let message = refusal("\"20 ms\"", "\"20 Mbit/s\"");
     assert!(
-        message.contains("`Mbit/s` is no unit here: use one of ns, us, ms, s"),
+        message.contains("`Mbit/s` is not a unit here: use one of ns, us, ms, s"),
         "{message}"
     );
 }

@@ -6,7 +6,7 @@ mod sweep;
 
 use crate::failure::{bad_input, bad_input_with};
 use airpace_scenario::Loaded;
-use airpace_scenario::file::{Override, ScenarioError};
+use airpace_scenario::file::{DocumentError, Override};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ impl Chosen {
     }
 
     /// A complaint about the scenario, with the line that it is about.
-    fn refusal(&self, error: &ScenarioError) -> anyhow::Error {
+    fn refusal(&self, error: &DocumentError) -> anyhow::Error {
         bad_input_with(
             error.one_line(&self.file.display().to_string()),
             error.excerpt(),

@@ -105,7 +105,7 @@ fn mistakes_show_the_line_and_the_remedy() {
         ),
         (
             format!("sim run {path} --set nonsense"),
-            "`nonsense` is no key=value",
+            "`nonsense` is not of the form key=value",
         ),
         (format!("sim run {path} --seed x"), "--seed"),
         (

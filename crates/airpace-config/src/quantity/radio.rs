@@ -209,11 +209,11 @@ mod tests {
         );
         assert_eq!(
             message("16 W".parse()),
-            "`W` is no unit here: use one of dBm"
+            "`W` is not a unit here: use one of dBm"
         );
         assert_eq!(
             message("much dBm".parse()),
-            "`much dBm` is no number: write for example \"16 dBm\""
+            "`much dBm` is not a number: write for example \"16 dBm\""
         );
         for text in ["1000", "-5 packets", "1.5 packets", "64 KiB", "packets", ""] {
             assert!(text.parse::<Packets>().is_err(), "{text}");

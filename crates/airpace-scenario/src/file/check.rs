@@ -1,26 +1,13 @@
 //! What a single value cannot tell: names that must exist and be unique, keys that belong together.
 
 use super::{Adaptation, Change, Flow, FlowKind, Node, NodeKind, Proxy, RateChoice, Scenario};
+use airpace_config::document::{KeyError, refuse};
 use airpace_config::suggest::remedy;
 
-/// What is wrong, at the dotted path of a key.
-#[derive(Debug)]
-pub(super) struct Wrong {
-    pub(super) key: String,
-    pub(super) message: String,
-}
-
-type Checked = Result<(), Wrong>;
+type Checked = Result<(), KeyError>;
 
 /// Most nodes and flows of a scenario: beyond, a count has too many digits.
 const MOST: u64 = 20_000;
-
-fn wrong(key: impl Into<String>, message: impl Into<String>) -> Checked {
-    Err(Wrong {
-        key: key.into(),
-        message: message.into(),
-    })
-}
 
 pub(super) fn check(scenario: &Scenario) -> Checked {
     channels(scenario)?;
@@ -33,7 +20,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
             single(scenario, name, &format!("wire.{index}.{end}"))?;
         }
         if wire.a == wire.b {
-            return wrong(
+            return refuse(
                 format!("wire.{index}.b"),
                 format!("a wire from `{}` to itself leads nowhere", wire.a),
             );
@@ -64,7 +51,7 @@ fn channels(scenario: &Scenario) -> Checked {
                 "two channels are called `{}`: give each a `name` of its own",
                 channel.name
             );
-            return wrong(format!("channel.{index}.name"), message);
+            return refuse(format!("channel.{index}.name"), message);
         }
         for (category, edca) in [
             ("background", &channel.edca.background),
@@ -75,7 +62,7 @@ fn channels(scenario: &Scenario) -> Checked {
             for (key, window) in [("cw_min", edca.cw_min), ("cw_max", edca.cw_max)] {
                 if window.is_some_and(|window| (u32::from(window) + 1).count_ones() != 1) {
                     let key = format!("channel.{index}.edca.{category}.{key}");
-                    return wrong(
+                    return refuse(
                         key,
                         "a contention window is one less than a power of two: 3, 7, 15, 31, …, 1023",
                     );
@@ -87,18 +74,18 @@ fn channels(scenario: &Scenario) -> Checked {
 }
 
 /// Checks names and counts of nodes and returns every name that a node or a group of them goes by.
-fn nodes(scenario: &Scenario) -> Result<Vec<String>, Wrong> {
+fn nodes(scenario: &Scenario) -> Result<Vec<String>, KeyError> {
     let mut names: Vec<String> = Vec::new();
     let total: u64 = scenario.node.iter().map(|node| u64::from(node.count)).sum();
     if scenario.node.is_empty() {
-        return Err(Wrong {
+        return Err(KeyError {
             key: String::new(),
             message: "there is no [[node]]: add an access point and a station".to_owned(),
         });
     }
     if total > MOST {
         let message = format!("{total} nodes are too many: at most {MOST}");
-        return Err(Wrong {
+        return Err(KeyError {
             key: "node".to_owned(),
             message,
         });
@@ -113,7 +100,7 @@ fn nodes(scenario: &Scenario) -> Result<Vec<String>, Wrong> {
         });
         if let Some(name) = taken {
             let message = format!("the name `{name}` is taken: give this node a `name` of its own");
-            return Err(Wrong {
+            return Err(KeyError {
                 key: format!("node.{index}.name"),
                 message,
             });
@@ -134,7 +121,7 @@ fn node(scenario: &Scenario, node: &Node, at: &str) -> Checked {
             let message = format!(
                 "{length} values for {count} nodes: give one for all or one for each (`count`)"
             );
-            return wrong(format!("{at}.{key}"), message);
+            return refuse(format!("{at}.{key}"), message);
         }
     }
     for (key, rates) in [("rate", &node.rate), ("uplink_rate", &node.uplink_rate)] {
@@ -149,7 +136,7 @@ fn node(scenario: &Scenario, node: &Node, at: &str) -> Checked {
         }
     }
     if node.count > 1 && node.position.is_some() {
-        return wrong(
+        return refuse(
             format!("{at}.position"),
             "several nodes cannot stand in one place: use `within` or `distance`",
         );
@@ -163,7 +150,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
     for (index, name) in node.channel.iter().enumerate() {
         if !scenario.channel.iter().any(|channel| channel.name == *name) {
             let names = scenario.channel.iter().map(|channel| channel.name.as_str());
-            return wrong(
+            return refuse(
                 format!("{at}.channel.{index}"),
                 format!("there is no channel `{name}`: {}", remedy(name, names)),
             );
@@ -175,7 +162,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
         NodeKind::Ap | NodeKind::Station => 1,
     };
     if node.channel.len() > most {
-        return wrong(
+        return refuse(
             format!("{at}.channel"),
             format!("a node of kind {} is on at most {most} channels", node.kind),
         );
@@ -198,7 +185,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
                 .flat_map(Node::names)
                 .collect();
             let remedy = remedy(ap, names.iter().map(String::as_str));
-            wrong(
+            refuse(
                 format!("{at}.ap"),
                 format!("there is no access point `{ap}`: {remedy}"),
             )
@@ -211,7 +198,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
                 .map(|n| n.count)
                 .sum();
             match aps {
-                0 => wrong(
+                0 => refuse(
                     at,
                     format!(
                         "`{}` has no access point: add a [[node]] with kind = \"ap\"",
@@ -219,7 +206,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
                     ),
                 ),
                 1 => Ok(()),
-                _ => wrong(
+                _ => refuse(
                     at,
                     format!(
                         "there are {aps} access points: say with `ap` which is that of `{}`",
@@ -228,7 +215,7 @@ fn node_place(scenario: &Scenario, node: &Node, at: &str) -> Checked {
                 ),
             }
         }
-        (NodeKind::Ap | NodeKind::Host, Some(_)) => wrong(
+        (NodeKind::Ap | NodeKind::Host, Some(_)) => refuse(
             format!("{at}.ap"),
             format!("a node of kind {} has none", node.kind),
         ),
@@ -240,21 +227,21 @@ fn rate(rate: &RateChoice, at: &str) -> Checked {
     let has_trace = !rate.trace.is_empty() || rate.file.is_some();
     let trace = rate.adaptation == Adaptation::Trace;
     if trace && (rate.trace.is_empty() == rate.file.is_none()) {
-        return wrong(at, "adaptation \"trace\" needs one of `trace` and `file`");
+        return refuse(at, "adaptation \"trace\" needs one of `trace` and `file`");
     }
     if !trace && has_trace {
-        return wrong(at, "`trace` and `file` are for adaptation = \"trace\"");
+        return refuse(at, "`trace` and `file` are for adaptation = \"trace\"");
     }
     if rate.legacy.is_some()
         && (rate.mcs.is_some() || rate.nss.is_some() || rate.adaptation != Adaptation::Fixed)
     {
-        return wrong(
+        return refuse(
             format!("{at}.legacy"),
             "a legacy rate has no MCS, no streams and no adaptation: leave one or the other out",
         );
     }
     if let Some(pair) = rate.trace.windows(2).find(|pair| pair[1].at <= pair[0].at) {
-        return wrong(
+        return refuse(
             format!("{at}.trace"),
             format!(
                 "the times must rise: {} comes after {}",
@@ -275,7 +262,7 @@ fn single(scenario: &Scenario, name: &str, at: &str) -> Checked {
         return Ok(());
     }
     if scenario.node.iter().any(|node| node.group() == name) {
-        return wrong(
+        return refuse(
             at,
             format!("`{name}` is several nodes: name one of them, for example `{name}-1`"),
         );
@@ -298,7 +285,7 @@ fn some(scenario: &Scenario, name: &str, at: &str) -> Checked {
 
 fn unknown_node(scenario: &Scenario, name: &str, at: &str) -> Checked {
     let names: Vec<&str> = scenario.node.iter().map(Node::group).collect();
-    wrong(
+    refuse(
         at,
         format!("there is no node `{name}`: {}", remedy(name, names)),
     )
@@ -306,7 +293,7 @@ fn unknown_node(scenario: &Scenario, name: &str, at: &str) -> Checked {
 
 fn flows(scenario: &Scenario, nodes: &[String]) -> Checked {
     if scenario.flow.is_empty() {
-        return wrong("", "there is no [[flow]]: nothing would be sent");
+        return refuse("", "there is no [[flow]]: nothing would be sent");
     }
     let mut names: Vec<&str> = Vec::new();
     for (index, flow) in scenario.flow.iter().enumerate() {
@@ -316,7 +303,7 @@ fn flows(scenario: &Scenario, nodes: &[String]) -> Checked {
                 "the name `{}` is taken: give this flow a `name` of its own",
                 flow.label()
             );
-            return wrong(format!("{at}.name"), message);
+            return refuse(format!("{at}.name"), message);
         }
         names.push(flow.label());
         self::flow(scenario, flow, &at)?;
@@ -337,14 +324,14 @@ fn flow(scenario: &Scenario, flow: &Flow, at: &str) -> Checked {
                 .iter()
                 .any(|node| node.kind == NodeKind::Station)
             {
-                return wrong(path, "there are no stations");
+                return refuse(path, "there are no stations");
             }
         } else {
             some(scenario, name, &path)?;
         }
     }
     if flow.from.as_deref() == Some(flow.to.as_str()) {
-        return wrong(
+        return refuse(
             format!("{at}.to"),
             format!("a flow from `{}` to itself goes nowhere", flow.to),
         );
@@ -383,11 +370,11 @@ fn flow_keys(flow: &Flow, at: &str) -> Checked {
                 flow.kind,
                 kinds.join(", ")
             );
-            return wrong(format!("{at}.{key}"), message);
+            return refuse(format!("{at}.{key}"), message);
         }
     }
     if matches!(flow.kind, UdpCbr | UdpPoisson | Burst) && flow.rate.is_none() {
-        return wrong(
+        return refuse(
             at,
             format!(
                 "kind = \"{}\" needs `rate`, for example rate = \"50 Mbit/s\"",
@@ -400,14 +387,14 @@ fn flow_keys(flow: &Flow, at: &str) -> Checked {
 
 fn flow_times(flow: &Flow, at: &str) -> Checked {
     if flow.stop.is_some_and(|stop| stop <= flow.start) {
-        return wrong(format!("{at}.stop"), "it stops before it starts");
+        return refuse(format!("{at}.stop"), "it stops before it starts");
     }
     match (flow.on, flow.off) {
-        (Some(_), None) => wrong(
+        (Some(_), None) => refuse(
             format!("{at}.on"),
             "`on` needs `off`, the length of the pauses",
         ),
-        (None, Some(_)) => wrong(
+        (None, Some(_)) => refuse(
             format!("{at}.off"),
             "`off` needs `on`, the time between the pauses",
         ),
@@ -425,7 +412,7 @@ fn proxy(scenario: &Scenario, proxy: &Proxy, at: &str) -> Checked {
 fn change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
     let end = scenario.warm_up.0 + scenario.duration.0;
     if change.at.0 > end {
-        return wrong(
+        return refuse(
             format!("{at}.at"),
             format!(
                 "the run ends at {}: the change would never come",
@@ -437,7 +424,7 @@ fn change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
     match &change.node {
         Some(node) => some(scenario, node, &format!("{at}.node"))?,
         None if of_node => {
-            return wrong(
+            return refuse(
                 at,
                 "say with `node` whose `rate`, `loss` or `position` changes",
             );
@@ -455,14 +442,14 @@ fn change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
             .map(|channel| channel.name.as_str())
             .collect();
         if !names.contains(&name.as_str()) {
-            return wrong(
+            return refuse(
                 format!("{at}.channel"),
                 format!("there is no channel `{name}`: {}", remedy(name, names)),
             );
         }
     }
     if !of_node && change.flow_rate.is_none() && change.neighbours.is_none() {
-        return wrong(
+        return refuse(
             at,
             "nothing changes: give `rate`, `loss`, `position`, `flow_rate` or `neighbours`",
         );
@@ -475,7 +462,7 @@ fn flow_change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
         (Some(name), Some(_)) => {
             let names = scenario.flow.iter().map(Flow::label);
             let Some(flow) = scenario.flow.iter().find(|flow| flow.label() == name) else {
-                return wrong(
+                return refuse(
                     format!("{at}.flow"),
                     format!(
                         "there is no flow `{name}`: {}",
@@ -486,7 +473,7 @@ fn flow_change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
             if matches!(flow.kind, FlowKind::UdpCbr | FlowKind::UdpPoisson) {
                 return Ok(());
             }
-            wrong(
+            refuse(
                 format!("{at}.flow"),
                 format!(
                     "`{name}` is of kind {}: only udp-cbr and udp-poisson have a rate to change",
@@ -495,7 +482,7 @@ fn flow_change(scenario: &Scenario, change: &Change, at: &str) -> Checked {
             )
         }
         (None, None) => Ok(()),
-        _ => wrong(
+        _ => refuse(
             at,
             "`flow` and `flow_rate` go together: whose rate, and what it is from now on",
         ),

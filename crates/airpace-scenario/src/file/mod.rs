@@ -33,7 +33,7 @@ mod rate;
 #[cfg(test)]
 mod tests;
 
-pub use airpace_config::document::{Override, Place, ScenarioError, Source};
+pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
 pub use channel::{
     Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing,
@@ -49,7 +49,6 @@ pub use rate::{Adaptation, RateChoice, RateStep};
 
 use airpace_config::quantity::Span;
 use airpace_config::{document, section};
-use serde::Deserialize as _;
 
 /// Version of the format of scenario files.
 pub const FORMAT: u32 = 1;
@@ -92,14 +91,11 @@ section! {
 ///
 /// # Errors
 /// Malformed TOML, unknown keys, values that do not fit or make no sense, references to nothing; with the place and a remedy.
-pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), ScenarioError> {
-    let (table, source) = document::open(text, settings)?;
-    let deserializer = toml::de::Deserializer::from(table);
-    let mut scenario = Scenario::deserialize(deserializer)
-        .map_err(|error| source.refuse_at(error.span(), error.message().to_owned()))?;
+pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), DocumentError> {
+    let (mut scenario, source) = document::read::<Scenario>(text, settings)?;
     if scenario.channel.is_empty() {
         scenario.channel.push(Channel::default());
     }
-    check::check(&scenario).map_err(|wrong| source.refuse(&wrong.key, wrong.message))?;
+    check::check(&scenario).map_err(|error| source.locate(error))?;
     Ok((scenario, source))
 }

@@ -1,7 +1,7 @@
 //! A node's queues towards the radio.
 
-use super::check::Wrong;
 use airpace_config::choice;
+use airpace_config::document::KeyError;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
 
@@ -181,7 +181,7 @@ impl Scheme {
 
 impl NodeQueue {
     /// Refuses keys that mean nothing for the scheme; `at` is the path of the table.
-    pub(super) fn check(&self, at: &str) -> Result<(), Wrong> {
+    pub(super) fn check(&self, at: &str) -> Result<(), KeyError> {
         for (key, given, schemes) in self.keys() {
             if !given || schemes.contains(&self.scheme) {
                 continue;
@@ -193,7 +193,7 @@ impl NodeQueue {
                 words.join(", "),
                 self.remedy(key)
             );
-            return Err(Wrong {
+            return Err(KeyError {
                 key: format!("{at}.{key}"),
                 message,
             });

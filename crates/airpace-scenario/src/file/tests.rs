@@ -1,5 +1,6 @@
 use super::*;
-use airpace_config::section::{Absent, Kind, Section};
+use airpace_config::declaration::{Absent, Field, Kind};
+use airpace_config::section::Section;
 
 const CELL: &str = "\
 title = \"a cell\"
@@ -130,12 +131,12 @@ fn mistakes_are_shown_with_their_line_and_a_remedy() {
         (
             "kind = \"ap\"",
             "kind = \"app\"",
-            "x.toml:5:8: `app` is none of them: did you mean `ap`?",
+            "x.toml:5:8: `app` is not one of the choices: did you mean `ap`?",
         ),
         (
             "kind = \"ap\"\n",
             "",
-            "[[node]] lacks `kind`: add for example kind = station",
+            "[[node]] lacks `kind`: add for example kind = \"station\"",
         ),
         (
             "kind = \"ap\"",
@@ -175,7 +176,7 @@ fn mistakes_are_shown_with_their_line_and_a_remedy() {
         (
             "rate = \"50 Mbit/s\"",
             "rate = \"-50 Mbit/s\"",
-            "is no number",
+            "is not a number",
         ),
         (
             "rate = \"50 Mbit/s\"",
@@ -352,13 +353,13 @@ fn mistakes_in_settings_name_the_flag() {
         "width"
             .parse::<Override>()
             .unwrap_err()
-            .contains("no key=value")
+            .contains("not of the form key=value")
     );
     assert!(
         "a..b=1"
             .parse::<Override>()
             .unwrap_err()
-            .contains("is no key")
+            .contains("is not a key")
     );
 }
 
@@ -383,7 +384,7 @@ fn keys_of_a_queue_that_the_scheme_does_not_have_are_refused_with_their_line() {
     let cases = [
         (
             "scheme = \"airtim\"",
-            "x.toml:6:20: `airtim` is none of them: did you mean `airtime`?",
+            "x.toml:6:20: `airtim` is not one of the choices: did you mean `airtime`?",
         ),
         (
             "scheme = \"airtime\", schedule = \"round-robin\"",
@@ -463,14 +464,10 @@ fn the_path_of_a_queue_reads_and_settings_change_it() {
 }
 
 /// Calls `each` for every table that can be reached.
-fn every_field(fields: &'static [section::Field], each: &mut dyn FnMut(&section::Field)) {
+fn every_field(fields: &'static [Field], each: &mut dyn FnMut(&Field)) {
     for field in fields {
         each(field);
-        let mut kind = (field.kind)();
-        while let Kind::List(of) = kind {
-            kind = of();
-        }
-        if let Kind::Table(_, fields) = kind {
+        if let Kind::Table { fields, .. } = (field.kind)().element() {
             every_field(fields(), each);
         }
     }

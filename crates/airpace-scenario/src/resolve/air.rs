@@ -2,10 +2,10 @@
 
 use super::network::Network;
 use super::rate::{Place, Rates};
-use super::{Wrong, wrong};
 use crate::file::{
     Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Timing,
 };
+use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
 use airpace_sim::channel::{self, Position};
@@ -38,7 +38,7 @@ pub(super) const fn band(channel: &Channel) -> Band {
 pub(super) fn channels(
     network: &Network<'_>,
     rates: &Rates<'_>,
-) -> Result<Vec<ChannelConfig>, Wrong> {
+) -> Result<Vec<ChannelConfig>, KeyError> {
     let channels = network.scenario.channel.iter().enumerate();
     channels
         .map(|(index, channel)| {
@@ -59,7 +59,7 @@ pub(super) fn moved(
     rates: &Rates<'_>,
     member: usize,
     position: (f64, f64),
-) -> Result<Option<Quality>, Wrong> {
+) -> Result<Option<Quality>, KeyError> {
     let mut network = network.clone();
     network.members[member].position = position;
     let (Some(index), Some(above)) = (
@@ -101,7 +101,7 @@ struct Air<'n> {
 }
 
 impl Air<'_> {
-    fn build(&self) -> Result<ChannelConfig, Wrong> {
+    fn build(&self) -> Result<ChannelConfig, KeyError> {
         let members = self.members();
         let radio = |member: usize| {
             members
@@ -144,7 +144,7 @@ impl Air<'_> {
     }
 
     /// Refuses a client and an access point that do not hear each other.
-    fn out_of_reach<T>(&self, client: usize) -> Result<T, Wrong> {
+    fn out_of_reach<T>(&self, client: usize) -> Result<T, KeyError> {
         let members = &self.network.members;
         let (name, (x, y)) = (&members[client].name, members[client].position);
         let above = members[client].above.map(|above| &members[above]);
@@ -160,7 +160,7 @@ impl Air<'_> {
         let message = format!(
             "`{name}` and its access point `{above}`, {distance:.1} m apart, do not hear each other: {remedy}"
         );
-        wrong(self.network.key(client), message)
+        refuse(self.network.key(client), message)
     }
 
     /// The nodes on this channel.
@@ -177,7 +177,7 @@ impl Air<'_> {
         self.network.members[member].uplink == Some(self.index)
     }
 
-    fn radio(&self, member: usize) -> Result<RadioConfig, Wrong> {
+    fn radio(&self, member: usize) -> Result<RadioConfig, KeyError> {
         let node = self.network.table(member);
         let channel = self.channel;
         let Network { scenario, members } = self.network;
@@ -226,7 +226,7 @@ impl Air<'_> {
         }
     }
 
-    fn edca(&self) -> Result<[phy::Edca; 4], Wrong> {
+    fn edca(&self) -> Result<[phy::Edca; 4], KeyError> {
         let categories = [
             Category::Background,
             Category::BestEffort,
@@ -251,7 +251,7 @@ impl Air<'_> {
                     self.index,
                     category.word().replace('-', "_")
                 );
-                return wrong(
+                return refuse(
                     key,
                     format!(
                         "the smallest window, {}, is larger than the largest, {}",
@@ -269,7 +269,7 @@ impl Air<'_> {
         member: usize,
         (below, above): (RadioId, RadioId),
         propagation: &channel::Channel,
-    ) -> Result<[LinkConfig; 2], Wrong> {
+    ) -> Result<[LinkConfig; 2], KeyError> {
         let node = self.network.table(member);
         let (down, up) = (
             &node.rate,
@@ -330,7 +330,7 @@ impl Air<'_> {
     }
 
     /// The radios in space.
-    fn propagation(&self, members: &[usize]) -> Result<channel::Channel, Wrong> {
+    fn propagation(&self, members: &[usize]) -> Result<channel::Channel, KeyError> {
         let most = members
             .iter()
             .map(|&member| self.streams(member))
@@ -384,7 +384,7 @@ impl Air<'_> {
         };
         match channel::Channel::new(config) {
             Ok(channel) => Ok(channel),
-            Err(error) => wrong(format!("channel.{}", self.index), error.to_string()),
+            Err(error) => refuse(format!("channel.{}", self.index), error.to_string()),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Traffic: every flow between two single nodes.
 
+use super::FlowName;
 use super::network::Network;
-use super::{FlowName, Wrong, wrong};
 use crate::file::{Congestion, Flow, FlowKind, NodeKind, Page};
+use airpace_config::document::{KeyError, refuse};
 use airpace_sim::traffic::web::{self, BrowserConfig};
 use airpace_sim::traffic::{
     Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread,
@@ -31,7 +32,7 @@ const TCP_HEADERS: u32 = 52;
 const MOST_FLOWS: usize = 100_000;
 
 /// Every flow, with its name.
-pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>, Wrong> {
+pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>, KeyError> {
     let mut flows = Vec::new();
     for (index, flow) in network.scenario.flow.iter().enumerate() {
         let at = format!("flow.{index}");
@@ -59,7 +60,7 @@ pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>
             }
         }
         if flows.len() > MOST_FLOWS {
-            return wrong(
+            return refuse(
                 format!("{at}.count"),
                 format!("more than {MOST_FLOWS} flows"),
             );
@@ -69,7 +70,11 @@ pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>
 }
 
 /// Sender, receiver, and the one of both that the flow is named after where there are several.
-fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<(usize, usize, usize)>, Wrong> {
+fn ends(
+    network: &Network<'_>,
+    flow: &Flow,
+    at: &str,
+) -> Result<Vec<(usize, usize, usize)>, KeyError> {
     let to = network.group(&flow.to);
     let from = match &flow.from {
         Some(name) => network.group(name),
@@ -94,7 +99,7 @@ fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<(usize, usiz
                 .map(|(&from, &to)| (from, to, to))
                 .collect())
         }
-        _ => wrong(
+        _ => refuse(
             format!("{at}.to"),
             "both ends are several nodes: one of them must be a single one",
         ),
@@ -102,7 +107,7 @@ fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<(usize, usiz
 }
 
 /// The only host; without one, each receiver's access point.
-fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<usize>, Wrong> {
+fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<usize>, KeyError> {
     let hosts: Vec<usize> = (0..network.members.len())
         .filter(|&idx| network.members[idx].kind == NodeKind::Host)
         .collect();
@@ -110,7 +115,7 @@ fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<u
         return Ok(vec![host]);
     }
     if !hosts.is_empty() {
-        return wrong(
+        return refuse(
             at,
             format!(
                 "there are {} hosts: say with `from` which one sends",
@@ -131,7 +136,7 @@ fn fits(
     flow: &Flow,
     pairs: &[(usize, usize, usize)],
     at: &str,
-) -> Result<(), Wrong> {
+) -> Result<(), KeyError> {
     for (key, size, headers) in [
         ("payload", flow.payload, UDP_HEADERS),
         ("mss", flow.mss, TCP_HEADERS),
@@ -147,7 +152,7 @@ fn fits(
             let message = format!(
                 "{size} and {headers} B of headers are more than the {LONGEST_PACKET} B that an IP packet has at most on the air: at most {most} B"
             );
-            return wrong(format!("{at}.{key}"), message);
+            return refuse(format!("{at}.{key}"), message);
         }
     }
     Ok(())
@@ -178,7 +183,7 @@ fn config(
     }
 }
 
-fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, Wrong> {
+fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, KeyError> {
     // The bounds of the key keep sizes within 32 bits.
     let payload = flow.payload.map(|size| size.0.0 as u32);
     let payload_bytes = payload.unwrap_or(UDP_PAYLOAD);
@@ -241,14 +246,14 @@ fn udp(flow: &Flow, pattern: Pattern) -> Traffic {
 }
 
 /// Bursts of equal distance whose mean size makes the rate.
-fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, Wrong> {
+fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, KeyError> {
     let interval = flow
         .interval
         .map_or(PICTURE_INTERVAL, |interval| interval.0);
     let rate = flow.rate.map_or(0.0, |rate| rate.0.as_bps_f64());
     let mean = (rate * interval.as_secs_f64() / 8.0).round();
     if !(1.0..=1e9).contains(&mean) {
-        return wrong(
+        return refuse(
             format!("{at}.rate"),
             format!("a burst every {interval:?} would have {mean} bytes"),
         );

@@ -10,7 +10,8 @@ mod rate;
 
 pub use network::{Member, Network};
 
-use crate::file::{Scenario, ScenarioError, Source};
+use crate::file::{DocumentError, Scenario, Source};
+use airpace_config::document::KeyError;
 use airpace_sim::world::{NodeId, World, WorldConfig, WorldError};
 use std::path::Path;
 
@@ -38,21 +39,6 @@ pub struct FlowName {
     pub(super) table: usize,
 }
 
-/// What is wrong, at the dotted path of a key.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Wrong {
-    key: String,
-    message: String,
-}
-
-/// A refusal of what stands at `key`.
-fn wrong<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong {
-        key: key.into(),
-        message: message.into(),
-    })
-}
-
 /// Resolves `scenario`; traces of rates are read from `folder`.
 ///
 /// # Errors
@@ -62,9 +48,8 @@ pub fn resolve(
     scenario: &Scenario,
     source: &Source,
     folder: &Path,
-) -> Result<Resolved, ScenarioError> {
-    let resolved =
-        build(scenario, folder).map_err(|wrong| source.refuse(&wrong.key, wrong.message))?;
+) -> Result<Resolved, DocumentError> {
+    let resolved = build(scenario, folder).map_err(|error| source.locate(error))?;
     // The world knows best what it can be made of.
     if let Err(error) = World::new(resolved.world.clone()) {
         let (key, message) = refusal(&resolved, &error);
@@ -111,7 +96,7 @@ fn refusal(resolved: &Resolved, error: &WorldError) -> (String, String) {
     }
 }
 
-fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, Wrong> {
+fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
     let network = Network::new(scenario)?;
     let rates = rate::Rates { scenario, folder };
     let channels = air::channels(&network, &rates)?;

@@ -1,7 +1,7 @@
 //! The nodes one by one, where they stand, who belongs to whom, and the wires between them.
 
-use super::{Wrong, wrong};
 use crate::file::{EACH_STATION, Node, NodeKind, Scenario};
+use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
 use airpace_sim::rng::Stream;
 use airpace_sim::world::{NodeId, RouteConfig, WireConfig};
@@ -36,7 +36,7 @@ pub struct Network<'s> {
 }
 
 impl<'s> Network<'s> {
-    pub(super) fn new(scenario: &'s Scenario) -> Result<Self, Wrong> {
+    pub(super) fn new(scenario: &'s Scenario) -> Result<Self, KeyError> {
         let tables = scenario.node.iter().enumerate();
         let members = tables.flat_map(|(table, node)| {
             node.names().enumerate().map(move |(number, name)| Member {
@@ -120,7 +120,7 @@ impl<'s> Network<'s> {
     }
 
     /// Finds everybody's access point and channels.
-    fn associate(&mut self) -> Result<(), Wrong> {
+    fn associate(&mut self) -> Result<(), KeyError> {
         for idx in 0..self.members.len() {
             let node = self.table(idx);
             self.members[idx].above = match node.kind {
@@ -136,7 +136,7 @@ impl<'s> Network<'s> {
             for _ in 0..=self.members.len() {
                 match self.members[at].above {
                     Some(above) if above == idx => {
-                        return wrong(
+                        return refuse(
                             format!("{}.ap", self.key(idx)),
                             "it is below itself: no access point is at the top",
                         );
@@ -163,7 +163,7 @@ impl<'s> Network<'s> {
     }
 
     /// Gives a client its channels if those of the one above it are known; tells whether anything changed.
-    fn settle_channels(&mut self, idx: usize) -> Result<bool, Wrong> {
+    fn settle_channels(&mut self, idx: usize) -> Result<bool, KeyError> {
         let Some(above) = self.members[idx].above else {
             return Ok(false);
         };
@@ -179,7 +179,7 @@ impl<'s> Network<'s> {
                 "its access point `{}` is on channel `{name}`: name that one",
                 self.members[above].name
             );
-            return wrong(format!("{}.channel", self.key(idx)), message);
+            return refuse(format!("{}.channel", self.key(idx)), message);
         }
         let member = &mut self.members[idx];
         member.uplink = Some(channel);
@@ -236,7 +236,7 @@ impl<'s> Network<'s> {
         wires.collect()
     }
 
-    pub(super) fn routes(&self) -> Result<Vec<RouteConfig>, Wrong> {
+    pub(super) fn routes(&self) -> Result<Vec<RouteConfig>, KeyError> {
         let mut routes = Vec::new();
         for (index, route) in self.scenario.route.iter().enumerate() {
             let ends = (
@@ -252,7 +252,7 @@ impl<'s> Network<'s> {
                     "`{}` has no link to `{}`: add a wire, or make one the access point of the other",
                     route.at, route.via
                 );
-                return wrong(format!("route.{index}.via"), message);
+                return refuse(format!("route.{index}.via"), message);
             }
             routes.push(RouteConfig {
                 at: Self::id(at),

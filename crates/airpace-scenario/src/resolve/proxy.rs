@@ -1,9 +1,10 @@
 //! Proxies, changes in the course of the run, and what is recorded.
 
+use super::FlowName;
 use super::network::Network;
 use super::rate::{Place, Rates};
-use super::{FlowName, Wrong, wrong};
 use crate::file::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::mac::{Neighbours, Quality};
@@ -16,27 +17,27 @@ const UDP_HEADERS: u32 = 28;
 /// Payload of the packets that a law reckons with, if no flow says another.
 const PAYLOAD: u32 = 1_470;
 
-pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, Wrong> {
+pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
     let proxies = network.scenario.proxy.iter().enumerate();
     proxies
         .map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}")))
         .collect()
 }
 
-fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Wrong> {
+fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, KeyError> {
     let place = match &proxy.at {
         Some(name) => network.find(name),
         None => network.access_point(),
     };
     let Some(place) = place else {
-        return wrong(
+        return refuse(
             at,
             "there is no access point to stand at: say with `at` where it is",
         );
     };
     let stations = stations(network, place);
     if stations.is_empty() {
-        return wrong(
+        return refuse(
             format!("{at}.at"),
             format!(
                 "no station is reached through `{}`",
@@ -120,7 +121,7 @@ fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
         .map_or(PAYLOAD, |size| size.0.0 as u32)
 }
 
-fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong> {
+fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyError> {
     if proxy.law == Law::None {
         return Ok(None);
     }
@@ -130,13 +131,13 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, Wrong
     };
     let mut law = match proxy.law.word().parse::<control::Law>() {
         Ok(law) => LawConfig::named(law, goal),
-        Err(error) => return wrong(format!("{at}.law"), error.to_string()),
+        Err(error) => return refuse(format!("{at}.law"), error.to_string()),
     };
     tune(&mut law, proxy, payload);
     foreign_gains(&law, proxy, at)?;
     match law.build() {
         Ok(_) => Ok(Some(law)),
-        Err(error) => wrong(at, error.to_string()),
+        Err(error) => refuse(at, error.to_string()),
     }
 }
 
@@ -180,7 +181,7 @@ fn tune(law: &mut LawConfig, proxy: &Proxy, payload: u32) {
 }
 
 /// Refuses gains that the law does not have.
-fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> {
+fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), KeyError> {
     let (linear, nonlinear) = match law {
         LawConfig::Linear(_) | LawConfig::LinearPf(_) | LawConfig::Dual(_) => (true, false),
         LawConfig::Nonlinear(_) => (false, true),
@@ -216,7 +217,7 @@ fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), Wrong> 
         .into_iter()
         .find(|&(_, given, known, _)| given && !known)
     {
-        Some((key, _, _, laws)) => wrong(
+        Some((key, _, _, laws)) => refuse(
             format!("{at}.{key}"),
             format!("law {} has no `{key}`: it is for {laws}", proxy.law),
         ),
@@ -228,7 +229,7 @@ pub(super) fn changes(
     network: &Network<'_>,
     rates: &Rates<'_>,
     flows: &[(FlowName, FlowConfig)],
-) -> Result<Vec<(Time, world::Change)>, Wrong> {
+) -> Result<Vec<(Time, world::Change)>, KeyError> {
     let channels = network
         .scenario
         .channel
@@ -257,7 +258,7 @@ fn of_nodes(
     rates: &Rates<'_>,
     change: &Change,
     key: &str,
-) -> Result<Vec<world::Change>, Wrong> {
+) -> Result<Vec<world::Change>, KeyError> {
     let mut changes = Vec::new();
     let Some(name) = &change.node else {
         return Ok(changes);
@@ -266,7 +267,7 @@ fn of_nodes(
         let id = Network::id(member);
         if let Some(choice) = &change.rate {
             let Some(channel) = network.members[member].uplink else {
-                return wrong(
+                return refuse(
                     format!("{key}.node"),
                     format!("`{name}` is no client of an access point: it has no rate of its own"),
                 );
@@ -274,7 +275,7 @@ fn of_nodes(
             let rate_key = format!("{key}.rate");
             if choice.adaptation != Adaptation::Fixed {
                 let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
-                return wrong(rate_key, message);
+                return refuse(rate_key, message);
             }
             let place = Place {
                 channel: &network.scenario.channel[channel],
@@ -292,7 +293,7 @@ fn of_nodes(
                 let message = format!(
                     "`{name}` cannot move: only clients of an access point whose channel has error_model = \"snr\""
                 );
-                return wrong(format!("{key}.position"), message);
+                return refuse(format!("{key}.position"), message);
             };
             changes.push(world::Change::Quality(id, quality));
         }

@@ -1,7 +1,7 @@
 //! Rates of the standard's tables, and who chooses among them.
 
-use super::{Wrong, wrong};
 use crate::file::{Adaptation, Channel, RateChoice, Scenario, Standard};
+use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Frequency;
 use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{self, Band, GuardInterval, LegacyRate, TxRate, Width};
@@ -42,7 +42,7 @@ impl Rates<'_> {
         &self,
         choice: &RateChoice,
         place: Place<'_>,
-    ) -> Result<RateAdaptation, Wrong> {
+    ) -> Result<RateAdaptation, KeyError> {
         match choice.adaptation {
             Adaptation::Fixed => self.fixed(choice, place).map(RateAdaptation::Fixed),
             Adaptation::Trace => self.trace(choice, place),
@@ -52,13 +52,13 @@ impl Rates<'_> {
     }
 
     /// A rate that stays.
-    pub(super) fn fixed(&self, choice: &RateChoice, place: Place<'_>) -> Result<TxRate, Wrong> {
+    pub(super) fn fixed(&self, choice: &RateChoice, place: Place<'_>) -> Result<TxRate, KeyError> {
         if let Some(rate) = choice.legacy {
             // Half Mbit/s, as the standard counts them; 54 Mbit/s at most, by the bounds of the key.
             let units = (rate.0.bps() / 500_000) as u32;
             let legacy = LegacyRate::from_half_mbps(units).filter(|legacy| legacy.rate() == rate.0);
             let Some(legacy) = legacy else {
-                return wrong(
+                return refuse(
                     place.key,
                     format!(
                         "{rate} is no legacy rate: 1, 2, 5.5, 11 (DSSS), 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s (OFDM)"
@@ -80,7 +80,7 @@ impl Rates<'_> {
         choice: &RateChoice,
         (mcs, nss): (u8, Option<u8>),
         place: Place<'_>,
-    ) -> Result<TxRate, Wrong> {
+    ) -> Result<TxRate, KeyError> {
         let Form {
             standard,
             width,
@@ -93,12 +93,12 @@ impl Rates<'_> {
         });
         match TxRate::new(standard, width, nss, mcs, gi) {
             Ok(rate) => carried(rate, place),
-            Err(error) => wrong(place.key, error.to_string()),
+            Err(error) => refuse(place.key, error.to_string()),
         }
     }
 
     /// All rates that an adaptation may use.
-    fn allowed(&self, choice: &RateChoice, place: Place<'_>) -> Result<Vec<TxRate>, Wrong> {
+    fn allowed(&self, choice: &RateChoice, place: Place<'_>) -> Result<Vec<TxRate>, KeyError> {
         let Form {
             standard,
             width,
@@ -116,14 +116,14 @@ impl Rates<'_> {
         // Minstrel-HT keeps to the channel's width and guard interval unless the station is known to want less.
         rates.retain(|rate| index(rate) <= most && rate.width() == width && rate.gi() == gi);
         if rates.is_empty() {
-            wrong(place.key, "no rate of the standard is left to choose from")
+            refuse(place.key, "no rate of the standard is left to choose from")
         } else {
             Ok(rates)
         }
     }
 
     /// An oracle; the MAC tells it the ratio of signal to noise.
-    fn ideal(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
+    fn ideal(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
         let width = form(choice, place)?.width;
         let rates = self.allowed(choice, place)?;
         match Ideal::by_model(
@@ -134,11 +134,11 @@ impl Rates<'_> {
             Ideal::TARGET_LOSS,
         ) {
             Ok(ideal) => Ok(ideal.into()),
-            Err(error) => wrong(place.key, error.to_string()),
+            Err(error) => refuse(place.key, error.to_string()),
         }
     }
 
-    fn minstrel(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
+    fn minstrel(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
         let rates = self.allowed(choice, place)?;
         let config = MinstrelHtConfig {
             tries: place.channel.retry_limit,
@@ -147,11 +147,11 @@ impl Rates<'_> {
         };
         match MinstrelHt::new(config) {
             Ok(minstrel) => Ok(minstrel.into()),
-            Err(error) => wrong(place.key, error.to_string()),
+            Err(error) => refuse(place.key, error.to_string()),
         }
     }
 
-    fn trace(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, Wrong> {
+    fn trace(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
         let steps: Vec<(Duration, u8, Option<u8>)> = match &choice.file {
             Some(file) => self.read_trace(file, place.key)?,
             None => choice
@@ -172,17 +172,21 @@ impl Rates<'_> {
         }
         match Trace::new(entries) {
             Ok(trace) => Ok(trace.into()),
-            Err(error) => wrong(place.key, error.to_string()),
+            Err(error) => refuse(place.key, error.to_string()),
         }
     }
 
     /// Reads a file of `seconds mcs nss` lines.
-    fn read_trace(&self, file: &str, key: &str) -> Result<Vec<(Duration, u8, Option<u8>)>, Wrong> {
+    fn read_trace(
+        &self,
+        file: &str,
+        key: &str,
+    ) -> Result<Vec<(Duration, u8, Option<u8>)>, KeyError> {
         let path = self.folder.join(file);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) => {
-                return wrong(
+                return refuse(
                     format!("{key}.file"),
                     format!("cannot read {}: {error}", path.display()),
                 );
@@ -199,10 +203,10 @@ impl Rates<'_> {
                     "{}:{number}: write seconds, MCS and streams, for example `2.5 9 2`",
                     path.display()
                 );
-                return wrong(format!("{key}.file"), message);
+                return refuse(format!("{key}.file"), message);
             };
             if steps.last().is_some_and(|last| step.0 <= last.0) {
-                return wrong(
+                return refuse(
                     format!("{key}.file"),
                     format!("{}:{number}: the times must rise", path.display()),
                 );
@@ -210,7 +214,7 @@ impl Rates<'_> {
             steps.push(step);
         }
         if steps.is_empty() {
-            wrong(
+            refuse(
                 format!("{key}.file"),
                 format!("{} is empty", path.display()),
             )
@@ -250,7 +254,7 @@ fn repeated(entries: Vec<(Time, TxRate)>, end: Duration) -> Vec<(Time, TxRate)> 
 }
 
 /// Refuses a rate that the channel's band does not have.
-fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, Wrong> {
+fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, KeyError> {
     let band = super::air::band(place.channel);
     if band.carries(rate.standard()) {
         Ok(rate)
@@ -260,7 +264,7 @@ fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, Wrong> {
         } else {
             Band::Ghz5
         };
-        wrong(
+        refuse(
             place.key,
             format!(
                 "there is no {} at {band}: set the channel's band to \"{other}\"",
@@ -270,7 +274,7 @@ fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, Wrong> {
     }
 }
 
-fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, Wrong> {
+fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, KeyError> {
     let channel = place.channel;
     let standard = match choice.standard.unwrap_or(channel.standard) {
         Standard::Dsss => phy::Standard::Dsss,
@@ -280,7 +284,7 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, Wrong> {
         Standard::He => phy::Standard::He,
     };
     let Some(width) = width(choice.width.unwrap_or(channel.width)) else {
-        return wrong(
+        return refuse(
             format!("{}.width", place.key),
             "channels are 20, 40, 80 or 160 MHz wide",
         );
@@ -291,7 +295,7 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, Wrong> {
         .0
         .as_nanos();
     let Some(gi) = u32::try_from(gi).ok().and_then(GuardInterval::from_nanos) else {
-        return wrong(
+        return refuse(
             format!("{}.guard_interval", place.key),
             "guard intervals are 400, 800, 1600 or 3200 ns",
         );

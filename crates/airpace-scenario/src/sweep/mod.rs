@@ -10,7 +10,7 @@ pub use table::{Estimate, SweepRow, rows, table};
 
 use super::run::run;
 use super::{Loaded, PROGRAM_VERSION, hex};
-use crate::file::{Override, ScenarioError};
+use crate::file::{DocumentError, Override};
 use crate::results::SweepRun;
 use crate::stop::Stop;
 use anyhow::{Context as _, Result};
@@ -36,7 +36,7 @@ pub struct Job {
 /// # Errors
 /// What is wrong with any of the scenarios: nothing is run if one of them is refused, unless it draws places at random; that is
 /// told when it is run, as another seed may place its nodes better.
-pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, ScenarioError> {
+pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, DocumentError> {
     let mut jobs = Vec::new();
     for point in grid(axes) {
         let at_point = loaded.with(&point)?;
