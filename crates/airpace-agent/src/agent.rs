@@ -47,7 +47,9 @@ The smallest configuration:
 /// The configuration or the key is refused, the network interface cannot be created, or a signal ended the run.
 pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
     if args.schema {
-        output::text(&schema::markdown::<AgentConfig>("The agent's configuration"))?;
+        output::text(&schema::markdown::<AgentConfig>(
+            "The agent's configuration",
+        ))?;
     }
     let Some(path) = args.config.as_ref().filter(|_| !args.schema) else {
         return Ok(ExitCode::SUCCESS);

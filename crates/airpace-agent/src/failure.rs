@@ -43,10 +43,7 @@ pub fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
 
 /// The same, with the line of a file that the message is about.
 #[must_use]
-pub fn bad_input_with(
-    message: impl std::fmt::Display,
-    excerpt: Option<&str>,
-) -> anyhow::Error {
+pub fn bad_input_with(message: impl std::fmt::Display, excerpt: Option<&str>) -> anyhow::Error {
     BadInput {
         message: message.to_string(),
         excerpt: excerpt.map(str::to_owned),

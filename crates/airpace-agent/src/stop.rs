@@ -11,9 +11,7 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// Whatever stopped `run`; [`Interrupted`] after Ctrl-C; signals cannot be received.
-pub fn until_stopped(
-    run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitCode> {
+pub fn until_stopped(run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let signals = Signals::termination()?;
     run(signals.as_fd()).map_err(|error| {
         // The configuration names the file of the key, so a bad one is bad input.

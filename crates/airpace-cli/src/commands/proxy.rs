@@ -44,7 +44,9 @@ pub(crate) struct Proxy {
 
 pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
     if args.schema {
-        output::text(&schema::markdown::<ProxyConfig>("The proxy's configuration"))?;
+        output::text(&schema::markdown::<ProxyConfig>(
+            "The proxy's configuration",
+        ))?;
     }
     let Some(path) = args.config.as_ref().filter(|_| !args.schema) else {
         return Ok(ExitCode::SUCCESS);

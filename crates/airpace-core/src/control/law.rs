@@ -3,7 +3,7 @@ use super::{
     NonlinearConfig, RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
 };
 use core::time::Duration;
-use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantNames};
+use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
 /// A rate law. Its name in configurations, command lines and tables is the variant in kebab-case: `linear-pf`.
 ///
@@ -26,6 +26,7 @@ use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantNames};
     Display,
     IntoStaticStr,
     EnumIter,
+    EnumMessage,
     VariantNames,
 )]
 #[strum(serialize_all = "kebab-case", parse_err_ty = UnknownLaw, parse_err_fn = unknown_law)]

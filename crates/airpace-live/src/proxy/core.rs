@@ -7,9 +7,9 @@ use super::{Counts, Mode, Output, ProxyError};
 use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
 use crate::queues::fq_codel;
-use airpace_api::config::{Law, ProxyConfig};
+use airpace_api::config::{Pacing, ProxyConfig};
 use airpace_api::telemetry::ProxySlot;
-use airpace_core::control::{self, AssumeRates, Diagnostics, Goal, LawConfig, RateController};
+use airpace_core::control::{AssumeRates, Diagnostics, Goal, LawConfig, RateController};
 use airpace_core::pace::{Account, PaceConfig, Pacer};
 use airpace_core::packet::Packet as _;
 use airpace_core::report::SlotReport;
@@ -58,11 +58,11 @@ impl ProxyCore {
     /// The law refuses its parameters.
     pub fn new(config: ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
         let law = law(&config)?;
-        let ports = (0..config.stations.len())
+        let ports = (0..config.station.len())
             .map(|idx| port(&config, idx, key))
             .collect();
         let by_address = config
-            .stations
+            .station
             .iter()
             .enumerate()
             .map(|(idx, station)| (station.address, idx))
@@ -402,7 +402,7 @@ fn log_change(port: &Port, mode: Mode, now: Time) {
 }
 
 fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
-    let station = &config.stations[idx];
+    let station = &config.station[idx];
     // Each queue has a key of its own.
     for (byte, own) in key.iter_mut().zip((idx as u64).to_le_bytes()) {
         *byte ^= own;
@@ -433,13 +433,8 @@ fn port(config: &ProxyConfig, idx: usize, mut key: [u8; 16]) -> Port {
 /// The law of the configuration; none if nothing is measured.
 fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
     let control = &config.control;
-    let name = match control.law {
-        Law::Linear => control::Law::Linear,
-        Law::LinearPf => control::Law::LinearPf,
-        Law::Dual => control::Law::Dual,
-        Law::Nonlinear => control::Law::Nonlinear,
-        Law::Waterfill => control::Law::Waterfill,
-        Law::Fixed | Law::None => return Ok(None),
+    let Pacing::Measured(name) = control.law else {
+        return Ok(None);
     };
     let goal = Goal {
         level: control.level_limit,
@@ -455,7 +450,7 @@ fn law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, P
     // Agents without a monitor interface report no PHY rates.
     let mut law = AssumeRates::new(law.build()?, control.initial_overhead.0);
     for (idx, station) in config
-        .stations
+        .station
         .iter()
         .enumerate()
         .filter(|(_, station)| station.weight != 1.0)

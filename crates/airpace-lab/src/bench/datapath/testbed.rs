@@ -3,7 +3,6 @@
 use airpace_api::config::{
     AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig,
 };
-use airpace_api::network::Network;
 use airpace_live::keys::KeyPair;
 use airpace_live::proxy::Totals;
 use airpace_live::{run_agent, run_proxy};
@@ -142,7 +141,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
     let (proxy_keys, agent_keys) = (KeyPair::generate(), KeyPair::generate());
     let tun = |address: Ipv4Addr| TunConfig {
         name: "airpace0".to_owned(),
-        address: Network::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
+        address: ipnet::IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
         mtu: airpace_config::quantity::Size::from_bytes(1420),
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
@@ -163,7 +162,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         queue: airpace_api::config::QueueConfig::default(),
         fallback: airpace_api::config::FallbackConfig::default(),
         udp_load: None,
-        stations: vec![station],
+        station: vec![station],
     };
     let agent = AgentConfig {
         proxy: outside,
