@@ -1,7 +1,7 @@
-//! A rate controller behind a pipe: one JSON object per line and slot, reports in, allocations out.
+//! A rate controller behind a pipe: one JSON object per slot and line, reports in, allocations out.
 //!
-//! `airpace control` reads [`Slot`]s and answers each with [`Decision`], so that any simulator or test bed can use the controllers.
-//! Numbers have the unit in their name. What is not known is left out; unknown keys are refused.
+//! `airpace control` reads [`Slot`]s and answers each with a [`Decision`], so that any simulator or test bed can use the controllers.
+//! Names contain the unit. Values that are not known are left out; unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,12 @@ pub struct Slot {
     /// What the stations saw. A known station that is left out keeps its last state.
     #[serde(default)]
     pub reports: Vec<Report>,
-    /// Stations that have left and are to be forgotten.
+    /// Stations that have left and will be forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<u32>,
 }
 
-/// What one station saw in one slot. One without frames is valid, and makes the station known.
+/// What one station saw in one slot. A report without frames is valid and makes the station known.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -33,7 +33,7 @@ pub struct Report {
     /// Data frames (PPDUs) with packets that were not sent before.
     #[serde(default)]
     pub frames: u32,
-    /// MPDUs in them that were not sent before; as many as packets unless given.
+    /// MPDUs in them that were not sent before; by default as many as packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpdus: Option<u32>,
     /// Packets in them that were not sent before. The aggregation level is packets / frames.
@@ -48,16 +48,16 @@ pub struct Report {
     /// End of the last of the frames in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_us: Option<f64>,
-    /// Sum over the frames of 1/R in s/bit, R being the PHY rate; 0 if it is not known.
+    /// Sum over the frames of 1/R in s/bit, where R is the PHY rate; 0 if R is not known.
     #[serde(default)]
     pub inverse_rate_sum: f64,
-    /// Packets that never came.
+    /// Packets that never arrived.
     #[serde(default)]
     pub lost: u32,
     /// Packets that were sent more than once.
     #[serde(default)]
     pub late: u32,
-    /// Whether packets for the station waited at the sender (default: yes, as with sources that always have packets).
+    /// Whether packets for the station waited at the sender. True by default, as with sources that always have packets.
     #[serde(default = "yes")]
     pub backlogged: bool,
     /// Packets sent to the station in the slot; 0 if that is not known.
@@ -73,10 +73,10 @@ pub struct Report {
 pub struct Decision {
     /// One for each known station, in the order of their numbers.
     pub allocations: Vec<Allocation>,
-    /// The law's estimate of the overhead of a round in µs, if it has one.
+    /// The law's estimate of the overhead of a round in µs, if it makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_us: Option<f64>,
-    /// The least delay in ms that can be held, while that is above the one asked for.
+    /// While the delay target cannot be met, the least delay in ms that can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_delay_ms: Option<f64>,
     /// Reports ignored so far because they contradicted themselves.
@@ -92,7 +92,7 @@ pub struct Allocation {
     pub rate_pps: f64,
     /// Bytes per second, IP header included.
     pub rate_bytes_per_s: f64,
-    /// The level aimed at, packets per frame.
+    /// The level that the law aims for, packets per frame.
     pub level: f64,
 }
 

@@ -1,22 +1,22 @@
-//! What the demo writes: one summary, and per arm a time series.
+//! What the demo writes: a summary, and a time series per arm.
 //!
-//! Fields are only ever added within one [`DEMO_FORMAT`]. Readers ignore what they do not know.
+//! Within one [`DEMO_FORMAT`], fields are only added. Readers ignore fields that they do not know.
 
 use serde::{Deserialize, Serialize};
 
 /// Version of the format of [`DemoSummary`] and [`ArmSeries`].
 pub const DEMO_FORMAT: u32 = 1;
 
-/// `summary.json`: every arm of a demo run and what is needed to run it again.
+/// `summary.json`: every arm of a run of the demo, and what is needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoSummary {
     /// [`DEMO_FORMAT`].
     pub format: u32,
-    /// What the run was made on and with.
+    /// The machine and the software.
     pub environment: Environment,
-    /// How it was run.
+    /// The settings.
     pub settings: DemoSettings,
-    /// One entry per arm, in the order they were run.
+    /// One entry per arm, in the order of the runs.
     pub arms: Vec<ArmResult>,
 }
 
@@ -35,7 +35,7 @@ pub struct Environment {
     pub started_unix_s: u64,
 }
 
-/// How a demo was run.
+/// The settings of a run of the demo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoSettings {
     /// Seed of every random stream of the emulated access point.
@@ -48,28 +48,28 @@ pub struct DemoSettings {
     pub wired_delay_ms: f64,
     /// The access point's buffer per station, packets.
     pub ap_buffer_packets: u32,
-    /// Mean packets per frame that airpace aims at.
+    /// Mean packets per frame that airpace aims for.
     pub target_level: f64,
     /// Length of a slot (the interval of reports), milliseconds.
     pub slot_ms: f64,
     /// Time between pings to one station, milliseconds.
     pub ping_interval_ms: f64,
-    /// How long the idle ping was measured, seconds.
+    /// How long the ping was measured without load, seconds.
     pub idle_s: f64,
     /// How long the load lasted, seconds.
     pub load_s: f64,
-    /// How much of the load's beginning the steady-state figures leave out, seconds.
+    /// How much of the beginning of the load the steady-state figures leave out, seconds.
     pub ramp_s: f64,
 }
 
-/// One arm: one way of sending over one set of stations.
+/// One arm: one way of sending to one set of stations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmResult {
     /// Number of stations.
     pub stations: u32,
     /// `cubic`, `bbr`, `fqmac-airtime-cubic`, `airpace-cubic` or `airpace-udp`.
     pub name: String,
-    /// What the arm is, in a few words: for titles and tables.
+    /// A short description of the arm, for titles and tables.
     #[serde(default)]
     pub title: String,
     /// Goodput of all stations together in the steady state, Mbit/s of payload.
@@ -78,26 +78,26 @@ pub struct ArmResult {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
-    /// Data packets dropped, as a share: by the access point (buffer overflow or retry limit) and, where there is one, by the proxy's queue.
+    /// Share of the data packets that were dropped: by the access point (full buffer or retry limit) and, with a proxy, by its queue.
     pub loss: f64,
-    /// Pings under load without an answer, as a share.
+    /// Share of the pings under load that got no answer.
     pub ping_loss: f64,
     /// Mean packets per frame, from the access point's own frame records; stations weighted by their frames.
     pub level: f64,
-    /// The same as the agents measured it; `None` without agents.
+    /// The same as measured by the agents; `None` without agents.
     pub level_reported: Option<f64>,
     /// Mean time between frames to one station, milliseconds, from the frame records.
     pub round_ms: f64,
-    /// Jain's index of the stations' downlink airtime, from the frame records; 1 is equal.
+    /// Jain's index of the stations' downlink airtime, from the frame records; 1 means equal shares.
     pub jain_airtime: f64,
-    /// The same of their airtime both ways.
+    /// The same of their airtime in both directions together.
     #[serde(default)]
     pub jain_airtime_both_ways: f64,
-    /// 99th percentile of the emulator's lateness against its own clock, milliseconds.
+    /// 99th percentile of the emulator's lag behind its own clock, milliseconds.
     pub lag_p99_ms: f64,
-    /// Whether the emulator kept up (lag p99 of at most 1 ms). If not, the figures are not to be trusted.
+    /// Whether the emulator kept up (99th percentile of the lag of at most 1 ms). If not, the figures should not be trusted.
     pub trusted: bool,
-    /// TCP segments sent again by the server; zero for UDP.
+    /// TCP segments retransmitted by the server; zero for UDP.
     pub retransmits: u64,
     /// The same figures per station, in the order of the stations.
     pub per_station: Vec<StationResult>,
@@ -118,26 +118,26 @@ pub struct StationResult {
     pub ping_ms: Quantiles,
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
-    /// Data packets lost as a share.
+    /// Share of the data packets that were lost.
     pub loss: f64,
-    /// Pings under load without an answer, as a share.
+    /// Share of the pings under load that got no answer.
     pub ping_loss: f64,
     /// Mean packets per frame from the frame records.
     pub level: f64,
-    /// Mean packets per frame as the agent measured it.
+    /// Mean packets per frame as measured by the agent.
     pub level_reported: Option<f64>,
     /// Mean time between frames, milliseconds.
     pub round_ms: f64,
-    /// Share of the time in which the medium carried this station's downlink frames, their overhead included.
+    /// Share of the time during which this station's downlink frames and their overhead occupied the channel.
     pub airtime: f64,
-    /// The same of the frames that it sent.
+    /// The same for the frames that it sent.
     #[serde(default)]
     pub uplink_airtime: f64,
-    /// TCP segments sent again to this station.
+    /// TCP segments retransmitted to this station.
     pub retransmits: u64,
 }
 
-/// Quantiles of a set of samples. All are zero if `count` is zero.
+/// Quantiles of a set of samples; all zero if `count` is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Median.
@@ -154,7 +154,7 @@ pub struct Quantiles {
     pub count: u64,
 }
 
-/// `series-<stations>-<name>.json`: what happened when, per station, within one arm.
+/// `series-<stations>-<name>.json`: the time series of one arm, per station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmSeries {
     /// [`DEMO_FORMAT`].
@@ -180,7 +180,7 @@ pub struct StationSeries {
     pub station: u32,
     /// Slots of the frame records, in order.
     pub slots: Vec<SlotSample>,
-    /// Pings: time sent and round-trip time in milliseconds (`null`: no answer).
+    /// Pings: time of sending and round-trip time in milliseconds (`null`: no answer).
     pub pings: Vec<(f64, Option<f64>)>,
 }
 
@@ -195,20 +195,20 @@ pub struct SlotSample {
     pub frames: u32,
     /// Mean packets per frame; `None` without frames.
     pub level: Option<f64>,
-    /// Share of the slot in which the medium carried this station's frames, their overhead included.
+    /// Share of the slot during which this station's frames and their overhead occupied the channel.
     pub airtime: f64,
-    /// Packets waiting in the access point's buffer for the station at the end of the slot, if it was recorded.
+    /// Packets waiting for the station in the access point's buffer at the end of the slot, if that was recorded.
     pub ap_queue: Option<u32>,
     /// Rate that the controller allocated, Mbit/s; `None` without a proxy.
     pub allocated_mbps: Option<f64>,
 }
 
-/// Result of comparing the emulator with virtual time in the same scenario.
+/// Comparison of the emulator with virtual time in the same scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmulatorComparison {
     /// Number of stations.
     pub stations: u32,
-    /// Measured on real packets under the real clock.
+    /// Measured with real packets in real time.
     pub emulated: MacFigures,
     /// Measured in virtual time.
     pub simulated: MacFigures,
@@ -216,13 +216,13 @@ pub struct EmulatorComparison {
     pub goodput_difference: f64,
     /// Relative difference of the level.
     pub level_difference: f64,
-    /// 99th percentile of the emulator's lateness, milliseconds.
+    /// 99th percentile of the emulator's lag, milliseconds.
     pub lag_p99_ms: f64,
-    /// Whether the emulator kept up (lag p99 of at most 1 ms).
+    /// Whether the emulator kept up (99th percentile of the lag of at most 1 ms).
     pub trusted: bool,
 }
 
-/// What a MAC carried.
+/// Figures of a MAC's traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MacFigures {
     /// Payload delivered, Mbit/s.
@@ -231,7 +231,7 @@ pub struct MacFigures {
     pub level: f64,
     /// Mean time between frames to one station, milliseconds.
     pub round_ms: f64,
-    /// Packets lost as a share.
+    /// Share of the packets that were lost.
     pub loss: f64,
 }
 

@@ -83,3 +83,46 @@ pub(crate) fn per_station<T: Copy>(flag: &str, values: &[T], n: usize) -> anyhow
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Program;
+    use clap::{Command, CommandFactory as _};
+    use std::path::Path;
+
+    /// The long help of a command and of all below it, hidden ones included.
+    fn add_helps(command: &mut Command, helps: &mut Vec<String>) {
+        helps.push(command.render_long_help().to_string());
+        for below in command.get_subcommands_mut() {
+            add_helps(below, helps);
+        }
+    }
+
+    /// The paths of scenario files that a text names.
+    fn scenarios(text: &str) -> Vec<&str> {
+        let words = text.split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c));
+        words
+            .filter(|word| word.starts_with("scenarios/") && word.ends_with(".toml"))
+            .collect()
+    }
+
+    #[test]
+    fn every_scenario_that_a_help_text_names_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut helps = Vec::new();
+        add_helps(&mut Program::command(), &mut helps);
+        let mut named = 0;
+        for help in &helps {
+            for path in scenarios(help) {
+                assert!(root.join(path).is_file(), "{path} is not a file:\n{help}");
+                named += 1;
+            }
+        }
+        assert!(named > 0, "no help text names a scenario");
+    }
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Program::command().debug_assert();
+    }
+}

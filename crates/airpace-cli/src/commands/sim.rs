@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "Examples:
-  airpace sim run scenarios/cell.toml
-  airpace sim run scenarios/cell.toml --set node.station.count=20 --seed 7 --json
-  airpace sim run scenarios/cell.toml --set record.pcap=true --out out/cell
-  airpace sim sweep scenarios/cell.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
+  airpace sim run scenarios/002-f1-cell.toml
+  airpace sim run scenarios/ns3-s2-equal.toml --set node.station.count=20 --seed 7 --json
+  airpace sim run scenarios/002-f1-cell.toml --set record.pcap=true --out out/cell
+  airpace sim sweep scenarios/002-f7-delay.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
   airpace sim schema";
 
 /// Run scenarios in virtual time: 802.11 cells, wired links, TCP, calls, web pages and airpace proxies.
