@@ -2,6 +2,7 @@
 
 use airpace_core::packet::Packet;
 use airpace_core::wire::ip;
+use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
 
@@ -43,6 +44,12 @@ impl Packet for PacketBuf {
 
     fn mark_ce(&mut self) -> bool {
         ip::mark_ce(&mut self.bytes)
+    }
+}
+
+impl UplinkPacket for PacketBuf {
+    fn is_pure_ack(&self) -> bool {
+        ip::is_pure_ack(&self.bytes)
     }
 }
 

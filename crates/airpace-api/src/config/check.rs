@@ -1,6 +1,8 @@
 //! The second step: whether the values of a configuration contradict each other. The machine is not looked at.
 
-use super::{AgentConfig, KeySource, Pacing, ProxyConfig, QueueConfig, StationConfig, TunConfig};
+use super::{
+    AgentConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+};
 use crate::keys::PrivateKey;
 use airpace_config::quantity::{QueueLimit, Span};
 use core::net::IpAddr;
@@ -189,9 +191,9 @@ impl ProxyConfig {
 
     fn check_pacing(&self) -> Result<(), ConfigError> {
         match self.control.law {
-            Pacing::Fixed if self.control.fixed_rate.is_none() => Err(ConfigError::FixedRate),
-            Pacing::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
-            Pacing::Measured(_) | Pacing::Fixed | Pacing::None => Ok(()),
+            LawChoice::Fixed if self.control.fixed_rate.is_none() => Err(ConfigError::FixedRate),
+            LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
+            LawChoice::Measured(_) | LawChoice::Fixed | LawChoice::None => Ok(()),
         }
     }
 

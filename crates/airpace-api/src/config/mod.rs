@@ -8,13 +8,13 @@
 mod agent;
 mod check;
 mod hide;
-mod pacing;
+mod law;
 mod proxy;
 
 pub use agent::{AgentConfig, UplinkConfig};
 pub use airpace_config::document::DocumentError;
 pub use check::ConfigError;
-pub use pacing::Pacing;
+pub use law::LawChoice;
 pub use proxy::{ControlConfig, FallbackConfig, ProxyConfig, StationConfig, UdpLoadConfig};
 
 use crate::keys::PrivateKey;

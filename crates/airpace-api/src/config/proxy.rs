@@ -1,6 +1,6 @@
 //! The proxy's configuration.
 
-use super::{ConfigError, DocumentError, KeySource, Pacing, QueueConfig, TunConfig};
+use super::{ConfigError, DocumentError, KeySource, LawChoice, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::section;
@@ -42,7 +42,7 @@ section! {
     /// The rate control.
     ControlConfig as "[control]" {
         /// The law that turns reports into rates.
-        law: Pacing = default("waterfill"),
+        law: LawChoice = default("waterfill"),
         /// Length of a slot Δ: one report and one decision each.
         slot: Span = default("100 ms", "10 ms", "10 s"),
         /// Operating limit of the aggregation level N̄ in packets per frame.

@@ -115,12 +115,17 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Takes the packet whose turn it is, if CoDel lets it pass.
     pub fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.dequeue_with_sojourn(now).map(|(packet, _)| packet)
+    }
+
+    /// Takes the packet whose turn it is, if CoDel lets it pass, and tells how long it has waited.
+    pub fn dequeue_with_sojourn(&mut self, now: Time) -> Option<(P, Duration)> {
         self.ledger.begin();
         while let Some(index) = self.lists.current(&mut self.turns) {
             match self.dequeue_from(index, now) {
-                Some(packet) => {
+                Some((packet, sojourn)) => {
                     self.turns.charge(index, packet.bytes());
-                    return Some(packet);
+                    return Some((packet, sojourn));
                 }
                 None => {
                     self.lists.found_empty(&mut self.turns);
@@ -131,19 +136,17 @@ impl<P: Packet> FqCoDel<P> {
     }
 
     /// Takes the first packet of a queue that CoDel lets pass.
-    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
+    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<(P, Duration)> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
-            let state = (
-                now.saturating_since(queued.since),
-                self.backlogs.length(index),
-            );
+            let sojourn = now.saturating_since(queued.since);
+            let state = (sojourn, self.backlogs.length(index));
             let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
             if let Some(packet) = self
                 .ledger
                 .settle(verdict, queued.packet.bytes(), queued.packet)
             {
-                return Some(packet);
+                return Some((packet, sojourn));
             }
         }
         self.flows[index as usize].law.on_empty();

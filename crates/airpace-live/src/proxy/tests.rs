@@ -8,7 +8,7 @@ use ::core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    Cipher, ControlConfig, FallbackConfig, Pacing, QueueConfig, StationConfig, TunConfig,
+    Cipher, ControlConfig, FallbackConfig, LawChoice, QueueConfig, StationConfig, TunConfig,
     UdpLoadConfig,
 };
 use airpace_api::keys::{PrivateKey, PublicKey};
@@ -44,8 +44,8 @@ fn config(stations: u8) -> ProxyConfig {
     }
 }
 
-fn core(config: ProxyConfig) -> ProxyCore {
-    ProxyCore::new(config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
+fn core(config: ProxyConfig) -> PacketProxy {
+    PacketProxy::new(&config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
 }
 
 /// A UDP packet of `bytes` for a station, of flow `port`.
@@ -84,7 +84,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
 }
 
 /// Runs until `end`, with a source that keeps `backlog` packets waiting; returns the bytes sent to each station.
-fn run(proxy: &mut ProxyCore, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
+fn run(proxy: &mut PacketProxy, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
     let mut sent = vec![0; 4];
     let mut now = start;
     while now < end {
@@ -232,6 +232,8 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     let mut proxy = core(config(2));
     for station in 0..2 {
         proxy.set_connected(Time::ZERO, station, true);
+    }
+    for station in 0..2 {
         proxy.on_report(
             Time::from_millis(100),
             station,
@@ -281,7 +283,7 @@ fn a_sparse_flow_passes_a_standing_queue() {
 #[test]
 fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
     let mut config = config(3);
-    config.control.law = Pacing::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(50)));
     let mut proxy = core(config);
     for station in 0..3 {
@@ -301,7 +303,7 @@ fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
 #[test]
 fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
     let mut config = config(1);
-    config.control.law = Pacing::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(100)));
     config.udp_load = Some(UdpLoadConfig::default());
     let mut proxy = core(config);
@@ -335,7 +337,7 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
 #[test]
 fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
     let mut config = config(1);
-    config.control.law = Pacing::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
@@ -360,7 +362,7 @@ fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
 #[test]
 fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more() {
     let mut config = config(1);
-    config.control.law = Pacing::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);

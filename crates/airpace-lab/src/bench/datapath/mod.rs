@@ -9,7 +9,7 @@ mod testbed;
 
 pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
 
-use airpace_api::config::{Cipher, Pacing};
+use airpace_api::config::{Cipher, LawChoice};
 use airpace_config::quantity::Rate;
 use airpace_units::BitRate;
 use anyhow::{Context as _, bail};
@@ -116,9 +116,9 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     }
     let mut bed = Testbed::new()?;
     bed.proxy.control.law = if plan.paced {
-        Pacing::Fixed
+        LawChoice::Fixed
     } else {
-        Pacing::None
+        LawChoice::None
     };
     bed.proxy.control.fixed_rate = Some(Rate(BitRate::from_mbps(20_000)));
     bed.agent.cipher = plan.cipher;

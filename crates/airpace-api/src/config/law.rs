@@ -8,7 +8,7 @@ use serde::{Deserializer, Serialize, Serializer};
 
 /// What decides at which rate stations are sent packets: a law that follows their reports, or something simpler for comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pacing {
+pub enum LawChoice {
     /// A law decides from the stations' reports.
     Measured(Law),
     /// Each station has the same rate: `control.fixed_rate`. For benchmarks.
@@ -17,23 +17,23 @@ pub enum Pacing {
     None,
 }
 
-impl Default for Pacing {
+impl Default for LawChoice {
     fn default() -> Self {
         Self::Measured(Law::default())
     }
 }
 
 /// The words besides the names of the laws.
-const WITHOUT_REPORTS: [(Pacing, Word); 2] = [
+const WITHOUT_REPORTS: [(LawChoice, Word); 2] = [
     (
-        Pacing::Fixed,
+        LawChoice::Fixed,
         Word {
             word: "fixed",
             meaning: "Each station at `fixed_rate`, for benchmarks.",
         },
     ),
     (
-        Pacing::None,
+        LawChoice::None,
         Word {
             word: "none",
             meaning: "No pacing at all: the tunnel alone, for comparison.",
@@ -41,7 +41,7 @@ const WITHOUT_REPORTS: [(Pacing, Word); 2] = [
     ),
 ];
 
-impl Words for Pacing {
+impl Words for LawChoice {
     fn words() -> Vec<Word> {
         let mut words = Law::words();
         words.extend(WITHOUT_REPORTS.map(|(_, word)| word));
@@ -63,13 +63,13 @@ impl Words for Pacing {
     }
 }
 
-impl Serialize for Pacing {
+impl Serialize for LawChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }
 }
 
-impl Setting for Pacing {
+impl Setting for LawChoice {
     fn kind() -> Kind {
         Kind::Choice(Self::words)
     }
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn every_word_stands_for_the_value_that_is_written_as_it() {
-        for Word { word, meaning } in Pacing::words() {
-            let pacing = Pacing::from_word(word).expect(word);
-            assert_eq!(pacing.word(), word);
+        for Word { word, meaning } in LawChoice::words() {
+            let choice = LawChoice::from_word(word).expect(word);
+            assert_eq!(choice.word(), word);
             assert!(!meaning.is_empty(), "{word} has no meaning");
         }
-        assert_eq!(Pacing::words().len(), Law::NAMES.len() + 2);
-        assert_eq!(Pacing::from_word("pid"), None);
+        assert_eq!(LawChoice::words().len(), Law::NAMES.len() + 2);
+        assert_eq!(LawChoice::from_word("pid"), None);
     }
 }
