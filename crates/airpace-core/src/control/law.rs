@@ -5,7 +5,8 @@ use super::{
 use core::time::Duration;
 use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
-/// A rate law. Its name in configurations, command lines and tables is the variant in kebab-case: `linear-pf`.
+/// A rate law. Its name in configurations, command lines and tables is the variant in kebab-case:
+/// `linear-pf`. References of configurations show the variants' descriptions.
 ///
 /// ```
 /// use airpace_core::control::Law;
@@ -30,23 +31,24 @@ use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNa
     VariantNames,
 )]
 #[strum(serialize_all = "kebab-case", parse_err_ty = UnknownLaw, parse_err_fn = unknown_law)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Law {
-    /// Paper 000, Algorithm 1: integral control of the aggregation level, for each station by itself.
+    /// Paper 000, Algorithm 1: integral control of the aggregation level, for each station by
+    /// itself.
     Linear,
-    /// Paper 000, Algorithm 2: integral control of the fastest station; the others follow in proportion to their PHY rates.
+    /// Paper 000, Algorithm 2: integral control of the fastest station; the others follow in
+    /// proportion to their PHY rates.
     LinearPf,
     /// Paper 000, eq. 27–31: dual ascent with measured levels.
     Dual,
-    /// Paper 002, eq. 24–26 and 33: an inner loop for each station and an outer loop for the delay target.
+    /// Paper 002, eq. 24–26 and 33: an inner loop for each station and an outer loop for the delay
+    /// target.
     Nonlinear,
     /// Our law: water-filling on the measured round.
     #[default]
     Waterfill,
-    /// [`Law::LinearPf`] as Algorithm 2 is printed: it regulates the slowest station. For comparison only.
+    /// `linear-pf` as Algorithm 2 is printed: it regulates the slowest station. For comparison only.
     LinearPfArgmax,
-    /// [`Law::Nonlinear`] with the interior optimum as an additional bound on the level.
+    /// `nonlinear` with the interior optimum as an additional bound on the level.
     NonlinearCorrected,
 }
 
@@ -79,9 +81,11 @@ fn unknown_law(name: &str) -> UnknownLaw {
 /// What the operator wants from the controller, independent of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Goal {
-    /// Largest mean aggregation level, packets per frame (N̄). The linear laws and `dual` regulate to it as their target.
+    /// Largest mean aggregation level, packets per frame (N̄). The linear laws and `dual` regulate
+    /// to it as their target.
     pub level: f64,
-    /// Longest round time (T̄); `None` leaves only the level as a bound. The linear laws and `dual` ignore it.
+    /// Longest round time (T̄); `None` leaves only the level as a bound. The linear laws and `dual`
+    /// ignore it.
     pub delay: Option<Duration>,
 }
 

@@ -1,8 +1,10 @@
-//! Rate controllers: they turn the stations' reports into the rate at which each station is sent packets.
+//! Rate controllers: they turn the stations' reports into the rate at which each station is sent
+//! packets.
 //!
-//! [`Law`] names the laws and [`LawConfig`] builds them. `linear`, `linear-pf`, `dual` and `nonlinear` are published laws, each as
-//! printed; corrections are separate variants, which `docs/design/published-laws.md` describes. `waterfill` is our law and the
-//! default. A law of your own implements [`RateController`].
+//! [`Law`] names the laws and [`LawConfig`] builds them. `linear`, `linear-pf`, `dual` and
+//! `nonlinear` are published laws, each as printed; corrections are separate variants, which
+//! `docs/design/published-laws.md` describes. `waterfill` is our law and the default. A law of your
+//! own implements [`RateController`].
 
 mod assumed_rate;
 mod dual;
@@ -32,10 +34,11 @@ pub use waterfill::{Waterfill, WaterfillConfig};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
-/// A law that turns the reports of a slot into rates. It decides once per slot, and all laws see the same reports.
+/// A law that turns the reports of a slot into rates. It decides once per slot, and all laws see
+/// the same reports.
 ///
-/// The trait is object-safe: drivers hold a `Box<dyn RateController + Send>`. This law divides a fixed total equally and halves
-/// the rate of a station while its frames are full:
+/// The trait is object-safe: drivers hold a `Box<dyn RateController + Send>`. This law divides a
+/// fixed total equally and halves the rate of a station while its frames are full:
 ///
 /// ```
 /// use airpace_core::control::RateController;
@@ -85,19 +88,21 @@ pub trait RateController {
     /// The name in tables and messages. The laws of this crate return [`Law::name`].
     fn name(&self) -> &'static str;
 
-    /// Takes the reports of one slot, at most one per station, and returns the rates that hold from now on: one per known
-    /// station.
+    /// Takes the reports of one slot, at most one per station, and returns the rates that hold from
+    /// now on: one per known station.
     ///
-    /// A station is known from its first report until [`RateController::remove`]. A known station that does not report keeps
-    /// its last state. A report that contradicts itself (more frames than packets, time running backwards, rates that are
-    /// not numbers) is ignored; no report causes a panic.
+    /// A station is known from its first report until [`RateController::remove`]. A known station
+    /// that does not report keeps its last state. A report that contradicts itself (more frames
+    /// than packets, time running backwards, rates that are not numbers) is ignored; no report
+    /// causes a panic.
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation];
 
     /// Forgets a station that has left.
     fn remove(&mut self, station: StationId);
 
-    /// Sets the weight (φ) of a station's share, from 0.001 to 1000; the default is 1. Returns whether the law accepts it: false
-    /// for an invalid weight and for the published laws, which have no weights.
+    /// Sets the weight (φ) of a station's share, from 0.001 to 1000; the default is 1. Returns
+    /// whether the law accepts it: false for an invalid weight and for the published laws, which
+    /// have no weights.
     fn set_weight(&mut self, _station: StationId, _weight: f64) -> bool {
         false
     }

@@ -1,8 +1,9 @@
-//! IPv4 and IPv6 packets (RFC 791, RFC 8200): length, addresses, flow, differentiated services, ECN (RFC 3168), and pure TCP
-//! acknowledgements.
+//! IPv4 and IPv6 packets (RFC 791, RFC 8200): length, addresses, flow, differentiated services, ECN
+//! (RFC 3168), and pure TCP acknowledgements.
 //!
-//! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] on arrival, [`IpInfo::category`],
-//! [`hash_flow`] and [`mark_ce`]. Routing uses [`source`] and [`destination`].
+//! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] on arrival,
+//! [`IpInfo::category`], [`hash_flow`] and [`mark_ce`]. Routing uses [`source`] and
+//! [`destination`].
 //!
 //! ```
 //! use airpace_core::phy::AccessCategory;
@@ -41,9 +42,11 @@ const IPV6_FIXED: usize = IPV6_HEADER_BYTES as usize;
 const TCP_FIXED: usize = 20;
 /// IPv6 extension headers that [`hash_flow`] skips before it gives up looking for ports.
 const MAX_EXTENSIONS: usize = 8;
-/// Mask of the ECN field in the traffic class: 00 not ECN-capable, 11 Congestion Experienced (RFC 3168 §5).
+/// Mask of the ECN field in the traffic class: 00 not ECN-capable, 11 Congestion Experienced (RFC
+/// 3168 §5).
 const ECN: u8 = 0x03;
-/// Mask of the more-fragments flag and the fragment offset in bytes 6 and 7 of an IPv4 header: zero in a whole packet.
+/// Mask of the more-fragments flag and the fragment offset in bytes 6 and 7 of an IPv4 header: zero
+/// in a whole packet.
 const IPV4_FRAGMENT: u16 = 0x3fff;
 
 /// IP protocol numbers (IANA "Assigned Internet Protocol Numbers").
@@ -75,7 +78,8 @@ pub enum IpError {
     /// The header-length field is smaller than a header or larger than the packet.
     #[error("the IP header claims an impossible header length")]
     HeaderLength,
-    /// The total-length field is larger than the number of bytes present, or smaller than the header.
+    /// The total-length field is larger than the number of bytes present, or smaller than the
+    /// header.
     #[error("the IP header claims {claimed} bytes, but {present} are present")]
     Length {
         /// Length in the header.
@@ -90,7 +94,8 @@ pub enum IpError {
 pub struct IpInfo {
     /// 4 or 6.
     pub version: u8,
-    /// Length of the packet in bytes, header included. Bytes beyond it are padding of the link layer.
+    /// Length of the packet in bytes, header included. Bytes beyond it are padding of the link
+    /// layer.
     pub bytes: u32,
     /// Differentiated-services code point, 0 to 63.
     pub dscp: u8,
@@ -99,10 +104,12 @@ pub struct IpInfo {
 }
 
 impl IpInfo {
-    /// The access category for the code point (RFC 8325 §4.3, figure 1; RFC 8622 for the lower-effort code point).
+    /// The access category for the code point (RFC 8325 §4.3, figure 1; RFC 8622 for the
+    /// lower-effort code point).
     ///
-    /// CS6 and CS7 map to best effort, as do unassigned code points. They are for routers' control traffic, which no station
-    /// sends; honouring them would let any sender claim the highest priority (RFC 8325 §8.2).
+    /// CS6 and CS7 map to best effort, as do unassigned code points. They are for routers' control
+    /// traffic, which no station sends; honouring them would let any sender claim the highest
+    /// priority (RFC 8325 §8.2).
     #[must_use]
     pub const fn category(&self) -> AccessCategory {
         match self.dscp {
@@ -119,7 +126,8 @@ impl IpInfo {
     /// Reads and checks the header of the packet at the start of `bytes`.
     ///
     /// # Errors
-    /// If the bytes do not hold a whole IP packet. The IPv4 checksum is not verified: the kernel does that.
+    /// If the bytes do not hold a whole IP packet. The IPv4 checksum is not verified: the kernel
+    /// does that.
     pub fn parse(bytes: &[u8]) -> Result<Self, IpError> {
         let first = *bytes.first().ok_or(IpError::Empty)?;
         let header = match first >> 4 {
@@ -186,7 +194,8 @@ fn ipv6_header(bytes: &[u8]) -> Result<ClaimedHeader, IpError> {
 
 /// The source address of the packet at the start of `bytes`.
 ///
-/// Returns `None` if the version is neither 4 nor 6 or the bytes end before the address. Nothing else is checked.
+/// Returns `None` if the version is neither 4 nor 6 or the bytes end before the address. Nothing
+/// else is checked.
 #[must_use]
 pub fn source(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
@@ -196,7 +205,8 @@ pub fn source(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The destination address of the packet at the start of `bytes`, under the conditions of [`source`].
+/// The destination address of the packet at the start of `bytes`, under the conditions of
+/// [`source`].
 #[must_use]
 pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
@@ -216,8 +226,8 @@ where
 
 /// Feeds the addresses, protocol and ports of an IP packet to `state`.
 ///
-/// The ports of fragments are left out, so that all fragments of a flow meet in one queue. Bytes that are not an IP packet feed
-/// nothing: all of them count as one flow.
+/// The ports of fragments are left out, so that all fragments of a flow meet in one queue. Bytes
+/// that are not an IP packet feed nothing: all of them count as one flow.
 pub fn hash_flow<H: Hasher>(bytes: &[u8], state: &mut H) {
     match bytes.first().map(|b| b >> 4) {
         Some(4) => hash_ipv4(bytes, state),
@@ -232,9 +242,12 @@ fn hash_ipv4<H: Hasher>(bytes: &[u8], state: &mut H) {
     };
     state.write(&header[12..20]);
     state.write_u8(header[9]);
-    // Only the first fragment carries ports, so a fragment's ports would split its flow.
-    if is_whole_ipv4(header) {
-        hash_ports(header[9], bytes.get(ipv4_header_bytes(header[0])..), state);
+    let header_bytes = ipv4_header_bytes(header[0]);
+    // Only the first fragment carries ports, so a fragment's ports would split its flow. A header
+    // that claims to be shorter than a header would make "ports" of its own first bytes, which an
+    // ECN mark changes.
+    if is_whole_ipv4(header) && header_bytes >= IPV4_FIXED {
+        hash_ports(header[9], bytes.get(header_bytes..), state);
     }
 }
 
@@ -284,11 +297,13 @@ fn hash_ports<H: Hasher>(protocol: u8, transport: Option<&[u8]>, state: &mut H) 
     }
 }
 
-/// TCP flags that make a segment do more than acknowledge, and ACK itself: URG, ACK, RST, SYN, FIN (RFC 9293 §3.1).
+/// TCP flags that make a segment do more than acknowledge, and ACK itself: URG, ACK, RST, SYN, FIN
+/// (RFC 9293 §3.1).
 const TCP_ACTING_FLAGS: u8 = 0x37;
 const TCP_ACK: u8 = 0x10;
 
-/// Returns whether a packet is a TCP segment that only acknowledges: no payload, SYN, FIN, RST or urgent data.
+/// Returns whether a packet is a TCP segment that only acknowledges: no payload, SYN, FIN, RST or
+/// urgent data.
 ///
 /// Returns false for fragments and for packets with IPv6 extension headers.
 #[must_use]
@@ -317,7 +332,8 @@ fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(header_bytes..info.bytes as usize)
 }
 
-/// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the packet is marked now.
+/// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the
+/// packet is marked now.
 ///
 /// Updates the IPv4 header checksum (RFC 1624).
 pub fn mark_ce(packet: &mut [u8]) -> bool {
@@ -346,7 +362,8 @@ pub fn mark_ce(packet: &mut [u8]) -> bool {
     }
 }
 
-/// The ones'-complement checksum after one 16-bit word has changed from `old` to `new` (RFC 1624 eq. 3).
+/// The ones'-complement checksum after one 16-bit word has changed from `old` to `new` (RFC 1624
+/// eq. 3).
 fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     // The sum of three 16-bit numbers needs two folds to bring every carry back.

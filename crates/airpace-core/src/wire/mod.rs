@@ -1,8 +1,9 @@
-//! Bytes on the wire: frames from a monitor interface ([`radiotap`], [`ieee80211`]), messages of the tunnel ([`data`], [`report`]),
-//! the replay window ([`replay`]) and IP packets ([`ip`]).
+//! Bytes on the wire: frames from a monitor interface ([`radiotap`], [`ieee80211`]), messages of
+//! the tunnel ([`data`], [`report`]), the replay window ([`replay`]) and IP packets ([`ip`]).
 //!
-//! Every parser accepts any bytes. It returns a value or a small error, and neither panics nor allocates. The tunnel's messages are
-//! little-endian, as are 802.11 and radiotap by their standards; IP is big-endian.
+//! Every parser accepts any bytes. It returns a value or a small error, and neither panics nor
+//! allocates. The tunnel's messages are little-endian, as are 802.11 and radiotap by their
+//! standards; IP is big-endian.
 
 pub mod data;
 pub mod ieee80211;

@@ -1,4 +1,4 @@
-//! Every law against the plant of the theory.
+//! Every law in closed loop with the model of an access point in [`super::plant`].
 
 use super::plant::{Plant, SlotView};
 use crate::control::{
@@ -40,7 +40,8 @@ fn waterfill_reaches_the_optimum_in_the_second_slot_after_the_first_report() {
     for slot_s in [0.1, 0.5] {
         let mut plant = Plant::new(&[780.0], slot_s);
         let slots = run(&mut plant, law(Law::Waterfill, 32.0, None).as_mut(), 30);
-        // Slot 0 has no rate yet and slot 1 reveals the PHY rate. Slot 2 runs at the assumed overhead, so it is not judged.
+        // Slot 0 has no rate yet and slot 1 reveals the PHY rate. Slot 2 runs at the assumed
+        // overhead, so it is not judged.
         assert!(settled_after(&slots, 32.0) <= 3, "slot {slot_s} s");
     }
 }
@@ -124,7 +125,8 @@ fn the_published_nonlinear_law_collapses_where_waterfill_holds() {
             * 11_760.0
     };
     assert!(total_after_a_disturbance(Law::Waterfill) > 60e6);
-    // Once its inner state is below one packet, the level of 1 that no frame can undercut raises ĉ without end.
+    // Once its inner state is below one packet, ĉ rises without end, because no frame can have a
+    // level below 1.
     assert!(total_after_a_disturbance(Law::Nonlinear) < 25e6);
 }
 
@@ -224,7 +226,7 @@ fn frames_shorter_than_configured_do_not_leave_a_standing_queue() {
 }
 
 #[test]
-fn random_loss_is_not_taken_for_a_bottleneck() {
+fn random_loss_is_not_mistaken_for_a_bottleneck() {
     let mut plant = Plant::new(&[390.0], 0.1);
     plant.stations[0].random_loss = 0.3;
     let slots = run(&mut plant, law(Law::Waterfill, 32.0, None).as_mut(), 200);

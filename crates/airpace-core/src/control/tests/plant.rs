@@ -1,6 +1,8 @@
-//! A round-robin access point in eighty lines: paced arrivals, one frame per station and turn, random back-off.
+//! A round-robin access point in eighty lines: paced arrivals, one frame per station and turn,
+//! random back-off.
 //!
-//! It is the model of the theory with the noise of real rounds, and quick enough for unit tests; the whole MAC is in the simulator.
+//! It is the model of the theory with the noise of real rounds, and quick enough for unit tests;
+//! the whole MAC is in the simulator.
 
 use crate::control::RateController;
 use crate::control::roster::packet_airtime_s;
@@ -16,7 +18,7 @@ pub(in crate::control) struct PlantStation {
     pub(in crate::control) backhaul_pps: f64,
     /// Share of packets lost at random on that path.
     pub(in crate::control) random_loss: f64,
-    /// Packets that the station has use for per second; infinite for a saturating source.
+    /// Packets per second that the station can use; infinite for a saturating source.
     pub(in crate::control) demand_pps: f64,
     pub(in crate::control) rate_pps: f64,
     arriving: f64,
@@ -113,7 +115,8 @@ impl Plant {
         self.stations.iter_mut().for_each(|s| s.arrive(span_s));
     }
 
-    /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot on.
+    /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot
+    /// on.
     pub(in crate::control) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
         let end = (self.slot + 1) as f64 * self.slot_s;
         let mut tallies = vec![Tally::default(); self.stations.len()];
@@ -152,7 +155,8 @@ impl Plant {
         if self.stations[idx].queue == 0 {
             return;
         }
-        // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still join the frame.
+        // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still
+        // join the frame.
         let backoff = (self.uniform() * 16.0).floor() * 9e-6 - 67.5e-6;
         self.pass_time((self.overhead_s + backoff).max(30e-6));
         let longest = self.longest_frame;

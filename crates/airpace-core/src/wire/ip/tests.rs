@@ -160,6 +160,15 @@ fn ports_distinguish_flows_except_in_fragments() {
 }
 
 #[test]
+fn a_mark_leaves_the_flow_of_an_invalid_header_alone() {
+    let mut packet = ipv4(2, 6, &[0; 20]);
+    packet[0] = 0x40;
+    let before = flow_of(&packet);
+    assert!(mark_ce(&mut packet));
+    assert_eq!(flow_of(&packet), before);
+}
+
+#[test]
 fn ipv6_extension_headers_are_skipped() {
     let ports = [0x13, 0x88, 0, 80, 0, 0, 0, 0];
     let options = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &ports].concat();
@@ -211,7 +220,8 @@ proptest! {
     }
 }
 
-/// A TCP segment with these flags and these numbers of bytes of options (a multiple of four) and payload.
+/// A TCP segment with these flags and these numbers of bytes of options (a multiple of four) and
+/// payload.
 fn tcp(flags: u8, options: usize, payload: usize) -> Vec<u8> {
     let mut segment = vec![0; 20 + options + payload];
     segment[12] = u8::try_from((20 + options) / 4).unwrap() << 4;
@@ -224,7 +234,8 @@ fn only_acknowledgements_without_payload_are_pure() {
     let (ack, timestamps) = (0x10, 12);
     assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack, timestamps, 0))));
     assert!(is_pure_ack(&ipv6(0, 6, &tcp(ack, timestamps, 0))));
-    // PSH means nothing without payload, and an echo of congestion (ECE) can wait as long as any acknowledgement.
+    // PSH means nothing without payload, and an echo of congestion (ECE) can wait as long as any
+    // acknowledgement.
     assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack | 0x08 | 0x40, 0, 0))));
     assert!(!is_pure_ack(&ipv4(0, 6, &tcp(ack, 0, 1))));
     assert!(!is_pure_ack(&ipv4(0, 17, &tcp(ack, 0, 0))));
