@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod output;
+mod progress;
 mod rate;
 
 use airpace_agent::failure;

@@ -4,6 +4,7 @@ use crate::verdicts::{REPRODUCTION_FORMAT, ReproducedRow, Reproduction, RowOutco
 use airpace_config::quantity::Span;
 use airpace_scenario::Loaded;
 use airpace_scenario::PROGRAM_VERSION;
+use airpace_scenario::progress::Silent;
 use airpace_scenario::results::SimulationSummary;
 use airpace_scenario::run::run;
 use airpace_scenario::stop::Stop;
@@ -219,7 +220,7 @@ fn scenario(
             .slot
             .filter(|_| !resolved.world.proxies.is_empty());
     }
-    let finished = run(loaded, resolved, stop, false).context("starting the simulation")?;
+    let finished = run(loaded, resolved, stop, &Silent).context("starting the simulation")?;
     Ok(finished
         .filter(|finished| !finished.summary.interrupted)
         .map(|finished| {

@@ -1,4 +1,4 @@
-//! A flag that ends long work early.
+//! Ending long work early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends all work that holds a clone.
+    /// Ends all work that holds a clone of this flag.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,7 +1,10 @@
-use super::run::{Finished, run};
-use super::store::store;
+mod store;
+mod sweep;
+
 use super::*;
-use crate::file::{Place, Record};
+use crate::file::Place;
+use crate::progress::Silent;
+use crate::run::{Finished, run};
 use crate::stop::Stop;
 use std::fs;
 
@@ -39,7 +42,7 @@ fn finished(loaded: &Loaded) -> Finished {
     let resolved = loaded
         .resolve()
         .unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
-    run(loaded, resolved, &Stop::default(), false)
+    run(loaded, resolved, &Stop::default(), &Silent)
         .unwrap()
         .unwrap()
 }
@@ -167,7 +170,7 @@ fn rates_that_do_not_exist_are_refused_with_the_reason_and_the_line() {
         "{said}"
     );
     let said = with("\"mcs 9 nss 2\"", "\"7 Mbit/s\"");
-    assert!(said.contains("7 Mbit/s is no legacy rate"), "{said}");
+    assert!(said.contains("7 Mbit/s is not a legacy rate"), "{said}");
     let said = with("\"mcs 9 nss 2\"", "\"1 Mbit/s\"");
     assert!(
         said.contains("there is no DSSS at 5 GHz: set the channel's band to \"2.4 GHz\""),
@@ -185,7 +188,7 @@ fn what_cannot_be_reached_is_refused_with_its_line() {
     let host = "[[node]]\nname = \"server\"\nkind = \"host\"\n";
     let said = refusal(&format!("{CELL}{host}"));
     assert!(
-        said.contains("there is no way from `server` to `station-1`: connect them"),
+        said.contains("there is no path from `server` to `station-1`: connect them"),
         "{said}"
     );
     let wire = "[[wire]]\na = \"server\"\nb = \"ap\"\n";
@@ -347,161 +350,10 @@ fn a_run_that_is_stopped_within_its_warm_up_has_no_figures() {
     stop.raise();
     let loaded = loaded(CELL, &[]);
     assert!(
-        run(&loaded, loaded.resolve().unwrap(), &stop, false)
+        run(&loaded, loaded.resolve().unwrap(), &stop, &Silent)
             .unwrap()
             .is_none()
     );
-}
-
-#[test]
-fn files_are_written_whole_and_old_ones_go() {
-    let out = std::env::temp_dir().join(format!("airpace-sim-store-{}", std::process::id()));
-    fs::remove_dir_all(&out).ok();
-    let settings = [
-        "record.frames=true",
-        "record.packets=true",
-        "record.pcap=true",
-    ];
-    let loaded = loaded(CELL, &settings);
-    let finished = finished(&loaded);
-    let files = store(&out, &finished, &loaded.scenario.record).unwrap();
-    let names: Vec<&str> = files
-        .iter()
-        .map(|path| path.file_name().unwrap().to_str().unwrap())
-        .collect();
-    let all = [
-        "summary.parquet",
-        "stations.parquet",
-        "slots.parquet",
-        "frames.parquet",
-        "packets.parquet",
-        "air.pcap",
-        "summary.json",
-    ];
-    assert_eq!(names, all);
-    let frames = rows(&out.join("frames.parquet"));
-    assert_eq!(frames, finished.outcome.frames.len());
-    assert_eq!(
-        rows(&out.join("packets.parquet")),
-        finished.outcome.packets.len()
-    );
-    assert_eq!(rows(&out.join("stations.parquet")), 2);
-    store(&out, &finished, &Record::default()).unwrap();
-    assert!(!out.join("air.pcap").exists() && out.join("summary.json").exists());
-    fs::remove_dir_all(&out).unwrap();
-}
-
-fn rows(path: &Path) -> usize {
-    use parquet::file::reader::{FileReader as _, SerializedFileReader};
-    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
-    let metadata = reader.metadata().file_metadata();
-    let told = metadata.key_value_metadata().unwrap();
-    for key in [
-        "airpace.format",
-        "airpace.version",
-        "airpace.seed",
-        "airpace.scenario.text",
-        "airpace.scenario.hash",
-    ] {
-        assert!(told.iter().any(|pair| pair.key == key), "{key}");
-    }
-    usize::try_from(metadata.num_rows()).unwrap()
-}
-
-/// Splits a capture into its records.
-fn records(bytes: &[u8]) -> Vec<&[u8]> {
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-    assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 127));
-    let (mut at, mut records) = (24, Vec::new());
-    while at < bytes.len() {
-        let (kept, whole) = (word(at + 8), word(at + 12));
-        assert!(kept <= whole && kept <= 256);
-        records.push(&bytes[at + 16..at + 16 + kept]);
-        at += 16 + kept;
-    }
-    records
-}
-
-#[test]
-fn the_capture_has_every_mpdu_with_its_rate_and_aggregate() {
-    use airpace_core::wire::{ieee80211::DataHeader, radiotap::Radiotap};
-    let out = std::env::temp_dir().join(format!("airpace-sim-pcap-{}", std::process::id()));
-    let loaded = loaded(CELL, &["record.pcap=true", "node.station.loss=0.1"]);
-    let finished = finished(&loaded);
-    store(&out, &finished, &loaded.scenario.record).unwrap();
-    let bytes = fs::read(out.join("air.pcap")).unwrap();
-    fs::remove_dir_all(&out).unwrap();
-    let records = records(&bytes);
-    let decoded: u32 = finished
-        .outcome
-        .frames
-        .iter()
-        .map(|(_, frame)| u32::from(frame.decoded))
-        .sum();
-    assert!(
-        records.len() > 1_000 && records.len() <= decoded as usize,
-        "{} of {decoded}",
-        records.len()
-    );
-    let mut retries = 0;
-    for record in &records {
-        let (radiotap, length) = Radiotap::parse(record).unwrap();
-        assert_eq!(radiotap.rate().unwrap().nss(), 2);
-        assert!(radiotap.ampdu.is_some());
-        let (header, _) = DataHeader::parse(&record[length..]).unwrap();
-        retries += usize::from(header.retry);
-    }
-    assert!(retries > records.len() / 20, "{retries}");
-}
-
-#[test]
-fn a_sweep_makes_each_run_once_and_goes_on_where_it_stopped() {
-    let out = std::env::temp_dir().join(format!("airpace-sim-sweep-{}", std::process::id()));
-    fs::remove_dir_all(&out).ok();
-    let axes = ["node.station.count=1,2".parse().unwrap()];
-    let jobs = sweep::jobs(&loaded(CELL, &[]), &axes, 2).unwrap();
-    let some = sweep::jobs(&loaded(CELL, &["node.station.count=1"]), &[], 1).unwrap();
-    let mut journal = sweep::Journal::open(&out).unwrap();
-    assert!(
-        sweep::make(&some, &mut journal, 1, &Stop::default())
-            .unwrap()
-            .complete
-    );
-    assert_eq!(journal.runs().len(), 1);
-    let stopped = Stop::default();
-    stopped.raise();
-    assert!(
-        !sweep::make(&jobs, &mut journal, 2, &stopped)
-            .unwrap()
-            .complete
-    );
-    assert!(
-        sweep::make(&jobs, &mut journal, 2, &Stop::default())
-            .unwrap()
-            .complete
-    );
-    assert_eq!(
-        journal.runs().len(),
-        4,
-        "the run that was there is the same as the first of the grid"
-    );
-    let rows = sweep::rows(&sweep::finished(&jobs, &journal));
-    drop(journal);
-    assert_eq!(rows.len(), 2);
-    assert_eq!((rows[0].runs, rows[1].runs), (2, 2));
-    assert!(
-        (rows[1].goodput_mbps.mean.unwrap() - 100.0).abs() < 5.0,
-        "{rows:?}"
-    );
-    assert!(rows[1].goodput_mbps.ci95.is_some());
-    assert!(sweep::table(&rows).contains("node.station.count=2"));
-    let wrong = sweep::jobs(
-        &loaded(CELL, &[]),
-        &["node.station.rate.mcs=9,12".parse().unwrap()],
-        1,
-    );
-    assert!(wrong.unwrap_err().to_string().contains("not 12"));
-    fs::remove_dir_all(&out).unwrap();
 }
 
 #[test]
@@ -582,34 +434,4 @@ fn packets_too_long_for_the_air_are_refused_but_not_on_wires() {
         "[[node]]\nname = \"server\"\nkind = \"host\"\n[[wire]]\na = \"server\"\nb = \"ap\"\n";
     let wired = format!("{CELL}{host}{}", tcp.replace("station-1", "ap"));
     assert!(loaded(&wired, &[]).resolve().is_ok());
-}
-
-#[test]
-fn a_seed_that_places_a_station_out_of_reach_does_not_end_the_sweep() {
-    let out = std::env::temp_dir().join(format!("airpace-sim-refused-{}", std::process::id()));
-    fs::remove_dir_all(&out).ok();
-    let text = CELL.replace("count = 2", "within = \"120 m\"");
-    let text = format!("{text}[[channel]]\ncarrier_sense_range = \"45 m\"\n");
-    let jobs = sweep::jobs(&loaded(&text, &[]), &[], 8).unwrap();
-    let mut journal = sweep::Journal::open(&out).unwrap();
-    let made = sweep::make(&jobs, &mut journal, 2, &Stop::default()).unwrap();
-    assert!(
-        made.complete && made.refused > 0 && made.refused < 8,
-        "{made:?}"
-    );
-    assert_eq!(journal.runs().len() + made.refused, 8);
-    assert!(
-        made.reason
-            .as_ref()
-            .unwrap()
-            .contains("do not hear each other"),
-        "{made:?}"
-    );
-    let none = sweep::jobs(&loaded(&text.replace("45 m", "1 m"), &[]), &[], 2).unwrap();
-    let error = sweep::make(&none, &mut journal, 2, &Stop::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("no run was made, 2 were refused"), "{error}");
-    drop(journal);
-    fs::remove_dir_all(&out).unwrap();
 }

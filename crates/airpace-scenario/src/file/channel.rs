@@ -20,40 +20,40 @@ choice! {
 }
 
 choice! {
-    /// Whose conventions the durations of frames follow.
+    /// The conventions by which the durations of frames are computed.
     Timing:
-    /// The standard's.
+    /// Those of the standard.
     Standard = "standard",
-    /// Those of ns-3 3.44, to compare with it.
+    /// Those of ns-3 3.44, for comparisons with it.
     Ns3 = "ns3",
 }
 
 choice! {
     /// What decides whether an MPDU is decoded.
     ErrorModel:
-    /// The signal-to-noise ratio that follows from positions and powers, by rate and length; where a node has a `loss`, that.
+    /// The signal-to-noise ratio that follows from positions and powers, by rate and length. A node's `loss` overrides it.
     Snr = "snr",
-    /// The `loss` of the nodes alone: wherever they stand, all hear all.
+    /// The `loss` of the nodes alone. All nodes hear each other wherever they stand.
     None = "none",
 }
 
 choice! {
-    /// How a link's gain varies in time.
+    /// How a link's gain varies over time.
     FadingLaw:
-    /// Not at all.
+    /// It is constant.
     None = "none",
-    /// Rayleigh: no line of sight.
+    /// Rayleigh fading: no line of sight.
     Rayleigh = "rayleigh",
-    /// Rician, with `k_factor`: a line of sight and scattered paths.
+    /// Rician fading with `k_factor`: a line of sight and scattered paths.
     Rician = "rician",
-    /// Nakagami, with `shape`: 1 is Rayleigh, more is milder.
+    /// Nakagami fading with `shape`: 1 is Rayleigh, more is milder.
     Nakagami = "nakagami",
 }
 
 section! {
-    /// One channel: everybody on it shares its airtime.
+    /// One channel, whose airtime all nodes on it share.
     Channel as "[channel]" {
-        /// Name, for nodes to refer to where there are several channels.
+        /// Name by which nodes refer to it if there are several channels.
         name: String = default("channel"),
         /// Generation of the PHY; nodes may name another.
         standard: Standard = default("vht"),
@@ -63,25 +63,25 @@ section! {
         width: Frequency = default("80 MHz"),
         /// Guard interval: 400 or 800 ns; HE 800, 1600 or 3200 ns.
         guard_interval: Span = default("800 ns"),
-        /// Whose conventions the durations of frames follow.
+        /// The conventions by which the durations of frames are computed.
         timing: Timing = default("standard"),
         /// Whether access points send beacons.
         beacons: bool = default("true"),
         /// Time between beacons.
         beacon_interval: Span = default("102.4 ms", "1 ms", "60 s"),
-        /// Most MPDUs in one A-MPDU, within the standard's own limits.
+        /// Most MPDUs in one A-MPDU; the standard's own limits hold as well.
         max_mpdus: u16 = default("64", "1", "1024"),
         /// Longest PPDU; ath9k stops at 4 ms.
         max_duration: Span = default("5484 us", "100 us", "5484 us"),
-        /// Frames longer than this are preceded by RTS and CTS; without it none is.
-        rts_threshold: Option<Size> = optional("0 B", "1 GB"),
-        /// Longest A-MSDU within each MPDU; without it packets are not put together.
-        amsdu: Option<Size> = optional("100 B", "11398 B"),
-        /// Transmissions of an MPDU before it is given up.
+        /// Frames longer than this are preceded by RTS and CTS.
+        rts_threshold: Option<Size> = optional("none", "0 B", "1 GB"),
+        /// Longest A-MSDU within each MPDU.
+        amsdu: Option<Size> = optional("no A-MSDUs", "100 B", "11398 B"),
+        /// Transmissions of an MPDU before it is dropped.
         retry_limit: u8 = default("7", "1", "255"),
-        /// Whether receivers hold packets back behind a hole until it is filled.
+        /// Whether receivers hold packets behind a missing one until it arrives or is given up.
         in_order: bool = default("true"),
-        /// Channel access of the four access categories, where it is not the standard's.
+        /// Channel access of the four access categories, where it differs from the standard's.
         edca: EdcaSet = nested,
         /// What decides whether an MPDU is decoded.
         error_model: ErrorModel = default("snr"),
@@ -91,19 +91,19 @@ section! {
         noise_figure: Decibels = default("7 dB", "-20 dB", "60 dB"),
         /// Fading on top of the path loss.
         fading: Fading = nested,
-        /// Distance up to which a transmission is sensed and its header read; without it received power decides, at -82 dBm.
-        carrier_sense_range: Option<Length> = optional("0 m", "1000 km"),
-        /// Distance up to which a transmission spoils another's reception, where there is a `carrier_sense_range`; the default is that.
-        interference_range: Option<Length> = optional("0 m", "1000 km"),
-        /// Saturated transmitters of other networks, heard by all.
+        /// Distance up to which a transmission is sensed and its header decoded.
+        carrier_sense_range: Option<Length> = optional("by received power, from -82 dBm", "0 m", "1000 km"),
+        /// Distance up to which a transmission disturbs the reception of another, if `carrier_sense_range` is given.
+        interference_range: Option<Length> = optional("`carrier_sense_range`", "0 m", "1000 km"),
+        /// Number of saturated transmitters of other networks, which all nodes hear.
         neighbours: u16 = default("0", "0", "1000"),
-        /// Airtime of each of the neighbours' frames, acknowledgement included.
+        /// Airtime of each frame of a neighbour, its acknowledgement included.
         neighbour_airtime: Span = default("2 ms", "20 us", "10 ms"),
     }
 }
 
 section! {
-    /// Channel access by access category, where it is not the standard's.
+    /// Channel access by access category, where it differs from the standard's.
     EdcaSet as "edca" {
         /// Background.
         background: Edca = nested,
@@ -117,16 +117,16 @@ section! {
 }
 
 section! {
-    /// Channel access of one access category; what is left out is the standard's.
+    /// Channel access of one access category.
     Edca as "edca category" {
         /// Smallest contention window: one less than a power of two.
-        cw_min: Option<u16> = optional("0", "32767"),
+        cw_min: Option<u16> = optional("the standard's", "0", "32767"),
         /// Largest contention window: one less than a power of two.
-        cw_max: Option<u16> = optional("0", "32767"),
-        /// Slots waited after SIFS before the countdown.
-        aifsn: Option<u8> = optional("1", "15"),
-        /// Longest turn; 0 s: one frame.
-        txop: Option<Span> = optional("0 s", "20 ms"),
+        cw_max: Option<u16> = optional("the standard's", "0", "32767"),
+        /// Slots of idle time after SIFS before the back-off counts down.
+        aifsn: Option<u8> = optional("the standard's", "1", "15"),
+        /// TXOP limit: how long a transmitter may keep the channel. 0 s allows one frame.
+        txop: Option<Span> = optional("the standard's", "0 s", "20 ms"),
     }
 }
 
@@ -135,27 +135,27 @@ section! {
     PathLoss as "path_loss" {
         /// Exponent of the distance; 2 is free space.
         exponent: f64 = default("3", "0", "10"),
-        /// Attenuation at 1 m; the default is free space: 46.6777 dB at 5 GHz, 40.05 dB at 2.4 GHz.
-        reference: Option<Decibels> = optional("0 dB", "200 dB"),
+        /// Attenuation at 1 m.
+        reference: Option<Decibels> = optional("free space: 46.6777 dB at 5 GHz, 40.05 dB at 2.4 GHz", "0 dB", "200 dB"),
     }
 }
 
 section! {
     /// Fading, the same on both directions of a link.
     Fading as "fading" {
-        /// Its law.
+        /// How the gain is distributed.
         law: FadingLaw = default("none"),
-        /// Time for which a link's gain keeps its value.
+        /// Time for which a link's gain keeps its value (block fading).
         coherence: Span = default("20 ms", "10 us", "1000 s"),
-        /// Power of the line of sight over that of all other paths, for Rician fading.
+        /// Power of the line of sight over that of all other paths, for law = "rician".
         k_factor: f64 = default("4", "0", "10000"),
-        /// Shape m of Nakagami fading.
+        /// Shape m, for law = "nakagami".
         shape: f64 = default("1", "0.5", "10000"),
     }
 }
 
 impl EdcaSet {
-    /// The category called `word`, by the same names as a flow's `category`.
+    /// The parameters of `category`.
     #[must_use]
     pub const fn of(&self, category: super::Category) -> &Edca {
         match category {

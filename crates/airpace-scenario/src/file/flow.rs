@@ -9,24 +9,24 @@ choice! {
     FlowKind:
     /// UDP at a constant rate.
     UdpCbr = "udp-cbr",
-    /// UDP with exponential gaps.
+    /// UDP as a Poisson process: exponential gaps between packets.
     UdpPoisson = "udp-poisson",
-    /// Video or VR: a burst of packets per picture.
+    /// Video or VR: a burst of UDP packets per picture.
     Burst = "burst",
-    /// TCP, bulk.
+    /// A bulk transfer by TCP.
     Tcp = "tcp",
     /// Echo requests and their answers.
     Ping = "ping",
-    /// G.711, 20 ms, with its MOS by ITU-T G.107.
+    /// A call: G.711 with a packet every 20 ms; its MOS is computed by ITU-T G.107.
     Voip = "voip",
-    /// Web pages: DNS first, several connections, a list of objects.
+    /// Web pages: a DNS query first, then a list of objects over several connections.
     Web = "web",
-    /// As much UDP as the sender is let: the rate that a proxy allots, or else a queue that is never empty.
+    /// Saturating UDP: the rate that a proxy allots, or, without a proxy, a queue that is never empty.
     Saturate = "saturate",
 }
 
 choice! {
-    /// Access category, also the marking of the packets.
+    /// Access category, from which the DSCP of the packets follows.
     Category:
     /// Best effort.
     BestEffort = "best-effort",
@@ -61,61 +61,59 @@ choice! {
 section! {
     /// A flow, or one per station.
     Flow as "[[flow]]" {
-        /// Name; the default is its kind. One per station: NAME@STATION.
-        name: Option<String> = optional,
-        /// Sender (for "web": the server): a node; "each station"; or the name of several nodes for one flow each. The default is the
-        /// only host, or without one the access point.
-        from: Option<String> = optional,
-        /// Receiver (for "web": the client): a node; "each station"; or the name of several nodes for one flow each.
+        /// Name. Flows to or from several nodes are called NAME@NODE.
+        name: Option<String> = optional("its `kind`"),
+        /// Sender (of web pages: the server): a node, or a group or "each station" for one flow each.
+        from: Option<String> = optional("the only host, or else the access point"),
+        /// Receiver (of web pages: the client): a node, or a group or "each station" for one flow each.
         to: String = default("each station"),
         /// What it is.
         kind: FlowKind = required("udp-cbr"),
-        /// How many of it between each pair; 0: the flow is left out.
+        /// Number of such flows between each pair of nodes; 0 leaves the flow out.
         count: u32 = default("1", "0", "1000"),
         /// Access category of its packets.
         category: Category = default("best-effort"),
-        /// When it starts.
+        /// Time at which it starts.
         start: Span = default("0 s", "0 s", "1000000 s"),
-        /// When it stops; the default is the end.
-        stop: Option<Span> = optional("0 s", "1000000 s"),
-        /// Time it is on before each pause, if there are pauses.
-        on: Option<Span> = optional("1 us", "1000000 s"),
-        /// Length of each pause.
+        /// Time at which it stops.
+        stop: Option<Span> = optional("the end of the run", "0 s", "1000000 s"),
+        /// Time for which it sends before each pause of length `off`.
+        on: Option<Span> = optional("no pauses", "1 us", "1000000 s"),
+        /// Length of the pauses; needs `on`.
         off: Option<Span> = optional("1 us", "1000000 s"),
-        /// Rate of payload, for udp-cbr, udp-poisson and burst.
+        /// Rate of payload of udp-cbr, udp-poisson and burst, which need it.
         rate: Option<Rate> = optional("1 bit/s", "100 Gbit/s"),
-        /// UDP payload of a packet, for udp-cbr, udp-poisson and saturate, default 1470 B; most of a packet for burst, default 1470 B;
-        /// bytes after the header of a ping, default 56 B.
-        payload: Option<Size> = optional("1 B", "8972 B"),
-        /// Time between bursts, default 16667 us (60 pictures a second); between pings, default 1 s; from the end of a web page to the
-        /// next request for it, default none: the page is loaded once.
-        interval: Option<Span> = optional("10 us", "1000000 s"),
-        /// Standard deviation over mean of the bursts' sizes, default 0.
-        spread: Option<f64> = optional("0", "2"),
-        /// TCP: congestion control, default cubic.
-        congestion: Option<Congestion> = optional,
-        /// TCP: whether ECN is negotiated; default no.
-        ecn: Option<bool> = optional,
-        /// TCP: largest segment's payload; default 1448 B.
-        mss: Option<Size> = optional("64 B", "8948 B"),
-        /// TCP: bytes to transfer; without it, as much as goes.
-        bytes: Option<Size> = optional("1 B", "1000000 GB"),
-        /// TCP: the receiver's buffer, default 6 MB.
-        window: Option<Size> = optional("2 kB", "1 GB"),
-        /// TCP: the sender's buffer, default 6 MB.
-        send_buffer: Option<Size> = optional("2 kB", "1 GB"),
-        /// Web: the page; default small.
-        page: Option<Page> = optional,
-        /// Web: connections at a time; default 4.
-        connections: Option<u32> = optional("1", "64"),
+        /// UDP payload of a packet of udp-cbr, udp-poisson and saturate; largest payload of burst; bytes after the ICMP header of
+        /// ping.
+        payload: Option<Size> = optional("1470 B; ping: 56 B", "1 B", "8972 B"),
+        /// Time between bursts or between pings; time from the end of a web page to the next request for it.
+        interval: Option<Span> = optional("burst: 16667 us (60 a second); ping: 1 s; web: the page is loaded once", "10 us", "1000000 s"),
+        /// Standard deviation of the bursts' sizes over their mean (log-normal).
+        spread: Option<f64> = optional("0", "0", "2"),
+        /// Congestion control of tcp and web.
+        congestion: Option<Congestion> = optional("cubic"),
+        /// Whether tcp and web negotiate ECN.
+        ecn: Option<bool> = optional("false"),
+        /// Payload of the largest segment of tcp and web.
+        mss: Option<Size> = optional("1448 B", "64 B", "8948 B"),
+        /// Bytes that tcp transfers.
+        bytes: Option<Size> = optional("as much as it can until it stops", "1 B", "1000000 GB"),
+        /// Receive buffer of tcp and web.
+        window: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
+        /// Send buffer of tcp and web.
+        send_buffer: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
+        /// The page that web loads.
+        page: Option<Page> = optional("small"),
+        /// Connections that web opens at a time.
+        connections: Option<u32> = optional("4", "1", "64"),
     }
 }
 
-/// Stands for all nodes of kind station, as an end of a flow.
+/// As an end of a flow: every node of kind station.
 pub const EACH_STATION: &str = "each station";
 
 impl Flow {
-    /// What the flow goes by.
+    /// The name of the flow.
     #[must_use]
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(self.kind.word())

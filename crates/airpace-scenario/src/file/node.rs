@@ -14,45 +14,45 @@ choice! {
     Station = "station",
     /// An access point.
     Ap = "ap",
-    /// A host on wires only.
+    /// A host that has wires only.
     Host = "host",
-    /// A node that forwards by radio, a client of the one above it and an access point for those below.
+    /// A node that forwards by radio: a client of the node above it and an access point for those below.
     Relay = "relay",
 }
 
 section! {
     /// A node, or several alike.
     Node as "[[node]]" {
-        /// Name; the default is its kind. With `count` above 1 the nodes are called NAME-1, NAME-2, ….
-        name: Option<String> = optional,
+        /// Name. With `count` above 1 the nodes are called NAME-1, NAME-2, ….
+        name: Option<String> = optional("its `kind`"),
         /// What it is.
         kind: NodeKind = required("station"),
-        /// How many there are.
+        /// Number of such nodes.
         count: u32 = default("1", "1", "2000"),
-        /// Name of the access point (or relay) it is associated with; the default is the only access point.
-        ap: Option<String> = optional,
-        /// Names of the channels it is on; the default is that of its access point, or the first. A relay may be on two: its own
-        /// access point's, and that on which it is one.
+        /// Name of the access point (or relay) that it is associated with.
+        ap: Option<String> = optional("the only access point"),
+        /// Names of the channels that it is on; if left out, the channel of its access point, or the first. A relay may be on two:
+        /// that of its own access point, and that on which it serves its clients.
         channel: Vec<String> = nested,
-        /// Rate of frames to it, and from it where `uplink_rate` is left out. A list gives each of `count` nodes its own.
+        /// Rate of frames to it, and from it if `uplink_rate` is left out. A list gives each of `count` nodes its own.
         rate: Vec<RateChoice> = default("mcs 9"),
         /// Rate of frames from it.
         uplink_rate: Vec<RateChoice> = nested,
         /// Probability that an MPDU to or from it is not decoded, in place of the error model. A list gives each node its own.
         loss: Vec<f64> = list("0", "0.999"),
-        /// Distance from its access point, where there is no `position`.
+        /// Distance from its access point, if it has no `position`.
         distance: Length = default("2 m", "0 m", "1000 km"),
-        /// Coordinates, for example ["3 m", "4 m"].
+        /// Coordinates.
         position: Option<Point> = optional,
-        /// Side of a square around the access point in which it stands at random, where there is no `position`.
+        /// Side of a square around the access point in which it is placed at random, if it has no `position`.
         within: Option<Length> = optional("0 m", "1000 km"),
         /// Transmit power, antenna gain included.
         tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
-        /// When it joins.
+        /// Time at which it joins the network.
         joins: Span = default("0 s", "0 s", "1000000 s"),
         /// Its queues towards the radio.
         queue: NodeQueue = nested,
-        /// Share of its access point's airtime that it is due, relative to others, where that has scheme = "airtime"; 256 is Linux's default.
+        /// Its weight in the sharing of airtime, relative to others, if its access point has scheme = "airtime"; 256 as in Linux.
         airtime_weight: u16 = default("256", "1", "65535"),
     }
 }
@@ -61,9 +61,9 @@ section! {
     /// A wire between two nodes, the same both ways.
     Wire as "[[wire]]" {
         /// Name of one end.
-        a: String = required("\"server\""),
+        a: String = required("server"),
         /// Name of the other end.
-        b: String = required("\"ap\""),
+        b: String = required("ap"),
         /// Rate each way.
         rate: Rate = default("1 Gbit/s", "1 kbit/s", "1000 Gbit/s"),
         /// Delay each way.
@@ -74,25 +74,25 @@ section! {
 }
 
 section! {
-    /// A static route, where the shortest way is not the one to be taken.
+    /// A static route, in place of the shortest one.
     Route as "[[route]]" {
-        /// Node that forwards.
-        at: String = required("\"gateway\""),
-        /// Where the packets are bound for.
-        to: String = required("\"station\""),
-        /// Node they are handed to.
-        via: String = required("\"relay\""),
+        /// Node that forwards the packets.
+        at: String = required("gateway"),
+        /// Node that the packets are addressed to.
+        to: String = required("station"),
+        /// Neighbour that the packets are forwarded to.
+        via: String = required("relay"),
     }
 }
 
 impl Node {
-    /// The name of the node, or of all of them where there are several.
+    /// The name of the node, or of the group if there are several.
     #[must_use]
     pub fn group(&self) -> &str {
         self.name.as_deref().unwrap_or(self.kind.word())
     }
 
-    /// The name of each.
+    /// The name of each node.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let several = self.count > 1;
         (1..=self.count).map(move |n| {

@@ -28,52 +28,52 @@ choice! {
 }
 
 choice! {
-    /// How the law learns what the stations saw.
+    /// How the law learns what the stations measured.
     Reports:
-    /// By a packet per station and slot over the air.
+    /// By one packet per station and slot over the air.
     Air = "air",
-    /// At the end of each slot, as if told; the packets are sent all the same and cost airtime (as in the ns-3 runs).
+    /// Directly at the end of each slot. The packets are sent all the same and cost airtime, as in the ns-3 runs.
     Told = "told",
-    /// At the end of each slot, as if told, and nothing is sent.
+    /// Directly at the end of each slot, and no packets are sent.
     Free = "free",
 }
 
 section! {
-    /// An airpace proxy: a pacer and a flow queue per station at a node, and the law that sets the rates.
+    /// An airpace proxy: a pacer and flow queues per station at a node, and the law that sets the rates.
     Proxy as "[[proxy]]" {
-        /// Node at which it stands; the default is the access point's wired side.
-        at: Option<String> = optional,
-        /// The law.
+        /// Node at which it stands.
+        at: Option<String> = optional("the access point's wired side"),
+        /// The rate control law.
         law: Law = default("waterfill"),
-        /// Target level or limit of the level, mean packets per frame (N_eps, N̄).
+        /// Target of the level, or its limit, mean packets per frame (N_ε, N̄).
         level: f64 = default("32", "1", "1024"),
-        /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual know none.
-        delay: Option<Span> = optional("10 us", "100 s"),
-        /// Length of a slot; the default is the scenario's.
-        slot: Option<Span> = optional("1 ms", "100 s"),
-        /// How the law learns what the stations saw.
+        /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual ignore it.
+        delay: Option<Span> = optional("none", "10 us", "100 s"),
+        /// Length of a slot.
+        slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
+        /// How the law learns what the stations measured.
         reports: Reports = default("air"),
         /// UDP payload of a report.
         report_size: Size = default("60 B", "1 B", "1400 B"),
-        /// Size of a packet that the law reckons with, IP header included; the default is that of the flows' packets.
-        packet: Option<Size> = optional("64 B", "9000 B"),
+        /// Size of a packet that the law assumes, IP header included.
+        packet: Option<Size> = optional("that of the first UDP flow", "64 B", "9000 B"),
         /// Gain K0 of linear and linear-pf, Mbit/s per packet; step of the multipliers of dual.
-        gain: Option<f64> = optional("0.000000001", "1000"),
+        gain: Option<f64> = optional("the law's", "0.000000001", "1000"),
         /// Inner gain K1 of nonlinear.
-        inner_gain: Option<f64> = optional("0.000001", "4"),
+        inner_gain: Option<f64> = optional("the law's", "0.000001", "4"),
         /// Outer gain K2 of nonlinear.
-        outer_gain: Option<f64> = optional("0.000001", "4"),
+        outer_gain: Option<f64> = optional("the law's", "0.000001", "4"),
         /// Gain β of nonlinear's estimate of the overhead.
-        overhead_gain: Option<f64> = optional("0", "1"),
-        /// Overhead per frame that the law starts from.
-        overhead: Option<Span> = optional("1 us", "1 s"),
-        /// Rate that a station starts at.
-        initial_rate: Option<Rate> = optional("1 kbit/s", "100 Gbit/s"),
+        overhead_gain: Option<f64> = optional("the law's", "0", "1"),
+        /// Overhead per frame that the law starts with.
+        overhead: Option<Span> = optional("the law's", "1 us", "1 s"),
+        /// Rate of a station before its first report.
+        initial_rate: Option<Rate> = optional("the law's", "1 kbit/s", "100 Gbit/s"),
         /// Bytes that tunnelling adds to each packet.
         tunnel: Size = default("0 B", "0 B", "200 B"),
-        /// Limit of the flow queue of each station.
+        /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
-        /// Whether its CoDel marks ECN-capable packets in place of dropping them.
+        /// Whether its CoDel marks ECN-capable packets instead of dropping them.
         ecn: bool = default("true"),
     }
 }
@@ -81,23 +81,23 @@ section! {
 section! {
     /// A change in the course of the run.
     Change as "[[change]]" {
-        /// When.
+        /// Time at which it happens.
         at: Span = required("20 s", "0 s", "1000000 s"),
-        /// Node, or name of several, whose `rate`, `loss` or `position` changes.
+        /// Node or group whose `rate`, `loss` or `position` changes.
         node: Option<String> = optional,
         /// New rate of frames to and from it.
         rate: Option<RateChoice> = optional,
-        /// New probability of loss.
+        /// New probability that an MPDU is not decoded.
         loss: Option<f64> = optional("0", "0.999"),
-        /// New coordinates: from then on what is lost is decided there; who hears whom stays as it was.
+        /// New coordinates, which decide about losses from then on. Who hears whom stays as it was.
         position: Option<Point> = optional,
         /// Flow whose rate changes.
         flow: Option<String> = optional,
         /// New rate of payload of that flow (udp-cbr, udp-poisson); 0 bit/s pauses it.
         flow_rate: Option<Rate> = optional("0 bit/s", "100 Gbit/s"),
-        /// Channel whose `neighbours` change; the default is the first.
-        channel: Option<String> = optional,
-        /// New number of saturated neighbours.
+        /// Channel whose `neighbours` change.
+        channel: Option<String> = optional("the first"),
+        /// New number of saturated transmitters of other networks.
         neighbours: Option<u16> = optional("0", "1000"),
     }
 }
@@ -105,7 +105,7 @@ section! {
 section! {
     /// What is kept besides the summary, for `--out`.
     Record as "[record]" {
-        /// Per station and slot.
+        /// Counts per link and slot.
         slots: bool = default("true"),
         /// Every frame on the air.
         frames: bool = default("false"),

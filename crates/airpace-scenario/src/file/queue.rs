@@ -6,46 +6,46 @@ use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
 
 choice! {
-    /// By which path packets go from the network layer to the air: which queues there are, and in which order they are served.
+    /// The path of packets from the network layer to the air: which queues there are, and in which order they are served.
     Scheme:
-    /// One queue per receiver in the MAC and nothing above or below: the closed access point.
+    /// One queue per receiver in the MAC and nothing above or below: an access point that cannot be changed.
     PerStation = "per-station",
     /// Linux before 4.8: a first-in-first-out queueing discipline (pfifo) over the driver's shared queue.
     Fifo = "fifo",
-    /// The same with CoDel (RFC 8289) as queueing discipline.
+    /// As fifo, with CoDel (RFC 8289) as queueing discipline.
     Codel = "codel",
-    /// The same with FQ-CoDel (RFC 8290) as queueing discipline.
+    /// As fifo, with FQ-CoDel (RFC 8290) as queueing discipline.
     FqCodel = "fq-codel",
     /// FQ-CoDel within the MAC, per receiver (paper 004, Linux since 4.8): nothing above.
     FqMac = "fq-mac",
-    /// The same with airtime shared equally among receivers (paper 004, Linux since 4.11).
+    /// As fq-mac, with airtime shared equally among receivers (paper 004, Linux since 4.11).
     Airtime = "airtime",
-    /// The path of "fifo", its limit following rate and load (paper 003, WQM).
+    /// As fifo, with a limit that follows rate and load (paper 003, WQM).
     Wqm = "wqm",
-    /// The path of "fq-codel", its limit following rate and load.
+    /// As fq-codel, with a limit that follows rate and load.
     WqmFq = "wqm-fq",
 }
 
 choice! {
-    /// In which order a node serves those it sends to.
+    /// In which order a node serves its receivers.
     Schedule:
-    /// In turn: who was served goes to the end.
+    /// Round robin: a receiver that was served goes to the end.
     RoundRobin = "round-robin",
-    /// Whose first packet has waited longest.
+    /// The receiver whose first packet has waited longest.
     OldestFirst = "oldest-first",
 }
 
 choice! {
-    /// Whom the limit of a queue is for.
+    /// Whether receivers share the limit of a queue.
     Sharing:
     /// Each receiver has the whole limit.
     Separate = "separate",
-    /// All receivers share it.
+    /// All receivers share the limit.
     Shared = "shared",
 }
 
 choice! {
-    /// How WQM estimates the time that the backlog takes.
+    /// How WQM estimates the time that the backlog takes to send.
     Drain:
     /// At the PHY rate less the overhead of frames of the mean A-MPDU length.
     WithOverhead = "with-overhead",
@@ -54,47 +54,45 @@ choice! {
 }
 
 section! {
-    /// A node's queues towards the radio. Which keys there are depends on `scheme`.
+    /// A node's queues towards the radio. Each key holds for some schemes only, which its meaning names first.
     NodeQueue as "queue" {
         /// The path that packets take.
         scheme: Scheme = default("per-station"),
-        /// per-station: packets it holds; default 1000.
-        limit: Option<Packets> = optional("1 packet", "10000000 packets"),
-        /// per-station: whom the limit is for; default separate.
-        sharing: Option<Sharing> = optional,
-        /// per-station: whether packets in flight count for the limit until they are acknowledged; the default is yes if it is shared, as in
-        /// ns-3.
-        in_flight: Option<bool> = optional,
-        /// All but airtime: in which order receivers are served; default round-robin.
-        schedule: Option<Schedule> = optional,
-        /// fifo, codel, fq-codel: packets that the queueing discipline holds; default 1000 (txqueuelen), for fq-codel 10240.
-        qdisc_limit: Option<Packets> = optional("1 packet", "10000000 packets"),
-        /// fifo, codel, fq-codel, wqm, wqm-fq: packets that the driver holds for all receivers of an access category before the queueing
-        /// discipline must wait; default 123, as ath9k.
-        driver_limit: Option<Packets> = optional("1 packet", "1000000 packets"),
-        /// Aggregates per access category that are composed ahead, the one on the air included; 0: each is composed when the channel is won.
-        /// Default 2, as ath9k; for per-station 0; with aql 64, so that the airtime limit decides.
-        hardware_queue: Option<u16> = optional("0", "64"),
-        /// fq-codel, fq-mac, airtime, wqm-fq: queues that flows are hashed to; default 1024, for fq-mac and airtime 4096 shared by all
-        /// receivers.
-        flow_queues: Option<u32> = optional("1", "65536"),
-        /// fq-codel, fq-mac, airtime, wqm-fq: bytes that a flow may send per turn; default 1514 B, for fq-mac and airtime 300 B.
-        quantum: Option<Size> = optional("256 B", "1 MB"),
-        /// fq-mac, airtime: packets that all flow queues may hold together; default 8192.
-        packet_limit: Option<Packets> = optional("1 packet", "10000000 packets"),
-        /// fq-codel, fq-mac, airtime, wqm-fq: bytes that all flow queues may hold together; default 32 MiB, for fq-mac and airtime 16 MiB.
-        memory_limit: Option<Size> = optional("1 kB", "1 TB"),
+        /// per-station: packets that the queue holds.
+        limit: Option<Packets> = optional("1000 packets", "1 packet", "10000000 packets"),
+        /// per-station: whether receivers share the limit.
+        sharing: Option<Sharing> = optional("separate"),
+        /// per-station: whether packets in flight count towards the limit until they are acknowledged.
+        in_flight: Option<bool> = optional("true if the limit is shared, as in ns-3"),
+        /// All but airtime: in which order receivers are served.
+        schedule: Option<Schedule> = optional("round-robin"),
+        /// fifo, codel, fq-codel: packets that the queueing discipline holds.
+        qdisc_limit: Option<Packets> = optional("1000 packets (txqueuelen); fq-codel: 10240 packets", "1 packet", "10000000 packets"),
+        /// fifo, codel, fq-codel, wqm, wqm-fq: packets that the driver holds for all receivers of an access category before the
+        /// queueing discipline must wait.
+        driver_limit: Option<Packets> = optional("123 packets, as ath9k", "1 packet", "1000000 packets"),
+        /// Aggregates per access category that are composed ahead, the one on the air included; with 0 each is composed when the
+        /// channel is won.
+        hardware_queue: Option<u16> = optional("2, as ath9k; per-station: 0; with aql: 64, so that the airtime limit decides", "0", "64"),
+        /// fq-codel, fq-mac, airtime, wqm-fq: queues that flows are hashed to.
+        flow_queues: Option<u32> = optional("1024; fq-mac, airtime: 4096 for all receivers together", "1", "65536"),
+        /// fq-codel, fq-mac, airtime, wqm-fq: bytes that a flow may send per turn.
+        quantum: Option<Size> = optional("1514 B; fq-mac, airtime: 300 B", "256 B", "1 MB"),
+        /// fq-mac, airtime: packets that all flow queues may hold together.
+        packet_limit: Option<Packets> = optional("8192 packets", "1 packet", "10000000 packets"),
+        /// fq-codel, fq-mac, airtime, wqm-fq: bytes that all flow queues may hold together.
+        memory_limit: Option<Size> = optional("32 MiB; fq-mac, airtime: 16 MiB", "1 kB", "1 TB"),
         /// codel, fq-codel, fq-mac, airtime, wqm-fq: when packets are dropped or marked.
         codel: CodelQueue = nested,
-        /// fq-mac, airtime: the same for receivers that are slow.
+        /// fq-mac, airtime: when packets to slow receivers are dropped or marked.
         slow: SlowStations = nested,
-        /// airtime: airtime that a receiver may use per turn; default 300 us.
-        airtime_quantum: Option<Span> = optional("1 us", "100 ms"),
-        /// airtime: whether receivers that had nothing waiting are served first; default yes.
-        sparse: Option<bool> = optional,
-        /// fq-mac, airtime: the airtime queue limit that Linux added in 5.5; true for Linux's values, default none.
-        aql: Option<AirtimeQueueLimit> = optional,
-        /// wqm, wqm-fq: how the limit follows.
+        /// airtime: airtime that a receiver may use per turn.
+        airtime_quantum: Option<Span> = optional("300 us", "1 us", "100 ms"),
+        /// airtime: whether receivers that had nothing waiting are served first.
+        sparse: Option<bool> = optional("true"),
+        /// fq-mac, airtime: the airtime queue limit that Linux added in 5.5; true for Linux's values.
+        aql: Option<AirtimeQueueLimit> = optional("none"),
+        /// wqm, wqm-fq: how the limit follows rate and load.
         wqm: WqmQueue = nested,
     }
 }
@@ -102,59 +100,59 @@ section! {
 section! {
     /// CoDel's parameters.
     CodelQueue as "codel" {
-        /// Acceptable standing delay; default 5 ms, for fq-mac and airtime 20 ms.
-        target: Option<Span> = optional("1 us", "10 s"),
-        /// Time in which a standing queue must show; default 100 ms.
-        interval: Option<Span> = optional("10 us", "4 s"),
+        /// Acceptable standing delay.
+        target: Option<Span> = optional("5 ms; fq-mac, airtime: 20 ms", "1 us", "10 s"),
+        /// Time for which the delay must stay above the target before the first drop.
+        interval: Option<Span> = optional("100 ms", "10 us", "4 s"),
     }
 }
 
 section! {
-    /// CoDel's parameters for receivers of which little throughput is expected.
+    /// CoDel's parameters for receivers with a low expected throughput.
     SlowStations as "slow" {
-        /// Expected throughput below which a receiver is slow; default 12 Mbit/s; 0 bit/s: none is.
-        below: Option<Rate> = optional("0 bit/s", "100 Gbit/s"),
-        /// Acceptable standing delay; default 50 ms.
-        target: Option<Span> = optional("1 us", "10 s"),
-        /// Time in which a standing queue must show; default 300 ms.
-        interval: Option<Span> = optional("10 us", "4 s"),
-        /// Least time between changes from one to the other; default 2 s.
-        hysteresis: Option<Span> = optional("0 s", "1000 s"),
+        /// Expected throughput below which a receiver is slow; with 0 bit/s none is.
+        below: Option<Rate> = optional("12 Mbit/s", "0 bit/s", "100 Gbit/s"),
+        /// Acceptable standing delay.
+        target: Option<Span> = optional("50 ms", "1 us", "10 s"),
+        /// Time for which the delay must stay above the target before the first drop.
+        interval: Option<Span> = optional("300 ms", "10 us", "4 s"),
+        /// Least time between two changes of a receiver from slow to fast or back.
+        hysteresis: Option<Span> = optional("2 s", "0 s", "1000 s"),
     }
 }
 
 section! {
-    /// The airtime that may be composed ahead. Short form: true or false.
+    /// The airtime queue limit: how much airtime may be composed ahead. Short form: true or false.
     AirtimeQueueLimit as "aql" or AirtimeQueueLimit::parse {
-        /// Whether it holds.
+        /// Whether there is a limit.
         on: bool = default("true"),
-        /// Airtime that each receiver may always have under way; default 5 ms.
-        low: Option<Span> = optional("10 us", "10 s"),
-        /// Airtime that a receiver may have under way as long as all together are below `threshold`; default 12 ms.
-        high: Option<Span> = optional("10 us", "10 s"),
-        /// Airtime of all together from which on `low` holds; default 24 ms.
-        threshold: Option<Span> = optional("0 s", "100 s"),
+        /// Airtime that each receiver may always have under way.
+        low: Option<Span> = optional("5 ms", "10 us", "10 s"),
+        /// Airtime that a receiver may have under way while all receivers together are below `threshold`.
+        high: Option<Span> = optional("12 ms", "10 us", "10 s"),
+        /// Airtime under way to all receivers together at which the limit of each falls from `high` to `low`.
+        threshold: Option<Span> = optional("24 ms", "0 s", "100 s"),
     }
 }
 
 section! {
     /// WQM's parameters.
     WqmQueue as "wqm" {
-        /// Time that the backlog may take to send; default 2.5 ms.
-        limit: Option<Span> = optional("10 us", "10 s"),
-        /// Time between measurements; default 100 ms.
-        interval: Option<Span> = optional("1 ms", "10 s"),
-        /// How the time that the backlog takes is estimated; default with-overhead.
-        drain: Option<Drain> = optional,
-        /// Factor by which the limit shrinks after two measurements above; default 0.5.
-        decrease: Option<f64> = optional("0.01", "0.99"),
-        /// Packets by which it grows after two measurements below; default 1.
-        increase: Option<u32> = optional("1", "1000"),
+        /// Time that the backlog may take to send.
+        limit: Option<Span> = optional("2.5 ms", "10 us", "10 s"),
+        /// Time between measurements.
+        interval: Option<Span> = optional("100 ms", "1 ms", "10 s"),
+        /// How the time that the backlog takes to send is estimated.
+        drain: Option<Drain> = optional("with-overhead"),
+        /// Factor by which the limit shrinks after two measurements above `limit`.
+        decrease: Option<f64> = optional("0.5", "0.01", "0.99"),
+        /// Packets by which the limit grows after two measurements below `limit`.
+        increase: Option<u32> = optional("1", "1", "1000"),
     }
 }
 
 impl AirtimeQueueLimit {
-    /// A short form.
+    /// The table that a short form stands for.
     fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(on) => Ok(Self {
@@ -180,7 +178,7 @@ impl Scheme {
 }
 
 impl NodeQueue {
-    /// Refuses keys that mean nothing for the scheme; `at` is the path of the table.
+    /// Refuses keys that the scheme does not have; `at` is the path of the table.
     pub(super) fn check(&self, at: &str) -> Result<(), KeyError> {
         for (key, given, schemes) in self.keys() {
             if !given || schemes.contains(&self.scheme) {
@@ -201,7 +199,7 @@ impl NodeQueue {
         Ok(())
     }
 
-    /// Every key that not all schemes have, whether it is given, and the schemes that have it.
+    /// Every key that some schemes do not have, whether it is given, and the schemes that have it.
     fn keys(&self) -> [(&'static str, bool, &'static [Scheme]); 16] {
         use Scheme::{Airtime, Codel, Fifo, FqCodel, FqMac, PerStation, Wqm, WqmFq};
         const DRIVER: &[Scheme] = &[Fifo, Codel, FqCodel, Wqm, WqmFq];
@@ -241,7 +239,7 @@ impl NodeQueue {
         ]
     }
 
-    /// What would do what `key` was probably meant to do.
+    /// The key that probably does for this scheme what the user expected of `key`.
     fn remedy(&self, key: &str) -> &'static str {
         match (key, self.scheme) {
             ("limit", Scheme::Fifo | Scheme::Codel | Scheme::FqCodel) => {

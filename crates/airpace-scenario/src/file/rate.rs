@@ -1,4 +1,4 @@
-//! At which rate frames to a node are sent.
+//! The rate at which frames are sent.
 
 use super::channel::Standard;
 use airpace_config::choice;
@@ -6,40 +6,40 @@ use airpace_config::quantity::{Frequency, Rate, Span};
 use airpace_config::section;
 
 choice! {
-    /// Who chooses the rate.
+    /// How the rate is chosen.
     Adaptation:
-    /// Nobody: it is given.
+    /// It is given and stays.
     Fixed = "fixed",
-    /// An oracle: the fastest whose error probability at the present signal-to-noise ratio is small.
+    /// By an oracle: the fastest rate with a small error probability at the present signal-to-noise ratio.
     Ideal = "ideal",
-    /// Minstrel-HT as Linux does it.
+    /// By Minstrel-HT as in Linux.
     MinstrelHt = "minstrel-ht",
-    /// A list of times and rates.
+    /// By a list of times and rates.
     Trace = "trace",
 }
 
 section! {
-    /// A rate, or who chooses it. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal", "minstrel-ht".
+    /// A rate, or how it is chosen. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal", "minstrel-ht".
     RateChoice as "rate" or RateChoice::parse {
-        /// Who chooses.
+        /// How the rate is chosen.
         adaptation: Adaptation = default("fixed"),
         /// MCS index; for "ideal" and "minstrel-ht" the highest that is used. HT counts 0 to 31.
-        mcs: Option<u8> = optional("0", "31"),
-        /// Spatial streams; for "ideal" and "minstrel-ht" the most that are used. HT: as the MCS index says.
-        nss: Option<u8> = optional("1", "8"),
+        mcs: Option<u8> = optional("9; ideal, minstrel-ht: the standard's highest", "0", "31"),
+        /// Spatial streams; for "ideal" and "minstrel-ht" the most that are used.
+        nss: Option<u8> = optional("1; HT: as the MCS index says", "1", "8"),
         /// Data rate of a legacy station (1 to 54 Mbit/s), in place of MCS and streams.
         legacy: Option<Rate> = optional("1 Mbit/s", "54 Mbit/s"),
-        /// Generation of the PHY, where it is not the channel's.
-        standard: Option<Standard> = optional,
-        /// Width, where it is not the channel's.
-        width: Option<Frequency> = optional,
-        /// Guard interval, where it is not the channel's.
-        guard_interval: Option<Span> = optional,
+        /// Generation of the PHY.
+        standard: Option<Standard> = optional("the channel's"),
+        /// Channel width.
+        width: Option<Frequency> = optional("the channel's"),
+        /// Guard interval.
+        guard_interval: Option<Span> = optional("the channel's"),
         /// The rates from given times on, for "trace".
         trace: Vec<RateStep> = nested,
-        /// A file of such a trace, one `seconds mcs nss` a line, from the folder of the scenario.
+        /// A file with such a trace, one `seconds mcs nss` a line, relative to the folder of the scenario.
         file: Option<String> = optional,
-        /// Whether the trace begins anew at its end; its last rate lasts as long as its last but one.
+        /// Whether the trace starts again at its end. Its last rate lasts as long as the one before it.
         repeat: bool = default("false"),
     }
 }
@@ -47,7 +47,7 @@ section! {
 section! {
     /// One step of a trace of rates.
     RateStep as "trace" {
-        /// When the rate begins.
+        /// Time from which the rate is used.
         at: Span = required("1 s", "0 s", "1000000 s"),
         /// MCS index.
         mcs: u8 = required("9", "0", "31"),
@@ -57,15 +57,15 @@ section! {
 }
 
 impl RateChoice {
-    /// A short form.
+    /// The table that a short form stands for.
     ///
     /// # Errors
-    /// If it is none, with those there are.
+    /// `text` is not a short form; the message lists them.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let number = |word: &str| {
             word.parse::<u8>()
-                .map_err(|_| format!("`{word}` is no index"))
+                .map_err(|_| format!("`{word}` is not an index"))
         };
         match words.as_slice() {
             [word @ ("ideal" | "minstrel-ht")] => Ok(Self {
@@ -87,7 +87,7 @@ impl RateChoice {
                     ..Self::default()
                 }),
                 Err(_) => Err(format!(
-                    "`{text}` is no rate: write \"mcs 9\", \"mcs 9 nss 2\", \"54 Mbit/s\", \"ideal\", \"minstrel-ht\" or a table"
+                    "`{text}` is not a rate: write \"mcs 9\", \"mcs 9 nss 2\", \"54 Mbit/s\", \"ideal\", \"minstrel-ht\" or a table"
                 )),
             },
         }

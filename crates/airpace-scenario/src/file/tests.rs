@@ -151,7 +151,7 @@ fn mistakes_are_shown_with_their_line_and_a_remedy() {
         (
             "\"mcs 9 nss 2\"",
             "\"mcs9\"",
-            "x.toml:9:8: `mcs9` is no rate: write \"mcs 9\", \"mcs 9 nss 2\"",
+            "x.toml:9:8: `mcs9` is not a rate: write \"mcs 9\", \"mcs 9 nss 2\"",
         ),
         (
             "\"mcs 9 nss 2\"",
@@ -339,7 +339,7 @@ fn mistakes_in_settings_name_the_flag() {
         ),
         (
             "node.station.rate=[\"mcs 9\", \"mcs x\"]",
-            "`x` is no index",
+            "`x` is not an index",
         ),
     ];
     for (setting, said) in cases {

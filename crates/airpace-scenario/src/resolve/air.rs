@@ -1,7 +1,7 @@
-//! Channels: radios, links, who hears whom.
+//! Channels: radios, links, and who hears whom.
 
-use super::network::Network;
-use super::rate::{Place, Rates};
+use super::network::{Member, Network};
+use super::rate::{LinkContext, Rates};
 use crate::file::{
     Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Timing,
 };
@@ -15,7 +15,7 @@ use airpace_sim::mac::{
 use airpace_sim::world::ChannelConfig;
 use std::time::Duration;
 
-/// Bytes of a beacon: at 6 Mbit/s 236 µs, as ns-3 3.44 sends them.
+/// Bytes of a beacon: 236 µs at 6 Mbit/s, as ns-3 3.44 sends them.
 const BEACON_BYTES: u32 = 158;
 
 pub(super) const fn timing(channel: &Channel) -> phy::Timing {
@@ -25,7 +25,7 @@ pub(super) const fn timing(channel: &Channel) -> phy::Timing {
     }
 }
 
-/// The band of a channel; the bounds of the key leave only those that are near.
+/// The band of a channel. The bounds of the key leave 2.4 to 6 GHz, and the bands are far apart.
 pub(super) const fn band(channel: &Channel) -> Band {
     if channel.band.0 < 3_000_000_000 {
         Band::Ghz2_4
@@ -39,26 +39,26 @@ pub(super) fn channels(
     network: &Network<'_>,
     rates: &Rates<'_>,
 ) -> Result<Vec<ChannelConfig>, KeyError> {
-    let channels = network.scenario.channel.iter().enumerate();
-    channels
-        .map(|(index, channel)| {
-            Air {
-                network,
-                rates,
-                index,
-                channel,
-            }
-            .build()
-        })
-        .collect()
+    let mut channels = Vec::new();
+    for (index, channel) in network.scenario.channel.iter().enumerate() {
+        let air = Air {
+            network,
+            rates,
+            index,
+            channel,
+        };
+        channels.push(air.build()?);
+    }
+    Ok(channels)
 }
 
-/// What a client's links lose once it stands at `position`; `None` if positions decide nothing for it. Who hears whom stays as it was.
-pub(super) fn moved(
+/// The quality of a client's links once it stands at `position`; `None` if positions decide nothing for it. Who hears whom
+/// stays as it was.
+pub(super) fn quality_at(
     network: &Network<'_>,
     rates: &Rates<'_>,
     member: usize,
-    position: (f64, f64),
+    position: Position,
 ) -> Result<Option<Quality>, KeyError> {
     let mut network = network.clone();
     network.members[member].position = position;
@@ -79,20 +79,20 @@ pub(super) fn moved(
         channel,
     };
     let members = air.members();
-    let radio = |node: usize| {
-        members
-            .iter()
-            .position(|&other| other == node)
-            .map(RadioId::from_index)
+    let (Some(from), Some(to)) = (radio_of(&members, above), radio_of(&members, member)) else {
+        return Ok(None);
     };
-    let propagation = air.propagation(&members)?;
-    let link = radio(above)
-        .zip(radio(member))
-        .map(|(from, to)| propagation.link(from, to));
-    Ok(link.map(|link| Quality::of(Signal::Channel(link))))
+    let link = air.propagation(&members)?.link(from, to);
+    Ok(Some(Quality::of(Signal::Channel(link))))
 }
 
-/// One channel in the making.
+/// The radio of a node on a channel with these members.
+fn radio_of(members: &[usize], node: usize) -> Option<RadioId> {
+    let index = members.iter().position(|&other| other == node)?;
+    Some(RadioId::from_index(index))
+}
+
+/// A channel, and what it is resolved against.
 struct Air<'n> {
     network: &'n Network<'n>,
     rates: &'n Rates<'n>,
@@ -103,12 +103,6 @@ struct Air<'n> {
 impl Air<'_> {
     fn build(&self) -> Result<ChannelConfig, KeyError> {
         let members = self.members();
-        let radio = |member: usize| {
-            members
-                .iter()
-                .position(|&other| other == member)
-                .map(RadioId::from_index)
-        };
         let mut radios = Vec::new();
         for &member in &members {
             radios.push(self.radio(member)?);
@@ -117,17 +111,20 @@ impl Air<'_> {
         let propagation = self.propagation(&members)?;
         let hearing = self.hearing(&members, &propagation);
         let mut links = Vec::new();
-        for &member in &members {
+        for &member in members.iter().filter(|&&member| self.is_client(member)) {
             let Some(above) = self.network.members[member].above else {
                 continue;
             };
-            let ends = (radio(member), radio(above));
-            if let (Some(below), Some(above), true) = (ends.0, ends.1, self.is_client(member)) {
-                if !(hearing.senses(below, above) && hearing.senses(above, below)) {
-                    return self.out_of_reach(member);
-                }
-                links.extend(self.links(member, (below, above), &propagation)?);
+            let (Some(below), Some(above)) =
+                (radio_of(&members, member), radio_of(&members, above))
+            else {
+                continue;
+            };
+            // A link needs acknowledgements, so both ends must hear each other.
+            if !(hearing.senses(below, above) && hearing.senses(above, below)) {
+                return self.refuse_out_of_reach(member);
             }
+            links.extend(self.links(member, below, above, &propagation)?);
         }
         let mac = MacConfig {
             hearing,
@@ -144,14 +141,18 @@ impl Air<'_> {
     }
 
     /// Refuses a client and an access point that do not hear each other.
-    fn out_of_reach<T>(&self, client: usize) -> Result<T, KeyError> {
+    fn refuse_out_of_reach<T>(&self, client: usize) -> Result<T, KeyError> {
         let members = &self.network.members;
-        let (name, (x, y)) = (&members[client].name, members[client].position);
-        let above = members[client].above.map(|above| &members[above]);
-        let (above, (a, b)) = above.map_or(("", (0.0, 0.0)), |above| {
-            (above.name.as_str(), above.position)
-        });
-        let distance = (a - x).hypot(b - y);
+        let Member {
+            name,
+            position,
+            above,
+            ..
+        } = &members[client];
+        let (above, distance) = match above.map(|above| &members[above]) {
+            Some(above) => (above.name.as_str(), position.distance(above.position)),
+            None => ("", 0.0),
+        };
         let remedy = if self.channel.carrier_sense_range.is_some() {
             "place it nearer, or widen the channel's `carrier_sense_range`"
         } else {
@@ -163,14 +164,14 @@ impl Air<'_> {
         refuse(self.network.key(client), message)
     }
 
-    /// The nodes on this channel.
+    /// The nodes on this channel, in the order of the scenario.
     fn members(&self) -> Vec<usize> {
-        let members = self.network.members.iter().enumerate();
-        let here = |channel: Option<usize>| channel == Some(self.index);
-        members
-            .filter(|(_, member)| here(member.uplink) || here(member.downlink))
-            .map(|(idx, _)| idx)
-            .collect()
+        let here = Some(self.index);
+        let is_here = |&idx: &usize| {
+            let member = &self.network.members[idx];
+            member.uplink == here || member.downlink == here
+        };
+        (0..self.network.members.len()).filter(is_here).collect()
     }
 
     fn is_client(&self, member: usize) -> bool {
@@ -263,61 +264,49 @@ impl Air<'_> {
         Ok(edca)
     }
 
-    /// Both directions between a client and the node above it.
+    /// Both directions between a client, whose radio is `below`, and the node above it.
     fn links(
         &self,
         member: usize,
-        (below, above): (RadioId, RadioId),
+        below: RadioId,
+        above: RadioId,
         propagation: &channel::Channel,
     ) -> Result<[LinkConfig; 2], KeyError> {
         let node = self.network.table(member);
-        let (down, up) = (
-            &node.rate,
-            if node.uplink_rate.is_empty() {
-                &node.rate
-            } else {
-                &node.uplink_rate
-            },
-        );
-        let up_key = if node.uplink_rate.is_empty() {
-            "rate"
+        let Member { name, number, .. } = &self.network.members[member];
+        let (up_key, up_rates) = if node.uplink_rate.is_empty() {
+            ("rate", &node.rate)
         } else {
-            "uplink_rate"
+            ("uplink_rate", &node.uplink_rate)
         };
-        // Each direction has its own draws; other nodes have no part in the number.
-        let stream = airpace_sim::rng::key(&self.network.members[member].name);
-        let link = |(from, to), choices: &[RateChoice], key: &str, link| {
-            let number = self.network.members[member].number;
-            let key = format!("{}.{key}", self.network.key(member));
-            let key = if choices.len() > 1 {
-                format!("{key}.{number}")
-            } else {
-                key
-            };
-            let place = Place {
+        let loss = node.loss.get(*number).or(node.loss.first());
+        let link = |from, to, key: &str, rates: &[RateChoice], stream| {
+            let mut key = format!("{}.{key}", self.network.key(member));
+            if rates.len() > 1 {
+                key = format!("{key}.{number}");
+            }
+            let context = LinkContext {
                 channel: self.channel,
-                link,
+                link: stream,
                 key: &key,
             };
-            let adaptation = self.rates.adaptation(one_of(choices, number), place)?;
-            let quality = self.quality(
-                node.loss.get(number).or(node.loss.first()),
-                &propagation.link(from, to),
-            );
+            let rate = rates.get(*number).unwrap_or(&rates[0]);
+            let adaptation = self.rates.adaptation(rate, context)?;
+            let quality = self.quality(loss, &propagation.link(from, to));
             Ok(LinkConfig {
                 quality,
                 ..LinkConfig::new(from, to, adaptation)
             })
         };
-        let down = link((above, below), down, "rate", stream)?;
-        let up = link((below, above), up, up_key, stream.wrapping_add(1))?;
-        Ok([
-            LinkConfig {
-                weight: node.airtime_weight,
-                ..down
-            },
-            up,
-        ])
+        // Each direction has its own random draws. They depend on the name alone, so that other nodes change nothing.
+        let stream = airpace_sim::rng::key(name);
+        let down = link(above, below, "rate", &node.rate, stream)?;
+        let up = link(below, above, up_key, up_rates, stream.wrapping_add(1))?;
+        let down = LinkConfig {
+            weight: node.airtime_weight,
+            ..down
+        };
+        Ok([down, up])
     }
 
     /// How MPDUs of a link are lost.
@@ -329,28 +318,26 @@ impl Air<'_> {
         }
     }
 
-    /// The radios in space.
+    /// The propagation between the radios.
     fn propagation(&self, members: &[usize]) -> Result<channel::Channel, KeyError> {
-        let most = members
-            .iter()
-            .map(|&member| self.streams(member))
-            .max()
-            .unwrap_or(1);
-        let radios = members.iter().map(|&member| {
-            let (x, y) = self.network.members[member].position;
+        let streams = members.iter().map(|&member| self.streams(member));
+        let most_streams = streams.max().unwrap_or(1);
+        let mut radios = Vec::new();
+        for &member in members {
             let node = self.network.table(member);
+            // An access point has the antennas that its best client needs.
             let antennas = if self.is_client(member) {
                 self.streams(member)
             } else {
-                most
+                most_streams
             };
-            channel::Radio {
+            radios.push(channel::Radio {
                 tx_power_dbm: node.tx_power.0,
                 noise_figure_db: self.channel.noise_figure.0,
                 antennas,
-                ..channel::Radio::at(Position::new(x, y, 0.0))
-            }
-        });
+                ..channel::Radio::at(self.network.members[member].position)
+            });
+        }
         let Channel {
             path_loss, fading, ..
         } = self.channel;
@@ -380,7 +367,7 @@ impl Air<'_> {
                 coherence: fading.coherence.0,
             },
             seed: self.network.scenario.seed,
-            ..channel::ChannelConfig::new(radios.collect())
+            ..channel::ChannelConfig::new(radios)
         };
         match channel::Channel::new(config) {
             Ok(channel) => Ok(channel),
@@ -388,18 +375,20 @@ impl Air<'_> {
         }
     }
 
-    /// As many antennas as streams that the node's rates have.
+    /// Most spatial streams of the rates of a node.
     fn streams(&self, member: usize) -> u8 {
         let node = self.network.table(member);
-        let choices = node.rate.iter().chain(&node.uplink_rate);
-        let streams = |choice: &RateChoice| {
-            let trace = choice.trace.iter().map(|step| step.nss).max().unwrap_or(1);
-            choice.nss.unwrap_or(1).max(trace)
-        };
-        choices.map(streams).max().unwrap_or(1)
+        let mut most = 1;
+        for choice in node.rate.iter().chain(&node.uplink_rate) {
+            most = most.max(choice.nss.unwrap_or(1));
+            for step in &choice.trace {
+                most = most.max(step.nss);
+            }
+        }
+        most
     }
 
-    /// Who hears whom: by ranges if there are any, else by received power.
+    /// Who hears whom: by ranges if they are given, else by received power.
     fn hearing(&self, members: &[usize], propagation: &channel::Channel) -> Hearing {
         let Some(sense) = self.channel.carrier_sense_range else {
             let by_power = self.channel.error_model == ErrorModelName::Snr;
@@ -410,11 +399,10 @@ impl Air<'_> {
             };
         };
         let disturb = self.channel.interference_range.unwrap_or(sense);
-        let place = |radio: RadioId| self.network.members[members[radio.index()]].position;
+        let position = |radio: RadioId| self.network.members[members[radio.index()]].position;
         let within = |range: Length| {
             Relation::by(members.len(), |from, to| {
-                let ((a, b), (c, d)) = (place(from), place(to));
-                from != to && (a - c).hypot(b - d) <= range.0
+                from != to && position(from).distance(position(to)) <= range.0
             })
         };
         Hearing::Matrix {
@@ -425,7 +413,7 @@ impl Air<'_> {
     }
 }
 
-/// [`Hearing::All`] where that says the same, as it costs less.
+/// [`Hearing::All`], which costs less, if it says the same.
 fn simplest(hearing: Hearing, radios: usize) -> Hearing {
     let Hearing::Matrix {
         senses,
@@ -436,10 +424,7 @@ fn simplest(hearing: Hearing, radios: usize) -> Hearing {
         return hearing;
     };
     let all = Relation::by(radios, |from, to| from != to);
-    if [senses, disturbs, decodes]
-        .into_iter()
-        .all(|relation| *relation == all)
-    {
+    if *senses == all && *disturbs == all && *decodes == all {
         Hearing::All
     } else {
         hearing
@@ -449,11 +434,6 @@ fn simplest(hearing: Hearing, radios: usize) -> Hearing {
 /// Free-space loss at 1 m in dB, at 5.15 GHz as in ns-3, and at 2.4 GHz.
 const FREE_SPACE_5_DB: f64 = 46.6777;
 const FREE_SPACE_2_4_DB: f64 = 40.05;
-
-/// A node's own value, or the one for all.
-fn one_of<T>(values: &[T], number: usize) -> &T {
-    values.get(number).unwrap_or(&values[0])
-}
 
 pub(super) const fn access_category(category: Category) -> AccessCategory {
     match category {

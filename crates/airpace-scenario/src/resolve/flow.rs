@@ -1,4 +1,4 @@
-//! Traffic: every flow between two single nodes.
+//! Traffic: from tables that stand for many flows to flows between two nodes.
 
 use super::FlowName;
 use super::network::Network;
@@ -14,100 +14,127 @@ use airpace_sim::world::{FlowConfig, TcpConfig, Traffic};
 use airpace_units::{BitRate, Time};
 use std::time::Duration;
 
-/// Payload of a UDP packet unless the scenario says otherwise: that of the papers.
+/// Payload of a UDP packet unless the scenario says otherwise, as in the papers.
 const UDP_PAYLOAD: u32 = 1_470;
-/// Payload of a ping, as `ping` has it.
+/// Payload of a ping unless the scenario says otherwise, as of the command `ping`.
 const PING_PAYLOAD: u32 = 56;
-/// Pictures per second of a stream of bursts.
+/// Time between bursts unless the scenario says otherwise: 60 pictures a second.
 const PICTURE_INTERVAL: Duration = Duration::from_micros(16_667);
 
-/// Longest IP packet that radio carries: an MSDU of 2304 bytes (IEEE 802.11-2020, clause 9.2.4.7.1) less eight of LLC and SNAP.
+/// Longest IP packet on the air, bytes: an MSDU of 2304 (IEEE 802.11-2020, 9.2.4.7.1) less 8 of LLC and SNAP.
 const LONGEST_PACKET: u32 = 2_304 - 8;
-/// IPv4 and UDP, or ICMP, headers.
+/// Headers of IPv4 and UDP, or of IPv4 and ICMP, bytes.
 const UDP_HEADERS: u32 = 28;
-/// IPv4 and TCP headers with timestamps (RFC 7323).
+/// Headers of IPv4 and TCP with timestamps (RFC 7323), bytes.
 const TCP_HEADERS: u32 = 52;
 
-/// Most flows after expansion: beyond, a count has too many digits.
-const MOST_FLOWS: usize = 100_000;
+/// Most flows between single nodes. A larger count is a typing error.
+const MAX_FLOWS: usize = 100_000;
 
-/// Every flow, with its name.
-pub(super) fn flows(network: &Network<'_>) -> Result<Vec<(FlowName, FlowConfig)>, KeyError> {
+/// A flow between two single nodes.
+#[derive(Clone, Debug)]
+pub(super) struct NamedFlow {
+    /// Its name.
+    pub(super) name: FlowName,
+    /// What the simulator runs.
+    pub(super) config: FlowConfig,
+}
+
+/// The two ends of a flow.
+#[derive(Clone, Copy)]
+struct Ends {
+    from: usize,
+    to: usize,
+    /// The end that the flow is named after if its table stands for several flows.
+    named_after: usize,
+}
+
+/// Every flow between two single nodes.
+pub(super) fn flows(network: &Network<'_>) -> Result<Vec<NamedFlow>, KeyError> {
     let mut flows = Vec::new();
-    for (index, flow) in network.scenario.flow.iter().enumerate() {
-        let at = format!("flow.{index}");
-        let pairs = ends(network, flow, &at)?;
-        let several = pairs.len() > 1;
+    for (table, flow) in network.scenario.flow.iter().enumerate() {
+        let at = format!("flow.{table}");
+        let all_ends = ends(network, flow, &at)?;
         let traffic = traffic(network, flow, &at)?;
-        fits(network, flow, &pairs, &at)?;
-        for (from, to, other) in pairs {
-            for turn in 1..=flow.count {
+        check_lengths(network, flow, &all_ends, &at)?;
+        for &ends in &all_ends {
+            for number in 1..=flow.count {
                 let mut name = flow.label().to_owned();
-                if several {
-                    name = format!("{name}@{}", network.members[other].name);
+                if all_ends.len() > 1 {
+                    name = format!("{name}@{}", network.members[ends.named_after].name);
                 }
                 if flow.count > 1 {
-                    name = format!("{name}#{turn}");
+                    name = format!("{name}#{number}");
                 }
-                flows.push((
-                    FlowName {
-                        name,
-                        kind: flow.kind.word(),
-                        table: index,
-                    },
-                    config(network, flow, (from, to), traffic.clone()),
-                ));
+                let kind = flow.kind.word();
+                flows.push(NamedFlow {
+                    name: FlowName { name, kind, table },
+                    config: config(network, flow, ends, traffic.clone()),
+                });
             }
         }
-        if flows.len() > MOST_FLOWS {
+        if flows.len() > MAX_FLOWS {
             return refuse(
                 format!("{at}.count"),
-                format!("more than {MOST_FLOWS} flows"),
+                format!("more than {MAX_FLOWS} flows"),
             );
         }
     }
     Ok(flows)
 }
 
-/// Sender, receiver, and the one of both that the flow is named after where there are several.
-fn ends(
-    network: &Network<'_>,
-    flow: &Flow,
-    at: &str,
-) -> Result<Vec<(usize, usize, usize)>, KeyError> {
-    let to = network.group(&flow.to);
-    let from = match &flow.from {
+/// The pairs of nodes between which there is such a flow.
+fn ends(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Vec<Ends>, KeyError> {
+    let receivers = network.group(&flow.to);
+    let senders = match &flow.from {
         Some(name) => network.group(name),
-        None => default_sender(network, &to, at)?,
+        None => default_senders(network, &receivers, at)?,
     };
-    match (from.as_slice(), to.as_slice()) {
-        (&[from], all) => Ok(all
-            .iter()
-            .filter(|&&to| to != from)
-            .map(|&to| (from, to, to))
-            .collect()),
-        (all, &[to]) => Ok(all
-            .iter()
-            .filter(|&&from| from != to)
-            .map(|&from| (from, to, from))
-            .collect()),
-        // One sender for each receiver, by default.
-        (senders, receivers) if flow.from.is_none() && senders.len() == receivers.len() => {
-            Ok(senders
-                .iter()
-                .zip(receivers)
-                .map(|(&from, &to)| (from, to, to))
-                .collect())
+    let mut pairs = Vec::new();
+    match (senders.as_slice(), receivers.as_slice()) {
+        (&[from], receivers) => {
+            for &to in receivers {
+                pairs.push(Ends {
+                    from,
+                    to,
+                    named_after: to,
+                });
+            }
         }
-        _ => refuse(
-            format!("{at}.to"),
-            "both ends are several nodes: one of them must be a single one",
-        ),
+        (senders, &[to]) => {
+            for &from in senders {
+                pairs.push(Ends {
+                    from,
+                    to,
+                    named_after: from,
+                });
+            }
+        }
+        // The default is one sender for each receiver.
+        (senders, receivers) if flow.from.is_none() && senders.len() == receivers.len() => {
+            for (&from, &to) in senders.iter().zip(receivers) {
+                pairs.push(Ends {
+                    from,
+                    to,
+                    named_after: to,
+                });
+            }
+            return Ok(pairs);
+        }
+        _ => {
+            return refuse(
+                format!("{at}.to"),
+                "both ends are several nodes: one of them must be a single node",
+            );
+        }
     }
+    // A member of a group sends nothing to itself.
+    pairs.retain(|ends| ends.from != ends.to);
+    Ok(pairs)
 }
 
-/// The only host; without one, each receiver's access point.
-fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<usize>, KeyError> {
+/// The only host; without hosts, each receiver's access point.
+fn default_senders(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<usize>, KeyError> {
     let hosts: Vec<usize> = (0..network.members.len())
         .filter(|&idx| network.members[idx].kind == NodeKind::Host)
         .collect();
@@ -130,27 +157,27 @@ fn default_sender(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<u
     Ok(roots)
 }
 
-/// Refuses packets that are too long for the air, which every flow crosses whose ends wires do not connect.
-fn fits(
+/// Refuses packets that are too long for the air, which a flow crosses unless wires connect its ends.
+fn check_lengths(
     network: &Network<'_>,
     flow: &Flow,
-    pairs: &[(usize, usize, usize)],
+    all_ends: &[Ends],
     at: &str,
 ) -> Result<(), KeyError> {
+    let mut pairs = all_ends.iter();
+    let crosses_air = pairs.any(|ends| !network.connected_by_wire(ends.from, ends.to));
     for (key, size, headers) in [
         ("payload", flow.payload, UDP_HEADERS),
         ("mss", flow.mss, TCP_HEADERS),
     ] {
         let most = LONGEST_PACKET - headers;
-        let Some(size) = size.filter(|size| size.0.0 > u64::from(most)) else {
-            continue;
-        };
-        if pairs
-            .iter()
-            .any(|&(from, to, _)| !network.connected_by_wire(from, to))
+        if let Some(size) = size
+            && size.0.0 > u64::from(most)
+            && crosses_air
         {
             let message = format!(
-                "{size} and {headers} B of headers are more than the {LONGEST_PACKET} B that an IP packet has at most on the air: at most {most} B"
+                "{size} and {headers} B of headers are more than the {LONGEST_PACKET} B that an IP packet has \
+                 at most on the air: at most {most} B"
             );
             return refuse(format!("{at}.{key}"), message);
         }
@@ -158,20 +185,16 @@ fn fits(
     Ok(())
 }
 
-fn config(
-    network: &Network<'_>,
-    flow: &Flow,
-    (from, to): (usize, usize),
-    traffic: Traffic,
-) -> FlowConfig {
+fn config(network: &Network<'_>, flow: &Flow, ends: Ends, traffic: Traffic) -> FlowConfig {
     // Nothing is sent to or by a node before it has joined.
-    let joined = network.table(from).joins.0.max(network.table(to).joins.0);
+    let joins = |node: usize| network.table(node).joins.0;
+    let joined = joins(ends.from).max(joins(ends.to));
     let time = |span: Duration| Time::ZERO.saturating_add(span);
-    // A web page is asked for by its receiver.
+    // The simulator calls the client of a web page its sender, because it sends the first packet.
     let (from, to) = if flow.kind == FlowKind::Web {
-        (to, from)
+        (ends.to, ends.from)
     } else {
-        (from, to)
+        (ends.from, ends.to)
     };
     FlowConfig {
         from: Network::id(from),
@@ -212,7 +235,6 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, KeyE
             payload_bytes: payload.unwrap_or(PING_PAYLOAD),
             ..PingConfig::default()
         }),
-        // Enough for two frames: the queue is never empty when a frame is built.
         FlowKind::Saturate => {
             let longest = network
                 .scenario
@@ -221,6 +243,7 @@ fn traffic(network: &Network<'_>, flow: &Flow, at: &str) -> Result<Traffic, KeyE
                 .map(|channel| channel.max_mpdus)
                 .max()
                 .unwrap_or(64);
+            // As much as four frames, so that the queue is never empty when a frame is built.
             Traffic::Saturating {
                 payload: payload_bytes,
                 window: 4 * u32::from(longest),
@@ -245,7 +268,7 @@ fn udp(flow: &Flow, pattern: Pattern) -> Traffic {
     })
 }
 
-/// Bursts of equal distance whose mean size makes the rate.
+/// Bursts at equal intervals; their mean size follows from the rate.
 fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, KeyError> {
     let interval = flow
         .interval

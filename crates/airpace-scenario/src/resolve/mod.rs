@@ -1,7 +1,8 @@
-//! From a scenario's text to the network that [`airpace_sim::world`] runs: names become numbers, groups single nodes, rates those of the
-//! standard's tables, positions signal-to-noise ratios.
+//! From a scenario to the network that [`airpace_sim::world`] runs: names become numbers, groups become single nodes, rates
+//! become those of the standard's tables, and positions become signal-to-noise ratios.
 
 mod air;
+mod change;
 mod flow;
 mod network;
 mod proxy;
@@ -10,9 +11,9 @@ mod rate;
 
 pub use network::{Member, Network};
 
-use crate::file::{DocumentError, Scenario, Source};
+use crate::file::{self, DocumentError, Scenario, Source};
 use airpace_config::document::KeyError;
-use airpace_sim::world::{NodeId, World, WorldConfig, WorldError};
+use airpace_sim::world::{self, NodeId, World, WorldConfig, WorldError};
 use std::path::Path;
 
 /// A network ready to run, and the names of its parts.
@@ -28,49 +29,44 @@ pub struct Resolved {
     pub flows: Vec<FlowName>,
 }
 
-/// What a flow is called.
+/// The name of a flow in the results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowName {
-    /// Its own name.
+    /// The name.
     pub name: String,
-    /// Its kind's word.
+    /// The word for its kind.
     pub kind: &'static str,
     /// Index of its table in the scenario.
     pub(super) table: usize,
 }
 
-/// Resolves `scenario`; traces of rates are read from `folder`.
+/// Resolves `scenario`; files with traces of rates are read from `folder`.
 ///
 /// # Errors
-/// Rates that the standard does not have, nodes without a way between them, and whatever this simulator does not do, at its place in the
-/// text.
+/// Rates that the standard does not have, nodes without a path between them, and whatever the simulator cannot do; with the
+/// place in the text.
 pub fn resolve(
     scenario: &Scenario,
     source: &Source,
     folder: &Path,
 ) -> Result<Resolved, DocumentError> {
     let resolved = build(scenario, folder).map_err(|error| source.locate(error))?;
-    // The world knows best what it can be made of.
-    if let Err(error) = World::new(resolved.world.clone()) {
-        let (key, message) = refusal(&resolved, &error);
-        return Err(source.refuse(&key, message));
+    // The simulator checks the network when it builds it, before any time passes.
+    match World::new(resolved.world.clone()) {
+        Ok(_) => Ok(resolved),
+        Err(error) => Err(source.locate(key_error(&resolved, &error))),
     }
-    Ok(resolved)
 }
 
-/// Where in the scenario a refusal of the world belongs, and what it says there.
-fn refusal(resolved: &Resolved, error: &WorldError) -> (String, String) {
-    let name = |node: NodeId| {
-        resolved
-            .nodes
-            .get(node.0 as usize)
-            .map_or("", |member| member.name.as_str())
+/// The simulator's refusal of the network as an error about a key of the scenario.
+fn key_error(resolved: &Resolved, error: &WorldError) -> KeyError {
+    let node = |node: NodeId| match resolved.nodes.get(node.0 as usize) {
+        Some(member) => member.name.as_str(),
+        None => "",
     };
-    let flow = |flow: usize| {
-        resolved
-            .flows
-            .get(flow)
-            .map_or(String::new(), |flow| format!("flow.{}", flow.table))
+    let flow = |flow: usize| match resolved.flows.get(flow) {
+        Some(flow) => format!("flow.{}", flow.table),
+        None => String::new(),
     };
     match error {
         WorldError::Unreachable {
@@ -78,21 +74,26 @@ fn refusal(resolved: &Resolved, error: &WorldError) -> (String, String) {
             from,
             to,
         } => {
-            let (from, to) = (name(*from), name(*to));
-            (
-                flow(*index),
-                format!(
-                    "there is no way from `{from}` to `{to}`: connect them by a [[wire]], or by `ap` and channel"
-                ),
-            )
+            let (from, to) = (node(*from), node(*to));
+            let message = format!(
+                "there is no path from `{from}` to `{to}`: connect them by a [[wire]], or by `ap` and channel"
+            );
+            KeyError::new(flow(*index), message)
         }
-        WorldError::Source { flow: index, error } => (flow(*index as usize), error.to_string()),
-        WorldError::Mac { channel, error } => (format!("channel.{channel}"), error.to_string()),
-        WorldError::TwoProxies { node } => (
-            "proxy".to_owned(),
-            format!("`{}` has two proxies: one paces a station", name(*node)),
-        ),
-        other => (String::new(), other.to_string()),
+        WorldError::Source { flow: index, error } => {
+            KeyError::new(flow(*index as usize), error.to_string())
+        }
+        WorldError::Mac { channel, error } => {
+            KeyError::new(format!("channel.{channel}"), error.to_string())
+        }
+        WorldError::TwoProxies { node: station } => {
+            let message = format!(
+                "`{}` has two proxies: only one can pace a station",
+                node(*station)
+            );
+            KeyError::new("proxy", message)
+        }
+        other => KeyError::new("", other.to_string()),
     }
 }
 
@@ -101,35 +102,43 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
     let rates = rate::Rates { scenario, folder };
     let channels = air::channels(&network, &rates)?;
     let flows = flow::flows(&network)?;
+    let changes = change::changes(&network, &rates, &flows)?;
+    let (names, configs) = flows
+        .into_iter()
+        .map(|flow| (flow.name, flow.config))
+        .unzip();
+    let members = network.members.iter();
     let world = WorldConfig {
         seed: scenario.seed,
         warm_up: scenario.warm_up.0,
         duration: scenario.duration.0,
         slot: Some(scenario.slot.0),
         nodes: network.count(),
-        keys: network
-            .members
-            .iter()
+        keys: members
             .map(|member| airpace_sim::rng::key(&member.name))
             .collect(),
         channels,
         wires: network.wires(),
         routes: network.routes()?,
-        flows: flows.iter().map(|(_, flow)| flow.clone()).collect(),
+        flows: configs,
         proxies: proxy::proxies(&network)?,
-        changes: proxy::changes(&network, &rates, &flows)?,
-        record: proxy::record(&scenario.record),
+        changes,
+        record: record(&scenario.record),
     };
-    let channels = scenario
-        .channel
-        .iter()
-        .map(|channel| channel.name.clone())
-        .collect();
-    let flows = flows.into_iter().map(|(name, _)| name).collect();
+    let channels = scenario.channel.iter();
     Ok(Resolved {
         world,
         nodes: network.members,
-        channels,
-        flows,
+        channels: channels.map(|channel| channel.name.clone()).collect(),
+        flows: names,
     })
+}
+
+const fn record(record: &file::Record) -> world::Record {
+    world::Record {
+        // A capture is made from frames and MPDUs.
+        frames: record.frames || record.pcap,
+        packets: record.packets,
+        mpdus: record.pcap,
+    }
 }

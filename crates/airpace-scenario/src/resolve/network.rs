@@ -1,8 +1,9 @@
-//! The nodes one by one, where they stand, who belongs to whom, and the wires between them.
+//! The single nodes: where they stand, which access point each belongs to, and the wires between them.
 
 use crate::file::{EACH_STATION, Node, NodeKind, Scenario};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
+use airpace_sim::channel::Position;
 use airpace_sim::rng::Stream;
 use airpace_sim::world::{NodeId, RouteConfig, WireConfig};
 use std::f64::consts::PI;
@@ -24,8 +25,8 @@ pub struct Member {
     pub(super) uplink: Option<usize>,
     /// Channel on which it is an access point.
     pub(super) downlink: Option<usize>,
-    /// Coordinates in metres.
-    pub(super) position: (f64, f64),
+    /// Where it stands.
+    pub(super) position: Position,
 }
 
 /// All nodes of a scenario.
@@ -47,7 +48,7 @@ impl<'s> Network<'s> {
                 above: None,
                 uplink: None,
                 downlink: None,
-                position: (0.0, 0.0),
+                position: Position::default(),
             })
         });
         let mut network = Self {
@@ -59,7 +60,7 @@ impl<'s> Network<'s> {
         Ok(network)
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub(super) fn count(&self) -> u32 {
         // The check of the scenario keeps the number far below 2^32.
         self.members.len() as u32
@@ -86,7 +87,7 @@ impl<'s> Network<'s> {
         self.members.iter().position(|member| member.name == name)
     }
 
-    /// The nodes that `name` stands for.
+    /// The nodes that `name` stands for: a node, a group, or all stations.
     pub(super) fn group(&self, name: &str) -> Vec<usize> {
         let belongs = |member: &Member| {
             if name == EACH_STATION {
@@ -119,37 +120,24 @@ impl<'s> Network<'s> {
         member
     }
 
-    /// Finds everybody's access point and channels.
+    /// Finds the access point and the channels of every node.
     fn associate(&mut self) -> Result<(), KeyError> {
         for idx in 0..self.members.len() {
             let node = self.table(idx);
-            self.members[idx].above = match node.kind {
-                NodeKind::Ap | NodeKind::Host => None,
-                NodeKind::Station | NodeKind::Relay => match &node.ap {
-                    Some(name) => self.find(name),
-                    None => self.access_point(),
-                },
+            self.members[idx].above = match (node.kind, &node.ap) {
+                (NodeKind::Ap | NodeKind::Host, _) => None,
+                (NodeKind::Station | NodeKind::Relay, Some(name)) => self.find(name),
+                (NodeKind::Station | NodeKind::Relay, None) => self.access_point(),
             };
         }
         for idx in 0..self.members.len() {
-            let mut at = idx;
-            for _ in 0..=self.members.len() {
-                match self.members[at].above {
-                    Some(above) if above == idx => {
-                        return refuse(
-                            format!("{}.ap", self.key(idx)),
-                            "it is below itself: no access point is at the top",
-                        );
-                    }
-                    Some(above) => at = above,
-                    None => break,
-                }
-            }
+            self.refuse_cycle(idx)?;
             if self.members[idx].kind == NodeKind::Ap {
                 self.members[idx].downlink = Some(self.channel(idx, 0).unwrap_or(0));
             }
         }
-        // From the top down: a client's channel is that on which the one above it is an access point.
+        // From the top down, because a client's channel is the one on which the node above it serves clients. Each pass
+        // settles at least one more level of the tree.
         for _ in 0..self.members.len() {
             let mut settled = true;
             for idx in 0..self.members.len() {
@@ -162,7 +150,26 @@ impl<'s> Network<'s> {
         Ok(())
     }
 
-    /// Gives a client its channels if those of the one above it are known; tells whether anything changed.
+    /// Refuses a node that is, over relays, its own access point.
+    fn refuse_cycle(&self, member: usize) -> Result<(), KeyError> {
+        let mut at = member;
+        // No path upwards is longer than there are nodes, unless it leads through another cycle.
+        for _ in 0..=self.members.len() {
+            match self.members[at].above {
+                Some(above) if above == member => {
+                    return refuse(
+                        format!("{}.ap", self.key(member)),
+                        "it is below itself: no access point is at the top",
+                    );
+                }
+                Some(above) => at = above,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a client its channels if those of the node above it are known; returns whether anything changed.
     fn settle_channels(&mut self, idx: usize) -> Result<bool, KeyError> {
         let Some(above) = self.members[idx].above else {
             return Ok(false);
@@ -170,9 +177,9 @@ impl<'s> Network<'s> {
         let (Some(channel), None) = (self.members[above].downlink, self.members[idx].uplink) else {
             return Ok(false);
         };
-        let named: Vec<usize> = (0..2)
-            .filter_map(|place| self.channel(idx, place))
-            .collect();
+        let mut named = Vec::new();
+        named.extend(self.channel(idx, 0));
+        named.extend(self.channel(idx, 1));
         if !named.is_empty() && !named.contains(&channel) {
             let name = &self.scenario.channel[channel].name;
             let message = format!(
@@ -184,12 +191,9 @@ impl<'s> Network<'s> {
         let member = &mut self.members[idx];
         member.uplink = Some(channel);
         if member.kind == NodeKind::Relay {
-            member.downlink = Some(
-                named
-                    .into_iter()
-                    .find(|&other| other != channel)
-                    .unwrap_or(channel),
-            );
+            // A relay that names one channel serves its own clients on that one, too.
+            let other = named.into_iter().find(|&other| other != channel);
+            member.downlink = Some(other.unwrap_or(channel));
         }
         Ok(true)
     }
@@ -203,37 +207,41 @@ impl<'s> Network<'s> {
             .position(|channel| channel.name == *name)
     }
 
-    /// Gives everybody a place.
+    /// Gives every node its position.
     fn place(&mut self) {
         for idx in 0..self.members.len() {
             let node = self.table(idx);
-            let centre = self.members[idx]
-                .above
-                .filter(|&above| above < idx)
-                .map_or((0.0, 0.0), |above| self.members[above].position);
             let member = &self.members[idx];
+            // Nodes are placed in the order of the file: only access points before their clients have a position yet.
+            let centre = match member.above {
+                Some(above) if above < idx => self.members[above].position,
+                _ => Position::default(),
+            };
+            let is_client = matches!(node.kind, NodeKind::Station | NodeKind::Relay);
             self.members[idx].position = match (node.position, node.within) {
-                (Some(point), _) => (point.0.0, point.1.0),
+                (Some(point), _) => Position::new(point.0.0, point.1.0, 0.0),
                 (None, Some(side)) => at_random(self.scenario.seed, &member.name, centre, side),
-                (None, None) if node.kind == NodeKind::Station || node.kind == NodeKind::Relay => {
-                    around(member.number, centre, node.distance)
-                }
-                (None, None) => (0.0, 0.0),
+                (None, None) if is_client => on_circle(member.number, centre, node.distance),
+                (None, None) => Position::default(),
             };
         }
     }
 
     pub(super) fn wires(&self) -> Vec<WireConfig> {
-        let wires = self.scenario.wire.iter().filter_map(|wire| {
-            let ends = (Self::id(self.find(&wire.a)?), Self::id(self.find(&wire.b)?));
-            Some(WireConfig {
-                ends,
+        let mut wires = Vec::new();
+        for wire in &self.scenario.wire {
+            // The check of the scenario leaves only names of nodes.
+            let (Some(a), Some(b)) = (self.find(&wire.a), self.find(&wire.b)) else {
+                continue;
+            };
+            wires.push(WireConfig {
+                ends: (Self::id(a), Self::id(b)),
                 rate: Some(wire.rate.0),
                 delay: wire.delay.0,
                 queue: wire.queue.0,
-            })
-        });
-        wires.collect()
+            });
+        }
+        wires
     }
 
     pub(super) fn routes(&self) -> Result<Vec<RouteConfig>, KeyError> {
@@ -265,20 +273,22 @@ impl<'s> Network<'s> {
 
     /// Whether wires alone lead from one node to the other.
     pub(super) fn connected_by_wire(&self, from: usize, to: usize) -> bool {
+        // Breadth-first search.
         let mut reached = vec![self.members[from].name.as_str()];
         let mut next = 0;
         while let Some(&name) = reached.get(next) {
             next += 1;
             for wire in &self.scenario.wire {
-                let ends = [
-                    (wire.a.as_str(), wire.b.as_str()),
-                    (wire.b.as_str(), wire.a.as_str()),
-                ];
-                let far = ends
-                    .into_iter()
-                    .find(|(near, _)| *near == name)
-                    .map(|(_, far)| far);
-                reached.extend(far.filter(|far| !reached.contains(far)));
+                let far = if wire.a == name {
+                    wire.b.as_str()
+                } else if wire.b == name {
+                    wire.a.as_str()
+                } else {
+                    continue;
+                };
+                if !reached.contains(&far) {
+                    reached.push(far);
+                }
             }
         }
         reached.contains(&self.members[to].name.as_str())
@@ -297,19 +307,21 @@ impl<'s> Network<'s> {
     }
 }
 
-/// Uniformly within a square. The draw depends on seed and name alone, so that other nodes change nothing.
-fn at_random(seed: u64, name: &str, centre: (f64, f64), side: Length) -> (f64, f64) {
+/// A position drawn uniformly from a square. It depends on seed and name alone, so that other nodes change nothing.
+fn at_random(seed: u64, name: &str, centre: Position, side: Length) -> Position {
     let mut stream = Stream::new(seed, &format!("position of {name}"), 0);
     let mut along = |middle: f64| middle + side.0 * (stream.unit() - 0.5);
-    (along(centre.0), along(centre.1))
+    Position::new(along(centre.x), along(centre.y), 0.0)
 }
 
-/// On a circle, each at the golden angle from the one before: evenly about the centre however many follow.
-fn around(number: usize, centre: (f64, f64), distance: Length) -> (f64, f64) {
+/// A position on a circle, at the golden angle from that of the number before: any number of nodes stands evenly around the
+/// centre.
+fn on_circle(number: usize, centre: Position, distance: Length) -> Position {
     let golden = PI * (3.0 - 5_f64.sqrt());
     let angle = golden * number as f64;
-    (
-        centre.0 + distance.0 * angle.cos(),
-        centre.1 + distance.0 * angle.sin(),
+    Position::new(
+        centre.x + distance.0 * angle.cos(),
+        centre.y + distance.0 * angle.sin(),
+        0.0,
     )
 }

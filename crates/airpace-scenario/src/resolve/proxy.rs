@@ -1,15 +1,11 @@
-//! Proxies, changes in the course of the run, and what is recorded.
+//! Proxies.
 
-use super::FlowName;
 use super::network::Network;
-use super::rate::{Place, Rates};
-use crate::file::{Adaptation, Change, Channel, FlowKind, Law, NodeKind, Proxy, Record, Reports};
+use crate::file::{FlowKind, Law, NodeKind, Proxy, Reports};
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
-use airpace_sim::mac::{Neighbours, Quality};
-use airpace_sim::traffic::Rate;
-use airpace_sim::world::{self, Feedback, FlowConfig, ProxyConfig};
+use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
 /// IPv4 and UDP headers.
@@ -222,129 +218,5 @@ fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), KeyErro
             format!("law {} has no `{key}`: it is for {laws}", proxy.law),
         ),
         None => Ok(()),
-    }
-}
-
-pub(super) fn changes(
-    network: &Network<'_>,
-    rates: &Rates<'_>,
-    flows: &[(FlowName, FlowConfig)],
-) -> Result<Vec<(Time, world::Change)>, KeyError> {
-    let channels = network
-        .scenario
-        .channel
-        .iter()
-        .enumerate()
-        .filter(|(_, channel)| channel.neighbours > 0);
-    let mut changes: Vec<(Time, world::Change)> = channels
-        .map(|(index, channel)| (Time::ZERO, neighbours(index, channel, channel.neighbours)))
-        .collect();
-    for (index, change) in network.scenario.change.iter().enumerate() {
-        let at = Time::ZERO.saturating_add(change.at.0);
-        let key = format!("change.{index}");
-        let all = of_nodes(network, rates, change, &key)?
-            .into_iter()
-            .chain(of_flows(change, flows))
-            .chain(of_channel(network, change));
-        changes.extend(all.map(|change| (at, change)));
-    }
-    // Changes of one instant stay in the order of the file.
-    changes.sort_by_key(|(at, _)| *at);
-    Ok(changes)
-}
-
-fn of_nodes(
-    network: &Network<'_>,
-    rates: &Rates<'_>,
-    change: &Change,
-    key: &str,
-) -> Result<Vec<world::Change>, KeyError> {
-    let mut changes = Vec::new();
-    let Some(name) = &change.node else {
-        return Ok(changes);
-    };
-    for member in network.group(name) {
-        let id = Network::id(member);
-        if let Some(choice) = &change.rate {
-            let Some(channel) = network.members[member].uplink else {
-                return refuse(
-                    format!("{key}.node"),
-                    format!("`{name}` is no client of an access point: it has no rate of its own"),
-                );
-            };
-            let rate_key = format!("{key}.rate");
-            if choice.adaptation != Adaptation::Fixed {
-                let message = "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an adaptation or a trace belongs to the `rate` of the node";
-                return refuse(rate_key, message);
-            }
-            let place = Place {
-                channel: &network.scenario.channel[channel],
-                link: 0,
-                key: &rate_key,
-            };
-            changes.push(world::Change::Rate(id, rates.fixed(choice, place)?));
-        }
-        if let Some(loss) = change.loss {
-            changes.push(world::Change::Quality(id, Quality::Loss(loss)));
-        }
-        if let Some(point) = change.position {
-            let quality = super::air::moved(network, rates, member, (point.0.0, point.1.0));
-            let Some(quality) = quality? else {
-                let message = format!(
-                    "`{name}` cannot move: only clients of an access point whose channel has error_model = \"snr\""
-                );
-                return refuse(format!("{key}.position"), message);
-            };
-            changes.push(world::Change::Quality(id, quality));
-        }
-    }
-    Ok(changes)
-}
-
-fn of_flows(change: &Change, flows: &[(FlowName, FlowConfig)]) -> Vec<world::Change> {
-    let (Some(name), Some(rate)) = (&change.flow, change.flow_rate) else {
-        return Vec::new();
-    };
-    let belongs = |flow: &FlowName| flow.name.split(['@', '#']).next() == Some(name);
-    let indices = flows
-        .iter()
-        .enumerate()
-        .filter(|(_, (flow, _))| belongs(flow))
-        .map(|(index, _)| index);
-    indices
-        .map(|flow| world::Change::FlowRate {
-            flow,
-            rate: Rate::Bits(rate.0),
-        })
-        .collect()
-}
-
-fn of_channel(network: &Network<'_>, change: &Change) -> Option<world::Change> {
-    let count = change.neighbours?;
-    let channels = &network.scenario.channel;
-    let channel = change
-        .channel
-        .as_ref()
-        .and_then(|name| channels.iter().position(|channel| channel.name == *name))
-        .unwrap_or(0);
-    Some(neighbours(channel, &channels[channel], count))
-}
-
-fn neighbours(index: usize, channel: &Channel, count: u16) -> world::Change {
-    let neighbours = Neighbours {
-        count,
-        airtime: channel.neighbour_airtime.0,
-    };
-    world::Change::Neighbours {
-        channel: index,
-        neighbours,
-    }
-}
-
-pub(super) const fn record(record: &Record) -> world::Record {
-    world::Record {
-        frames: record.frames || record.pcap,
-        packets: record.packets,
-        mpdus: record.pcap,
     }
 }

@@ -1,4 +1,4 @@
-//! A node's transmit path: the scheme's, with what the scenario says in place of its parameters.
+//! A node's transmit path: that of the scheme, with the parameters that the scenario gives.
 
 use crate::file::{
     AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
@@ -12,13 +12,13 @@ use airpace_core::queue::{
 use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
 use airpace_sim::rng::Stream;
 
-/// The path of the queues `queue` of a node called `name`.
+/// The path that `queue` describes, of a node called `name`.
 pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
     let mut path = base(queue);
     if let Some(limit) = queue.aql.as_ref().and_then(airtime_limit) {
         path.limit_airtime(limit);
     }
-    put(&mut path.hardware, queue.hardware_queue);
+    replace(&mut path.hardware, queue.hardware_queue);
     match queue.schedule {
         Some(Schedule::RoundRobin) => path.schedule = mac::Schedule::RoundRobin,
         Some(Schedule::OldestFirst) => path.schedule = mac::Schedule::OldestFirst,
@@ -28,7 +28,7 @@ pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
         change_qdisc(qdisc, queue);
     }
     match &mut path.queues {
-        Queues::Fifo(limit) => put(&mut limit.packets, queue.driver_limit.map(packets)),
+        Queues::Fifo(limit) => replace(&mut limit.packets, queue.driver_limit.map(packets)),
         Queues::FlowQueues(config) => change_flow_queues(config, queue),
     }
     if let mac::Schedule::Airtime(config) = &mut path.schedule {
@@ -41,7 +41,7 @@ pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
     path
 }
 
-/// The path of the scheme alone.
+/// The path of the scheme with its own parameters.
 fn base(queue: &NodeQueue) -> PathConfig {
     PathConfig::of(match queue.scheme {
         Scheme::PerStation => return per_station(queue),
@@ -55,7 +55,7 @@ fn base(queue: &NodeQueue) -> PathConfig {
     })
 }
 
-/// Queues in the MAC alone; what is left out is as in ns-3.
+/// Queues in the MAC alone. What is left out is as in ns-3.
 fn per_station(queue: &NodeQueue) -> PathConfig {
     let shared = queue.sharing == Some(Sharing::Shared);
     let limit = QueueLimit {
@@ -70,15 +70,15 @@ fn per_station(queue: &NodeQueue) -> PathConfig {
     PathConfig::queued(limit)
 }
 
-/// Packets of a node's queue if the scenario gives no limit: Linux's `txqueuelen`.
+/// Packets of a queue without a limit in the scenario: Linux's `txqueuelen`.
 const LIMIT: usize = 1_000;
 
 fn change_qdisc(qdisc: &mut Qdisc, queue: &NodeQueue) {
     let limit = queue.qdisc_limit.map(packets);
     match qdisc {
-        Qdisc::Fifo { packets } => put(packets, limit),
+        Qdisc::Fifo { packets } => replace(packets, limit),
         Qdisc::Codel { config, packets } => {
-            put(packets, limit);
+            replace(packets, limit);
             change_codel(config, &queue.codel);
         }
         Qdisc::FqCodel(config) => change_fq_codel(config, queue),
@@ -86,13 +86,13 @@ fn change_qdisc(qdisc: &mut Qdisc, queue: &NodeQueue) {
 }
 
 fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
-    put(&mut config.queues, queue.flow_queues);
-    put(&mut config.quantum, queue.quantum.map(bytes));
-    put(
+    replace(&mut config.queues, queue.flow_queues);
+    replace(&mut config.quantum, queue.quantum.map(bytes));
+    replace(
         &mut config.packet_limit,
         queue.qdisc_limit.map(|limit| limit.0),
     );
-    put(
+    replace(
         &mut config.byte_limit,
         queue.memory_limit.map(|limit| limit.0.0),
     );
@@ -100,13 +100,13 @@ fn change_fq_codel(config: &mut FqCoDelConfig, queue: &NodeQueue) {
 }
 
 fn change_flow_queues(config: &mut FqMacConfig, queue: &NodeQueue) {
-    put(&mut config.queues, queue.flow_queues);
-    put(&mut config.quantum, queue.quantum.map(bytes));
-    put(
+    replace(&mut config.queues, queue.flow_queues);
+    replace(&mut config.quantum, queue.quantum.map(bytes));
+    replace(
         &mut config.packet_limit,
         queue.packet_limit.map(|limit| limit.0),
     );
-    put(
+    replace(
         &mut config.memory_limit,
         queue.memory_limit.map(|limit| limit.0.0),
     );
@@ -117,44 +117,44 @@ fn change_flow_queues(config: &mut FqMacConfig, queue: &NodeQueue) {
         interval,
         hysteresis,
     } = &queue.slow;
-    put(&mut config.slow_below, below.map(|rate| rate.0));
-    put(&mut config.slow.target, span(*target));
-    put(&mut config.slow.interval, span(*interval));
-    put(&mut config.hysteresis, span(*hysteresis));
+    replace(&mut config.slow_below, below.map(|rate| rate.0));
+    replace(&mut config.slow.target, span(*target));
+    replace(&mut config.slow.interval, span(*interval));
+    replace(&mut config.hysteresis, span(*hysteresis));
 }
 
 fn change_codel(config: &mut CoDelConfig, codel: &CodelQueue) {
-    put(&mut config.target, span(codel.target));
-    put(&mut config.interval, span(codel.interval));
+    replace(&mut config.target, span(codel.target));
+    replace(&mut config.interval, span(codel.interval));
 }
 
 fn change_airtime(config: &mut AirtimeConfig, queue: &NodeQueue) {
-    put(&mut config.quantum, span(queue.airtime_quantum));
-    put(&mut config.sparse, queue.sparse);
+    replace(&mut config.quantum, span(queue.airtime_quantum));
+    replace(&mut config.sparse, queue.sparse);
 }
 
 fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue) {
-    put(&mut config.limit, span(wqm.limit));
-    put(&mut config.interval, span(wqm.interval));
-    put(&mut config.decrease, wqm.decrease);
-    put(&mut config.increase, wqm.increase);
+    replace(&mut config.limit, span(wqm.limit));
+    replace(&mut config.interval, span(wqm.interval));
+    replace(&mut config.decrease, wqm.decrease);
+    replace(&mut config.increase, wqm.increase);
     let drain = wqm.drain.map(|drain| match drain {
         Drain::Published => DrainEstimate::Published,
         Drain::WithOverhead => DrainEstimate::WithOverhead,
     });
-    put(&mut config.drain, drain);
+    replace(&mut config.drain, drain);
 }
 
 /// The airtime queue limit, unless it is switched off.
 fn airtime_limit(aql: &AirtimeQueueLimit) -> Option<AirtimeLimitConfig> {
     let mut config = AirtimeLimitConfig::default();
-    put(&mut config.per_station_low, span(aql.low));
-    put(&mut config.per_station_high, span(aql.high));
-    put(&mut config.threshold, span(aql.threshold));
+    replace(&mut config.per_station_low, span(aql.low));
+    replace(&mut config.per_station_high, span(aql.high));
+    replace(&mut config.threshold, span(aql.threshold));
     aql.on.then_some(config)
 }
 
-/// What flows are hashed with. It depends on seed and name alone, so that other nodes change nothing.
+/// The key with which flows are hashed. It depends on seed and name alone, so that other nodes change nothing.
 fn secret(seed: u64, name: &str) -> [u8; 16] {
     let mut stream = Stream::new(seed, &format!("flow hashes of {name}"), 0);
     let mut key = [0; 16];
@@ -164,10 +164,10 @@ fn secret(seed: u64, name: &str) -> [u8; 16] {
     key
 }
 
-/// Replaces `place` if there is a value.
-fn put<T>(place: &mut T, value: Option<T>) {
+/// Replaces `parameter` if a value is given.
+fn replace<T>(parameter: &mut T, value: Option<T>) {
     if let Some(value) = value {
-        *place = value;
+        *parameter = value;
     }
 }
 

@@ -1,6 +1,6 @@
-//! Rates of the standard's tables, and who chooses among them.
+//! Rates of the standard's tables, and the algorithms that choose among them.
 
-use crate::file::{Adaptation, Channel, RateChoice, Scenario, Standard};
+use crate::file::{Adaptation, Channel, RateChoice, RateStep, Scenario, Standard};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Frequency;
 use airpace_core::phy::error::ErrorModel;
@@ -18,9 +18,9 @@ pub(super) struct Rates<'s> {
     pub(super) folder: &'s Path,
 }
 
-/// What a rate holds for.
+/// The link that a rate is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'p> {
+pub(super) struct LinkContext<'p> {
     pub(super) channel: &'p Channel,
     /// Number of the directed link, for its random draws.
     pub(super) link: u64,
@@ -28,9 +28,9 @@ pub(super) struct Place<'p> {
     pub(super) key: &'p str,
 }
 
-/// Standard, width and guard interval of a choice.
+/// What a rate needs besides MCS and streams.
 #[derive(Clone, Copy)]
-struct Form {
+struct PhyForm {
     standard: phy::Standard,
     width: Width,
     gi: GuardInterval,
@@ -41,69 +41,70 @@ impl Rates<'_> {
     pub(super) fn adaptation(
         &self,
         choice: &RateChoice,
-        place: Place<'_>,
+        link: LinkContext<'_>,
     ) -> Result<RateAdaptation, KeyError> {
         match choice.adaptation {
-            Adaptation::Fixed => self.fixed(choice, place).map(RateAdaptation::Fixed),
-            Adaptation::Trace => self.trace(choice, place),
-            Adaptation::MinstrelHt => self.minstrel(choice, place),
-            Adaptation::Ideal => self.ideal(choice, place),
+            Adaptation::Fixed => self.fixed(choice, link).map(RateAdaptation::Fixed),
+            Adaptation::Trace => self.trace(choice, link),
+            Adaptation::MinstrelHt => self.minstrel(choice, link),
+            Adaptation::Ideal => self.ideal(choice, link),
         }
     }
 
-    /// A rate that stays.
-    pub(super) fn fixed(&self, choice: &RateChoice, place: Place<'_>) -> Result<TxRate, KeyError> {
+    /// The single rate that a choice names.
+    pub(super) fn fixed(
+        &self,
+        choice: &RateChoice,
+        link: LinkContext<'_>,
+    ) -> Result<TxRate, KeyError> {
         if let Some(rate) = choice.legacy {
             // Half Mbit/s, as the standard counts them; 54 Mbit/s at most, by the bounds of the key.
             let units = (rate.0.bps() / 500_000) as u32;
             let legacy = LegacyRate::from_half_mbps(units).filter(|legacy| legacy.rate() == rate.0);
             let Some(legacy) = legacy else {
                 return refuse(
-                    place.key,
+                    link.key,
                     format!(
-                        "{rate} is no legacy rate: 1, 2, 5.5, 11 (DSSS), 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s (OFDM)"
+                        "{rate} is not a legacy rate: 1, 2, 5.5, 11 (DSSS), 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s (OFDM)"
                     ),
                 );
             };
-            return carried(TxRate::legacy(legacy), place);
+            return check_band(TxRate::legacy(legacy), link);
         }
-        self.indexed(
-            choice,
-            (choice.mcs.unwrap_or(DEFAULT_MCS), choice.nss),
-            place,
-        )
+        self.indexed(choice, choice.mcs.unwrap_or(DEFAULT_MCS), choice.nss, link)
     }
 
-    /// The rate of an MCS index and streams, which HT has in its index.
+    /// The rate with an MCS index and streams. The index of HT implies the streams: there are eight for each number.
     fn indexed(
         &self,
         choice: &RateChoice,
-        (mcs, nss): (u8, Option<u8>),
-        place: Place<'_>,
+        mcs: u8,
+        nss: Option<u8>,
+        link: LinkContext<'_>,
     ) -> Result<TxRate, KeyError> {
-        let Form {
+        let PhyForm {
             standard,
             width,
             gi,
-        } = form(choice, place)?;
+        } = form(choice, link)?;
         let nss = nss.unwrap_or(if standard == phy::Standard::Ht {
             mcs / 8 + 1
         } else {
             1
         });
         match TxRate::new(standard, width, nss, mcs, gi) {
-            Ok(rate) => carried(rate, place),
-            Err(error) => refuse(place.key, error.to_string()),
+            Ok(rate) => check_band(rate, link),
+            Err(error) => refuse(link.key, error.to_string()),
         }
     }
 
-    /// All rates that an adaptation may use.
-    fn allowed(&self, choice: &RateChoice, place: Place<'_>) -> Result<Vec<TxRate>, KeyError> {
-        let Form {
+    /// The rates that an adaptation may use.
+    fn allowed(&self, choice: &RateChoice, link: LinkContext<'_>) -> Result<Vec<TxRate>, KeyError> {
+        let PhyForm {
             standard,
             width,
             gi,
-        } = form(choice, place)?;
+        } = form(choice, link)?;
         let most = choice.mcs.unwrap_or(u8::MAX);
         let index = |rate: &TxRate| {
             if standard == phy::Standard::Ht {
@@ -116,16 +117,20 @@ impl Rates<'_> {
         // Minstrel-HT keeps to the channel's width and guard interval unless the station is known to want less.
         rates.retain(|rate| index(rate) <= most && rate.width() == width && rate.gi() == gi);
         if rates.is_empty() {
-            refuse(place.key, "no rate of the standard is left to choose from")
+            refuse(link.key, "no rate of the standard is left to choose from")
         } else {
             Ok(rates)
         }
     }
 
-    /// An oracle; the MAC tells it the ratio of signal to noise.
-    fn ideal(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
-        let width = form(choice, place)?.width;
-        let rates = self.allowed(choice, place)?;
+    /// An oracle, which the MAC tells the signal-to-noise ratio.
+    fn ideal(
+        &self,
+        choice: &RateChoice,
+        link: LinkContext<'_>,
+    ) -> Result<RateAdaptation, KeyError> {
+        let width = form(choice, link)?.width;
+        let rates = self.allowed(choice, link)?;
         match Ideal::by_model(
             &rates,
             width,
@@ -134,128 +139,140 @@ impl Rates<'_> {
             Ideal::TARGET_LOSS,
         ) {
             Ok(ideal) => Ok(ideal.into()),
-            Err(error) => refuse(place.key, error.to_string()),
+            Err(error) => refuse(link.key, error.to_string()),
         }
     }
 
-    fn minstrel(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
-        let rates = self.allowed(choice, place)?;
+    fn minstrel(
+        &self,
+        choice: &RateChoice,
+        link: LinkContext<'_>,
+    ) -> Result<RateAdaptation, KeyError> {
+        let rates = self.allowed(choice, link)?;
         let config = MinstrelHtConfig {
-            tries: place.channel.retry_limit,
-            timing: super::air::timing(place.channel),
-            ..MinstrelHtConfig::new(rates, self.scenario.seed, place.link)
+            tries: link.channel.retry_limit,
+            timing: super::air::timing(link.channel),
+            ..MinstrelHtConfig::new(rates, self.scenario.seed, link.link)
         };
         match MinstrelHt::new(config) {
             Ok(minstrel) => Ok(minstrel.into()),
-            Err(error) => refuse(place.key, error.to_string()),
+            Err(error) => refuse(link.key, error.to_string()),
         }
     }
 
-    fn trace(&self, choice: &RateChoice, place: Place<'_>) -> Result<RateAdaptation, KeyError> {
-        let steps: Vec<(Duration, u8, Option<u8>)> = match &choice.file {
-            Some(file) => self.read_trace(file, place.key)?,
-            None => choice
-                .trace
-                .iter()
-                .map(|step| (step.at.0, step.mcs, Some(step.nss)))
-                .collect(),
+    fn trace(
+        &self,
+        choice: &RateChoice,
+        link: LinkContext<'_>,
+    ) -> Result<RateAdaptation, KeyError> {
+        let steps = match &choice.file {
+            Some(file) => self.read_trace(file, link.key)?,
+            None => choice.trace.iter().map(TraceStep::of).collect(),
         };
         let mut entries = Vec::new();
-        for (at, mcs, nss) in steps {
-            entries.push((
-                Time::ZERO.saturating_add(at),
-                self.indexed(choice, (mcs, nss), place)?,
-            ));
+        for TraceStep { at, mcs, nss } in steps {
+            let rate = self.indexed(choice, mcs, nss, link)?;
+            entries.push((Time::ZERO.saturating_add(at), rate));
         }
         if choice.repeat {
             entries = repeated(entries, self.scenario.warm_up.0 + self.scenario.duration.0);
         }
         match Trace::new(entries) {
             Ok(trace) => Ok(trace.into()),
-            Err(error) => refuse(place.key, error.to_string()),
+            Err(error) => refuse(link.key, error.to_string()),
         }
     }
 
     /// Reads a file of `seconds mcs nss` lines.
-    fn read_trace(
-        &self,
-        file: &str,
-        key: &str,
-    ) -> Result<Vec<(Duration, u8, Option<u8>)>, KeyError> {
+    fn read_trace(&self, file: &str, key: &str) -> Result<Vec<TraceStep>, KeyError> {
+        let key = format!("{key}.file");
         let path = self.folder.join(file);
+        let name = path.display();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) => {
-                return refuse(
-                    format!("{key}.file"),
-                    format!("cannot read {}: {error}", path.display()),
-                );
-            }
+            Err(error) => return refuse(key, format!("cannot read {name}: {error}")),
         };
-        let mut steps: Vec<(Duration, u8, Option<u8>)> = Vec::new();
+        let mut steps: Vec<TraceStep> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let Some(step) = trace_step(line) else {
-                let message = format!(
-                    "{}:{number}: write seconds, MCS and streams, for example `2.5 9 2`",
-                    path.display()
-                );
-                return refuse(format!("{key}.file"), message);
-            };
-            if steps.last().is_some_and(|last| step.0 <= last.0) {
+            let Some(step) = TraceStep::parse(line) else {
                 return refuse(
-                    format!("{key}.file"),
-                    format!("{}:{number}: the times must rise", path.display()),
+                    key,
+                    format!(
+                        "{name}:{number}: write seconds, MCS and streams, for example `2.5 9 2`"
+                    ),
                 );
+            };
+            if steps.last().is_some_and(|last| step.at <= last.at) {
+                return refuse(key, format!("{name}:{number}: the times must increase"));
             }
             steps.push(step);
         }
         if steps.is_empty() {
-            refuse(
-                format!("{key}.file"),
-                format!("{} is empty", path.display()),
-            )
+            refuse(key, format!("{name} is empty"))
         } else {
             Ok(steps)
         }
     }
 }
 
-/// Length of the MPDUs of which the oracle thinks: that of the papers' packets.
-const IDEAL_BYTES: u32 = 1_536;
-
-/// The MCS of a table that names none: that of the short form's default.
-const DEFAULT_MCS: u8 = 9;
-
-fn trace_step(line: &str) -> Option<(Duration, u8, Option<u8>)> {
-    let mut words = line.split_whitespace();
-    let at = Duration::try_from_secs_f64(words.next()?.parse().ok()?).ok()?;
-    let mcs = words.next()?.parse().ok()?;
-    let nss = words.next().map(str::parse).transpose().ok()?;
-    words.next().is_none().then_some((at, mcs, nss))
+/// One step of a trace of rates.
+struct TraceStep {
+    at: Duration,
+    mcs: u8,
+    /// Streams; with HT they follow from the MCS index.
+    nss: Option<u8>,
 }
 
-/// The trace again and again until `end`. Its last step lasts as long as the one before it.
+impl TraceStep {
+    fn of(step: &RateStep) -> Self {
+        Self {
+            at: step.at.0,
+            mcs: step.mcs,
+            nss: Some(step.nss),
+        }
+    }
+
+    /// Parses a line of a file: `seconds mcs nss`, or `seconds mcs`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let at = Duration::try_from_secs_f64(words.next()?.parse().ok()?).ok()?;
+        let mcs = words.next()?.parse().ok()?;
+        let nss = words.next().map(str::parse).transpose().ok()?;
+        words.next().is_none().then_some(Self { at, mcs, nss })
+    }
+}
+
+/// Length of the MPDUs for which the oracle computes error probabilities, bytes: that of the papers' packets.
+const IDEAL_BYTES: u32 = 1_536;
+
+/// The MCS index of a table that gives none, as of the default of `rate`.
+const DEFAULT_MCS: u8 = 9;
+
+/// The trace over and over until `end`. Its last step lasts as long as the one before it.
 fn repeated(entries: Vec<(Time, TxRate)>, end: Duration) -> Vec<(Time, TxRate)> {
     let [.., before, last] = entries.as_slice() else {
         return entries;
     };
-    let period = (last.0.since(Time::ZERO) + last.0.since(before.0)).max(Duration::from_millis(1));
+    let last_step = last.0.since(before.0);
+    let period = (last.0.since(Time::ZERO) + last_step).max(Duration::from_millis(1));
+    // A run of a million periods would not end in anybody's lifetime.
     let turns = (end.as_nanos() / period.as_nanos()).min(1_000_000) as u32;
-    let shifted = |turn| {
-        entries
-            .iter()
-            .map(move |&(at, rate)| (at.saturating_add(period * turn), rate))
-    };
-    (0..=turns).flat_map(shifted).collect()
+    let mut all = Vec::new();
+    for turn in 0..=turns {
+        for &(at, rate) in &entries {
+            all.push((at.saturating_add(period * turn), rate));
+        }
+    }
+    all
 }
 
 /// Refuses a rate that the channel's band does not have.
-fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, KeyError> {
-    let band = super::air::band(place.channel);
+fn check_band(rate: TxRate, link: LinkContext<'_>) -> Result<TxRate, KeyError> {
+    let band = super::air::band(link.channel);
     if band.carries(rate.standard()) {
         Ok(rate)
     } else {
@@ -265,7 +282,7 @@ fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, KeyError> {
             Band::Ghz5
         };
         refuse(
-            place.key,
+            link.key,
             format!(
                 "there is no {} at {band}: set the channel's band to \"{other}\"",
                 rate.standard()
@@ -274,8 +291,8 @@ fn carried(rate: TxRate, place: Place<'_>) -> Result<TxRate, KeyError> {
     }
 }
 
-fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, KeyError> {
-    let channel = place.channel;
+fn form(choice: &RateChoice, link: LinkContext<'_>) -> Result<PhyForm, KeyError> {
+    let channel = link.channel;
     let standard = match choice.standard.unwrap_or(channel.standard) {
         Standard::Dsss => phy::Standard::Dsss,
         Standard::Ofdm => phy::Standard::Ofdm,
@@ -285,7 +302,7 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, KeyError> {
     };
     let Some(width) = width(choice.width.unwrap_or(channel.width)) else {
         return refuse(
-            format!("{}.width", place.key),
+            format!("{}.width", link.key),
             "channels are 20, 40, 80 or 160 MHz wide",
         );
     };
@@ -296,11 +313,11 @@ fn form(choice: &RateChoice, place: Place<'_>) -> Result<Form, KeyError> {
         .as_nanos();
     let Some(gi) = u32::try_from(gi).ok().and_then(GuardInterval::from_nanos) else {
         return refuse(
-            format!("{}.guard_interval", place.key),
+            format!("{}.guard_interval", link.key),
             "guard intervals are 400, 800, 1600 or 3200 ns",
         );
     };
-    Ok(Form {
+    Ok(PhyForm {
         standard,
         width,
         gi,

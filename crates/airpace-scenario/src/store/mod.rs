@@ -1,48 +1,43 @@
-//! Files of a run: the summary as JSON, tables as Parquet, the air as a capture. Each is complete or not there.
+//! Files of a run: the summary as JSON, tables as Parquet (with the feature `parquet`), the air as a capture. Each file is
+//! complete or not there.
 
+#[cfg(feature = "parquet")]
 mod parquet;
 mod pcap;
-
+pub mod table;
 mod tables;
 
-pub use parquet::{Column, Table};
-
-use super::run::Finished;
 use crate::file::Record;
-use crate::results::SimulationSummary;
+use crate::run::Finished;
 use anyhow::{Context as _, Result};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use table::Table;
 
-/// Writes what `record` asks for into `folder`, made if need be; returns the files written.
+/// The figures of a run as tables, those that `record` asks for.
+#[must_use]
+pub fn tables(finished: &Finished, record: &Record) -> Vec<Table> {
+    tables::tables(finished, record)
+}
+
+/// Writes the files that `record` asks for into `folder`, which is created if need be, and returns their paths. Tables are
+/// written with the feature `parquet` only.
 ///
 /// # Errors
-/// If a file cannot be written. Files of an earlier run are then partly replaced, each wholly or not at all.
+/// A file cannot be written. Files of an earlier run may then be replaced in part, each completely or not at all.
 pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     remove_stale(folder)?;
     let mut files = Vec::new();
-    let metadata = metadata(&finished.summary);
-    let mut table = |name: &str, table: Table| -> Result<()> {
-        let path = folder.join(name);
-        replace(&path, |file| table.write(file, &metadata))?;
-        files.push(path);
-        Ok(())
-    };
-    table("summary.parquet", tables::summary(&finished.summary))?;
-    table("stations.parquet", tables::stations(&finished.summary))?;
-    if record.slots {
-        table("slots.parquet", tables::slots(finished))?;
-        if !finished.outcome.decisions.is_empty() {
-            table("decisions.parquet", tables::decisions(finished))?;
+    #[cfg(feature = "parquet")]
+    {
+        let metadata = metadata(&finished.summary);
+        for table in tables(finished, record) {
+            let path = folder.join(table.name).with_extension("parquet");
+            replace(&path, |file| parquet::write(&table, file, &metadata))?;
+            files.push(path);
         }
-    }
-    if record.frames {
-        table("frames.parquet", tables::frames(finished))?;
-    }
-    if record.packets {
-        table("packets.parquet", tables::packets(finished))?;
     }
     if record.pcap {
         let path = folder.join("air.pcap");
@@ -58,8 +53,8 @@ pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<
     Ok(files)
 }
 
-/// Files that an earlier run with other wishes may have left, and that would be taken for this one's.
-const OURS: [&str; 8] = [
+/// Files that an earlier run with another `[record]` may have left, and that would be taken for this run's.
+const OUTPUT_FILES: [&str; 8] = [
     "summary.json",
     "summary.parquet",
     "stations.parquet",
@@ -71,18 +66,18 @@ const OURS: [&str; 8] = [
 ];
 
 fn remove_stale(folder: &Path) -> Result<()> {
-    for path in OURS
-        .iter()
-        .map(|name| folder.join(name))
-        .filter(|path| path.exists())
-    {
-        fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+    for name in OUTPUT_FILES {
+        let path = folder.join(name);
+        if path.exists() {
+            fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
     }
     Ok(())
 }
 
-/// What every file tells of the run.
-fn metadata(summary: &SimulationSummary) -> Vec<(&'static str, String)> {
+/// What every table says of the run that it is from.
+#[cfg(feature = "parquet")]
+fn metadata(summary: &crate::results::SimulationSummary) -> Vec<(&'static str, String)> {
     vec![
         ("airpace.format", summary.format.to_string()),
         ("airpace.version", summary.program_version.clone()),
@@ -95,18 +90,16 @@ fn metadata(summary: &SimulationSummary) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Puts a whole file in place at once, so that a reader never sees half of one.
-pub(super) fn replace(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
-) -> Result<()> {
+/// Puts a complete file in place at once, so that a reader never sees half of it.
+fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let partial = path.with_extension("partial");
     let finish = || -> Result<()> {
         let mut file = BufWriter::new(File::create(&partial)?);
         write(&mut file)?;
-        file.into_inner()
-            .map_err(std::io::IntoInnerError::into_error)?
-            .sync_all()?;
+        let file = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?;
+        file.sync_all()?;
         Ok(fs::rename(&partial, path)?)
     };
     finish().with_context(|| format!("writing {}", path.display()))

@@ -1,5 +1,6 @@
-//! Tables as Parquet files, column by column; without Arrow, which would take minutes to build.
+//! Tables as Parquet files, column by column; without Arrow, which takes minutes to build.
 
+use super::table::{Column, Table};
 use anyhow::Result;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -8,157 +9,110 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of a row group: what a reader must take in at once.
-const GROUP: usize = 1 << 20;
+/// Rows of a row group, the unit that a reader takes into memory at once.
+const ROWS_PER_GROUP: usize = 1 << 20;
 
-/// A table in the making. All its columns have the same length.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    columns: Vec<(&'static str, Column)>,
+/// Writes `table` as a file that carries `metadata`.
+pub(super) fn write<W: Write + Send>(
+    table: &Table,
+    out: W,
+    metadata: &[(&'static str, String)],
+) -> Result<()> {
+    let mut pairs = Vec::new();
+    for (key, value) in metadata {
+        pairs.push(KeyValue::new((*key).to_owned(), value.clone()));
+    }
+    // The creator names this program and not the version of the library, so that the bytes do not change with it.
+    let properties = WriterProperties::builder()
+        .set_created_by(format!("airpace {}", crate::PROGRAM_VERSION))
+        .set_key_value_metadata(Some(pairs))
+        .build();
+    let mut file = SerializedFileWriter::new(out, schema(table)?, Arc::new(properties))?;
+    let rows = table.rows();
+    for begin in (0..rows).step_by(ROWS_PER_GROUP) {
+        let mut group = file.next_row_group()?;
+        for (_, column) in &table.columns {
+            let Some(mut writer) = group.next_column()? else {
+                break;
+            };
+            write_rows(column, &mut writer, begin..rows.min(begin + ROWS_PER_GROUP))?;
+            writer.close()?;
+        }
+        group.close()?;
+    }
+    file.close()?;
+    Ok(())
 }
 
-/// The values of a column.
-#[derive(Clone, Debug)]
-pub enum Column {
-    /// Whole numbers.
-    Whole(Vec<i64>),
-    /// Numbers.
-    Real(Vec<f64>),
-    /// Numbers, some of which are absent.
-    Perhaps(Vec<Option<f64>>),
-    /// Truth values.
-    Truth(Vec<bool>),
-    /// Names, by their place in a list.
-    Name(Vec<u32>, Vec<String>),
+fn schema(table: &Table) -> Result<TypePtr> {
+    let mut fields = Vec::new();
+    for (name, column) in &table.columns {
+        fields.push(Arc::new(column_type(name, column)?));
+    }
+    let root = Type::group_type_builder("airpace").with_fields(fields);
+    Ok(Arc::new(root.build()?))
 }
 
-impl Table {
-    /// Adds a column.
-    pub fn add(&mut self, name: &'static str, column: Column) {
-        self.columns.push((name, column));
-    }
-
-    /// Writes the table as a file that tells `metadata`.
-    pub(super) fn write<W: Write + Send>(
-        &self,
-        out: W,
-        metadata: &[(&'static str, String)],
-    ) -> Result<()> {
-        let pairs = metadata
-            .iter()
-            .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
-        // The creator names us and not the version of a library, so that the bytes do not change with it.
-        let properties = WriterProperties::builder()
-            .set_created_by(format!("airpace {}", crate::PROGRAM_VERSION))
-            .set_key_value_metadata(Some(pairs.collect()))
-            .build();
-        let mut file = SerializedFileWriter::new(out, self.schema()?, Arc::new(properties))?;
-        let rows = self.columns.first().map_or(0, |(_, column)| column.len());
-        for begin in (0..rows).step_by(GROUP) {
-            let mut group = file.next_row_group()?;
-            for (_, column) in &self.columns {
-                let Some(mut writer) = group.next_column()? else {
-                    break;
-                };
-                column.write(&mut writer, begin..rows.min(begin + GROUP))?;
-                writer.close()?;
-            }
-            group.close()?;
-        }
-        file.close()?;
-        Ok(())
-    }
-
-    fn schema(&self) -> Result<TypePtr> {
-        let mut fields = Vec::new();
-        for (name, column) in &self.columns {
-            fields.push(Arc::new(column.field(name)?));
-        }
-        Ok(Arc::new(
-            Type::group_type_builder("airpace")
-                .with_fields(fields)
-                .build()?,
-        ))
-    }
+fn column_type(name: &str, column: &Column) -> Result<Type> {
+    let (physical, logical) = match column {
+        Column::Integer(_) => (Physical::INT64, None),
+        Column::Float(_) | Column::OptionalFloat(_) => (Physical::DOUBLE, None),
+        Column::Bool(_) => (Physical::BOOLEAN, None),
+        Column::Name { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let repetition = if matches!(column, Column::OptionalFloat(_)) {
+        Repetition::OPTIONAL
+    } else {
+        Repetition::REQUIRED
+    };
+    let column = Type::primitive_type_builder(name, physical).with_repetition(repetition);
+    Ok(column.with_logical_type(logical).build()?)
 }
 
-impl Column {
-    fn len(&self) -> usize {
-        match self {
-            Self::Whole(values) => values.len(),
-            Self::Real(values) => values.len(),
-            Self::Perhaps(values) => values.len(),
-            Self::Truth(values) => values.len(),
-            Self::Name(values, _) => values.len(),
+fn write_rows(
+    column: &Column,
+    writer: &mut SerializedColumnWriter<'_>,
+    rows: Range<usize>,
+) -> Result<()> {
+    match column {
+        Column::Integer(values) => {
+            let writer = writer.typed::<Int64Type>();
+            writer.write_batch(&values[rows], None, None)?
         }
-    }
-
-    fn field(&self, name: &str) -> Result<Type> {
-        let (physical, logical) = match self {
-            Self::Whole(_) => (Physical::INT64, None),
-            Self::Real(_) | Self::Perhaps(_) => (Physical::DOUBLE, None),
-            Self::Truth(_) => (Physical::BOOLEAN, None),
-            Self::Name(..) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let optional = matches!(self, Self::Perhaps(_));
-        let repetition = if optional {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
-        };
-        let field = Type::primitive_type_builder(name, physical).with_repetition(repetition);
-        Ok(field.with_logical_type(logical).build()?)
-    }
-
-    fn write(
-        &self,
-        writer: &mut SerializedColumnWriter<'_>,
-        rows: std::ops::Range<usize>,
-    ) -> Result<()> {
-        match self {
-            Self::Whole(values) => {
-                writer
-                    .typed::<Int64Type>()
-                    .write_batch(&values[rows], None, None)?
+        Column::Float(values) => {
+            let writer = writer.typed::<DoubleType>();
+            writer.write_batch(&values[rows], None, None)?
+        }
+        Column::Bool(values) => {
+            let writer = writer.typed::<BoolType>();
+            writer.write_batch(&values[rows], None, None)?
+        }
+        Column::OptionalFloat(values) => {
+            // The format stores the present values, and per row a definition level: 1 if its value is present.
+            let mut present = Vec::new();
+            let mut levels: Vec<i16> = Vec::new();
+            for value in &values[rows] {
+                present.extend(*value);
+                levels.push(i16::from(value.is_some()));
             }
-            Self::Real(values) => {
-                writer
-                    .typed::<DoubleType>()
-                    .write_batch(&values[rows], None, None)?
+            let writer = writer.typed::<DoubleType>();
+            writer.write_batch(&present, Some(&levels), None)?
+        }
+        Column::Name { indices, names } => {
+            // Clones of a `ByteArray` share its bytes.
+            let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
+            let mut values = Vec::new();
+            for &index in &indices[rows] {
+                values.push(names[index as usize].clone());
             }
-            Self::Truth(values) => {
-                writer
-                    .typed::<BoolType>()
-                    .write_batch(&values[rows], None, None)?
-            }
-            Self::Perhaps(values) => {
-                let present: Vec<f64> = values[rows.clone()].iter().copied().flatten().collect();
-                let levels: Vec<i16> = values[rows]
-                    .iter()
-                    .map(|value| i16::from(value.is_some()))
-                    .collect();
-                writer
-                    .typed::<DoubleType>()
-                    .write_batch(&present, Some(&levels), None)?
-            }
-            Self::Name(places, names) => {
-                let names: Vec<ByteArray> = names
-                    .iter()
-                    .map(|name| ByteArray::from(name.as_str()))
-                    .collect();
-                let values: Vec<ByteArray> = places[rows]
-                    .iter()
-                    .map(|&place| names[place as usize].clone())
-                    .collect();
-                writer
-                    .typed::<ByteArrayType>()
-                    .write_batch(&values, None, None)?
-            }
-        };
-        Ok(())
-    }
+            let writer = writer.typed::<ByteArrayType>();
+            writer.write_batch(&values, None, None)?
+        }
+    };
+    Ok(())
 }
 
 #[cfg(test)]
@@ -168,31 +122,32 @@ mod tests {
     use parquet::record::RowAccessor as _;
 
     #[test]
-    fn a_table_reads_back_with_what_it_tells() {
-        let mut table = Table::default();
+    fn a_table_reads_back_with_its_metadata() {
+        let mut table = Table::new("stations");
         table.add(
             "station",
-            Column::Name(vec![1, 0], vec!["a".to_owned(), "b".to_owned()]),
+            Column::Name {
+                indices: vec![1, 0],
+                names: vec!["a".to_owned(), "b".to_owned()],
+            },
         );
-        table.add("frames", Column::Whole(vec![3, 4]));
-        table.add("level", Column::Perhaps(vec![None, Some(2.5)]));
-        table.add("collided", Column::Truth(vec![true, false]));
+        table.add("frames", Column::Integer(vec![3, 4]));
+        table.add("level", Column::OptionalFloat(vec![None, Some(2.5)]));
+        table.add("collided", Column::Bool(vec![true, false]));
         let mut bytes = Vec::new();
-        table
-            .write(&mut bytes, &[("airpace.seed", "7".to_owned())])
-            .unwrap();
-        let folder =
+        write(&table, &mut bytes, &[("airpace.seed", "7".to_owned())]).unwrap();
+        let path =
             std::env::temp_dir().join(format!("airpace-parquet-{}.parquet", std::process::id()));
-        std::fs::write(&folder, &bytes).unwrap();
-        let reader = SerializedFileReader::new(std::fs::File::open(&folder).unwrap()).unwrap();
-        std::fs::remove_file(&folder).unwrap();
-        let told = reader
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let metadata = reader
             .metadata()
             .file_metadata()
             .key_value_metadata()
             .unwrap();
         assert_eq!(
-            (told[0].key.as_str(), told[0].value.as_deref()),
+            (metadata[0].key.as_str(), metadata[0].value.as_deref()),
             ("airpace.seed", Some("7"))
         );
         let rows: Vec<_> = reader

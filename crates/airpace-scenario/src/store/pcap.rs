@@ -1,78 +1,84 @@
-//! The air as a capture file: every MPDU that was decoded, as a monitor interface at its receiver shows it, with the headers of its packet.
-//! Payload is left out; the lengths told are the real ones.
+//! The air as a capture file: every MPDU that was decoded, as a monitor interface at its receiver would show it, with the
+//! headers of its packet. Payload is left out; the lengths in the headers are the real ones.
 
 use crate::file::NodeKind;
 use crate::resolve::Resolved;
 use crate::run::Finished;
 use airpace_core::wire::ieee80211::{DataHeader, Direction, MacAddr, write_frame};
-use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, LINK_TYPE, Radiotap};
+use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_sim::mac::FrameRecord;
 use airpace_sim::world::{MpduRecord, NodeId};
+use airpace_units::Time;
 use anyhow::Result;
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use pcap_file::{DataLink, Endianness, TsResolution};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Magic number of capture files with times in nanoseconds, written in the machine's order (draft-ietf-opsawg-pcap).
-const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Most bytes of a record.
-const SNAP: u32 = 256;
-/// Channel 36 and channel 1.
+/// Most bytes that are kept of a record.
+const SNAP_LENGTH: u32 = 256;
+/// Centre of channel 36, MHz.
 const PRIMARY_5_MHZ: u16 = 5_180;
+/// Centre of channel 1, MHz.
 const PRIMARY_2_4_MHZ: u16 = 2_412;
 
 /// Writes the capture.
 pub(super) fn write(out: &mut impl Write, finished: &Finished) -> Result<()> {
-    for word in [MAGIC_NANOSECONDS, 4 << 16 | 2, 0, 0, SNAP, LINK_TYPE] {
-        out.write_all(&word.to_le_bytes())?;
+    let header = PcapHeader {
+        snaplen: SNAP_LENGTH,
+        datalink: DataLink::IEEE802_11_RADIOTAP,
+        ts_resolution: TsResolution::NanoSecond,
+        endianness: Endianness::Little,
+        ..PcapHeader::default()
+    };
+    let mut capture = PcapWriter::with_header(out, header)?;
+    // The record of an MPDU names its frame by a number that counts up per channel.
+    let mut frames: BTreeMap<(u32, u32), &FrameRecord> = BTreeMap::new();
+    for (channel, frame) in &finished.outcome.frames {
+        frames.insert((*channel, frame.ampdu), frame);
     }
-    // An MPDU tells its frame by a number that counts up per channel.
-    let frames: BTreeMap<(u32, u32), &FrameRecord> = finished
-        .outcome
-        .frames
-        .iter()
-        .map(|(channel, frame)| ((*channel, frame.ampdu), frame))
-        .collect();
-    let mut shown: BTreeMap<u32, (u32, u16)> = BTreeMap::new();
+    let mut shown: BTreeMap<u32, ShownFrame> = BTreeMap::new();
     let mut bytes = Vec::new();
     for record in &finished.outcome.mpdus {
         let Some(frame) = frames.get(&(record.channel, record.mpdu.ampdu)) else {
             continue;
         };
-        let place = shown.entry(record.channel).or_default();
-        *place = if place.0 == frame.ampdu {
-            (frame.ampdu, place.1 + 1)
-        } else {
-            (frame.ampdu, 1)
-        };
+        let shown = shown.entry(record.channel).or_default();
+        if shown.ampdu != frame.ampdu {
+            *shown = ShownFrame {
+                ampdu: frame.ampdu,
+                mpdus: 0,
+            };
+        }
+        shown.mpdus += 1;
+        let is_last = shown.mpdus == frame.decoded;
         bytes.clear();
         radiotap(
             frame,
-            place.1 == frame.decoded,
+            is_last,
             is_2_4_ghz(&finished.resolved, record.channel),
         )
         .write(&mut bytes);
-        let whole = mpdu(&finished.resolved, record, &mut bytes);
-        let at = frame.end.as_nanos();
-        // Seconds of simulated time stay below 2^32, lengths below 2^16.
-        let head = [
-            (at / 1_000_000_000) as u32,
-            (at % 1_000_000_000) as u32,
-            bytes.len() as u32,
-            whole,
-        ];
-        for word in head {
-            out.write_all(&word.to_le_bytes())?;
-        }
-        out.write_all(&bytes)?;
+        let original_length = append_mpdu(&finished.resolved, record, &mut bytes);
+        let at = frame.end.since(Time::ZERO);
+        capture.write_packet(&PcapPacket::new(at, original_length, &bytes))?;
     }
     Ok(())
+}
+
+/// The frame of a channel whose MPDUs are being written.
+#[derive(Default)]
+struct ShownFrame {
+    ampdu: u32,
+    /// MPDUs written, the present one included.
+    mpdus: u16,
 }
 
 fn is_2_4_ghz(resolved: &Resolved, channel: u32) -> bool {
     resolved.world.channels[channel as usize].mac.medium.band == airpace_core::phy::Band::Ghz2_4
 }
 
-/// Most drivers stamp all MPDUs of an A-MPDU with the arrival of the first; so does this.
+/// The radiotap header. All MPDUs of an A-MPDU carry the time at which the first arrived, as most drivers have it.
 fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
     let aggregated = frame.mpdus > 1 || frame.rate.standard().always_aggregates();
     let channel = if is_2_4_ghz {
@@ -96,8 +102,8 @@ fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
     .with_rate(frame.rate)
 }
 
-/// Appends the MPDU with the headers of its packet; answers with the length that the whole record would have.
-fn mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
+/// Appends the MPDU with the headers of its packet; returns the length that the record would have with its payload.
+fn append_mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
     let nodes = &resolved.world.channels[record.channel as usize].nodes;
     let (from, to) = (
         nodes[record.mpdu.from.index()],
@@ -128,13 +134,14 @@ fn mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
     out.len() as u32 + record.bytes.saturating_sub(packet.len() as u32)
 }
 
-/// A locally administered address that tells the node's number.
+/// A locally administered address that holds the node's number.
 fn mac_address(node: NodeId) -> MacAddr {
     let [a, b, c, d] = node.0.to_be_bytes();
     MacAddr([0x02, 0x61, a, b, c, d])
 }
 
-/// IPv4 and UDP headers that tell the ends and the flow of the packet; reports of stations, which have no flow, tell port 0.
+/// IPv4 and UDP headers with the ends and, as ports, the flow of the packet. Reports of stations belong to no flow and have
+/// port 0.
 fn headers(resolved: &Resolved, record: &MpduRecord) -> Vec<u8> {
     let flow = resolved.world.flows.get(record.flow as usize);
     let nodes = &resolved.world.channels[record.channel as usize].nodes;
@@ -145,7 +152,7 @@ fn headers(resolved: &Resolved, record: &MpduRecord) -> Vec<u8> {
         ),
         |flow| (flow.from, flow.to),
     );
-    // Lengths and ports are cut to their fields: a capture is for looking at.
+    // Lengths and ports that exceed their fields are cut off: nobody replays the capture.
     let length = (record.bytes as u16).to_be_bytes();
     let udp_length = (record.bytes.saturating_sub(20) as u16).to_be_bytes();
     let port = flow.map_or([0, 0], |_| {

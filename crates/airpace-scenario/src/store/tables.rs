@@ -1,306 +1,256 @@
 //! The tables of a run.
 
-use super::parquet::{Column, Table};
-use crate::results::{DelaySummary, SimulationSummary};
+use super::table::{Column, Table};
+use crate::file::Record;
+use crate::results::{DelaySummary, SimulationSummary, StationSummary};
 use crate::run::Finished;
+use airpace_sim::mac::FrameRecord;
+use airpace_sim::world::{LinkSlot, LinkSummary, NodeSlot, SlotRecord};
 use airpace_units::Time;
 
-/// A column of whole numbers.
-fn whole<T>(items: &[T], value: impl Fn(&T) -> u64) -> Column {
-    // Counts and nanoseconds stay far below 2^63.
-    Column::Whole(items.iter().map(|item| value(item) as i64).collect())
+/// The tables that `record` asks for.
+pub(super) fn tables(finished: &Finished, record: &Record) -> Vec<Table> {
+    let mut tables = vec![summary(&finished.summary), stations(&finished.summary)];
+    if record.slots {
+        tables.push(slots(finished));
+        if !finished.outcome.decisions.is_empty() {
+            tables.push(decisions(finished));
+        }
+    }
+    if record.frames {
+        tables.push(frames(finished));
+    }
+    if record.packets {
+        tables.push(packets(finished));
+    }
+    tables
 }
 
-fn real<T>(items: &[T], value: impl Fn(&T) -> f64) -> Column {
-    Column::Real(items.iter().map(value).collect())
+/// A table with one row per item, to which columns are added.
+struct Rows<'i, T> {
+    items: &'i [T],
+    table: Table,
 }
 
-fn perhaps<T>(items: &[T], value: impl Fn(&T) -> Option<f64>) -> Column {
-    Column::Perhaps(items.iter().map(value).collect())
+impl<'i, T> Rows<'i, T> {
+    const fn new(name: &'static str, items: &'i [T]) -> Self {
+        Self {
+            items,
+            table: Table::new(name),
+        }
+    }
+
+    fn integers(&mut self, name: &'static str, value: impl Fn(&T) -> u64) {
+        // Counts and nanoseconds stay far below 2^63.
+        let values = self.items.iter().map(|item| value(item) as i64).collect();
+        self.table.add(name, Column::Integer(values));
+    }
+
+    fn floats(&mut self, name: &'static str, value: impl Fn(&T) -> f64) {
+        let values = self.items.iter().map(value).collect();
+        self.table.add(name, Column::Float(values));
+    }
+
+    fn optional_floats(&mut self, name: &'static str, value: impl Fn(&T) -> Option<f64>) {
+        let values = self.items.iter().map(value).collect();
+        self.table.add(name, Column::OptionalFloat(values));
+    }
+
+    fn bools(&mut self, name: &'static str, value: impl Fn(&T) -> bool) {
+        let values = self.items.iter().map(value).collect();
+        self.table.add(name, Column::Bool(values));
+    }
+
+    /// A column of names, given by their index in `names`.
+    fn names(&mut self, name: &'static str, names: Vec<String>, index: impl Fn(&T) -> u32) {
+        let indices = self.items.iter().map(index).collect();
+        self.table.add(name, Column::Name { indices, names });
+    }
+
+    fn delays(&mut self, delay: impl Fn(&T) -> Option<DelaySummary>) {
+        let mut column = |name, value: fn(DelaySummary) -> f64| {
+            self.optional_floats(name, |item| delay(item).map(value));
+        };
+        column("delay_mean_ms", |delay| delay.mean);
+        column("delay_p50_ms", |delay| delay.p50);
+        column("delay_p95_ms", |delay| delay.p95);
+        column("delay_p99_ms", |delay| delay.p99);
+        column("delay_min_ms", |delay| delay.min);
+    }
 }
 
-/// One name per row, all different.
-fn names(names: Vec<String>) -> Column {
-    let places = (0..).take(names.len()).collect();
-    Column::Name(places, names)
-}
-
-/// One row with the figures of the whole.
-pub(super) fn summary(summary: &SimulationSummary) -> Table {
-    let mut table = Table::default();
+/// One row with the figures of the network.
+fn summary(summary: &SimulationSummary) -> Table {
     let totals = [summary.totals];
-    table.add("seed", whole(&totals, |_| summary.seed));
-    table.add("warm_up_s", real(&totals, |_| summary.warm_up_s));
-    table.add("duration_s", real(&totals, |_| summary.duration_s));
-    table.add("goodput_mbps", real(&totals, |totals| totals.goodput_mbps));
-    table.add("level", perhaps(&totals, |totals| totals.level));
-    delays(&mut table, &totals, |totals| totals.delay_ms);
-    table.add("sent", whole(&totals, |totals| totals.sent));
-    table.add("received", whole(&totals, |totals| totals.received));
-    table.add("dropped", whole(&totals, |totals| totals.dropped));
-    table.add(
-        "airtime_share",
-        real(&totals, |totals| totals.airtime_share),
-    );
-    table.add(
-        "jain_airtime",
-        perhaps(&totals, |totals| totals.jain_airtime),
-    );
-    table.add(
-        "jain_goodput",
-        perhaps(&totals, |totals| totals.jain_goodput),
-    );
-    table
-}
-
-fn delays<T>(table: &mut Table, items: &[T], delay: impl Fn(&T) -> Option<DelaySummary>) {
-    table.add(
-        "delay_mean_ms",
-        perhaps(items, |item| delay(item).map(|delay| delay.mean)),
-    );
-    table.add(
-        "delay_p50_ms",
-        perhaps(items, |item| delay(item).map(|delay| delay.p50)),
-    );
-    table.add(
-        "delay_p95_ms",
-        perhaps(items, |item| delay(item).map(|delay| delay.p95)),
-    );
-    table.add(
-        "delay_p99_ms",
-        perhaps(items, |item| delay(item).map(|delay| delay.p99)),
-    );
-    table.add(
-        "delay_min_ms",
-        perhaps(items, |item| delay(item).map(|delay| delay.min)),
-    );
+    let mut rows = Rows::new("summary", &totals);
+    rows.integers("seed", |_| summary.seed);
+    rows.floats("warm_up_s", |_| summary.warm_up_s);
+    rows.floats("duration_s", |_| summary.duration_s);
+    rows.floats("goodput_mbps", |totals| totals.goodput_mbps);
+    rows.optional_floats("level", |totals| totals.level);
+    rows.delays(|totals| totals.delay_ms);
+    rows.integers("sent", |totals| totals.sent);
+    rows.integers("received", |totals| totals.received);
+    rows.integers("dropped", |totals| totals.dropped);
+    rows.floats("airtime_share", |totals| totals.airtime_share);
+    rows.optional_floats("jain_airtime", |totals| totals.jain_airtime);
+    rows.optional_floats("jain_goodput", |totals| totals.jain_goodput);
+    rows.table
 }
 
 /// One row per station.
-pub(super) fn stations(summary: &SimulationSummary) -> Table {
-    let mut table = Table::default();
-    let stations = &summary.stations;
-    table.add(
-        "station",
-        names(
-            stations
-                .iter()
-                .map(|station| station.name.clone())
-                .collect(),
-        ),
-    );
-    table.add(
-        "goodput_mbps",
-        real(stations, |station| station.goodput_mbps),
-    );
-    table.add("level", perhaps(stations, |station| station.level));
-    delays(&mut table, stations, |station| station.delay_ms);
-    table.add("sent", whole(stations, |station| station.sent));
-    table.add("received", whole(stations, |station| station.received));
-    table.add(
-        "dropped",
-        whole(stations, |station| station.dropped.values().sum()),
-    );
-    table.add(
-        "airtime_share",
-        real(stations, |station| station.airtime_share),
-    );
-    table
+fn stations(summary: &SimulationSummary) -> Table {
+    let mut rows = Rows::new("stations", &summary.stations);
+    // All names differ, so each station has its own entry in the list.
+    let names = summary
+        .stations
+        .iter()
+        .map(|station| station.name.clone())
+        .collect();
+    let indices = (0..).take(summary.stations.len()).collect();
+    rows.table.add("station", Column::Name { indices, names });
+    rows.floats("goodput_mbps", |station| station.goodput_mbps);
+    rows.optional_floats("level", |station| station.level);
+    rows.delays(|station| station.delay_ms);
+    rows.integers("sent", |station| station.sent);
+    rows.integers("received", |station| station.received);
+    rows.integers("dropped", StationSummary::dropped_packets);
+    rows.floats("airtime_share", |station| station.airtime_share);
+    rows.table
 }
 
 fn node_names(finished: &Finished) -> Vec<String> {
-    finished
-        .resolved
-        .nodes
-        .iter()
-        .map(|member| member.name.clone())
-        .collect()
+    let nodes = finished.resolved.nodes.iter();
+    nodes.map(|member| member.name.clone()).collect()
 }
 
 fn seconds(at: Time) -> f64 {
     at.since(Time::ZERO).as_secs_f64()
 }
 
-/// One row per slot and directed link, with what reached the receiver in that slot.
-pub(super) fn slots(finished: &Finished) -> Table {
-    let links = &finished.outcome.links;
-    let slots = finished.outcome.slots.iter();
-    let rows: Vec<_> = slots
-        .flat_map(|slot| {
-            slot.links
-                .iter()
-                .zip(links)
-                .map(move |(link, ends)| (slot, link, ends))
-        })
-        .collect();
-    let mut table = Table::default();
-    let node = |value: fn(&airpace_sim::world::LinkSummary) -> u32| {
-        Column::Name(
-            rows.iter().map(|(_, _, ends)| value(ends)).collect(),
-            node_names(finished),
-        )
-    };
-    table.add("end_s", real(&rows, |(slot, _, _)| seconds(slot.end)));
-    table.add("from", node(|ends| ends.from.0));
-    table.add("to", node(|ends| ends.to.0));
-    table.add("frames", whole(&rows, |(_, link, _)| link.counts.frames));
-    table.add("level", perhaps(&rows, |(_, link, _)| link.counts.level()));
-    table.add("mpdus", whole(&rows, |(_, link, _)| link.counts.mpdus));
-    table.add("retries", whole(&rows, |(_, link, _)| link.counts.retries));
-    table.add(
-        "airtime_s",
-        real(&rows, |(_, link, _)| link.counts.airtime.as_secs_f64()),
-    );
-    table.add(
-        "phy_mbps",
-        perhaps(&rows, |(_, link, _)| {
-            link.counts.mean_rate_bps().map(|bps| bps / 1e6)
-        }),
-    );
-    table.add("queued", whole(&rows, |(_, link, _)| link.queued as u64));
-    let reached = |(slot, _, ends): &(
-        &airpace_sim::world::SlotRecord,
-        _,
-        &airpace_sim::world::LinkSummary,
-    )| {
-        slot.nodes
-            .get(ends.to.0 as usize)
-            .copied()
-            .unwrap_or_default()
-    };
-    table.add(
-        "received",
-        whole(&rows, |row| u64::from(reached(row).received)),
-    );
-    table.add("received_bytes", whole(&rows, |row| reached(row).bytes));
-    table.add("lost", whole(&rows, |row| u64::from(reached(row).lost)));
-    table.add(
-        "delay_mean_ms",
-        perhaps(&rows, |row| {
-            let node = reached(row);
-            (node.received > 0)
-                .then(|| node.delay_sum.as_secs_f64() * 1e3 / f64::from(node.received))
-        }),
-    );
-    table.add(
-        "delay_max_ms",
-        real(&rows, |row| reached(row).delay_max.as_secs_f64() * 1e3),
-    );
-    table
+/// A directed link in a slot.
+struct LinkRow<'o> {
+    slot: &'o SlotRecord,
+    link: &'o LinkSlot,
+    ends: &'o LinkSummary,
+}
+
+impl LinkRow<'_> {
+    /// What reached the link's receiver in the slot, over whichever link.
+    fn receiver(&self) -> NodeSlot {
+        let receiver = self.slot.nodes.get(self.ends.to.0 as usize);
+        receiver.copied().unwrap_or_default()
+    }
+
+    /// Mean delay of the packets that reached the receiver.
+    fn mean_delay_ms(&self) -> Option<f64> {
+        let receiver = self.receiver();
+        let sum_ms = receiver.delay_sum.as_secs_f64() * 1e3;
+        (receiver.received > 0).then(|| sum_ms / f64::from(receiver.received))
+    }
+}
+
+/// One row per slot and directed link.
+fn slots(finished: &Finished) -> Table {
+    let mut items = Vec::new();
+    for slot in &finished.outcome.slots {
+        for (link, ends) in slot.links.iter().zip(&finished.outcome.links) {
+            items.push(LinkRow { slot, link, ends });
+        }
+    }
+    let mut rows = Rows::new("slots", &items);
+    rows.floats("end_s", |row| seconds(row.slot.end));
+    rows.names("from", node_names(finished), |row| row.ends.from.0);
+    rows.names("to", node_names(finished), |row| row.ends.to.0);
+    rows.integers("frames", |row| row.link.counts.frames);
+    rows.optional_floats("level", |row| row.link.counts.level());
+    rows.integers("mpdus", |row| row.link.counts.mpdus);
+    rows.integers("retries", |row| row.link.counts.retries);
+    rows.floats("airtime_s", |row| row.link.counts.airtime.as_secs_f64());
+    rows.optional_floats("phy_mbps", |row| {
+        let rate_bps = row.link.counts.mean_rate_bps();
+        rate_bps.map(|bps| bps / 1e6)
+    });
+    rows.integers("queued", |row| row.link.queued as u64);
+    rows.integers("received", |row| u64::from(row.receiver().received));
+    rows.integers("received_bytes", |row| row.receiver().bytes);
+    rows.integers("lost", |row| u64::from(row.receiver().lost));
+    rows.optional_floats("delay_mean_ms", LinkRow::mean_delay_ms);
+    rows.floats("delay_max_ms", |row| {
+        row.receiver().delay_max.as_secs_f64() * 1e3
+    });
+    rows.table
 }
 
 /// One row per proxy, slot and station.
-pub(super) fn decisions(finished: &Finished) -> Table {
-    let proxies = finished.outcome.decisions.iter().enumerate();
-    let rows: Vec<_> = proxies
-        .flat_map(|(proxy, slots)| slots.iter().map(move |slot| (proxy, slot)))
-        .collect();
-    let mut table = Table::default();
-    table.add("proxy", whole(&rows, |(proxy, _)| *proxy as u64));
-    table.add("at_s", real(&rows, |(_, slot)| seconds(slot.at)));
-    table.add(
-        "station",
-        Column::Name(
-            rows.iter().map(|(_, slot)| slot.station.0).collect(),
-            node_names(finished),
-        ),
-    );
-    table.add("rate_pps", perhaps(&rows, |(_, slot)| slot.rate_pps));
-    table.add("target_level", real(&rows, |(_, slot)| slot.target_level));
-    table.add("level", perhaps(&rows, |(_, slot)| slot.level));
-    table.add(
-        "round_ms",
-        perhaps(&rows, |(_, slot)| slot.round_s.map(|round| round * 1e3)),
-    );
-    table.add("lost", whole(&rows, |(_, slot)| u64::from(slot.lost)));
-    table.add("queued", whole(&rows, |(_, slot)| u64::from(slot.queued)));
-    table.add(
-        "overhead_ms",
-        perhaps(&rows, |(_, slot)| {
-            slot.overhead_s.map(|overhead| overhead * 1e3)
-        }),
-    );
-    table
+fn decisions(finished: &Finished) -> Table {
+    let mut items = Vec::new();
+    for (proxy, decisions) in finished.outcome.decisions.iter().enumerate() {
+        for decision in decisions {
+            items.push((proxy, decision));
+        }
+    }
+    let mut rows = Rows::new("decisions", &items);
+    rows.integers("proxy", |(proxy, _)| *proxy as u64);
+    rows.floats("at_s", |(_, decision)| seconds(decision.at));
+    rows.names("station", node_names(finished), |(_, decision)| {
+        decision.station.0
+    });
+    rows.optional_floats("rate_pps", |(_, decision)| decision.rate_pps);
+    rows.floats("target_level", |(_, decision)| decision.target_level);
+    rows.optional_floats("level", |(_, decision)| decision.level);
+    rows.optional_floats("round_ms", |(_, decision)| {
+        decision.round_s.map(|s| s * 1e3)
+    });
+    rows.integers("lost", |(_, decision)| u64::from(decision.lost));
+    rows.integers("queued", |(_, decision)| u64::from(decision.queued));
+    rows.optional_floats("overhead_ms", |(_, decision)| {
+        decision.overhead_s.map(|s| s * 1e3)
+    });
+    rows.table
 }
 
 /// One row per frame.
-pub(super) fn frames(finished: &Finished) -> Table {
-    let rows = &finished.outcome.frames;
+fn frames(finished: &Finished) -> Table {
     let channels = &finished.resolved.world.channels;
-    let node = |value: fn(&airpace_sim::mac::FrameRecord) -> airpace_sim::mac::RadioId| {
-        let place =
-            |(channel, frame): &(u32, _)| channels[*channel as usize].nodes[value(frame).index()].0;
-        Column::Name(rows.iter().map(place).collect(), node_names(finished))
-    };
-    let mut table = Table::default();
-    table.add("channel", whole(rows, |(channel, _)| u64::from(*channel)));
-    table.add("start_ns", whole(rows, |(_, frame)| frame.start.as_nanos()));
-    table.add("end_ns", whole(rows, |(_, frame)| frame.end.as_nanos()));
-    table.add("from", node(|frame| frame.from));
-    table.add("to", node(|frame| frame.to));
-    table.add("category", whole(rows, |(_, frame)| frame.category as u64));
-    table.add("mpdus", whole(rows, |(_, frame)| u64::from(frame.mpdus)));
-    table.add(
-        "packets",
-        whole(rows, |(_, frame)| u64::from(frame.packets)),
-    );
-    table.add(
-        "retries",
-        whole(rows, |(_, frame)| u64::from(frame.retries)),
-    );
-    table.add(
-        "decoded",
-        whole(rows, |(_, frame)| u64::from(frame.decoded)),
-    );
-    table.add(
-        "psdu_bytes",
-        whole(rows, |(_, frame)| u64::from(frame.psdu_bytes)),
-    );
-    table.add(
-        "airtime_ns",
-        whole(rows, |(_, frame)| frame.airtime.as_nanos() as u64),
-    );
-    table.add(
-        "phy_mbps",
-        real(rows, |(_, frame)| frame.rate.rate().as_bps_f64() / 1e6),
-    );
-    table.add("mcs", whole(rows, |(_, frame)| u64::from(frame.rate.mcs())));
-    table.add("nss", whole(rows, |(_, frame)| u64::from(frame.rate.nss())));
-    table.add(
-        "collided",
-        Column::Truth(rows.iter().map(|(_, frame)| frame.collided).collect()),
-    );
-    table.add("queued", whole(rows, |(_, frame)| u64::from(frame.queued)));
-    table
+    let node = |channel: u32, radio: usize| channels[channel as usize].nodes[radio].0;
+    let mut rows: Rows<'_, (u32, FrameRecord)> = Rows::new("frames", &finished.outcome.frames);
+    rows.integers("channel", |(channel, _)| u64::from(*channel));
+    rows.integers("start_ns", |(_, frame)| frame.start.as_nanos());
+    rows.integers("end_ns", |(_, frame)| frame.end.as_nanos());
+    rows.names("from", node_names(finished), |(channel, frame)| {
+        node(*channel, frame.from.index())
+    });
+    rows.names("to", node_names(finished), |(channel, frame)| {
+        node(*channel, frame.to.index())
+    });
+    rows.integers("category", |(_, frame)| frame.category as u64);
+    rows.integers("mpdus", |(_, frame)| u64::from(frame.mpdus));
+    rows.integers("packets", |(_, frame)| u64::from(frame.packets));
+    rows.integers("retries", |(_, frame)| u64::from(frame.retries));
+    rows.integers("decoded", |(_, frame)| u64::from(frame.decoded));
+    rows.integers("psdu_bytes", |(_, frame)| u64::from(frame.psdu_bytes));
+    rows.integers("airtime_ns", |(_, frame)| frame.airtime.as_nanos() as u64);
+    rows.floats("phy_mbps", |(_, frame)| {
+        frame.rate.rate().as_bps_f64() / 1e6
+    });
+    rows.integers("mcs", |(_, frame)| u64::from(frame.rate.mcs()));
+    rows.integers("nss", |(_, frame)| u64::from(frame.rate.nss()));
+    rows.bools("collided", |(_, frame)| frame.collided);
+    rows.integers("queued", |(_, frame)| u64::from(frame.queued));
+    rows.table
 }
 
 /// One row per packet that arrived.
-pub(super) fn packets(finished: &Finished) -> Table {
-    let rows = &finished.outcome.packets;
-    let flows = finished
-        .resolved
-        .flows
-        .iter()
-        .map(|flow| flow.name.clone())
-        .collect();
-    let mut table = Table::default();
-    table.add(
-        "flow",
-        Column::Name(rows.iter().map(|packet| packet.flow).collect(), flows),
-    );
-    table.add(
-        "to",
-        Column::Name(
-            rows.iter().map(|packet| packet.to.0).collect(),
-            node_names(finished),
-        ),
-    );
-    table.add("sequence", whole(rows, |packet| packet.sequence));
-    table.add("sent_ns", whole(rows, |packet| packet.sent.as_nanos()));
-    table.add(
-        "received_ns",
-        whole(rows, |packet| packet.received.as_nanos()),
-    );
-    table.add("bytes", whole(rows, |packet| u64::from(packet.bytes)));
-    table
+fn packets(finished: &Finished) -> Table {
+    let flows = finished.resolved.flows.iter();
+    let flows = flows.map(|flow| flow.name.clone()).collect();
+    let mut rows = Rows::new("packets", &finished.outcome.packets);
+    rows.names("flow", flows, |packet| packet.flow);
+    rows.names("to", node_names(finished), |packet| packet.to.0);
+    rows.integers("sequence", |packet| packet.sequence);
+    rows.integers("sent_ns", |packet| packet.sent.as_nanos());
+    rows.integers("received_ns", |packet| packet.received.as_nanos());
+    rows.integers("bytes", |packet| u64::from(packet.bytes));
+    rows.table
 }

@@ -1,65 +1,63 @@
-//! The runs that are done, one JSON object a line, each on disk before it counts.
+//! The finished runs of a sweep, one JSON object a line, each on disk before it counts.
 
 use crate::results::SweepRun;
-use anyhow::{Context as _, Result};
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// `runs.jsonl` of a sweep.
+/// `runs.jsonl` of a sweep. The file is locked for as long as this lives.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: Flock<File>,
+    file: File,
     runs: Vec<SweepRun>,
-    places: BTreeMap<String, usize>,
+    /// Index among the runs by their key.
+    index: BTreeMap<String, usize>,
 }
 
 impl Journal {
-    /// Opens the journal in `folder`, which is made if need be, and reads the runs that are done. A last line that was cut off is
-    /// taken away; a second sweep in the same folder at the same time is refused.
+    /// Opens the journal in `folder`, which is created if need be, and reads the runs that are there. A last line that was
+    /// cut off in the middle of writing is removed.
     ///
     /// # Errors
-    /// If the file cannot be opened, is in use, or holds something else.
+    /// The file cannot be opened, another sweep is using it, or it holds something else.
     pub fn open(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let path = folder.join("runs.jsonl");
         let context = || format!("opening {}", path.display());
-        let file = OpenOptions::new()
+        let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(&path)
             .with_context(context)?;
-        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
-            |(_, error)| match error {
-                Errno::EAGAIN => anyhow::anyhow!("{} is in use by another sweep", path.display()),
-                other => anyhow::Error::new(other).context(context()),
-            },
-        )?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("{} is in use by another sweep", path.display())
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
+        }
         let mut text = Vec::new();
         file.read_to_end(&mut text).with_context(context)?;
-        // What follows the last line's end was cut off in the middle of writing.
-        let whole = text
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        file.set_len(whole as u64).with_context(context)?;
+        // Every complete line ends with a line feed, so what follows the last one was cut off.
+        let last_end = text.iter().rposition(|&byte| byte == b'\n');
+        let complete = last_end.map_or(0, |at| at + 1);
+        file.set_len(complete as u64).with_context(context)?;
         file.seek(SeekFrom::End(0)).with_context(context)?;
         let mut journal = Self {
             path,
             file,
             runs: Vec::new(),
-            places: BTreeMap::new(),
+            index: BTreeMap::new(),
         };
-        for (number, line) in (1..).zip(text[..whole].split_inclusive(|&byte| byte == b'\n')) {
+        for (number, line) in (1..).zip(text[..complete].split_inclusive(|&byte| byte == b'\n')) {
             let run: SweepRun = serde_json::from_slice(line).with_context(|| {
                 format!(
-                    "{}:{number} is no run of a sweep: use another --out",
+                    "{}:{number} is not a run of a sweep: use another --out",
                     journal.path.display()
                 )
             })?;
@@ -71,21 +69,19 @@ impl Journal {
     /// Adds a run; it is on disk when this returns.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// The run cannot be written.
     pub fn add(&mut self, run: SweepRun) -> Result<()> {
         let context = || format!("writing {}", self.path.display());
         let mut line = serde_json::to_vec(&run).with_context(context)?;
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data())
-            .with_context(context)?;
+        self.file.write_all(&line).with_context(context)?;
+        self.file.sync_data().with_context(context)?;
         self.keep(run);
         Ok(())
     }
 
     fn keep(&mut self, run: SweepRun) {
-        self.places.insert(run.key.clone(), self.runs.len());
+        self.index.insert(run.key.clone(), self.runs.len());
         self.runs.push(run);
     }
 
@@ -95,16 +91,16 @@ impl Journal {
         &self.runs
     }
 
-    /// The run of this key.
+    /// The run of this key, if it is finished.
     #[must_use]
     pub fn find(&self, key: &str) -> Option<&SweepRun> {
-        self.places.get(key).map(|&place| &self.runs[place])
+        self.index.get(key).map(|&index| &self.runs[index])
     }
 
-    /// Whether the run of this key is done.
+    /// Whether the run of this key is finished.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
-        self.places.contains_key(key)
+        self.index.contains_key(key)
     }
 }
 
@@ -170,7 +166,7 @@ mod tests {
             Journal::open(&folder)
                 .unwrap_err()
                 .to_string()
-                .contains("runs.jsonl:1 is no run")
+                .contains("runs.jsonl:1 is not a run")
         );
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A grid of scenarios times seeds on all cores, resumable at any point.
+//! A grid of settings times seeds on all cores, which can be stopped and resumed at any point.
 
 mod grid;
 mod journal;
@@ -8,21 +8,20 @@ pub use grid::{Axis, Point, grid};
 pub use journal::Journal;
 pub use table::{Estimate, SweepRow, rows, table};
 
-use super::run::run;
-use super::{Loaded, PROGRAM_VERSION, hex};
 use crate::file::{DocumentError, Override};
+use crate::progress::{Progress, Silent};
 use crate::results::SweepRun;
+use crate::run::run;
 use crate::stop::Stop;
-use anyhow::{Context as _, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::{Loaded, PROGRAM_VERSION, hex};
+use anyhow::{Context as _, Result, bail};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::Hasher as _;
-use std::io::IsTerminal as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
-/// One run to be made.
+/// One run of a sweep.
 #[derive(Clone, Debug)]
 pub struct Job {
     key: String,
@@ -31,35 +30,46 @@ pub struct Job {
     loaded: Loaded,
 }
 
+impl Job {
+    /// What messages call the run.
+    fn title(&self) -> String {
+        format!(
+            "{} (seed {})",
+            self.over.join(" "),
+            self.loaded.scenario.seed
+        )
+    }
+}
+
 /// Every run of the grid `axes`, `repeats` times with seeds that count up from the scenario's.
 ///
 /// # Errors
-/// What is wrong with any of the scenarios: nothing is run if one of them is refused, unless it draws places at random; that is
-/// told when it is run, as another seed may place its nodes better.
+/// One of the scenarios is refused, so that nothing is run. A scenario that places nodes at random is not refused here,
+/// because another seed may place them better; its refusal shows when it is run.
 pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, DocumentError> {
     let mut jobs = Vec::new();
     for point in grid(axes) {
         let at_point = loaded.with(&point)?;
+        let places_at_random = at_point
+            .scenario
+            .node
+            .iter()
+            .any(|node| node.within.is_some());
         if let Err(error) = at_point.resolve()
-            && !at_point
-                .scenario
-                .node
-                .iter()
-                .any(|node| node.within.is_some())
+            && !places_at_random
         {
             return Err(error);
         }
-        let first = at_point.scenario.seed;
+        let first_seed = at_point.scenario.seed;
         for repeat in 0..repeats {
             let seed = Override {
                 key: "seed".to_owned(),
-                value: first.saturating_add(u64::from(repeat)).to_string(),
+                value: first_seed.saturating_add(u64::from(repeat)).to_string(),
             };
             let loaded = at_point.with(&[seed])?;
-            let over = point.iter().map(Override::to_string).collect();
             jobs.push(Job {
                 key: key(&loaded),
-                over,
+                over: point.iter().map(Override::to_string).collect(),
                 repeat,
                 loaded,
             });
@@ -68,148 +78,178 @@ pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, Do
     Ok(jobs)
 }
 
-/// What makes a run what it is.
+/// What tells one run from another: scenario, seed and version.
 fn key(loaded: &Loaded) -> String {
+    let seed = loaded.scenario.seed.to_string();
     let mut hasher = SipHasher24::new();
-    for part in [
-        &loaded.hash(),
-        &loaded.scenario.seed.to_string(),
-        PROGRAM_VERSION,
-    ] {
+    for part in [&loaded.hash(), &seed, PROGRAM_VERSION] {
         hasher.write(part.as_bytes());
+        // Separates the parts, none of which contains a zero byte.
         hasher.write_u8(0);
     }
     hex(hasher.finish128().as_u128())
 }
 
-/// What came of making runs.
+/// How a sweep is carried out.
+pub struct Execution<'e> {
+    /// Runs at a time, at least 1.
+    pub parallel: usize,
+    /// Ends the sweep early.
+    pub stop: &'e Stop,
+    /// Is told how many runs of the sweep are done.
+    pub progress: &'e dyn Progress<usize>,
+    /// A clock that never goes back, for the time that each run takes: the time since any fixed moment.
+    pub clock: &'e (dyn Fn() -> Duration + Sync),
+}
+
+/// What carrying out a sweep came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Made {
-    /// Whether every run was made or refused: `false` if it was stopped before.
+pub struct Completion {
+    /// Whether every run was either finished or refused; `false` if the sweep was stopped before.
     pub complete: bool,
-    /// Runs that were refused, for example as their seed placed a station out of reach. They leave no line in the journal.
+    /// Runs that were refused, for example because their seed placed a station out of reach. The journal does not have
+    /// them.
     pub refused: usize,
-    /// Why the first of them was.
+    /// Why the first of them was refused.
     pub reason: Option<String>,
 }
 
 /// What came of a single run.
-enum Ran {
-    Done(Box<SweepRun>),
+enum Attempt {
+    Finished(Box<SweepRun>),
     Refused(String),
     Stopped,
 }
 
-/// Makes the runs that the journal does not have, `parallel` at a time. Every finished run is on disk before it counts as done.
+/// Carries out the runs that the journal does not have. Every finished run is on disk before it counts as done.
 ///
 /// # Errors
-/// If the simulator refuses a network, the journal cannot be written, or every run was refused.
-pub fn make(jobs: &[Job], journal: &mut Journal, parallel: usize, stop: &Stop) -> Result<Made> {
-    let done: BTreeSet<String> = journal.runs().iter().map(|run| run.key.clone()).collect();
+/// The simulator refuses a network, the journal cannot be written, or every run was refused.
+pub fn execute(
+    jobs: &[Job],
+    journal: &mut Journal,
+    execution: &Execution<'_>,
+) -> Result<Completion> {
+    let Execution {
+        parallel,
+        stop,
+        progress,
+        clock,
+    } = *execution;
+    // Points of the grid may coincide: the same run is done once.
     let mut queued = BTreeSet::new();
-    let left: Vec<&Job> = jobs
-        .iter()
-        .filter(|job| !done.contains(&job.key) && queued.insert(&job.key))
-        .collect();
-    let bar = progress(jobs.len(), jobs.len() - left.len());
-    let next = AtomicUsize::new(0);
-    let shared = Mutex::new((journal, None::<anyhow::Error>));
-    let refused = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..parallel.clamp(1, left.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let turn = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = left.get(turn).filter(|_| !stop.is_raised()) else {
-                        break;
-                    };
-                    let result = one(job, stop);
-                    let mut shared = lock(&shared);
-                    let kept = result.and_then(|ran| match ran {
-                        Ran::Done(run) => shared.0.add(*run),
-                        Ran::Refused(reason) => {
-                            lock(&refused).insert(turn, reason);
-                            Ok(())
-                        }
-                        Ran::Stopped => Ok(()),
-                    });
-                    if let Err(error) = kept {
-                        shared.1.get_or_insert(error);
-                        stop.raise();
-                    }
-                    bar.inc(1);
-                }
+    let mut left = Vec::new();
+    for job in jobs {
+        if !journal.has(&job.key) && queued.insert(&job.key) {
+            left.push(job);
+        }
+    }
+    let mut done = jobs.len() - left.len();
+    progress.update(done, jobs.len());
+
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(parallel.clamp(1, left.len().max(1)))
+        .build()
+        .context("starting the threads of the sweep")?;
+    let (sender, attempts) = mpsc::channel();
+    let mut refused: Vec<(usize, String)> = Vec::new();
+    let mut first_error = None;
+    // Runs start in the order of the jobs, on the pool; this thread alone writes the journal.
+    pool.in_place_scope_fifo(|scope| {
+        for (index, &job) in left.iter().enumerate() {
+            let sender = sender.clone();
+            scope.spawn_fifo(move |_| {
+                let attempt = if stop.is_raised() {
+                    Ok(Attempt::Stopped)
+                } else {
+                    attempt(job, stop, clock)
+                };
+                // The receiver lives until all senders are gone.
+                let _ = sender.send((index, attempt));
             });
         }
-    });
-    bar.finish_and_clear();
-    let (journal, error) = shared
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(error) = error {
-        return Err(error);
-    }
-    let refused = refused
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let made = made(&left, journal, refused);
-    match &made.reason {
-        Some(reason) if !jobs.iter().any(|job| journal.has(&job.key)) => {
-            anyhow::bail!("no run was made, {} were refused: {reason}", made.refused)
+        // The loop below ends once the last run has dropped its sender.
+        drop(sender);
+        for (index, attempt) in attempts {
+            let kept = match attempt {
+                Ok(Attempt::Finished(run)) => journal.add(*run),
+                Ok(Attempt::Refused(reason)) => {
+                    refused.push((index, reason));
+                    Ok(())
+                }
+                Ok(Attempt::Stopped) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = kept {
+                first_error.get_or_insert(error);
+                stop.raise();
+            }
+            done += 1;
+            progress.update(done, jobs.len());
         }
-        _ => Ok(made),
+    });
+    match first_error {
+        Some(error) => Err(error),
+        None => completion(jobs, &left, journal, refused),
     }
 }
 
-/// A thread that panics ends the whole run, so no lock is poisoned for long.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn made(left: &[&Job], journal: &Journal, refused: BTreeMap<usize, String>) -> Made {
-    let complete = left
-        .iter()
-        .enumerate()
-        .all(|(turn, job)| journal.has(&job.key) || refused.contains_key(&turn));
-    Made {
+fn completion(
+    jobs: &[Job],
+    left: &[&Job],
+    journal: &Journal,
+    mut refused: Vec<(usize, String)>,
+) -> Result<Completion> {
+    refused.sort_unstable();
+    let was_refused = |index: &usize| refused.iter().any(|(other, _)| other == index);
+    let is_done = |(index, job): (usize, &&Job)| journal.has(&job.key) || was_refused(&index);
+    let complete = left.iter().enumerate().all(is_done);
+    let count = refused.len();
+    let reason = refused.into_iter().next().map(|(_, reason)| reason);
+    if let Some(reason) = &reason
+        && !jobs.iter().any(|job| journal.has(&job.key))
+    {
+        bail!("no run was finished, {count} were refused: {reason}");
+    }
+    Ok(Completion {
         complete,
-        refused: refused.len(),
-        reason: refused.into_values().next(),
-    }
+        refused: count,
+        reason,
+    })
 }
 
-/// Makes one run.
-fn one(job: &Job, stop: &Stop) -> Result<Ran> {
-    let named = || format!("{} (seed {})", job.over.join(" "), job.loaded.scenario.seed);
+/// Carries out one run.
+fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Result<Attempt> {
+    let begun = clock();
     let mut resolved = match job.loaded.resolve() {
         Ok(resolved) => resolved,
-        Err(error) => return Ok(Ran::Refused(format!("{}: {error}", named()))),
+        Err(error) => return Ok(Attempt::Refused(format!("{}: {error}", job.title()))),
     };
-    // A sweep keeps summaries only.
+    // A sweep keeps summaries only. Slots are needed by proxies alone then.
     resolved.world.record = airpace_sim::world::Record::default();
-    resolved.world.slot = resolved
-        .world
-        .slot
-        .filter(|_| !resolved.world.proxies.is_empty());
-    let finished = run(&job.loaded, resolved, stop, false).with_context(named)?;
-    let whole = finished.filter(|finished| !finished.summary.interrupted);
-    let Some(finished) = whole else {
-        return Ok(Ran::Stopped);
-    };
-    let (key, over) = (job.key.clone(), job.over.clone());
-    Ok(Ran::Done(Box::new(SweepRun {
-        key,
-        over,
-        repeat: job.repeat,
-        summary: finished.summary,
-    })))
+    if resolved.world.proxies.is_empty() {
+        resolved.world.slot = None;
+    }
+    let finished = run(&job.loaded, resolved, stop, &Silent).with_context(|| job.title())?;
+    match finished {
+        Some(finished) if !finished.summary.interrupted => {
+            let mut summary = finished.summary;
+            summary.set_wall_time(clock().saturating_sub(begun));
+            Ok(Attempt::Finished(Box::new(SweepRun {
+                key: job.key.clone(),
+                over: job.over.clone(),
+                repeat: job.repeat,
+                summary,
+            })))
+        }
+        _ => Ok(Attempt::Stopped),
+    }
 }
 
-/// A run that is done, and the point of the grid that it is of. Another grid may have called the same run by other values.
+/// A finished run, and the point of the grid that it belongs to. An earlier sweep may have given the same run another
+/// point, so the point of the run itself does not count.
 #[derive(Clone, Copy, Debug)]
-pub struct Done<'a> {
+pub struct PointRun<'a> {
     /// The values of the point, as `key=value`.
     pub over: &'a [String],
     /// The run.
@@ -218,27 +258,15 @@ pub struct Done<'a> {
 
 /// The runs of `jobs` that the journal has, in the order of the jobs.
 #[must_use]
-pub fn finished<'a>(jobs: &'a [Job], journal: &'a Journal) -> Vec<Done<'a>> {
-    let done = |job: &'a Job| {
-        Some(Done {
-            over: &job.over,
-            run: journal.find(&job.key)?,
-        })
-    };
-    jobs.iter().filter_map(done).collect()
-}
-
-fn progress(all: usize, done: usize) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(all as u64), target).with_position(done as u64);
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left");
-    bar.set_style(style.expect("the template is constant"));
-    // What was there before says nothing about the pace.
-    bar.reset_eta();
-    bar
+pub fn finished<'a>(jobs: &'a [Job], journal: &'a Journal) -> Vec<PointRun<'a>> {
+    let mut finished = Vec::new();
+    for job in jobs {
+        if let Some(run) = journal.find(&job.key) {
+            finished.push(PointRun {
+                over: &job.over,
+                run,
+            });
+        }
+    }
+    finished
 }

@@ -1,16 +1,15 @@
-//! What a sweep comes to: per point the mean over the repetitions, with its confidence interval.
+//! The figures of a sweep: per point the mean over the repetitions with its confidence interval.
 
-use super::Done;
+use super::PointRun;
 use crate::results::SimulationSummary;
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// One point of the grid.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SweepRow {
     /// Its values, as `key=value`.
     pub over: Vec<String>,
-    /// Runs that the figures are of.
+    /// Number of runs that the figures are means of.
     pub runs: usize,
     /// Payload delivered, Mbit/s.
     pub goodput_mbps: Estimate,
@@ -45,20 +44,21 @@ const STUDENT: [f64; 30] = [
 const NORMAL: f64 = 1.960;
 
 impl Estimate {
-    /// Of `values`.
+    /// The estimate from independent `values`.
+    #[must_use]
     pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
         if values.is_empty() {
             return Self::default();
         }
+        let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        // One value says nothing about the spread.
         let ci95 = (values.len() > 1).then(|| {
-            let variance = values
-                .iter()
-                .map(|value| (value - mean).powi(2))
-                .sum::<f64>()
-                / (n - 1.0);
-            STUDENT.get(values.len() - 2).copied().unwrap_or(NORMAL) * (variance / n).sqrt()
+            let variance = squares / (n - 1.0);
+            // The first quantile is that of one degree of freedom, two values.
+            let quantile = STUDENT.get(values.len() - 2).copied().unwrap_or(NORMAL);
+            quantile * (variance / n).sqrt()
         });
         Self {
             mean: Some(mean),
@@ -80,48 +80,46 @@ impl std::fmt::Display for Estimate {
 
 /// The points, in the order of `runs`.
 #[must_use]
-pub fn rows(runs: &[Done<'_>]) -> Vec<SweepRow> {
+pub fn rows(runs: &[PointRun<'_>]) -> Vec<SweepRow> {
     let mut points: Vec<(&[String], Vec<&SimulationSummary>)> = Vec::new();
-    for Done { over, run } in runs {
+    for PointRun { over, run } in runs {
         match points.iter_mut().find(|(point, _)| point == over) {
             Some((_, summaries)) => summaries.push(&run.summary),
             None => points.push((over, vec![&run.summary])),
         }
     }
-    points
-        .into_iter()
-        .map(|(over, summaries)| row(over, &summaries))
-        .collect()
+    let rows = points.iter().map(|(over, summaries)| row(over, summaries));
+    rows.collect()
 }
 
 fn row(over: &[String], summaries: &[&SimulationSummary]) -> SweepRow {
-    let of = |value: fn(&SimulationSummary) -> Option<f64>| {
-        Estimate::of(
-            &summaries
-                .iter()
-                .filter_map(|summary| value(summary))
-                .collect::<Vec<_>>(),
-        )
+    // Runs without a figure, for example the delay of a run in which nothing arrived, do not count for its mean.
+    let estimate = |value: fn(&SimulationSummary) -> Option<f64>| {
+        let values: Vec<f64> = summaries
+            .iter()
+            .filter_map(|summary| value(summary))
+            .collect();
+        Estimate::of(&values)
     };
     SweepRow {
         over: over.to_vec(),
         runs: summaries.len(),
-        goodput_mbps: of(|summary| Some(summary.totals.goodput_mbps)),
-        level: of(|summary| summary.totals.level),
-        delay_mean_ms: of(|summary| summary.totals.delay_ms.map(|delay| delay.mean)),
-        delay_p95_ms: of(|summary| summary.totals.delay_ms.map(|delay| delay.p95)),
-        loss: of(|summary| {
+        goodput_mbps: estimate(|summary| Some(summary.totals.goodput_mbps)),
+        level: estimate(|summary| summary.totals.level),
+        delay_mean_ms: estimate(|summary| summary.totals.delay_ms.map(|delay| delay.mean)),
+        delay_p95_ms: estimate(|summary| summary.totals.delay_ms.map(|delay| delay.p95)),
+        loss: estimate(|summary| {
             let totals = summary.totals;
             (totals.sent > 0).then(|| totals.dropped as f64 / totals.sent as f64)
         }),
-        jain_airtime: of(|summary| summary.totals.jain_airtime),
+        jain_airtime: estimate(|summary| summary.totals.jain_airtime),
     }
 }
 
 /// The points as text.
 #[must_use]
 pub fn table(rows: &[SweepRow]) -> String {
-    let heads = [
+    let mut table = crate::table::table([
         "",
         "runs",
         "goodput Mbit/s",
@@ -130,27 +128,21 @@ pub fn table(rows: &[SweepRow]) -> String {
         "p95 ms",
         "loss",
         "Jain airtime",
-    ]
-    .map(str::to_owned);
-    let cells = rows.iter().map(|row| {
-        let values = [
-            row.goodput_mbps,
-            row.level,
-            row.delay_mean_ms,
-            row.delay_p95_ms,
-            row.loss,
-            row.jain_airtime,
-        ];
-        let mut cells = vec![row.over.join(" "), row.runs.to_string()];
-        cells.extend(values.iter().map(ToString::to_string));
-        cells
-    });
-    let lines: Vec<Vec<String>> = std::iter::once(heads.to_vec()).chain(cells).collect();
-    let mut text = crate::table::grid(&lines);
-    let _ = writeln!(
-        text,
-        "± is half the 95 % confidence interval over the repetitions."
-    );
+    ]);
+    for row in rows {
+        table.add_row([
+            row.over.join(" "),
+            row.runs.to_string(),
+            row.goodput_mbps.to_string(),
+            row.level.to_string(),
+            row.delay_mean_ms.to_string(),
+            row.delay_p95_ms.to_string(),
+            row.loss.to_string(),
+            row.jain_airtime.to_string(),
+        ]);
+    }
+    let mut text = crate::table::lines(&table);
+    text += "± is half the 95 % confidence interval over the repetitions.\n";
     text
 }
 

@@ -3,6 +3,7 @@
 use super::{Chosen, EXAMPLES};
 use crate::failure::Interrupted;
 use crate::output;
+use crate::progress::{self, RunBar};
 use airpace_lab::interrupt::with_signals;
 use airpace_scenario::{run, store, table};
 use anyhow::Context as _;
@@ -10,7 +11,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario and print what it comes to.
+/// Run a scenario and print its figures.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
@@ -19,7 +20,7 @@ pub(super) struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Folder for files: the summary as JSON, tables as Parquet and, as `[record]` of the scenario says, frames, packets, a capture.
+    /// Folder for files: the summary as JSON, tables as Parquet and, if `[record]` of the scenario asks for them, frames, packets and a capture.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -33,11 +34,15 @@ pub(super) fn run(args: &Run) -> anyhow::Result<ExitCode> {
         // Nobody would see what is recorded.
         (resolved.world.record, resolved.world.slot) = Default::default();
     }
-    let (finished, interrupted) = with_signals(|stop| run::run(&loaded, resolved, stop, true))?;
-    let Some(finished) = finished.context("starting the simulation")? else {
+    let begun = progress::now();
+    let bar = RunBar::new();
+    let (finished, interrupted) = with_signals(|stop| run::run(&loaded, resolved, stop, &bar))?;
+    drop(bar);
+    let Some(mut finished) = finished.context("starting the simulation")? else {
         tracing::warn!("stopped within the warm-up: nothing was measured");
         return Err(Interrupted.into());
     };
+    finished.summary.set_wall_time(begun.elapsed());
     if let Some(folder) = &args.out {
         for file in store::store(folder, &finished, &loaded.scenario.record)? {
             tracing::info!("wrote {}", file.display());

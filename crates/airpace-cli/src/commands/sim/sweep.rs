@@ -3,28 +3,29 @@
 use super::{Chosen, EXAMPLES};
 use crate::failure::Interrupted;
 use crate::output;
+use crate::progress::{self, RunsBar};
 use airpace_lab::interrupt::with_signals;
-use airpace_scenario::sweep::{self, Axis, Journal};
+use airpace_scenario::sweep::{self, Axis, Completion, Execution, Journal};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario over a grid of settings, several times each, on all cores; can be resumed.
+/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was stopped can be resumed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
     #[command(flatten)]
     chosen: Chosen,
-    /// A setting and its values; repeat it for a grid.
+    /// A setting and its values. Repeat the flag for a grid.
     #[arg(long, value_name = "KEY=A,B,C", required = true)]
     over: Vec<Axis>,
     /// Runs of each point, with seeds that count up from the scenario's.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
-    /// Runs at a time; by default one per core.
+    /// Runs at a time; one per core if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder in which finished runs are kept (`runs.jsonl`). What is there is not run again.
+    /// Folder for the finished runs (`runs.jsonl`). Runs that are there are not repeated.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Print the table as JSON.
@@ -42,11 +43,23 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
         tracing::info!("{there} of {} runs are there already", jobs.len());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parallel = args.jobs.map_or(cores, usize::from);
-    let (made, interrupted) =
-        with_signals(|stop| sweep::make(&jobs, &mut journal, parallel, stop))?;
-    let made = made?;
-    let complete = made.complete;
+    let begun = progress::now();
+    let bar = RunsBar::new();
+    let (completion, interrupted) = with_signals(|stop| {
+        let execution = Execution {
+            parallel: args.jobs.map_or(cores, usize::from),
+            stop,
+            progress: &bar,
+            clock: &|| begun.elapsed(),
+        };
+        sweep::execute(&jobs, &mut journal, &execution)
+    })?;
+    drop(bar);
+    let Completion {
+        complete,
+        refused,
+        reason,
+    } = completion?;
     let runs = sweep::finished(&jobs, &journal);
     if !complete {
         tracing::warn!(
@@ -55,10 +68,9 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
             jobs.len()
         );
     }
-    if let Some(reason) = &made.reason {
+    if let Some(reason) = &reason {
         tracing::warn!(
-            "{} of {} runs were refused and are left out; the first: {reason}",
-            made.refused,
+            "{refused} of {} runs were refused and are left out; the first: {reason}",
             jobs.len()
         );
     }
