@@ -17,7 +17,7 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<CellFigure
     let mut resolved = loaded.resolve()?;
     // Nobody looks at what is recorded.
     (resolved.world.record, resolved.world.slot) = Default::default();
-    let finished = simulation::run(&loaded, resolved, stop, false)?;
+    let finished = simulation::run(&loaded, resolved, stop, &airpace_scenario::progress::Silent)?;
     let finished = finished
         .filter(|run| !run.summary.interrupted)
         .context("stopped")?;
