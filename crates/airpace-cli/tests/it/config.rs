@@ -77,8 +77,8 @@ fn mistakes_in_a_configuration_are_shown_at_their_line_with_a_remedy() {
     let cases = [
         (
             target,
-            "delay_tagret = \"20 ms\"",
-            "proxy.toml:5:1: [control] has no key `delay_tagret`: did you mean `delay_target`?",
+            "delay_taget = \"20 ms\"",
+            "proxy.toml:5:1: [control] has no key `delay_taget`: did you mean `delay_target`?",
         ),
         (
             target,
