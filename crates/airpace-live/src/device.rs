@@ -2,12 +2,12 @@
 
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
-use airpace_api::network::Network;
 use airpace_net::netlink::{LinkError, Netlink, Prefix, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
 use airpace_units::Time;
 use anyhow::Context as _;
+use ipnet::IpNet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets that wait in the kernel for the process to read them. Waiting is to happen in the queues, so the loop reads often;
@@ -42,7 +42,7 @@ pub(crate) struct Device {
 
 impl Device {
     /// Creates the interface with its address, brings it up and adds the routes.
-    pub(crate) fn open(config: &TunConfig, routes: &[Network]) -> anyhow::Result<Self> {
+    pub(crate) fn open(config: &TunConfig, routes: &[IpNet]) -> anyhow::Result<Self> {
         let tun = Tun::open(&tun::TunConfig::ip(&config.name).with_offload())?;
         let name = tun.name().to_owned();
         let mut netlink = Netlink::open()?;
@@ -50,11 +50,11 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(&name, Prefix::new(address.address(), address.prefix()))?;
+        netlink.add_address(&name, Prefix::new(address.addr(), address.prefix_len()))?;
         netlink.set_up(&name)?;
-        let routes = routes.iter().map(|route| route.masked());
+        let routes = routes.iter().map(IpNet::trunc);
         let routes = routes
-            .map(|to| Route::through(Prefix::new(to.address(), to.prefix()), &name))
+            .map(|to| Route::through(Prefix::new(to.addr(), to.prefix_len()), &name))
             .collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];

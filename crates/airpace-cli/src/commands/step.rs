@@ -1,7 +1,7 @@
-//! `airpace step`: how fast each law recovers from a change, in virtual time.
+//! `airpace step`: how fast each rate law recovers from a change, in virtual time.
 
 use crate::output::{self, Table};
-use airpace_core::control::{LAW_NAMES, VARIANT_NAMES};
+use airpace_core::control::Law;
 use airpace_sim::step::{Case, StepConfig, StepRow, step};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 const EXAMPLES: &str =
     "Cases: halve (one station falls from 780 to 390 Mbit/s), join (1 to 11 stations), contention (a neighbour
-doubles what access costs), tight (20 stations from a cold start, delay target 5 ms).
+doubles the cost of channel access), tight (20 stations from a cold start, delay target 5 ms).
 
 Examples:
   airpace step                 every law, every case, slots of 500 and 100 ms
   airpace step --laws waterfill,nonlinear --cases tight --slot-ms 100 --horizon 600 --json";
 
-/// Count the slots that each control law takes to bring level and delay back after a change, in virtual time.
+/// Count the slots that each rate law needs to bring level and delay back after a change, in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
-    /// Laws to run; by default the four published ones and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(LAW_NAMES.into_iter().chain(VARIANT_NAMES)))]
+    /// Laws to run; by default the four published laws and ours.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES))]
     laws: Vec<String>,
     /// Cases to run; by default all.
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)))]
@@ -30,10 +30,10 @@ pub(crate) struct Step {
     /// Lengths of a slot (Δ) in ms.
     #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
     slot_ms: Vec<u64>,
-    /// Slots judged after the change.
+    /// Number of slots after the change that are judged.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(8..=100_000))]
     horizon: u32,
-    /// Seed of every draw.
+    /// Seed of every random draw.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print JSON.
@@ -47,7 +47,7 @@ struct Row {
     law: String,
     case: &'static str,
     slot_ms: f64,
-    /// Slots until level and delay are back; null if that never came about.
+    /// Slots until level and delay are back; null if they never are.
     slots: Option<usize>,
     level: f64,
     round_ms: f64,
@@ -69,28 +69,29 @@ pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs, case by case, so that the laws stand together.
-fn configs(args: &Step) -> impl Iterator<Item = StepConfig<'_>> {
-    let laws = || {
-        let all = args
-            .laws
-            .is_empty()
-            .then_some(LAW_NAMES)
-            .into_iter()
-            .flatten();
-        all.chain(args.laws.iter().map(String::as_str))
+/// The runs, case by case, so that the rows of all laws for one case follow each other.
+fn configs(args: &Step) -> Vec<StepConfig<'_>> {
+    let laws: Vec<&str> = if args.laws.is_empty() {
+        Law::COMPARED.iter().map(|law| law.name()).collect()
+    } else {
+        args.laws.iter().map(String::as_str).collect()
     };
-    let wanted =
-        |case: &Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name());
-    Case::ALL.into_iter().filter(wanted).flat_map(move |case| {
-        args.slot_ms.iter().flat_map(move |&ms| {
-            laws().map(move |law| StepConfig {
-                horizon: args.horizon as usize,
-                seed: args.seed,
-                ..StepConfig::new(law, case, Duration::from_millis(ms))
-            })
-        })
-    })
+    let mut configs = Vec::new();
+    for case in Case::ALL {
+        if !args.cases.is_empty() && !args.cases.iter().any(|name| name == case.name()) {
+            continue;
+        }
+        for &slot_ms in &args.slot_ms {
+            for law in &laws {
+                configs.push(StepConfig {
+                    horizon: args.horizon as usize,
+                    seed: args.seed,
+                    ..StepConfig::new(law, case, Duration::from_millis(slot_ms))
+                });
+            }
+        }
+    }
+    configs
 }
 
 fn row(row: StepRow) -> Row {

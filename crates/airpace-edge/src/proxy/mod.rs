@@ -282,7 +282,7 @@ impl<P: Packet> Proxy<P> {
         let slots = last_slot
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
-        report.sender = station.account.close(now, (report.length, slots));
+        report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
         station.last_report = Some(report.clone());
         station.reported = true;

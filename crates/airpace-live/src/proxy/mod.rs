@@ -71,9 +71,6 @@ pub enum ProxyError {
         /// Name of the law.
         law: &'static str,
     },
-    /// The law is not known, which the configuration rules out.
-    #[error(transparent)]
-    UnknownLaw(#[from] airpace_core::control::UnknownLaw),
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::ProxyError;
 use crate::queues;
-use airpace_api::config::{Law, ProxyConfig};
+use airpace_api::config::{LawChoice, ProxyConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
@@ -47,7 +47,7 @@ pub(super) fn edge(config: &ProxyConfig) -> Result<proxy::ProxyConfig, ProxyErro
         packet_overhead: TUNNEL_OVERHEAD,
         records: config.telemetry.is_some(),
         stations: config
-            .stations
+            .station
             .iter()
             .map(|own| station(own.weight))
             .collect(),
@@ -57,23 +57,19 @@ pub(super) fn edge(config: &ProxyConfig) -> Result<proxy::ProxyConfig, ProxyErro
 fn pacing(config: &ProxyConfig) -> Result<Pacing, ProxyError> {
     let control = &config.control;
     let name = match control.law {
-        Law::Linear => "linear",
-        Law::LinearPf => "linear-pf",
-        Law::Dual => "dual",
-        Law::Nonlinear => "nonlinear",
-        Law::Waterfill => "waterfill",
+        LawChoice::Measured(law) => law,
         // Validated: law `fixed` has its rate. Without one, packets would pass unpaced.
-        Law::Fixed => {
+        LawChoice::Fixed => {
             let Rate(rate) = control.fixed_rate.unwrap_or(Rate(BitRate::from_bps(0)));
             return Ok(Pacing::Fixed(rate));
         }
-        Law::None => return Ok(Pacing::Unpaced),
+        LawChoice::None => return Ok(Pacing::Unpaced),
     };
     let goal = Goal {
         level: control.level_limit,
         delay: control.delay_target.map(|target| target.0),
     };
-    let mut law = LawConfig::named(name, goal)?;
+    let mut law = LawConfig::named(name, goal);
     if let LawConfig::Waterfill(waterfill) = &mut law {
         waterfill.packet_bytes = control.packet.0.0 as f64;
         waterfill.frame_overhead = control.initial_overhead.0;

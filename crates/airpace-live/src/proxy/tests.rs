@@ -8,7 +8,7 @@ use ::core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    Cipher, ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig,
+    Cipher, ControlConfig, FallbackConfig, LawChoice, QueueConfig, StationConfig, TunConfig,
     UdpLoadConfig,
 };
 use airpace_api::keys::{PrivateKey, PublicKey};
@@ -40,7 +40,7 @@ fn config(stations: u8) -> ProxyConfig {
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: None,
-        stations: (0..stations).map(station).collect(),
+        station: (0..stations).map(station).collect(),
     }
 }
 
@@ -283,7 +283,7 @@ fn a_sparse_flow_passes_a_standing_queue() {
 #[test]
 fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
     let mut config = config(3);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(50)));
     let mut proxy = core(config);
     for station in 0..3 {
@@ -303,7 +303,7 @@ fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
 #[test]
 fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(100)));
     config.udp_load = Some(UdpLoadConfig::default());
     let mut proxy = core(config);
@@ -337,7 +337,7 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
 #[test]
 fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
@@ -362,7 +362,7 @@ fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
 #[test]
 fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
@@ -412,9 +412,9 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
     account.wait(ms(10));
     // Packets waited all the time until 199 ms, when the late report came; the next is punctual.
     account.empty(ms(199));
-    assert!(account.close(ms(199), (SLOT, 1)).backlogged);
+    assert!(account.close(ms(199), SLOT, 1).backlogged);
     account.sent(1500);
-    let view = account.close(ms(200), (SLOT, 1));
+    let view = account.close(ms(200), SLOT, 1);
     assert!(view.backlogged, "1 ms tells nothing");
     assert_eq!(
         (view.sent_packets, view.sent_bytes),
@@ -422,7 +422,7 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
         "sums are left alone"
     );
     assert!(
-        !account.close(ms(300), (SLOT, 1)).backlogged,
+        !account.close(ms(300), SLOT, 1).backlogged,
         "a whole slot tells all"
     );
 }

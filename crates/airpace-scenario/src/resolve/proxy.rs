@@ -3,7 +3,7 @@
 use super::network::Network;
 use crate::file::{FlowKind, Law, NodeKind, Proxy, Reports};
 use airpace_config::document::{KeyError, refuse};
-use airpace_core::control::{Goal, LawConfig, StreamConfig};
+use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
@@ -125,8 +125,8 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyEr
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
     };
-    let mut law = match LawConfig::named(proxy.law.word(), goal) {
-        Ok(law) => law,
+    let mut law = match proxy.law.word().parse::<control::Law>() {
+        Ok(law) => LawConfig::named(law, goal),
         Err(error) => return refuse(format!("{at}.law"), error.to_string()),
     };
     tune(&mut law, proxy, payload);

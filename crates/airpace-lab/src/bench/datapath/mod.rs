@@ -9,7 +9,7 @@ mod testbed;
 
 pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
 
-use airpace_api::config::{Cipher, Law};
+use airpace_api::config::{Cipher, LawChoice};
 use airpace_config::quantity::Rate;
 use airpace_units::BitRate;
 use anyhow::{Context as _, bail};
@@ -118,7 +118,11 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
         );
     }
     let mut bed = Testbed::new()?;
-    bed.proxy.control.law = if plan.paced { Law::Fixed } else { Law::None };
+    bed.proxy.control.law = if plan.paced {
+        LawChoice::Fixed
+    } else {
+        LawChoice::None
+    };
     bed.proxy.control.fixed_rate = Some(Rate(BitRate::from_mbps(20_000)));
     bed.agent.cipher = plan.cipher;
     (bed.proxy.realtime, bed.agent.realtime) = (plan.realtime, plan.realtime);
