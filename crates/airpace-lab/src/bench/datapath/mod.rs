@@ -11,6 +11,7 @@ pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
 
 use airpace_api::config::{Cipher, LawChoice};
 use airpace_config::quantity::Rate;
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::BitRate;
 use anyhow::{Context as _, bail};
 use core::sync::atomic::Ordering;
@@ -199,8 +200,7 @@ fn run(
     pattern: Pattern,
 ) -> anyhow::Result<(Throughput, hdrhistogram::Histogram<u64>)> {
     let to = SocketAddr::from((to, 9));
-    // The IPv4 and UDP headers take 28 bytes.
-    let payload = plan.packet_bytes - 28;
+    let payload = plan.packet_bytes - IPV4_UDP_HEADER_BYTES as usize;
     let shared = Shared::default();
     let socket = bed
         .agent_side
