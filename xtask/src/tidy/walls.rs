@@ -18,7 +18,7 @@ pub(super) const IMPORTS: [(&str, &str); 16] = [
         "lab",
         "units core edge sim config scenario api net live emu",
     ),
-    ("papers", "units core edge sim config scenario api lab"),
+    ("papers", "units core edge sim config scenario"),
     (
         "cli",
         "units core edge sim config scenario api net live agent emu lab papers",
