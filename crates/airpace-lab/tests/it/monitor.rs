@@ -2,10 +2,10 @@
 
 use crate::testbed;
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr, write_frame};
-use airpace_core::wire::radiotap::{Ampdu, Radiotap};
+use airpace_core::wire::radiotap::{Ampdu, INTERFACE_TYPE, Radiotap};
 use airpace_lab::bench::datapath::{AGENT_OUTSIDE, Testbed};
 use airpace_net::interfaces::interface_of;
-use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use airpace_net::tun::{Tun, TunConfig};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ struct Monitor {
 
 impl Monitor {
     fn new(bed: &Testbed) -> Self {
-        let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
+        let config = TunConfig::link("mon0").with_link_type(INTERFACE_TYPE);
         let device = bed.agent_side.run(|| Tun::open(&config)).unwrap().unwrap();
         bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
         let wire = bed

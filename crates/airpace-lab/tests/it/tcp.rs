@@ -29,7 +29,7 @@ fn measured() -> impl Iterator<Item = Measured<'static>> {
         .map(|line| {
             let fields: Vec<&str> = line.split(',').collect();
             let number = |i: usize| fields[i].parse::<f64>().unwrap();
-            let algorithm = Algorithm::from_name(fields[1]).unwrap();
+            let algorithm = fields[1].parse().unwrap();
             Measured {
                 by: fields[0],
                 algorithm,
@@ -87,7 +87,7 @@ fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f
 
 #[test]
 fn simulated_tcp_agrees_with_stored_downloads_of_the_kernel() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         for delay_ms in [10.0, 0.0] {
             let (goodput, rtt) = difference("kernel", algorithm, delay_ms, Hosts::KERNEL);
             assert!(
@@ -127,7 +127,7 @@ fn simulated_tcp_agrees_with_the_kernel() {
     if !super::namespaces_allowed() {
         return;
     }
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let wired_delay = Duration::from_millis(10);
         let (ramp, measure) = (Duration::from_secs(5), Duration::from_secs(10));
         let result = compare(

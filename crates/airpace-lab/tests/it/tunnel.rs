@@ -2,8 +2,8 @@
 
 use crate::testbed;
 use airpace_api::config::LawChoice;
+use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
-use airpace_live::tunnel::Reason;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};

@@ -2,6 +2,7 @@ use crate::reproduction::{
     Bar, Case, Figures, Findings, Results, Run, Sample, decisions, deviation, figure, levels, line,
     quantile, settled,
 };
+use airpace_core::control::Law;
 use airpace_core::model::{Link, jain};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
@@ -185,8 +186,8 @@ const SLOT: Duration = Duration::from_millis(500);
 pub(super) fn step_cases() -> Vec<Case> {
     let published = Case::scenario("Algorithm 2", RATE_FALLS, &["proxy.0.law=\"linear-pf\""])
         .extract(decisions);
-    let slots_to_settle = |law: &'static str| {
-        Case::compute(law, move |seed| {
+    let slots_to_settle = |law: Law| {
+        Case::compute(law.name(), move |seed| {
             let row = step::step(&StepConfig {
                 seed,
                 ..StepConfig::new(law, step::Case::Halve, SLOT)
@@ -197,8 +198,8 @@ pub(super) fn step_cases() -> Vec<Case> {
     };
     vec![
         published,
-        slots_to_settle("linear-pf"),
-        slots_to_settle("waterfill"),
+        slots_to_settle(Law::LinearPf),
+        slots_to_settle(Law::Waterfill),
     ]
 }
 

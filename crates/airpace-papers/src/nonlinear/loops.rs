@@ -2,6 +2,7 @@ use crate::reproduction::{
     Bar, Case, Figures, Findings, Results, Run, Sample, decisions, deviation, mean, persistence,
     settled,
 };
+use airpace_core::control::Law;
 use airpace_sim::step::{self, StepConfig, step};
 use std::ops::Range;
 use std::time::Duration;
@@ -165,7 +166,7 @@ pub(super) fn join_cases() -> Vec<Case> {
     let ours = Case::compute("ours", |seed| {
         let row = step(&StepConfig {
             seed,
-            ..StepConfig::new("waterfill", step::Case::Join, Duration::from_millis(500))
+            ..StepConfig::new(Law::Waterfill, step::Case::Join, Duration::from_millis(500))
         })?;
         let slots = row.slots.map_or(f64::INFINITY, |slots| slots as f64);
         Ok(Figures::from([("slots".to_owned(), vec![slots])]))

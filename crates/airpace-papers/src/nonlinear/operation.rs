@@ -116,7 +116,7 @@ pub(super) fn delay_cases() -> Vec<Case> {
 /// Ten stations of different rates against the optimum.
 fn utility_gap(law: &str, seed: u64) -> anyhow::Result<Figures> {
     let row = steady(&SteadyConfig {
-        law,
+        law: law.parse()?,
         delay: Duration::from_millis(20),
         slot: Duration::from_millis(500),
         slots: (40, 60),

@@ -2,7 +2,6 @@
 
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
-use airpace_core::queue::FqCoDelConfig;
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_sim::mac::{
     LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule,
@@ -255,17 +254,13 @@ impl Setting {
         let Load::Controlled(control) = &self.load else {
             return Ok(None);
         };
+        let law = control.law_config(self.payload_bytes);
+        let stations = (1..nodes).map(NodeId).collect();
         Ok(Some(ProxyConfig {
-            at: ACCESS_POINT,
-            stations: (1..nodes).map(NodeId).collect(),
-            law: Some(control.law_config(self.payload_bytes)),
-            slot: control.slot,
             report_bytes: (control.report_bytes > 0)
                 .then_some(control.report_bytes + IPV4_UDP_HEADER_BYTES),
             feedback: Feedback::Direct,
-            queue: FqCoDelConfig::default(),
-            tunnel_bytes: 0,
-            joins: Vec::new(),
+            ..ProxyConfig::new(ACCESS_POINT, stations, Some(law), control.slot)
         }))
     }
 

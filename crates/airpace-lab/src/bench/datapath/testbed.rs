@@ -9,11 +9,11 @@ use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
 use airpace_live::proxy::Totals;
 use airpace_live::{run_agent, run_proxy};
-use airpace_net::netlink::Prefix;
 use airpace_net::netns::{Namespace, NamespaceError};
 use anyhow::Context as _;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use ipnet::IpNet;
+use ipnet::Ipv4Net;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -58,10 +58,10 @@ impl Testbed {
         agent_side.prepare()?;
         let mut link = proxy_side.netlink()?;
         link.add_veth("wire0", "wire1", Some(&agent_side))?;
-        link.add_address("wire0", Prefix::new(PROXY_OUTSIDE, 24))?;
+        link.add_address("wire0", Ipv4Net::new_assert(PROXY_OUTSIDE, 24).into())?;
         link.set_up("wire0")?;
         let mut link = agent_side.netlink()?;
-        link.add_address("wire1", Prefix::new(AGENT_OUTSIDE, 24))?;
+        link.add_address("wire1", Ipv4Net::new_assert(AGENT_OUTSIDE, 24).into())?;
         link.set_up("wire1")?;
         let (proxy, agent) = configurations();
         Ok(Self {
