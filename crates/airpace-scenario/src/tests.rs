@@ -170,7 +170,7 @@ fn rates_that_do_not_exist_are_refused_with_the_reason_and_the_line() {
         "{said}"
     );
     let said = with("\"mcs 9 nss 2\"", "\"7 Mbit/s\"");
-    assert!(said.contains("7 Mbit/s is no legacy rate"), "{said}");
+    assert!(said.contains("7 Mbit/s is not a legacy rate"), "{said}");
     let said = with("\"mcs 9 nss 2\"", "\"1 Mbit/s\"");
     assert!(
         said.contains("there is no DSSS at 5 GHz: set the channel's band to \"2.4 GHz\""),
@@ -188,7 +188,7 @@ fn what_cannot_be_reached_is_refused_with_its_line() {
     let host = "[[node]]\nname = \"server\"\nkind = \"host\"\n";
     let said = refusal(&format!("{CELL}{host}"));
     assert!(
-        said.contains("there is no way from `server` to `station-1`: connect them"),
+        said.contains("there is no path from `server` to `station-1`: connect them"),
         "{said}"
     );
     let wire = "[[wire]]\na = \"server\"\nb = \"ap\"\n";

@@ -1,4 +1,4 @@
-//! `airpace keygen`: key pairs of the tunnel.
+//! Key pairs of the tunnel.
 
 use crate::failure::bad_input;
 use crate::output;
@@ -8,15 +8,20 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const EXAMPLES: &str = "Examples:
-  airpace keygen --out proxy.key          writes the private key, prints the public one
-  airpace keygen --public-of proxy.key    prints the public key again
-  airpace keygen --json                   prints both, writes nothing";
+/// The end of the command's help: examples of `command`, with `file` for the private key.
+#[must_use]
+pub fn examples(command: &str, file: &str) -> String {
+    format!(
+        "Examples:
+  {command} --out {file}          writes the private key, prints the public one
+  {command} --public-of {file}    prints the public key again
+  {command} --json                   prints both, writes nothing"
+    )
+}
 
-/// Make a key pair: the private key stays on this machine, the public one goes into the other side's configuration.
+/// Make a key pair: the private key stays on this machine, the public key goes into the other side's configuration.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Keygen {
+pub struct Keygen {
     /// New file for the private key, which only its owner may read; an existing file is left alone.
     #[arg(long, value_name = "FILE", conflicts_with = "public_of")]
     out: Option<PathBuf>,
@@ -28,7 +33,7 @@ pub(crate) struct Keygen {
     json: bool,
 }
 
-/// What is printed: the private key only if it went nowhere else.
+/// What is printed: the private key only if it is not in a file.
 #[derive(Serialize)]
 struct Keys {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +41,11 @@ struct Keys {
     public_key: String,
 }
 
-pub(crate) fn run(args: &Keygen) -> anyhow::Result<ExitCode> {
+/// Makes a key pair, or reads one, and prints what is public of it.
+///
+/// # Errors
+/// The file cannot be read or written, does not hold a key, or others may read it.
+pub fn run(args: &Keygen) -> anyhow::Result<ExitCode> {
     let pair = match &args.public_of {
         Some(path) => KeyPair::read(path).map_err(bad_input)?,
         None => KeyPair::generate(),

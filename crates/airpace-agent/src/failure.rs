@@ -1,13 +1,13 @@
-//! How the program ends: 0 done, 1 it failed while running, 2 bad input, 130 stopped by Ctrl-C.
+//! What a program ends with: 0 done, 1 failed while running, 2 bad input, 130 stopped by Ctrl-C.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-/// The input was at fault; nothing was done. The message says what to give instead.
+/// The input was refused and nothing was done. The message says what to give instead.
 #[derive(Debug)]
-pub(crate) struct BadInput {
+pub struct BadInput {
     message: String,
-    /// The line of a file that it is about, with a caret below: printed as it stands.
+    /// The line of a file that the message is about, with a caret below it; printed unchanged.
     excerpt: Option<String>,
 }
 
@@ -19,9 +19,9 @@ impl std::fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// The user stopped the run, which is no fault worth a message.
+/// The user stopped the run, which needs no message.
 #[derive(Debug)]
-pub(crate) struct Interrupted;
+pub struct Interrupted;
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,8 +31,9 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Turns any complaint about the input into a failure with exit code 2.
-pub(crate) fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
+/// Turns a message about the input into an error that ends the program with [`BAD_INPUT`].
+#[must_use]
+pub fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
     BadInput {
         message: message.to_string(),
         excerpt: None,
@@ -40,11 +41,9 @@ pub(crate) fn bad_input(message: impl std::fmt::Display) -> anyhow::Error {
     .into()
 }
 
-/// The same with the line of a file that it is about.
-pub(crate) fn bad_input_with(
-    message: impl std::fmt::Display,
-    excerpt: Option<&str>,
-) -> anyhow::Error {
+/// The same, with the line of a file that the message is about.
+#[must_use]
+pub fn bad_input_with(message: impl std::fmt::Display, excerpt: Option<&str>) -> anyhow::Error {
     BadInput {
         message: message.to_string(),
         excerpt: excerpt.map(str::to_owned),
@@ -53,14 +52,15 @@ pub(crate) fn bad_input_with(
 }
 
 /// Exit code of a failure during the run.
-pub(crate) const FAILED: u8 = 1;
-/// Exit code of bad input, the same that `clap` uses.
-pub(crate) const BAD_INPUT: u8 = 2;
+pub const FAILED: u8 = 1;
+/// Exit code of bad input, the same as that of `clap`.
+pub const BAD_INPUT: u8 = 2;
 /// Exit code after Ctrl-C: 128 + SIGINT.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
-/// Reports a failure in one line, with the line of a file that it is about, and says what the process ends with.
-pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
+/// Reports a failure in one line, followed by the line of a file that it is about, and returns the exit code.
+#[must_use]
+pub fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     let error = match result {
         Ok(code) => return code,
         Err(error) => error,
@@ -69,7 +69,7 @@ pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
         return ExitCode::from(INTERRUPTED);
     }
     if error.chain().any(is_closed_pipe) {
-        // Whoever read our output has had enough, as `head` does.
+        // The reader of our output has closed it, as `head` does.
         return ExitCode::SUCCESS;
     }
     complain(&whole_message(&error));
@@ -86,27 +86,29 @@ pub(crate) fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// The error and its causes, without those that a message already quotes.
+/// The error and its causes, without those that another message quotes already.
 fn whole_message(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |message, cause| {
+    let mut message = String::new();
+    for cause in error.chain() {
         let cause = cause.to_string();
-        match (message.is_empty(), message.contains(&cause)) {
-            (true, _) => cause,
-            (false, true) => message,
-            (false, false) => format!("{message}: {cause}"),
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
         }
-    })
+    }
+    message
 }
 
 /// Prints an error on one line of standard error.
-pub(crate) fn complain(message: &str) {
+pub fn complain(message: &str) {
     use std::io::Write as _;
     let words: Vec<&str> = message.split_whitespace().collect();
-    // Nothing is left to tell the user if standard error is closed.
+    // If standard error is closed, there is no way left to tell the user.
     let _ = writeln!(std::io::stderr(), "error: {}", words.join(" "));
 }
 
-/// Prints lines of standard error as they stand.
+/// Prints lines on standard error unchanged.
 fn show(lines: &str) {
     use std::io::Write as _;
     // As in `complain`.
@@ -125,7 +127,7 @@ mod tests {
     use anyhow::Context as _;
 
     #[test]
-    fn a_cause_that_is_quoted_already_is_not_repeated() {
+    fn a_cause_that_the_message_quotes_is_not_repeated() {
         let io = std::io::Error::from(ErrorKind::PermissionDenied);
         let quoted = Err::<(), _>(io)
             .context("cannot open x: permission denied; run as root")
