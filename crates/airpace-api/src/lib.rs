@@ -1,7 +1,7 @@
-//! What the daemons and their users exchange: configuration, telemetry, results. No behaviour: nothing here touches the machine.
+//! What the daemons and their users exchange: configuration and telemetry. No behaviour: nothing here touches the machine.
 //!
 //! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its unit),
-//! [`telemetry::ProxySlot`] (one JSON line per station and slot), [`results::DemoSummary`].
+//! [`telemetry::ProxySlot`] (one JSON line per station and slot).
 //!
 //! ```
 //! use airpace_api::config::ProxyConfig;
@@ -21,8 +21,6 @@
 //! ```
 
 pub mod config;
-pub mod control;
 pub mod emulation;
 pub mod keys;
-pub mod results;
 pub mod telemetry;

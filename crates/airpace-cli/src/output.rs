@@ -2,6 +2,13 @@
 
 pub(crate) use airpace_agent::output::{json, text};
 
+use std::io::Write as _;
+
+/// Prints a line to standard error. A closed standard error is no reason to stop.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// A table with a heading. Columns of numbers are aligned to the right, others to the left.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

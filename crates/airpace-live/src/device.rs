@@ -2,7 +2,7 @@
 
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
-use airpace_net::netlink::{LinkError, Netlink, Prefix, Route};
+use airpace_net::netlink::{LinkError, Netlink, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
 use airpace_units::Time;
@@ -50,12 +50,9 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(&name, Prefix::new(address.addr(), address.prefix_len()))?;
+        netlink.add_address(&name, address)?;
         netlink.set_up(&name)?;
-        let routes = routes.iter().map(IpNet::trunc);
-        let routes = routes
-            .map(|to| Route::through(Prefix::new(to.addr(), to.prefix_len()), &name))
-            .collect();
+        let routes = routes.iter().map(|&to| Route::through(to, &name)).collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];
         let mut device = Self {

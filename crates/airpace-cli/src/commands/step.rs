@@ -1,10 +1,10 @@
-//! `airpace step`: how fast each rate law recovers from a change, in virtual time.
+//! `airpace step`: how fast each law recovers from a change, in virtual time.
 
 use crate::output::{self, Table};
 use airpace_core::control::Law;
 use airpace_sim::step::{Case, StepConfig, StepRow, step};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,23 +17,23 @@ Examples:
   airpace step                 every law, every case, slots of 500 and 100 ms
   airpace step --laws waterfill,nonlinear --cases tight --slot-ms 100 --horizon 600 --json";
 
-/// Count the slots that each rate law needs to bring level and delay back after a change, in virtual time.
+/// Count the slots that each control law takes to bring level and delay back after a change, in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
     /// Laws to run; by default the four published laws and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES))]
-    laws: Vec<String>,
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES).try_map(|name| name.parse::<Law>()))]
+    laws: Vec<Law>,
     /// Cases to run; by default all.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)))]
-    cases: Vec<String>,
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)).try_map(|name| name.parse::<Case>()))]
+    cases: Vec<Case>,
     /// Lengths of a slot (Δ) in ms.
     #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
     slot_ms: Vec<u64>,
-    /// Number of slots after the change that are judged.
+    /// Slots judged after the change.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(8..=100_000))]
     horizon: u32,
-    /// Seed of every random draw.
+    /// Seed of every draw.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print JSON.
@@ -44,7 +44,7 @@ pub(crate) struct Step {
 /// What is printed of a run; the means are over the second half of the horizon.
 #[derive(Serialize)]
 struct Row {
-    law: String,
+    law: &'static str,
     case: &'static str,
     slot_ms: f64,
     /// Slots until level and delay are back; null if they never are.
@@ -70,19 +70,19 @@ pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
 }
 
 /// The runs, case by case, so that the rows of all laws for one case follow each other.
-fn configs(args: &Step) -> Vec<StepConfig<'_>> {
-    let laws: Vec<&str> = if args.laws.is_empty() {
-        Law::COMPARED.iter().map(|law| law.name()).collect()
+fn configs(args: &Step) -> Vec<StepConfig> {
+    let laws = if args.laws.is_empty() {
+        &Law::COMPARED[..]
     } else {
-        args.laws.iter().map(String::as_str).collect()
+        &args.laws
     };
     let mut configs = Vec::new();
     for case in Case::ALL {
-        if !args.cases.is_empty() && !args.cases.iter().any(|name| name == case.name()) {
+        if !args.cases.is_empty() && !args.cases.contains(&case) {
             continue;
         }
         for &slot_ms in &args.slot_ms {
-            for law in &laws {
+            for &law in laws {
                 configs.push(StepConfig {
                     horizon: args.horizon as usize,
                     seed: args.seed,
@@ -96,7 +96,7 @@ fn configs(args: &Step) -> Vec<StepConfig<'_>> {
 
 fn row(row: StepRow) -> Row {
     Row {
-        law: row.law,
+        law: row.law.name(),
         case: row.case.name(),
         slot_ms: row.slot.as_secs_f64() * 1e3,
         slots: row.slots,
@@ -122,7 +122,7 @@ fn describe(rows: &[Row]) -> String {
     ]);
     for row in rows {
         table.row([
-            row.law.clone(),
+            row.law.to_owned(),
             row.case.to_owned(),
             row.slot_ms.to_string(),
             row.slots.map_or("-".to_owned(), |slots| slots.to_string()),
