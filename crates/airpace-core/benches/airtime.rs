@@ -1,4 +1,5 @@
-//! What a frame costs in the airtime schedule. Run with `cargo bench -p airpace-core --bench airtime`.
+//! What a frame costs in the airtime schedule. Run with `cargo bench -p airpace-core --bench
+//! airtime`.
 
 use airpace_core::queue::{
     AirtimeConfig, AirtimeFairness, AirtimeLimit, AirtimeLimitConfig, DEFAULT_WEIGHT,
@@ -18,7 +19,8 @@ fn schedule(stations: u32) -> AirtimeFairness {
     fairness
 }
 
-/// All stations always have something to send: one choice and its charge. A frame of 300 µs takes one quantum, one of 4 ms 13.
+/// All stations always have something to send: one choice and its charge. A frame of 300 µs takes
+/// one quantum, one of 4 ms 13.
 fn backlogged(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("airtime/next+charge");
     group.throughput(Throughput::Elements(1));
@@ -39,7 +41,8 @@ fn backlogged(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One station has something to send, all others are deep in debt, as after an upload: the worst case of one choice.
+/// One station has something to send, all others are deep in debt, as after an upload: the worst
+/// case of one choice.
 fn debtors(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("airtime/one among debtors");
     for stations in STATIONS {

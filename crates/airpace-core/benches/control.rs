@@ -1,6 +1,6 @@
 //! One step of a controller with 1,000 stations. The bar is 1 ms.
 
-use airpace_core::control::{Goal, LAW_NAMES, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -44,25 +44,25 @@ fn reports(slot: u64) -> Vec<SlotReport> {
 fn step(c: &mut Criterion) {
     let mut group = c.benchmark_group("controller step, 1000 stations");
     let slots = [reports(0), reports(1), reports(2), reports(3)];
-    for name in LAW_NAMES {
+    for law in Law::COMPARED {
         let goal = Goal {
             level: 32.0,
             delay: Some(Duration::from_millis(250)),
         };
-        let mut law = LawConfig::named(name, goal)
-            .expect("the law exists")
+        let mut controller = LawConfig::named(law, goal)
             .build()
             .expect("its defaults are valid");
         let mut slot = 0;
-        group.bench_function(name, |b| {
+        group.bench_function(law.name(), |b| {
             b.iter(|| {
                 slot += 1;
                 black_box(
-                    law.on_slot(
-                        Time::from_millis(500 * slot as u64),
-                        black_box(&slots[slot % 4]),
-                    )
-                    .len(),
+                    controller
+                        .on_slot(
+                            Time::from_millis(500 * slot as u64),
+                            black_box(&slots[slot % 4]),
+                        )
+                        .len(),
                 )
             });
         });

@@ -1,4 +1,5 @@
-//! Cost of the error model: what a MAC pays when a link's ratio or rate changes, and what it pays per MPDU.
+//! Cost of the error model: what a MAC pays when a link's ratio or rate changes, and what it pays
+//! per MPDU.
 
 use airpace_core::phy::error::{Coding, ErrorModel};
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};

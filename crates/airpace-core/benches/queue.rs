@@ -1,4 +1,5 @@
-//! What a packet costs in the queues, and a message in the parsers. Run with `cargo bench -p airpace-core --bench queue`.
+//! What a packet costs in the queues, and a message in the parsers. Run with `cargo bench -p
+//! airpace-core --bench queue`.
 
 use airpace_core::packet::Packet;
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -7,7 +8,7 @@ use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_core::wire::replay::ReplayWindow;
-use airpace_core::wire::{inner, report};
+use airpace_core::wire::{ip, report};
 use airpace_units::{StationId, Time};
 use core::hash::Hasher;
 use core::hint::black_box;
@@ -80,7 +81,7 @@ fn queues(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The queues of an access point with room for all, and so many TIDs.
+/// The queues of an access point with room for all packets, and this many TIDs.
 fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
     let config = FqMacConfig {
         queues,
@@ -93,8 +94,9 @@ fn access_point(queues: u32, tids: u32) -> (FqMac<Small>, Vec<TidId>) {
     (queue, tids)
 }
 
-/// One packet in and one out of the queues of an access point with a standing backlog of two packets per flow. The flows are
-/// spread over the TIDs, and each TID whose packet comes in may send one. 10,000 flows share 4096 queues, or have 16,384.
+/// One packet in and one out of the queues of an access point with a standing backlog of two
+/// packets per flow. The flows are spread over the TIDs, and each TID whose packet comes in may
+/// send one. 10,000 flows share 4096 queues, or have 16,384.
 fn flow_queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue+dequeue");
     group.throughput(Throughput::Elements(1));
@@ -130,8 +132,9 @@ fn flow_queues(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Packets dropped because there is no room, by the search for the longest queue. FQ-CoDel shares the search among a batch, the
-/// queues of the access point drop one packet for each that comes. The sizes are alike, or any mixture from 0 to 64 KiB.
+/// Packets dropped because there is no room, by the search for the longest queue. FQ-CoDel shares
+/// the search among a batch, the queues of the access point drop one packet for each that comes.
+/// The sizes are alike, or any mixture from 0 to 64 KiB.
 fn overload(criterion: &mut Criterion) {
     let sizes: [fn(u32) -> u32; 2] = [|_| 1_500, |i| i.wrapping_mul(0x9e37_79b9) >> 16];
     let mut group = criterion.benchmark_group("overload");
@@ -203,10 +206,10 @@ fn messages(criterion: &mut Criterion) {
             window.accept(black_box(counter))
         });
     });
-    let mut ip = vec![0; 1_400];
-    ip[..10].copy_from_slice(&[0x45, 1, 5, 120, 0, 0, 0x40, 0, 64, 6]);
-    criterion.bench_function("inner/parse", |b| {
-        b.iter(|| inner::IpInfo::parse(black_box(&ip)))
+    let mut packet = vec![0; 1_400];
+    packet[..10].copy_from_slice(&[0x45, 1, 5, 120, 0, 0, 0x40, 0, 64, 6]);
+    criterion.bench_function("ip/parse", |b| {
+        b.iter(|| ip::IpInfo::parse(black_box(&packet)))
     });
 }
 

@@ -1,9 +1,9 @@
-//! What stations report and what controllers answer.
+//! The reports of stations and the allocations of controllers.
 
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Where an aggregation level was read from, best first (see the meter).
+/// How an aggregation level was measured, best first (see [`crate::meter`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LevelSource {
     /// A-MPDU reference numbers of a monitor interface.
@@ -16,7 +16,8 @@ pub enum LevelSource {
     SocketTimestamps,
 }
 
-/// One-way delay within a slot, relative to the least delay seen so far; for display only, control never needs it.
+/// One-way delay within a slot, relative to the smallest delay seen so far. For display only;
+/// control does not use it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DelayQuantiles {
     /// Median.
@@ -27,7 +28,7 @@ pub struct DelayQuantiles {
     pub p99: Duration,
 }
 
-/// What one station saw in one slot, and what its sender knows of it.
+/// What one station received in one slot, and what its sender knows about that slot.
 ///
 /// A report with `frames == 0` is valid: the station is alive but received nothing.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,34 +39,39 @@ pub struct SlotReport {
     pub slot: u64,
     /// Length of the slot.
     pub length: Duration,
-    /// Data frames (PPDUs) that carried new packets. A frame of retransmissions alone is no sample and is not counted.
+    /// Number of data frames (PPDUs) that carried new packets. A frame that holds only
+    /// retransmissions is not counted.
     pub frames: u32,
-    /// MPDUs in those frames, first transmissions, holes included.
+    /// MPDUs in those frames: first transmissions, holes included.
     pub mpdus: u32,
-    /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is `packets / frames`.
+    /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is
+    /// `packets / frames`.
     pub packets: u32,
     /// Bytes of the packets received.
     pub bytes: u64,
-    /// Arrival of the first and of the last counted frame, on the station's clock; `None` without frames.
+    /// Arrival of the first and of the last counted frame, on the station's clock; `None` without
+    /// frames.
     pub span: Option<(Time, Time)>,
-    /// Sum over the counted frames of 1/R, in seconds per bit, R being the frame's PHY rate; 0 when the rate is unknown.
+    /// Sum over the counted frames of 1/R in seconds per bit, where R is the frame's PHY rate; 0 if
+    /// the rate is unknown.
     pub inverse_rate_sum: f64,
-    /// Packets that never came, by sequence number.
+    /// Packets that did not arrive, by sequence number.
     pub lost: u32,
-    /// Packets that came after a later one (retransmissions by the MAC).
+    /// Packets that arrived after a later one (retransmissions by the MAC).
     pub late: u32,
     /// Delay within the slot, if the sender stamps its packets.
     pub delay: Option<DelayQuantiles>,
     /// How the level was measured.
     pub source: LevelSource,
-    /// What the sender itself knows, filled in by the sender on receipt.
+    /// What the sender knows; it fills this in on receipt.
     pub sender: SenderView,
 }
 
-/// What the sender knows about the slot; not on the wire.
+/// What the sender knows about the slot. It is not sent over the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderView {
-    /// Whether packets for this station waited at the sender's pacer during the slot. Demand-limited stations are not allocated to.
+    /// Whether packets for this station waited at the sender's pacer during the slot. If not, the
+    /// station is demand-limited and leaves its unused share to the others.
     pub backlogged: bool,
     /// Packets handed to the network for this station in the last slot.
     pub sent_packets: u32,
@@ -74,7 +80,7 @@ pub struct SenderView {
 }
 
 impl Default for SenderView {
-    /// A sender that always has something to send, as constant-rate tests do.
+    /// A sender that always has packets to send, as in constant-rate tests.
     fn default() -> Self {
         Self {
             backlogged: true,
@@ -85,7 +91,8 @@ impl Default for SenderView {
 }
 
 impl SlotReport {
-    /// The report of a station that has heard nothing in its first slot: it makes the station known to a law.
+    /// The report of a station that has received nothing in its first slot. It makes the station
+    /// known to a law.
     #[must_use]
     pub fn silent(station: StationId, length: Duration) -> Self {
         Self {
@@ -106,15 +113,17 @@ impl SlotReport {
         }
     }
 
-    /// Mean packets per frame (the aggregation level, μ̃ = P/F), if a frame came.
+    /// Mean packets per frame, the aggregation level μ̃ = P/F; `None` without frames.
     #[must_use]
     pub fn level(&self) -> Option<f64> {
         (self.frames > 0).then(|| f64::from(self.packets) / f64::from(self.frames))
     }
 
-    /// Mean time between frames in seconds, D = (t_last − t_first)/(F − 1), if at least two frames came.
+    /// Mean time between frames in seconds, D = (t_last − t_first)/(F − 1); `None` with fewer than
+    /// two frames.
     ///
-    /// Never slot length / F: its quantisation error is amplified many times in the estimate of the overhead.
+    /// Slot length / F would not do: the estimate of the overhead amplifies its quantisation error
+    /// many times.
     #[must_use]
     pub fn round_s(&self) -> Option<f64> {
         let (first, last) = self.span?;
@@ -122,7 +131,7 @@ impl SlotReport {
         Some(last.checked_since(first)?.as_secs_f64() / f64::from(gaps))
     }
 
-    /// Harmonic mean of the PHY rate over frames in bit/s, if it is known.
+    /// Harmonic mean of the PHY rate over frames in bit/s; `None` if it is unknown.
     #[must_use]
     pub fn phy_rate_bps(&self) -> Option<f64> {
         (self.inverse_rate_sum > 0.0).then(|| f64::from(self.frames) / self.inverse_rate_sum)
@@ -147,8 +156,9 @@ pub struct Allocation {
     pub station: StationId,
     /// Packets per second.
     pub rate_pps: f64,
-    /// Bytes per second at the controller's packet size; a pacer that sees mixed sizes paces by airtime instead.
+    /// Bytes per second at the controller's packet size. With mixed sizes, a pacer uses airtime
+    /// instead.
     pub rate_bytes_per_s: f64,
-    /// The aggregation level aimed at, packets per frame.
+    /// Target aggregation level, packets per frame.
     pub level: f64,
 }

@@ -1,6 +1,6 @@
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
-use airpace_core::wire::inner::{self, IpInfo};
+use airpace_core::wire::ip::{self, IpInfo};
 use core::hash::Hasher;
 use std::rc::Rc;
 
@@ -41,11 +41,11 @@ impl Packet for EmulatedPacket {
     }
 
     fn hash_flow<H: Hasher>(&self, state: &mut H) {
-        inner::hash_flow(&self.bytes, state);
+        ip::hash_flow(&self.bytes, state);
     }
 
     fn mark_ce(&mut self) -> bool {
-        let marked = inner::mark_ce(Rc::make_mut(&mut self.bytes));
+        let marked = ip::mark_ce(Rc::make_mut(&mut self.bytes));
         self.marked |= marked;
         marked
     }

@@ -1,7 +1,7 @@
 //! Proxy and agent: the loops that join the core to the network.
 //!
 //! What is decided is decided by types of `airpace-core` and by the sans-IO types here ([`tunnel::Tunnel`],
-//! [`proxy::ProxyCore`], [`agent::AgentCore`]); the loops only carry bytes and time.
+//! [`proxy::PacketProxy`], [`agent::PacketAgent`]); the loops only carry bytes and time.
 //!
 //! To run them: [`run_proxy`] and [`run_agent`], each in the calling thread and its network namespace until a file becomes
 //! readable; [`keys::KeyPair`] makes, reads and writes keys.

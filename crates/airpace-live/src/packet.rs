@@ -1,7 +1,8 @@
 //! Buffers that hold IP packets on their way, and the pool they return to.
 
 use airpace_core::packet::Packet;
-use airpace_core::wire::inner;
+use airpace_core::wire::ip;
+use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
 
@@ -38,11 +39,17 @@ impl Packet for PacketBuf {
     }
 
     fn hash_flow<H: Hasher>(&self, state: &mut H) {
-        inner::hash_flow(&self.bytes, state);
+        ip::hash_flow(&self.bytes, state);
     }
 
     fn mark_ce(&mut self) -> bool {
-        inner::mark_ce(&mut self.bytes)
+        ip::mark_ce(&mut self.bytes)
+    }
+}
+
+impl UplinkPacket for PacketBuf {
+    fn is_pure_ack(&self) -> bool {
+        ip::is_pure_ack(&self.bytes)
     }
 }
 

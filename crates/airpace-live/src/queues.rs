@@ -2,15 +2,14 @@
 
 use airpace_api::config::QueueConfig;
 use airpace_config::quantity::QueueLimit;
-use airpace_core::packet::Packet;
-use airpace_core::queue::{CoDelConfig, FqCoDel, FqCoDelConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 
 /// A limit in bytes is one in packets as well: a packet occupies a buffer of 2 KiB or more however short it is, so that memory stays
 /// within four times the limit.
 const LEAST_BYTES: u64 = 512;
 
-/// An FQ-CoDel queue under a secret key of its own.
-pub(crate) fn fq_codel<P: Packet>(config: &QueueConfig, key: [u8; 16]) -> FqCoDel<P> {
+/// The parameters of an FQ-CoDel queue.
+pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {
     let memory = config.memory.0.0;
     let (packet_limit, byte_limit) = match config.limit {
         QueueLimit::Packets(packets) => (packets, memory),
@@ -30,16 +29,12 @@ pub(crate) fn fq_codel<P: Packet>(config: &QueueConfig, key: [u8; 16]) -> FqCoDe
         ecn: config.ecn,
         ..CoDelConfig::default()
     };
-    let base = FqCoDelConfig::default();
-    FqCoDel::new(
-        FqCoDelConfig {
-            queues: config.flows,
-            quantum,
-            packet_limit,
-            byte_limit,
-            codel,
-            ..base
-        },
-        key,
-    )
+    FqCoDelConfig {
+        queues: config.flows,
+        quantum,
+        packet_limit,
+        byte_limit,
+        codel,
+        ..FqCoDelConfig::default()
+    }
 }

@@ -2,7 +2,7 @@
 
 use airpace_api::control::{Allocation, Decision, Report, Slot};
 use airpace_core::control::{
-    ConfigError, Goal, LawConfig, RateController, StreamConfig, UnknownLaw,
+    ConfigError, Goal, Law, LawConfig, RateController, StreamConfig, UnknownLaw,
 };
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
@@ -71,7 +71,7 @@ impl ControlConfig {
     /// # Errors
     /// If the law does not exist.
     pub fn law(&self) -> Result<LawConfig, UnknownLaw> {
-        let mut law = LawConfig::named(&self.law, self.goal)?;
+        let mut law = LawConfig::named(self.law.parse::<Law>()?, self.goal);
         let packet_bytes = self.payload_bytes.saturating_add(HEADER_BYTES);
         let published = match &mut law {
             LawConfig::Linear(config) => Some(&mut config.stream),
@@ -276,7 +276,7 @@ mod tests {
             "\n",
             r#"{"time_us":200000,"left":[0]}"#,
         );
-        for law in airpace_core::control::LAW_NAMES {
+        for law in Law::COMPARED.map(Law::name) {
             let answers = answers(law, input).unwrap();
             let stations: Vec<Vec<u32>> = answers
                 .iter()

@@ -1,6 +1,6 @@
 //! Packets per second of wall time through a whole simulated network: sources, MAC, statistics, controllers.
 
-use airpace_core::control::{Goal, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
 use airpace_core::queue::FqCoDelConfig;
 use airpace_sim::mac::{CellConfig, StationConfig};
@@ -60,7 +60,7 @@ fn offered(stations: u32, mbps: f64) -> WorldConfig {
 /// Stations paced by a controller.
 fn paced(stations: u32) -> WorldConfig {
     let law = LawConfig::named(
-        "nonlinear",
+        Law::Nonlinear,
         Goal {
             level: 48.0,
             delay: Some(Duration::from_millis(10)),
@@ -69,7 +69,7 @@ fn paced(stations: u32) -> WorldConfig {
     let proxy = ProxyConfig {
         at: NodeId(0),
         stations: (1..=stations).map(NodeId).collect(),
-        law: Some(law.expect("the law exists")),
+        law: Some(law),
         slot: Duration::from_millis(100),
         report_bytes: Some(88),
         feedback: Feedback::Direct,

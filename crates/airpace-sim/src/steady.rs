@@ -4,7 +4,7 @@ use crate::engine::{ClosedLoop, LoopConfig, SlotRecord, mean_round_s};
 use crate::mac::{CellConfig, StationConfig};
 use crate::step::StepError;
 use airpace_core::alloc::{Problem, Station, waterfill};
-use airpace_core::control::{Goal, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{
     AccessCategory, BLOCK_ACK_BYTES, Edca, GuardInterval, RateError, SIFS, Standard, Timing,
     TxRate, Width, control_rate, mpdu_bytes, subframe_bytes,
@@ -80,12 +80,12 @@ pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
         .collect::<Result<Vec<TxRate>, RateError>>()?;
     let mac = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
     let law = LawConfig::named(
-        config.law,
+        config.law.parse::<Law>()?,
         Goal {
             level: LEVEL_LIMIT,
             delay: Some(config.delay),
         },
-    )?;
+    );
     let mut closed_loop = ClosedLoop::new(LoopConfig {
         seed: config.seed,
         ..LoopConfig::new(mac, law, config.slot)

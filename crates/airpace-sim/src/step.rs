@@ -4,7 +4,7 @@ use crate::engine::{
     Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s,
 };
 use crate::mac::{CellConfig, Neighbours, PathConfig, StationConfig};
-use airpace_core::control::{Goal, LawConfig, UnknownLaw};
+use airpace_core::control::{Goal, Law, LawConfig, UnknownLaw};
 use airpace_core::phy::{
     BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate,
     Width, ampdu_bytes, mpdu_bytes,
@@ -212,12 +212,12 @@ fn build(config: &StepConfig) -> Result<ClosedLoop, StepError> {
     };
     let law = told_rate(
         LawConfig::named(
-            config.law,
+            config.law.parse::<Law>()?,
             Goal {
                 level,
                 delay: Some(delay),
             },
-        )?,
+        ),
         mcs9(nss)?,
     );
     let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);

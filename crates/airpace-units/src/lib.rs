@@ -1,7 +1,11 @@
-//! The vocabulary every other crate speaks: [`Time`], [`Bytes`], [`BitRate`] and identifiers.
+//! Time, rates, sizes and identifiers as types of their own, so that a rate is never added to a size.
 //!
-//! Spans of time are [`core::time::Duration`]. Nothing here reads a clock or depends on anything.
-//! Floats appear only in conversions at the edges; clocks and counters are integers.
+//! The crate reads no clock and depends on nothing. Clocks and counters are integers; floats appear
+//! only in conversions for models and output. There is no type for spans of time: they are
+//! [`core::time::Duration`].
+//!
+//! Three types to know: [`Time`] is an instant in nanoseconds, [`Bytes`] a size and [`BitRate`] a
+//! rate. Their operators keep the units apart: a size divided by a rate is a span, for example.
 //!
 //! ```
 //! use airpace_units::{BitRate, Bytes, Time};

@@ -49,7 +49,7 @@ impl BitRate {
         Self(mbps * 1_000_000)
     }
 
-    /// The nearest whole rate to `bps` bits per second; negative and not-a-number become zero.
+    /// The nearest whole rate to `bps` bits per second; negative values and NaN become zero.
     #[must_use]
     pub fn from_bps_f64(bps: f64) -> Self {
         // A float-to-integer `as` saturates and maps NaN to zero.
@@ -78,7 +78,7 @@ impl BitRate {
 impl Mul<Duration> for BitRate {
     type Output = Bytes;
     #[expect(clippy::suspicious_arithmetic_impl, reason = "bits become bytes")]
-    /// Whole bytes sent in `span`; saturates.
+    /// Whole bytes sent in `span`, rounded down; saturates.
     fn mul(self, span: Duration) -> Bytes {
         // 2^64 bit/s · 2^94 ns exceeds 128 bits only for spans over 500 years: saturate there.
         let bits = u128::from(self.0).saturating_mul(span.as_nanos()) / 8_000_000_000;
@@ -119,7 +119,8 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for BitRate {
-    /// Prints with the largest decimal unit of at least one: `390 Mbit/s`, `58.5 Mbit/s`, `0 bit/s`.
+    /// Prints with the largest decimal unit of at least one: `390 Mbit/s`, `58.5 Mbit/s`, `0
+    /// bit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scale, unit) = match self.0 {
             0..1_000 => (1.0, "bit/s"),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_that_are_no_rates_become_zero() {
+    fn negative_rates_and_nan_become_zero() {
         assert_eq!(BitRate::from_bps_f64(f64::NAN), BitRate::ZERO);
         assert_eq!(BitRate::from_bps_f64(-3.0), BitRate::ZERO);
     }

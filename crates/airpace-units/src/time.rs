@@ -4,7 +4,8 @@ use core::time::Duration;
 
 /// An instant, in nanoseconds since an origin that the driver chooses.
 ///
-/// A simulation starts at [`Time::ZERO`]; a live driver maps its monotonic clock onto this. 64 bits last 584 years.
+/// A simulation starts at [`Time::ZERO`]; a live driver maps its monotonic clock onto this. 64 bits
+/// last 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 

@@ -116,10 +116,15 @@ struct Mpdu {
 
 pub(crate) fn run(args: &Airtime) -> anyhow::Result<ExitCode> {
     let rate = data_rate(args)?;
-    let access = (phy::AccessCategory::BestEffort, args.timing.into());
-    let sent = (args.mpdus, args.payload);
-    let breakdown =
-        phy::Breakdown::on(medium(args, rate), rate, sent, access).map_err(bad_input)?;
+    let breakdown = phy::Breakdown::on(
+        medium(args, rate),
+        rate,
+        args.mpdus,
+        args.payload,
+        phy::AccessCategory::BestEffort,
+        args.timing.into(),
+    )
+    .map_err(bad_input)?;
     let frame = frame(args, &breakdown);
     if args.json {
         output::json(&frame)?

@@ -2,7 +2,7 @@
 
 use crate::args::{one_or_more, positive};
 use crate::failure::bad_input;
-use airpace_core::control::{Goal, LAW_NAMES, VARIANT_NAMES};
+use airpace_core::control::{Goal, Law};
 use airpace_papers::control::{ControlConfig, ControlError, serve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = AFTER)]
 pub(crate) struct Control {
     /// The law.
-    #[arg(long, default_value = "waterfill", value_parser = PossibleValuesParser::new(LAW_NAMES.into_iter().chain(VARIANT_NAMES)))]
+    #[arg(long, default_value = "waterfill", value_parser = PossibleValuesParser::new(Law::NAMES))]
     law: String,
     /// Most packets per frame on average (N̄); what the linear laws aim at.
     #[arg(long, default_value = "32", value_parser = one_or_more)]

@@ -1,7 +1,7 @@
 //! `airpace step`: how fast each law recovers from a change, in virtual time.
 
 use crate::output::{self, Table};
-use airpace_core::control::{LAW_NAMES, VARIANT_NAMES};
+use airpace_core::control::Law;
 use airpace_sim::step::{Case, StepConfig, StepRow, step};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
     /// Laws to run; by default the four published ones and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(LAW_NAMES.into_iter().chain(VARIANT_NAMES)))]
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES))]
     laws: Vec<String>,
     /// Cases to run; by default all.
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)))]
@@ -75,7 +75,7 @@ fn configs(args: &Step) -> impl Iterator<Item = StepConfig<'_>> {
         let all = args
             .laws
             .is_empty()
-            .then_some(LAW_NAMES)
+            .then_some(Law::COMPARED.map(Law::name))
             .into_iter()
             .flatten();
         all.chain(args.laws.iter().map(String::as_str))

@@ -6,19 +6,20 @@ use clarabel::solver::{
 };
 use thiserror::Error;
 
-/// What is maximised: Σ φᵢ U(xᵢ) with xᵢ in packets per second.
+/// The utility U of the objective Σ φᵢ U(xᵢ), with xᵢ in packets per second.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Utility {
-    /// U(x) = x^(1−α)/(1−α), and log x for α = 1: α = 0 is the sum of rates, 1 proportional fair, 2 the least potential delay, and
-    /// large α comes near to equal rates. From 0 to 8.
+    /// U(x) = x^(1−α)/(1−α), and log x for α = 1. α = 0 maximises the sum of rates, 1 is
+    /// proportional fairness, 2 minimum potential delay, and large α approaches equal rates. From 0
+    /// to 8.
     AlphaFair(f64),
-    /// A concave, piecewise linear U through these points (packets per second, utility), its first and last piece prolonged. Any concave
-    /// utility can be approximated by one.
+    /// A concave, piecewise linear U through these points (packets per second, utility); the first
+    /// and the last piece extend beyond them. It can approximate any concave utility.
     PiecewiseLinear(Vec<(f64, f64)>),
 }
 
-/// Why [`conic`] has no answer.
+/// Why [`conic`] returns no solution.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConicError {
@@ -28,20 +29,21 @@ pub enum ConicError {
     /// α is out of range.
     #[error("alpha is {0}; it must be from 0 to 8")]
     Alpha(f64),
-    /// The points are no concave, increasing function.
+    /// The points do not form an increasing, concave function.
     #[error(
-        "point {0} of the utility breaks its order: rates and utilities must rise, ever less steeply, over at least two points"
+        "point {0} of the utility is out of order: over at least two points, rates and utilities must rise, and the slope must fall"
     )]
     Points(usize),
-    /// The solver stopped short of the accuracy asked for.
+    /// The solver stopped before it reached the required accuracy.
     #[error(
-        "the conic solver stopped without an answer ({0:?}): the numbers of the problem lie too many orders of magnitude apart"
+        "the conic solver found no solution ({0:?}): the numbers of the problem differ by too many orders of magnitude"
     )]
     Solver(SolverStatus),
 }
 
-/// Maximises a utility over the rate region by an interior-point method. Slower than [`super::waterfill`] (milliseconds for a hundred
-/// stations), for utilities that have no closed form and as a check of the one that has.
+/// Maximises a utility over the rate region by an interior-point method. It serves utilities
+/// without a closed form, and as a check of the closed form. It is slower than
+/// [`super::waterfill`]: milliseconds for a hundred stations.
 ///
 /// # Errors
 /// [`ConicError`].
@@ -75,8 +77,9 @@ pub fn conic(problem: &Problem, utility: &Utility) -> Result<Solution, ConicErro
         .ok_or(ConicError::Solver(status))
 }
 
-/// About one instance in six stalls short of the tolerances at first; scaled around what was found, the solver goes on. Of 300
-/// random instances one needed more than six passes.
+/// Largest number of passes. About one instance in six stalls before it reaches the tolerances;
+/// scaled around the point it found, the solver continues. Of 300 random instances, one needed more
+/// than six passes.
 const PASSES: usize = 8;
 
 impl Utility {
@@ -103,7 +106,8 @@ impl Utility {
     }
 }
 
-/// Within 1e-6 of 1 the power cone is degenerate and the logarithm indistinguishable.
+/// For α within 1e-6 of 1 the power cone is degenerate and the utility indistinguishable from the
+/// logarithm.
 fn is_log(alpha: f64) -> bool {
     (alpha - 1.0).abs() < 1e-6
 }
@@ -134,16 +138,16 @@ fn pieces(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     })
 }
 
-/// The program over q (airtime shares uᵢ = wᵢ xᵢ, each scaled by its gᵢ), d = 1 − wᵀx = c/D and v (utilities):
-/// Σ gᵢ qᵢ + d = 1, wᵀ… level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in x once d is a variable of its own, with 2n + 1 variables and O(n)
-/// entries.
+/// The program over q (airtime shares uᵢ = wᵢ xᵢ, each scaled by its gᵢ), d = 1 − wᵀx = c/D and v
+/// (utilities): Σ gᵢ qᵢ + d = 1, wᵀ… level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in
+/// x once d is a variable of its own, with 2n + 1 variables and O(n) entries.
 struct Model {
     scale: Scale,
     objective: Vec<f64>,
     rows: Rows,
 }
 
-/// What the variables are multiples of, so that they are of order one.
+/// The units of the variables, chosen so that the variables are of order one.
 struct Scale {
     /// Of each station's airtime share (g).
     share: Vec<f64>,
@@ -229,7 +233,8 @@ impl Model {
     }
 }
 
-/// Tighter than the solver's defaults, whose rates differ from the optimum in the fourth digit: this is an oracle.
+/// Tighter than the solver's defaults, whose rates differ from the optimum in the fourth digit.
+/// Tests compare with this solution.
 fn settings() -> DefaultSettings<f64> {
     DefaultSettings {
         verbose: false,
@@ -246,7 +251,7 @@ fn settings() -> DefaultSettings<f64> {
 }
 
 impl Scale {
-    /// Airtime shares that would be optimal without limits.
+    /// Scales for the airtime shares that would be optimal without limits.
     fn first(stations: &[Station], utility: &Utility) -> Self {
         let share = |s: &Station| match utility {
             Utility::AlphaFair(alpha) if *alpha > 0.0 => {
@@ -261,7 +266,7 @@ impl Scale {
         }
     }
 
-    /// The shares found so far, so that the solution is all ones.
+    /// Scales for the shares found so far; in them the solution is near one in each variable.
     fn around(&self, z: &[f64]) -> Self {
         let floor = |share: f64| share.max(1e-9);
         let share = self
@@ -286,7 +291,7 @@ fn region(problem: &Problem, scale: &Scale, rows: &mut Rows) {
     rows.cones.push(ZeroConeT(1));
     for (i, (s, g)) in problem.stations().iter().zip(&scale.share).enumerate() {
         let cap = scale.overhead * s.seconds_per_packet * s.level_limit / problem.overhead_s();
-        // Both sides divided by the larger coefficient.
+        // Both sides are divided by the larger coefficient.
         let unit = g.max(cap);
         rows.push(&[(i, g / unit), (n, -cap / unit)], 0.0);
     }

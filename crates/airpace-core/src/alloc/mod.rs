@@ -1,9 +1,12 @@
-//! How the air is shared: the proportional fair allocation in closed form, others through a conic solver.
+//! How stations share the airtime: the proportional fair allocation in closed form, other utilities
+//! by a conic solver.
 //!
-//! Problem P′ (002 eq. 7–9, with weights φ): maximise Σ φᵢ log xᵢ subject to an aggregation level μᵢ ≤ N̄ᵢ for every station and a
-//! round time D ≤ T̄, where μᵢ = c xᵢ / (1 − wᵀx) and D = c / (1 − wᵀx). [`waterfill`] solves it exactly in O(n log n);
-//! [`Waterfill`] does so in buffers that it keeps, for controllers that allocate every slot; [`conic`] takes any α-fair or
-//! piecewise linear utility and is the oracle that the closed form is tested against; [`theorem1`] is what 000 prints.
+//! Problem P′ (002 eq. 7–9, with weights φ): maximise Σ φᵢ log xᵢ subject to an aggregation level
+//! μᵢ ≤ N̄ᵢ for every station and a round time D ≤ T̄, where μᵢ = c xᵢ / (1 − wᵀx) and D = c / (1 −
+//! wᵀx). [`waterfill`] solves it exactly in O(n log n); [`Waterfill`] does the same in buffers that
+//! it keeps, for controllers that allocate every slot. `conic`, behind the cargo feature of that
+//! name, takes any α-fair or piecewise linear utility; the closed form is tested against it.
+//! [`theorem1`] is the closed form that paper 000 prints.
 //!
 //! ```
 //! use airpace_core::alloc::{Problem, Station, waterfill};
@@ -18,11 +21,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "conic")]
 mod conic;
 mod problem;
 mod theorem1;
 mod waterfill;
 
+#[cfg(feature = "conic")]
 pub use conic::{ConicError, Utility, conic};
 pub use problem::{Infeasible, Problem, ProblemError, Solution, Station, Violation};
 pub use theorem1::{Reading, theorem1};

@@ -1,19 +1,20 @@
 use thiserror::Error;
 
-/// What the allocator must know of one station.
+/// One station of an allocation problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Station {
-    /// Airtime of one packet in seconds (w), retransmissions included: (payload + per-MPDU overhead bits) / PHY rate / (1 − loss).
+    /// Airtime of one packet in seconds (w), retransmissions included: (payload + per-MPDU overhead
+    /// bits) / PHY rate / (1 − loss).
     pub seconds_per_packet: f64,
     /// Overhead of one frame in seconds (T_oh): access, preamble, SIFS, response.
     pub overhead_s: f64,
     /// Largest aggregation level in packets per frame (N̄), at least 1.
     pub level_limit: f64,
-    /// Weight (φ); 1 unless the station is to get more or less than the others.
+    /// Weight (φ) of the station's share relative to the others; the default is 1.
     pub weight: f64,
 }
 
-/// A set of stations and a delay target, checked.
+/// A set of stations and a delay target, all in range.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
     stations: Vec<Station>,
@@ -21,43 +22,43 @@ pub struct Problem {
     overhead_s: f64,
 }
 
-/// What a problem's numbers must be. The ranges are wide; they keep every result finite.
+/// Why a problem is refused. The permitted ranges are wide; they keep every result finite.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ProblemError {
-    /// There is nothing to allocate to.
+    /// There are no stations.
     #[error("no stations: name at least one")]
     Empty,
-    /// A number of a station is not in its range (or not a number).
+    /// A value of a station is NaN or out of range.
     #[error("station {}: {what} is {value}; it must be from {min:e} to {max:e}", station + 1)]
     Station {
         /// Index of the station, from zero; messages count from one.
         station: usize,
-        /// Which number.
+        /// Name of the value.
         what: &'static str,
-        /// The number.
+        /// The value.
         value: f64,
-        /// Least value allowed.
+        /// Smallest value allowed.
         min: f64,
         /// Largest value allowed.
         max: f64,
     },
-    /// The overhead of a round is not in its range: without overhead a round has no length.
+    /// The overhead of a round is out of range. Without overhead a round has no length.
     #[error("the overhead of a round is {0} s; it must be from 1e-12 to 1e9 s")]
     Overhead(f64),
-    /// The delay target is not in its range.
+    /// The delay target is out of range.
     #[error("the delay target is {0} s; it must be above 0 and finite")]
     Delay(f64),
 }
 
-/// A delay target that no allocation holds.
+/// The error for a delay target that no allocation can meet.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[error(
     "a delay target of {} ms cannot be held: overhead and one packet for each station take {} ms; ask for more than that",
     delay_s * 1e3, smallest_s * 1e3
 )]
 pub struct Infeasible {
-    /// The target asked for, in seconds.
+    /// The requested target in seconds.
     pub delay_s: f64,
     /// Targets above this are feasible, in seconds: c + Σ wᵢ.
     pub smallest_s: f64,
@@ -66,18 +67,18 @@ pub struct Infeasible {
 /// An allocation, one entry per station in the order of the problem.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Solution {
-    /// Aggregation level in packets per round (μ). Below 1 the station is not served in every round; the round is then shorter than
-    /// `round_s`, which counts the overhead of every station.
+    /// Aggregation level in packets per round (μ). Below 1 the station is not served in every
+    /// round; the round is then shorter than `round_s`, which counts the overhead of every station.
     pub level: Vec<f64>,
     /// Send rate in packets per second (x).
     pub rate_pps: Vec<f64>,
     /// Round time in seconds (D).
     pub round_s: f64,
-    /// What was maximised: Σ φ log x unless another utility was asked for.
+    /// The value of the objective: Σ φ log x, unless the solver was given another utility.
     pub utility: f64,
 }
 
-/// A constraint that an allocation breaks.
+/// A constraint that an allocation violates.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -99,10 +100,10 @@ pub enum Violation {
         /// The target.
         delay_s: f64,
     },
-    /// The rates exceed what the air carries at any level.
+    /// The rates exceed the capacity of the channel at any level.
     #[error("the packets alone need {airtime:.3} of the airtime")]
     Overload {
-        /// Share of time that the packets take without any overhead (wᵀx).
+        /// Share of time that the packets take without overhead (wᵀx).
         airtime: f64,
     },
 }
@@ -138,7 +139,7 @@ impl Station {
             ("weight", self.weight, 1e-9, 1e9),
         ];
         for (what, value, min, max) in ranges {
-            // Written so that NaN is outside.
+            // Negated so that NaN counts as out of range.
             if !(min..=max).contains(&value) {
                 return Err(ProblemError::Station {
                     station,
@@ -153,7 +154,8 @@ impl Station {
     }
 }
 
-/// Checks what is not a station's own: that there are stations, the overhead of a round, the delay target.
+/// Checks everything but the stations' own values: that there are stations, the overhead of a
+/// round, and the delay target.
 pub(super) fn check_common(
     stations: usize,
     overhead_s: f64,
@@ -207,7 +209,8 @@ impl Problem {
         self.overhead_s
     }
 
-    /// Overhead and one packet for each station, in seconds: delay targets must be above this.
+    /// Overhead of a round plus one packet for each station, in seconds. Delay targets must exceed
+    /// this.
     #[must_use]
     pub fn smallest_delay_s(&self) -> f64 {
         self.overhead_s
@@ -218,10 +221,10 @@ impl Problem {
                 .sum::<f64>()
     }
 
-    /// Checks that the delay target can be met at all.
+    /// Checks that the delay target can be met.
     ///
     /// # Errors
-    /// With the smallest target that can, if not.
+    /// [`Infeasible`], with the smallest feasible target, if it cannot.
     pub fn check_delay(&self) -> Result<(), Infeasible> {
         let smallest_s = self.smallest_delay_s();
         match self.delay_s {
@@ -233,7 +236,7 @@ impl Problem {
         }
     }
 
-    /// The allocation that these levels stand for: D = c + wᵀμ, x = μ / D.
+    /// The allocation with these levels: D = c + wᵀμ, x = μ / D.
     pub(super) fn at_levels(&self, level: Vec<f64>) -> Solution {
         let airtime: f64 = self
             .stations
@@ -262,11 +265,11 @@ impl Problem {
             .sum()
     }
 
-    /// Whether rates in packets per second keep all levels and the delay target, within a relative `tolerance`. The first constraint that
-    /// is broken is named.
+    /// Checks that rates in packets per second respect all level limits and the delay target,
+    /// within a relative `tolerance`.
     ///
     /// # Errors
-    /// [`Violation`] with the constraint.
+    /// [`Violation`] with the first constraint that is violated.
     pub fn check_rates(&self, rate_pps: &[f64], tolerance: f64) -> Result<(), Violation> {
         let airtime: f64 = self
             .stations

@@ -1,18 +1,20 @@
 use super::problem::{Problem, Solution, Station};
 
-/// Which station Theorem 1 of 000 puts at its level limit.
+/// The station that Theorem 1 of 000 puts at its level limit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reading {
     /// The slowest, as printed (w_max). Every faster station then exceeds its limit.
     SlowestAtLimit,
-    /// The fastest (w_min), as 000's algorithm 2 is described in its text: feasible when all limits are equal, but not optimal.
+    /// The fastest (w_min), as the text of 000 describes Algorithm 2. Feasible if all limits are
+    /// equal, but not optimal.
     FastestAtLimit,
 }
 
-/// The allocation of 000 Theorem 1: xⱼ = α/wⱼ with α = N w / (c + N w n), for comparison with [`super::waterfill`].
+/// The allocation of 000 Theorem 1: xⱼ = α/wⱼ with α = N w / (c + N w n), for comparison with
+/// [`super::waterfill`].
 ///
-/// It knows neither weights nor the delay target, and takes the limit N of the station that the reading names. It may break constraints:
-/// see [`Problem::check_rates`].
+/// It ignores weights and the delay target, and uses the limit N of the station that `reading`
+/// selects. The result may violate constraints; [`Problem::check_rates`] tells which.
 #[must_use]
 pub fn theorem1(problem: &Problem, reading: Reading) -> Solution {
     let by_airtime =
@@ -23,7 +25,8 @@ pub fn theorem1(problem: &Problem, reading: Reading) -> Solution {
         Reading::FastestAtLimit => stations.min_by(by_airtime),
     };
     let reference = reference.expect("a problem has at least one station");
-    // x = α/w for all is a round in which each station gets the same payload airtime, that of the reference at its limit.
+    // With x = α/w for all stations, each gets the same payload airtime per round: that of the
+    // reference station at its limit.
     let airtime_s = reference.seconds_per_packet * reference.level_limit;
     problem.at_levels(
         problem

@@ -3,9 +3,10 @@ use thiserror::Error;
 
 /// The proportional fair allocation in closed form, O(n log n).
 ///
-/// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime that a station of weight 1 below its limit gets in each round: the lesser of
-/// the A at which the overhead just fills what the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c) and the A at which the
-/// round lasts T̄.
+/// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime per round of a station of weight 1
+/// below its limit. A is the lesser of two values: the one at which the overhead just fills what
+/// the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c), and the one at which the round
+/// lasts T̄.
 ///
 /// # Errors
 /// [`Infeasible`] if overhead and one packet for each station exceed the delay target.
@@ -16,14 +17,15 @@ pub fn waterfill(problem: &Problem) -> Result<Solution, Infeasible> {
     Ok(problem.at_levels(filler.level))
 }
 
-/// The same in buffers that are kept from call to call, for controllers that allocate every slot.
+/// Computes the same allocation in buffers that it keeps from call to call, for controllers that
+/// allocate every slot.
 #[derive(Clone, Debug, Default)]
 pub struct Waterfill {
     order: Vec<Ranked>,
     level: Vec<f64>,
 }
 
-/// A station in the order in which rising water caps them.
+/// A station in the order in which the rising water level reaches its limit.
 #[derive(Clone, Copy, Debug)]
 struct Ranked {
     /// Water level at which the station reaches its limit (wᵢ N̄ᵢ / φᵢ).
@@ -31,11 +33,11 @@ struct Ranked {
     /// Its payload airtime there (wᵢ N̄ᵢ).
     cap_s: f64,
     weight: f64,
-    /// The weights of this and all later stations.
+    /// Sum of the weights of this and all later stations.
     weight_from_here: f64,
 }
 
-/// What [`Waterfill::solve`] found. Rates are `level / round_s`.
+/// The solution of [`Waterfill::solve`]. Rates are `level / round_s`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Filled<'a> {
     /// Aggregation levels (μ), in the order of the stations.
@@ -48,7 +50,7 @@ pub struct Filled<'a> {
     pub delay_binds: bool,
 }
 
-/// Why [`Waterfill::solve`] has no answer.
+/// Why [`Waterfill::solve`] returns no solution.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum WaterfillError {
@@ -61,7 +63,7 @@ pub enum WaterfillError {
 }
 
 impl Waterfill {
-    /// A filler without buffers yet; they grow to the largest problem solved.
+    /// A solver with empty buffers, which grow to the size of the largest problem.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -70,8 +72,8 @@ impl Waterfill {
         }
     }
 
-    /// Allocates to `stations` in a round whose overhead is `overhead_s` in total: measured, so it may differ from the sum over the
-    /// stations, whose own `overhead_s` is not read.
+    /// Allocates to `stations` in a round with a total overhead of `overhead_s`. The overhead is
+    /// usually measured, so the stations' own `overhead_s` is ignored.
     ///
     /// # Errors
     /// [`WaterfillError`] if a number is out of range or the delay target is too short.
@@ -108,8 +110,9 @@ impl Waterfill {
         })
     }
 
-    /// The water level A alone, in seconds, for callers that let stations fall below one packet per round: a station gets
-    /// min(N̄, φ A / w). A delay target that the overhead alone uses up leaves 0.
+    /// Returns only the water level A in seconds, for callers that allow less than one packet per
+    /// round. A station's level is then min(N̄, φ A / w). The result is 0 if the overhead alone
+    /// exceeds the delay target.
     ///
     /// # Errors
     /// [`ProblemError`] if a number is out of range.
@@ -132,7 +135,8 @@ impl Waterfill {
             .map_or(free, |tight| tight.min(free)))
     }
 
-    /// Fills `self.level`; the numbers have been checked. Returns the water level and whether the delay target binds.
+    /// Fills `self.level` from checked values. Returns the water level and whether the delay target
+    /// binds.
     fn fill(&mut self, stations: &[Station], overhead_s: f64, delay_s: Option<f64>) -> (f64, bool) {
         self.rank(stations);
         let free = self.free_level(overhead_s);
@@ -146,8 +150,8 @@ impl Waterfill {
         (airtime_s, airtime_s < free)
     }
 
-    /// Sorts the stations by the water level that caps them. The weights are summed from the top, so that what is left of them near the end
-    /// is not the difference of large sums.
+    /// Sorts the stations by the water level at which they reach their limit. The weights are
+    /// summed from the end, so that small remainders are not differences of large sums.
     fn rank(&mut self, stations: &[Station]) {
         self.order.clear();
         self.order.extend(stations.iter().map(|s| {
@@ -168,7 +172,8 @@ impl Waterfill {
         }
     }
 
-    /// The A of Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c. The left side is piecewise linear and rises once the first station is at its limit.
+    /// Solves Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c for A. The left side is piecewise linear and rises once
+    /// the first station is at its limit.
     fn free_level(&self, overhead_s: f64) -> f64 {
         let (mut weight, mut volume) = (0.0, overhead_s);
         let mut level = f64::INFINITY;
@@ -183,7 +188,8 @@ impl Waterfill {
         level
     }
 
-    /// The A of Σ min(wᵢ N̄ᵢ, φᵢ A) = `payload_s`; none if all stations at their limits take less than that.
+    /// Solves Σ min(wᵢ N̄ᵢ, φᵢ A) = `payload_s` for A. Returns `None` if all stations at their
+    /// limits take less than that.
     fn tight_level(&self, payload_s: f64) -> Option<f64> {
         let mut left = payload_s;
         for ranked in &self.order {

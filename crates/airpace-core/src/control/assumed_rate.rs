@@ -1,14 +1,18 @@
-//! Laws that need PHY rates, at stations that cannot tell theirs.
+//! Runs a law that needs PHY rates with stations that cannot report theirs.
 //!
-//! An agent without a monitor interface reports frames and packets but no PHY rate. What cannot be told apart in a round `D = c + Σ w μ`
-//! is its overhead from its payload, so one must be assumed. Here it is the overhead per frame `T`: then `w = (D − nT) / Σ μ`, the
-//! same for all stations that do not know better. Wherever a law aims with it, the rates are right at the level that was measured,
-//! so the level that the law aims at is its fixed point even if the assumption is wrong (for one station, a change of the rate comes
-//! back multiplied by `1 − T/c`: stable for `T < 2c`). What is lost is fairness in airtime: stations of unknown rate get equal packets. And a
-//! slow one among them may be aimed beyond what a frame's longest duration holds, which only its losses then show.
+//! An agent without a monitor interface reports frames and packets but no PHY rate. Such reports do
+//! not separate the overhead of a round `D = c + Σ w μ` from its payload, so one of the two must be
+//! assumed. [`AssumeRates`] assumes the overhead per frame `T`. Then `w = (D − nT) / Σ μ`, the same
+//! for all stations of unknown rate.
 //!
-//! As long as frames carry one packet, `D` is only the time between packets: then the rate is assumed to be twice as high
-//! with each slot, until packets meet in frames.
+//! The resulting rates are right at the measured level, so a law reaches the level that it aims at
+//! even if `T` is wrong: for one station, a change of the rate returns multiplied by `1 − T/c`,
+//! which is stable for `T < 2c`. What is lost is airtime fairness, as stations of unknown rate get
+//! equal packet rates. And a slow station may be given a target that the longest frame duration
+//! cannot hold, which only its losses show.
+//!
+//! While frames carry one packet each, `D` is only the time between packets. Then the assumed rate
+//! doubles with each slot until frames aggregate.
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
@@ -17,32 +21,34 @@ use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// From this level on, frames follow each other as rounds do, rather than as packets come.
+/// From this level on, the time between frames is the round rather than the time between packets.
 const AGGREGATED_LEVEL: f64 = 1.2;
-/// Rate assumed of a station that has not shown anything: 65 Mbit/s, one stream at 20 MHz.
+/// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
-/// Rates that are assumed at least and at most: HT MCS 0 at 20 MHz, and HE MCS 11 of four streams at 160 MHz.
+/// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
+/// MHz.
 const RANGE_BPS: (f64, f64) = (6.5e6, 4.8e9);
 
-/// A law that is told assumed PHY rates where reports have none.
+/// A law that gets assumed PHY rates where reports have none.
 pub struct AssumeRates {
     law: Box<dyn RateController + Send>,
     overhead_s: f64,
-    /// Assumed PHY rate of stations that have reported without one, by ascending number.
+    /// Assumed PHY rates of the stations that have reported without one, sorted by station.
     assumed_bps: Vec<(StationId, f64)>,
+    /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
 
-/// What one station contributes to the round.
+/// One station's contribution to the round.
 #[derive(Clone, Copy)]
-struct Part {
+struct RoundPart {
     station: StationId,
     sample: Sample,
     level: f64,
     round_s: f64,
 }
 
-impl Part {
+impl RoundPart {
     fn of(report: &SlotReport) -> Option<Self> {
         let sample = Sample::read(report)?;
         let (level, round_s) = sample.level.zip(sample.round_s)?;
@@ -58,19 +64,20 @@ impl Part {
         self.level >= AGGREGATED_LEVEL
     }
 
-    /// Bits of a packet on the air: its airtime in seconds at 1 bit/s.
+    /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
     fn bits(&self) -> f64 {
         packet_airtime_s(self.sample.packet_bytes.unwrap_or(1500.0), 1.0)
     }
 
-    /// Frames to the station per round of `round_s`, at most one.
+    /// Frames to the station per round of `round_s`; one at most.
     fn turns(&self, round_s: f64) -> f64 {
         (round_s / self.round_s).min(1.0)
     }
 }
 
 impl AssumeRates {
-    /// `law`, with rates derived from an overhead per frame of `frame_overhead` where reports have none.
+    /// Wraps `law`; reports without a PHY rate get the one that follows from `frame_overhead` per
+    /// frame.
     #[must_use]
     pub fn new(law: Box<dyn RateController + Send>, frame_overhead: Duration) -> Self {
         Self {
@@ -92,28 +99,29 @@ impl AssumeRates {
         &mut self.assumed_bps[idx].1
     }
 
-    /// Revises what is assumed of the stations in this slot's reports.
+    /// Updates the assumed rates of the stations in this slot's reports.
     fn learn(&mut self) {
-        let parts: Vec<Part> = self.reports.iter().filter_map(Part::of).collect();
-        for part in parts.iter().filter(|part| part.sample.phy_bps.is_none()) {
-            if !part.is_aggregated() && part.sample.backlogged {
+        let parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
+        let common_bps = self.common_rate(&parts);
+        for part in &parts {
+            if part.sample.phy_bps.is_some() {
+                continue;
+            }
+            if part.is_aggregated() {
+                if let Some(bps) = common_bps {
+                    *self.assumed(part.station) = bps;
+                }
+            } else if part.sample.backlogged {
+                // The station could take more but its frames hold one packet: the assumed rate is
+                // too low to aggregate.
                 let rate = self.assumed(part.station);
                 *rate = (*rate * 2.0).min(RANGE_BPS.1);
             }
         }
-        let Some(bps) = self.common_rate(&parts) else {
-            return;
-        };
-        for part in parts
-            .iter()
-            .filter(|part| part.sample.phy_bps.is_none() && part.is_aggregated())
-        {
-            *self.assumed(part.station) = bps;
-        }
     }
 
-    /// The PHY rate of all stations that do not know theirs, from the round that they share.
-    fn common_rate(&self, parts: &[Part]) -> Option<f64> {
+    /// The PHY rate of all stations of unknown rate, from the round that they share.
+    fn common_rate(&self, parts: &[RoundPart]) -> Option<f64> {
         let round_s = parts
             .iter()
             .filter(|part| part.is_aggregated())
@@ -129,6 +137,7 @@ impl AssumeRates {
             }
         }
         let payload_s = round_s - frames * self.overhead_s - known_s;
+        // The assumed overhead alone may exceed the round; then the payload takes next to no time.
         let bps = if payload_s > 0.0 {
             unknown_bits / payload_s
         } else {
@@ -174,11 +183,11 @@ impl RateController for AssumeRates {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plant::{Plant, SlotView};
+    use super::super::tests::plant::{Plant, SlotView};
     use super::super::{Waterfill, WaterfillConfig};
     use super::*;
 
-    /// Takes the PHY rates out of reports.
+    /// Removes the PHY rates from reports.
     struct Blind(AssumeRates);
 
     impl RateController for Blind {
@@ -216,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_station_reaches_the_level_without_telling_its_rate() {
+    fn one_station_reaches_the_level_without_reporting_its_rate() {
         for mbps in [117.0, 390.0, 780.0] {
             for overhead_s in [150e-6, 200e-6, 400e-6] {
                 let mut plant = Plant::new(&[mbps], 0.1);
@@ -236,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_rate_is_followed() {
+    fn the_level_recovers_from_a_change_of_the_rate() {
         let mut plant = Plant::new(&[780.0], 0.1);
         let mut law = Blind(law());
         settle(&mut plant, &mut law, 20);
@@ -262,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_share_the_airtime_in_their_proportion() {
+    fn weights_divide_the_airtime_in_proportion() {
         let config = WaterfillConfig {
             delay_target: Some(Duration::from_micros(1_500)),
             ..WaterfillConfig::default()
@@ -281,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_are_known_are_left_alone() {
+    fn known_rates_are_left_alone() {
         let (mut plain, mut wrapped) = (
             Plant::new(&[390.0, 58.5], 0.1),
             Plant::new(&[390.0, 58.5], 0.1),

@@ -1,12 +1,13 @@
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
-use super::{Diagnostics, RateController};
+use super::{Diagnostics, Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Most that one slot may change a rate, as a factor: the gradient is only local.
+/// Largest change of a rate in one slot, as a difference of logarithms: the gradient holds only
+/// locally.
 const LOG_STEP_MAX: f64 = 0.5;
 
 /// Configuration of [`Dual`].
@@ -14,16 +15,18 @@ const LOG_STEP_MAX: f64 = 0.5;
 pub struct DualConfig {
     /// The level that no station may exceed (`N_ε`), 32 in the paper.
     pub target_level: f64,
-    /// Exponent of the α-fair utility: 1 is log x, 0 the sum of rates in units of `utility_unit_mbps`.
+    /// Exponent of the α-fair utility: 1 is log x, 0 the sum of rates in units of
+    /// `utility_unit_mbps`.
     pub fairness: f64,
     /// Unit of rate in the utility for exponents other than 1, Mbit/s.
     pub utility_unit_mbps: f64,
-    /// Step of the multipliers per packet of excess (α of eq. 31). The paper gives none; this one damps the loop of
-    /// one station at 32 packets critically (see `docs/design/published-laws.md`).
+    /// Step of the multipliers per packet above the target (α of eq. 31). The paper gives none. The
+    /// default damps the loop of one station at 32 packets critically (see
+    /// `docs/design/published-laws.md`).
     pub dual_step: f64,
-    /// Step of the rates' logarithms along the gradient.
+    /// Step of the logarithms of the rates along the gradient.
     pub rate_step: f64,
-    /// Overhead per frame that the gradient reckons with.
+    /// Overhead per frame that the gradient assumes.
     pub frame_overhead: Duration,
     /// Packet sizes and rate bounds.
     pub stream: StreamConfig,
@@ -47,7 +50,8 @@ impl DualConfig {
     /// Checks every value.
     ///
     /// # Errors
-    /// If a step is not positive or the utility not concave in the logarithm of the rate (exponent below 1 is not).
+    /// If a value is outside its range. An exponent below 1 is refused: the utility is then not
+    /// concave in the logarithm of the rate.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("target_level", self.target_level, 1.0, 1024.0)?;
         within("fairness", self.fairness, 1.0, 10.0)?;
@@ -59,12 +63,15 @@ impl DualConfig {
     }
 }
 
+/// What the law keeps of one station.
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct DualStation {
     seen: Observed,
-    /// Last level known, used while the station is silent.
+    /// Last known level, used while the station does not report.
     level: f64,
+    /// Granted rate, Mbit/s of payload.
     mbps: f64,
+    /// Lagrange multiplier of the station's level constraint.
     multiplier: f64,
 }
 
@@ -75,11 +82,11 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Dual {
     config: DualConfig,
-    roster: Roster<State>,
+    roster: Roster<DualStation>,
 }
 
 impl Dual {
-    /// A controller that knows no station yet.
+    /// A controller without stations.
     ///
     /// # Errors
     /// If the configuration is refused by [`DualConfig::validate`].
@@ -91,7 +98,7 @@ impl Dual {
         })
     }
 
-    /// Overhead of a round with every known station in it.
+    /// Overhead of a round that serves every known station.
     fn overhead_s(&self) -> f64 {
         self.config.frame_overhead.as_secs_f64() * self.roster.states().len() as f64
     }
@@ -107,10 +114,12 @@ impl Dual {
                     (s.multiplier + config.dual_step * (level - config.target_level)).max(0.0);
             }
         }
+        // One packet more to any station lengthens the round and so raises every other level: the
+        // second term of ∂μ/∂log x.
         let priced: f64 = states.iter().map(|s| s.multiplier * s.level).sum();
         for s in states {
             let airtime_share = s.seen.packet_airtime_s(&config.stream) * s.level / overhead_s;
-            // x U'(x) of the α-fair utility: 1 for log x.
+            // x U'(x) of the α-fair utility; 1 for log x.
             let worth = (s.mbps / config.utility_unit_mbps).powf(1.0 - config.fairness);
             let slope = worth - s.multiplier * s.level - priced * airtime_share;
             s.mbps = config.stream.bounded(
@@ -125,7 +134,7 @@ impl Dual {
 
 impl RateController for Dual {
     fn name(&self) -> &'static str {
-        "dual"
+        Law::Dual.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
@@ -134,7 +143,7 @@ impl RateController for Dual {
             stream,
             ..
         } = self.config;
-        let join = || State {
+        let join = || DualStation {
             seen: Observed::nothing(&stream),
             level: 1.0,
             mbps: stream.initial_mbps,

@@ -1,15 +1,16 @@
+use super::Law;
 use thiserror::Error;
 
-/// A controller configuration that cannot work.
+/// Why a controller's configuration was refused.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A value that must be a positive number is not.
+    /// A value that must be positive and finite is not.
     #[error("{name} must be a positive number, but is {value}")]
     NotPositive {
         /// The value's name in the configuration.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// A value lies outside its range.
@@ -17,26 +18,24 @@ pub enum ConfigError {
     OutOfRange {
         /// The value's name in the configuration.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: f64,
-        /// The least value allowed.
+        /// The smallest allowed value.
         least: f64,
-        /// The greatest value allowed.
+        /// The largest allowed value.
         most: f64,
     },
 }
 
-/// A name that no law has.
+/// The error of parsing a [`Law`] from a name that no law has.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error(
-    "no control law is called \"{name}\"; there are linear, linear-pf, linear-pf-argmax, dual, nonlinear, nonlinear-corrected and waterfill"
-)]
+#[error("no control law is called \"{name}\"; the laws are {}", Law::NAMES.join(", "))]
 pub struct UnknownLaw {
-    /// The name that was asked for.
+    /// The name that was given.
     pub name: String,
 }
 
-/// Refuses what is not a positive, finite number.
+/// Checks that `value` is positive and finite.
 pub(super) fn positive(name: &'static str, value: f64) -> Result<(), ConfigError> {
     if value.is_finite() && value > 0.0 {
         Ok(())
@@ -45,7 +44,7 @@ pub(super) fn positive(name: &'static str, value: f64) -> Result<(), ConfigError
     }
 }
 
-/// Refuses what does not lie within `least..=most`.
+/// Checks that `value` lies within `least..=most`.
 pub(super) fn within(
     name: &'static str,
     value: f64,

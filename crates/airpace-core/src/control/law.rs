@@ -3,35 +3,105 @@ use super::{
     NonlinearConfig, RateController, Regulated, SetPoint, UnknownLaw, Waterfill, WaterfillConfig,
 };
 use core::time::Duration;
+use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
-/// The laws by name: the four published ones and ours.
-pub const LAW_NAMES: [&str; 5] = ["linear", "linear-pf", "dual", "nonlinear", "waterfill"];
+/// A rate law. Its name in configurations, command lines and tables is the variant in kebab-case:
+/// `linear-pf`. References of configurations show the variants' descriptions.
+///
+/// ```
+/// use airpace_core::control::Law;
+///
+/// assert_eq!("linear-pf".parse(), Ok(Law::LinearPf));
+/// assert_eq!(Law::Waterfill.to_string(), "waterfill");
+/// assert!("pid".parse::<Law>().is_err());
+/// ```
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Debug,
+    Default,
+    EnumString,
+    Display,
+    IntoStaticStr,
+    EnumIter,
+    EnumMessage,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownLaw, parse_err_fn = unknown_law)]
+pub enum Law {
+    /// Paper 000, Algorithm 1: integral control of the aggregation level, for each station by
+    /// itself.
+    Linear,
+    /// Paper 000, Algorithm 2: integral control of the fastest station; the others follow in
+    /// proportion to their PHY rates.
+    LinearPf,
+    /// Paper 000, eq. 27–31: dual ascent with measured levels.
+    Dual,
+    /// Paper 002, eq. 24–26 and 33: an inner loop for each station and an outer loop for the delay
+    /// target.
+    Nonlinear,
+    /// Our law: water-filling on the measured round.
+    #[default]
+    Waterfill,
+    /// `linear-pf` as Algorithm 2 is printed: it regulates the slowest station. For comparison only.
+    LinearPfArgmax,
+    /// `nonlinear` with the interior optimum as an additional bound on the level.
+    NonlinearCorrected,
+}
 
-/// Variants of published laws, offered for comparison.
-pub const VARIANT_NAMES: [&str; 2] = ["linear-pf-argmax", "nonlinear-corrected"];
+impl Law {
+    /// The names of all laws, for command lines and messages.
+    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 
-/// What the operator wants, whatever the law.
+    /// The four published laws and ours, without the variants: the rows of every comparison.
+    pub const COMPARED: [Self; 5] = [
+        Self::Linear,
+        Self::LinearPf,
+        Self::Dual,
+        Self::Nonlinear,
+        Self::Waterfill,
+    ];
+
+    /// The law's name: `linear-pf` for [`Law::LinearPf`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+fn unknown_law(name: &str) -> UnknownLaw {
+    UnknownLaw {
+        name: name.to_owned(),
+    }
+}
+
+/// What the operator wants from the controller, independent of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Goal {
-    /// Most packets per frame on average (N̄; the target of the linear laws, which know no delay).
+    /// Largest mean aggregation level, packets per frame (N̄). The linear laws and `dual` regulate
+    /// to it as their target.
     pub level: f64,
-    /// Longest round time (T̄); `None` leaves only the level. The linear laws and `dual` do not look at it.
+    /// Longest round time (T̄); `None` leaves only the level as a bound. The linear laws and `dual`
+    /// ignore it.
     pub delay: Option<Duration>,
 }
 
-/// A law and its configuration.
+/// A law with its configuration. A variant of a published law differs from that law in one field.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum LawConfig {
-    /// 000, Algorithm 1.
+    /// [`Law::Linear`].
     Linear(LinearConfig),
-    /// 000, Algorithm 2.
+    /// [`Law::LinearPf`] and [`Law::LinearPfArgmax`].
     LinearPf(LinearPfConfig),
-    /// 000, eq. 27–31.
+    /// [`Law::Dual`].
     Dual(DualConfig),
-    /// 002, eq. 24–26 and 33.
+    /// [`Law::Nonlinear`] and [`Law::NonlinearCorrected`].
     Nonlinear(NonlinearConfig),
-    /// Ours.
+    /// [`Law::Waterfill`].
     Waterfill(WaterfillConfig),
 }
 
@@ -41,62 +111,57 @@ impl Default for LawConfig {
     }
 }
 
-/// Stands for "no delay target" in a law that must have one: far beyond any round.
+/// The delay target of a law that must have one, where the operator set none: far beyond any round.
 const NO_DELAY_TARGET: Duration = Duration::from_secs(10);
 
 impl LawConfig {
-    /// The configuration of the law called `name`, aimed at `goal`, everything else at its default.
+    /// The configuration of `law` for `goal`, with every other value at its default.
     ///
-    /// # Errors
-    /// If no law has that name.
-    pub fn named(name: &str, goal: Goal) -> Result<Self, UnknownLaw> {
-        let Goal { level, delay } = goal;
-        let linear_pf = |regulated| {
-            Self::LinearPf(LinearPfConfig {
-                target_level: level,
-                regulated,
-                ..LinearPfConfig::default()
-            })
-        };
-        let nonlinear = |set_point| {
-            let delay_target = delay.unwrap_or(NO_DELAY_TARGET);
-            Self::Nonlinear(NonlinearConfig {
-                level_limit: level,
-                delay_target,
-                set_point,
-                ..NonlinearConfig::default()
-            })
-        };
-        Ok(match name {
-            "linear" => Self::Linear(LinearConfig {
-                target_level: level,
+    /// The goal is checked by [`LawConfig::build`].
+    #[must_use]
+    pub fn named(law: Law, goal: Goal) -> Self {
+        match law {
+            Law::Linear => Self::Linear(LinearConfig {
+                target_level: goal.level,
                 ..LinearConfig::default()
             }),
-            "linear-pf" => linear_pf(Regulated::Fastest),
-            "linear-pf-argmax" => linear_pf(Regulated::Slowest),
-            "dual" => Self::Dual(DualConfig {
-                target_level: level,
+            Law::LinearPf => Self::linear_pf(goal, Regulated::Fastest),
+            Law::LinearPfArgmax => Self::linear_pf(goal, Regulated::Slowest),
+            Law::Dual => Self::Dual(DualConfig {
+                target_level: goal.level,
                 ..DualConfig::default()
             }),
-            "nonlinear" => nonlinear(SetPoint::Published),
-            "nonlinear-corrected" => nonlinear(SetPoint::Corrected),
-            "waterfill" => Self::Waterfill(WaterfillConfig {
-                level_limit: level,
-                delay_target: delay,
+            Law::Nonlinear => Self::nonlinear(goal, SetPoint::Published),
+            Law::NonlinearCorrected => Self::nonlinear(goal, SetPoint::Corrected),
+            Law::Waterfill => Self::Waterfill(WaterfillConfig {
+                level_limit: goal.level,
+                delay_target: goal.delay,
                 ..WaterfillConfig::default()
             }),
-            _ => {
-                return Err(UnknownLaw {
-                    name: name.to_owned(),
-                });
-            }
+        }
+    }
+
+    fn linear_pf(goal: Goal, regulated: Regulated) -> Self {
+        Self::LinearPf(LinearPfConfig {
+            target_level: goal.level,
+            regulated,
+            ..LinearPfConfig::default()
+        })
+    }
+
+    fn nonlinear(goal: Goal, set_point: SetPoint) -> Self {
+        Self::Nonlinear(NonlinearConfig {
+            level_limit: goal.level,
+            delay_target: goal.delay.unwrap_or(NO_DELAY_TARGET),
+            set_point,
+            ..NonlinearConfig::default()
         })
     }
 
     /// Builds the controller.
     ///
     /// # Errors
-    /// If a value of the configuration is refused.
+    /// If a value of the configuration lies outside its range.
     pub fn build(self) -> Result<Box<dyn RateController + Send>, ConfigError> {
         Ok(match self {
             Self::Linear(config) => Box::new(Linear::new(config)?),

@@ -1,7 +1,7 @@
-use super::RateController;
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
+use super::{Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
@@ -30,7 +30,7 @@ impl LinearConfig {
     /// Checks every value.
     ///
     /// # Errors
-    /// If the level is no level or the gain not positive.
+    /// If the level or the gain is outside its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("target_level", self.target_level, 1.0, 1024.0)?;
         positive("gain_mbps", self.gain_mbps)?;
@@ -38,7 +38,8 @@ impl LinearConfig {
     }
 }
 
-/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ − `N_ε`).
+/// Paper 000, Algorithm 1: each station's rate moves against its own level error, x ← x − K(μ̃ −
+/// `N_ε`).
 #[derive(Clone, Debug)]
 pub struct Linear {
     config: LinearConfig,
@@ -46,7 +47,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A controller that knows no station yet.
+    /// A controller without stations.
     ///
     /// # Errors
     /// If the configuration is refused by [`LinearConfig::validate`].
@@ -61,7 +62,7 @@ impl Linear {
 
 impl RateController for Linear {
     fn name(&self) -> &'static str {
-        "linear"
+        Law::Linear.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {

@@ -1,18 +1,18 @@
-use super::RateController;
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
+use super::{Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
 /// Which station [`LinearPf`] regulates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Regulated {
-    /// The station of the highest PHY rate (argmin w), as the paper's text and eq. 32–33 have it.
+    /// The station with the highest PHY rate (argmin w), as in the paper's text and eq. 32–33.
     #[default]
     Fastest,
-    /// The station of the lowest PHY rate (argmax w), as Algorithm 2 is printed. The faster stations are then driven far
-    /// beyond the longest frame: for comparison only.
+    /// The station with the lowest PHY rate (argmax w), as Algorithm 2 is printed. It drives the
+    /// faster stations far beyond the longest frame: for comparison only.
     Slowest,
 }
 
@@ -44,7 +44,7 @@ impl LinearPfConfig {
     /// Checks every value.
     ///
     /// # Errors
-    /// If the level is no level or the gain not positive.
+    /// If the level or the gain is outside its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("target_level", self.target_level, 1.0, 1024.0)?;
         positive("gain_mbps", self.gain_mbps)?;
@@ -52,7 +52,8 @@ impl LinearPfConfig {
     }
 }
 
-/// Paper 000, Algorithm 2: one station is regulated by eq. 32, the others follow in proportion to their PHY rates (eq. 33).
+/// Paper 000, Algorithm 2: eq. 32 regulates one station, and the others follow in proportion to
+/// their PHY rates (eq. 33).
 #[derive(Clone, Debug)]
 pub struct LinearPf {
     config: LinearPfConfig,
@@ -60,7 +61,7 @@ pub struct LinearPf {
 }
 
 impl LinearPf {
-    /// A controller that knows no station yet.
+    /// A controller without stations.
     ///
     /// # Errors
     /// If the configuration is refused by [`LinearPfConfig::validate`].
@@ -72,7 +73,7 @@ impl LinearPf {
         })
     }
 
-    /// Index of the station to regulate, the first of several equal ones.
+    /// Index of the station to regulate; the first of several with the same rate.
     fn regulated(&self) -> Option<usize> {
         let rate = |&(_, &(seen, _)): &(usize, &(Observed, f64))| seen.phy_bps;
         let states = self.roster.states().iter().enumerate();
@@ -83,7 +84,8 @@ impl LinearPf {
         chosen.map(|(idx, _)| idx)
     }
 
-    /// Moves the regulated station's rate by its level error and gives the others theirs.
+    /// Moves the regulated station's rate by its level error and sets the other rates in
+    /// proportion.
     fn update(&mut self, idx: usize) {
         let LinearPfConfig {
             target_level,
@@ -106,8 +108,8 @@ impl LinearPf {
 impl RateController for LinearPf {
     fn name(&self) -> &'static str {
         match self.config.regulated {
-            Regulated::Fastest => "linear-pf",
-            Regulated::Slowest => "linear-pf-argmax",
+            Regulated::Fastest => Law::LinearPf.name(),
+            Regulated::Slowest => Law::LinearPfArgmax.name(),
         }
     }
 

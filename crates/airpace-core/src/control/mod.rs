@@ -1,8 +1,10 @@
-//! Rate controllers: from what stations report to what each is sent.
+//! Rate controllers: they turn the stations' reports into the rate at which each station is sent
+//! packets.
 //!
-//! [`LawConfig`] names the laws and builds them. `linear`, `linear-pf`, `dual` and `nonlinear` are the published ones, each as
-//! printed (with the corrections that its page in `docs/design/published-laws.md` lists as variants of their own);
-//! `waterfill` is ours and the default.
+//! [`Law`] names the laws and [`LawConfig`] builds them. `linear`, `linear-pf`, `dual` and
+//! `nonlinear` are published laws, each as printed; corrections are separate variants, which
+//! `docs/design/published-laws.md` describes. `waterfill` is our law and the default. A law of your
+//! own implements [`RateController`].
 
 mod assumed_rate;
 mod dual;
@@ -17,14 +19,12 @@ mod stream;
 mod waterfill;
 
 #[cfg(test)]
-mod closed_loop;
-#[cfg(test)]
-mod plant;
+mod tests;
 
 pub use assumed_rate::AssumeRates;
 pub use dual::{Dual, DualConfig};
 pub use error::{ConfigError, UnknownLaw};
-pub use law::{Goal, LAW_NAMES, LawConfig, VARIANT_NAMES};
+pub use law::{Goal, Law, LawConfig};
 pub use linear::{Linear, LinearConfig};
 pub use linear_pf::{LinearPf, LinearPfConfig, Regulated};
 pub use nonlinear::{Nonlinear, NonlinearConfig, SetPoint};
@@ -34,46 +34,98 @@ pub use waterfill::{Waterfill, WaterfillConfig};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 
-/// A law that turns a slot's reports into rates. One decision per slot; all laws see the same reports.
+/// A law that turns the reports of a slot into rates. It decides once per slot, and all laws see
+/// the same reports.
+///
+/// The trait is object-safe: drivers hold a `Box<dyn RateController + Send>`. This law divides a
+/// fixed total equally and halves the rate of a station while its frames are full:
+///
+/// ```
+/// use airpace_core::control::RateController;
+/// use airpace_core::report::{Allocation, SlotReport};
+/// use airpace_units::{StationId, Time};
+/// use core::time::Duration;
+///
+/// struct EqualShares {
+///     total_pps: f64,
+///     longest_frame: f64,
+///     granted: Vec<Allocation>,
+/// }
+///
+/// impl RateController for EqualShares {
+///     fn name(&self) -> &'static str {
+///         "equal-shares"
+///     }
+///
+///     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
+///         for &SlotReport { station, .. } in reports {
+///             if self.granted.iter().all(|known| known.station != station) {
+///                 self.granted.push(Allocation { station, rate_pps: 0.0, rate_bytes_per_s: 0.0, level: 1.0 });
+///             }
+///         }
+///         let share_pps = self.total_pps / self.granted.len().max(1) as f64;
+///         for grant in &mut self.granted {
+///             let report = reports.iter().find(|report| report.station == grant.station);
+///             let level = report.and_then(SlotReport::level).unwrap_or(1.0);
+///             grant.rate_pps = if level < self.longest_frame { share_pps } else { share_pps / 2.0 };
+///             grant.rate_bytes_per_s = 1500.0 * grant.rate_pps;
+///         }
+///         &self.granted
+///     }
+///
+///     fn remove(&mut self, station: StationId) {
+///         self.granted.retain(|known| known.station != station);
+///     }
+/// }
+///
+/// let mut law: Box<dyn RateController + Send> =
+///     Box::new(EqualShares { total_pps: 8_000.0, longest_frame: 64.0, granted: Vec::new() });
+/// let reports = [0, 1].map(|idx| SlotReport::silent(StationId(idx), Duration::from_millis(100)));
+/// let rates = law.on_slot(Time::ZERO, &reports);
+/// assert_eq!((rates.len(), rates[1].rate_pps), (2, 4_000.0));
+/// ```
 pub trait RateController {
-    /// The name used in configuration and tables: `linear`, `linear-pf`, `dual`, `nonlinear`, `waterfill`.
+    /// The name in tables and messages. The laws of this crate return [`Law::name`].
     fn name(&self) -> &'static str;
 
-    /// Takes the reports of one slot, at most one per station, and returns the rates from now on, one per known station.
+    /// Takes the reports of one slot, at most one per station, and returns the rates that hold from
+    /// now on: one per known station.
     ///
-    /// A station is known from its first report until [`RateController::remove`]. A known station without a report keeps
-    /// its last state. Reports that contradict themselves (more frames than packets, time running backwards, rates that are
-    /// not numbers) are ignored and never panic.
+    /// A station is known from its first report until [`RateController::remove`]. A known station
+    /// that does not report keeps its last state. A report that contradicts itself (more frames
+    /// than packets, time running backwards, rates that are not numbers) is ignored; no report
+    /// causes a panic.
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation];
 
     /// Forgets a station that has left.
     fn remove(&mut self, station: StationId);
 
-    /// Sets the weight (φ) of a station's share, from 0.001 to 1000; 1 unless set. Tells whether the law follows weights and the
-    /// weight is valid: the published laws know none.
+    /// Sets the weight (φ) of a station's share, from 0.001 to 1000; the default is 1. Returns
+    /// whether the law accepts it: false for an invalid weight and for the published laws, which
+    /// have no weights.
     fn set_weight(&mut self, _station: StationId, _weight: f64) -> bool {
         false
     }
 
-    /// What the law believes about the medium; empty for laws that believe nothing.
+    /// The law's estimates of the medium; all `None` for a law that estimates nothing.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
     }
 }
 
-/// What a law believes about the medium, for display and for warnings.
+/// A law's estimates of the medium, for display and for warnings.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Diagnostics {
     /// Estimated overhead of one round over all served stations, in seconds (c).
     pub overhead_s: Option<f64>,
     /// Last measured round time in seconds (D).
     pub round_s: Option<f64>,
-    /// Round time in seconds that the present rates aim at.
+    /// Round time in seconds that the current rates aim at.
     pub aimed_round_s: Option<f64>,
-    /// Set while the delay target cannot be met: the smallest delay, in seconds, that can.
+    /// While the delay target cannot be met, the smallest delay in seconds that can be.
     pub smallest_delay_s: Option<f64>,
-    /// Stations whose bottleneck appears to lie elsewhere than at the access point.
+    /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
     pub capped_elsewhere: u32,
-    /// Reports ignored because they contradicted themselves.
+    /// Number of reports ignored because they contradicted themselves.
     pub ignored_reports: u64,
 }

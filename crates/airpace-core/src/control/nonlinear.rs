@@ -1,7 +1,7 @@
 use super::error::{ConfigError, positive, within};
 use super::roster::{Grant, Observed, Roster};
 use super::stream::StreamConfig;
-use super::{Diagnostics, RateController};
+use super::{Diagnostics, Law, RateController};
 use crate::alloc;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -9,16 +9,17 @@ use core::time::Duration;
 
 /// Bounds of the inner state in packets, as in the reference runs.
 const INNER_RANGE: (f64, f64) = (0.05, 1000.0);
-/// Bounds of the overhead estimate in seconds; outside them the law has long left the region that it was made for.
+/// Bounds of the overhead estimate in seconds, far outside the region in which the law works.
 const OVERHEAD_RANGE_S: (f64, f64) = (1e-6, 10.0);
 
-/// What the outer loop of [`Nonlinear`] tracks.
+/// The set point of the outer loop of [`Nonlinear`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SetPoint {
-    /// min{T̄ x₁, N̄}, as published: drives past the optimum where that is inside the delay target.
+    /// min{T̄ x₁, N̄}, as published. It drives past the optimum where the optimum is shorter than
+    /// the delay target.
     #[default]
     Published,
-    /// min{T̄ x₁, N̄, `A_free`/w₁}: the interior optimum is a bound as well.
+    /// min{T̄ x₁, N̄, `A_free`/w₁}: the interior optimum is an additional bound.
     Corrected,
 }
 
@@ -35,11 +36,11 @@ pub struct NonlinearConfig {
     pub outer_gain: f64,
     /// Gain of the overhead estimator (β).
     pub overhead_gain: f64,
-    /// Overhead per station that the estimate starts from.
+    /// Initial estimate of the overhead per station.
     pub frame_overhead: Duration,
-    /// Level that a station starts at (z).
+    /// Initial level of a station (z).
     pub initial_level: f64,
-    /// What the outer loop tracks.
+    /// Set point of the outer loop.
     pub set_point: SetPoint,
     /// Packet sizes and rate bounds.
     pub stream: StreamConfig,
@@ -83,29 +84,32 @@ impl NonlinearConfig {
     }
 }
 
+/// What the law keeps of one station.
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct NonlinearStation {
     seen: Observed,
     /// Inner state z, packets.
     inner: f64,
     rate_pps: f64,
-    /// The level aimed at, min{νW, N̄}.
+    /// Target level, min{νW, N̄}.
     target: f64,
 }
 
-/// Paper 002, eq. 24–26 and 33: an inner loop per station around the inverse model, an outer loop for the delay target.
+/// Paper 002, eq. 24–26 and 33: an inner loop per station around the inverse model, an outer loop
+/// for the delay target.
 #[derive(Clone, Debug)]
 pub struct Nonlinear {
     config: NonlinearConfig,
-    roster: Roster<State>,
+    roster: Roster<NonlinearStation>,
     /// Outer state ν: the target level of the slowest station.
     outer: f64,
-    /// Overhead of a round (ĉ); set from the number of stations when the first ones report.
+    /// Estimated overhead of a round (ĉ), seconds. Its initial value depends on the number of
+    /// stations that report first.
     overhead_s: Option<f64>,
 }
 
 impl Nonlinear {
-    /// A controller that knows no station yet.
+    /// A controller without stations.
     ///
     /// # Errors
     /// If the configuration is refused by [`NonlinearConfig::validate`].
@@ -119,9 +123,10 @@ impl Nonlinear {
         })
     }
 
-    /// Airtime per packet of every station in seconds (w), and the index of the slowest, the paper's station 1.
+    /// Index of the slowest station, the paper's station 1, and its airtime per packet in seconds
+    /// (w₁).
     fn slowest(&self) -> Option<(usize, f64)> {
-        let airtime = |s: &State| s.seen.packet_airtime_s(&self.config.stream);
+        let airtime = |s: &NonlinearStation| s.seen.packet_airtime_s(&self.config.stream);
         let indexed = self.roster.states().iter().map(airtime).enumerate();
         indexed.rev().max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -148,7 +153,7 @@ impl Nonlinear {
         next.clamp(OVERHEAD_RANGE_S.0, OVERHEAD_RANGE_S.1)
     }
 
-    /// Eq. 25 and 26 with the set point that the configuration names.
+    /// Eq. 25 and 26 with the configured set point.
     fn update(&mut self, slowest: usize, slowest_airtime_s: f64) {
         let config = self.config;
         let overhead_s = self.estimate_overhead(slowest);
@@ -175,7 +180,7 @@ impl Nonlinear {
         self.outer = (outer + config.outer_gain * (goal - outer)).max(1.0);
     }
 
-    /// What ν is to track.
+    /// The value that ν tracks.
     fn set_point(&self, slowest: usize, slowest_airtime_s: f64, overhead_s: f64) -> f64 {
         let states = self.roster.states();
         let goal = (self.config.delay_target.as_secs_f64() * states[slowest].rate_pps)
@@ -186,17 +191,20 @@ impl Nonlinear {
         }
     }
 
-    /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A − w N̄) = c.
+    /// `A_free`: the payload airtime per station at the optimum without a delay target, Σ max(0, A
+    /// − w N̄) = c.
     fn free_airtime_s(&self, overhead_s: f64) -> f64 {
         let NonlinearConfig {
             level_limit,
             stream,
             ..
         } = self.config;
-        let station =
-            |s: &State| alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit);
+        let station = |s: &NonlinearStation| {
+            alloc::Station::new(s.seen.packet_airtime_s(&stream), 0.0, level_limit)
+        };
         let stations: Vec<alloc::Station> = self.roster.states().iter().map(station).collect();
-        // Airtimes and overhead are kept in range; should a number ever not be, the bound is left out.
+        // Airtimes and overhead are kept in range. If a number ever is not, there is no additional
+        // bound.
         alloc::Waterfill::new()
             .water_level(&stations, overhead_s, None)
             .unwrap_or(f64::INFINITY)
@@ -206,8 +214,8 @@ impl Nonlinear {
 impl RateController for Nonlinear {
     fn name(&self) -> &'static str {
         match self.config.set_point {
-            SetPoint::Published => "nonlinear",
-            SetPoint::Corrected => "nonlinear-corrected",
+            SetPoint::Published => Law::Nonlinear.name(),
+            SetPoint::Corrected => Law::NonlinearCorrected.name(),
         }
     }
 
@@ -217,7 +225,7 @@ impl RateController for Nonlinear {
             stream,
             ..
         } = self.config;
-        let join = || State {
+        let join = || NonlinearStation {
             seen: Observed::nothing(&stream),
             inner: initial_level,
             rate_pps: 0.0,

@@ -1,4 +1,4 @@
-//! The stations a law knows, in the order of their identifiers, and the rates it grants them.
+//! The stations that a law knows, sorted by identifier, and the rates that it grants them.
 
 use super::sample::Sample;
 use super::stream::StreamConfig;
@@ -16,7 +16,7 @@ pub(super) struct Roster<S> {
 }
 
 impl<S> Roster<S> {
-    /// A roster of nobody.
+    /// A roster without stations.
     pub(super) fn new() -> Self {
         Self {
             ids: Vec::new(),
@@ -26,7 +26,8 @@ impl<S> Roster<S> {
         }
     }
 
-    /// Hands each credible report to its station, which `join` makes at its first report.
+    /// Passes each consistent report to `observe` with its station's state; `join` creates the
+    /// state at the first report.
     pub(super) fn absorb(
         &mut self,
         reports: &[SlotReport],
@@ -58,22 +59,22 @@ impl<S> Roster<S> {
         }
     }
 
-    /// The stations, in the order of their numbers.
+    /// The stations, in ascending order.
     pub(super) fn ids(&self) -> &[StationId] {
         &self.ids
     }
 
-    /// The states, in the order of stations.
+    /// The states, in the order of [`Roster::ids`].
     pub(super) fn states(&self) -> &[S] {
         &self.states
     }
 
-    /// The states, to be changed.
+    /// The states, mutable, in the order of [`Roster::ids`].
     pub(super) fn states_mut(&mut self) -> &mut [S] {
         &mut self.states
     }
 
-    /// Writes one allocation per station: rate in packets/s, bytes per packet and the level aimed at.
+    /// Returns one allocation per station, as `grant` decides.
     pub(super) fn allocate(&mut self, mut grant: impl FnMut(&S) -> Grant) -> &[Allocation] {
         self.allocations.clear();
         self.allocations
@@ -94,14 +95,14 @@ impl<S> Roster<S> {
     }
 }
 
-/// What one station is granted.
+/// One station's grant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Grant {
     /// Packets per second.
     pub(super) rate_pps: f64,
     /// Bytes per packet.
     pub(super) packet_bytes: f64,
-    /// The level aimed at.
+    /// Target level, packets per frame.
     pub(super) level: f64,
 }
 
@@ -115,7 +116,7 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// A station of which nothing is known.
+    /// A station without reports, at the assumed PHY rate.
     pub(super) fn nothing(stream: &StreamConfig) -> Self {
         Self {
             level: None,
@@ -123,7 +124,8 @@ impl Observed {
         }
     }
 
-    /// Takes a sample. A slot without any frame counts as level 1, the least that a frame can have.
+    /// Takes a sample. A slot without frames counts as level 1, the smallest level that a frame can
+    /// have.
     pub(super) fn observe(&mut self, sample: &Sample) {
         self.level = Some(sample.level.unwrap_or(1.0));
         self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
@@ -135,10 +137,12 @@ impl Observed {
     }
 }
 
-/// Bytes that a packet gains on the air: LLC/SNAP 8, QoS-data header 26, FCS 4, A-MPDU delimiter 4 (IEEE 802.11-2020, 9.2.4, 9.7.1).
+/// Bytes that the MAC adds to a packet: LLC/SNAP 8, QoS data header 26, FCS 4, A-MPDU delimiter 4
+/// (IEEE 802.11-2020, 9.2.4, 9.7.1).
 const MPDU_OVERHEAD_BYTES: f64 = 42.0;
 
-/// Airtime in seconds of one packet of `ip_bytes` inside an A-MPDU at `phy_bps`, padding to four bytes included (w).
+/// Airtime in seconds of one packet of `ip_bytes` inside an A-MPDU at `phy_bps`, including padding
+/// to four bytes (w).
 pub(super) fn packet_airtime_s(ip_bytes: f64, phy_bps: f64) -> f64 {
     8.0 * ((ip_bytes + MPDU_OVERHEAD_BYTES) / 4.0).ceil() * 4.0 / phy_bps
 }

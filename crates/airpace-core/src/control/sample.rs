@@ -1,21 +1,22 @@
-//! What a report says once it has been checked.
+//! Checks reports and converts them to the quantities that laws use.
 
 use crate::report::SlotReport;
 use airpace_units::Time;
 
-/// Levels above this are no A-MPDU of any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few packets).
+/// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
+/// packets).
 const LEVEL_MAX: f64 = 4096.0;
-/// Gaps between frames longer than this are not a round of a working access point.
+/// Rounds longer than this do not occur at a working access point, seconds.
 const ROUND_MAX_S: f64 = 30.0;
-/// PHY rates outside this range are not 802.11 (1 Mbit/s to 46 Gbit/s).
+/// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
 const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 
-/// The figures of a report that contradicts itself nowhere.
+/// The quantities of a consistent report.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sample {
     /// Length of the slot in seconds.
     pub(super) length_s: f64,
-    /// Frames counted.
+    /// Number of frames.
     pub(super) frames: f64,
     /// Packets per frame; `None` without frames.
     pub(super) level: Option<f64>,
@@ -23,17 +24,17 @@ pub(super) struct Sample {
     pub(super) round_s: Option<f64>,
     /// Arrival of the last frame, on the station's clock.
     pub(super) last: Option<Time>,
-    /// The station's number of the slot.
+    /// Slot number, counted by the station.
     pub(super) slot: u64,
     /// Packets received per second.
     pub(super) received_pps: f64,
-    /// Packets that never came, per second.
+    /// Packets lost per second.
     pub(super) lost_pps: f64,
     /// Packets sent per second, if the sender filled that in.
     pub(super) sent_pps: Option<f64>,
-    /// Share of the packets that came late, that is, were sent more than once.
+    /// Share of the packets that arrived late, that is, were sent more than once.
     pub(super) late_share: f64,
-    /// Mean packet size in bytes, if packets came.
+    /// Mean packet size in bytes; `None` without packets.
     pub(super) packet_bytes: Option<f64>,
     /// Harmonic mean PHY rate in bit/s, if it is known.
     pub(super) phy_bps: Option<f64>,
@@ -74,17 +75,19 @@ impl Sample {
     }
 }
 
-/// Packets received per second, whatever frames they came in.
+/// Packets received per second in all frames.
 ///
-/// The report's packets are those of frames that are samples of the level: frames that were sent again as a whole, as after each collision,
-/// are not among them. A balance of what was sent and what came needs them, and the bytes have them.
+/// The report's packet count covers only frames that are samples of the level. Frames that were
+/// sent again as a whole, as after a collision, are not among them, but the balance of packets sent
+/// and received needs them. The byte count includes them.
 fn received_pps(report: &SlotReport) -> f64 {
     let by_bytes = mean_packet_bytes(report)
         .map(|mean| report.bytes as f64 / mean / report.length.as_secs_f64());
     by_bytes.unwrap_or(0.0).max(report.received_pps())
 }
 
-/// Mean size of the packets, if it is a size that an IP packet can have: the sender knows it exactly, the station but for losses.
+/// Mean packet size in bytes, if an IP packet can have that size. The sender knows it exactly, the
+/// station except for losses.
 fn mean_packet_bytes(report: &SlotReport) -> Option<f64> {
     let (bytes, packets) = match report.sender.sent_packets {
         0 => (report.bytes, report.packets),

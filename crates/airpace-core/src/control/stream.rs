@@ -1,21 +1,22 @@
 use super::error::{ConfigError, positive, within};
 
-/// The paced packets that the published laws reckon with, and the bounds on their rates.
+/// The packets that the published laws assume, and the bounds on their rates.
 ///
-/// The papers count Mbit/s of UDP payload; this converts to packets. Defaults are those of the papers' experiments.
+/// The papers count Mbit/s of UDP payload; this converts to packets. The defaults are those of the
+/// papers' experiments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StreamConfig {
     /// Payload bytes of a packet, 1470 in the papers.
     pub payload_bytes: u32,
     /// Bytes of the packet with its IP header, 1498 in the papers.
     pub packet_bytes: u32,
-    /// Rate of a station that was just heard for the first time, Mbit/s of payload.
+    /// Rate of a station after its first report, Mbit/s of payload.
     pub initial_mbps: f64,
-    /// No rate falls below this, Mbit/s of payload: a station that is sent nothing reports nothing.
+    /// Smallest rate, Mbit/s of payload: a station that is sent nothing reports nothing.
     pub floor_mbps: f64,
-    /// No rate rises above this, Mbit/s of payload.
+    /// Largest rate, Mbit/s of payload.
     pub ceiling_mbps: f64,
-    /// PHY rate assumed of a station whose rate was never reported, bit/s.
+    /// PHY rate assumed for a station whose rate was never reported, bit/s.
     pub assumed_phy_bps: f64,
 }
 
@@ -73,7 +74,7 @@ impl StreamConfig {
         pps * 8.0 * f64::from(self.payload_bytes) / 1e6
     }
 
-    /// `mbps` kept within floor and ceiling; what is not a number becomes the floor.
+    /// `mbps` clamped to floor and ceiling; NaN becomes the floor.
     #[must_use]
     pub(super) fn bounded(&self, mbps: f64) -> f64 {
         if mbps.is_nan() {

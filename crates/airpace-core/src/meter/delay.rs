@@ -1,15 +1,16 @@
-//! One-way delay relative to the least seen, as quantiles per slot. For display: control never needs it.
+//! One-way delay relative to the smallest delay seen, as quantiles per slot. It is for display
+//! only; control does not use it.
 
 use crate::report::DelayQuantiles;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// The least delay is that of this many periods, so that clocks which drift apart (about 50 µs per second at worst) do not shift it
-/// for long.
+/// The smallest delay is taken over this many periods, so that drifting clocks (50 µs per second at
+/// worst) do not distort it for long.
 const PERIODS: usize = 6;
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Sixteen bins per octave: a bin is at most 1/16 of its value wide.
+/// Sixteen bins per octave: the width of a bin is at most 1/16 of its value.
 const BINS_PER_OCTAVE_LOG2: u32 = 4;
 const BINS_PER_OCTAVE: usize = 1 << BINS_PER_OCTAVE_LOG2;
 /// Values are 32 bits of microseconds: 71 minutes.
@@ -17,7 +18,7 @@ const BINS: usize = (32 - BINS_PER_OCTAVE_LOG2 as usize + 1) * BINS_PER_OCTAVE;
 
 #[derive(Clone, Debug)]
 pub(super) struct DelayMeter {
-    /// The least delay of each period, the current one first.
+    /// The smallest delay of each period, the current period first.
     least: [Option<i64>; PERIODS],
     period_start: Time,
     bins: [u32; BINS],
@@ -48,7 +49,8 @@ impl DelayMeter {
             .min()
             .copied()
             .unwrap_or(delay_ns);
-        // Not negative, for the least was just updated; the difference of two i64 fits a u64.
+        // The difference is not negative because `least` was just updated, and that of two i64 fits
+        // a u64.
         let us = delay_ns.abs_diff(least) / 1_000;
         let bin = &mut self.bins[bin(u32::try_from(us).unwrap_or(u32::MAX))];
         *bin = bin.saturating_add(1);
@@ -85,7 +87,7 @@ fn bin(us: u32) -> usize {
     else {
         return us as usize;
     };
-    // Below 32: the five highest bits, of which the first is set.
+    // The five highest bits, of which the first is set: below 32.
     let mantissa = (us >> octave) as usize;
     octave as usize * BINS_PER_OCTAVE + mantissa
 }
@@ -94,7 +96,7 @@ fn bin(us: u32) -> usize {
 fn middle(bin: usize) -> u32 {
     let octave = (bin / BINS_PER_OCTAVE).saturating_sub(1);
     let mantissa = bin - octave * BINS_PER_OCTAVE;
-    // Below 32 · 2^27, so that it fits.
+    // Below 32 · 2^27, so it fits.
     ((mantissa as u32) << octave) + ((1 << octave) >> 1)
 }
 

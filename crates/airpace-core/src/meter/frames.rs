@@ -1,4 +1,4 @@
-//! Grouping of arrivals into frames, and what is counted of them.
+//! Groups arrivals into frames and counts them.
 
 use super::FrameHints;
 use super::sequence::Place;
@@ -6,11 +6,12 @@ use crate::report::LevelSource;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
-/// An A-MPDU reference or MAC timestamp stands for one frame only as long as this: a radio that always gives the same must not turn a
-/// slot into one frame. A frame lasts 5.484 ms at most; the rest is for receivers that are held up while they read it.
+/// An A-MPDU reference or MAC timestamp identifies one frame for this long, so that a radio that
+/// always reports the same value does not turn a slot into one frame. A frame lasts 5.484 ms at
+/// most; the rest is for receivers that are delayed while they read it.
 const REFERENCE_AGE: Duration = Duration::from_millis(50);
 
-/// One packet or MPDU.
+/// The arrival of one packet or MPDU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) at: Time,
@@ -20,7 +21,7 @@ pub(super) struct Arrival {
     pub(super) bytes: u32,
 }
 
-/// What tells a frame from the next.
+/// What distinguishes a frame from the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Key {
     Ampdu(u32),
@@ -46,23 +47,25 @@ impl Key {
     }
 }
 
-/// A frame of which more may come.
+/// A frame of which more may arrive.
 #[derive(Clone, Copy, Debug)]
 struct OpenFrame {
     key: Key,
     first: Time,
     last: Time,
     rate: Option<BitRate>,
-    /// First transmissions, received or passed over.
+    /// First transmissions, received or skipped in the sequence numbers.
     fresh: u32,
-    /// Retransmissions of what was never heard of, and what was passed over before them: they were in an earlier frame.
+    /// Retransmissions of MPDUs not received before, and the numbers skipped before them: they were
+    /// in an earlier frame.
     carried: u32,
-    /// Retransmissions that filled holes which had not been counted.
+    /// Retransmissions that filled holes which were not counted yet.
     filled: u32,
-    /// Packets from before the latest.
+    /// Packets with a number below the latest.
     late: u32,
-    /// MPDUs received, and packets in them.
+    /// MPDUs received.
     received: u32,
+    /// Packets in them.
     packets: u32,
     bytes: u64,
     /// Whether it is known which of them are retransmissions.
@@ -118,19 +121,23 @@ impl OpenFrame {
         self.bytes = self.bytes.saturating_add(u64::from(arrival.bytes));
     }
 
-    /// Whether the frame is a level sample, given how many first transmissions the last sample had.
+    /// Whether the frame is a sample of the level, given the number of first transmissions in the
+    /// previous sample.
     ///
-    /// Where retries are not known, few new packets beside late ones are the end of the last frame, sent again with its holes: a
-    /// frame that carries both holds about as many new packets as the one before.
+    /// If retries are unknown, a few new packets beside late ones are the end of the previous
+    /// frame, retransmitted along with its holes. A frame that really carries both holds about as
+    /// many new packets as the one before.
     fn is_sample(&self, previous: u32) -> bool {
         let tail_of_last =
             !self.retries_known && self.late > 0 && self.fresh.saturating_mul(4) <= previous;
         self.fresh > 0 && !tail_of_last
     }
 
-    /// First transmissions to be counted: in this frame, and in earlier ones that are only known from now on.
+    /// First transmissions to count: those in this frame, and those in earlier frames that became
+    /// known only now.
     fn first_transmissions(&self, previous: u32) -> u32 {
-        // More than half of a frame lost at its end is rarer than a whole frame lost.
+        // It is rarer to lose more than half of a frame at its end than to lose a whole frame,
+        // which is not counted.
         let tail = if self.carried.saturating_mul(2) <= previous {
             self.carried
         } else {
@@ -140,7 +147,7 @@ impl OpenFrame {
     }
 }
 
-/// What was counted in a slot.
+/// The counts of one slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Whether anything arrived.
@@ -183,7 +190,8 @@ impl Tally {
         }
     }
 
-    /// MPDUs of the counted frames, and packets in them: what is not known of a hole is taken from those received.
+    /// MPDUs of the counted frames, and packets in them. Holes are assumed to hold as many packets
+    /// per MPDU as the MPDUs received.
     pub(super) fn mpdus_and_packets(&self) -> (u32, u32) {
         if self.frames == 0 {
             return (0, 0);
@@ -196,7 +204,7 @@ impl Tally {
         (mpdus, u32::try_from(packets).unwrap_or(u32::MAX).max(mpdus))
     }
 
-    /// Σ 1/R over the frames; frames of unknown rate are taken for average ones.
+    /// Σ 1/R over the frames; a frame of unknown rate counts with the mean of the others.
     pub(super) fn inverse_rate_sum(&self) -> f64 {
         if self.rated_frames == 0 {
             return 0.0;
@@ -210,7 +218,7 @@ impl Tally {
 pub(super) struct FrameMeter {
     gap: Duration,
     open: Option<OpenFrame>,
-    /// First transmissions in the last sample.
+    /// First transmissions in the previous sample.
     previous: u32,
     tally: Tally,
 }
@@ -238,7 +246,8 @@ impl FrameMeter {
             .add(arrival);
     }
 
-    /// What was counted since the last call. A frame that may go on is left to the next.
+    /// Returns the counts since the last call. A frame that may still continue is left to the next
+    /// call.
     pub(super) fn close(&mut self, now: Time) -> Tally {
         if self
             .open

@@ -1,20 +1,22 @@
-//! The receiver's meter: from what arrives to a [`SlotReport`] per slot.
+//! The receiver's meter: turns arrivals into one [`SlotReport`] per slot.
 //!
-//! Two feeds, either or both:
-//! - [`Meter::on_mpdu`]: what a monitor interface shows of the station's own MPDUs. Gives frames and levels, corrected by the MAC's
-//!   sequence numbers and retry bits.
-//! - [`Meter::on_packet`]: authenticated messages of the tunnel. Gives losses, late packets, bytes and delay, and, in a slot in which
-//!   the monitor shows nothing, frames and levels as well.
+//! It has two inputs, of which either suffices:
+//! - [`Meter::on_mpdu`]: the station's own MPDUs from a monitor interface. They give frames and
+//!   levels, corrected by the MAC's sequence numbers and retry bits.
+//! - [`Meter::on_packet`]: authenticated messages of the tunnel. They give losses, late packets,
+//!   bytes and delay, and also frames and levels in a slot without MPDUs from a monitor.
 //!
-//! Frames are told apart by A-MPDU reference, else by MAC timestamp, else by gaps between arrivals. The level of a slot is first
-//! transmissions per frame that carried any:
-//! - a hole in the MAC's sequence numbers was in a frame, and is counted there. A hole in the tunnel's may be a packet that the access
-//!   point's queue dropped, which was in no frame: it is counted when a retransmission fills it, and otherwise is a loss;
-//! - a frame of retransmissions alone is no sample;
-//! - retransmissions of packets never heard of before were the end of an earlier frame if they are few, and are counted there;
-//!   otherwise a whole frame was lost, and neither it nor its packets are counted.
+//! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by gaps
+//! between arrivals. The level of a slot is the number of first transmissions per frame that
+//! carried any:
+//! - A hole in the MAC's sequence numbers was in a frame and counts there. A hole in the tunnel's
+//!   counters may be a packet that the access point's queue dropped, which was in no frame. It
+//!   counts when a retransmission fills it; otherwise it is a loss.
+//! - A frame that holds only retransmissions is not a sample.
+//! - Retransmissions of packets not received before were the end of an earlier frame if they are
+//!   few, and count there. Otherwise a whole frame was lost, and neither it nor its packets count.
 //!
-//! Memory is fixed, whatever arrives.
+//! The memory is fixed, whatever arrives.
 
 mod delay;
 mod frames;
@@ -32,19 +34,21 @@ use delay::DelayMeter;
 use frames::{Arrival, FrameMeter, Tally};
 use sequence::{MacWindow, Place, TunnelWindow};
 
-/// Arrivals closer than this are of one frame, if nothing better tells.
+/// Arrivals closer than this belong to one frame, if the radio reports neither reference nor
+/// timestamp.
 ///
-/// The packets of an A-MPDU are handed over together at its end, within microseconds; the next frame to the same station ends no
-/// sooner than a SIFS (16 µs), a block acknowledgement (32 µs), an AIFS of best effort (43 µs) and a preamble (40 µs) later. Half
-/// of these 131 µs lies well away from both.
+/// The packets of an A-MPDU are handed over together at its end, within microseconds. The next
+/// frame to the same station ends no sooner than a SIFS (16 µs), a block acknowledgement (32 µs),
+/// an AIFS of best effort (43 µs) and a preamble (40 µs) later. Half of these 131 µs is well away
+/// from both.
 pub const FRAME_GAP: Duration = Duration::from_micros(65);
 
 /// Parameters of a [`Meter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeterConfig {
-    /// The station whose reports these are.
+    /// The station that reports.
     pub station: StationId,
-    /// See [`FRAME_GAP`], the default.
+    /// Arrivals closer than this belong to one frame. Default [`FRAME_GAP`].
     pub frame_gap: Duration,
 }
 
@@ -59,7 +63,7 @@ impl MeterConfig {
     }
 }
 
-/// What the radio tells of the frame that something came in.
+/// What the radio reports about the frame that carried a packet or MPDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameHints {
     /// A-MPDU reference number: the same for all MPDUs of one frame.
@@ -72,16 +76,16 @@ pub struct FrameHints {
     pub retry: Option<bool>,
 }
 
-/// An MPDU to this station, heard by a monitor interface.
+/// An MPDU to this station, from a monitor interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mpdu {
     /// When it was handed over, on this station's clock.
     pub arrival: Time,
-    /// What the radio tells.
+    /// What the radio reports about its frame.
     pub frame: FrameHints,
     /// Sequence number of the MAC, 0 to 4095.
     pub sequence: u16,
-    /// Traffic identifier: each counts sequence numbers of its own.
+    /// Traffic identifier; each has sequence numbers of its own.
     pub tid: Option<u8>,
     /// Packets (MSDUs) in it: 1 unless it is an A-MSDU.
     pub packets: u16,
@@ -90,7 +94,7 @@ pub struct Mpdu {
 }
 
 impl Mpdu {
-    /// What radiotap and the 802.11 header tell of an MPDU that holds one packet of `bytes`.
+    /// The MPDU that radiotap and the 802.11 header describe, holding one packet of `bytes`.
     #[must_use]
     pub fn heard(arrival: Time, radiotap: &Radiotap, header: &DataHeader, bytes: u32) -> Self {
         let frame = FrameHints {
@@ -110,18 +114,18 @@ impl Mpdu {
     }
 }
 
-/// A message of the tunnel that proved authentic.
+/// An authenticated message of the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// When it arrived, on this station's clock; best the kernel's timestamp.
+    /// When it arrived, on this station's clock; preferably the kernel's timestamp.
     pub arrival: Time,
-    /// What is known of its frame; all `None` for a plain socket.
+    /// What is known about its frame; all `None` for a plain socket.
     pub frame: FrameHints,
-    /// The tunnel's counter. Every message counts, also those without a packet.
+    /// The tunnel's counter. It counts every message, also those without a packet.
     pub sequence: u64,
     /// Bytes of the packet inside.
     pub bytes: u32,
-    /// Time since it was sent, up to an unknown constant, in nanoseconds ([`SendTime::offset_ns`]).
+    /// Time since it was sent plus an unknown constant, in nanoseconds ([`SendTime::offset_ns`]).
     ///
     /// [`SendTime::offset_ns`]: crate::wire::data::SendTime::offset_ns
     pub delay_ns: Option<i64>,
@@ -143,7 +147,7 @@ pub struct Meter {
     source: LevelSource,
 }
 
-/// Sixteen traffic identifiers, and one place for frames without.
+/// Sixteen traffic identifiers, and one for frames without.
 const TIDS: usize = 17;
 
 impl Meter {
@@ -165,7 +169,7 @@ impl Meter {
         }
     }
 
-    /// An MPDU to this station was heard. MPDUs to others, and damaged ones, are the caller's to sort out.
+    /// Takes an MPDU to this station. The caller must leave out MPDUs to others and damaged ones.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         let window =
             &mut self.mac_windows[mpdu.tid.map_or(TIDS - 1, |tid| usize::from(tid & 0x0f))];
@@ -180,7 +184,7 @@ impl Meter {
         self.mac.on_arrival(&arrival);
     }
 
-    /// A message of the tunnel arrived.
+    /// Takes a message of the tunnel.
     pub fn on_packet(&mut self, received: &Received) {
         let place = self.tunnel_window.place(received.sequence);
         if place == Place::Duplicate {
@@ -203,16 +207,17 @@ impl Meter {
         });
     }
 
-    /// The sender's counter starts anew, as it does with every session of the tunnel. What was missing before is given up: it is
-    /// not counted as lost.
+    /// Reports that the sender's counter starts again, as it does with every session of the tunnel.
+    /// Packets missing until now do not count as lost.
     pub fn restart_sequence(&mut self) {
         self.tunnel_window = TunnelWindow::default();
     }
 
     /// Ends the slot now and begins the next.
     ///
-    /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet is lost if it was missing at the end
-    /// of the last slot already and still is, or if 4096 later ones came.
+    /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet
+    /// counts as lost if it was missing at the end of the previous slot and still is, or if 4096
+    /// later ones arrived.
     pub fn close_slot(&mut self, now: Time) -> SlotReport {
         let (mac, tunnel) = (self.mac.close(now), self.tunnel.close(now));
         let monitored = mac.active;
@@ -227,7 +232,7 @@ impl Meter {
         report
     }
 
-    /// The report of the slot that ends now; what is counted per slot begins anew.
+    /// Builds the report of the slot that ends now and resets the counts per slot.
     fn report(&mut self, now: Time, tally: &Tally) -> SlotReport {
         let (mpdus, packets) = tally.mpdus_and_packets();
         SlotReport {

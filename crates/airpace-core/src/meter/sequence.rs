@@ -1,48 +1,51 @@
-//! Where a sequence number stands among those that came before.
+//! Compares a sequence number with those received before.
 
-/// Counters that are remembered, and how far back a late packet is recognised. At 100,000 packets per second 41 ms, which is longer
-/// than the retransmissions of a MAC take.
+/// Number of counters remembered, and so how far back a late packet is recognised. At 100,000
+/// packets per second this is 41 ms, longer than the retransmissions of a MAC take.
 const REMEMBERED: u64 = 4096;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// A counter that jumps further ahead is taken for a new count, not for that many losses: 2²⁰ packets are ten seconds of silence at
-/// 100,000 packets per second.
+/// A counter that jumps further ahead than this is a new count, not that many losses: 2²⁰ packets
+/// are ten seconds of silence at 100,000 packets per second.
 const RESTART: u64 = 1 << 20;
 
 /// Sequence numbers of the MAC count modulo 4096 (IEEE 802.11-2020 §9.2.4.4.2).
 const MAC_MODULUS: u16 = 4096;
 
-/// The longest block-ack window (802.11be): no frame holds more, so a longer jump means that frames were not heard.
+/// The longest block-ack window (802.11be). No frame holds more MPDUs, so a longer jump means that
+/// frames were missed.
 const LONGEST_FRAME: u16 = 1024;
 
-/// Where a packet stands.
+/// How a number compares with those received before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// Later than all before; so many numbers further, or one if the numbers in between say nothing about frames.
+    /// Later than all before, by this many numbers; 1 if the skipped numbers say nothing about
+    /// frames.
     Ahead(u32),
-    /// Earlier than the latest, and missed until now.
+    /// Earlier than the latest, and missing until now.
     Fill,
-    /// Earlier than the latest; whether it was missed says nothing about frames.
+    /// Earlier than the latest; whether it was missing says nothing about frames.
     Behind,
-    /// Came before.
+    /// Received before.
     Duplicate,
 }
 
-/// The MAC's numbers of one traffic identifier. All that matters of earlier ones is the latest: a hole was counted when it was passed.
+/// The MAC's sequence numbers of one traffic identifier. Only the latest must be remembered, as a
+/// hole counts when it is skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MacWindow {
     latest: Option<u16>,
 }
 
 impl MacWindow {
-    /// `retry` tells whether the MPDU was sent before, if that is known.
+    /// Takes the next number. `retry` is whether the MPDU was sent before, if that is known.
     pub(super) fn place(&mut self, sequence: u16, retry: Option<bool>) -> Place {
         let sequence = sequence % MAC_MODULUS;
         let Some(latest) = self.latest else {
             self.latest = Some(sequence);
             return Place::Ahead(1);
         };
-        // Both are below the modulus, so that this does not overflow; half the circle is ahead.
+        // Both are below the modulus, so this does not overflow.
         let ahead = (sequence + MAC_MODULUS - latest) % MAC_MODULUS;
         match ahead {
             0 => Place::Duplicate,
@@ -50,8 +53,9 @@ impl MacWindow {
                 self.latest = Some(sequence);
                 Place::Ahead(u32::from(ahead))
             }
-            // Further back than a block-ack window reaches, or behind and yet not sent before: nothing was heard for half a
-            // circle or more, and the numbers have come round.
+            // Either the number lies further back than a block-ack window reaches, or it lies
+            // behind but the MPDU was not sent before. In both cases so many frames were missed
+            // that the numbers have wrapped around.
             _ if ahead < MAC_MODULUS - LONGEST_FRAME || retry == Some(false) => {
                 self.latest = Some(sequence);
                 Place::Ahead(1)
@@ -66,7 +70,7 @@ impl MacWindow {
 pub(super) struct TunnelWindow {
     /// One more than the latest counter; zero before the first.
     next: u64,
-    /// Counters below are decided: they came or are lost.
+    /// All counters below this one are settled: received or lost.
     settled: u64,
     /// `next` when the last slot ended.
     next_at_close: u64,
@@ -88,7 +92,7 @@ impl Default for TunnelWindow {
 
 impl TunnelWindow {
     pub(super) fn place(&mut self, counter: u64) -> Place {
-        // The largest counter has no successor. Tunnels end long before.
+        // The largest counter has no successor. A tunnel ends long before it.
         let counter = counter.min(u64::MAX - 1);
         if self.next == 0 || counter.saturating_sub(self.next) > RESTART {
             self.start_at(counter);
@@ -112,7 +116,8 @@ impl TunnelWindow {
         }
     }
 
-    /// Packets lost since the last call. Those that were missing at the last call and still are, are lost from now on.
+    /// Returns the number of packets lost since the last call: those that were missing at the last
+    /// call and still are.
     pub(super) fn settle(&mut self) -> u32 {
         self.settle_below(self.next_at_close);
         self.next_at_close = self.next;
@@ -131,7 +136,8 @@ impl TunnelWindow {
     }
 
     fn advance(&mut self, counter: u64) {
-        // What falls out of memory is decided first; then the places of the new counters are cleared.
+        // Counters that fall out of the window are settled first; then their bits are cleared for
+        // the new ones.
         let forgotten = (counter + 1).saturating_sub(REMEMBERED);
         self.settle_below(forgotten);
         for new in self.next.max(forgotten)..counter {
@@ -146,7 +152,7 @@ impl TunnelWindow {
         for counter in self.settled..known {
             self.lost += u64::from(!self.has(counter));
         }
-        // Counters that were jumped over and forgotten at once.
+        // Counters that were skipped and fell out of the window at once.
         self.lost += limit.saturating_sub(self.next.max(self.settled));
         self.settled = self.settled.max(limit);
     }
@@ -238,7 +244,7 @@ mod tests {
         let mut window = TunnelWindow::default();
         window.place(0);
         window.place(30_000);
-        // All but the last 4096 counters are decided at once.
+        // All but the last 4096 counters are settled at once.
         assert_eq!(window.settle(), 30_000 - 4_096);
         assert_eq!(window.settle(), 4_095);
         window.place(1 << 40);

@@ -1,11 +1,12 @@
-//! The meter against a made-up transmitter whose levels are known.
+//! The meter with a simulated transmitter whose levels are known.
 
 use super::*;
 use core::ops::Range;
 use proptest::prelude::*;
 use rand::Draw;
 
-/// A small generator of random numbers for the traces: the multiplicative congruential one of Lehmer with the constants of MINSTD.
+/// A small generator of random numbers for the traces: the multiplicative congruential one of
+/// Lehmer with the constants of MINSTD.
 mod rand {
     pub(super) struct Draw(pub(super) u64);
 
@@ -26,7 +27,7 @@ mod rand {
     }
 }
 
-/// What the receiver has to go by.
+/// What the receiver can observe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum View {
     /// A monitor shows the MAC's headers; the tunnel's packets come through a plain socket.
@@ -55,10 +56,11 @@ struct Trace {
     frames: u32,
 }
 
-/// What the transmitter knows of a trace.
+/// What the transmitter really did in a trace.
 #[derive(Default)]
 struct Truth {
-    /// First transmissions, in frames that were not lost as a whole; and the number of these frames.
+    /// First transmissions, in frames that were not lost as a whole; and the number of these
+    /// frames.
     fresh: u64,
     frames: u64,
     delivered: u64,
@@ -152,7 +154,9 @@ impl Transmitter {
             }
             heard_fresh |= !retry;
             self.truth.delivered += 1;
-            self.deliver(packet, retry, self.now + Duration::from_micros(i as u64));
+            let (sequence, mac) = packet;
+            let arrival = self.now + Duration::from_micros(i as u64);
+            self.deliver(sequence, mac, retry, arrival);
         }
         if heard_fresh {
             self.truth.fresh += fresh.len() as u64;
@@ -160,7 +164,7 @@ impl Transmitter {
         }
     }
 
-    fn deliver(&mut self, (sequence, mac): (u64, u16), retry: bool, arrival: Time) {
+    fn deliver(&mut self, sequence: u64, mac: u16, retry: bool, arrival: Time) {
         let view = self.trace.view;
         let frame = FrameHints {
             ampdu: (view != View::MonitorTsft).then_some(self.reference),
@@ -196,7 +200,7 @@ impl Transmitter {
     }
 }
 
-/// Runs a trace and compares the mean level with the truth; answers with the reports.
+/// Runs a trace and compares the mean level with the truth; returns the reports.
 fn within(tolerance: f64, trace: Trace, seed: u64) -> Vec<SlotReport> {
     let (reports, truth) = Transmitter::new(trace.clone(), seed).run();
     let sum =
@@ -257,8 +261,9 @@ fn mpdu_losses_leave_the_level_within_five_percent() {
         for level in [6..12, 25..40, 64..65] {
             for mpdu_loss in [0.02, 0.1, 0.3] {
                 for own_frame in [false, true] {
-                    // A socket takes the lost end of a frame, sent again alone, for a small frame. That is often only if frames are
-                    // small and losses many: then its level is 9 % too low.
+                    // A socket takes the lost end of a frame, sent again alone, for a small frame.
+                    // That is often only if frames are small and losses many: then its level is 9 %
+                    // too low.
                     let too_much =
                         view == View::Socket && own_frame && level.end <= 12 && mpdu_loss > 0.1;
                     let tolerance = if too_much { 0.1 } else { 0.05 };
@@ -330,7 +335,7 @@ fn drops_in_a_queue_are_losses_and_do_not_raise_the_level() {
 }
 
 #[test]
-fn reports_tell_source_rate_round_and_delay() {
+fn reports_contain_source_rate_round_and_delay() {
     let sources = [
         (View::Monitor, LevelSource::AmpduReference),
         (View::MonitorTsft, LevelSource::Tsft),
@@ -482,7 +487,7 @@ fn packets_of_aggregated_msdus_are_counted_apart_from_mpdus() {
 }
 
 #[test]
-fn a_new_session_is_no_loss() {
+fn a_new_session_loses_no_packets() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
     for sequence in [1_000, 1_002] {
         meter.on_packet(&packet(sequence, 10));
@@ -515,7 +520,7 @@ fn hints() -> impl Strategy<Value = FrameHints> {
 
 proptest! {
     #[test]
-    fn whatever_arrives_the_report_makes_sense(
+    fn reports_are_consistent_whatever_arrives(
         arrivals in prop::collection::vec((any::<bool>(), any::<u64>(), hints(), any::<u64>(), any::<Option<i64>>(), 0..30u8), 0..300),
     ) {
         let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);

@@ -1,9 +1,11 @@
-//! The performance anomaly: what stations of different rates get with and without airtime fairness (004 §2.2.1).
+//! The performance anomaly: throughput of stations of different rates with and without airtime
+//! fairness (004 §2.2.1).
 //!
-//! The constants are those that 004 prints, so that its Table 1 comes out; [`crate::phy`] has what the standard says (a block ack, for
-//! one, is sent at a legacy rate, not at the data rate).
+//! The constants are those printed in 004, so that the model reproduces its Table 1. [`crate::phy`]
+//! follows the standard instead; there a block ack, for example, is sent at a legacy rate and not
+//! at the data rate.
 
-/// What the access point sends to one station in each turn.
+/// The frame that the access point sends to one station in each turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aggregate {
     /// Mean packets per frame (n), a measured input.
@@ -14,7 +16,7 @@ pub struct Aggregate {
     pub phy_rate_bps: f64,
 }
 
-/// What one station gets.
+/// One station's share.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
     /// Share of the airtime, 0 to 1 (T(i)).
@@ -29,13 +31,14 @@ pub struct Share {
 const PHY_HEADER_S: f64 = 32e-6;
 /// DIFS, SIFS and mean back-off (T_DIFS, T_SIFS, T_BO).
 const ACCESS_S: f64 = 34e-6 + 16e-6 + 68e-6;
-/// SIFS before the block ack; 004 counts it within T_ack, besides that in T_oh.
+/// SIFS before the block ack. 004 counts it in T_ack as well as in T_oh.
 const SIFS_S: f64 = 16e-6;
 /// Bytes of the block ack with its PHY header.
 const BLOCK_ACK_BYTES: f64 = 58.0;
 
 impl Aggregate {
-    /// Bytes on the air (L): delimiter 4, MAC header 34, FCS 4 and padding to 4 bytes with each packet.
+    /// Bytes on the air (L). Each packet adds a delimiter of 4, a MAC header of 34, an FCS of 4 and
+    /// padding to 4 bytes.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         let padded = ((self.packet_bytes + 4.0 + 34.0 + 4.0) / 4.0).ceil() * 4.0;
@@ -54,14 +57,15 @@ impl Aggregate {
         ACCESS_S + SIFS_S + 8.0 * BLOCK_ACK_BYTES / self.phy_rate_bps
     }
 
-    /// Rate of a station that is alone, in bit/s (R).
+    /// Rate of the station if it were alone, in bit/s (R).
     #[must_use]
     pub fn base_bps(&self) -> f64 {
         8.0 * self.packets * self.packet_bytes / (self.data_s() + self.overhead_s())
     }
 }
 
-/// What stations get when each is sent one aggregate in turn, or when each gets the same airtime (`fair`).
+/// The stations' shares when each is sent one aggregate in turn, or when all get the same airtime
+/// (`fair`).
 #[must_use]
 pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
     let total: f64 = aggregates.iter().map(Aggregate::data_s).sum();
@@ -81,7 +85,8 @@ pub fn shares(aggregates: &[Aggregate], fair: bool) -> Vec<Share> {
     aggregates.iter().map(share).collect()
 }
 
-/// Most packets of `packet_bytes` in a frame that may last `limit_s`, of which ath9k allows 4 ms; not below one.
+/// Largest number of packets of `packet_bytes` in a frame of at most `limit_s` (4 ms in ath9k); at
+/// least one.
 #[must_use]
 pub fn packets_within(packet_bytes: f64, phy_rate_bps: f64, limit_s: f64) -> f64 {
     let one = Aggregate {
@@ -98,7 +103,8 @@ pub fn packets_within(packet_bytes: f64, phy_rate_bps: f64, limit_s: f64) -> f64
 mod tests {
     use super::*;
 
-    /// Table 1: packets per frame, PHY Mbit/s, airtime in %, base rate and rate in Mbit/s as printed.
+    /// Table 1: packets per frame, PHY Mbit/s, airtime in %, base rate and rate in Mbit/s as
+    /// printed.
     type Row = (f64, f64, f64, f64, f64);
     const FIFO: [Row; 3] = [
         (4.47, 144.4, 10.0, 97.3, 9.7),
@@ -121,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn table_1_comes_out_within_rounding() {
+    fn table_1_is_reproduced_within_rounding() {
         for (rows, fair) in [(FIFO, false), (FAIR, true)] {
             for (share, row) in table(&rows, fair).iter().zip(rows) {
                 assert!((share.airtime * 100.0 - row.2).abs() < 0.8, "{share:?}");
@@ -132,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn base_rates_to_the_digit() {
+    fn base_rates_agree_to_the_last_digit() {
         let base = |rows, fair| -> Vec<f64> {
             table(rows, fair)
                 .iter()
@@ -145,7 +151,8 @@ mod tests {
 
     #[test]
     fn the_slow_station_is_held_to_two_packets_by_the_duration_limit() {
-        // 1.89 packets per frame were measured at 7.2 Mbit/s: two full-sized ones fit 4 ms, three do not.
+        // 1.89 packets per frame were measured at 7.2 Mbit/s: two full-sized ones fit 4 ms, three
+        // do not.
         assert_eq!(packets_within(1_500.0, 7.2e6, 4e-3), 2.0);
         assert_eq!(packets_within(1_500.0, 1e6, 4e-3), 1.0);
     }

@@ -1,13 +1,16 @@
-/// Mean one-way delay over the Wi-Fi hop in seconds: D (1 + CV²)/2 + airtime of the own PPDU.
+/// Mean one-way delay over the Wi-Fi hop in seconds: D (1 + CV²)/2 + airtime of the packet's own
+/// PPDU.
 ///
-/// A packet arrives uniformly within a round (a long round is more likely to be met, hence CV, the coefficient of variation of the round), joins
-/// the next frame, and is handed over at its end.
+/// A packet arrives at a uniformly distributed time within a round, joins the next frame, and is
+/// handed over at its end. It is more likely to arrive in a long round than in a short one, hence
+/// CV, the coefficient of variation of the round.
 #[must_use]
 pub fn mean_delay_s(round_s: f64, round_variation: f64, ppdu_s: f64) -> f64 {
     round_s * (1.0 + round_variation * round_variation) / 2.0 + ppdu_s
 }
 
-/// Coefficient of variation of a round of `frames` frames when nothing varies but back-off, uniform in 0…`cw_min` slots of `slot_s`.
+/// Coefficient of variation of a round of `frames` frames if only the back-off varies, uniformly in
+/// 0…`cw_min` slots of `slot_s`.
 #[must_use]
 pub fn round_variation(round_s: f64, frames: usize, cw_min: u16, slot_s: f64) -> f64 {
     let values = f64::from(cw_min) + 1.0;
@@ -23,7 +26,8 @@ mod tests {
 
     #[test]
     fn full_frames_of_one_station_wait_as_long_as_in_ns3() {
-        // MCS 9, 2 streams, 32 packets: a round of 706.5 µs, a PPDU of 548 µs; ns-3 measured 0.908 ms.
+        // MCS 9, 2 streams, 32 packets: a round of 706.5 µs, a PPDU of 548 µs; ns-3 measured 0.908
+        // ms.
         let variation = round_variation(706.5e-6, 1, 15, 9e-6);
         let delay = mean_delay_s(706.5e-6, variation, 548e-6);
         assert!((delay - 0.901e-3).abs() < 2e-6);
@@ -38,8 +42,9 @@ mod tests {
         );
     }
 
-    /// Rows of the ns-3 runs without losses (S1: one station, fcfs; S2: equal stations, round robin; MCS 9): stations, streams, offered
-    /// Mbit/s of 1470-byte payloads in total, mean level, mean delay to the end of the PPDU in ms.
+    /// Rows of the ns-3 runs without losses (S1: one station, fcfs; S2: equal stations, round
+    /// robin; MCS 9): stations, streams, offered Mbit/s of 1470-byte payloads in total, mean level,
+    /// mean delay to the end of the PPDU in ms.
     const NS3: [(usize, u8, f64, f64, f64); 10] = [
         (1, 1, 271.201, 17.001, 0.952),
         (1, 1, 318.657, 37.924, 1.946),

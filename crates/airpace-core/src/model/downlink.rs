@@ -5,57 +5,58 @@ use crate::phy::{
 };
 use thiserror::Error;
 
-/// What sending to one station costs.
+/// The cost of sending to one station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
     /// Airtime of one packet in seconds (w = (L + ℓ)/R).
     pub seconds_per_packet: f64,
     /// Overhead of one frame in seconds (T_oh).
     pub overhead_s: f64,
-    /// Most packets in a frame (N_max).
+    /// Largest number of packets in a frame (N_max).
     pub level_max: f64,
 }
 
-/// Stations that an access point serves in turn, one frame each in a round.
+/// The stations that an access point serves in turn, with one frame each per round.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Downlink {
     links: Vec<Link>,
     overhead_s: f64,
 }
 
-/// Where given rates settle.
+/// The operating point at given rates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Operating {
     /// Mean packets per frame (μ), in the order of the stations.
     pub level: Vec<f64>,
-    /// Mean time of a round in seconds (D); `None` if the medium is idle between packets, so that there are no rounds.
+    /// Mean time of a round in seconds (D); `None` if the medium is idle between packets, so that
+    /// there are no rounds.
     pub round_s: Option<f64>,
 }
 
-/// A number that the model cannot use.
+/// Why the model refuses its inputs.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ModelError {
     /// There is no station.
     #[error("no stations: name at least one")]
     Empty,
-    /// A number of a station is out of range or not a number.
-    #[error("station {station}: {what} is {value}, which is not in its range")]
+    /// A value of a station is NaN or out of range.
+    #[error("station {station}: {what} is {value}, which is out of range")]
     Link {
         /// Index of the station.
         station: usize,
-        /// Which number.
+        /// Name of the value.
         what: &'static str,
-        /// The number.
+        /// The value.
         value: f64,
     },
-    /// A loss probability must leave something.
-    #[error("a loss probability of {0} is not from 0 to below 1")]
+    /// A loss probability must be at least 0 and below 1.
+    #[error("the loss probability is {0}; it must be at least 0 and below 1")]
     Loss(f64),
 }
 
 impl Link {
-    /// A link with these numbers.
+    /// A link with these values.
     #[must_use]
     pub const fn new(seconds_per_packet: f64, overhead_s: f64, level_max: f64) -> Self {
         Self {
@@ -65,14 +66,15 @@ impl Link {
         }
     }
 
-    /// The link of a PHY rate for IP packets of `ip_bytes`: airtime of a subframe; AIFS, mean back-off, preamble, SIFS, SERVICE and tail,
-    /// half a symbol of rounding and the block ack as overhead; the standard's A-MPDU limits.
+    /// The link at a PHY rate for IP packets of `ip_bytes`. A packet takes the airtime of a
+    /// subframe. The overhead consists of AIFS, mean back-off, preamble, SIFS, SERVICE and tail,
+    /// half a symbol of rounding and the block ack. The A-MPDU limits are the standard's.
     #[must_use]
     pub fn of_phy(rate: TxRate, ip_bytes: u32, category: AccessCategory, timing: Timing) -> Self {
         let mpdu = mpdu_bytes(ip_bytes);
         let edca = Edca::of(category);
         let bits_per_s = rate.rate().as_bps_f64();
-        // 16 SERVICE bits and 6 of tail; on average the last symbol is half full.
+        // 16 SERVICE bits and 6 tail bits; on average the last symbol is half full.
         let fill_s = 22.0 / bits_per_s + rate.symbol().as_secs_f64() / 2.0;
         let fixed = edca.aifs()
             + edca.mean_backoff()
@@ -87,7 +89,8 @@ impl Link {
         }
     }
 
-    /// The link when each MPDU is lost with `probability` and sent again until it arrives: airtime per delivered packet w/(1 − p).
+    /// The link if each MPDU is lost with `probability` and retransmitted until it arrives: the
+    /// airtime per delivered packet is w/(1 − p).
     ///
     /// # Errors
     /// [`ModelError::Loss`] unless 0 ≤ p < 1.
@@ -130,7 +133,7 @@ impl Downlink {
     /// A downlink to these stations.
     ///
     /// # Errors
-    /// [`ModelError`] if there is none or a number is out of range.
+    /// [`ModelError`] if there are none or a value is out of range.
     pub fn new(links: Vec<Link>) -> Result<Self, ModelError> {
         if links.is_empty() {
             return Err(ModelError::Empty);
@@ -164,7 +167,8 @@ impl Downlink {
             .sum()
     }
 
-    /// The levels without limits, F(x) = c x / (1 − wᵀx) (000 eq. 14, 002 eq. 1), with D = c / (1 − wᵀx); `None` if wᵀx ≥ 1.
+    /// The levels without limits, F(x) = c x / (1 − wᵀx) (000 eq. 14, 002 eq. 1), with D = c / (1 −
+    /// wᵀx); `None` if wᵀx ≥ 1.
     #[must_use]
     pub fn unlimited(&self, rates_pps: &[f64]) -> Option<Operating> {
         let free = 1.0 - self.load(rates_pps);
@@ -175,8 +179,9 @@ impl Downlink {
         })
     }
 
-    /// The published model: F(x) clamped to [1, N_max] (002 eq. 1). The round is that of these levels, c + wᵀμ: as if every station were
-    /// sent a frame in each round, however little it has.
+    /// The published model: F(x) clamped to [1, N_max] (002 eq. 1). The round is that of these
+    /// levels, c + wᵀμ, as if every station were sent a frame in each round even if it has few
+    /// packets.
     #[must_use]
     pub fn published(&self, rates_pps: &[f64]) -> Operating {
         let free = 1.0 - self.load(rates_pps);
@@ -197,8 +202,9 @@ impl Downlink {
         }
     }
 
-    /// The refined model: a station whose rate is below one packet per round is not served in every round, and one at N_max takes no
-    /// longer than N_max packets. Better than [`Downlink::published`] at light load and with mixed demand.
+    /// The refined model: a station whose rate is below one packet per round is not served in every
+    /// round, and one at N_max takes no longer than N_max packets. It is more accurate than
+    /// [`Downlink::published`] at light load and with mixed demand.
     #[must_use]
     pub fn refined(&self, rates_pps: &[f64]) -> Operating {
         refined::operating(&self.links, rates_pps)
@@ -223,7 +229,8 @@ impl Downlink {
         level.iter().map(|n| n / round_s).collect()
     }
 
-    /// Whether all queues are stable at these rates: c xᵢ + N_max,i wᵀx < N_max,i (000 eq. 16). Linear in x, so the region is a polytope.
+    /// Whether all queues are stable at these rates: c xᵢ + N_max,i wᵀx < N_max,i (000 eq. 16).
+    /// Linear in x, so the region is a polytope.
     #[must_use]
     pub fn is_stable(&self, rates_pps: &[f64]) -> bool {
         let load = self.load(rates_pps);
@@ -233,7 +240,8 @@ impl Downlink {
             .all(|(l, x)| self.overhead_s * x + l.level_max * load < l.level_max)
     }
 
-    /// The published upper bound of the mean delay of each station, max(min(c/(1 − wᵀx), N_max/xᵢ), 1/xᵢ) in seconds (002 eq. 2).
+    /// The published upper bound of the mean delay of each station, max(min(c/(1 − wᵀx), N_max/xᵢ),
+    /// 1/xᵢ) in seconds (002 eq. 2).
     #[must_use]
     pub fn delay_bound_s(&self, rates_pps: &[f64]) -> Vec<f64> {
         let free = 1.0 - self.load(rates_pps);
@@ -250,8 +258,9 @@ impl Downlink {
     }
 }
 
-/// Round time when some stations have less demand than their share: (c + Σ w μ over the others) / (1 − Σ w x over those with little demand).
-/// `overhead_s` counts the frames of both. `backlogged` holds (w, μ), `limited` holds (w, x); `None` if the latter fill the air alone.
+/// Round time if some stations demand less than their share: (c + Σ w μ over the backlogged) / (1 −
+/// Σ w x over the demand-limited). `overhead_s` includes the frames of both. `backlogged` holds (w,
+/// μ) and `limited` holds (w, x). Returns `None` if the limited ones alone need all airtime.
 #[must_use]
 pub fn round_with_limited_demand_s(
     overhead_s: f64,
@@ -263,8 +272,8 @@ pub fn round_with_limited_demand_s(
     (free > 0.0).then(|| (overhead_s + payload) / free)
 }
 
-/// The overhead that a controller sees in a measured round: whatever its own packets do not explain, c = D − Σ w μ. Demand-limited stations, uplink
-/// traffic and neighbours show up here.
+/// The overhead that a controller measures: the part of a round that its own packets do not
+/// explain, c = D − Σ w μ. It includes demand-limited stations, uplink traffic and neighbours.
 #[must_use]
 pub fn effective_overhead_s(round_s: f64, backlogged: &[(f64, f64)]) -> f64 {
     round_s - backlogged.iter().map(|(w, level)| w * level).sum::<f64>()

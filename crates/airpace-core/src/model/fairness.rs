@@ -1,6 +1,7 @@
-//! How evenly something is shared.
+//! Fairness of a division.
 
-/// Jain's fairness index (Σx)²/(n·Σx²): 1 if all are equal, 1/n if one has all. One share, or nothing shared, is fair.
+/// Jain's fairness index (Σx)²/(n·Σx²): 1 if all shares are equal and 1/n if one has everything. It
+/// is 1 for no shares or all zero.
 #[must_use]
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();

@@ -1,14 +1,16 @@
-//! The mathematics of aggregation: how long a round is, how many packets a frame carries, which rates are stable, how long a packet
-//! waits. Rates are packets per second, times seconds, levels packets per frame.
+//! Models of aggregation: how long a round is, how many packets a frame carries, which rates are
+//! stable, and how long a packet waits. Rates are in packets per second, times in seconds, and
+//! levels in packets per frame.
 //!
-//! - [`Downlink`]: stations served in turn, with the published and the refined fixed point, delays and the rate region (000 §4, 002 §3).
+//! - [`Downlink`]: stations served in turn, with the published and the refined fixed point, delays
+//!   and the rate region (000 §4, 002 §3).
 //! - [`stability`]: how large the gains of the published controllers may be.
 //! - [`anomaly`]: throughput and airtime shares of 802.11n stations (004 §2.2.1).
 //! - [`wqm`]: buffer sizes of 802.11n nodes (003 §3.2).
-//! - [`jain`]: how evenly something is shared.
-//! - [`voice`]: how a call is heard, by ITU-T G.107 (004 §4.2.1).
+//! - [`jain`]: Jain's fairness index.
+//! - [`voice`]: the quality of a call by ITU-T G.107 (004 §4.2.1).
 //!
-//! Floats live here and in the allocator; the clocks and counters of the MAC do not depend on them.
+//! These models and the allocator use floats; clocks and counters of the MAC do not depend on them.
 //!
 //! ```
 //! use airpace_core::model::{Downlink, Link};

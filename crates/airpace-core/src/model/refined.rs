@@ -2,12 +2,14 @@ use super::downlink::{Link, Operating};
 
 /// The refined fixed point. With a round of D seconds, station i takes
 ///
-/// - xᵢ D (T_oh + w) while it has less than one packet per round: it is then served in some rounds only;
+/// - xᵢ D (T_oh + w) while it has less than one packet per round: it is then served in some rounds
+///   only;
 /// - T_oh + w xᵢ D from one packet on;
 /// - T_oh + w N_max once its frames are full.
 ///
-/// The sum over the stations is continuous, concave and piecewise linear in D and zero at D = 0, so apart from D = 0 it meets the line D in at most one
-/// point, and in one exactly if it starts out steeper. Otherwise packets find the medium idle and travel alone.
+/// The sum over the stations is continuous, concave and piecewise linear in D, and zero at D = 0.
+/// So it meets the line D in at most one point besides D = 0, and it does so if it is steeper than
+/// that line at 0. If not, packets find the medium idle and travel alone.
 pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let active = || links.iter().zip(rates_pps).filter(|(_, x)| **x > 0.0);
     let slope: f64 = active()
@@ -24,7 +26,7 @@ pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
         .collect();
     kinks.sort_unstable_by(f64::total_cmp);
     let taken = |round_s: f64| line(active(), round_s).at(round_s);
-    // The round is longer than every kink at which more than a round would be taken.
+    // At a kink where the stations need more than the round, the solution is a longer round.
     let below = kinks.partition_point(|&kink| taken(kink) >= kink);
     let (low, high) = (kinks[below - 1], kinks.get(below).copied());
     let middle = high.map_or(2.0 * low, |high| f64::midpoint(low, high));
@@ -41,7 +43,7 @@ pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     }
 }
 
-/// One piece of the time that a round takes: fixed + slope · D.
+/// One linear piece of the time that the stations take: fixed + slope · D.
 struct Line {
     fixed: f64,
     slope: f64,
@@ -53,7 +55,7 @@ impl Line {
     }
 }
 
-/// The piece on which `round_s` lies.
+/// The piece that contains `round_s`.
 fn line<'a>(active: impl Iterator<Item = (&'a Link, &'a f64)>, round_s: f64) -> Line {
     let mut line = Line {
         fixed: 0.0,

@@ -1,11 +1,12 @@
-//! How large the gains of the published controllers may be.
+//! Stability limits of the published controllers' gains.
 
 use super::downlink::Downlink;
 
-/// ∂μᵢ/∂xᵢ of the unlimited model, c/(1 − wᵀx) · (1 + wᵢ xᵢ/(1 − wᵀx)), in packets per (packet/s) (000 eq. 35); `None` if wᵀx ≥ 1.
+/// ∂μᵢ/∂xᵢ of the unlimited model, c/(1 − wᵀx) · (1 + wᵢ xᵢ/(1 − wᵀx)), in packets per (packet/s)
+/// (000 eq. 35); `None` if wᵀx ≥ 1.
 ///
 /// # Panics
-/// If there is no station of that index.
+/// If no station has this index.
 #[must_use]
 pub fn level_sensitivity(downlink: &Downlink, rates_pps: &[f64], station: usize) -> Option<f64> {
     let free = 1.0 - downlink.load(rates_pps);
@@ -13,24 +14,25 @@ pub fn level_sensitivity(downlink: &Downlink, rates_pps: &[f64], station: usize)
     (free > 0.0).then(|| downlink.overhead_s() / free * (1.0 + share / free))
 }
 
-/// The largest stable gain K of the linear law x ← x − K (μ̃ − N): 2 / (∂μ/∂x), in (packets/s) per packet (000 §6.1.1).
+/// The largest stable gain K of the linear law x ← x − K (μ̃ − N): 2 / (∂μ/∂x), in (packets/s) per
+/// packet (000 §6.1.1).
 ///
 /// # Panics
-/// If there is no station of that index.
+/// If no station has this index.
 #[must_use]
 pub fn linear_gain_limit(downlink: &Downlink, rates_pps: &[f64], station: usize) -> Option<f64> {
     level_sensitivity(downlink, rates_pps, station).map(|slope| 2.0 / slope)
 }
 
-/// γ of the inner loop of the nonlinear law: clamp(z c̃/c, 1, N_max)/z, where c̃ is the overhead of the network and c the
-/// controller's estimate (002 eq. 27). The loop is stable for 0 < K1 γ < 2.
+/// γ of the inner loop of the nonlinear law: clamp(z c̃/c, 1, N_max)/z, where c̃ is the overhead of
+/// the network and c the controller's estimate (002 eq. 27). The loop is stable for 0 < K1 γ < 2.
 #[must_use]
 pub fn inner_loop_factor(level: f64, overhead_ratio: f64, level_max: f64) -> f64 {
     (level * overhead_ratio).clamp(1.0, level_max) / level
 }
 
-/// Where the outer loop of the nonlinear law settles: the level of the slowest station for which a round lasts the delay target,
-/// (T̄ − c)/(n w₁), within 1 and N̄ (002 eq. 32).
+/// Fixed point of the nonlinear law's outer loop: the level of the slowest station at which a round
+/// lasts as long as the delay target, (T̄ − c)/(n w₁), clamped to 1 and N̄ (002 eq. 32).
 #[must_use]
 pub fn outer_loop_level(
     delay_s: f64,

@@ -1,8 +1,10 @@
-//! How a telephone call over the network is heard: the E-model of ITU-T G.107 (06/2015), narrowband, with its opinion score.
+//! The quality of a telephone call over the network: the E-model of ITU-T G.107 (06/2015),
+//! narrowband, with its opinion score.
 //!
-//! R = R₀ - I_s - I_d - I_e,eff + A (§7.1, eq. 7-1) on a scale from 0 to 100, and from R the mean opinion score (Annex B). Formulas
-//! bear the numbers of that edition. Fields that are no business of a network have the defaults of its table (§7.7), with which R is
-//! 93.2 and the score 4.41.
+//! R = R₀ - I_s - I_d - I_e,eff + A (§7.1, eq. 7-1) on a scale from 0 to 100; the mean opinion
+//! score follows from R (Annex B). Formula numbers are those of that edition. Fields that do not
+//! depend on the network have the defaults of its table (§7.7), with which R is 93.2 and the score
+//! 4.41.
 //!
 //! ```
 //! use airpace_core::model::voice::{Call, mean_opinion_score};
@@ -12,75 +14,76 @@
 //! assert_eq!([score(5.0), score(50.0)].map(|mos| (mos * 100.0).round() / 100.0), [4.41, 4.38]);
 //! ```
 
-/// Everything that the E-model knows of a connection (G.107 §7.7, table of defaults and permitted ranges).
+/// The inputs of the E-model for a connection (G.107 §7.7, table of defaults and permitted ranges).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Call {
-    /// How loud the sender is (SLR), dB.
+    /// Send loudness rating (SLR), dB.
     pub send_loudness_db: f64,
-    /// How loud the receiver is (RLR), dB.
+    /// Receive loudness rating (RLR), dB.
     pub receive_loudness_db: f64,
-    /// How much of the own voice is heard in the receiver (STMR), dB.
+    /// Sidetone masking rating (STMR), dB.
     pub sidetone_db: f64,
-    /// How much of the room's noise at the receiver is heard in it (LSTR), dB.
+    /// Listener sidetone rating (LSTR), dB.
     pub listener_sidetone_db: f64,
-    /// How much better the sender takes up voice than the room's noise (Ds), dB.
+    /// D-value of the telephone at the send side (Ds), dB.
     pub noise_rejection_db: f64,
-    /// How loud the talker's echo is (TELR), dB.
+    /// Talker echo loudness rating (TELR), dB.
     pub talker_echo_db: f64,
-    /// How much is lost on the way round the four-wire loop (WEPL), dB.
+    /// Weighted echo path loss of the four-wire loop (WEPL), dB.
     pub echo_path_loss_db: f64,
-    /// Mean one-way delay of the echo's path (T), ms.
+    /// Mean one-way delay of the echo path (T), ms.
     pub echo_delay_ms: f64,
     /// Round-trip delay of the four-wire loop (Tr), ms.
     pub round_trip_ms: f64,
-    /// Delay from mouth to ear (Ta), ms.
+    /// Absolute delay from mouth to ear in echo-free connections (Ta), ms.
     pub delay_ms: f64,
-    /// How sensitive the talk is to delay (sT), 0.4 to 1.
+    /// Delay sensitivity (sT), 0.4 to 1.
     pub delay_sensitivity: f64,
-    /// The least delay that matters (mT), ms.
+    /// Minimum perceivable delay (mT), ms.
     pub least_delay_ms: f64,
-    /// Units of quantizing distortion (qdu), 1 to 14.
+    /// Number of quantization distortion units (qdu), 1 to 14.
     pub quantizing_units: f64,
-    /// What codec and packets do to the voice.
+    /// Impairment and robustness of the codec.
     pub codec: Codec,
-    /// Packets lost (Ppl), per cent.
+    /// Random packet-loss probability (Ppl), per cent.
     pub loss_percent: f64,
-    /// Mean length of the bursts of losses over that of independent losses (BurstR), from 1.
+    /// Burst ratio (BurstR): the mean length of loss bursts over that of independent losses, 1 or
+    /// more.
     pub burst_ratio: f64,
-    /// Noise of the circuits (Nc), dBm0p.
+    /// Electric circuit noise (Nc), dBm0p.
     pub circuit_noise_dbm0p: f64,
-    /// Noise floor at the receiver (Nfor), dBmp.
+    /// Noise floor at the receive side (Nfor), dBmp.
     pub noise_floor_dbmp: f64,
-    /// Noise of the room at the sender (Ps), dB(A).
+    /// Room noise at the send side (Ps), dB(A).
     pub send_room_noise_db: f64,
-    /// Noise of the room at the receiver (Pr), dB(A).
+    /// Room noise at the receive side (Pr), dB(A).
     pub receive_room_noise_db: f64,
-    /// What is forgiven for the sake of access elsewhere impossible (A), 0 to 20.
+    /// Advantage factor (A), 0 to 20: how much users tolerate for the advantage of access.
     pub advantage: f64,
 }
 
-/// What a codec does to the voice without and with losses (G.113 Appendix I).
+/// A codec's impairment without losses and its robustness against them (G.113 Appendix I).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Codec {
-    /// Impairment without losses (Ie), 0 to 40.
+    /// Equipment impairment factor (Ie), 0 to 40.
     pub impairment: f64,
-    /// Robustness against losses (Bpl), 1 to 40.
+    /// Packet-loss robustness factor (Bpl), 1 to 40.
     pub robustness: f64,
 }
 
 impl Codec {
-    /// G.711 that plays silence for what is lost.
+    /// G.711 that plays silence for lost packets.
     pub const G711: Self = Self {
         impairment: 0.0,
         robustness: 4.3,
     };
-    /// G.711 that conceals losses (its Appendix I).
+    /// G.711 with packet-loss concealment (its Appendix I).
     pub const G711_CONCEALED: Self = Self {
         impairment: 0.0,
         robustness: 25.1,
     };
-    /// The least robustness permitted, which was the default before G.107 took that of G.711: flent, with which 004 was measured, scores
-    /// with it.
+    /// The smallest permitted robustness, which was the default before G.107 adopted that of G.711.
+    /// flent, which measured 004, scores with it.
     pub const LEAST_ROBUST: Self = Self {
         impairment: 0.0,
         robustness: 1.0,
@@ -115,27 +118,28 @@ impl Default for Call {
     }
 }
 
-/// The parts of R.
+/// The terms of R.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rating {
-    /// Signal over noise (R₀).
+    /// Basic signal-to-noise ratio (R₀).
     pub signal_to_noise: f64,
-    /// What impairs the voice while it sounds: loudness, sidetone, quantizing (I_s).
+    /// Simultaneous impairment: loudness, sidetone, quantization (I_s).
     pub simultaneous: f64,
-    /// Talker's echo (I_dte).
+    /// Talker echo (I_dte).
     pub talker_echo: f64,
-    /// Listener's echo (I_dle).
+    /// Listener echo (I_dle).
     pub listener_echo: f64,
-    /// Delay as such (I_dd).
+    /// Absolute delay (I_dd).
     pub delay: f64,
-    /// Codec and losses (I_e,eff).
+    /// Codec and packet loss, the effective equipment impairment (I_e,eff).
     pub equipment: f64,
-    /// What is forgiven (A).
+    /// Advantage factor (A).
     pub advantage: f64,
 }
 
 impl Rating {
-    /// The transmission rating (R, eq. 7-1): 93.2 at best, below 0 for a call that nobody bears.
+    /// The transmission rating factor (R, eq. 7-1): 93.2 at best, and negative for an unusable
+    /// call.
     #[must_use]
     pub fn r(&self) -> f64 {
         let delay = self.talker_echo + self.listener_echo + self.delay;
@@ -143,9 +147,9 @@ impl Rating {
     }
 }
 
-/// The mean opinion score of a conversation rated `r` (Annex B, eq. B-4), from 1 to 4.5.
+/// The mean opinion score of a conversation with rating `r` (Annex B, eq. B-4), from 1 to 4.5.
 ///
-/// The cubic is slightly below 1 where R is below 6.5; the score is held at 1 there, which is the scale's end.
+/// The cubic is slightly below 1 where R is below 6.5; there the score is 1, the end of the scale.
 #[must_use]
 pub fn mean_opinion_score(r: f64) -> f64 {
     let r = r.clamp(0.0, 100.0);
@@ -153,10 +157,11 @@ pub fn mean_opinion_score(r: f64) -> f64 {
 }
 
 impl Call {
-    /// The call with one-way delay `delay_ms` on which the echoes travel too: T = Ta = Tr / 2. What is negative or no number is zero.
+    /// The call with a one-way delay of `delay_ms`, which the echoes have too: T = Ta = Tr / 2. A
+    /// negative delay or NaN counts as zero.
     #[must_use]
     pub fn with_delay_ms(self, delay_ms: f64) -> Self {
-        // `max` drops a NaN.
+        // `max` returns the other operand if one is NaN.
         let delay_ms = delay_ms.max(0.0);
         Self {
             echo_delay_ms: delay_ms,
@@ -166,7 +171,8 @@ impl Call {
         }
     }
 
-    /// The call with a part `loss` (0 to 1) of its packets lost in bursts `burst_ratio` times as long as independent losses'.
+    /// The call with a share `loss` (0 to 1) of its packets lost, in bursts `burst_ratio` times as
+    /// long as those of independent losses.
     #[must_use]
     pub fn with_loss(self, loss: f64, burst_ratio: f64) -> Self {
         let loss = if loss.is_nan() {
@@ -237,14 +243,14 @@ impl Call {
             .log10()
     }
 
-    /// Too loud (I_olr, §7.3, eq. 7-9 and 7-10).
+    /// Excessive loudness (I_olr, §7.3, eq. 7-9 and 7-10).
     fn loudness_impairment(&self, noise: f64) -> f64 {
         let excess =
             (self.overall_loudness_db() + 0.2 * (64.0 + noise - self.receive_loudness_db)) / 8.0;
         20.0 * ((1.0 + excess.powi(8)).powf(1.0 / 8.0) - excess)
     }
 
-    /// Too much or too little of the own voice (I_st, §7.3, eq. 7-11 and 7-12).
+    /// Non-optimum sidetone (I_st, §7.3, eq. 7-11 and 7-12).
     fn sidetone_impairment(&self) -> f64 {
         let heard = -10.0
             * (power(-self.sidetone_db)
@@ -256,7 +262,7 @@ impl Call {
             + 29.0
     }
 
-    /// Quantizing (I_q, §7.3, eq. 7-13 to 7-17).
+    /// Quantization distortion (I_q, §7.3, eq. 7-13 to 7-17).
     fn quantizing_impairment(&self, signal_to_noise: f64) -> f64 {
         let q = 37.0 - 15.0 * self.quantizing_units.max(1.0).log10();
         let g = 1.07 + 0.258 * q + 0.0602 * q * q;
@@ -265,7 +271,7 @@ impl Call {
         15.0 * (1.0 + 10f64.powf(y) + 10f64.powf(z)).log10()
     }
 
-    /// The talker's echo (I_dte, §7.4, eq. 7-19 to 7-24): none below 1 ms, where it is sidetone.
+    /// Talker echo (I_dte, §7.4, eq. 7-19 to 7-24); zero below 1 ms, where it is sidetone.
     fn talker_echo_impairment(&self, noise: f64, sidetone: f64) -> f64 {
         let t = self.echo_delay_ms;
         let echo = if t < 1.0 {
@@ -292,14 +298,14 @@ impl Call {
         }
     }
 
-    /// The listener's echo (I_dle, §7.4, eq. 7-25 and 7-26).
+    /// Listener echo (I_dle, §7.4, eq. 7-25 and 7-26).
     fn listener_echo_impairment(&self, signal_to_noise: f64) -> f64 {
         let echo = 10.5 * (self.echo_path_loss_db + 7.0) * (self.round_trip_ms + 1.0).powf(-0.25);
         let difference = signal_to_noise - echo;
         difference / 2.0 + (difference * difference / 4.0 + 169.0).sqrt()
     }
 
-    /// Delay as such (I_dd, §7.4, eq. 7-27 and 7-28).
+    /// Absolute delay (I_dd, §7.4, eq. 7-27 and 7-28).
     fn delay_impairment(&self) -> f64 {
         if self.delay_ms <= self.least_delay_ms {
             return 0.0;
@@ -311,7 +317,7 @@ impl Call {
             + 2.0)
     }
 
-    /// Codec and losses (I_e,eff, §7.5, eq. 7-29).
+    /// Codec and packet loss (I_e,eff, §7.5, eq. 7-29).
     fn equipment_impairment(&self) -> f64 {
         let Codec {
             impairment,
@@ -323,7 +329,7 @@ impl Call {
     }
 }
 
-/// A level in dB as a power.
+/// Converts a level in dB to a power ratio.
 fn power(db: f64) -> f64 {
     10f64.powf(db / 10.0)
 }

@@ -2,11 +2,11 @@ use crate::report::SenderView;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Share of a slot during which packets must have waited for the station to count as backlogged. A few packets that come
-/// together wait for the pacer even at a demand far below the rate.
+/// A station counts as backlogged if packets waited for at least one part in this many of the slot.
+/// A few packets that arrive together wait for the pacer even if the demand is far below the rate.
 const BACKLOGGED_SHARE: u32 = 4;
 
-/// What went to a station since its last report, as its sender knows it.
+/// What a sender sent to a station since the station's last report, and how long packets waited.
 #[derive(Clone, Debug)]
 pub struct Account {
     since: Time,
@@ -14,7 +14,7 @@ pub struct Account {
     bytes: u64,
     waited: Duration,
     waiting_since: Option<Time>,
-    /// The account before: how long it ran and for how much of that packets waited.
+    /// The previous account: how long it ran, and for how much of that time packets waited.
     before: (Duration, Duration),
 }
 
@@ -33,33 +33,35 @@ impl Account {
         }
     }
 
-    /// Packets wait from now on.
+    /// Reports that packets wait from now on.
     pub fn wait(&mut self, now: Time) {
         self.waiting_since.get_or_insert(now);
     }
 
-    /// Nothing waits any more.
+    /// Reports that no packets wait any more.
     pub fn empty(&mut self, now: Time) {
         if let Some(since) = self.waiting_since.take() {
             self.waited += now.saturating_since(since.max(self.since));
         }
     }
 
-    /// A packet of `bytes` leaves.
+    /// Counts a packet of `bytes` that leaves.
     pub fn sent(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
-    /// What the controller wants to know of the slot that a report tells of; the next account begins. `slots` is more than one if
-    /// reports were lost on the way: of what was sent since the last one, only a part belongs to the slot reported.
+    /// Closes the account when a report arrives and begins the next one. Returns the sender's view
+    /// of the reported slot, whose length is `length`.
     ///
-    /// A report on the heels of a late one leaves too little time to tell whether packets waited: then the account before counts
-    /// as well, which is the one that the late report cut too long. `length` is that of the slot.
+    /// `slots` is the number of slots since the last report, more than one if reports were lost:
+    /// then only a part of what was sent belongs to the reported slot.
     ///
-    /// Otherwise nothing is scaled, although reports take a little more or less time on their way: a controller that sums what is
-    /// sent and what is received must find the same sums.
-    pub fn close(&mut self, now: Time, (length, slots): (Duration, u64)) -> SenderView {
+    /// A report that arrives soon after a late one leaves too little time to judge whether packets
+    /// waited. Then the previous account, which the late report made too long, counts as well.
+    /// Nothing else is scaled by the time between reports, because a controller that balances
+    /// packets sent and received needs exact sums.
+    pub fn close(&mut self, now: Time, length: Duration, slots: u64) -> SenderView {
         let elapsed = now.saturating_since(self.since);
         let running = self.waiting_since.map_or(Duration::ZERO, |since| {
             now.saturating_since(since.max(self.since))

@@ -1,12 +1,15 @@
 //! Pacing of one station by airtime.
 //!
-//! A controller grants a station packets per second. Packets differ in size, so what is paced is the airtime that they will take:
-//! `bytes · 8 / R` plus the packet's share of the overhead of its frame, `overhead / level`. A packet of the controller's size then
-//! leaves every `1 / rate`; a small one is followed sooner. Where R is not known, bytes are paced.
+//! A controller grants a station packets per second. Packets differ in size, so the pacer spaces
+//! them by the airtime that they will take: `bytes · 8 / R` plus the packet's share of the overhead
+//! of its frame, `overhead / level`. A packet of the controller's size then leaves every `1 /
+//! rate`; after a small one the next follows sooner. Without a known R, packets are spaced by
+//! bytes.
 //!
-//! The pacer keeps the time at which everything released so far has been paid for, to an exact fraction of a nanosecond, so that
-//! nothing drifts. A packet may be released up to the *burst* before that time: this lets a sender whose timer is late catch up,
-//! and lets it send small groups, and is also all that can leave at once after a pause.
+//! The pacer keeps the time at which everything released so far is paid for, as an exact fraction
+//! of a nanosecond, so the rate does not drift. A packet may leave up to the *burst* before that
+//! time. The burst lets a sender whose timer is late catch up, lets it send small groups, and
+//! bounds what leaves at once after a pause.
 
 mod account;
 
@@ -17,14 +20,16 @@ use crate::report::Allocation;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
-/// Overhead of a frame until it is better known: 106 µs of channel access and 108 µs of preamble, SIFS and block acknowledgement
-/// (000 fig. 7).
+/// Default overhead of a frame: 106 µs of channel access and 108 µs of preamble, SIFS and block
+/// acknowledgement (000 fig. 7).
 const FRAME_OVERHEAD: Duration = Duration::from_micros(214);
 
-/// User-space timers on a loaded machine are late by 100 µs and more (timerfd: 90th to 99th percentile 89–632 µs).
+/// Default burst. User-space timers on a loaded machine are late by 100 µs and more (timerfd: 90th
+/// to 99th percentile 89–632 µs).
 const BURST: Duration = Duration::from_micros(200);
 
-/// Work is counted in this fraction of a bit, so that rates of less than a packet per second are still exact to a millionth.
+/// Costs are counted in this fraction of a bit, so that even rates below a packet per second are
+/// exact to a millionth.
 const UNITS_PER_BIT: f64 = 1024.0;
 const UNITS_PER_BYTE: u64 = 8 * 1024;
 const NANOS: u128 = 1_000_000_000;
@@ -32,13 +37,16 @@ const NANOS: u128 = 1_000_000_000;
 /// Parameters of a [`Pacer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PaceConfig {
-    /// How much earlier than paid for a packet may leave. Default 200 µs.
+    /// How long before it is paid for a packet may leave. Default 200 µs.
     pub burst: Duration,
-    /// Packets of the controller's size that may leave together at least, if that takes longer than `burst`. Default 2.
+    /// Number of packets of the controller's size that may leave together, even if they take longer
+    /// than `burst`. Default 2.
     pub burst_packets: u32,
-    /// Airtime of a frame beside its packets: channel access, preamble, SIFS, block acknowledgement. Default 214 µs.
+    /// Airtime of a frame without its packets: channel access, preamble, SIFS, block
+    /// acknowledgement. Default 214 µs.
     pub frame_overhead: Duration,
-    /// Bytes that each packet is longer by on the air: LLC, MAC header, check sequence, A-MPDU delimiter. Default 42.
+    /// Bytes that the MAC adds to each packet: LLC, MAC header, frame check sequence, A-MPDU
+    /// delimiter. Default 42.
     pub packet_overhead: u32,
 }
 
@@ -53,10 +61,12 @@ impl Default for PaceConfig {
     }
 }
 
-/// What a packet costs and how fast costs are paid off, as integers, so that the arithmetic per packet is exact.
+/// The cost of a packet and the rate at which costs are paid off, as integers, so that the
+/// arithmetic per packet is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tariff {
-    /// Units added to each packet whatever its size: its overhead bytes and its share of the frame's overhead at the PHY rate.
+    /// Units added to each packet of any size: its overhead bytes and its share of the frame's
+    /// overhead at the PHY rate.
     per_packet: u64,
     /// Units paid off per second; not zero.
     per_second: u64,
@@ -65,7 +75,7 @@ struct Tariff {
 }
 
 impl Tariff {
-    /// `None` if nothing may be sent.
+    /// The tariff of an allocation; `None` if it allows no packets.
     fn new(
         config: &PaceConfig,
         allocation: &Allocation,
@@ -80,7 +90,8 @@ impl Tariff {
             let share_s = config.frame_overhead.as_secs_f64() / allocation.level.max(1.0);
             f64::from(config.packet_overhead) * 8.0 + share_s * r.as_bps_f64()
         }) * UNITS_PER_BIT;
-        // Float-to-integer `as` saturates. Rounding here changes the rate by less than a millionth, and does so once.
+        // Float-to-integer `as` saturates. Rounding here changes the rate once, by less than a
+        // millionth.
         let per_packet = per_packet.round() as u64;
         let nominal = nominal_bytes * UNITS_PER_BYTE as f64 + per_packet as f64;
         let per_second = (nominal * rate).round() as u64;
@@ -92,9 +103,9 @@ impl Tariff {
         })
     }
 
-    /// Units that a packet of `bytes` costs.
+    /// The cost of a packet of `bytes`, in units.
     fn cost(self, bytes: u32) -> u128 {
-        // Below 2^32 · 2^13 + 2^64.
+        // At most 2^32 · 2^13 + 2^64, far below 2^128.
         u128::from(u64::from(bytes) * UNITS_PER_BYTE) + u128::from(self.per_packet)
     }
 }
@@ -125,13 +136,14 @@ enum Mode {
 pub struct Pacer {
     config: PaceConfig,
     mode: Mode,
-    /// When all that was released has been paid for: this time and `remainder / per_second` nanoseconds.
+    /// When everything released so far is paid for: at this time plus `remainder / per_second`
+    /// nanoseconds.
     paid_at: Time,
     remainder: u64,
 }
 
 impl Pacer {
-    /// A pacer that lets everything pass until it is granted a rate.
+    /// A pacer that releases everything at once until it is granted a rate.
     #[must_use]
     pub const fn new(config: PaceConfig) -> Self {
         Self {
@@ -142,10 +154,11 @@ impl Pacer {
         }
     }
 
-    /// Paces at `allocation` from now on. With the PHY rate of the station's frames packets are paced by airtime, without by bytes.
+    /// Paces at `allocation` from now on: by airtime if the PHY rate of the station's frames is
+    /// given, otherwise by bytes.
     ///
-    /// A packet that has not been paid for is paid for at the new rate. A rate of zero stops the station; an allocation that holds
-    /// something else than numbers is ignored.
+    /// Packets that are not paid for yet are paid for at the new rate. A rate of zero stops the
+    /// station. An allocation with a NaN is ignored.
     pub fn grant(&mut self, now: Time, allocation: &Allocation, phy_rate: Option<BitRate>) {
         if [
             allocation.rate_pps,
@@ -166,26 +179,27 @@ impl Pacer {
         self.mode = mode;
     }
 
-    /// Lets everything pass from now on.
+    /// Releases everything at once from now on.
     pub fn unshape(&mut self) {
         self.mode = Mode::Unshaped;
         self.paid_at = Time::ZERO;
         self.remainder = 0;
     }
 
-    /// Whether everything passes.
+    /// Whether the pacer releases everything at once.
     #[must_use]
     pub fn is_unshaped(&self) -> bool {
         self.mode == Mode::Unshaped
     }
 
-    /// Whether a packet may be released now, whatever its size.
+    /// Whether a packet, of any size, may be released now.
     #[must_use]
     pub fn may_release(&self, now: Time) -> bool {
         self.next_release().is_some_and(|at| at <= now)
     }
 
-    /// When the next packet may be released: a time in the past if at once, `None` if not before another grant.
+    /// When the next packet may be released. The time lies in the past if it may leave at once;
+    /// `None` if it must wait for another grant.
     #[must_use]
     pub fn next_release(&self) -> Option<Time> {
         match self.mode {
@@ -204,21 +218,22 @@ impl Pacer {
         let Mode::Paced(tariff) = self.mode else {
             return;
         };
-        // A packet released in the nanosecond in which the last one is paid for keeps the fraction: otherwise it would be lost each time.
+        // A packet released in the very nanosecond in which the last one is paid for keeps the
+        // fraction. Dropping it each time would lower the rate.
         if self.paid_up() < now {
             self.paid_at = now;
             self.remainder = 0;
         }
-        // Below 2^65 · 2^30 + 2^64.
+        // At most 2^65 · 2^30 + 2^64, below 2^128.
         let owed = tariff.cost(bytes) * NANOS + u128::from(self.remainder);
         let per_second = u128::from(tariff.per_second);
         let ns = u64::try_from(owed / per_second).unwrap_or(u64::MAX);
         self.paid_at = self.paid_at.saturating_add(Duration::from_nanos(ns));
-        // Less than `per_second`, which fits.
+        // The remainder is below `per_second`, which fits 64 bits.
         self.remainder = (owed % per_second) as u64;
     }
 
-    /// Releases a packet of `bytes` if that is allowed now; tells whether it was.
+    /// Releases a packet of `bytes` if it may leave now. Returns whether it may.
     pub fn release(&mut self, now: Time, bytes: u32) -> bool {
         let allowed = self.may_release(now);
         if allowed {
@@ -233,14 +248,16 @@ impl Pacer {
             .saturating_add(Duration::from_nanos(u64::from(self.remainder > 0)))
     }
 
-    /// How much earlier than paid for a packet may leave. One packet always leaves without being paid for, hence one fewer.
+    /// How long before it is paid for a packet may leave. One packet may always leave at the time
+    /// when the others are paid for, so a burst of n packets is n − 1 intervals long.
     fn burst_ns(&self, tariff: Tariff) -> u64 {
         let packets = u64::from(self.config.burst_packets.saturating_sub(1));
         let burst = u64::try_from(self.config.burst.as_nanos()).unwrap_or(u64::MAX);
         burst.max(packets.saturating_mul(tariff.interval_ns))
     }
 
-    /// What is owed at the old rate is owed at the new one: as many packets, another time.
+    /// Converts the debt from the old rate to the new one: it stays the same number of packets and
+    /// becomes another time.
     fn convert_debt(&mut self, now: Time, mode: Mode) {
         let debt = self.paid_at.saturating_since(now);
         if let (Mode::Paced(old), Mode::Paced(new)) = (self.mode, mode) {

@@ -19,7 +19,7 @@ fn exact() -> PaceConfig {
     }
 }
 
-/// Releases a packet as soon as that is allowed, from `now` on; answers with the time.
+/// Releases a packet as soon as the pacer allows it, from `now` on, and returns the time.
 fn release_next(pacer: &mut Pacer, now: Time, bytes: u32) -> Time {
     let at = pacer.next_release().expect("a rate").max(now);
     assert!(at == now || !pacer.may_release(at - Duration::from_nanos(1)));
@@ -112,7 +112,7 @@ fn a_new_rate_takes_effect_at_once() {
 }
 
 #[test]
-fn a_rate_of_zero_stops_and_unshaped_lets_pass() {
+fn a_rate_of_zero_stops_packets_and_an_unshaped_pacer_releases_all() {
     let mut pacer = Pacer::new(PaceConfig::default());
     assert!(pacer.is_unshaped());
     assert!((0..1_000).all(|_| pacer.release(Time::ZERO, 1_500)));
@@ -126,7 +126,7 @@ fn a_rate_of_zero_stops_and_unshaped_lets_pass() {
 }
 
 #[test]
-fn allocations_that_are_no_numbers_are_ignored() {
+fn allocations_with_nan_are_ignored() {
     let mut pacer = Pacer::new(exact());
     pacer.grant(Time::ZERO, &grant(1_000.0, 1_000.0), None);
     let before = pacer.mode;
@@ -151,7 +151,8 @@ proptest! {
         let Mode::Paced(tariff) = pacer.mode else { return Ok(()) };
         let (mut units, mut now) = (0u128, Time::ZERO);
         for &bytes in sizes.iter().cycle().take(20_000) {
-            // However many went before, a packet leaves in the nanosecond in which they are paid for.
+            // However many went before, a packet leaves in the nanosecond in which they are paid
+            // for.
             let due = (units * NANOS).div_ceil(u128::from(tariff.per_second));
             now = release_next(&mut pacer, now, bytes);
             prop_assert_eq!(u128::from(now.as_nanos()), due);
@@ -191,7 +192,8 @@ proptest! {
         let mut now = Time::ZERO;
         for rate in rates {
             pacer.grant(now, &grant(rate, 1_500.0), None);
-            // At most one packet is owed, so that the next one leaves within one interval of the new rate.
+            // At most one packet is owed, so that the next one leaves within one interval of the
+            // new rate.
             let interval = Duration::from_secs_f64(1.0 / rate);
             let wait = pacer.next_release().unwrap().saturating_since(now);
             prop_assert!(wait <= interval + Duration::from_micros(1), "{wait:?} at {rate}");

@@ -20,8 +20,8 @@ pub enum AccessCategory {
 }
 
 impl AccessCategory {
-    /// The user priority that stands for the category where one number must: the traffic identifier of its MPDUs (802.11-2020 table
-    /// 10-1).
+    /// The user priority that represents the category, for example as the traffic identifier of its
+    /// MPDUs (802.11-2020 table 10-1).
     #[must_use]
     pub const fn user_priority(self) -> u8 {
         match self {
@@ -47,8 +47,9 @@ pub struct Edca {
 }
 
 impl Edca {
-    /// The defaults that stations use with the OFDM PHYs (802.11-2016 table 9-137; aCWmin 15, aCWmax 1023). The 2020 edition gives background and best effort a TXOP limit;
-    /// access points and ns-3 leave it at zero, and so do we.
+    /// The defaults of stations with the OFDM PHYs (802.11-2016 table 9-137; aCWmin 15, aCWmax
+    /// 1023). The 2020 edition gives background and best effort a TXOP limit. Here it is zero, as
+    /// in access points and ns-3.
     #[must_use]
     pub const fn of(category: AccessCategory) -> Self {
         let (aifsn, cw_min, cw_max, txop_us) = match category {
@@ -65,8 +66,8 @@ impl Edca {
         }
     }
 
-    /// The defaults with the DSSS PHYs of clauses 15 and 16: aCWmin 31, so contention windows are twice those of OFDM, and longer
-    /// TXOP limits (802.11-2016 table 9-137).
+    /// The defaults with the DSSS PHYs of clauses 15 and 16: aCWmin 31, so contention windows are
+    /// twice those of OFDM, and longer TXOP limits (802.11-2016 table 9-137).
     #[must_use]
     pub const fn of_dsss(category: AccessCategory) -> Self {
         let (aifsn, cw_min, cw_max, txop_us) = match category {
@@ -83,7 +84,8 @@ impl Edca {
         }
     }
 
-    /// The idle time before back-off starts at 5 GHz: SIFS + AIFSN slots (10.3.2.3.6). [`super::Medium::aifs`] knows other bands.
+    /// The idle time before back-off starts at 5 GHz: SIFS + AIFSN slots (10.3.2.3.6). For other
+    /// bands see [`super::Medium::aifs`].
     #[must_use]
     pub fn aifs(self) -> Duration {
         SIFS + SLOT * u32::from(self.aifsn)

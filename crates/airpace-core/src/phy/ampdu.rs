@@ -16,18 +16,19 @@ pub const DELIMITER_BYTES: u32 = 4;
 pub const ACK_BYTES: u32 = 14;
 /// Compressed BlockAck with a bitmap of 64 MPDUs, with its FCS (9.3.1.8.2).
 pub const BLOCK_ACK_BYTES: u32 = 32;
-/// Compressed BlockAck with a bitmap of 256 MPDUs, with its FCS (802.11ax-2021, 9.3.1.8.2); HE answers with it what the smaller
-/// bitmap does not cover.
+/// Compressed BlockAck with a bitmap of 256 MPDUs, with its FCS (802.11ax-2021, 9.3.1.8.2). HE uses
+/// it where the smaller bitmap does not suffice.
 pub const BLOCK_ACK_256_BYTES: u32 = 56;
 
-/// The MPDU that carries an IP packet of `msdu_ip_bytes`: LLC/SNAP, QoS header and FCS added, no encryption header.
+/// The MPDU that carries an IP packet of `msdu_ip_bytes`: LLC/SNAP, QoS header and FCS added, no
+/// encryption header.
 #[must_use]
 pub const fn mpdu_bytes(msdu_ip_bytes: u32) -> u32 {
     msdu_ip_bytes.saturating_add(LLC_BYTES + QOS_HEADER_BYTES + FCS_BYTES)
 }
 
-/// The A-MPDU subframe that carries an MPDU: delimiter before it, padding to 4 bytes after it. The last subframe of an
-/// A-MPDU has no padding.
+/// The A-MPDU subframe that carries an MPDU: delimiter before it, padding to 4 bytes after it. The
+/// last subframe of an A-MPDU has no padding.
 #[must_use]
 pub const fn subframe_bytes(mpdu: u32) -> u32 {
     mpdu.saturating_add(DELIMITER_BYTES + 3) & !3
@@ -45,8 +46,8 @@ pub const fn ampdu_bytes(mpdus: u32, mpdu: u32) -> u32 {
         .saturating_add(last)
 }
 
-/// The PSDU of a frame of `mpdus` equal MPDUs. DSSS, OFDM and HT send a single MPDU as it is; a VHT or HE PSDU is always an A-MPDU,
-/// with one MPDU too (S-MPDU, 9.7.1, 10.12.7).
+/// The PSDU of a frame of `mpdus` equal MPDUs. DSSS, OFDM and HT send a single MPDU as it is; a VHT
+/// or HE PSDU is always an A-MPDU, with one MPDU too (S-MPDU, 9.7.1, 10.12.7).
 #[must_use]
 pub const fn psdu_bytes(standard: Standard, mpdus: u32, mpdu: u32) -> u32 {
     match (standard, mpdus) {
@@ -55,10 +56,11 @@ pub const fn psdu_bytes(standard: Standard, mpdus: u32, mpdu: u32) -> u32 {
     }
 }
 
-/// What bounds an A-MPDU. A transmitter keeps within the receiver's announced limits; these are the largest that the standard has.
+/// The limits of an A-MPDU. A transmitter respects the limits that its receiver announces; these
+/// are the largest of the standard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AmpduLimits {
-    /// MPDUs that one block ack can answer.
+    /// Number of MPDUs that one block ack covers.
     pub window: u16,
     /// Bytes of the A-MPDU.
     pub bytes: u32,
@@ -96,7 +98,8 @@ impl AmpduLimits {
                 bytes: 1_048_575,
                 duration,
             },
-            // Extension 3 would allow 2^23 − 1; the PSDU ends at 6 500 631 bytes (aPSDUMaxLength, table 27-54; 9.4.2.248.2).
+            // Extension 3 would allow 2^23 − 1; the PSDU ends at 6 500 631 bytes (aPSDUMaxLength,
+            // table 27-54; 9.4.2.248.2).
             Standard::He => Self {
                 window: 256,
                 bytes: 6_500_631,
@@ -106,8 +109,8 @@ impl AmpduLimits {
     }
 }
 
-/// The most MPDUs of `mpdu` bytes that one frame carries at `rate`: window, bytes and duration all kept. Zero if not even one fits
-/// the duration.
+/// The most MPDUs of `mpdu` bytes that one frame carries at `rate`: window, bytes and duration all
+/// kept. Zero if not even one fits the duration.
 #[must_use]
 pub fn max_mpdus(rate: TxRate, mpdu: u32, limits: AmpduLimits, timing: Timing) -> u32 {
     let bytes = limits.bytes.min(rate.max_psdu(limits.duration, timing));

@@ -3,35 +3,35 @@ use super::{
     FCS_BYTES, LLC_BYTES, LegacyRate, Medium, PreambleField, QOS_HEADER_BYTES, Standard, Timing,
     TxRate, control_rate, mpdu_bytes, psdu_bytes, subframe_bytes,
 };
+use crate::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::BitRate;
 use core::time::Duration;
 use thiserror::Error;
 
-/// IPv4 and UDP headers.
-const IP_UDP_BYTES: u32 = 20 + 8;
 /// The longest MSDU, which is LLC/SNAP and IP packet (9.2.4.8: 2304 bytes).
 const MAX_MSDU_BYTES: u32 = 2_304;
 
-/// One saturated frame exchange taken apart: channel access, data PPDU, SIFS, response.
+/// The parts of one saturated frame exchange: channel access, data PPDU, SIFS, response.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Breakdown {
     /// The data rate.
     pub rate: TxRate,
     /// MPDUs in the frame.
     pub mpdus: u32,
-    /// What one MPDU consists of.
+    /// The parts of one MPDU.
     pub mpdu: MpduBytes,
-    /// The PSDU: all subframes.
+    /// Length of the PSDU, that is, of all subframes.
     pub psdu_bytes: u32,
     /// Fields of the preamble in the order of transmission.
     pub preamble: Vec<PreambleField>,
     /// Data symbols.
     pub symbols: u32,
-    /// Time after the last symbol up to the end of the PPDU (short guard interval, padded to whole 4 µs).
+    /// Time from the last symbol to the end of the PPDU (with the short guard interval, PPDUs are
+    /// padded to multiples of 4 µs).
     pub symbol_padding: Duration,
     /// The data PPDU, preamble included, signal extension not.
     pub ppdu: Duration,
-    /// Silence that belongs to the data PPDU at 2.4 GHz (signal extension); the response has its own.
+    /// Signal extension of the data PPDU at 2.4 GHz; the response has its own.
     pub signal_extension: Duration,
     /// Between the data and its response.
     pub sifs: Duration,
@@ -43,7 +43,7 @@ pub struct Breakdown {
     pub response: Response,
     /// The whole exchange: access, PPDU, SIFS and response, signal extensions included.
     pub cycle: Duration,
-    /// UDP payload per second when exchange follows exchange.
+    /// UDP payload per second if exchanges follow each other.
     pub goodput: BitRate,
     /// Goodput over PHY rate, 0 to 1.
     pub efficiency: f64,
@@ -68,7 +68,7 @@ pub struct MpduBytes {
     pub padding: u32,
 }
 
-/// What answers the data after SIFS.
+/// The response to the data after SIFS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Response {
     /// Whether it is a block ack (more than one MPDU) or an ack.
@@ -91,7 +91,7 @@ pub enum BreakdownError {
     /// The payload does not fit an MSDU.
     #[error("{payload} bytes of payload do not fit one MPDU: at most {max}")]
     Payload {
-        /// The payload asked for.
+        /// The requested payload.
         payload: u32,
         /// The largest payload.
         max: u32,
@@ -99,7 +99,7 @@ pub enum BreakdownError {
     /// More MPDUs than a block ack covers.
     #[error("{mpdus} MPDUs exceed the block-ack window of {standard}: at most {max}")]
     Window {
-        /// The MPDUs asked for.
+        /// The requested number of MPDUs.
         mpdus: u32,
         /// The standard.
         standard: Standard,
@@ -109,9 +109,9 @@ pub enum BreakdownError {
     /// The rate does not exist on the medium.
     #[error("there is no {standard} on {medium}: choose another band")]
     Band {
-        /// The standard asked for.
+        /// The requested standard.
         standard: Standard,
-        /// The medium asked for.
+        /// The requested medium.
         medium: Medium,
     },
     /// The A-MPDU is too long in bytes or in time.
@@ -119,7 +119,7 @@ pub enum BreakdownError {
         "{mpdus} MPDUs exceed the A-MPDU limit in {what}: at most {max} MPDUs of this size at this rate"
     )]
     Length {
-        /// The MPDUs asked for.
+        /// The requested number of MPDUs.
         mpdus: u32,
         /// `bytes` or `duration`.
         what: &'static str,
@@ -129,11 +129,12 @@ pub enum BreakdownError {
 }
 
 impl Breakdown {
-    /// Takes apart the exchange of `mpdus` UDP packets with `payload_bytes` each, sent as `category` in a saturated network of one:
-    /// at 2.4 GHz with long slots for DSSS, at 5 GHz otherwise ([`Medium::of`]).
+    /// The exchange of `mpdus` UDP packets of `payload_bytes` each, sent as `category` by the only,
+    /// saturated transmitter: at 2.4 GHz with long slots for DSSS, at 5 GHz otherwise
+    /// ([`Medium::of`]).
     ///
     /// # Errors
-    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can.
+    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds.
     pub fn new(
         rate: TxRate,
         mpdus: u32,
@@ -144,21 +145,26 @@ impl Breakdown {
         Self::on(
             Medium::of(rate.standard()),
             rate,
-            (mpdus, payload_bytes),
-            (category, timing),
+            mpdus,
+            payload_bytes,
+            category,
+            timing,
         )
     }
 
-    /// As [`Breakdown::new`] on a medium of one's choice: `mpdus` packets with so many bytes of payload each, sent as `category` with the
-    /// conventions of `timing`.
+    /// Like [`Breakdown::new`], on a given medium: `mpdus` packets of `payload_bytes` each, sent as
+    /// `category` with the conventions of `timing`.
     ///
     /// # Errors
-    /// [`BreakdownError`] if such a frame cannot be sent, with the most that can; also if `rate` does not exist on `medium`.
+    /// [`BreakdownError`] if such a frame cannot be sent, with the limit that it exceeds; also if
+    /// `rate` does not exist on `medium`.
     pub fn on(
         medium: Medium,
         rate: TxRate,
-        (mpdus, payload_bytes): (u32, u32),
-        (category, timing): (AccessCategory, Timing),
+        mpdus: u32,
+        payload_bytes: u32,
+        category: AccessCategory,
+        timing: Timing,
     ) -> Result<Self, BreakdownError> {
         if !medium.carries(rate.standard()) {
             return Err(BreakdownError::Band {
@@ -204,14 +210,14 @@ impl Breakdown {
 
 impl MpduBytes {
     fn new(standard: Standard, mpdus: u32, payload: u32) -> Result<Self, BreakdownError> {
-        let max = MAX_MSDU_BYTES - LLC_BYTES - IP_UDP_BYTES;
+        let max = MAX_MSDU_BYTES - LLC_BYTES - IPV4_UDP_HEADER_BYTES;
         if payload > max {
             return Err(BreakdownError::Payload { payload, max });
         }
         if mpdus == 0 {
             return Err(BreakdownError::NoMpdus);
         }
-        let mpdu = mpdu_bytes(payload + IP_UDP_BYTES);
+        let mpdu = mpdu_bytes(payload + IPV4_UDP_HEADER_BYTES);
         let padding = if mpdus > 1 {
             subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES
         } else {
@@ -224,7 +230,7 @@ impl MpduBytes {
         };
         Ok(Self {
             payload,
-            ip_udp: IP_UDP_BYTES,
+            ip_udp: IPV4_UDP_HEADER_BYTES,
             llc: LLC_BYTES,
             header: QOS_HEADER_BYTES,
             fcs: FCS_BYTES,
@@ -241,8 +247,9 @@ impl MpduBytes {
 }
 
 impl Response {
-    /// What answers a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack, a block ack with 64 bits, or one
-    /// with 256. DSSS answers with the preamble of the data where it can.
+    /// The response to a frame of `mpdus` with consecutive sequence numbers sent at `rate`: an ack,
+    /// or a block ack with 64 or 256 bits. A DSSS response has the preamble of the data if its rate
+    /// allows it.
     #[must_use]
     pub fn to(rate: TxRate, mpdus: u32) -> Self {
         let block = mpdus > 1;
@@ -296,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cycle_is_what_ns3_measured() {
+    fn a_full_cycle_lasts_as_long_as_in_ns3() {
         let one = best_effort(vht80(1, 9), 32, Timing::Ns3).unwrap();
         assert_eq!(
             (one.ppdu.as_micros(), one.cycle),
@@ -364,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_cannot_be_sent_are_refused_with_what_can() {
+    fn frames_that_cannot_be_sent_are_refused_with_the_limit() {
         let error = |rate, mpdus| best_effort(rate, mpdus, Timing::Standard).unwrap_err();
         assert_eq!(error(vht80(1, 9), 0), BreakdownError::NoMpdus);
         assert_eq!(
@@ -411,7 +418,8 @@ mod tests {
     #[test]
     fn an_exchange_at_one_megabit_by_hand() {
         let slowest = best_effort(TxRate::legacy(LegacyRate::Mbps1), 1, Timing::Standard).unwrap();
-        // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes at 1 Mbit/s.
+        // DIFS would be 50 µs; AIFSN 3 makes it 10 + 3 · 20. Back-off 31 · 20 / 2. Ack of 14 bytes
+        // at 1 Mbit/s.
         assert_eq!(
             [slowest.aifs.as_micros(), slowest.mean_backoff.as_micros()],
             [70, 310]
@@ -435,22 +443,20 @@ mod tests {
     #[test]
     fn the_signal_extension_of_erp_makes_up_for_the_shorter_sifs() {
         let rate = TxRate::legacy(LegacyRate::Mbps54);
-        let access = (AccessCategory::BestEffort, Timing::Standard);
-        let low = Breakdown::on(Medium::GHZ_2_4, rate, (1, 1_470), access).unwrap();
-        let high = Breakdown::on(Medium::GHZ_5, rate, (1, 1_470), access).unwrap();
+        let breakdown = |medium, rate| {
+            let (category, timing) = (AccessCategory::BestEffort, Timing::Standard);
+            Breakdown::on(medium, rate, 1, 1_470, category, timing)
+        };
+        let low = breakdown(Medium::GHZ_2_4, rate).unwrap();
+        let high = breakdown(Medium::GHZ_5, rate).unwrap();
         // AIFS is 6 µs shorter, data and response are 6 µs longer, SIFS is 6 µs shorter.
         assert_eq!(low.cycle, high.cycle);
         assert_eq!(
             low.ppdu + low.signal_extension + low.sifs,
             high.ppdu + high.sifs
         );
-        let refused = Breakdown::on(
-            Medium::GHZ_5,
-            TxRate::legacy(LegacyRate::Mbps1),
-            (1, 1_470),
-            access,
-        )
-        .unwrap_err();
+        let dsss = TxRate::legacy(LegacyRate::Mbps1);
+        let refused = breakdown(Medium::GHZ_5, dsss).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "there is no DSSS on 5 GHz: choose another band"

@@ -6,7 +6,8 @@ use core::str::FromStr;
 use core::time::Duration;
 use thiserror::Error;
 
-/// A rate of the PHYs before HT: DSSS (clauses 15 and 16) or OFDM in 20 MHz (clause 17). Control frames use them too. Ordered by speed.
+/// A rate of the PHYs before HT: DSSS (clauses 15 and 16) or OFDM in 20 MHz (clause 17). Control
+/// frames use them too. Ordered by speed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LegacyRate {
     /// 1 Mbit/s, DBPSK with the Barker sequence.
@@ -35,7 +36,7 @@ pub enum LegacyRate {
     Mbps54,
 }
 
-/// The text names no legacy rate.
+/// The error of parsing a [`LegacyRate`] from another text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
     "legacy rates are dsss/1, dsss/2, dsss/5.5, dsss/11 and ofdm/6, 9, 12, 18, 24, 36, 48 or 54"
@@ -58,7 +59,8 @@ impl LegacyRate {
         Self::Mbps54,
     ];
 
-    /// The rate of this standard with this index, slowest first; `None` for other standards or beyond the last.
+    /// The rate of this standard with this index, slowest first; `None` for other standards or
+    /// beyond the last.
     #[must_use]
     pub fn of(standard: Standard, index: u8) -> Option<Self> {
         match standard {
@@ -77,7 +79,7 @@ impl LegacyRate {
         }
     }
 
-    /// The place among the rates of its standard, slowest first.
+    /// The index among the rates of its standard, slowest first.
     #[must_use]
     pub const fn index(self) -> u8 {
         match self {
@@ -111,7 +113,7 @@ impl LegacyRate {
         }
     }
 
-    /// The rate of so many units of 500 kbit/s, if there is one.
+    /// The rate of `units` · 500 kbit/s, if there is one.
     #[must_use]
     pub fn from_half_mbps(units: u32) -> Option<Self> {
         Self::DSSS
@@ -143,14 +145,15 @@ impl LegacyRate {
         }
     }
 
-    /// Duration of a PPDU with `psdu_bytes`, as [`TxRate::ppdu_duration`]: OFDM has 20 µs of preamble and SIGNAL, then 4 µs symbols of
-    /// SERVICE, PSDU and tail (eq. 17-29); DSSS here has the long preamble.
+    /// Duration of a PPDU with `psdu_bytes`, as [`TxRate::ppdu_duration`]: OFDM has 20 µs of
+    /// preamble and SIGNAL, then 4 µs symbols of SERVICE, PSDU and tail (eq. 17-29); DSSS here has
+    /// the long preamble.
     #[must_use]
     pub fn duration(self, psdu_bytes: u32) -> Duration {
         TxRate::legacy(self).ppdu_duration(psdu_bytes, super::Timing::Standard)
     }
 
-    /// [`LegacyRate::duration`] with the preamble `like` where this rate has a choice.
+    /// [`LegacyRate::duration`] with the preamble `like`, if this rate has a choice of preambles.
     #[must_use]
     pub(super) fn duration_like(self, psdu_bytes: u32, like: DsssPreamble) -> Duration {
         let long = TxRate::legacy(self);
@@ -181,7 +184,7 @@ impl FromStr for LegacyRate {
             _ => return Err(UnknownLegacyRate),
         };
         let mbps: f64 = mbps.parse().map_err(|_| UnknownLegacyRate)?;
-        // Every rate is a whole number of halves, which doubles hold exactly.
+        // Every rate is a multiple of one half, which a double represents exactly.
         rates
             .iter()
             .copied()
@@ -190,11 +193,13 @@ impl FromStr for LegacyRate {
     }
 }
 
-/// The rate of the ack or block ack that answers `data`: the highest of the basic set 6, 12, 24 Mbit/s that is not above the
-/// non-HT reference rate of the data's constellation and code (10.6.6.5.2, 10.6.11 table 10-10), not its data rate. DSSS data are
-/// answered at their own rate: 1, 2, 5.5 and 11 Mbit/s are all basic rates here, as they are in ns-3.
+/// The rate of the ack or block ack that answers `data`: the highest of the basic set 6, 12, 24
+/// Mbit/s that is not above the non-HT reference rate of the data's constellation and code
+/// (10.6.6.5.2, 10.6.11 table 10-10), not its data rate. DSSS data are answered at their own rate:
+/// 1, 2, 5.5 and 11 Mbit/s are all basic rates here, as they are in ns-3.
 ///
-/// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything from 16-QAM on at 24.
+/// So every MCS 0 is answered at 6 Mbit/s however wide the channel is, QPSK at 12 and everything
+/// from 16-QAM on at 24.
 #[must_use]
 pub fn control_rate(data: TxRate) -> LegacyRate {
     let reference = match (
@@ -223,7 +228,7 @@ mod tests {
     };
 
     #[test]
-    fn control_frames_last_what_ns3_measured() {
+    fn control_frames_last_as_long_as_in_ns3() {
         let micros = |rate: LegacyRate, bytes| rate.duration(bytes).as_micros();
         assert_eq!(micros(LegacyRate::Mbps24, ACK_BYTES), 28);
         assert_eq!(micros(LegacyRate::Mbps6, ACK_BYTES), 44);
@@ -255,7 +260,8 @@ mod tests {
 
     #[test]
     fn dsss_durations_by_hand() {
-        // 16.3.4: preamble and header, then 8 · bytes / rate in whole µs. 1536 bytes at 11 Mbit/s: 1117.1 µs.
+        // 16.3.4: preamble and header, then 8 · bytes / rate in whole µs. 1536 bytes at 11 Mbit/s:
+        // 1117.1 µs.
         let micros = |rate: TxRate, bytes| rate.ppdu_duration(bytes, Timing::Standard).as_micros();
         let long = LegacyRate::DSSS.map(|rate| micros(TxRate::legacy(rate), 1_536));
         assert_eq!(long, [192 + 12_288, 192 + 6_144, 192 + 2_235, 192 + 1_118]);
@@ -336,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_rates_have_no_other_shape() {
+    fn legacy_rates_have_no_other_width_streams_or_guard_interval() {
         let shape = |width, nss, gi| TxRate::new(Standard::Ofdm, width, nss, 0, gi).unwrap_err();
         let refused = RateError::Legacy {
             standard: Standard::Ofdm,

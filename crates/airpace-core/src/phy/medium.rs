@@ -28,7 +28,8 @@ impl Band {
         SLOT
     }
 
-    /// The slot of a network with DSSS stations: 20 µs at 2.4 GHz (tables 15-5, 16-4); 5 GHz has none and keeps 9 µs.
+    /// The slot of a network with DSSS stations: 20 µs at 2.4 GHz (tables 15-5, 16-4); 5 GHz has
+    /// none and keeps 9 µs.
     #[must_use]
     pub const fn long_slot(self) -> Duration {
         match self {
@@ -37,8 +38,9 @@ impl Band {
         }
     }
 
-    /// Silence at the end of an OFDM, HT or HE PPDU at 2.4 GHz that gives its receiver as long for decoding as SIFS does at 5 GHz:
-    /// 6 µs (aSignalExtension; 18.3.2.4, 19.3.2, 27.4.3). SIFS and AIFS begin after it. DSSS has none.
+    /// Signal extension: 6 µs of silence at the end of an OFDM, HT or HE PPDU at 2.4 GHz, so that
+    /// its receiver has as much time for decoding as with the SIFS of 5 GHz (aSignalExtension;
+    /// 18.3.2.4, 19.3.2, 27.4.3). SIFS and AIFS begin after it. DSSS has none.
     #[must_use]
     pub const fn signal_extension(self, standard: Standard) -> Duration {
         match (self, standard) {
@@ -47,7 +49,8 @@ impl Band {
         }
     }
 
-    /// Whether PPDUs of this standard exist in the band: DSSS is at 2.4 GHz only, VHT at 5 GHz only.
+    /// Whether PPDUs of this standard exist in the band: DSSS is at 2.4 GHz only, VHT at 5 GHz
+    /// only.
     #[must_use]
     pub const fn carries(self, standard: Standard) -> bool {
         !matches!(
@@ -66,12 +69,14 @@ impl fmt::Display for Band {
     }
 }
 
-/// A band and whether its network has stations that know DSSS only: what channel access and responses depend on beside the rate.
+/// The band, and whether the network has stations that support only DSSS. Channel access and
+/// responses depend on both.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Medium {
     /// The band.
     pub band: Band,
-    /// Whether a station knows DSSS only, so that the slot is long and the basic rates are those of DSSS. Means nothing at 5 GHz.
+    /// Whether some station supports only DSSS, so that the slot is long and the basic rates are
+    /// those of DSSS. Ignored at 5 GHz.
     pub dsss_only: bool,
 }
 
@@ -93,13 +98,14 @@ impl Medium {
         band: Band::Ghz2_4,
         dsss_only: false,
     };
-    /// 2.4 GHz with stations that know DSSS only.
+    /// 2.4 GHz with stations that support only DSSS.
     pub const DSSS: Self = Self {
         band: Band::Ghz2_4,
         dsss_only: true,
     };
 
-    /// Where a standard is at home: DSSS at 2.4 GHz among its like, everything else at 5 GHz.
+    /// The usual medium of a standard: 2.4 GHz with DSSS stations for DSSS, and 5 GHz for
+    /// everything else.
     #[must_use]
     pub const fn of(standard: Standard) -> Self {
         if matches!(standard, Standard::Dsss) {
@@ -115,7 +121,7 @@ impl Medium {
         self.band.sifs()
     }
 
-    /// 9 µs, or 20 µs at 2.4 GHz with stations that know DSSS only.
+    /// 9 µs, or 20 µs at 2.4 GHz with stations that support only DSSS.
     #[must_use]
     pub const fn slot(self) -> Duration {
         if self.dsss_only {
@@ -137,19 +143,22 @@ impl Medium {
         self.band.carries(standard)
     }
 
-    /// How long a PPDU keeps the channel: its duration and the signal extension (TXTIME).
+    /// The time for which a PPDU occupies the channel: its duration and the signal extension
+    /// (TXTIME).
     #[must_use]
     pub fn airtime(self, rate: TxRate, psdu_bytes: u32, timing: Timing) -> Duration {
         rate.ppdu_duration(psdu_bytes, timing) + self.signal_extension(rate.standard())
     }
 
-    /// How long a control frame of `bytes` keeps the channel; at 2.4 GHz DSSS ones with the long preamble.
+    /// The time for which a control frame of `bytes` occupies the channel. DSSS control frames have
+    /// the long preamble.
     #[must_use]
     pub fn control_airtime(self, rate: LegacyRate, bytes: u32) -> Duration {
         self.airtime(TxRate::legacy(rate), bytes, Timing::Standard)
     }
 
-    /// Channel access parameters by default: those of DSSS where there are stations that know nothing else.
+    /// Default channel access parameters: those of DSSS if there are stations that support only
+    /// DSSS.
     #[must_use]
     pub const fn edca(self, category: AccessCategory) -> Edca {
         if self.dsss_only && matches!(self.band, Band::Ghz2_4) {
@@ -171,8 +180,8 @@ impl Medium {
         self.slot() * u32::from(edca.cw_min) / 2
     }
 
-    /// The rates that every station of the network knows, slowest first: the mandatory ones of clauses 15 to 18. Beacons and other
-    /// group-addressed frames use the first.
+    /// The basic rates, which every station of the network supports, slowest first: the mandatory
+    /// rates of clauses 15 to 18. Beacons and other group-addressed frames use the first.
     #[must_use]
     pub const fn basic_rates(self) -> &'static [LegacyRate] {
         const OFDM: [LegacyRate; 3] = [LegacyRate::Mbps6, LegacyRate::Mbps12, LegacyRate::Mbps24];

@@ -1,7 +1,9 @@
-//! What a frame costs on the air: data rates, PPDU durations, A-MPDU overheads and limits, responses, channel access.
+//! The airtime of frames: data rates, PPDU durations, A-MPDU overheads and limits, responses,
+//! channel access.
 //!
-//! Everything is integer arithmetic on nanoseconds, bits and bytes, so that a simulated and an emulated MAC agree to the
-//! nanosecond. Clauses are those of IEEE Std 802.11-2020 (DSSS 15 and 16, OFDM 17, ERP 18, HT 19, VHT 21) and 802.11ax-2021 (HE 27).
+//! Everything is integer arithmetic on nanoseconds, bits and bytes, so that a simulated and an
+//! emulated MAC agree to the nanosecond. Clauses are those of IEEE Std 802.11-2020 (DSSS 15 and 16,
+//! OFDM 17, ERP 18, HT 19, VHT 21) and 802.11ax-2021 (HE 27).
 //!
 //! ```
 //! use airpace_core::phy::{AmpduLimits, GuardInterval, Standard, Timing, TxRate, Width, ampdu_bytes, mpdu_bytes};

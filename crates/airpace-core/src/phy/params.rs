@@ -3,8 +3,8 @@ use core::fmt;
 /// The generation of the PHY, which decides subcarriers, symbol length and preamble.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Standard {
-    /// Direct sequence, 1 and 2 Mbit/s (clause 15), and its high rates with complementary code keying, 5.5 and 11 Mbit/s
-    /// (clause 16); 2.4 GHz only.
+    /// Direct sequence, 1 and 2 Mbit/s (clause 15), and its high rates with complementary code
+    /// keying, 5.5 and 11 Mbit/s (clause 16); 2.4 GHz only.
     Dsss,
     /// OFDM in 20 MHz, 6 to 54 Mbit/s: clause 17 at 5 GHz, the same as ERP at 2.4 GHz (clause 18).
     Ofdm,
@@ -42,14 +42,15 @@ pub enum GuardInterval {
     Ns3200,
 }
 
-/// Whose conventions durations follow.
+/// The conventions that durations follow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Timing {
-    /// The standard: VHT-SIG-B in the VHT preamble, six tail bits per BCC encoder, short-guard-interval PPDUs padded to whole
-    /// 4 µs (19.4.3, 21.4.3).
+    /// The standard: VHT-SIG-B in the VHT preamble, six tail bits per BCC encoder,
+    /// short-guard-interval PPDUs padded to whole 4 µs (19.4.3, 21.4.3).
     #[default]
     Standard,
-    /// What ns-3 3.44 does for HT and VHT, for comparison: no VHT-SIG-B, always six tail bits, no rounding to 4 µs.
+    /// The conventions of ns-3 3.44 for HT and VHT, for comparison: no VHT-SIG-B, always six tail
+    /// bits, no rounding to 4 µs.
     Ns3,
 }
 
@@ -64,7 +65,8 @@ pub enum DsssPreamble {
 }
 
 impl Standard {
-    /// Whether a PSDU of this PHY is an A-MPDU even if it holds one MPDU (VHT and HE: 9.7.1, 10.12.7).
+    /// Whether a PSDU of this PHY is an A-MPDU even if it holds one MPDU (VHT and HE: 9.7.1,
+    /// 10.12.7).
     #[must_use]
     pub const fn always_aggregates(self) -> bool {
         matches!(self, Self::Vht | Self::He)

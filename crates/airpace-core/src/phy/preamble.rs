@@ -7,7 +7,7 @@ use core::time::Duration;
 pub struct PreambleField {
     /// The name in the standard, for example `VHT-LTF`.
     pub name: &'static str,
-    /// How many there are in a row.
+    /// Number of consecutive fields.
     pub count: u8,
     /// Duration of all of them.
     pub duration: Duration,
@@ -76,7 +76,8 @@ impl TxRate {
         fields
     }
 
-    /// The sum of [`TxRate::preamble_fields`], without building them: this is on the MAC's path per frame.
+    /// The sum of [`TxRate::preamble_fields`] without building the list, because the MAC needs it
+    /// for each frame.
     pub(super) fn preamble_ns(self, timing: Timing) -> u64 {
         let fields = match (self.standard(), timing) {
             (Standard::Dsss, _) => {
@@ -100,7 +101,8 @@ impl TxRate {
         }
     }
 
-    /// Long training fields (N_LTF) for this number of streams, by the same rule in all three PHYs (19.3.9.4.6, 21.3.8.3.5, 27.3.11.10).
+    /// Long training fields (N_LTF) for this number of streams, by the same rule in all three PHYs
+    /// (19.3.9.4.6, 21.3.8.3.5, 27.3.11.10).
     fn training_fields(self) -> u8 {
         match self.nss() {
             1 => 1,
@@ -111,8 +113,9 @@ impl TxRate {
         }
     }
 
-    /// One long training field. HE here uses the 2x field (6.4 µs) with the guard intervals 800 and 1600 ns and the 4x field (12.8 µs)
-    /// with 3200 ns, each after its guard interval: the combinations that every HE device must support (27.3.11.10).
+    /// One long training field. HE here uses the 2x field (6.4 µs) with the guard intervals 800 and
+    /// 1600 ns and the 4x field (12.8 µs) with 3200 ns, each after its guard interval: the
+    /// combinations that every HE device must support (27.3.11.10).
     fn training_field_ns(self) -> u64 {
         match (self.standard(), self.gi()) {
             (Standard::He, GuardInterval::Ns3200) => 12_800 + 3_200,

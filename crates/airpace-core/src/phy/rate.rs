@@ -5,24 +5,24 @@ use core::fmt;
 use core::time::Duration;
 use thiserror::Error;
 
-/// Why a combination of standard, width, streams, MCS and guard interval is no rate.
+/// Why a combination of standard, width, streams, MCS and guard interval is not a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RateError {
     /// HT has 20 and 40 MHz only.
     #[error("{standard} has no {width} channels: choose 20 or 40 MHz")]
     Width {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The width asked for.
+        /// The width requested.
         width: Width,
     },
     /// The number of spatial streams is out of range.
     #[error("{standard} has 1 to {max} spatial streams, not {nss}")]
     Streams {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
         /// The most streams of this standard.
         max: u8,
@@ -30,9 +30,9 @@ pub enum RateError {
     /// The MCS index is out of range.
     #[error("{standard} has MCS 0 to {max}, not {mcs}")]
     Mcs {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// The largest index of this standard.
         max: u8,
@@ -40,11 +40,11 @@ pub enum RateError {
     /// An HT MCS index fixes its number of streams: index / 8 + 1.
     #[error("HT MCS {mcs} has {implied} spatial streams, not {nss}")]
     HtStreams {
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The streams that the index stands for.
+        /// The streams that the index implies.
         implied: u8,
     },
     /// The guard interval does not exist in this standard.
@@ -52,21 +52,21 @@ pub enum RateError {
         "{standard} has no guard interval of {gi}: HT and VHT have 400 and 800 ns, HE has 800, 1600 and 3200 ns"
     )]
     GuardInterval {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
-        /// The guard interval asked for.
+        /// The guard interval requested.
         gi: GuardInterval,
     },
-    /// DSSS and OFDM rates have nothing to choose but the index.
+    /// DSSS and OFDM rates leave no choice but the index.
     #[error("{standard} rates have 20 MHz, one spatial stream and a guard interval of 800 ns only")]
     Legacy {
-        /// The standard asked for.
+        /// The standard requested.
         standard: Standard,
     },
     /// The short preamble of DSSS is for 2 Mbit/s and above (16.2.2.3).
     #[error("{rate} has no short preamble: it is for DSSS 2, 5.5 and 11 Mbit/s")]
     ShortPreamble {
-        /// The rate asked for.
+        /// The rate requested.
         rate: LegacyRate,
     },
     /// A symbol of this VHT combination would not hold a whole number of data bits (clause 21.5).
@@ -74,27 +74,28 @@ pub enum RateError {
         "VHT excludes MCS {mcs}, NSS {nss} at {width}: a symbol would hold {numerator}/{denominator} data bits, not a whole number"
     )]
     FractionalBits {
-        /// The width asked for.
+        /// The width requested.
         width: Width,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// Coded bits of a symbol times the numerator of the code rate.
         numerator: u32,
         /// Denominator of the code rate.
         denominator: u32,
     },
-    /// The bits of a symbol of this VHT combination cannot be shared out among its encoders (clause 21.5).
+    /// The bits of a symbol of this VHT combination cannot be shared out among its encoders (clause
+    /// 21.5).
     #[error(
         "VHT excludes MCS {mcs}, NSS {nss} at {width}: {n_dbps} data and {n_cbps} coded bits of a symbol do not divide among {encoders} encoders"
     )]
     UnevenEncoders {
-        /// The width asked for.
+        /// The width requested.
         width: Width,
-        /// The streams asked for.
+        /// The streams requested.
         nss: u8,
-        /// The index asked for.
+        /// The index requested.
         mcs: u8,
         /// Data bits per symbol.
         n_dbps: u32,
@@ -105,7 +106,7 @@ pub enum RateError {
     },
 }
 
-/// A transmit rate that the standard allows. Cheap to copy and to compare; made by [`TxRate::new`].
+/// A transmit rate that the standard allows, cheap to copy and to compare. See [`TxRate::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TxRate {
     n_dbps: u32,
@@ -121,12 +122,14 @@ pub struct TxRate {
     preamble: DsssPreamble,
 }
 
-/// SERVICE field bits before the PSDU (16 in every OFDM PHY: 17.3.5.2, 19.3.11.1, 21.3.10.1, 27.3.12.1).
+/// SERVICE field bits before the PSDU (16 in every OFDM PHY: 17.3.5.2, 19.3.11.1, 21.3.10.1,
+/// 27.3.12.1).
 const SERVICE_BITS: u64 = 16;
 /// Tail bits that flush one binary convolutional encoder.
 const TAIL_BITS: u8 = 6;
 
-/// Bits per subcarrier and stream, and code rate (numerator, denominator) of each constellation (19.5, 21.5, 27.5)
+/// Bits per subcarrier and stream, and code rate (numerator, denominator) of each constellation
+/// (19.5, 21.5, 27.5)
 const CONSTELLATIONS: [(u32, u32, u32); 12] = [
     (1, 1, 2),
     (2, 1, 2),
@@ -154,13 +157,16 @@ const OFDM_CONSTELLATIONS: [(u32, u32, u32); 8] = [
     (6, 3, 4),
 ];
 
-/// One VHT encoder serves at most 600 Mbit/s with the short guard interval, which is 2160 bits per 3.6 µs symbol (21.5).
+/// One VHT encoder serves at most 600 Mbit/s with the short guard interval, which is 2160 bits per
+/// 3.6 µs symbol (21.5).
 const VHT_ENCODER_BITS: u32 = 2_160;
-/// One HT encoder serves at most 300 Mbit/s with the long guard interval, which is 1200 bits per 4 µs symbol (19.5).
+/// One HT encoder serves at most 300 Mbit/s with the long guard interval, which is 1200 bits per 4
+/// µs symbol (19.5).
 const HT_ENCODER_BITS: u32 = 1_200;
 
-/// The VHT combinations (width, NSS, MCS) that keep their rate although the encoders that the rate calls for do not divide the
-/// bits of a symbol, and the number that the standard's tables give them instead: the next that divides (21.5).
+/// The VHT combinations (width, NSS, MCS) that keep their rate although the encoders that the rate
+/// calls for do not divide the bits of a symbol, and the number that the standard's tables give
+/// them instead: the next that divides (21.5).
 const VHT_RAISED: [(Width, u8, u8, u32); 13] = [
     (Width::Mhz80, 7, 2, 3),
     (Width::Mhz80, 7, 7, 6),
@@ -178,11 +184,12 @@ const VHT_RAISED: [(Width, u8, u8, u32); 13] = [
 ];
 
 impl TxRate {
-    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be what it stands for. For DSSS and OFDM it
-    /// is the place in [`LegacyRate::DSSS`] or [`LegacyRate::OFDM`]; [`TxRate::legacy`] is the plainer way to those.
+    /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be the
+    /// number of streams that it implies. For DSSS and OFDM it is the index in [`LegacyRate::DSSS`]
+    /// or [`LegacyRate::OFDM`]; [`TxRate::legacy`] is simpler for those.
     ///
     /// # Errors
-    /// [`RateError`] if the standard has no such combination, with the reason.
+    /// [`RateError`], with the reason, if the standard has no such combination.
     pub fn new(
         standard: Standard,
         width: Width,
@@ -197,13 +204,15 @@ impl TxRate {
         let (bits, numerator, denominator) =
             CONSTELLATIONS[usize::from(constellation(standard, mcs))];
         let n_cbps = subcarriers(standard, width) * u32::from(nss) * bits;
-        // HE rounds down where VHT excludes the combination (27.5: N_DBPS is the floor of N_CBPS · R).
+        // HE rounds down where VHT excludes the combination (27.5: N_DBPS is the floor of N_CBPS ·
+        // R).
         let n_dbps = n_cbps * numerator / denominator;
         let encoders = match standard {
             Standard::Dsss | Standard::Ofdm => 0,
             Standard::Ht => n_dbps.div_ceil(HT_ENCODER_BITS),
             Standard::Vht => vht_encoders(width, nss, mcs)?,
-            // One BCC encoder up to 242 tones, 4 streams and MCS 9; LDPC, which has no tail, beyond (27.3.12.5).
+            // One BCC encoder up to 242 tones, 4 streams and MCS 9; LDPC, which has no tail, beyond
+            // (27.3.12.5).
             Standard::He => u32::from(width == Width::Mhz20 && nss <= 4 && mcs <= 9),
         };
         let tail_bits = u8::try_from(encoders).expect("at most 12 encoders") * TAIL_BITS;
@@ -225,7 +234,8 @@ impl TxRate {
     #[must_use]
     pub fn legacy(rate: LegacyRate) -> Self {
         let (symbol_ns, tail_bits) = match rate.standard() {
-            // 8 chips of 11 MHz, 727.27 ns (16.3.6); durations are counted in elevenths of µs instead.
+            // 8 chips of 11 MHz, 727.27 ns (16.3.6); durations are counted in elevenths of µs
+            // instead.
             Standard::Dsss if rate > LegacyRate::Mbps2 => (727, 0),
             Standard::Dsss => (1_000, 0),
             _ => (4_000, TAIL_BITS),
@@ -246,7 +256,8 @@ impl TxRate {
     /// This rate with the short preamble of DSSS.
     ///
     /// # Errors
-    /// [`RateError::ShortPreamble`] for 1 Mbit/s and for OFDM. Rates of HT, VHT and HE are returned as they are.
+    /// [`RateError::ShortPreamble`] for 1 Mbit/s and for OFDM. Rates of HT, VHT and HE are returned
+    /// as they are.
     pub fn with_short_preamble(self) -> Result<Self, RateError> {
         match self.legacy_rate() {
             None => Ok(self),
@@ -260,13 +271,13 @@ impl TxRate {
         }
     }
 
-    /// Which DSSS or OFDM rate this is, if it is one.
+    /// The DSSS or OFDM rate; `None` for other standards.
     #[must_use]
     pub fn legacy_rate(self) -> Option<LegacyRate> {
         LegacyRate::of(self.standard, self.mcs)
     }
 
-    /// The preamble of a DSSS rate; long for every other rate, where it means nothing.
+    /// The preamble of a DSSS rate; for other rates it has no meaning and is long.
     #[must_use]
     pub const fn dsss_preamble(self) -> DsssPreamble {
         self.preamble
@@ -284,8 +295,8 @@ impl TxRate {
         self.width
     }
 
-    /// The band in MHz over which a receiver takes in noise: the channel width, and for DSSS 22 MHz, the main lobe of its spectrum
-    /// (16.3.7.4).
+    /// The receiver's noise bandwidth in MHz: the channel width, or for DSSS the 22 MHz of its
+    /// spectrum's main lobe (16.3.7.4).
     #[must_use]
     pub fn bandwidth_mhz(self) -> f64 {
         if self.standard == Standard::Dsss {
@@ -301,7 +312,8 @@ impl TxRate {
         self.nss
     }
 
-    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE; for DSSS and OFDM the place among their rates, slowest first.
+    /// The MCS index: 0–31 for HT, 0–9 for VHT, 0–11 for HE; for DSSS and OFDM the index among
+    /// their rates, slowest first.
     #[must_use]
     pub const fn mcs(self) -> u8 {
         self.mcs
@@ -319,14 +331,16 @@ impl TxRate {
         self.n_dbps
     }
 
-    /// Length of a data symbol with its guard interval, rounded down to 1 ns (727 ns for 5.5 and 11 Mbit/s).
+    /// Length of a data symbol with its guard interval, rounded down to 1 ns (727 ns for 5.5 and 11
+    /// Mbit/s).
     #[must_use]
     pub const fn symbol(self) -> Duration {
         Duration::from_nanos(self.symbol_ns as u64)
     }
 
-    /// The data rate, rounded down to 1 bit/s. As in the standard's tables it is that of N_CBPS times the code rate, which for some
-    /// HE rates is a fraction of a bit per symbol above [`TxRate::bits_per_symbol`].
+    /// The data rate, rounded down to 1 bit/s. As in the standard's tables it is that of N_CBPS
+    /// times the code rate, which for some HE rates is a fraction of a bit per symbol above
+    /// [`TxRate::bits_per_symbol`].
     #[must_use]
     pub fn rate(self) -> BitRate {
         if let Some(legacy) = self.legacy_rate() {
@@ -340,21 +354,24 @@ impl TxRate {
         )
     }
 
-    /// Data symbols (N_SYM) of a PSDU: SERVICE, PSDU and tail bits, in whole symbols (17.4.3, 19.4.3, 21.4.3, 27.4.3); DSSS has neither
-    /// SERVICE nor tail in its data. Saturates at `u32::MAX`.
+    /// Data symbols (N_SYM) of a PSDU: SERVICE, PSDU and tail bits, in whole symbols (17.4.3,
+    /// 19.4.3, 21.4.3, 27.4.3); DSSS has neither SERVICE nor tail in its data. Saturates at
+    /// `u32::MAX`.
     #[must_use]
     pub fn symbols(self, psdu_bytes: u32, timing: Timing) -> u32 {
         u32::try_from(self.symbol_count(psdu_bytes, timing)).unwrap_or(u32::MAX)
     }
 
-    /// [`TxRate::symbols`] without its bound: DSSS at 1 Mbit/s has one bit per symbol, so up to 2^35.
+    /// [`TxRate::symbols`] without its bound: DSSS at 1 Mbit/s has one bit per symbol, so up to
+    /// 2^35.
     fn symbol_count(self, psdu_bytes: u32, timing: Timing) -> u64 {
         let bits = self.service_bits() + 8 * u64::from(psdu_bytes) + self.tail_bits(timing);
         bits.div_ceil(u64::from(self.n_dbps))
     }
 
-    /// Duration of the whole PPDU that carries `psdu_bytes` (TXTIME; 16.3.4, 17.4.3, 19.4.3, 21.4.3, 27.4.3). HE without
-    /// packet extension; at 2.4 GHz without the signal extension, which [`super::Medium::airtime`] adds.
+    /// Duration of the whole PPDU that carries `psdu_bytes` (TXTIME; 16.3.4, 17.4.3, 19.4.3,
+    /// 21.4.3, 27.4.3). HE without packet extension; at 2.4 GHz without the signal extension, which
+    /// [`super::Medium::airtime`] adds.
     #[must_use]
     pub fn ppdu_duration(self, psdu_bytes: u32, timing: Timing) -> Duration {
         let symbols = self.symbol_count(psdu_bytes, timing);
@@ -373,7 +390,8 @@ impl TxRate {
         Duration::from_nanos(self.preamble_ns(timing) + data)
     }
 
-    /// DSSS symbols in whole µs, as the LENGTH field counts them (16.3.4): 1 µs each at 1 and 2 Mbit/s, 8/11 µs with CCK.
+    /// DSSS symbols in whole µs, as the LENGTH field counts them (16.3.4): 1 µs each at 1 and 2
+    /// Mbit/s, 8/11 µs with CCK.
     fn dsss_micros(self, symbols: u64) -> u64 {
         if self.symbol_ns == 1_000 {
             symbols
@@ -406,7 +424,8 @@ impl TxRate {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// Coded bits per subcarrier and stream, and the code rate. DSSS has neither: its bits per symbol, uncoded.
+    /// Coded bits per subcarrier and stream, and the code rate. For DSSS, which has neither, the
+    /// bits per symbol and rate 1.
     pub(super) fn constellation(self) -> (u32, u32, u32) {
         match self.standard {
             Standard::Dsss => (self.n_dbps, 1, 1),
@@ -438,7 +457,7 @@ impl TxRate {
     }
 }
 
-/// The DSSS or OFDM rate with this index, if nothing else is asked of it.
+/// The DSSS or OFDM rate with this index, if the other parameters are the only ones possible.
 fn legacy(
     standard: Standard,
     width: Width,
@@ -455,7 +474,8 @@ fn legacy(
         .ok_or(RateError::Mcs { standard, mcs, max })
 }
 
-/// The row of the table of constellations that an MCS index of HT, VHT or HE stands for; HT counts streams in its index.
+/// The row of the table of constellations for an MCS index of HT, VHT or HE. The HT index includes
+/// the streams.
 pub(super) fn constellation(standard: Standard, mcs: u8) -> u8 {
     if standard == Standard::Ht {
         mcs % 8
@@ -511,7 +531,8 @@ fn check_range(
     }
 }
 
-/// Data subcarriers (N_SD): 19.3.6, 21.3.6; for HE those of the resource unit that fills the channel, of 242, 484, 996 or 2×996 tones: 27.3.7.
+/// Data subcarriers (N_SD): 19.3.6, 21.3.6; for HE those of the resource unit that fills the
+/// channel, of 242, 484, 996 or 2×996 tones: 27.3.7.
 fn subcarriers(standard: Standard, width: Width) -> u32 {
     match (standard, width) {
         // One carrier, and 48 of them (17.3.2.3).
@@ -536,8 +557,9 @@ fn symbol_ns(standard: Standard, gi: GuardInterval) -> u32 {
     useful + gi.nanos()
 }
 
-/// The number of BCC encoders (N_ES) of a VHT combination, or why it is excluded: data and coded bits of a symbol must divide among
-/// the encoders, the latter in whole blocks of the punctured code (21.5).
+/// The number of BCC encoders (N_ES) of a VHT combination, or why it is excluded: data and coded
+/// bits of a symbol must divide among the encoders, the latter in whole blocks of the punctured
+/// code (21.5).
 fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
     let (bits, numerator, denominator) = CONSTELLATIONS[usize::from(mcs)];
     let n_cbps = subcarriers(Standard::Vht, width) * u32::from(nss) * bits;
@@ -570,7 +592,8 @@ fn vht_encoders(width: Width, nss: u8, mcs: u8) -> Result<u32, RateError> {
 }
 
 impl fmt::Display for TxRate {
-    /// For example `VHT 80 MHz MCS 9 × 1, 800 ns`, `OFDM 6 Mbit/s`, `DSSS 11 Mbit/s, short preamble`.
+    /// For example `VHT 80 MHz MCS 9 × 1, 800 ns`, `OFDM 6 Mbit/s`, `DSSS 11 Mbit/s, short
+    /// preamble`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rate) = self.legacy_rate() {
             let short = if self.preamble == DsssPreamble::Short {

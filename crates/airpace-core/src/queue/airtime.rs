@@ -1,29 +1,32 @@
 use core::time::Duration;
 
-/// The weight of a station with an ordinary share, as mac80211 has it (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
+/// The default weight of a station, as in mac80211 (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
 pub const DEFAULT_WEIGHT: u16 = 256;
 
-/// The smallest quantum that is taken; a shorter one is raised to it. The order of service would not suffer, but the count of quanta
-/// that a debt costs must stay far from overflow.
+/// The smallest quantum; a shorter one is raised to it. It would not change the order of service,
+/// but the number of quanta that pay off a debt must stay far from overflow.
 const MIN_QUANTUM: Duration = Duration::from_micros(1);
-/// The largest quantum that is taken; a longer one is cut to it. No frame is as long.
+/// The largest quantum; a longer one is reduced to it. No frame lasts as long.
 const MAX_QUANTUM: Duration = Duration::from_secs(1);
-/// The deepest debt that is kept, 146 years: the debt and a quantum together still fit 64 bits.
+/// The largest debt that is kept, 146 years: a debt and a quantum together still fit 64 bits.
 const DEEPEST: i64 = -(1 << 62);
 
-/// Stations that are looked at one after the other before all are. With frames of 4 ms and the default quantum one in 13 is out of debt,
-/// so that as many in vain are rare.
+/// Stations that a rotation visits one by one before it considers all at once. With frames of 4 ms
+/// and the default quantum one in 13 is out of debt, so it is rare that this many are visited in
+/// vain.
 const PATIENCE: u32 = 64;
 
-/// Marks the end of a list. As many stations would not fit any memory, so it is no valid index.
+/// Marks the end of a list. Memory ends long before this many stations, so it is not a valid index.
 const END: u32 = u32::MAX;
 
 /// Parameters of [`AirtimeFairness`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AirtimeConfig {
-    /// Airtime that a station of [`DEFAULT_WEIGHT`] is given per round, 1 µs to 1 s. Default 300 µs (`ATH_AIRTIME_QUANTUM` of ath9k).
+    /// Airtime that a station of [`DEFAULT_WEIGHT`] gets per round, 1 µs to 1 s. Default 300 µs
+    /// (`ATH_AIRTIME_QUANTUM` of ath9k).
     pub quantum: Duration,
-    /// Whether a station that has just become busy is served before the others, for one turn (004 §3.2). Default true.
+    /// Whether a station that has just become busy is served before the others, for one turn (004
+    /// §3.2). Default true.
     pub sparse: bool,
 }
 
@@ -36,7 +39,7 @@ impl Default for AirtimeConfig {
     }
 }
 
-/// Which list a station stands in.
+/// The list that a station is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Out,
@@ -46,13 +49,14 @@ enum Place {
 
 #[derive(Clone, Copy, Debug)]
 struct Station {
-    /// Airtime in nanoseconds that the station may still use; zero or less after it has used more.
+    /// Airtime in nanoseconds that the station may still use; zero or negative after it has used
+    /// more.
     deficit: i64,
-    /// Nanoseconds that it is given per round: the quantum scaled by its weight.
+    /// Nanoseconds that it gets per round: the quantum scaled by its weight.
     quantum: i64,
     next: u32,
     place: Place,
-    /// It has announced something to send and has not been found empty since.
+    /// Whether it has announced frames and was not found empty since.
     waits: bool,
 }
 
@@ -66,14 +70,16 @@ impl Station {
         }
     }
 
-    /// Whether `rounds` quanta lead out of debt. No division: this is asked of each station in the walks over all.
+    /// Whether `rounds` quanta pay off the debt. It avoids a division, because walks over all
+    /// stations call it for each of them.
     const fn has_credit_after(&self, rounds: u64) -> bool {
         self.deficit
             .saturating_add(rounds.cast_signed().saturating_mul(self.quantum))
             > 0
     }
 
-    /// Gives `rounds` quanta, of which the last at most leads out of debt: nothing overflows, see [`DEEPEST`].
+    /// Adds `rounds` quanta. At most the last one pays off the debt, so nothing overflows; see
+    /// [`DEEPEST`].
     const fn give(&mut self, rounds: u64) {
         self.deficit += rounds.cast_signed() * self.quantum;
     }
@@ -114,7 +120,7 @@ impl Ring {
         Some(index)
     }
 
-    /// Appends all of `other`, which holds stations of the same slice.
+    /// Appends all stations of `other`, which must be a list over the same slice.
     fn append(&mut self, stations: &mut [Station], other: Self) {
         match stations.get_mut(self.tail as usize) {
             Some(tail) => tail.next = other.head,
@@ -129,10 +135,12 @@ impl Ring {
     }
 }
 
-/// Airtime fairness for the stations of one radio and one access category (004 §3.2, Algorithm 3): deficit round robin in airtime.
+/// Airtime fairness for the stations of one radio and one access category (004 §3.2, Algorithm 3):
+/// deficit round robin in airtime.
 ///
-/// Each station has a deficit, which is charged with what it sent and what was sent to it, retries included. Whoever is in debt waits
-/// until the rounds have given it enough quanta. The caller fills its hardware queue like this:
+/// Each station has a deficit, which is charged with the airtime of all frames from and to it,
+/// retries included. A station in debt waits until enough rounds have passed to pay it off. The
+/// caller fills its hardware queue like this:
 ///
 /// ```
 /// use airpace_core::queue::{AirtimeConfig, AirtimeFairness};
@@ -156,18 +164,23 @@ impl Ring {
 /// assert_eq!(sent, [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1]);
 /// ```
 ///
-/// What holds of stations that have something to send all the while, with quantum *q* (scaled by weight) and no frame of station *i*
-/// longer than *Fᵢ*:
-/// - Over any window a station's airtime differs from the quanta it was given by less than *q + Fᵢ*, and they get equally many quanta, ± 1.
-/// - Since both became busy, two of equal weight differ by at most *q* + the longer of *Fᵢ* and *Fⱼ*; over any window by *q + Fᵢ + Fⱼ*. A schedule that
-///   learns the length of a frame after sending it can guarantee no less than *Fᵢ + Fⱼ*: each may be the one that has just overdrawn.
+/// Guarantees for stations that are always backlogged, with quantum *q* (scaled by weight) and no
+/// frame of station *i* longer than *Fᵢ*:
+/// - Over any window, a station's airtime differs from the quanta that it got by less than *q +
+///   Fᵢ*, and all get equally many quanta, ± 1.
+/// - Since both became busy, two stations of equal weight differ by at most *q* + the longer of
+///   *Fᵢ* and *Fⱼ*; over any window, by *q + Fᵢ + Fⱼ*. No schedule that learns the length of a
+///   frame after sending it can guarantee less than *Fᵢ + Fⱼ*, as either station may be the one
+///   that has just overdrawn.
 ///
-/// What differs from the letter of Algorithm 3, and why:
-/// - A station that is charged into debt joins the list though it has nothing to send (as in ath9k), so that it pays back in the rounds
-///   that others use. If nobody waits, nobody is owed anything: debts are settled at once. Otherwise a station that has sent for an
-///   hour without competition would later wait for an hour.
-/// - When a round has found everybody in debt, the rounds until the first is out of it are given at once. The order is the same; one call
-///   of [`AirtimeFairness::next`] visits each listed station at most five times, however deep the debts are.
+/// Differences from Algorithm 3 as printed, and the reasons:
+/// - A station that is charged into debt joins the list even if it has nothing to send (as in
+///   ath9k), so that it pays back during rounds that others use. If no station waits, nobody is
+///   owed anything, so all debts are cancelled. Otherwise a station that has sent for an hour
+///   without competition would later wait for an hour.
+/// - After a round that found all stations in debt, all rounds until the first is out of debt are
+///   applied at once. The order is the same, and one call of [`AirtimeFairness::next`] visits each
+///   listed station at most five times, however deep the debts are.
 #[derive(Clone, Debug)]
 pub struct AirtimeFairness {
     config: AirtimeConfig,
@@ -177,12 +190,12 @@ pub struct AirtimeFairness {
     old: Ring,
     /// Stations that wait.
     waiting: u32,
-    /// Stations looked at since the start; what the tests bound.
+    /// Stations visited since the start; tests bound it.
     visits: u64,
 }
 
 impl AirtimeFairness {
-    /// A schedule without stations. A quantum outside its range is taken to the nearest valid value.
+    /// A schedule without stations. A quantum outside its range is clamped to it.
     #[must_use]
     pub fn new(config: AirtimeConfig) -> Self {
         let config = AirtimeConfig {
@@ -199,12 +212,13 @@ impl AirtimeFairness {
         }
     }
 
-    /// Adds a station that shares in proportion to `weight` (zero counts as one) and returns its index; indices are consecutive from 0.
+    /// Adds a station that shares in proportion to `weight` (zero counts as one) and returns its
+    /// index; indices are consecutive from 0.
     pub fn add(&mut self, weight: u16) -> u32 {
-        let index =
-            u32::try_from(self.stations.len()).expect("as many stations do not fit any memory");
+        let index = u32::try_from(self.stations.len()).expect("memory ends before 2^32 stations");
         let quantum = self.scaled(weight);
-        // A station begins with one quantum, as in ath9k: it is served at once when it first has something.
+        // A station begins with one quantum, as in ath9k, so it is served at once when it first has
+        // frames.
         self.stations.push(Station {
             deficit: quantum,
             quantum,
@@ -215,7 +229,7 @@ impl AirtimeFairness {
         index
     }
 
-    /// Changes the weight of a station; its deficit stays.
+    /// Changes the weight of a station and keeps its deficit.
     pub fn set_weight(&mut self, station: u32, weight: u16) {
         let quantum = self.scaled(weight);
         if let Some(station) = self.stations.get_mut(station as usize) {
@@ -223,7 +237,8 @@ impl AirtimeFairness {
         }
     }
 
-    /// The station has something to send: it joins the new stations (the old ones if not [`AirtimeConfig::sparse`]) unless it is listed.
+    /// Announces that the station has frames. Unless it is listed, it joins the new stations, or
+    /// the old ones without [`AirtimeConfig::sparse`].
     #[inline]
     pub fn wake(&mut self, station: u32) {
         let Some(state) = self.stations.get_mut(station as usize) else {
@@ -236,27 +251,28 @@ impl AirtimeFairness {
         }
     }
 
-    /// The station that may send now; it stays where it is until it is charged into debt, found empty or skipped.
+    /// Returns the station that may send now, or `None` if none waits. It keeps its place until it
+    /// is charged into debt, found empty or skipped.
     ///
-    /// Gives quanta to stations in debt and moves them back as Algorithm 3 does. `None` if no station waits.
+    /// Gives quanta to stations in debt and moves them back, as Algorithm 3 does.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it is no iterator: the same station may be the next many times"
+        reason = "this is not an iterator: it may return the same station many times"
     )]
     #[inline]
     pub fn next(&mut self) -> Option<u32> {
         self.next_allowed(|_| true)
     }
 
-    /// The station that may send now of those that `may_send` allows, as if the others were not there: they are skipped, and those of
-    /// them in debt pay back (as in mac80211). `None` if no station waits that is allowed.
+    /// Returns the station that may send now among those that `may_send` allows, or `None` if none
+    /// of them waits. The others are skipped, and those of them in debt pay back (as in mac80211).
     #[inline]
     pub fn next_allowed(&mut self, may_send: impl Fn(u32) -> bool) -> Option<u32> {
         if self.waiting == 0 {
             self.settle();
             return None;
         }
-        // Old stations looked at in vain.
+        // Old stations visited in vain.
         let mut in_vain = 0;
         loop {
             let index = self.first()?;
@@ -281,8 +297,9 @@ impl AirtimeFairness {
         }
     }
 
-    /// [`AirtimeFairness::next`] gave this station, and it had nothing to send. A new one goes through the old ones once, so that nobody
-    /// keeps precedence by sending whenever its queue has just run empty; an old one leaves.
+    /// Reports that the station from [`AirtimeFairness::next`] had nothing to send. A new station
+    /// passes through the old ones once, so that none keeps precedence by sending whenever its
+    /// queue has just run empty; an old station leaves.
     #[inline]
     pub fn found_empty(&mut self, station: u32) {
         let Some(state) = self.stations.get_mut(station as usize) else {
@@ -290,13 +307,13 @@ impl AirtimeFairness {
         };
         self.waiting -= u32::from(state.waits);
         state.waits = false;
-        // One that is not at the head is found idle when its turn comes.
+        // A station that is not at the head is found idle when its turn comes.
         if self.first() == Some(station) {
             self.retire();
         }
     }
 
-    /// The station sent, or was sent, frames that took `airtime`, all retries included.
+    /// Charges the station for frames from or to it that took `airtime`, all retries included.
     #[inline]
     pub fn charge(&mut self, station: u32, airtime: Duration) {
         let Some(state) = self.stations.get_mut(station as usize) else {
@@ -315,33 +332,35 @@ impl AirtimeFairness {
         }
     }
 
-    /// The station may not send now, whatever its deficit (its queue in the hardware is full): to the tail of the old stations, without
-    /// a quantum. Where all stations may be in this state, [`AirtimeFairness::next_allowed`] serves better: it ends.
+    /// Moves the station to the tail of the old stations without a quantum, because it must not
+    /// send now (its hardware queue is full). Where all stations may be in this state, use
+    /// [`AirtimeFairness::next_allowed`], which ends.
     pub fn skip(&mut self, station: u32) {
         if self.first() == Some(station) {
             self.rotate();
         }
     }
 
-    /// Whether no station waits: none has announced something to send and was not found empty since.
+    /// Whether no station waits: each was found empty after it last announced frames.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Stations in the lists, those included that have nothing to send and pay back.
+    /// Number of stations in the lists, including those that have nothing to send and pay back.
     #[must_use]
     pub const fn listed(&self) -> u32 {
         self.new.len + self.old.len
     }
 
-    /// Airtime in nanoseconds that the station may still use in this round; zero or less if it is in debt, and for unknown stations.
+    /// Airtime in nanoseconds that the station may still use in this round. Zero or negative if it
+    /// is in debt; zero for unknown stations.
     #[must_use]
     pub fn deficit_ns(&self, station: u32) -> i64 {
         self.stations.get(station as usize).map_or(0, |s| s.deficit)
     }
 
-    /// The parameters as they are in force.
+    /// The parameters, after clamping.
     #[must_use]
     pub const fn config(&self) -> &AirtimeConfig {
         &self.config
@@ -354,7 +373,8 @@ impl AirtimeFairness {
         quantum * i64::from(weight.max(1)) / i64::from(DEFAULT_WEIGHT)
     }
 
-    /// Old stations that are looked at one after the other before all are: all of a few, a quarter of many.
+    /// Number of old stations that are visited one by one before all are considered: all of a few,
+    /// a quarter of many.
     fn patience(&self) -> u32 {
         (self.old.len / 4).max(PATIENCE).min(self.old.len)
     }
@@ -374,7 +394,7 @@ impl AirtimeFairness {
             .or_else(|| self.old.pop(&self.stations))
     }
 
-    /// Appends a station that is in no list.
+    /// Appends a station that is not in a list.
     fn list(&mut self, index: u32) {
         let (ring, place) = if self.config.sparse {
             (&mut self.new, Place::New)
@@ -393,7 +413,8 @@ impl AirtimeFairness {
         }
     }
 
-    /// The first station has nothing to send: a new one goes through the old ones, an old one leaves.
+    /// Handles a first station that has nothing to send: a new one joins the old ones, an old one
+    /// leaves.
     fn retire(&mut self) {
         if self.new.head != END {
             self.rotate();
@@ -402,11 +423,11 @@ impl AirtimeFairness {
         }
     }
 
-    /// Goes at once to the old station that rotation would come to in the end, and gives what the rounds until then give; `None` if
-    /// rotation would find nobody, ever.
+    /// Goes directly to the old station at which rotation would stop, and applies the quanta of all
+    /// rounds until then. Returns `None` if rotation would never stop.
     fn fast_forward(&mut self, may_send: impl Fn(u32) -> bool) -> Option<()> {
         let (rounds, chosen) = self.next_of_old(may_send)?;
-        // Those before the chosen one have their turn once more.
+        // Rotation passes those before the chosen one once more, so they get one more quantum.
         let (mut before, mut rest) = (Ring::EMPTY, Ring::EMPTY);
         let mut turns = rounds + 1;
         while let Some(index) = self.old.pop(&self.stations) {
@@ -415,7 +436,8 @@ impl AirtimeFairness {
                 turns = rounds;
             }
             let state = &mut self.stations[index as usize];
-            // One that is out of debt gets no more: it leaves if it only pays back, and passes if it is not allowed.
+            // A station out of debt gets no further quantum: it leaves if it was only paying back,
+            // and is skipped if it must not send.
             let ready = turns > 0 && state.has_credit_after(turns - 1);
             state.give(if ready {
                 state.rounds_to_credit()
@@ -435,7 +457,8 @@ impl AirtimeFairness {
         Some(())
     }
 
-    /// The first old station that will be out of debt, of those that wait and are allowed, and in how many rounds.
+    /// Of the old stations that wait and may send, the first that will be out of debt, and the
+    /// number of rounds until then.
     fn next_of_old(&mut self, may_send: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut found: Option<(u64, u32)> = None;
         let mut index = self.old.head;
@@ -451,7 +474,8 @@ impl AirtimeFairness {
         found
     }
 
-    /// Nobody waits: the rounds that would take everybody out of debt cost nobody anything, and all leave.
+    /// Cancels all debts and empties the lists. No station waits, so the rounds that pay off the
+    /// debts would cost nobody anything.
     fn settle(&mut self) {
         while let Some(index) = self.pop() {
             let state = &mut self.stations[index as usize];

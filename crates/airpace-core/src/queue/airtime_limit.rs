@@ -1,13 +1,15 @@
 use core::time::Duration;
 
-/// Parameters of [`AirtimeLimit`]. Defaults are those of mac80211 (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `…_H`, `IEEE80211_AQL_THRESHOLD`).
+/// Parameters of [`AirtimeLimit`]. Defaults are those of mac80211
+/// (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `…_H`, `IEEE80211_AQL_THRESHOLD`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AirtimeLimitConfig {
-    /// A station with less than this below the queues may always send. Default 5 ms.
+    /// A station with less airtime than this below the queues may always send. Default 5 ms.
     pub per_station_low: Duration,
-    /// A station with less than this may send while all stations together are below the threshold. Default 12 ms.
+    /// A station with less airtime than this may send while the total of all stations is below the
+    /// threshold. Default 12 ms.
     pub per_station_high: Duration,
-    /// Airtime of all stations together from which on only the low limit counts. Default 24 ms.
+    /// Total airtime from which on only the low limit applies. Default 24 ms.
     pub threshold: Duration,
 }
 
@@ -21,11 +23,11 @@ impl Default for AirtimeLimitConfig {
     }
 }
 
-/// The airtime queue limit (AQL) that Linux has since 5.5: how much estimated airtime may wait below the queues, in the driver and
-/// the hardware, for each station and for all.
+/// The airtime queue limit (AQL) of Linux 5.5 and later: bounds the estimated airtime that waits
+/// below the queues, in driver and hardware, for each station and in total.
 ///
-/// A frame is counted by its estimated airtime when it is handed down and taken off by the same estimate when it is done. The check
-/// comes before the frame, so that a station exceeds its limit by one frame at most.
+/// A frame counts with its estimated airtime from when it is handed down until it is sent or given
+/// up. The check comes before the frame, so a station exceeds its limit by one frame at most.
 #[derive(Clone, Debug)]
 pub struct AirtimeLimit {
     config: AirtimeLimitConfig,
@@ -35,7 +37,7 @@ pub struct AirtimeLimit {
 }
 
 impl AirtimeLimit {
-    /// Nothing is pending, and there are no stations.
+    /// A limit without stations.
     #[must_use]
     pub const fn new(config: AirtimeLimitConfig) -> Self {
         Self {
@@ -47,13 +49,12 @@ impl AirtimeLimit {
 
     /// Adds a station and returns its index; indices are consecutive from 0.
     pub fn add(&mut self) -> u32 {
-        let index =
-            u32::try_from(self.pending.len()).expect("as many stations do not fit any memory");
+        let index = u32::try_from(self.pending.len()).expect("memory ends before 2^32 stations");
         self.pending.push(0);
         index
     }
 
-    /// Whether another frame for the station may be handed down. Unknown stations may not send.
+    /// Whether another frame for the station may be handed down; false for unknown stations.
     #[inline]
     #[must_use]
     pub fn may_send(&self, station: u32) -> bool {
@@ -66,18 +67,20 @@ impl AirtimeLimit {
                 && below(pending, self.config.per_station_high))
     }
 
-    /// A frame for the station was handed down that will take about `estimated`.
+    /// Counts a frame for the station that was handed down and will take about `estimated`.
     #[inline]
     pub fn sent(&mut self, station: u32, estimated: Duration) {
         if let Some(pending) = self.pending.get_mut(station as usize) {
-            // The total stays the sum of all stations, whatever the estimates are.
+            // Adds what was really added to the station, so that the total stays the sum even if
+            // the station's value saturates.
             let ns = nanoseconds(estimated).min(u64::MAX - self.total);
             *pending += ns;
             self.total += ns;
         }
     }
 
-    /// A frame that was counted as `estimated` has been sent or given up. More than is pending is not taken off.
+    /// Removes a frame that was counted as `estimated` and has been sent or given up. Removes no
+    /// more than is pending.
     #[inline]
     pub fn completed(&mut self, station: u32, estimated: Duration) {
         if let Some(pending) = self.pending.get_mut(station as usize) {
@@ -87,7 +90,7 @@ impl AirtimeLimit {
         }
     }
 
-    /// The station is gone: nothing of it is pending any more.
+    /// Removes everything that is pending for a station that has left.
     pub fn forget(&mut self, station: u32) {
         self.completed(station, Duration::MAX);
     }

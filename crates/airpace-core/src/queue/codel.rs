@@ -3,11 +3,11 @@ use crate::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// How long CoDel remembers the drop rate of an earlier dropping state, in intervals (RFC 8289 §5.6: "recently" is 16 intervals
-/// in the published implementations).
+/// How long CoDel remembers the drop rate of an earlier dropping state, in intervals (RFC 8289
+/// §5.6: "recently" is 16 intervals in the published implementations).
 const MEMORY_INTERVALS: u32 = 16;
 
-/// The longest interval taken: its square in nanoseconds fits 64 bits. Longer ones are cut to it.
+/// The longest interval: its square in nanoseconds fits 64 bits. A longer one is reduced to it.
 const MAX_INTERVAL: Duration = Duration::from_secs(4);
 
 /// Parameters of CoDel.
@@ -15,11 +15,13 @@ const MAX_INTERVAL: Duration = Duration::from_secs(4);
 pub struct CoDelConfig {
     /// Acceptable standing delay. RFC 8289 §4.3: 5 ms.
     pub target: Duration,
-    /// Time in which a standing queue must show, of the order of a worst-case round trip, up to 4 s. RFC 8289 §4.2: 100 ms.
+    /// Time for which a standing queue must last before CoDel acts, about a worst-case round trip;
+    /// 4 s at most. RFC 8289 §4.2: 100 ms.
     pub interval: Duration,
-    /// With this many bytes or fewer left behind nothing is dropped: one packet is no queue (RFC 8289 §5.5). 1514 bytes.
+    /// Nothing is dropped while this many bytes or fewer stay in the queue: one packet is not a
+    /// standing queue (RFC 8289 §5.5). Default 1514.
     pub mtu: u32,
-    /// Whether packets of transports that take part in ECN are marked instead of dropped.
+    /// Whether packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -34,7 +36,7 @@ impl Default for CoDelConfig {
     }
 }
 
-/// What is to be done with a packet that was taken from the head.
+/// What to do with a packet that was taken from the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Hand it out.
@@ -45,26 +47,27 @@ pub enum Verdict {
     Drop,
 }
 
-/// The law of CoDel for one queue, without the queue (RFC 8289 §5).
+/// The CoDel algorithm for one queue, without the queue itself (RFC 8289 §5).
 ///
-/// The caller takes a packet from the head and asks [`CoDel::judge`]; it tells [`CoDel::on_empty`] when there was none to take.
+/// The caller takes a packet from the head and calls [`CoDel::judge`], or [`CoDel::on_empty`] if
+/// there was none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoDel {
     /// When the sojourn time will have been above the target for an interval.
     first_above: Option<Time>,
-    /// When the next signal is due, in the dropping state.
+    /// When the next signal (a mark or a drop) is due, in the dropping state.
     drop_next: Time,
     /// Signals since the dropping state was entered; sets the rate of signals.
     count: u32,
     /// `count` when the dropping state was last entered.
     last_count: u32,
     dropping: bool,
-    /// A signal was given and `drop_next` has not been moved on yet.
+    /// Whether a signal was given and `drop_next` was not moved on yet.
     owes_step: bool,
 }
 
 impl CoDel {
-    /// The state of a queue that has held nothing yet.
+    /// The state of a new queue.
     pub(super) const NEW: Self = Self {
         first_above: None,
         drop_next: Time::ZERO,
@@ -76,13 +79,15 @@ impl CoDel {
 
     /// Judges a packet that waited for `sojourn` and left `behind` bytes in the queue.
     ///
-    /// `mark` is called when a signal is due and `config.ecn` is set; it marks the packet and tells whether it could.
+    /// Calls `mark` when a signal is due and `config.ecn` is set; `mark` marks the packet and
+    /// returns whether it could.
     #[inline]
     pub fn judge(
         &mut self,
         now: Time,
         config: &CoDelConfig,
-        (sojourn, behind): (Duration, u64),
+        sojourn: Duration,
+        behind: u64,
         mark: impl FnOnce() -> bool,
     ) -> Verdict {
         if sojourn < config.target || behind <= u64::from(config.mtu) {
@@ -100,19 +105,21 @@ impl CoDel {
         }
     }
 
-    /// The queue was found empty: no standing queue, so the dropping state ends.
+    /// Reports that the queue was found empty. There is no standing queue, so the dropping state
+    /// ends.
     pub fn on_empty(&mut self) {
         self.first_above = None;
         self.dropping = false;
         self.owes_step = false;
     }
 
-    /// Counts packets dropped for other reasons as signals, so that the law acts more strongly (as Linux does after a batch drop).
+    /// Counts packets dropped for other reasons as signals, so that the law acts more strongly (as
+    /// Linux does after a batch drop).
     pub fn strengthen(&mut self, signals: u32) {
         self.count = self.count.saturating_add(signals);
     }
 
-    /// Is it time for a signal, now that the head has waited too long?
+    /// Whether a signal is due, given that the head has waited longer than the target.
     fn signal_due(&mut self, now: Time, interval: Duration) -> bool {
         let deadline = now.saturating_add(interval);
         if now < *self.first_above.get_or_insert(deadline) {
@@ -131,7 +138,8 @@ impl CoDel {
         true
     }
 
-    /// Enters the dropping state, near the signal rate that controlled the queue last time if that was recent (§5.4).
+    /// Enters the dropping state, near the signal rate that controlled the queue last time if that
+    /// was recent (§5.4).
     fn enter(&mut self, now: Time, interval: Duration) {
         let recent = now.saturating_since(self.drop_next) < interval * MEMORY_INTERVALS;
         let delta = self.count.saturating_sub(self.last_count);
@@ -141,7 +149,8 @@ impl CoDel {
         self.drop_next = self.after(now, interval);
     }
 
-    /// Sets when the signal after the last one is due. After a drop this waits until the next packet is known to be late as well.
+    /// Computes when the signal after the last one is due. After a drop this waits until the next
+    /// packet is known to be late as well.
     fn move_on(&mut self, interval: Duration) {
         if core::mem::take(&mut self.owes_step) {
             self.drop_next = self.after(self.drop_next, interval);
@@ -157,7 +166,7 @@ impl CoDel {
     }
 }
 
-/// One queue under the law of CoDel, in front of a tail drop at its limits.
+/// A queue managed by CoDel, with tail drop at its limits.
 #[derive(Clone, Debug)]
 pub struct CoDelQueue<P> {
     config: CoDelConfig,
@@ -182,19 +191,19 @@ impl<P: Packet> CoDelQueue<P> {
         }
     }
 
-    /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.
+    /// Appends `packet`, or drops it if there is no room. Returns whether it was appended.
     pub fn enqueue(&mut self, now: Time, packet: P) -> bool {
         self.fifo.enqueue(now, packet)
     }
 
-    /// Takes the oldest packet that the law lets pass.
+    /// Removes and returns the oldest packet that CoDel does not drop.
     pub fn dequeue(&mut self, now: Time) -> Option<P> {
         self.fifo.ledger.begin();
         while let Some(mut queued) = self.fifo.pop() {
-            let state = (now.saturating_since(queued.since), self.fifo.bytes());
-            let verdict = self
-                .law
-                .judge(now, &self.config, state, || queued.packet.mark_ce());
+            let sojourn = now.saturating_since(queued.since);
+            let behind = self.fifo.bytes();
+            let mark = || queued.packet.mark_ce();
+            let verdict = self.law.judge(now, &self.config, sojourn, behind, mark);
             if let Some(packet) =
                 self.fifo
                     .ledger
@@ -207,7 +216,7 @@ impl<P: Packet> CoDelQueue<P> {
         None
     }
 
-    /// A packet that the last call dropped.
+    /// Returns a packet that the last call dropped.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.fifo.poll_drop()
     }
@@ -218,8 +227,9 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.limits()
     }
 
-    /// Changes the limits. A backlog above the new limits is kept: it drains, and nothing is taken until it has. So does Linux when
-    /// txqueuelen is lowered under `pfifo_fast`, which compares the length at each arrival (3.9, the kernel of 003).
+    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it
+    /// has drained. Linux does the same when txqueuelen is lowered under `pfifo_fast`, which
+    /// compares the length at each arrival (3.9, the kernel of 003).
     pub fn set_limits(&mut self, limits: Limits) {
         self.fifo.set_limits(limits);
     }
@@ -230,25 +240,25 @@ impl<P: Packet> CoDelQueue<P> {
         self.fifo.head_sojourn(now)
     }
 
-    /// Packets that wait.
+    /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.fifo.len()
     }
 
-    /// Bytes that wait.
+    /// Bytes in the queue.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.fifo.bytes()
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fifo.is_empty()
     }
 
-    /// What has gone through.
+    /// The counters since the queue was created.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.fifo.counters()

@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The queue held as many packets as it may; the new packet was dropped (tail drop).
+    /// The queue held its maximum number of packets, and the new packet was dropped (tail drop).
     PacketLimit,
-    /// The new packet would have taken the queue over its limit of bytes (tail drop).
+    /// The new packet would have exceeded the queue's limit in bytes (tail drop).
     ByteLimit,
-    /// CoDel: packets had stayed longer than the target for an interval, and this one could not be marked.
+    /// CoDel: packets had stayed longer than the target for an interval, and this one could not be
+    /// marked.
     Sojourn,
-    /// The flow queues were over their limits together and this packet stood at the head of the longest one.
+    /// The flow queues together exceeded their limit, and this packet was at the head of the
+    /// longest queue.
     FattestFlow,
-    /// The receiver left the network; nobody is there to send to.
+    /// The receiver left the network.
     Gone,
 }
 
@@ -31,27 +33,27 @@ impl DropReason {
 /// A packet that a queue dropped, handed back to the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped<P> {
-    /// Why.
+    /// Why it was dropped.
     pub reason: DropReason,
-    /// The packet itself, so that its buffer can be used again.
+    /// The packet itself, so that the caller can reuse its buffer.
     pub packet: P,
 }
 
-/// What went through a queue since it was made. `offered = dequeued + dropped + len` at any time.
+/// Counters of a queue since it was created. At any time, `offered = dequeued + dropped + len`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets handed to `enqueue`.
+    /// Packets passed to `enqueue`.
     pub offered: u64,
     /// Bytes of those packets.
     pub offered_bytes: u64,
-    /// Packets handed out by `dequeue`.
+    /// Packets returned by `dequeue`.
     pub dequeued: u64,
     /// Bytes of those packets.
     pub dequeued_bytes: u64,
-    /// Packets handed out with a Congestion Experienced mark that this queue set.
+    /// Packets returned with a Congestion Experienced mark that this queue set.
     pub marked: u64,
     dropped: [u64; DropReason::ALL.len()],
-    /// Bytes of all packets dropped, for whatever reason.
+    /// Bytes of all packets dropped, for any reason.
     pub dropped_bytes: u64,
 }
 
@@ -84,7 +86,7 @@ impl<P> Ledger<P> {
         }
     }
 
-    /// Begins a call: drops of earlier calls that nobody took are forgotten.
+    /// Begins a call: discards dropped packets of earlier calls that the caller did not take.
     pub(super) fn begin(&mut self) {
         // Clearing an empty deque is not free, and this runs twice per packet.
         if !self.drops.is_empty() {
@@ -108,7 +110,7 @@ impl<P> Ledger<P> {
         self.drops.push_back(Dropped { reason, packet });
     }
 
-    /// Does what CoDel decided of a packet of `bytes`: hands it out, or drops it.
+    /// Carries out CoDel's verdict on a packet of `bytes`: returns it or drops it.
     #[inline]
     pub(super) fn settle(&mut self, verdict: Verdict, bytes: u32, packet: P) -> Option<P> {
         match verdict {

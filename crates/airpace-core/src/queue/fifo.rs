@@ -5,17 +5,17 @@ use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// How much a queue may hold.
+/// The limits of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Packets at most.
+    /// Largest number of packets.
     pub packets: usize,
-    /// Bytes at most.
+    /// Largest number of bytes.
     pub bytes: u64,
 }
 
 impl Limits {
-    /// Limited by the number of packets alone, as the driver queue of an access point is.
+    /// A limit on the number of packets only, like that of an access point's driver queue.
     #[must_use]
     pub const fn packets(packets: usize) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Limits {
         }
     }
 
-    /// Limited by bytes alone.
+    /// A limit on bytes only.
     #[must_use]
     pub const fn bytes(bytes: u64) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Limits {
         }
     }
 
-    /// The limit that a packet of `bytes` would break in a queue of this backlog, if any.
+    /// The limit that a packet of `bytes` would exceed in a queue with this backlog, if any.
     fn broken_by(self, bytes: u32, len: usize, backlog: u64) -> Option<DropReason> {
         if len >= self.packets {
             Some(DropReason::PacketLimit)
@@ -45,14 +45,15 @@ impl Limits {
     }
 }
 
-/// A packet and when it came.
+/// A packet with its arrival time.
 #[derive(Clone, Debug)]
 pub(super) struct Queued<P> {
     pub(super) since: Time,
     pub(super) packet: P,
 }
 
-/// First in, first out, limited by packets and bytes; a packet that finds no room is dropped (tail drop).
+/// A first-in-first-out queue limited in packets and bytes. A packet for which there is no room is
+/// dropped (tail drop).
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
     limits: Limits,
@@ -73,7 +74,7 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// Appends `packet`, or drops it if it finds no room; tells whether it was taken.
+    /// Appends `packet`, or drops it if there is no room. Returns whether it was appended.
     pub fn enqueue(&mut self, now: Time, packet: P) -> bool {
         self.ledger.begin();
         let bytes = packet.bytes();
@@ -87,7 +88,7 @@ impl<P: Packet> Fifo<P> {
         true
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     pub fn dequeue(&mut self, _now: Time) -> Option<P> {
         self.ledger.begin();
         let queued = self.pop()?;
@@ -95,14 +96,14 @@ impl<P: Packet> Fifo<P> {
         Some(queued.packet)
     }
 
-    /// Removes the oldest packet without counting it as handed out.
+    /// Removes and returns the oldest packet without counting it as dequeued.
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         let queued = self.queued.pop_front()?;
         self.bytes -= u64::from(queued.packet.bytes());
         Some(queued)
     }
 
-    /// A packet that the last call dropped.
+    /// Returns a packet that the last call dropped.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.ledger.poll_drop()
     }
@@ -125,30 +126,31 @@ impl<P: Packet> Fifo<P> {
         self.limits
     }
 
-    /// Changes the limits. A backlog above the new limits is kept: it drains, and nothing is taken until it has.
+    /// Changes the limits. A backlog above the new limits is kept; new packets are dropped until it
+    /// has drained.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Packets that wait.
+    /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queued.len()
     }
 
-    /// Bytes that wait.
+    /// Bytes in the queue.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
-    /// What has gone through.
+    /// The counters since the queue was created.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.ledger.counters

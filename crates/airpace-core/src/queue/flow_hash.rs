@@ -1,4 +1,4 @@
-//! The keyed hash that tells to which queue a flow belongs.
+//! The keyed hash that assigns flows to queues.
 
 use crate::packet::Packet;
 use core::hash::Hasher;
@@ -19,13 +19,13 @@ impl FlowHash {
         }
     }
 
-    /// The queue, of so many, of the packet's flow.
+    /// The queue of the packet's flow, as an index below `queues`.
     #[inline]
     pub(super) fn queue<P: Packet>(&self, packet: &P, queues: u32) -> u32 {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         packet.hash_flow(&mut hasher);
-        // The high half of the hash, scaled to the number of queues: the product is below 2^32 · 2^32 and its high part below
-        // the number of queues.
+        // The high half of the hash, scaled to the number of queues: the product is below 2^32 ·
+        // 2^32 and its high part below the number of queues.
         (((hasher.finish() >> 32) * u64::from(queues)) >> 32) as u32
     }
 }

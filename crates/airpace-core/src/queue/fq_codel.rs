@@ -9,7 +9,8 @@ use crate::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// The smallest quantum: below it a large packet would cost many turns of the scheduler (Linux takes the same).
+/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
+/// value as in Linux).
 const MIN_QUANTUM: u32 = 256;
 
 /// Parameters of [`FqCoDel`]. Defaults are those of RFC 8290 §5.2.
@@ -23,7 +24,8 @@ pub struct FqCoDelConfig {
     pub packet_limit: u32,
     /// Bytes that all queues may hold together. Default 32 MiB.
     pub byte_limit: u64,
-    /// Packets that are dropped at once, at most, when a limit is exceeded, at least 1. Default 64.
+    /// Largest number of packets dropped in one batch when a limit is exceeded, at least 1. Default
+    /// 64.
     pub drop_batch: u32,
     /// Parameters of CoDel in each queue.
     pub codel: CoDelConfig,
@@ -49,11 +51,12 @@ struct Flow {
     law: CoDel,
 }
 
-/// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with precedence for those that
-/// have just become busy (sparse flows), and each is under the law of CoDel.
+/// FQ-CoDel (RFC 8290): flows are hashed to queues, queues are served by deficit round robin with
+/// precedence for those that have just become busy (sparse flows), and CoDel manages each queue.
 ///
-/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it has spent nothing, because leaving
-/// at once can be gamed (`docs/design/fq-mac.md`).
+/// It departs from the RFC in one point: a queue leaves the lists only after a round in which it
+/// has sent nothing, because a sender can exploit it if queues leave at once
+/// (`docs/design/fq-mac.md`).
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
@@ -70,9 +73,10 @@ pub struct FqCoDel<P> {
 }
 
 impl<P: Packet> FqCoDel<P> {
-    /// An empty queue. `key` is secret: who knows it can aim packets at the queue of a neighbour.
+    /// An empty queue. `key` must be secret: a sender who knows it can aim packets at another
+    /// flow's queue.
     ///
-    /// Parameters outside their ranges are taken to the nearest valid value.
+    /// Parameters outside their ranges are clamped to them.
     #[must_use]
     pub fn new(config: FqCoDelConfig, key: [u8; 16]) -> Self {
         let queues = config.queues.clamp(1, 1 << 16);
@@ -94,8 +98,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets of the fattest flow are dropped, which may include
-    /// this one.
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets of the fattest flow
+    /// are dropped, possibly this one.
     pub fn enqueue(&mut self, now: Time, packet: P) {
         self.ledger.begin();
         let bytes = packet.bytes();
@@ -113,14 +117,19 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Takes the packet whose turn it is, if CoDel lets it pass.
+    /// Removes and returns the next packet in turn that CoDel does not drop.
     pub fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.dequeue_with_sojourn(now).map(|(packet, _)| packet)
+    }
+
+    /// Like [`FqCoDel::dequeue`], with the time for which the packet has waited.
+    pub fn dequeue_with_sojourn(&mut self, now: Time) -> Option<(P, Duration)> {
         self.ledger.begin();
         while let Some(index) = self.lists.current(&mut self.turns) {
             match self.dequeue_from(index, now) {
-                Some(packet) => {
+                Some((packet, sojourn)) => {
                     self.turns.charge(index, packet.bytes());
-                    return Some(packet);
+                    return Some((packet, sojourn));
                 }
                 None => {
                     self.lists.found_empty(&mut self.turns);
@@ -130,27 +139,26 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
-    /// Takes the first packet of a queue that CoDel lets pass.
-    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<P> {
+    /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn time.
+    fn dequeue_from(&mut self, index: u32, now: Time) -> Option<(P, Duration)> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
-            let state = (
-                now.saturating_since(queued.since),
-                self.backlogs.length(index),
-            );
-            let verdict = law.judge(now, &self.config.codel, state, || queued.packet.mark_ce());
+            let sojourn = now.saturating_since(queued.since);
+            let behind = self.backlogs.length(index);
+            let mark = || queued.packet.mark_ce();
+            let verdict = law.judge(now, &self.config.codel, sojourn, behind, mark);
             if let Some(packet) = self
                 .ledger
                 .settle(verdict, queued.packet.bytes(), queued.packet)
             {
-                return Some(packet);
+                return Some((packet, sojourn));
             }
         }
         self.flows[index as usize].law.on_empty();
         None
     }
 
-    /// Takes the head of a queue out of the books.
+    /// Removes the head of a queue and updates the backlog.
     fn pop(&mut self, index: u32) -> Option<super::fifo::Queued<P>> {
         let queued = self.store.pop(&mut self.flows[index as usize].list)?;
         let bytes = queued.packet.bytes();
@@ -190,14 +198,15 @@ impl<P: Packet> FqCoDel<P> {
         self.hash.queue(packet, self.flows.len() as u32)
     }
 
-    /// Changes how many packets all queues may hold together. This call drops nothing: if more wait, the next arrival drops from the
-    /// fattest flow until the limit is kept, as any arrival does that finds the queue full. (Taking nothing until the backlog has
-    /// drained, as a FIFO does, would cost the sparse flows their packets for a queue that others have built.)
+    /// Changes how many packets all queues may hold together. The call itself drops nothing. If
+    /// more packets wait, the next arrival drops from the fattest flow until the limit holds, like
+    /// any arrival at a full queue. (Dropping arrivals until the backlog has drained, as a FIFO
+    /// does, would make sparse flows lose packets for a queue that others have built.)
     pub fn set_packet_limit(&mut self, packets: u32) {
         self.config.packet_limit = packets;
     }
 
-    /// A packet that the last call dropped.
+    /// Returns a packet that the last call dropped.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.ledger.poll_drop()
     }
@@ -210,25 +219,25 @@ impl<P: Packet> FqCoDel<P> {
         Some(now.saturating_since(head.since))
     }
 
-    /// Packets that wait.
+    /// Number of packets in the queues.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Bytes that wait.
+    /// Bytes in the queues.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether nothing waits.
+    /// Whether all queues are empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Queues that hold packets now. Takes a sweep over all queues.
+    /// Number of queues that hold packets. Visits all queues.
     #[must_use]
     pub fn busy_queues(&self) -> usize {
         self.flows.iter().filter(|f| f.list.len() > 0).count()
@@ -240,15 +249,15 @@ impl<P: Packet> FqCoDel<P> {
         &self.config
     }
 
-    /// What has gone through.
+    /// The counters since the queue was created.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.ledger.counters
     }
 }
 
-/// What a packet adds to the backlog of its queue. An empty packet counts as one byte, so that the fattest queue is never one
-/// without packets and each batch drop frees something.
+/// The number of bytes that a packet adds to the backlog of its queue. An empty packet counts as
+/// one byte, so that the fattest queue always holds a packet and each batch drop frees something.
 const fn weight(bytes: u32) -> u64 {
     if bytes == 0 { 1 } else { bytes as u64 }
 }

@@ -1,31 +1,40 @@
-//! The flow queues of an access point (the paper of Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC 2017, §3.1).
+//! The flow queues of an access point (the paper of Høiland-Jørgensen et al., "Ending the Anomaly",
+//! USENIX ATC 2017, §3.1).
 //!
-//! FQ-CoDel for each station and category would take a thousand queues for each. Here all of them share one set of queues, which
-//! is the published design, Algorithms 1 and 2:
+//! A separate FQ-CoDel for each station and category would need a thousand queues for each. Here
+//! all of them share one set of queues. This is the published design, Algorithms 1 and 2:
 //!
-//! - A packet's flow is hashed to a queue of the set. The queue belongs to the packet's TID until it is idle; a packet of another
-//!   TID that hashes to it meanwhile waits in the overflow queue of its own TID.
-//! - Each TID serves its queues by deficit round robin with precedence for those that have just become busy, and each queue is
-//!   under the law of CoDel. CoDel's parameters are those of the station: a slow one's queue needs more time to show.
-//! - There is one limit for all. Above it, packets are dropped at the head of the longest queue, whoever's it is, so that nobody's
-//!   burst locks out the others.
+//! - A packet's flow is hashed to a queue of the set. The queue belongs to the packet's TID until
+//!   it is idle; a packet of another TID that hashes to it meanwhile waits in the overflow queue of
+//!   its own TID.
+//! - Each TID serves its queues by deficit round robin with precedence for those that have just
+//!   become busy, and CoDel manages each queue. CoDel's parameters depend on the station: at a slow
+//!   station a standing queue takes longer to recognise.
+//! - One limit applies to all queues together. Above it, packets are dropped at the head of the
+//!   longest queue, of whatever station, so that one station's burst does not lock out the others.
 //!
-//! Packets leave in another order than they came in. What depends on the order, sequence numbers and initialisation vectors,
-//! belongs to a packet when it is dequeued.
+//! Packets leave in a different order than they arrived. Sequence numbers and initialisation
+//! vectors, which depend on the order, must therefore be assigned when a packet is dequeued.
 //!
-//! Where the paper is silent or we depart from it:
+//! Where the paper says nothing, or where this differs from it:
 //!
-//! - It drops before the new packet is appended and does not say how much room that one needs. Here the packet is appended first,
-//!   as Linux does, and packets are dropped until the limits hold: a packet may be its own queue's victim.
-//! - A flow whose packets wait in the overflow queue stays there until they have left, even if its own queue becomes idle:
-//!   otherwise later packets would overtake them.
-//! - Overflow queues are made when they are needed and used again, so that a TID without collisions costs no queue.
-//! - A TID without packets gives its queues back at once and not when it is next asked for one, which may be never.
-//! - CoDel starts afresh in a queue that goes over to another TID, and in an overflow queue that is taken.
-//! - A queue leaves the lists only after a round in which it has spent nothing; leaving at once can be gamed (`schedule.rs`).
-//! - The longest queue is the one with the most bytes, of which a small packet counts [`MIN_WEIGHT`]: otherwise who fills the
-//!   packet limit with empty packets would always have the shortest queue. (Linux takes bytes for the length, and counts the
-//!   memory of the buffers against the memory limit.)
+//! - The paper drops before the new packet is appended and does not say how much room that packet
+//!   needs. Here the packet is appended first, as in Linux, and packets are dropped until the
+//!   limits hold. The new packet itself may be dropped.
+//! - A flow whose packets wait in the overflow queue stays there until they have left, even if its
+//!   own queue becomes idle: otherwise later packets would overtake them.
+//! - Overflow queues are created when they are needed, and reused, so that a TID without collisions
+//!   costs no queue.
+//! - A TID without packets releases its queues at once and not when it is next asked for a packet,
+//!   which may be never.
+//! - CoDel starts from scratch in a queue that passes to another TID, and in an overflow queue that
+//!   is assigned.
+//! - A queue leaves the lists only after a round in which it has sent nothing; a sender can exploit
+//!   queues that leave at once (`schedule.rs`).
+//! - The longest queue is the one with the most bytes, each packet counted with at least
+//!   [`MIN_WEIGHT`]: otherwise a sender that fills the packet limit with empty packets would always
+//!   have the shortest queue. (Linux uses bytes as the length, and counts the memory of the buffers
+//!   against the memory limit.)
 
 use super::codel::{CoDel, CoDelConfig};
 use super::counters::Ledger;
@@ -40,11 +49,13 @@ use airpace_units::{BitRate, Time};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// The smallest quantum: below it a large packet would cost many turns of the scheduler (FQ-CoDel in Linux takes the same).
+/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
+/// value as FQ-CoDel in Linux).
 const MIN_QUANTUM: u32 = 256;
 
-/// What a packet counts at least, in bytes, against the memory limit and in the length of its queue: the descriptor of a buffer
-/// takes about as much (`struct sk_buff` in Linux: 232 bytes).
+/// Smallest number of bytes with which a packet counts against the memory limit and in the length
+/// of its queue. The descriptor of a buffer takes about as much (`struct sk_buff` in Linux: 232
+/// bytes).
 const MIN_WEIGHT: u32 = 256;
 
 /// No queue, or no TID.
@@ -53,7 +64,8 @@ const NONE: u32 = u32::MAX;
 /// More than one TID.
 const SEVERAL: u32 = u32::MAX - 1;
 
-/// Parameters of [`FqMac`]. Defaults are those of Linux's mac80211 and, for slow stations, of the paper (§3.1.1).
+/// Parameters of [`FqMac`]. Defaults are those of Linux's mac80211 and, for slow stations, of the
+/// paper (§3.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqMacConfig {
     /// Number of queues that flows are hashed to, 1 to 65,536. Default 4096.
@@ -62,7 +74,8 @@ pub struct FqMacConfig {
     pub quantum: u32,
     /// Packets that all queues may hold together. Default 8192.
     pub packet_limit: u32,
-    /// Bytes that all queues may hold together, each packet counted with at least 256. Default 16 MiB.
+    /// Bytes that all queues may hold together, each packet counted with at least 256. Default 16
+    /// MiB.
     pub memory_limit: u64,
     /// Parameters of CoDel in queues of most stations. Default 20 ms and 100 ms, with marks.
     pub codel: CoDelConfig,
@@ -94,19 +107,20 @@ impl Default for FqMacConfig {
     }
 }
 
-/// What packets of one station and category wait in. It holds for the [`FqMac`] that gave it; another one panics or mistakes it.
+/// Identifies the queues of one station and category. It is valid only for the [`FqMac`] that
+/// returned it; another one panics or takes it for a different TID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TidId(u32);
 
 impl TidId {
-    /// Its number among the TIDs of its [`FqMac`], from zero in the order in which they were added.
+    /// Its index among the TIDs of its [`FqMac`], from zero in the order in which they were added.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One queue, of the set or of some TID's overflow. It fills a cache line.
+/// One queue of the shared set, or one overflow queue. It fills a cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Flow {
@@ -121,12 +135,12 @@ struct Flow {
 #[derive(Clone, Copy, Debug)]
 struct Strays {
     count: u32,
-    /// Their TID, or that there are several.
+    /// Their TID, or [`SEVERAL`].
     tid: u32,
 }
 
 impl Strays {
-    /// Whether some may be of `tid`.
+    /// Whether packets of `tid` may be among them.
     const fn may_be_of(self, tid: TidId) -> bool {
         self.count > 0 && (self.tid == tid.0 || self.tid == SEVERAL)
     }
@@ -155,7 +169,7 @@ struct Tid {
     lists: Lists,
     /// Index of its station in `FqMac::stations`.
     station: u32,
-    /// Its overflow queue, if it has one now.
+    /// Its overflow queue, if it has one at present.
     overflow: u32,
     len: u32,
     bytes: u64,
@@ -175,15 +189,16 @@ pub struct FqMac<P> {
     hash: FlowHash,
     /// Queues that flows are hashed to, and after them those for overflow.
     flows: Vec<Flow>,
-    /// For each queue that flows are hashed to. Apart from `flows`, because it is only read when a queue gets busy.
+    /// One entry for each queue that flows are hashed to. It is separate from `flows` because it is
+    /// read only when a queue becomes busy.
     strays: Vec<Strays>,
-    /// Overflow queues that no TID has.
+    /// Overflow queues that are not assigned to a TID.
     spare: Vec<u32>,
     lengths: Longest,
     turns: Turns,
     tids: Vec<Tid>,
     stations: Vec<Station>,
-    /// Where the station of a number is in `stations`.
+    /// Index in `stations` of each station.
     slots: BTreeMap<u32, u32>,
     store: Store<P>,
     len: u32,
@@ -193,9 +208,10 @@ pub struct FqMac<P> {
 }
 
 impl<P: Packet> FqMac<P> {
-    /// Empty queues without TIDs. `key` is secret: who knows it can aim packets at the queue of a neighbour.
+    /// Empty queues without TIDs. `key` must be secret: a sender who knows it can aim packets at
+    /// another flow's queue.
     ///
-    /// Parameters outside their ranges are taken to the nearest valid value.
+    /// Parameters outside their ranges are clamped to them.
     #[must_use]
     pub fn new(mut config: FqMacConfig, key: [u8; 16]) -> Self {
         config.queues = config.queues.clamp(1, 1 << 16);
@@ -225,10 +241,11 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Adds what packets of one category to `station` wait in. TIDs of one station share its parameters of CoDel.
+    /// Adds a TID for the packets of one category to `station`. The TIDs of a station share its
+    /// CoDel parameters.
     pub fn add_tid(&mut self, station: u32) -> TidId {
         let station = self.slot(station);
-        let index = u32::try_from(self.tids.len()).expect("so many TIDs do not fit any memory");
+        let index = u32::try_from(self.tids.len()).expect("memory ends before 2^32 TIDs");
         self.tids.push(Tid {
             lists: Lists::EMPTY,
             station,
@@ -240,7 +257,8 @@ impl<P: Packet> FqMac<P> {
     }
 
     fn slot(&mut self, station: u32) -> u32 {
-        // There are as many slots as different numbers of 32 bits at most, and memory ends long before.
+        // Stations are identified by 32 bits, so there are at most 2^32 entries; memory ends long
+        // before.
         let next = self.stations.len() as u32;
         let slot = *self.slots.entry(station).or_insert(next);
         if slot == next {
@@ -249,9 +267,9 @@ impl<P: Packet> FqMac<P> {
         slot
     }
 
-    /// Tells what throughput `station` can expect now, by the rate that it is sent at. It decides, once in the time of the
-    /// hysteresis at most, which parameters of CoDel its queues have. Call it again from time to time: a change that comes too
-    /// early is not remembered.
+    /// Sets the throughput that `station` can expect at its current transmit rate, which selects
+    /// the CoDel parameters of its queues. They change at most once per hysteresis time. Call this
+    /// regularly, because a change that comes too early is not remembered.
     pub fn set_expected_throughput(&mut self, now: Time, station: u32, rate: BitRate) {
         let slot = self.slot(station);
         let station = &mut self.stations[slot as usize];
@@ -267,8 +285,8 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets are dropped at the head of the longest queue, which
-    /// may be this one.
+    /// Appends `packet` to its flow's queue. If that exceeds a limit, packets are dropped at the
+    /// head of the longest queue, which may be this one.
     pub fn enqueue(&mut self, now: Time, tid: TidId, packet: P) {
         self.ledger.begin();
         let bytes = packet.bytes();
@@ -291,7 +309,7 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// The queue that a packet of `tid` waits in (Algorithm 1, lines 5 to 8). It belongs to the TID from now on.
+    /// Assigns the queue for a packet of `tid` (Algorithm 1, lines 5 to 8).
     fn queue_for(&mut self, tid: TidId, packet: &P) -> u32 {
         let home = self.hash.queue(packet, self.config.queues);
         let flow = &mut self.flows[home as usize];
@@ -316,14 +334,15 @@ impl<P: Packet> FqMac<P> {
                 self.flows.push(Flow::NEW);
                 self.lengths.push();
                 self.turns.push();
-                u32::try_from(self.flows.len() - 1).expect("so many queues do not fit any memory")
+                u32::try_from(self.flows.len() - 1).expect("memory ends before 2^32 queues")
             });
             self.flows[*overflow as usize].give_to(tid);
         }
         *overflow
     }
 
-    /// Takes the packet of `tid` whose turn it is, if CoDel lets it pass, and when it came (Algorithm 2).
+    /// Removes and returns the next packet of `tid` in turn that CoDel does not drop, with its
+    /// arrival time (Algorithm 2).
     pub fn dequeue(&mut self, now: Time, tid: TidId) -> Option<(Time, P)> {
         self.ledger.begin();
         while let Some(index) = self.tids[tid.0 as usize].lists.current(&mut self.turns) {
@@ -339,7 +358,7 @@ impl<P: Packet> FqMac<P> {
         None
     }
 
-    /// Takes the first packet of a queue that CoDel lets pass.
+    /// Removes and returns the first packet of a queue that CoDel does not drop.
     fn dequeue_from(&mut self, now: Time, tid: TidId, index: u32) -> Option<(Time, P)> {
         let station = self.tids[tid.0 as usize].station;
         let slow = self.stations[station as usize].slow;
@@ -350,10 +369,9 @@ impl<P: Packet> FqMac<P> {
                 &self.config.codel
             };
             let flow = &mut self.flows[index as usize];
-            let state = (now.saturating_since(queued.since), flow.bytes);
-            let verdict = flow
-                .law
-                .judge(now, config, state, || queued.packet.mark_ce());
+            let sojourn = now.saturating_since(queued.since);
+            let mark = || queued.packet.mark_ce();
+            let verdict = flow.law.judge(now, config, sojourn, flow.bytes, mark);
             let bytes = queued.packet.bytes();
             if let Some((_, packet)) = self.ledger.settle(verdict, bytes, (tid, queued.packet)) {
                 return Some((queued.since, packet));
@@ -363,7 +381,7 @@ impl<P: Packet> FqMac<P> {
         None
     }
 
-    /// Takes the head of a queue out of the books.
+    /// Removes the head of a queue and updates the backlogs.
     fn pop(&mut self, index: u32) -> Option<Queued<P>> {
         let flow = &mut self.flows[index as usize];
         let queued = self.store.pop(&mut flow.list)?;
@@ -378,7 +396,7 @@ impl<P: Packet> FqMac<P> {
         self.bytes -= u64::from(bytes);
         self.memory -= weight;
         if index >= self.config.queues {
-            // A packet in an overflow queue has strayed from where it hashes to.
+            // A packet in an overflow queue is counted at the queue that it hashes to.
             let home = self.hash.queue(&queued.packet, self.config.queues);
             self.strays[home as usize].count -= 1;
         }
@@ -398,7 +416,7 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Drops the packet at the head of a queue of `tid`; tells whether there was one.
+    /// Drops the packet at the head of a queue of `tid`. Returns whether there was one.
     fn drop_head(&mut self, tid: TidId, index: u32, reason: DropReason) -> bool {
         let Some(queued) = self.pop(index) else {
             return false;
@@ -408,7 +426,7 @@ impl<P: Packet> FqMac<P> {
         true
     }
 
-    /// Drops all packets of `tid`: its station has left the network.
+    /// Drops all packets of `tid`, whose station has left the network.
     pub fn flush(&mut self, tid: TidId) {
         self.ledger.begin();
         while let Some(index) = self.tids[tid.0 as usize]
@@ -420,8 +438,8 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Takes back the queues of a TID that has no packets. Each was listed by a packet, so this costs no more than a fixed
-    /// time per packet.
+    /// Releases the queues of a TID without packets. Each was listed because of a packet, so this
+    /// costs a fixed time per packet.
     fn release_if_empty(&mut self, tid: TidId) {
         let tid = tid.0 as usize;
         if self.tids[tid].len == 0 {
@@ -431,7 +449,7 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// Queue `index` is idle. An overflow queue is given back.
+    /// Reports that queue `index` is idle. An overflow queue is released.
     fn retire(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         flow.law.on_empty();
@@ -442,7 +460,7 @@ impl<P: Packet> FqMac<P> {
         }
     }
 
-    /// A packet that the last call dropped, and its TID.
+    /// Returns a packet that the last call dropped, with its TID.
     pub fn poll_drop(&mut self) -> Option<(TidId, Dropped<P>)> {
         let Dropped {
             reason,
@@ -451,53 +469,53 @@ impl<P: Packet> FqMac<P> {
         Some((tid, Dropped { reason, packet }))
     }
 
-    /// When the packet of `tid` that is next by the order of turns came.
+    /// When the packet of `tid` that is next in turn arrived.
     #[must_use]
     pub fn head_since(&self, tid: TidId) -> Option<Time> {
-        // Queues that have run empty stand in the lists until their turn comes.
+        // Queues that have run empty stay in the lists until their turn comes.
         let mut order = self.tids[tid.0 as usize].lists.iter(&self.turns);
         order
             .find_map(|index| self.store.front(&self.flows[index as usize].list))
             .map(|head| head.since)
     }
 
-    /// Packets of `tid` that wait.
+    /// Number of packets of `tid` in the queues.
     #[must_use]
     pub fn len(&self, tid: TidId) -> usize {
         self.tids[tid.0 as usize].len as usize
     }
 
-    /// Whether no packet of `tid` waits.
+    /// Whether `tid` has no packets in the queues.
     #[must_use]
     pub fn is_empty(&self, tid: TidId) -> bool {
         self.len(tid) == 0
     }
 
-    /// Bytes of `tid` that wait.
+    /// Bytes of `tid` in the queues.
     #[must_use]
     pub fn bytes(&self, tid: TidId) -> u64 {
         self.tids[tid.0 as usize].bytes
     }
 
-    /// Packets of all TIDs that wait.
+    /// Number of packets of all TIDs in the queues.
     #[must_use]
     pub const fn total_len(&self) -> usize {
         self.len as usize
     }
 
-    /// Bytes of all TIDs that wait.
+    /// Bytes of all TIDs in the queues.
     #[must_use]
     pub const fn total_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The parameters, as they were taken.
+    /// The parameters, after clamping.
     #[must_use]
     pub const fn config(&self) -> &FqMacConfig {
         &self.config
     }
 
-    /// What has gone through.
+    /// The counters since the queues were created.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.ledger.counters
@@ -505,7 +523,8 @@ impl<P: Packet> FqMac<P> {
 }
 
 impl Flow {
-    /// The idle queue goes to `tid`. What CoDel learnt of another one's packets says nothing of the packets of this one.
+    /// Assigns an idle queue to `tid`. CoDel's state is reset if it comes from another TID's
+    /// packets.
     fn give_to(&mut self, tid: TidId) {
         if self.owner != tid.0 {
             self.owner = tid.0;
@@ -514,7 +533,7 @@ impl Flow {
     }
 }
 
-/// What a packet adds to the length of its queue and to the memory in use.
+/// The number of bytes that a packet adds to the length of its queue and to the memory in use.
 const fn weight(bytes: u32) -> u64 {
     if bytes < MIN_WEIGHT {
         MIN_WEIGHT as u64

@@ -1,17 +1,20 @@
-//! Which queue is the longest, without looking at all of them.
+//! Finds the longest queue without visiting all of them.
 
 /// Children of a node. Eight 64-bit numbers fill a cache line.
 const FAN: usize = 8;
 
-/// The lengths of many queues and, above them, a tree with a bound on the lengths in each group of [`FAN`], up to one on all.
+/// The lengths of many queues and, above them, a tree of upper bounds on the lengths in each group
+/// of [`FAN`].
 ///
-/// A queue that grows raises the bounds above it, which mostly are there already; one that shrinks leaves them, so that a packet
-/// costs next to nothing while no queue is looked for. The search lowers the bounds that it finds too high. It was a queue's
-/// change that left them so: over any number of calls, a change takes `log8 n` groups of one cache line at most, whatever the
-/// lengths are.
+/// A queue that grows raises the bounds above it, most of which are already high enough. A queue
+/// that shrinks leaves them, so a packet costs next to nothing while no search runs. The search
+/// lowers the bounds that it finds too high. Each such bound goes back to one change of a queue's
+/// length, so over any number of calls a change costs at most `log8 n` groups of one cache line
+/// each.
 #[derive(Clone, Debug)]
 pub(super) struct Longest {
-    /// The lengths, the bound on each group, and so on; the last level has one number. Each is padded to whole groups.
+    /// The lengths, the bound on each group, and so on; the last level has one number. Each is
+    /// padded to whole groups.
     levels: Vec<Vec<u64>>,
     queues: usize,
 }
@@ -71,11 +74,12 @@ impl Longest {
         }
     }
 
-    /// The longest queue, the first of several; `None` if all are of length zero.
+    /// Returns the longest queue, the first of several equal ones; `None` if all lengths are zero.
     pub(super) fn longest(&mut self) -> Option<u32> {
         let mut depth = self.levels.len() - 1;
         let mut node = 0;
-        // Down to where a bound is reached, and up again after one has been lowered.
+        // Descends to a length that reaches its bound, and restarts one level up whenever a bound
+        // had to be lowered.
         while let Some(below) = depth.checked_sub(1) {
             let bound = self.levels[depth][node];
             if bound == 0 {

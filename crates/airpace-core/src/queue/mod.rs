@@ -1,12 +1,14 @@
-//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289), [`FqCoDel`] (RFC 8290) and [`FqMac`] (the queues of an access
-//! point, one set of flow queues for all stations) over anything that is a [`Packet`].
+//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289), [`FqCoDel`] (RFC 8290) and [`FqMac`]
+//! (the queues of an access point, one set of flow queues for all stations) over anything that is a
+//! [`Packet`].
 //!
-//! All have the same methods: `enqueue(now, packet)`, `dequeue(now)`, `poll_drop()`; [`FqMac`]'s also say for which TID. A packet that a call drops waits, with its
-//! reason, until the caller takes it by `poll_drop` or makes the next call; [`Counters`] count it in any case. A caller that does
-//! not care for dropped packets may therefore ignore them, and nothing grows.
+//! All have the methods `enqueue(now, packet)`, `dequeue(now)` and `poll_drop()`; those of
+//! [`FqMac`] also take a TID. A packet that a call drops is kept with the reason until the caller
+//! takes it with `poll_drop` or makes the next call; [`Counters`] count it either way. So a caller
+//! may ignore dropped packets, and memory does not grow.
 //!
-//! Beside the queues: [`AirtimeFairness`] (which station sends next), [`AirtimeLimit`] (how much may wait below the queues) and [`Wqm`]
-//! (how long a queue may be).
+//! Beside the queues, [`AirtimeFairness`] decides which station sends next, [`AirtimeLimit`] how
+//! much may wait below the queues, and [`Wqm`] how long a queue may be.
 //!
 //! Nothing is allocated per packet once a queue has held its largest backlog.
 //!

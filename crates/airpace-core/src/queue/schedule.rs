@@ -1,20 +1,21 @@
 //! Deficit round robin over new and old queues (RFC 8290 §4.2).
 //!
-//! [`Turns`] holds what is known of each queue, [`Lists`] the order in which one scheduler serves some of them. FQ-CoDel has one
-//! pair of lists, the queues of an access point one for each TID, over the same turns.
+//! [`Turns`] holds the deficit of each queue, and [`Lists`] the order in which one scheduler serves
+//! some of them. FQ-CoDel has one pair of lists; the queues of an access point have one pair for
+//! each TID over the same turns.
 
-/// Marks the end of a list. So many queues would not fit any memory, so it is no valid index.
+/// Marks the end of a list. Memory ends long before this many queues, so it is not a valid index.
 const END: u32 = u32::MAX;
 
-/// In place of the next queue: this one stands in no list.
+/// In place of the next queue: this queue is not in a list.
 const IDLE: u32 = u32::MAX - 1;
 
-/// Kept small, because the turns of several queues are read for each packet.
+/// One queue's turn. It is small because the turns of several queues are read for each packet.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     next: u32,
-    /// Bytes the queue may still send in this turn; negative after a packet larger than what was left. It saturates, but only
-    /// for packets of 2 GiB.
+    /// Bytes that the queue may still send in this turn; negative after a packet larger than what
+    /// was left. It saturates for packets of 2 GiB only.
     deficit: i32,
 }
 
@@ -25,7 +26,7 @@ impl Turn {
     };
 }
 
-/// The turns of all queues. A queue stands in one list at most.
+/// The turns of all queues. A queue is in one list at most.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     quantum: i32,
@@ -40,18 +41,19 @@ impl Turns {
         }
     }
 
-    /// Adds a queue; its index follows the last one's.
+    /// Adds a queue; indices are consecutive.
     pub(super) fn push(&mut self) {
         self.turns.push(Turn::IDLE);
     }
 
-    /// Whether queue `index` stands in a list, although it may have run empty.
+    /// Whether queue `index` is in a list. It may be empty nevertheless.
     pub(super) fn is_listed(&self, index: u32) -> bool {
         self.turns[index as usize].next != IDLE
     }
 
-    /// Gives the queues of `ring` their quanta of all rounds that would pass in vain, so that the rounds it takes to make up for
-    /// a packet need not be gone through one by one: 64 KiB are more than 200 quanta of 300 bytes.
+    /// Gives the queues of `ring` the quanta of all rounds in which none could send, at once. A
+    /// packet of 64 KiB costs more than 200 quanta of 300 bytes, so going round one by one would
+    /// take long.
     fn skip_rounds(&mut self, ring: Ring) {
         let quantum = self.quantum;
         let owed = |turn: &Turn| {
@@ -75,7 +77,8 @@ impl Turns {
         }
     }
 
-    /// Queue `index` sent a packet of `bytes`. An empty one counts as one byte, or who sends them would never end its turn.
+    /// Charges queue `index` for a packet of `bytes`. An empty packet counts as one byte; otherwise
+    /// a flow of empty packets would never end its turn.
     pub(super) fn charge(&mut self, index: u32, bytes: u32) {
         let turn = &mut self.turns[index as usize];
         turn.deficit = turn
@@ -135,7 +138,7 @@ impl Ring {
     }
 }
 
-/// Whose turn it is among the queues of one scheduler.
+/// The order of the queues of one scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lists {
     /// Queues that have just become busy and have not used up their first quantum.
@@ -149,7 +152,7 @@ impl Lists {
         old: Ring::EMPTY,
     };
 
-    /// A packet came for queue `index`: if the queue was idle it joins the new queues with one quantum.
+    /// Reports a packet for queue `index`. An idle queue joins the new queues with one quantum.
     pub(super) fn wake(&mut self, turns: &mut Turns, index: u32) {
         let turn = &mut turns.turns[index as usize];
         if turn.next == IDLE {
@@ -158,7 +161,8 @@ impl Lists {
         }
     }
 
-    /// The queue whose turn it is; queues that have used up their quantum get another one and go to the back of the old ones.
+    /// Returns the queue whose turn it is. Queues that have used up their quantum get another one
+    /// and go to the back of the old ones.
     pub(super) fn current(&mut self, turns: &mut Turns) -> Option<u32> {
         let mut passed = END;
         loop {
@@ -179,12 +183,12 @@ impl Lists {
         }
     }
 
-    /// The queue that is looked at next.
+    /// The queue that is considered next.
     pub(super) fn first(&self) -> Option<u32> {
         self.new.first().or(self.old.first())
     }
 
-    /// The queues in the order in which they are looked at next.
+    /// The queues in the order in which they are considered next.
     pub(super) fn iter(self, turns: &Turns) -> impl Iterator<Item = u32> {
         self.new.iter(turns).chain(self.old.iter(turns))
     }
@@ -195,12 +199,14 @@ impl Lists {
             .or_else(|| self.old.pop(&turns.turns))
     }
 
-    /// The current queue was found empty. If it has spent some of its quantum it goes through the old ones once more before it
-    /// leaves, so that a flow cannot keep precedence by sending whenever its queue has just run empty. Tells which one left.
+    /// Reports that the current queue was found empty, and returns the queue if it left the lists.
+    /// If it has spent some of its quantum, it passes through the old queues once more before it
+    /// leaves, so that a flow cannot keep precedence by sending whenever its queue has just run
+    /// empty.
     ///
-    /// RFC 8290 (§4.2) has only new queues stay. An old one that leaves with its quantum spent, or used up by what it owed, is
-    /// given another one if a packet comes just then: who times this gets up to two quanta in a round in which those with a
-    /// backlog get one.
+    /// In RFC 8290 (§4.2) only new queues stay. There an old queue that leaves with its quantum
+    /// spent gets another one if a packet arrives just then, so a sender that times its packets
+    /// gets up to two quanta in a round in which backlogged queues get one.
     pub(super) fn found_empty(&mut self, turns: &mut Turns) -> Option<u32> {
         let index = self.pop(turns)?;
         let turn = &mut turns.turns[index as usize];
@@ -213,7 +219,7 @@ impl Lists {
         Some(index)
     }
 
-    /// Takes out the queue that is looked at next.
+    /// Removes the queue that is considered next.
     pub(super) fn remove_first(&mut self, turns: &mut Turns) -> Option<u32> {
         let index = self.pop(turns)?;
         turns.turns[index as usize].next = IDLE;

@@ -1,10 +1,11 @@
-//! Many first-in-first-out lists in one slab, so that memory follows the total backlog and not the number of lists.
+//! Many first-in-first-out lists in one slab, so that memory follows the total backlog and not the
+//! number of lists.
 
 use super::fifo::Queued;
 use crate::packet::Packet;
 use airpace_units::Time;
 
-/// Marks the end of a list. A slab of 2³² − 1 packets would not fit any memory, so it is no valid index.
+/// Marks the end of a list. Memory ends long before 2³² − 1 packets, so it is not a valid index.
 const END: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -14,7 +15,8 @@ struct Node<P> {
     queued: Option<Queued<P>>,
 }
 
-/// The nodes of all lists; free ones are linked, the last freed first because it is still in the cache.
+/// The nodes of all lists. Free nodes are linked, the most recently freed first because it is still
+/// in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Store<P> {
     nodes: Vec<Node<P>>,
@@ -88,7 +90,7 @@ impl<P: Packet> Store<P> {
         Some(queued)
     }
 
-    /// Nodes in use and free: the largest backlog so far.
+    /// Number of nodes, used and free: the largest backlog so far.
     #[cfg(test)]
     pub(super) fn nodes(&self) -> usize {
         self.nodes.len()

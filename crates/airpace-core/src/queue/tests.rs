@@ -33,7 +33,7 @@ impl Packet for TestPacket {
     }
 }
 
-/// What the properties need of a queue.
+/// What the properties require of a queue.
 trait Queue {
     fn enqueue(&mut self, now: Time, packet: TestPacket);
     fn dequeue(&mut self, now: Time) -> Option<TestPacket>;

@@ -6,34 +6,40 @@ use core::time::Duration;
 /// How the time that a backlog takes to drain is estimated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DrainEstimate {
-    /// As published (003 eq. 2): backlog / rate / free share. Takes the physical rate for the rate at which packets leave, so a queue
-    /// seems shorter than it is: at 600 Mbit/s by a factor of 1.3 with frames of 42 packets, of 12 with single packets.
+    /// As published (003 eq. 2): backlog / rate / free share. It uses the PHY rate as the rate at
+    /// which packets leave, so it underestimates the drain time: at 600 Mbit/s by a factor of 1.3
+    /// with frames of 42 packets, and of 12 with single packets.
     Published,
-    /// The rate includes what each frame costs (003 eq. 6) at the mean A-MPDU length of the sample.
+    /// The rate accounts for the overhead of each frame (003 eq. 6) at the mean A-MPDU length of
+    /// the sample.
     #[default]
     WithOverhead,
 }
 
-/// Parameters of [`Wqm`]. Defaults are those of 003 §3.2 and §4.1, but for the estimate.
+/// Parameters of [`Wqm`]. Defaults are those of 003 §3.2 and §4.1, except for the estimate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WqmConfig {
     /// Time between samples. Default 100 ms, which is the interval of Minstrel.
     pub interval: Duration,
-    /// Acceptable time to drain. Default 2.5 ms.
+    /// Acceptable drain time. Default 2.5 ms.
     pub limit: Duration,
-    /// How that time is estimated. Default [`DrainEstimate::WithOverhead`].
+    /// How the drain time is estimated. Default [`DrainEstimate::WithOverhead`].
     pub drain: DrainEstimate,
-    /// Consecutive intervals on the same side of the limit before anything is changed, at least 1. Default 2 (the alarms of Algorithm 1).
+    /// Consecutive intervals on the same side of the limit before the size changes, at least 1.
+    /// Default 2 (the alarms of Algorithm 1).
     pub alarm_intervals: u32,
-    /// What is left of the queue's size when it is decreased, 0 to 1. Default 0.5.
+    /// Factor by which the size is multiplied when it decreases, 0 to 1. Default 0.5.
     pub decrease: f64,
-    /// Packets that the size grows by when it is increased. Default 1.
+    /// Packets by which the size increases. Default 1.
     pub increase: u32,
-    /// Bytes of the packets that sizes are counted in, without MAC overhead, at least 1. Default 1500 (`L_DATA`).
+    /// Bytes of the packets that sizes are counted in, without MAC overhead, at least 1. Default
+    /// 1500 (`L_DATA`).
     pub packet_bytes: u32,
-    /// The longest A-MPDU that the node sends; sets the smallest size. Default 64 MPDUs, 65,535 bytes (HT), 4 ms (ath9k).
+    /// The longest A-MPDU that the node sends; sets the smallest size. Default 64 MPDUs, 65,535
+    /// bytes (HT), 4 ms (ath9k).
     pub ampdu: AmpduLimits,
-    /// The highest rate of the node; with A-MPDUs of `ampdu.window` it sets the largest size (003 §3.2). Default 600 Mbit/s.
+    /// The highest rate of the node; with A-MPDUs of `ampdu.window` it sets the largest size (003
+    /// §3.2). Default 600 Mbit/s.
     pub top_rate: BitRate,
 }
 
@@ -53,27 +59,30 @@ impl Default for WqmConfig {
     }
 }
 
-/// What was seen of a node's queue and radio in one interval.
+/// A node's queue and radio in one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WqmSample {
-    /// Bits that wait in the queue (BL).
+    /// Bits in the queue (BL).
     pub backlog_bits: u64,
-    /// Rate at which frames are sent, as the rate control has it (R). Zero: none is known.
+    /// The transmit rate that the rate control has chosen (R). Zero if it is unknown.
     pub rate: BitRate,
-    /// Mean MPDUs per frame in the interval; below 1 and not a number count as 1.
+    /// Mean MPDUs per frame in the interval; values below 1 and NaN count as 1.
     pub mean_ampdu: f64,
     /// Share of time in which the channel is free for this node, 0 to 1 (F).
     pub free: f64,
 }
 
-/// WQM (003 Algorithm 1): sizes the queue above the driver by the time that its backlog takes to drain.
+/// WQM (003 Algorithm 1): sizes the queue above the driver by the time that its backlog takes to
+/// drain.
 ///
-/// Twice in a row above the limit: the size is halved. Twice in a row below: it grows by one. It stays between the longest A-MPDU that
-/// the rate allows and what one A-MPDU and the acks that answer it need at the highest rate. The caller sets the queue's limit to
-/// what [`Wqm::on_interval`] returns; a backlog that stands above it drains.
+/// After two consecutive intervals above the limit the size is halved; after two below, it grows by
+/// one. It stays between the longest A-MPDU that the rate allows and the size that one A-MPDU and
+/// the acks that answer it need at the highest rate. The caller sets the queue's limit to the
+/// result of [`Wqm::on_interval`]; a backlog above it drains.
 ///
-/// Algorithm 1 leaves an alarm as it is when the drain time equals the limit or the size is at its bound. Here, as its text has it, an
-/// alarm needs *consecutive* intervals: one on the other side always ends it.
+/// Algorithm 1 as printed keeps an alarm when the drain time equals the limit or the size is at its
+/// bound. Here, as in its text, an alarm needs *consecutive* intervals: an interval on the other
+/// side always ends it.
 #[derive(Clone, Debug)]
 pub struct Wqm {
     config: WqmConfig,
@@ -88,7 +97,8 @@ pub struct Wqm {
 }
 
 impl Wqm {
-    /// Begins with the size for `rate` (003 eq. 1), within the bounds. Parameters outside their ranges are taken to valid values.
+    /// Starts with the size for `rate` (003 eq. 1), within the bounds. Parameters outside their
+    /// ranges are clamped.
     #[must_use]
     pub fn new(config: WqmConfig, rate: BitRate) -> Self {
         let config = checked(config);
@@ -119,7 +129,7 @@ impl Wqm {
 
     /// Takes the sample of one interval and returns the new size in packets.
     ///
-    /// A sample without a rate, or whose free share is not a number, says nothing: it is counted and changes nothing.
+    /// A sample without a rate, or with a free share that is NaN, is counted and otherwise ignored.
     pub fn on_interval(&mut self, sample: &WqmSample) -> u32 {
         let Some(drain_s) = self.drain_s(sample) else {
             self.ignored += 1;
@@ -149,8 +159,8 @@ impl Wqm {
         self.packets
     }
 
-    /// The time in seconds that the backlog of `sample` takes to drain, infinite if the channel is never free; `None` if the sample does
-    /// not tell.
+    /// The drain time of the backlog of `sample` in seconds; infinite if the channel is never free,
+    /// `None` if the sample lacks a rate or a free share.
     #[must_use]
     pub fn drain_s(&self, sample: &WqmSample) -> Option<f64> {
         if sample.rate.bps() == 0 || sample.free.is_nan() {
@@ -162,7 +172,7 @@ impl Wqm {
         let rate = sample.rate.as_bps_f64();
         let rate = match self.config.drain {
             DrainEstimate::Published => rate,
-            // `max` takes the other operand if one is not a number.
+            // `max` returns the other operand if one is NaN.
             DrainEstimate::WithOverhead => {
                 let mpdus = sample.mean_ampdu.max(1.0).min(self.config.mpdus());
                 wqm::goodput_bps(rate, mpdus, self.config.data_bits())
@@ -173,7 +183,7 @@ impl Wqm {
         Some(wqm::drain_s(backlog, rate, sample.free.min(1.0)).unwrap_or(f64::INFINITY))
     }
 
-    /// The size in packets that the queue is to have.
+    /// The size that the queue should have, in packets.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.packets
@@ -185,13 +195,13 @@ impl Wqm {
         (self.least, self.most)
     }
 
-    /// Samples that told nothing.
+    /// Number of samples that were ignored.
     #[must_use]
     pub const fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// The parameters as they are in force.
+    /// The parameters, after clamping.
     #[must_use]
     pub const fn config(&self) -> &WqmConfig {
         &self.config
@@ -203,7 +213,7 @@ impl Wqm {
             &self.config.ampdu,
             self.config.data_bits(),
         ));
-        // A node that never fills a frame at its highest rate still gets what one frame holds.
+        // The upper bound is never below the lower one: one frame must always fit.
         self.most = self.most.max(self.least);
     }
 
@@ -221,7 +231,7 @@ impl WqmConfig {
         f64::from(self.ampdu.window)
     }
 
-    /// Whole packets, at least one: the conversion saturates and takes what is not a number to zero.
+    /// Whole packets, at least one. The conversion saturates and maps NaN to zero.
     fn packets(&self, packets: f64) -> u32 {
         (packets as u32).max(1)
     }

@@ -4,14 +4,15 @@ use super::data::{
     Inner, InnerKind, Message, SendTime, SessionIndex, inner_header, transport_header,
 };
 use super::ieee80211::{DataHeader, MacAddr, split_snap, write_frame};
-use super::inner::{IpInfo, hash_flow, mark_ce};
+use super::ip::{IpInfo, hash_flow, mark_ce};
 use super::radiotap::{Ampdu, Flags, Radiotap};
 use super::report;
 use airpace_units::{StationId, Time};
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
 
-/// Radiotap as drivers write it; IPv4 with options, IPv6 with extension headers and as a fragment; a report.
+/// Radiotap as drivers write it; IPv4 with options, IPv6 with extension headers and as a fragment;
+/// a report.
 const CORPUS: [&[u8]; 8] = [
     // ath9k: a namespace of its own for each antenna.
     b"\x00\x00\x28\x00\x2b\x08\x08\xa0\x20\x08\x00\xa0\x20\x08\x00\x00\x15\xcd\x5b\x07\x00\x00\x00\x00\x10\x00\x3c\x14\x40\x01\xc8\x00\x07\x05\x0f\xc6\x00\xc4\x01\x00",
@@ -31,7 +32,7 @@ const CORPUS: [&[u8]; 8] = [
     b"\x01\x04\x04\x00\x09\x00\x00\x00\x11\x00\x00\x00\x00\x00\x00\x00\xa0\x86\x01\x00\x78\x00\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x22\x56\x00\x00\x1e\x3b\xa1\x01\x00\x00\x00\x30\x1b\x0f\x00\x5f\x70\xa5\x34\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
 ];
 
-/// The corpus, and messages that this version writes.
+/// The corpus and messages that this version encodes.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = CORPUS.iter().map(|bytes| bytes.to_vec()).collect();
     let mut frame = Vec::new();
@@ -86,7 +87,7 @@ fn parse(bytes: &[u8]) {
 }
 
 #[test]
-fn the_corpus_is_read() {
+fn the_corpus_is_parsed() {
     for headers in &CORPUS[..3] {
         assert_eq!(Radiotap::parse(headers).unwrap().1, headers.len());
     }
@@ -105,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn damaged_messages_are_survived(seed in 0..12usize, changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
+    fn no_damaged_message_makes_a_parser_panic(seed in 0..12usize, changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
                                      cut: usize, tail in prop::collection::vec(any::<u8>(), 0..20)) {
         let mut bytes = seeds().swap_remove(seed);
         for (at, to) in changes {

@@ -1,6 +1,6 @@
 //! Reading integers from bytes that may end anywhere.
 
-/// A position in a byte slice. Every method answers `None` instead of reading past the end.
+/// A position in a byte slice. Methods return `None` instead of reading past the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -36,12 +36,12 @@ impl<'a> Cursor<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// Skips `n` bytes, to the end or beyond it if there are fewer; later reads then fail.
+    /// Skips `n` bytes. If there are fewer, later reads fail.
     pub(super) fn skip(&mut self, n: usize) {
         self.at = self.at.saturating_add(n);
     }
 
-    /// Moves on to the next multiple of `alignment`, counted from the start of the slice.
+    /// Advances to the next multiple of `alignment` from the start of the slice.
     pub(super) fn align(&mut self, alignment: usize) {
         self.at = self
             .at
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
             .unwrap_or(usize::MAX);
     }
 
-    /// What has not been read yet.
+    /// The bytes that were not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -1,6 +1,6 @@
 //! The tunnel's datagrams.
 //!
-//! Outside, in the clear (all integers little-endian):
+//! The outer layer is in the clear; all integers are little-endian:
 //!
 //! | message | bytes |
 //! |---|---|
@@ -8,13 +8,15 @@
 //! | second handshake | `2`, version, 0, 0, sender's index u32, receiver's index u32, Noise message |
 //! | transport | `3`, version, 0, 0, receiver's index u32, counter u64, sealed payload |
 //!
-//! An index names a session at the end that chose it, so that a datagram finds its keys whatever address it comes from. The counter
-//! is the nonce of the seal and the sequence number that the meter counts holes by; it starts at zero with every session.
+//! An index identifies a session at the end that chose it, so a datagram finds its keys from
+//! whatever address it comes. The counter is the nonce of the seal and the sequence number in which
+//! the meter finds holes. It starts at zero with every session.
 //!
-//! Inside the sealed payload: kind u8, send time u56 (ns, wraps every 2.28 years), then the body: an IP packet, a report
-//! ([`super::report`]), padding that stands for load, or nothing (keepalive). The seal has no associated data: a changed index
-//! finds other keys or none, a changed counter is another nonce, so either makes the seal fail; a changed type or version is
-//! refused before.
+//! The sealed payload holds a kind u8, a send time u56 (ns, wraps every 2.28 years) and a body: an
+//! IP packet, a report ([`super::report`]), padding that generates load, or nothing (keepalive).
+//! The seal has no associated data. It does not need any: a changed index selects other keys or
+//! none and a changed counter is a different nonce, so the seal fails, and a changed type or
+//! version is refused before.
 
 use super::cursor::Cursor;
 use airpace_units::Time;
@@ -33,7 +35,7 @@ pub const TRANSPORT_HEADER_BYTES: usize = 16;
 pub const INNER_HEADER_BYTES: usize = 8;
 /// Bytes that the seal adds (Poly1305 and AES-GCM alike).
 pub const SEAL_BYTES: usize = 16;
-/// What the tunnel adds to a packet, IP and UDP headers not counted.
+/// Bytes that the tunnel adds to a packet, without the IP and UDP headers of the datagram.
 pub const OVERHEAD_BYTES: usize = TRANSPORT_HEADER_BYTES + INNER_HEADER_BYTES + SEAL_BYTES;
 
 const FIRST_HANDSHAKE: u8 = 1;
@@ -47,21 +49,21 @@ const SEND_TIME_MODULUS: u64 = 1 << 56;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SessionIndex(pub u32);
 
-/// Why bytes are no datagram of the tunnel.
+/// Why bytes are not a valid datagram of the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// The bytes end within the header.
     #[error("the datagram is cut off")]
     Truncated,
-    /// The first byte is no known type of message, or the reserved bytes are not zero.
+    /// The first byte is not a known type of message, or the reserved bytes are not zero.
     #[error("not a message of the tunnel")]
     Type,
-    /// The other end speaks another version.
-    #[error("the other end speaks version {0} of the tunnel, this end version {VERSION}")]
+    /// The other end uses a different version.
+    #[error("the other end uses version {0} of the tunnel, and this end version {VERSION}")]
     Version(u8),
-    /// The payload was authentic but of no known kind.
-    #[error("an inner message of unknown kind {0}")]
+    /// The payload was authentic but its kind is unknown.
+    #[error("the kind {0} of the inner message is unknown")]
     Kind(u8),
 }
 
@@ -72,7 +74,7 @@ pub enum Message<'a> {
     FirstHandshake {
         /// The session at the end that opens it.
         sender: SessionIndex,
-        /// For Noise.
+        /// The Noise message.
         noise: &'a [u8],
     },
     /// Answers a [`Message::FirstHandshake`].
@@ -81,10 +83,10 @@ pub enum Message<'a> {
         sender: SessionIndex,
         /// The session at the end that opened it.
         receiver: SessionIndex,
-        /// For Noise.
+        /// The Noise message.
         noise: &'a [u8],
     },
-    /// Everything else.
+    /// Carries a packet, report, padding or keepalive.
     Transport {
         /// The session at the receiving end.
         receiver: SessionIndex,
@@ -99,7 +101,7 @@ impl<'a> Message<'a> {
     /// Splits a datagram.
     ///
     /// # Errors
-    /// If it is none of the three messages. Nothing here is authentic yet.
+    /// If it is none of the three messages. The result is not authenticated yet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, DataError> {
         let mut cursor = Cursor::new(datagram);
         let [kind, version, reserved @ ..] = cursor.take::<4>().ok_or(DataError::Truncated)?;
@@ -171,16 +173,16 @@ pub fn transport_header(receiver: SessionIndex, counter: u64) -> [u8; TRANSPORT_
     header
 }
 
-/// What the body of an opened payload is.
+/// The kind of an opened payload's body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InnerKind {
     /// An IP packet.
     Packet,
     /// A report of the meter.
     Report,
-    /// Bytes that stand for load and are thrown away.
+    /// Bytes that generate load and are discarded.
     Padding,
-    /// Nothing: shows that the sender is alive.
+    /// Empty: shows that the sender is alive.
     Keepalive,
 }
 
@@ -204,8 +206,9 @@ impl SendTime {
         Self(now.as_nanos() % SEND_TIME_MODULUS)
     }
 
-    /// Time from sending to `arrival`, the two clocks compared as they stand: right up to an unknown constant, so only differences
-    /// between messages count. In nanoseconds, between −2⁵⁵ and 2⁵⁵.
+    /// Time from sending to `arrival` in nanoseconds, between −2⁵⁵ and 2⁵⁵, without correcting for
+    /// the offset between the two clocks. So it contains an unknown constant, and only differences
+    /// between messages are meaningful.
     #[must_use]
     pub const fn offset_ns(self, arrival: Time) -> i64 {
         let difference = arrival.as_nanos().wrapping_sub(self.0) % SEND_TIME_MODULUS;
@@ -213,7 +216,8 @@ impl SendTime {
         (difference << 8).cast_signed() >> 8
     }
 
-    /// Time from sending to `arrival` if both clocks are the same; zero if it seems negative.
+    /// Time from sending to `arrival` if both ends have the same clock; zero if it would be
+    /// negative.
     #[must_use]
     pub fn elapsed(self, arrival: Time) -> Duration {
         Duration::from_nanos(u64::try_from(self.offset_ns(arrival)).unwrap_or(0))
@@ -223,7 +227,7 @@ impl SendTime {
 /// An opened payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inner<'a> {
-    /// What the body is.
+    /// The kind of the body.
     pub kind: InnerKind,
     /// When it was sent.
     pub sent: SendTime,
@@ -235,7 +239,7 @@ impl<'a> Inner<'a> {
     /// Splits an opened payload.
     ///
     /// # Errors
-    /// If it is too short or of a kind that this version does not know.
+    /// If it is too short or its kind is unknown.
     pub fn parse(payload: &'a [u8]) -> Result<Self, DataError> {
         let (header, body) = payload
             .split_first_chunk::<INNER_HEADER_BYTES>()
@@ -339,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes: Vec<u8>, kind in 0..5u8) {
+        fn no_bytes_make_a_parser_panic(bytes: Vec<u8>, kind in 0..5u8) {
             let _ = (Message::parse(&bytes), Inner::parse(&bytes));
             let likely = [&[kind, VERSION, 0, 0][..], &bytes].concat();
             prop_assert!(Message::parse(&likely) != Err(DataError::Version(VERSION)));

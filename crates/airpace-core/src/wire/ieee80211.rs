@@ -1,4 +1,5 @@
-//! 802.11 data frames as a monitor interface shows them (IEEE 802.11-2020 §9.2.4, §9.3.2.1), with the LLC/SNAP header of IP.
+//! 802.11 data frames as a monitor interface delivers them (IEEE 802.11-2020 §9.2.4, §9.3.2.1),
+//! with the LLC/SNAP header of IP.
 
 use super::cursor::Cursor;
 use thiserror::Error;
@@ -26,9 +27,9 @@ mod kind {
     pub(super) const VERSION: u8 = 0x03;
     pub(super) const TYPE: u8 = 0x0c;
     pub(super) const DATA: u8 = 0x08;
-    /// Subtype bit: has a QoS control field.
+    /// Subtype bit: the frame has a QoS control field.
     pub(super) const QOS: u8 = 0x80;
-    /// Subtype bit: has no body.
+    /// Subtype bit: the frame has no body.
     pub(super) const NULL: u8 = 0x40;
 }
 
@@ -45,7 +46,7 @@ mod flag {
 /// QoS control: the body is an A-MSDU.
 const QOS_AMSDU: u16 = 0x0080;
 
-/// Why bytes are no data frame.
+/// Why bytes are not a data frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -53,10 +54,10 @@ pub enum FrameError {
     #[error("the 802.11 header is cut off: capture more bytes per packet")]
     Truncated,
     /// The protocol version is not 0.
-    #[error("802.11 protocol version {0} is not known")]
+    #[error("the 802.11 protocol version is {0}, not 0")]
     Version(u8),
-    /// A management, control or extension frame, by its type bits: not for the meter.
-    #[error("an 802.11 frame of type {0}, not a data frame")]
+    /// A management, control or extension frame, by its type bits. The meter ignores it.
+    #[error("the 802.11 frame is of type {0}, not a data frame")]
     NotData(u8),
 }
 
@@ -69,14 +70,14 @@ pub enum Direction {
     ToDs,
     /// From an access point to a station (downlink).
     FromDs,
-    /// Between access points; has four addresses.
+    /// Between access points; the frame has four addresses.
     Bridge,
 }
 
 /// Header of a data frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataHeader {
-    /// Where the frame goes.
+    /// Direction of the frame.
     pub direction: Direction,
     /// Receiver (address 1): on the downlink the station.
     pub receiver: MacAddr,
@@ -84,28 +85,28 @@ pub struct DataHeader {
     pub transmitter: MacAddr,
     /// Address 3: on the downlink the source, on the uplink the destination.
     pub third: MacAddr,
-    /// Sequence number, 0 to 4095, counted by the transmitter per receiver and TID.
+    /// Sequence number, 0 to 4095. The transmitter counts it for each receiver and TID.
     pub sequence: u16,
     /// Fragment number, 0 to 15.
     pub fragment: u8,
-    /// More fragments of this MSDU follow.
+    /// Whether more fragments of this MSDU follow.
     pub more_fragments: bool,
-    /// This MPDU was sent before.
+    /// Whether this MPDU was sent before.
     pub retry: bool,
-    /// The body is encrypted.
+    /// Whether the body is encrypted.
     pub protected: bool,
-    /// Traffic identifier, 0 to 15, of a QoS data frame.
+    /// Traffic identifier of a QoS data frame, 0 to 15.
     pub tid: Option<u8>,
-    /// The body is an A-MSDU.
+    /// Whether the body is an A-MSDU.
     pub amsdu: bool,
-    /// The frame has no body by its subtype (QoS Null, Null).
+    /// Whether the subtype has no body (QoS Null, Null).
     pub null: bool,
 }
 
 impl DataHeader {
-    /// The header of a downlink QoS data frame of best effort (TID 0).
+    /// The header of a downlink best-effort QoS data frame (TID 0).
     ///
-    /// `sequence` counts modulo 4096: higher bits are cut off.
+    /// `sequence` is taken modulo 4096.
     #[must_use]
     pub const fn downlink(station: MacAddr, bssid: MacAddr, sequence: u16, retry: bool) -> Self {
         Self {
@@ -124,10 +125,10 @@ impl DataHeader {
         }
     }
 
-    /// Reads the header at the start of `frame`; answers with it and with its length.
+    /// Reads the header at the start of `frame`. Returns the header and its length in bytes.
     ///
     /// # Errors
-    /// If the frame is cut off within the header or is no data frame.
+    /// If the frame is cut off within the header or is not a data frame.
     pub fn parse(frame: &[u8]) -> Result<(Self, usize), FrameError> {
         let &[control, flags, ..] = frame else {
             return Err(FrameError::Truncated);
@@ -143,7 +144,7 @@ impl DataHeader {
 
     fn read(frame: &[u8], control: u8, flags: u8) -> Option<(Self, usize)> {
         let mut cursor = Cursor::new(frame);
-        // Frame control, then duration.
+        // Frame control and duration.
         cursor.skip(4);
         let (receiver, transmitter, third) = (cursor.mac()?, cursor.mac()?, cursor.mac()?);
         let sequence_control = cursor.u16()?;
@@ -157,7 +158,7 @@ impl DataHeader {
             None
         };
         if qos.is_some() && flags & flag::ORDER != 0 {
-            // HT control.
+            // In a QoS data frame the order bit means that HT control follows (9.2.4.1.10).
             cursor.u32()?;
         }
         let header = Self {
@@ -177,7 +178,8 @@ impl DataHeader {
         Some((header, frame.len() - cursor.rest().len()))
     }
 
-    /// Appends the header to `out`: [`QOS_HEADER_BYTES`] with a TID, two bytes fewer without. A fourth address is written as zeros.
+    /// Appends the header to `out`: [`QOS_HEADER_BYTES`] with a TID, and two bytes fewer without. A
+    /// fourth address is written as zeros.
     pub fn write(&self, out: &mut Vec<u8>) {
         let qos = if self.tid.is_some() { kind::QOS } else { 0 };
         let null = if self.null { kind::NULL } else { 0 };
@@ -237,9 +239,10 @@ impl Cursor<'_> {
     }
 }
 
-/// Appends a whole downlink data frame: header, LLC/SNAP, the IP packet and, if asked for, the frame check sequence.
+/// Appends a whole data frame: `header`, LLC/SNAP, the IP packet and, with `with_fcs`, the frame
+/// check sequence.
 ///
-/// The EtherType follows from the packet's version.
+/// The EtherType follows from the packet's IP version.
 pub fn write_frame(header: &DataHeader, ip_packet: &[u8], with_fcs: bool, out: &mut Vec<u8>) {
     let start = out.len();
     header.write(out);
@@ -258,18 +261,20 @@ pub fn write_frame(header: &DataHeader, ip_packet: &[u8], with_fcs: bool, out: &
     }
 }
 
-/// Splits the LLC/SNAP header from the body of a data frame that is neither encrypted nor an A-MSDU: EtherType and payload.
+/// Splits the body of a data frame into EtherType and payload. Returns `None` without the LLC/SNAP
+/// header of Ethernet, for example if the body is encrypted or an A-MSDU.
 #[must_use]
 pub fn split_snap(body: &[u8]) -> Option<(u16, &[u8])> {
     let (&[hi, lo], payload) = body.strip_prefix(&SNAP_PREFIX)?.split_first_chunk()?;
     Some((u16::from_be_bytes([hi, lo]), payload))
 }
 
-/// The frame check sequence of `frame` (IEEE 802.11-2020 §9.2.4.8: CRC-32, sent in little-endian order).
+/// The frame check sequence of `frame` (IEEE 802.11-2020 §9.2.4.8: CRC-32, sent in little-endian
+/// order).
 #[must_use]
 pub fn fcs(frame: &[u8]) -> u32 {
     !frame.iter().fold(u32::MAX, |crc, &byte| {
-        // The low byte of the running value selects the entry.
+        // The low byte of the running CRC selects the entry.
         CRC_TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8)
     })
 }

@@ -1,12 +1,13 @@
-//! Messages: what a monitor interface shows ([`radiotap`], [`ieee80211`]), what the tunnel carries ([`data`], [`report`]), the window
-//! that keeps replays out ([`replay`]), and what can be read from the packets inside ([`inner`]).
+//! Bytes on the wire: frames from a monitor interface ([`radiotap`], [`ieee80211`]), messages of
+//! the tunnel ([`data`], [`report`]), the replay window ([`replay`]) and IP packets ([`ip`]).
 //!
-//! Every parser takes any bytes: it answers with a value or with a small error, never panics, and never allocates. All integers of
-//! the tunnel's own messages are little-endian; 802.11 and radiotap are little-endian by their standards, IP is big-endian.
+//! Every parser accepts any bytes. It returns a value or a small error, and neither panics nor
+//! allocates. The tunnel's messages are little-endian, as are 802.11 and radiotap by their
+//! standards; IP is big-endian.
 
 pub mod data;
 pub mod ieee80211;
-pub mod inner;
+pub mod ip;
 pub mod radiotap;
 pub mod replay;
 pub mod report;

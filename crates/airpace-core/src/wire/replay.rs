@@ -1,11 +1,13 @@
-//! A window of counters that keeps replayed datagrams out (the algorithm of RFC 6479).
+//! A window of counters that rejects replayed datagrams (the algorithm of RFC 6479).
 
 use thiserror::Error;
 
-/// Words of 64 counters. A power of two, so that a counter's word is found by masking.
+/// Number of words of 64 counters. It is a power of two, so that a counter's word is found by
+/// masking.
 const WORDS: u64 = 64;
 
-/// Counters below the highest one by this much or more are refused: the window without the word that is being filled.
+/// Size of the window. A counter that is lower than the next one by more than this is refused. The
+/// word that is being filled does not count.
 pub const WINDOW: u64 = (WORDS - 1) * 64;
 
 /// Why a counter is refused.
@@ -15,15 +17,15 @@ pub enum ReplayError {
     /// The counter was accepted before.
     #[error("the counter was seen before: a replayed or duplicated datagram")]
     Seen,
-    /// The counter is too far behind the highest one to know.
+    /// The counter is so far behind the highest that the window does not cover it.
     #[error("the counter is behind the replay window")]
     TooOld,
 }
 
-/// The counters accepted so far, as far as they are within [`WINDOW`] of the highest.
+/// The accepted counters within [`WINDOW`] of the highest.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// One more than the highest counter accepted; zero if none was.
+    /// The highest accepted counter plus one; zero before the first.
     next: u64,
     words: [u64; WORDS as usize],
 }
@@ -38,16 +40,17 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// A window that has accepted nothing.
+    /// An empty window.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether `counter` would be accepted. To be asked before a datagram is decrypted.
+    /// Checks whether `counter` would be accepted. Call this before decrypting a datagram.
     ///
     /// # Errors
-    /// If the counter was accepted before or is behind the window. The largest counter of all is refused as too old.
+    /// If the counter was accepted before or is behind the window. The largest counter of all is
+    /// refused as too old.
     pub fn check(&self, counter: u64) -> Result<(), ReplayError> {
         if counter == u64::MAX || counter.saturating_add(WINDOW) < self.next {
             return Err(ReplayError::TooOld);
@@ -59,10 +62,10 @@ impl ReplayWindow {
         Ok(())
     }
 
-    /// Accepts `counter`. To be called after the datagram has proved authentic.
+    /// Accepts `counter`. Call this after the datagram proved authentic.
     ///
     /// # Errors
-    /// As [`ReplayWindow::check`]; the window is then unchanged.
+    /// The same as [`ReplayWindow::check`]; the window is then unchanged.
     pub fn accept(&mut self, counter: u64) -> Result<(), ReplayError> {
         self.check(counter)?;
         if counter >= self.next {
@@ -73,9 +76,10 @@ impl ReplayWindow {
         Ok(())
     }
 
-    /// Makes `counter` the highest: clears the words between the old and the new highest.
+    /// Makes `counter` the highest and clears the words after that of the old highest.
     fn advance(&mut self, counter: u64) {
-        // The word of the highest counter so far is in use; with none, no word is, and the first is clear anyway.
+        // The word of the highest counter so far is in use. In an empty window this is the first
+        // word, which is clear anyway.
         let used = self.next.saturating_sub(1) / 64;
         let steps = (counter / 64 - used).min(WORDS);
         for step in 1..=steps {
@@ -85,7 +89,7 @@ impl ReplayWindow {
     }
 }
 
-/// Word and bit of a counter.
+/// The word and the bit of a counter.
 const fn place(counter: u64) -> (usize, u64) {
     (((counter / 64) % WORDS) as usize, 1 << (counter % 64))
 }
@@ -96,7 +100,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The rule in plain words: refused if accepted before, or further than the window behind the highest.
+    /// The rule without the data structure: a counter is refused if it was accepted before or lies
+    /// too far behind the highest.
     #[derive(Default)]
     struct Plain(BTreeSet<u64>);
 

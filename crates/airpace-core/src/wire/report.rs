@@ -1,9 +1,9 @@
-//! The report of a slot on the wire: 64 bytes, fixed layout, little-endian.
+//! The encoding of a slot's report: 64 bytes with a fixed layout, little-endian.
 //!
 //! | offset | field |
 //! |---|---|
 //! | 0 | version u8 |
-//! | 1 | bits 0–1 source of the level, bit 2 frames were seen, bit 3 delays are given; the rest zero |
+//! | 1 | bits 0–1 source of the level, bit 2 set with frames, bit 3 set with delays; the rest zero |
 //! | 2 | packets lost u16, late u16 (65535: that many or more) |
 //! | 6 | zero u16 |
 //! | 8 | slot number u64 |
@@ -15,7 +15,8 @@
 //! | 48 | Σ 1/R in s/bit, f32 |
 //! | 52 | delay p50, p95, p99, u32 each, µs |
 //!
-//! Numbers beyond their field stop at its largest value. The station is not in the message: the session it came through tells.
+//! A number too large for its field is encoded as the field's largest value. The message does not
+//! contain the station, which follows from the session.
 
 use super::cursor::Cursor;
 use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
@@ -43,37 +44,38 @@ const SOURCES: [LevelSource; 4] = [
     LevelSource::SocketTimestamps,
 ];
 
-/// Why bytes are no report.
+/// Why bytes are not a valid report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A report has [`REPORT_BYTES`] bytes, no more and no fewer.
+    /// The length is not [`REPORT_BYTES`].
     #[error("a report has {REPORT_BYTES} bytes, not {0}")]
     Length(usize),
-    /// The other end speaks another version.
-    #[error("report of version {0}, this end reads version {VERSION}")]
+    /// The other end uses a different version.
+    #[error("the report has version {0}, and this end reads version {VERSION}")]
     Version(u8),
     /// Bits that must be zero are not.
     #[error("reserved bits are set")]
     Reserved,
-    /// The slot has no length.
-    #[error("a slot of no length")]
+    /// The slot's length is zero.
+    #[error("the length of the slot is zero")]
     NoLength,
-    /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each MPDU at least one packet.
-    #[error("more frames than MPDUs or more MPDUs than packets")]
+    /// Frames, MPDUs and packets contradict each other: each frame has at least one MPDU and each
+    /// MPDU at least one packet.
+    #[error("the report has more frames than MPDUs or more MPDUs than packets")]
     Counts,
-    /// Times are given without frames, are missing with frames, or run past the end of time.
+    /// Times are given without frames, missing with frames, or beyond [`Time::MAX`].
     #[error("frame times contradict the number of frames")]
     Times,
-    /// The sum of inverse rates is negative, infinite, no number, or given without frames.
-    #[error("the sum of inverse rates is no such sum")]
+    /// The sum of inverse rates is negative, infinite or NaN, or is given without frames.
+    #[error("the sum of inverse rates is invalid")]
     InverseRate,
-    /// Quantiles of the delay decrease, or are given where none should be.
-    #[error("delay quantiles out of order")]
+    /// The delay quantiles decrease, or are given although the flag is not set.
+    #[error("the delay quantiles are invalid")]
     Delay,
 }
 
-/// Encodes a report; `report.station` and `report.sender` do not travel.
+/// Encodes a report without `report.station` and `report.sender`.
 #[must_use]
 pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     let mut out = Writer {
@@ -97,7 +99,7 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     let (first, extent) = extent(report);
     out.put(first.to_le_bytes());
     out.put(extent.to_le_bytes());
-    // Six digits are more than any rate is known to.
+    // No rate is known to more than the seven digits of an f32.
     out.put((report.inverse_rate_sum as f32).to_le_bytes());
     let delay = report.delay.unwrap_or_default();
     for quantile in [delay.p50, delay.p95, delay.p99] {
@@ -113,7 +115,7 @@ fn flags(report: &SlotReport) -> u8 {
         .expect("every source is listed");
     let frames = if report.span.is_some() { HAS_FRAMES } else { 0 };
     let delay = if report.delay.is_some() { HAS_DELAY } else { 0 };
-    // Four sources fit two bits.
+    // Four sources fit into two bits.
     source as u8 | frames | delay
 }
 
@@ -144,10 +146,11 @@ impl Writer {
     }
 }
 
-/// Decodes a report that came from `station`. The view of the sender is left at its default, for the sender to fill in.
+/// Decodes a report from `station`. The sender's view has its default value, and the sender fills
+/// it in.
 ///
 /// # Errors
-/// If the bytes are no report or contradict themselves.
+/// If the bytes are not a valid report or contradict themselves.
 pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportError> {
     let fields = Fields::read(bytes)?;
     let (frames, mpdus, packets) = fields.counts;
@@ -175,7 +178,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
     })
 }
 
-/// The fields as they travel.
+/// The fields as encoded.
 struct Fields {
     flags: u8,
     lost: u16,

@@ -1,4 +1,4 @@
-//! What `docs/errata.md` says of the papers, shown.
+//! Demonstrates the statements of `docs/errata.md` about the papers.
 
 use airpace_core::alloc::{
     Problem, Reading, Solution, Station, Utility, Violation, conic, theorem1, waterfill,
@@ -13,7 +13,8 @@ use airpace_core::phy::{
 
 const PACKET_BITS: f64 = 12_000.0;
 
-/// Stations of these PHY rates in Mbit/s: 1500-byte packets, `overhead_us` per frame, levels up to `limit`.
+/// Stations of these PHY rates in Mbit/s: 1500-byte packets, `overhead_us` per frame, levels up to
+/// `limit`.
 fn problem(mbps: &[f64], overhead_us: f64, limit: f64, delay_s: Option<f64>) -> Problem {
     let station = |rate: &f64| Station::new(PACKET_BITS / (rate * 1e6), overhead_us * 1e-6, limit);
     Problem::new(mbps.iter().map(station).collect(), delay_s).expect("the numbers are in range")
@@ -147,7 +148,8 @@ fn the_multipliers_of_theorem_1_fit_the_slowest_stations_only() {
 
 #[test]
 fn the_airtime_of_a_packet_does_not_depend_on_the_level() {
-    // Two equal stations: μ = c x / (1 − n x w) must solve μ = (c + n w μ) x with the airtime of one packet.
+    // Two equal stations: μ = c x / (1 − n x w) must solve μ = (c + n w μ) x with the airtime of
+    // one packet.
     let (overhead, x, rate) = (428e-6, 10_000.0, 513e6);
     let level = |w: f64| overhead * x / (1.0 - 2.0 * x * w);
     let w = PACKET_BITS / rate;
@@ -232,7 +234,8 @@ fn lemma_1_misses_the_interior_optimum() {
     }
 }
 
-/// The published offline algorithm, 002 eq. 22–24, run until it stands still, on the exact model; with `limit` as a further bound of ν.
+/// The published offline algorithm, 002 eq. 22–24, run until it stands still, on the exact model;
+/// with `limit` as a further bound of ν.
 fn offline(problem: &Problem, delay_s: f64, limit: f64) -> Solution {
     let w = airtimes(problem);
     let downlink = plant(problem);
@@ -289,7 +292,8 @@ fn the_level_ratios_are_at_least_one() {
 
 #[test]
 fn the_inner_loop_is_stable_below_gamma_4_at_half_gain() {
-    // The network has γ times the overhead that the controller believes in, so levels are γ times its inner state.
+    // The network has γ times the overhead that the controller believes in, so levels are γ times
+    // its inner state.
     let settled = |gain: f64, gamma: f64| {
         let (target, mut z) = (32.0, 10.0);
         for _ in 0..300 {

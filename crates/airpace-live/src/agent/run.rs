@@ -1,6 +1,6 @@
 //! The agent's loop: bytes and time in and out of the sans-IO parts, nothing else.
 
-use super::AgentCore;
+use super::PacketAgent;
 use super::monitor::{Monitor, Own, any_address};
 use crate::batch::Batch;
 use crate::device::Device;
@@ -32,7 +32,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         epoch,
         timing: Timing::default(),
     });
-    let core = AgentCore::new(clock.now(), config, epoch, runtime::random_key());
+    let core = PacketAgent::new(clock.now(), config, epoch, runtime::random_key());
     let mut device = Device::open(&config.tun, &config.routes)?;
     // The kernel takes the routes; they wait for a session.
     device.withdraw_routes();
@@ -84,7 +84,7 @@ struct Agent<'a> {
     config: &'a AgentConfig,
     clock: Clock,
     tunnel: Tunnel,
-    core: AgentCore,
+    core: PacketAgent,
     device: Device,
     socket: UdpSocket,
     monitor: Option<Monitor>,

@@ -15,7 +15,7 @@ const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 5]);
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 6]);
 const ACCESS_POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-fn agent(extra: &str) -> AgentCore {
+fn agent(extra: &str) -> PacketAgent {
     let text = format!(
         r#"
 proxy = "192.0.2.1:51900"
@@ -26,7 +26,7 @@ private_key_file = "unused"
 address = "10.77.0.2/24"
 "#
     );
-    AgentCore::new(
+    PacketAgent::new(
         Time::ZERO,
         &AgentConfig::from_toml(&text).expect("valid"),
         Duration::ZERO,
@@ -164,7 +164,7 @@ fn ack(mark: u8) -> PacketBuf {
     PacketBuf::new(Time::ZERO, ip)
 }
 
-fn marks(agent: &mut AgentCore, now: Time) -> Vec<u8> {
+fn marks(agent: &mut PacketAgent, now: Time) -> Vec<u8> {
     std::iter::from_fn(|| agent.poll(now))
         .map(|packet| packet.as_bytes()[27])
         .collect()

@@ -1,52 +1,22 @@
 //! The proxy: paces what each station is sent, so that the queue stands here and not in the access point.
 //!
-//! [`ProxyCore`] decides, sans-IO; [`run_proxy`] carries packets between it, the interface and the socket.
+//! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets between it, the interface and the socket.
 
-mod beliefs;
-mod core;
-mod port;
-mod record;
+mod packets;
 mod run;
+mod settings;
 
-pub use self::core::ProxyCore;
+pub use airpace_edge::proxy::Mode;
+pub use packets::PacketProxy;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
 use crate::tunnel;
-use ::core::fmt;
-
-/// How a station is sent to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Mode {
-    /// There is no session: packets for it are dropped.
-    Away,
-    /// There is a session and no report yet: the initial rate.
-    Starting,
-    /// The law decides on the rate (or there is a fixed one, or none at all).
-    Controlled,
-    /// Reports have been missing for some slots: a conservative rate.
-    Conservative,
-    /// Reports have been missing for long: everything passes unshaped.
-    Unshaped,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Away => "away",
-            Self::Starting => "starting",
-            Self::Controlled => "controlled",
-            Self::Conservative => "conservative",
-            Self::Unshaped => "unshaped",
-        })
-    }
-}
 
 /// What the proxy wants sent to a station.
 #[derive(Debug)]
 pub enum Output {
-    /// A packet; its buffer is to be returned to [`ProxyCore::pool`].
+    /// A packet; its buffer is to be returned to [`PacketProxy::pool`].
     Packet {
         /// The station.
         station: usize,
@@ -90,7 +60,7 @@ pub struct Totals {
 pub enum ProxyError {
     /// The law refuses its parameters.
     #[error("control: {0}")]
-    Law(#[from] airpace_core::control::ConfigError),
+    Edge(airpace_edge::proxy::ProxyError),
     /// A weight that the law does not follow.
     #[error(
         "station `{station}`: the law `{law}` follows no weights, or not this one; `waterfill` takes 0.001 to 1000"
@@ -101,9 +71,6 @@ pub enum ProxyError {
         /// Name of the law.
         law: &'static str,
     },
-    /// The law is not known, which the configuration rules out.
-    #[error(transparent)]
-    UnknownLaw(#[from] airpace_core::control::UnknownLaw),
 }
 
 #[cfg(test)]

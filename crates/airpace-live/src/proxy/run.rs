@@ -1,6 +1,6 @@
 //! The proxy's loop: bytes and time in and out of the sans-IO parts, nothing else.
 
-use super::{Output, ProxyCore, Totals};
+use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::keys::KeyPair;
@@ -37,7 +37,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         epoch,
         timing: Timing::default(),
     });
-    let core = ProxyCore::new(config.clone(), epoch, runtime::random_key())?;
+    let core = PacketProxy::new(config, epoch, runtime::random_key())?;
     let device = Device::open(&config.tun, &[])?;
     let options = UdpOptions {
         stamp: false,
@@ -81,7 +81,7 @@ pub(super) fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
 
 struct Proxy {
     tunnel: Tunnel,
-    core: ProxyCore,
+    core: PacketProxy,
     device: Device,
     socket: UdpSocket,
     batch: Batch,
@@ -234,7 +234,7 @@ impl Proxy {
         runtime::log_drops(tunnel);
         Totals {
             tunnel: *tunnel,
-            core: *counts,
+            core: counts,
             spoofed: self.spoofed,
         }
     }

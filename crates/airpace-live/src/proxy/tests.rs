@@ -44,8 +44,8 @@ fn config(stations: u8) -> ProxyConfig {
     }
 }
 
-fn core(config: ProxyConfig) -> ProxyCore {
-    ProxyCore::new(config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
+fn core(config: ProxyConfig) -> PacketProxy {
+    PacketProxy::new(&config, Duration::from_secs(1_700_000_000), [3; 16]).expect("valid")
 }
 
 /// A UDP packet of `bytes` for a station, of flow `port`.
@@ -84,7 +84,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
 }
 
 /// Runs until `end`, with a source that keeps `backlog` packets waiting; returns the bytes sent to each station.
-fn run(proxy: &mut ProxyCore, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
+fn run(proxy: &mut PacketProxy, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
     let mut sent = vec![0; 4];
     let mut now = start;
     while now < end {
@@ -232,6 +232,8 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
     let mut proxy = core(config(2));
     for station in 0..2 {
         proxy.set_connected(Time::ZERO, station, true);
+    }
+    for station in 0..2 {
         proxy.on_report(
             Time::from_millis(100),
             station,
@@ -410,9 +412,9 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
     account.wait(ms(10));
     // Packets waited all the time until 199 ms, when the late report came; the next is punctual.
     account.empty(ms(199));
-    assert!(account.close(ms(199), (SLOT, 1)).backlogged);
+    assert!(account.close(ms(199), SLOT, 1).backlogged);
     account.sent(1500);
-    let view = account.close(ms(200), (SLOT, 1));
+    let view = account.close(ms(200), SLOT, 1);
     assert!(view.backlogged, "1 ms tells nothing");
     assert_eq!(
         (view.sent_packets, view.sent_bytes),
@@ -420,7 +422,7 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
         "sums are left alone"
     );
     assert!(
-        !account.close(ms(300), (SLOT, 1)).backlogged,
+        !account.close(ms(300), SLOT, 1).backlogged,
         "a whole slot tells all"
     );
 }

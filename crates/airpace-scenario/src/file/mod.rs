@@ -40,7 +40,7 @@ pub use channel::{
 };
 pub use flow::{Category, Congestion, EACH_STATION, Flow, FlowKind, Page};
 pub use node::{Node, NodeKind, Route, Wire};
-pub use proxy::{Change, Law, Proxy, Record, Reports};
+pub use proxy::{Change, NoLaw, Proxy, ProxyLaw, Record, Reports};
 pub use queue::{
     AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
     WqmQueue,

@@ -1,7 +1,8 @@
 //! Proxies.
 
 use super::network::Network;
-use crate::file::{FlowKind, Law, NodeKind, Proxy, Reports};
+use crate::file::{FlowKind, NoLaw, NodeKind, Proxy, Reports};
+use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
@@ -118,17 +119,15 @@ fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
 }
 
 fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyError> {
-    if proxy.law == Law::None {
-        return Ok(None);
-    }
+    let law = match proxy.law.0 {
+        Extended::Base(law) => law,
+        Extended::More(NoLaw::None) => return Ok(None),
+    };
     let goal = Goal {
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
     };
-    let mut law = match LawConfig::named(proxy.law.word(), goal) {
-        Ok(law) => law,
-        Err(error) => return refuse(format!("{at}.law"), error.to_string()),
-    };
+    let mut law = LawConfig::named(law, goal);
     tune(&mut law, proxy, payload);
     foreign_gains(&law, proxy, at)?;
     match law.build() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::mac::StationConfig;
-use airpace_core::control::Goal;
+use airpace_core::control::{Goal, Law};
 use airpace_core::phy::{GuardInterval, Standard, Width};
 
 const SLOT: Duration = Duration::from_millis(100);
@@ -11,13 +11,12 @@ fn mcs9(nss: u8) -> TxRate {
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
     let law = LawConfig::named(
-        "waterfill",
+        Law::Waterfill,
         Goal {
             level: 32.0,
             delay: None,
         },
-    )
-    .expect("the law exists");
+    );
     LoopConfig::new(
         CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]),
         law,
@@ -214,13 +213,13 @@ fn published_laws_end_where_they_end_in_ns3() {
     for r in NS3 {
         let level = if r.law == "nonlinear" { 48.0 } else { 32.0 };
         let mut law = LawConfig::named(
-            r.law,
+            r.law.parse().expect("the law exists"),
             Goal {
                 level,
                 delay: Some(Duration::from_millis(r.delay_ms)),
             },
         );
-        if let Ok(LawConfig::Nonlinear(c)) = &mut law {
+        if let LawConfig::Nonlinear(c) = &mut law {
             c.stream.assumed_phy_bps = 390e6;
         }
         let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(r.nss)); r.stations]);
@@ -228,7 +227,7 @@ fn published_laws_end_where_they_end_in_ns3() {
         let slot = Duration::from_millis(r.slot_ms);
         let config = LoopConfig {
             report_bytes: Some(88),
-            ..LoopConfig::new(mac, law.expect("the law exists"), slot)
+            ..LoopConfig::new(mac, law, slot)
         };
         let closed_loop = run(config, r.slots.0 + r.slots.1);
         let settled = &closed_loop.records()[r.slots.0..];

@@ -237,7 +237,7 @@ impl Proxy {
         let slots = before
             .and_then(|before| report.slot.checked_sub(before))
             .unwrap_or(1);
-        report.sender = port.account.close(now, (report.length, slots));
+        report.sender = port.account.close(now, report.length, slots);
         report.sender.backlogged |= port.source.is_some();
         port.last = Some(report.clone());
         self.pending.push(report);

@@ -3,7 +3,7 @@ use crate::mac::{self, CellConfig, MacConfig, StationConfig};
 use crate::traffic::web::{BrowserConfig, Page};
 use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
-use airpace_core::control::{Goal, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
 use airpace_core::queue::FqCoDelConfig;
 use airpace_units::BitRate;
@@ -251,13 +251,12 @@ fn packets_are_relayed_in_one_channel_and_between_two() {
 
 fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
     let law = LawConfig::named(
-        "waterfill",
+        Law::Waterfill,
         Goal {
             level: 32.0,
             delay: None,
         },
-    )
-    .expect("the law exists");
+    );
     ProxyConfig {
         at: NodeId(0),
         stations: (1..=stations).map(NodeId).collect(),

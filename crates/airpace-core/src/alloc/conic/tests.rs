@@ -12,7 +12,8 @@ fn spread(rng: &mut Pcg64, low: f64, high: f64) -> f64 {
     low * (high / low).powf(unit)
 }
 
-/// 1 to 24 stations from 6.5 to 1300 Mbit/s with differing overheads, limits and weights; two in three with a delay target.
+/// 1 to 24 stations from 6.5 to 1300 Mbit/s with differing overheads, limits and weights; two in
+/// three with a delay target.
 fn random_problem(rng: &mut Pcg64, weighted: bool) -> Problem {
     let n = 1 + rng.next_u32() % 24;
     let stations: Vec<_> = (0..n)
@@ -36,10 +37,11 @@ fn random_problem(rng: &mut Pcg64, weighted: bool) -> Problem {
     Problem::new(stations, delay).unwrap()
 }
 
-/// Compares the closed form with the solver on `count` instances: rates to 1e-6 relative, and no utility above the closed form's.
+/// Compares the closed form with the solver on `count` instances: rates to 1e-6 relative, and no
+/// utility above the closed form's.
 ///
-/// The optimum is flat, so that a utility right to 1e-12 leaves rates right to 1e-6 only: with other seeds one instance in 2000 differs
-/// by up to 2e-6 in a rate.
+/// The optimum is flat, so that a utility right to 1e-12 leaves rates right to 1e-6 only: with
+/// other seeds one instance in 2000 differs by up to 2e-6 in a rate.
 fn compare(count: u32, seed: u128) {
     let mut rng = Pcg64::new(seed, STREAM);
     let (mut worst, mut tight) = (0.0_f64, 0);

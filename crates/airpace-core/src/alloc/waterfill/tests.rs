@@ -196,8 +196,9 @@ fn any_problem() -> impl Strategy<Value = Problem> {
 }
 
 proptest! {
-    /// Sufficient for the optimum: with D the round, every station's φᵢ − Φ wᵢ μᵢ/D − η wᵢ μᵢ is zero below its limit and not negative
-    /// at it, for one η ≥ 0 that is zero unless the delay target binds.
+    /// Sufficient for the optimum: with D the round, every station's φᵢ − Φ wᵢ μᵢ/D − η wᵢ μᵢ is
+    /// zero below its limit and not negative at it, for one η ≥ 0 that is zero unless the delay
+    /// target binds.
     #[test]
     fn the_allocation_is_feasible_and_meets_the_optimality_conditions(problem in any_problem()) {
         let solution = waterfill(&problem).unwrap();

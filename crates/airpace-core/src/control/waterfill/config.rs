@@ -4,26 +4,30 @@ use core::time::Duration;
 /// Configuration of [`Waterfill`](super::Waterfill).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WaterfillConfig {
-    /// No station is to have more packets per frame than this on average (N̄). 32 leaves room for the spread of frames below
-    /// a block-ack window of 64.
+    /// Largest mean number of packets per frame to any station (N̄). The default of 32 leaves room
+    /// for the variation of frames below a block-ack window of 64.
     pub level_limit: f64,
-    /// The round time not to be exceeded on average (T̄); `None` leaves only the level.
+    /// Largest mean round time (T̄); `None` leaves only the level as a bound.
     pub delay_target: Option<Duration>,
-    /// Share of the delay target kept as margin, so that noise does not carry the mean beyond it.
+    /// Share of the delay target that is kept as a margin, so that noise does not push the mean
+    /// above the target.
     pub delay_margin: f64,
-    /// Most packets that the access point puts into one frame: the block-ack window, times the packets per A-MSDU.
+    /// Largest number of packets in one frame of the access point: the block-ack window times the
+    /// packets per A-MSDU.
     pub frame_level: f64,
     /// Longest PPDU of the access point (`aPPDUMaxTime` 5.484 ms; some drivers stop at 4 ms).
     pub frame_duration: Duration,
-    /// Mean packet size assumed until packets were seen, bytes.
+    /// Mean packet size in bytes until packets were reported.
     pub packet_bytes: f64,
-    /// PHY rate assumed of a station until its first frame, bit/s. Low on purpose: one slot at a low rate reveals the true one.
+    /// PHY rate of a station until its first frame, bit/s. It is low on purpose: one slot at a low
+    /// rate reveals the true rate.
     pub assumed_phy_bps: f64,
-    /// Overhead per frame assumed until rounds were measured.
+    /// Overhead per frame until rounds were measured.
     pub frame_overhead: Duration,
-    /// Weight of a new overhead measurement that differs little from the estimate.
+    /// Weight of a new overhead measurement that differs from the estimate by noise only.
     pub quiet_gain: f64,
-    /// No station is sent less than this, packets per second: a station that is sent nothing reports nothing.
+    /// Least rate to any station, packets per second: a station that is sent nothing reports
+    /// nothing.
     pub floor_pps: f64,
 }
 
@@ -45,11 +49,11 @@ impl Default for WaterfillConfig {
 }
 
 impl WaterfillConfig {
-    /// Checks every value. Whether the delay target can be met is known only while running: see
+    /// Checks every value. Only measurements show whether the delay target can be met: see
     /// [`Diagnostics::smallest_delay_s`](super::super::Diagnostics::smallest_delay_s).
     ///
     /// # Errors
-    /// If a value is outside its range, in particular a level limit above what a frame can hold.
+    /// If a value is outside its range. The level limit must not exceed `frame_level`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("frame_level", self.frame_level, 1.0, 4096.0)?;
         within("level_limit", self.level_limit, 1.0, self.frame_level)?;

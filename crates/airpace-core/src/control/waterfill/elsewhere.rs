@@ -1,64 +1,74 @@
-//! Is the bottleneck where the law thinks it is?
+//! Detection of a bottleneck that lies elsewhere than at the access point.
 
-/// Less than this share of what was sent arrived: too little for the slots' edges to explain.
+/// A slot falls short if less than this share of the packets sent arrived; slot boundaries alone do
+/// not explain so large a gap.
 const SHORT_SHARE: f64 = 0.85;
-/// The same near a rate that has failed before.
+/// The same share while a cap is in place, that is, near a rate that has failed before.
 const SHORT_SHARE_NEAR: f64 = 0.95;
-/// Slots in a row that must fall short before it is believed.
+/// Consecutive slots that must fall short before the rate is capped.
 const SHORT_SLOTS: u8 = 2;
-/// Slots until a cap must have changed something.
+/// Slots that a new cap is given to take effect before it is judged.
 const TRIAL_SLOTS: u8 = 3;
-/// Slots for which a station that merely loses packets at random is left alone.
+/// Slots for which missing packets are ignored after a station turned out to lose packets at
+/// random.
 const LOSSY_SLOTS: u16 = 100;
-/// Slots after which a cap that does not bind is dropped.
+/// Consecutive slots without effect after which a cap is removed.
 const LOOSE_SLOTS: u16 = 50;
-/// The cap as a share of what arrived when the path fell short.
+/// The cap as a share of the rate received when the path fell short.
 const CAP_SHARE: f64 = 0.9;
-/// Growth of the cap per slot while it is probed upwards, and well above the rate that failed last.
-const PROBE: (f64, f64) = (1.02, 1.25);
-/// What "well above" is.
+/// Growth of the cap per slot while the path is probed.
+const PROBE_SLOW: f64 = 1.02;
+/// Growth per slot once the cap exceeds the rate that failed last by the factor [`PASSED`].
+const PROBE_FAST: f64 = 1.25;
+/// See [`PROBE_FAST`].
 const PASSED: f64 = 1.15;
-/// Slots before the first probe, and the most that failures can make of it: each doubles it.
-const HOLD_SLOTS: (u16, u16) = (10, 160);
+/// Slots for which the first cap is held before it is probed. Each failure doubles it.
+const HOLD_SLOTS: u16 = 10;
+/// Longest hold, in slots.
+const HOLD_SLOTS_MAX: u16 = 160;
 
-/// What passed in a slot.
+/// Traffic of one slot, as sender and station counted it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Passage {
+pub(super) struct SlotTraffic {
     /// Packets per second sent.
     pub(super) sent_pps: f64,
     /// Packets per second received.
     pub(super) received_pps: f64,
-    /// What whole frames on the wrong side of the slot's edges can make of either.
+    /// Largest error of either rate that comes from frames counted in the neighbouring slot.
     pub(super) edge_pps: f64,
-    /// Whether frames were as long as they get.
+    /// Whether frames had their maximum length.
     pub(super) full: bool,
-    /// Whether packets appear to stand somewhere.
-    pub(super) stands: bool,
+    /// Whether more packets are outstanding than can be in flight, so that some are queued.
+    pub(super) queued: bool,
 }
 
-/// Watches one station: frames below their longest although less arrives than is sent.
+/// Detects that a station's packets are queued or lost before they reach the access point, and caps
+/// its rate.
 ///
-/// Then the bottleneck lies before the access point, or its frames are shorter than configured. Either way the level says nothing about the
-/// queue, and a law that raises the rate because the level is low blows up. So the rate is capped below what arrives, held, and then probed
-/// upwards, after each failure more rarely. If what arrives falls with the rate, it is random loss, and the cap is lifted.
+/// The sign of it is that fewer packets arrive than are sent although frames are not full. Then the
+/// bottleneck lies before the access point, or frames are shorter than configured. Either way the
+/// level says nothing about the queue, and a law that raises the rate because the level is low runs
+/// away. So the rate is capped below the rate received, held, and then probed upwards; after each
+/// failure it is held longer. If the received rate falls along with the sent rate, the loss is
+/// random and the cap is removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere {
     cap_pps: Option<f64>,
-    /// What arrived when the path last fell short: so much it does carry.
+    /// Rate received when the path last fell short: the path does carry this much.
     carried_pps: f64,
     short_slots: u8,
     trial_slots: u8,
     lossy_slots: u16,
-    /// Slots in a row in which the cap did not bind.
+    /// Consecutive slots in which the cap had no effect.
     loose_slots: u16,
-    /// Slots left before the cap is probed upwards, and how many the next failure makes it.
+    /// Slots left before the cap is probed upwards.
     hold_slots: u16,
+    /// Slots to hold the cap for after the next failure.
     next_hold: u16,
 }
 
 impl Default for Elsewhere {
     fn default() -> Self {
-        let (next_hold, _) = HOLD_SLOTS;
         Self {
             cap_pps: None,
             carried_pps: 0.0,
@@ -67,24 +77,26 @@ impl Default for Elsewhere {
             lossy_slots: 0,
             loose_slots: 0,
             hold_slots: 0,
-            next_hold,
+            next_hold: HOLD_SLOTS,
         }
     }
 }
 
 impl Elsewhere {
-    /// The most that the path is believed to carry, packets per second.
+    /// The largest rate that the path is believed to carry, packets per second; `None` without a
+    /// cap.
     pub(super) fn cap_pps(&self) -> Option<f64> {
         self.cap_pps
     }
 
-    /// Whether the path was found to fall short, so that what is missing may stand somewhere.
+    /// Whether the path was found to fall short recently, so that missing packets may be queued on
+    /// it.
     pub(super) fn is_short(&self) -> bool {
         self.trial_slots > 0 || (self.cap_pps.is_some() && self.short_slots > 0)
     }
 
-    /// Takes a slot.
-    pub(super) fn observe(&mut self, slot: &Passage) {
+    /// Takes one slot's traffic.
+    pub(super) fn observe(&mut self, slot: &SlotTraffic) {
         self.lossy_slots = self.lossy_slots.saturating_sub(1);
         let share = if self.cap_pps.is_some() {
             SHORT_SHARE_NEAR
@@ -93,7 +105,9 @@ impl Elsewhere {
         };
         let missing =
             slot.received_pps < share * slot.sent_pps - slot.edge_pps && self.lossy_slots == 0;
-        self.short_slots = if !slot.full && (missing || slot.stands) {
+        // Full frames mean that the access point is the bottleneck, and the level then shows its
+        // queue.
+        self.short_slots = if !slot.full && (missing || slot.queued) {
             self.short_slots.saturating_add(1)
         } else {
             0
@@ -111,14 +125,16 @@ impl Elsewhere {
         self.trial_slots = TRIAL_SLOTS;
         self.short_slots = 0;
         self.hold_slots = self.next_hold;
-        self.next_hold = (self.next_hold * 2).min(HOLD_SLOTS.1);
+        self.next_hold = (self.next_hold * 2).min(HOLD_SLOTS_MAX);
     }
 
-    /// Sees through random loss; else holds, then probes upwards while everything arrives.
-    fn revise(&mut self, cap: f64, slot: &Passage) {
+    /// Removes the cap if the loss is random; otherwise holds it, then raises it while all packets
+    /// arrive.
+    fn revise(&mut self, cap: f64, slot: &SlotTraffic) {
         let less_than_carried = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
         if less_than_carried && slot.received_pps < SHORT_SHARE * slot.sent_pps - slot.edge_pps {
-            // What is lost is lost whatever the rate.
+            // Packets are still missing at a rate that the path has carried, so the rate is not the
+            // reason.
             *self = Self {
                 lossy_slots: LOSSY_SLOTS,
                 ..Self::default()
@@ -131,15 +147,15 @@ impl Elsewhere {
             self.hold_slots -= 1;
         } else {
             let growth = if cap > PASSED * self.carried_pps {
-                PROBE.1
+                PROBE_FAST
             } else {
-                PROBE.0
+                PROBE_SLOW
             };
             self.cap_pps = Some(cap * growth);
         }
     }
 
-    /// Drops a cap that has not bound a rate of `target_pps` for long.
+    /// Removes the cap once it has exceeded `target_pps` for [`LOOSE_SLOTS`].
     pub(super) fn release_above(&mut self, target_pps: f64) {
         self.loose_slots = if self.cap_pps.is_some_and(|cap| cap >= target_pps) {
             self.loose_slots + 1

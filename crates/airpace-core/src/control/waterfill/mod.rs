@@ -1,4 +1,5 @@
-//! Water-filling on a measured round: our law. Design, equations and limits are in `docs/design/waterfill.md`.
+//! Water-filling on a measured round, our law. `docs/design/waterfill.md` has its design, equations
+//! and limits.
 
 mod config;
 mod elsewhere;
@@ -10,20 +11,21 @@ mod station;
 pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
-use super::{ConfigError, Diagnostics, RateController};
+use super::{ConfigError, Diagnostics, Law, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use overhead::Overhead;
-use share::{Demand, Party, Share, Solver};
-use station::Station;
+use share::{Claim, Demand, Share, Solver};
+use station::StationEstimate;
 use std::collections::BTreeMap;
 
-/// The default law: the round time and the levels are measured, the overhead follows from them by subtraction, and the optimum of the
-/// proportional fair problem is computed outright in each slot. Nothing is integrated towards.
+/// The default law. It measures the round time and the levels, gets the overhead from them by
+/// subtraction, and computes the optimum of the proportional fair problem in each slot. It has no
+/// integrator.
 #[derive(Clone, Debug)]
 pub struct Waterfill {
     config: WaterfillConfig,
-    roster: Roster<Station>,
+    roster: Roster<StationEstimate>,
     overhead: Overhead,
     solver: Solver,
     share: Option<Share>,
@@ -32,7 +34,7 @@ pub struct Waterfill {
 }
 
 impl Waterfill {
-    /// A controller that knows no station yet.
+    /// A controller without stations.
     ///
     /// # Errors
     /// If the configuration is refused by [`WaterfillConfig::validate`].
@@ -55,10 +57,11 @@ impl Waterfill {
         if stations.is_empty() {
             return None;
         }
-        // If nobody has a backlog, everybody is shown the share of a network in which all have.
-        let anyone = stations.iter().any(|s| s.demand() == Demand::Greedy);
-        let shown = |demand| {
-            if anyone || matches!(demand, Demand::Probed(_)) {
+        // Without any backlog, each station gets the rate that it would have if all were
+        // backlogged, ready for a burst.
+        let any_backlog = stations.iter().any(|s| s.demand() == Demand::Greedy);
+        let assumed_demand = |demand| {
+            if any_backlog || matches!(demand, Demand::Probed(_)) {
                 demand
             } else {
                 Demand::Greedy
@@ -66,11 +69,11 @@ impl Waterfill {
         };
         let config = &self.config;
         self.solver
-            .set(self.roster.ids().iter().zip(stations).map(|(id, s)| Party {
+            .set(self.roster.ids().iter().zip(stations).map(|(id, s)| Claim {
                 airtime_s: s.airtime_s() * s.repeats(),
                 level_limit: s.level_limit(config),
                 weight: self.weights.get(id).copied().unwrap_or(1.0),
-                demand: shown(s.demand()),
+                demand: assumed_demand(s.demand()),
             }));
         let delay_s = config
             .delay_target
@@ -80,16 +83,12 @@ impl Waterfill {
 
     /// Gives every station its share.
     fn grant(&mut self, share: Share) {
-        for (station, party) in self
-            .roster
-            .states_mut()
-            .iter_mut()
-            .zip(self.solver.parties())
-        {
-            let (level, rate_pps) = match party.demand {
+        let stations = self.roster.states_mut().iter_mut();
+        for (station, claim) in stations.zip(self.solver.claims()) {
+            let (level, rate_pps) = match claim.demand {
                 Demand::Probed(pps) => (0.0, pps),
                 _ => {
-                    let level = party.level(share.airtime_s);
+                    let level = claim.level(share.airtime_s);
                     (level, station.repeats() * level / share.round_s)
                 }
             };
@@ -101,15 +100,17 @@ impl Waterfill {
 
 impl RateController for Waterfill {
     fn name(&self) -> &'static str {
-        "waterfill"
+        Law::Waterfill.name()
     }
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let config = self.config;
-        self.roster.states_mut().iter_mut().for_each(Station::age);
+        for station in self.roster.states_mut() {
+            station.age();
+        }
         self.roster.absorb(
             reports,
-            || Station::new(&config),
+            || StationEstimate::new(&config),
             |station, sample| station.observe(sample, &config),
         );
         self.overhead.observe(self.roster.states());

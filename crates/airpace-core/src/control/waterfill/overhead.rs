@@ -1,56 +1,64 @@
-//! The overhead per frame, from measured rounds.
+//! Estimate of the overhead per frame, from measured rounds.
 
-use super::station::{EVERY_ROUND_LEVEL, Station};
+use super::station::{EVERY_ROUND_LEVEL, StationEstimate};
 
-/// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs; beyond 50 ms per frame the channel is
-/// not usable at all.
+/// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs,
+/// and above 50 ms per frame the channel is not usable at all.
 const RANGE_S: (f64, f64) = (60e-6, 50e-3);
-/// Gaps up to this factor above the round are the round but for noise.
+/// A gap between frames that exceeds the round by no more than this factor counts as one round; the
+/// rest is noise.
 const COMMON_FACTOR: f64 = 1.3;
-/// Gaps up to this factor above the least are the same round: the least of many noisy ones lies below their mean.
+/// Gaps up to this factor above the smallest belong to the same round: the smallest of many noisy
+/// gaps lies below their mean.
 const NEAR_LEAST: f64 = 1.6;
-/// Standard deviation of one frame's overhead relative to its mean: back-off is uniform over 16 slots of 9 µs in about 200 µs,
-/// and beacons and rare long gaps are added.
+/// Standard deviation of one frame's overhead relative to its mean. Back-off is uniform over 16
+/// slots of 9 µs in about 200 µs; beacons and rare long gaps add to it.
 const FRAME_NOISE: f64 = 0.35;
-/// Spread of single rounds relative to their mean. The stations' windows do not cover exactly the same rounds, so a share of it over the
-/// number of rounds in the slot is noise, of which the overhead shows payload / overhead times as much.
+/// Standard deviation of one round relative to its mean. The stations' slots do not cover exactly
+/// the same rounds, so this, divided by the number of rounds in a slot, is noise; in the overhead
+/// it appears multiplied by payload / overhead.
 const ROUND_NOISE: f64 = 0.1;
-/// Innovations below this many standard deviations are noise, twice as many a change.
+/// Innovations below this many standard deviations are noise; from twice as many on they are a
+/// change.
 const NOISE_DEVIATIONS: f64 = 3.0;
-/// Weight of a slot in the mean size of innovations.
+/// Weight of one slot in the running mean of the innovations' absolute values.
 const SCATTER_GAIN: f64 = 0.1;
-/// Mean sizes of innovations that are still noise, for media that are noisier than the model of it.
+/// Innovations up to this multiple of that mean are noise too, for channels noisier than the model
+/// above.
 const SCATTER_FACTOR: f64 = 2.5;
-/// Smallest innovation (of the logarithm) that may count as a change.
+/// Smallest innovation, as a difference of logarithms, that can count as a change.
 const CHANGE_LEAST: f64 = 0.06;
-/// Factor by which the estimate falls in a slot whose frames did not aggregate although they were meant to.
+/// Factor by which the estimate falls in a slot whose frames should have aggregated and did not.
 const UNAGGREGATED_FALL: f64 = 0.7;
 
-/// One slot's common round.
+/// The round of one slot that all backlogged stations have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Round {
     /// Mean time between frames to one backlogged station, seconds (D).
     pub(super) time_s: f64,
-    /// Frames that the mean was taken over.
+    /// Number of frames in the mean.
     pub(super) frames: f64,
-    /// Frames per station.
+    /// Mean number of frames per station.
     pub(super) rounds: f64,
 }
 
-/// Filter of the overhead per frame.
+/// Filter of the measured overhead per frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overhead {
     frame_s: f64,
+    /// Weight of a measurement that differs from the estimate by noise only, once enough were
+    /// averaged.
     quiet_gain: f64,
     /// Running mean of the innovations' absolute values.
     scatter: f64,
-    /// Measurements that the estimate is the mean of, since the last change: the next one weighs 1 / (n + 1), no less than the quiet gain.
+    /// Number of measurements in the estimate since the last change (n). The next one has the
+    /// weight 1 / (n + 1), but at least `quiet_gain`.
     averaged: f64,
     round: Option<Round>,
 }
 
 impl Overhead {
-    /// Starts from an assumed overhead per frame.
+    /// A filter that starts from the assumed overhead `frame_s`.
     pub(super) fn new(frame_s: f64, quiet_gain: f64) -> Self {
         Self {
             frame_s,
@@ -66,13 +74,13 @@ impl Overhead {
         self.frame_s
     }
 
-    /// The last round measured.
+    /// The last measured round; `None` while frames do not aggregate.
     pub(super) fn round(&self) -> Option<Round> {
         self.round
     }
 
-    /// Takes a slot's observations: ĉ = D (1 − Σ w r), spread over the frames of a round.
-    pub(super) fn observe(&mut self, stations: &[Station]) {
+    /// Takes the observations of one slot: ĉ = D (1 − Σ w r), divided by the frames of a round.
+    pub(super) fn observe(&mut self, stations: &[StationEstimate]) {
         if let Some(round) = common_round(stations) {
             self.round = Some(round);
             let payload = payload_share(stations);
@@ -84,7 +92,8 @@ impl Overhead {
         }
     }
 
-    /// A step towards `measured`: small while the difference is what noise makes of it, nearly whole when it is more.
+    /// Moves the estimate towards `measured`: by a small step while noise explains the difference,
+    /// nearly all the way otherwise.
     fn filter(&mut self, measured: f64, deviation: f64) {
         let measured = measured.clamp(RANGE_S.0, RANGE_S.1);
         let innovation = (measured / self.frame_s).ln();
@@ -92,7 +101,7 @@ impl Overhead {
             .max(SCATTER_FACTOR * self.scatter)
             .max(CHANGE_LEAST);
         let surprise = (innovation.abs() / quiet - 1.0).clamp(0.0, 1.0);
-        // What surprises is not averaged with what was before.
+        // After a change, measurements from before it must not be averaged with those after it.
         self.averaged *= 1.0 - surprise;
         let gain = (1.0 / (self.averaged + 1.0)).max(self.quiet_gain);
         self.averaged += 1.0;
@@ -100,9 +109,13 @@ impl Overhead {
         self.frame_s = (self.frame_s * (gain * innovation).exp()).clamp(RANGE_S.0, RANGE_S.1);
     }
 
-    /// No frame aggregated: the round is shorter than every gap, by how much cannot be seen. Where the estimate says that frames should have
-    /// aggregated it is too high and falls until they do; without this a law takes its own sparse sending for the round, and stays there.
-    fn fall(&mut self, stations: &[Station], gap_s: f64) {
+    /// Handles a slot in which no frames aggregated. The round is then shorter than every gap
+    /// between frames, by an unknown amount.
+    ///
+    /// If the estimate says that frames should have aggregated, it is too high, and it falls until
+    /// they do. Without this the law would take its own sparse sending for the round and never
+    /// recover.
+    fn fall(&mut self, stations: &[StationEstimate], gap_s: f64) {
         self.round = None;
         let open = (1.0 - payload_share(stations)).max(0.01);
         let frames = stations.iter().filter(|s| s.heard().is_some()).count() as f64;
@@ -119,23 +132,23 @@ impl Overhead {
     }
 }
 
-/// Share of the time that payload takes.
-fn payload_share(stations: &[Station]) -> f64 {
+/// Share of the time that payload occupies the channel.
+fn payload_share(stations: &[StationEstimate]) -> f64 {
     stations
         .iter()
         .filter_map(|s| s.heard().map(|h| s.airtime_s() * h.frame_pps))
         .sum()
 }
 
-/// Standard deviation to be expected of the logarithm of the overhead measured in one slot.
+/// Expected standard deviation of the logarithm of the overhead measured in one slot.
 fn noise(round: Round, payload: f64) -> f64 {
     let of_frames = FRAME_NOISE / round.frames.max(1.0).sqrt();
     let of_windows = ROUND_NOISE * payload / (1.0 - payload).max(0.01) / round.rounds.max(1.0);
     of_frames.hypot(of_windows)
 }
 
-/// Overhead per frame if the round takes `round_s`.
-fn overhead_per_frame(stations: &[Station], round_s: f64) -> Option<f64> {
+/// Overhead per frame if a round takes `round_s`.
+fn overhead_per_frame(stations: &[StationEstimate], round_s: f64) -> Option<f64> {
     let payload = payload_share(stations);
     let frames: f64 = stations
         .iter()
@@ -144,7 +157,8 @@ fn overhead_per_frame(stations: &[Station], round_s: f64) -> Option<f64> {
     (frames > 0.0).then(|| round_s * (1.0 - payload) / frames)
 }
 
-/// Turns that a station with mean gap `gap_s` takes per round; gaps that are the round but for noise count as one.
+/// Frames per round to a station whose frames are `gap_s` apart on average; 1 if the gap differs
+/// from the round by noise only.
 pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     let turns = round_s / gap_s;
     if turns * COMMON_FACTOR > 1.0 {
@@ -154,12 +168,13 @@ pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
     }
 }
 
-/// The round that stations have in common: the mean gap, by frames, of the witnesses whose gaps are near the least, if their frames aggregate
-/// together. Station by station that must not be asked: near level 1 it would pick those whose gaps happened to be long.
-fn common_round(stations: &[Station]) -> Option<Round> {
+/// The round that stations have in common: the mean gap over the frames of all witnesses whose gaps
+/// are near the smallest, if those frames aggregate taken together. Asking each station whether its
+/// frames aggregate would, near level 1, select the stations whose gaps happened to be long.
+fn common_round(stations: &[StationEstimate]) -> Option<Round> {
     let least = least_gap(stations)?;
     let (mut time, mut frames, mut packets, mut n) = (0.0, 0.0, 0.0, 0.0);
-    let witnesses = stations.iter().filter_map(Station::round_witness);
+    let witnesses = stations.iter().filter_map(StationEstimate::round_witness);
     for heard in witnesses.filter(|heard| heard.gap_s <= NEAR_LEAST * least) {
         time += heard.gap_s * heard.frames;
         frames += heard.frames;
@@ -174,8 +189,9 @@ fn common_round(stations: &[Station]) -> Option<Round> {
     })
 }
 
-/// The least gap between frames to any station that witnesses rounds, an upper bound of the round.
-fn least_gap(stations: &[Station]) -> Option<f64> {
+/// The smallest mean gap between frames to a station that witnesses rounds: an upper bound of the
+/// round.
+fn least_gap(stations: &[StationEstimate]) -> Option<f64> {
     stations
         .iter()
         .filter_map(|s| s.round_witness().map(|h| h.gap_s))

@@ -1,19 +1,21 @@
-//! The longest frame, from frames that are all equally long.
+//! Learns the access point's longest frame, from frames that all hold the same number of packets.
 
 use super::super::sample::Sample;
 
-/// Slots in a row that must show the same.
+/// Consecutive slots that must show the same level.
 const SLOTS: u8 = 3;
-/// Frames that a slot must have to count.
+/// Least number of frames in a slot that counts.
 const FRAMES: f64 = 4.0;
-/// Levels below this may be constant by chance of pacing.
+/// Below this level, pacing alone can make frames equal by chance.
 const LEAST_LEVEL: f64 = 4.0;
-/// Frames whose packets are in flight at most when nothing stands: one on the air, one being gathered.
+/// Largest number of frames whose packets are in flight without a queue: one on the air and one
+/// being gathered, with some margin.
 const IN_FLIGHT_FRAMES: f64 = 2.5;
 
-/// Notices when every frame holds the same whole number of packets, slot after slot, while more than two frames' packets are on their way: a queue that
-/// always holds more than a frame makes such frames. So the access point's longest frame is learned where it is shorter than
-/// configured, as the 65,535 bytes of 802.11n make it.
+/// Detects that every frame holds the same whole number of packets, slot after slot, while more
+/// packets are outstanding than two frames hold. Only a queue that always holds more than one frame
+/// causes this, so that number is the access point's longest frame. It can be shorter than
+/// configured: 802.11n limits an A-MPDU to 65,535 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
     level: f64,
@@ -22,13 +24,13 @@ pub(super) struct Plateau {
 }
 
 impl Plateau {
-    /// Takes a slot's mean level and the packets that are on their way after it.
-    pub(super) fn observe(&mut self, level: f64, underway: f64, sample: &Sample) {
+    /// Takes a slot's mean level and the number of packets outstanding at its end.
+    pub(super) fn observe(&mut self, level: f64, outstanding: f64, sample: &Sample) {
         let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
-        // At another rate the limit may be another.
+        // The limit may be a duration, so it differs at another rate.
         let same_rate = (phy_bps - self.phy_bps).abs() <= 0.01 * phy_bps;
         let whole = level.fract() == 0.0 && level >= LEAST_LEVEL && sample.frames >= FRAMES;
-        let constant = whole && underway > IN_FLIGHT_FRAMES * level;
+        let constant = whole && outstanding > IN_FLIGHT_FRAMES * level;
         if same_rate && level == self.level && (constant || self.slots >= SLOTS) {
             self.slots = self.slots.saturating_add(1);
         } else if !same_rate || level > self.level {
@@ -50,7 +52,7 @@ impl Plateau {
         }
     }
 
-    /// The longest frame, if one was learned.
+    /// The longest frame in packets, once it is known.
     pub(super) fn longest(&self) -> Option<f64> {
         (self.slots >= SLOTS).then_some(self.level)
     }
@@ -84,20 +86,15 @@ mod tests {
     }
 
     fn observe(plateau: &mut Plateau, frames: u32, packets: u32, mbps: f64) {
-        observe_with(plateau, (frames, packets, mbps), 1_000.0);
+        observe_sample(plateau, &sample(frames, packets, mbps), 1_000.0);
     }
 
-    fn observe_with(
-        plateau: &mut Plateau,
-        (frames, packets, mbps): (u32, u32, f64),
-        underway: f64,
-    ) {
-        let sample = sample(frames, packets, mbps);
-        plateau.observe(sample.level.expect("frames came"), underway, &sample);
+    fn observe_sample(plateau: &mut Plateau, sample: &Sample, outstanding: f64) {
+        plateau.observe(sample.level.expect("frames came"), outstanding, sample);
     }
 
     #[test]
-    fn frames_of_the_same_length_in_three_slots_are_the_longest_there_are() {
+    fn equal_frames_in_three_slots_show_the_longest_frame() {
         let mut plateau = Plateau::default();
         for (slot, frames) in [25, 26, 26].into_iter().enumerate() {
             assert_eq!(plateau.longest(), None, "slot {slot}");
@@ -105,7 +102,7 @@ mod tests {
         }
         observe(&mut plateau, 26, 42 * 26, 144.4);
         assert_eq!(plateau.longest(), Some(42.0));
-        // Shorter frames do not unlearn it; longer ones and another rate do.
+        // Shorter frames do not change what was learned; longer frames and another rate do.
         observe(&mut plateau, 26, 30 * 26 + 7, 144.4);
         assert_eq!(plateau.longest(), Some(42.0));
         observe(&mut plateau, 26, 30 * 26 + 7, 72.2);
@@ -113,14 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn chance_teaches_nothing_while_no_more_is_underway_than_frames_hold() {
+    fn equal_frames_show_nothing_while_few_packets_are_outstanding() {
         let mut plateau = Plateau::default();
-        (0..10).for_each(|_| observe_with(&mut plateau, (5, 20, 29.3), 8.0));
+        for _ in 0..10 {
+            observe_sample(&mut plateau, &sample(5, 20, 29.3), 8.0);
+        }
         assert_eq!(plateau.longest(), None);
     }
 
     #[test]
-    fn levels_that_vary_teach_nothing() {
+    fn varying_levels_show_nothing() {
         let mut plateau = Plateau::default();
         for packets in [840, 841, 840, 839, 840, 843] {
             observe(&mut plateau, 26, packets, 144.4);

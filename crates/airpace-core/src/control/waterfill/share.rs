@@ -1,35 +1,38 @@
-//! From the overhead per frame to levels and a round: water-filling, with the frames that a round really holds.
+//! Computes levels and the round from the overhead per frame: water-filling over the frames that a
+//! round really holds.
 
 use crate::alloc;
 
-/// One station in the problem.
+/// One station's claim to airtime.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Party {
+pub(super) struct Claim {
     /// Airtime per packet, seconds (w).
     pub(super) airtime_s: f64,
     /// The greatest level (N̄).
     pub(super) level_limit: f64,
     /// Weight of its share (φ).
     pub(super) weight: f64,
-    /// What it has use for.
+    /// How many packets it can use.
     pub(super) demand: Demand,
 }
 
-/// What a station has use for.
+/// How many packets a station can use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Demand {
-    /// Whatever it is given.
+    /// As many as it is granted.
     Greedy,
-    /// This many packets per second, less than its share.
+    /// This many packets per second, which is less than its share.
     Limited(f64),
-    /// It was never heard of and is sent this many packets per second, to learn its PHY rate.
+    /// No frame was received yet: the station is sent this many packets per second to learn its PHY
+    /// rate.
     Probed(f64),
 }
 
-/// The answer.
+/// The solution, common to all stations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Share {
-    /// Payload airtime of a station of weight 1 that is not at its level limit, seconds per round (A).
+    /// Payload airtime of a station of weight 1 that is not at its level limit, seconds per round
+    /// (A).
     pub(super) airtime_s: f64,
     /// The round aimed at, seconds (D).
     pub(super) round_s: f64,
@@ -39,31 +42,36 @@ pub(super) struct Share {
     pub(super) smallest_delay_s: Option<f64>,
 }
 
-/// Most passes over the number of frames per round: only stations below one packet per round need more than two.
+/// Largest number of passes over the number of frames per round. Only stations below one packet per
+/// round need more than two.
 const PASSES: usize = 8;
 /// Relative change of the round below which no further pass is needed.
 const SETTLED: f64 = 1e-6;
-/// Share of the time that demand-limited stations are believed to take at most: what is left must remain a round.
+/// Upper bound of the share of time assigned to demand-limited stations: the remaining time must be
+/// enough for a round.
 const TAKEN_MAX: f64 = 0.65;
-/// Share of the time that probing is believed to take at most. The PHY rate it is reckoned with is a guess on the slow side.
+/// Upper bound of the share of time assigned to probing, which is overestimated: it assumes a low
+/// PHY rate.
 const PROBING_MAX: f64 = 0.3;
-/// Least level of the fastest station. Below one packet per round nothing aggregates and the round cannot be seen.
+/// Least level of the fastest station. Below one packet per round nothing aggregates and the round
+/// cannot be measured.
 const LEAST_LEVEL: f64 = 1.2;
 
-/// Solves for the stations that take what they are given; the others lengthen the round. The buffers are kept from slot to slot.
+/// Solves for the greedy stations; the others lengthen the round. The buffers are kept from slot to
+/// slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Solver {
     filler: alloc::Waterfill,
     greedy: Vec<alloc::Station>,
-    parties: Vec<Party>,
+    claims: Vec<Claim>,
 }
 
 impl Solver {
-    /// Takes the stations of this slot.
-    pub(super) fn set(&mut self, parties: impl Iterator<Item = Party>) {
-        self.parties.clear();
-        self.parties.extend(parties);
-        let greedy = self.parties.iter().filter(|p| p.demand == Demand::Greedy);
+    /// Sets the stations of this slot.
+    pub(super) fn set(&mut self, claims: impl Iterator<Item = Claim>) {
+        self.claims.clear();
+        self.claims.extend(claims);
+        let greedy = self.claims.iter().filter(|p| p.demand == Demand::Greedy);
         self.greedy.clear();
         self.greedy.extend(
             greedy.map(|p| {
@@ -72,12 +80,12 @@ impl Solver {
         );
     }
 
-    /// The stations, in the order in which they were given.
-    pub(super) fn parties(&self) -> &[Party] {
-        &self.parties
+    /// The stations, in the order in which they were set.
+    pub(super) fn claims(&self) -> &[Claim] {
+        &self.claims
     }
 
-    /// Shares the air, `frame_s` being the overhead of one frame.
+    /// Divides the airtime; `frame_s` is the overhead of one frame, `delay_s` the longest round.
     pub(super) fn solve(&mut self, frame_s: f64, delay_s: Option<f64>) -> Share {
         let mut share = Share {
             airtime_s: f64::INFINITY,
@@ -96,11 +104,13 @@ impl Solver {
         share
     }
 
-    /// One pass: counts the frames of the round that the last pass found, then fills again.
+    /// One pass: counts the frames in the round that the last pass found, then fills again.
     fn pass(&mut self, frame_s: f64, delay_s: Option<f64>, last: &Share) -> Share {
-        let (overhead_s, open) = self.frames(frame_s, last);
+        let RoundBudget { overhead_s, open } = self.budget(frame_s, last);
+        // The greedy stations must fit into the open part of the longest round.
         let delay_s = delay_s.map(|delay| delay * open);
-        // Only stations that were never heard of, or numbers that no air has, are an error: then nothing is to be shared.
+        // This fails if there is no greedy station, or if a number is out of range: then there is
+        // nothing to share.
         let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay_s) else {
             let round_s = overhead_s.max(frame_s);
             return Share {
@@ -131,13 +141,16 @@ impl Solver {
         }
     }
 
-    /// Overhead of a round in seconds, and the share of the time that is left to those who take what they are given.
-    fn frames(&self, frame_s: f64, last: &Share) -> (f64, f64) {
+    /// What all stations but the greedy ones take, and the overhead of the frames in the round of
+    /// the last pass.
+    fn budget(&self, frame_s: f64, last: &Share) -> RoundBudget {
         let mut overhead_s = 0.0;
         let (mut taken, mut probing) = (0.0, 0.0);
-        for p in &self.parties {
+        for p in &self.claims {
             match p.demand {
                 Demand::Greedy => overhead_s += frame_s * p.level(last.airtime_s).min(1.0),
+                // With a packet or more per round the station has one frame in each round; below
+                // that, a frame per packet.
                 Demand::Limited(pps) if pps * last.round_s >= 1.0 => {
                     taken += pps * p.airtime_s;
                     overhead_s += frame_s;
@@ -146,15 +159,24 @@ impl Solver {
                 Demand::Probed(pps) => probing += pps * (p.airtime_s + frame_s),
             }
         }
-        (
+        RoundBudget {
             overhead_s,
-            1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX),
-        )
+            open: 1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX),
+        }
     }
 }
 
-impl Party {
-    /// Level of the station when each uncapped one of weight 1 has `airtime_s` of payload per round.
+/// How the time of a round divides before the greedy stations share what is left.
+struct RoundBudget {
+    /// Overhead of a round in seconds.
+    overhead_s: f64,
+    /// Share of the time left to overhead and payload of the greedy stations.
+    open: f64,
+}
+
+impl Claim {
+    /// Level of the station when an unlimited station of weight 1 has `airtime_s` of payload per
+    /// round.
     pub(super) fn level(&self, airtime_s: f64) -> f64 {
         (self.weight * airtime_s / self.airtime_s).min(self.level_limit)
     }

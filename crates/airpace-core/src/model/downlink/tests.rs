@@ -129,7 +129,8 @@ fn links_of_a_phy_rate_have_the_overhead_that_ns3_shows() {
             TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800).unwrap();
         Link::of_phy(rate, 1_498, AccessCategory::BestEffort, Timing::Ns3).overhead_s * 1e6
     };
-    // Measured there: 195–202 (MCS 9), 197–206 (MCS 4), 230–242 (MCS 0), 200–206 (2 streams), 208–213 (3 streams).
+    // Measured there: 195–202 (MCS 9), 197–206 (MCS 4), 230–242 (MCS 0), 200–206 (2 streams),
+    // 208–213 (3 streams).
     assert!(
         (195.0..202.0).contains(&overhead(1, 9)),
         "{}",

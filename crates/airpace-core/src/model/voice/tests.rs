@@ -9,9 +9,10 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn defaults_rate_as_the_recommendation_says() {
+fn defaults_have_the_rating_of_the_recommendation() {
     let rating = Call::default().rating();
-    // No and Is as flent has them, which was checked against ITU-T's own calculator; R as another public program prints it.
+    // No and Is are those of flent, which was checked against ITU-T's own calculator; R is that of
+    // another public program.
     near(Call::default().noise_dbm0p(), -61.179_214_386, 1e-8);
     near(rating.simultaneous, 1.413_568_08, 1e-6);
     near(rating.r(), 93.206_208, 1e-6);
@@ -37,8 +38,9 @@ fn scores_are_those_of_annex_b() {
 }
 
 #[test]
-fn delay_impairs_as_the_table_before_the_formula_had_it() {
-    // As usually quoted from G.113 (02/96): impairment by one-way delay without echo, which the formula replaced; within 2.
+fn delay_impairs_as_in_the_older_table_of_g_113() {
+    // As usually quoted from G.113 (02/96), whose table the formula replaced: impairment by one-way
+    // delay without echo, within 2.
     let table = [
         (150.0, 0.0),
         (200.0, 3.0),
@@ -73,8 +75,9 @@ fn delay_impairs_as_the_table_before_the_formula_had_it() {
 }
 
 #[test]
-fn the_usual_straight_lines_approximate_the_whole_delay_impairment() {
-    // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, a fit up to 400 ms.
+fn the_usual_piecewise_linear_fit_approximates_the_delay_impairment() {
+    // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, a fit up to 400
+    // ms.
     for delay_ms in [25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 400.0] {
         let rating = Call::default().with_delay_ms(delay_ms).rating();
         let line = 0.024 * delay_ms + 0.11 * f64::max(0.0, delay_ms - 177.3);
@@ -87,7 +90,7 @@ fn the_usual_straight_lines_approximate_the_whole_delay_impairment() {
 }
 
 #[test]
-fn losses_impair_as_the_codec_bears_them() {
+fn losses_impair_according_to_the_robustness_of_the_codec() {
     let impairment = |codec, loss, bursts| {
         Call::default()
             .with_codec(codec)
@@ -135,7 +138,7 @@ fn published_scores_of_004_lie_below_its_ceiling() {
 }
 
 #[test]
-fn values_that_are_no_numbers_are_survived() {
+fn values_that_are_not_numbers_cause_no_panic() {
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
         let score = Call::default()
             .with_delay_ms(odd)

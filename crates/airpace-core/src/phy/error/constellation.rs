@@ -1,9 +1,10 @@
-//! What noise does to the coded bits of a Gray-labelled constellation.
+//! Errors of the coded bits of a Gray-labelled constellation in noise.
 
 use super::erfc;
 
-/// The exponent λ of one coded bit at E_s/N₀ = `snr`: e^−λ is the mean, over the bits of a symbol and its levels in one dimension, of
-/// the Chernoff factors e^(−δ²/4N₀) of the nearest levels on either side in which the bit has its other value, δ away.
+/// The exponent λ of one coded bit at E_s/N₀ = `snr`: e^−λ is the mean, over the bits of a symbol
+/// and its levels in one dimension, of the Chernoff factors e^(−δ²/4N₀) of the nearest levels on
+/// either side in which the bit has its other value, δ away.
 pub(super) fn exponent(bits: u32, snr: f64) -> f64 {
     if bits == 1 {
         // Antipodal: δ² = 4 E_s.
@@ -18,11 +19,12 @@ pub(super) fn exponent(bits: u32, snr: f64) -> f64 {
             share(per_dimension, distance) * (-quarter * f64::from(distance * distance)).exp()
         })
         .sum();
-    // Above 1 the bound says nothing.
+    // Above 1 the bound is void.
     (-factors.ln()).max(0.0)
 }
 
-/// How many neighbours with the other value at `distance` a bit has on average over the bits and levels of a dimension.
+/// Mean number of neighbours at `distance` in which a bit has its other value, over the bits and
+/// levels of one dimension.
 fn share(per_dimension: u32, distance: u32) -> f64 {
     let count: u32 = (0..per_dimension)
         .map(|order| neighbours(per_dimension, order, distance))
@@ -32,19 +34,22 @@ fn share(per_dimension: u32, distance: u32) -> f64 {
 
 /// Pairs (level, side) whose nearest other value of the bit of this order is at `distance`.
 ///
-/// In a reflected Gray code the bit of order `b` keeps its value over runs of 2^(b+1) levels, the first and the last of half that
-/// length; the highest has two runs of half. Each of the boundaries between runs is seen from both sides, by every level of the run.
+/// In a reflected Gray code the bit of order `b` keeps its value over runs of 2^(b+1) levels, the
+/// first and the last of half that length; the highest has two runs of half. Each of the boundaries
+/// between runs is seen from both sides, by every level of the run.
 fn neighbours(per_dimension: u32, order: u32, distance: u32) -> u32 {
     let levels = 1_u32 << per_dimension;
     let (half, full) = (1_u32 << order, 2_u32 << order);
     let boundaries = levels / full;
-    // Of the runs beside boundaries the first and the last are half as long; a run between two boundaries is seen from each.
+    // Of the runs beside boundaries the first and the last are half as long; a run between two
+    // boundaries is seen from each.
     let long = 2 * boundaries - 2;
     u32::from(distance <= half) * 2 + u32::from(distance <= full) * long
 }
 
-/// Error rate of hard decisions on the bits of a square constellation, nearest neighbours with Gray labelling: the symbol errors of
-/// two independent dimensions, one bit each (Proakis, Digital Communications, 4th edition, eq. 5.2-79).
+/// Error rate of hard decisions on the bits of a square constellation, nearest neighbours with Gray
+/// labelling: the symbol errors of two independent dimensions, one bit each (Proakis, Digital
+/// Communications, 4th edition, eq. 5.2-79).
 pub(super) fn bit_error(bits: u32, snr: f64) -> f64 {
     let points = f64::from(1_u32 << bits);
     let dimension = (1.0 - points.sqrt().recip()) * erfc((1.5 * snr / (points - 1.0)).sqrt());
@@ -55,7 +60,7 @@ pub(super) fn bit_error(bits: u32, snr: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The same by looking at every level: Gray label n ^ (n >> 1).
+    /// The same by enumerating every level; its Gray label is n ^ (n >> 1).
     fn counted(per_dimension: u32, distance: u32) -> f64 {
         let levels = 1_i32 << per_dimension;
         let bit = |level: i32, order: u32| (level ^ (level >> 1)) >> order & 1;

@@ -6,7 +6,7 @@ use core::f64::consts::{PI, SQRT_2};
 /// The bandwidth over which `snr` is taken, in MHz (16.3.7.4: the channel's main lobe).
 pub(in crate::phy) const BANDWIDTH_MHZ: f64 = 22.0;
 
-/// Errors per data bit with so many data bits per symbol: 1, 2 (Barker), 4 or 8 (CCK).
+/// Errors per data bit, given the number of data bits per symbol: 1, 2 (Barker), 4 or 8 (CCK).
 pub(super) fn bit_errors(bits_per_symbol: u32, snr: f64) -> f64 {
     match bits_per_symbol {
         // Non-coherent DBPSK (Proakis, Digital Communications, 4th edition, eq. 5.2-69).
@@ -28,8 +28,9 @@ pub(super) fn bit_errors(bits_per_symbol: u32, snr: f64) -> f64 {
     }
 }
 
-/// DQPSK with Gray labelling, `ratio` per bit (Ferrari and Corazza, "Tight bounds and accurate approximations for DQPSK transmission
-/// bit error rate", Electronics Letters 40, 2004, eq. 11); it exceeds 1/2 where it says nothing.
+/// DQPSK with Gray labelling, `ratio` per bit (Ferrari and Corazza, "Tight bounds and accurate
+/// approximations for DQPSK transmission bit error rate", Electronics Letters 40, 2004, eq. 11).
+/// Where the bound is void, it exceeds 1/2.
 fn dqpsk(ratio: f64) -> f64 {
     (SQRT_2 + 1.0) / (8.0 * PI * SQRT_2).sqrt() / ratio.sqrt() * (-(2.0 - SQRT_2) * ratio).exp()
 }

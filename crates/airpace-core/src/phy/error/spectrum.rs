@@ -1,19 +1,20 @@
-//! Error events of the standard's convolutional code: constraint length 7, generators 133 and 171 octal, punctured as in 17.3.5.6 and
-//! 19.3.11.6.
+//! Error events of the standard's convolutional code: constraint length 7, generators 133 and 171
+//! octal, punctured as in 17.3.5.6 and 19.3.11.6.
 
 use super::erfc;
 
-/// Paths that leave the all-zero path within one puncturing period and return, by their weight, from the free distance on. A test
-/// enumerates them; they are those of Haccoun and Bégin, "High-Rate Punctured Convolutional Codes for Viterbi and Sequential
-/// Decoding", IEEE Trans. Commun. 37, 1989.
+/// Paths that leave the all-zero path within one puncturing period and return, by their weight,
+/// from the free distance on. A test enumerates them; they are those of Haccoun and Bégin,
+/// "High-Rate Punctured Convolutional Codes for Viterbi and Sequential Decoding", IEEE Trans.
+/// Commun. 37, 1989.
 struct Spectrum {
     /// Data bits per puncturing period.
     period: f64,
     /// The free distance.
     distance: u32,
-    /// From one weight to the next.
+    /// Step from one weight to the next.
     step: u32,
-    /// Paths of each weight.
+    /// Number of paths of each weight.
     paths: [f64; 8],
 }
 
@@ -72,7 +73,8 @@ impl Spectrum {
         }
     }
 
-    /// Error events that start per data bit, when paths of weight d win against the true one with the probability `pairwise(d)`.
+    /// Error events that start per data bit if a path of weight d beats the true one with
+    /// probability `pairwise(d)`.
     fn events(&self, pairwise: impl Fn(u32) -> f64) -> f64 {
         let weights = (self.distance..).step_by(self.step as usize);
         self.paths
@@ -89,8 +91,8 @@ pub(super) fn soft_decision_events(exponent: f64, denominator: u32) -> f64 {
     Spectrum::of(denominator).events(|weight| 0.5 * erfc((f64::from(weight) * exponent).sqrt()))
 }
 
-/// With hard decisions: most of the d bits in which the paths differ are wrong, half of the ties are lost (Pursley and Taipale, IEEE
-/// Trans. Commun. 35, 1987).
+/// With hard decisions: most of the d bits in which the paths differ are wrong, half of the ties
+/// are lost (Pursley and Taipale, IEEE Trans. Commun. 35, 1987).
 pub(super) fn hard_decision_events(bit_error: f64, denominator: u32) -> f64 {
     Spectrum::of(denominator).events(|weight| {
         let right = 1.0 - bit_error;

@@ -2,7 +2,7 @@ use super::*;
 use crate::phy::{GuardInterval, LegacyRate, Width};
 use proptest::prelude::*;
 
-/// A row of what ns-3 3.44's default model says; `validation/ns3/error_model.cc` wrote it.
+/// One row of ns-3 3.44's default model, written by `validation/ns3/error_model.cc`.
 struct Reference {
     rate: TxRate,
     coding: Coding,
@@ -24,7 +24,8 @@ fn reference(line: &str) -> Reference {
     let shape = |standard| {
         let width = Width::from_mhz(words[1].parse().unwrap()).unwrap();
         TxRate::new(standard, width, 1, mcs, GuardInterval::Ns800)
-            // VHT has no MCS 9 at 20 MHz, which ns-3's model does not mind; only constellation and code matter to it.
+            // VHT has no MCS 9 at 20 MHz. ns-3's model accepts it because it depends on
+            // constellation and code only.
             .unwrap_or_else(|_| {
                 TxRate::new(standard, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap()
             })
@@ -51,7 +52,8 @@ fn reference(line: &str) -> Reference {
     }
 }
 
-/// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest` picks, and how many those are.
+/// The largest differences in dB from ns-3 at 50, 10 and 1 % over the references that `of_interest`
+/// selects, and their number.
 fn differences(of_interest: impl Fn(&Reference) -> bool) -> ([f64; 3], usize) {
     let (mut most, mut count) = ([0.0_f64; 3], 0);
     for row in references().iter().filter(|row| of_interest(row)) {
@@ -143,7 +145,7 @@ fn a_hundredth_of_the_length_needs_one_and_a_half_to_two_and_a_half_db_less() {
 }
 
 #[test]
-fn no_ratio_makes_nonsense() {
+fn every_ratio_gives_a_probability() {
     let all = LegacyRate::DSSS
         .into_iter()
         .chain(LegacyRate::OFDM)

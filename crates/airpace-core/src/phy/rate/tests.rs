@@ -44,7 +44,7 @@ fn durations_equal_every_value_taken_from_ns3() {
     assert_eq!(check_fixture(ht20, Standard::Ht, Width::Mhz20, 1_500), 32);
 }
 
-/// Checks each `TIMING` line of a fixture and returns how many there were.
+/// Checks each `TIMING` line of a fixture and returns their number.
 fn check_fixture(text: &str, standard: Standard, width: Width, ip_bytes: u32) -> usize {
     let lines: Vec<_> = text
         .lines()
@@ -88,7 +88,7 @@ fn check_line(line: &str, standard: Standard, width: Width, ip_bytes: u32) {
     }
 }
 
-/// A rate and what the standard says of it: data bits per symbol and Mbit/s as printed.
+/// A rate with its data bits per symbol and Mbit/s as printed in the standard.
 type Row = (Standard, Width, u8, u8, GuardInterval, u32, f64);
 
 /// Rows of the MCS tables of clauses 19.5, 21.5 and 27.5.
@@ -276,7 +276,7 @@ const RATES: [Row; 20] = [
 ];
 
 #[test]
-fn rates_are_those_of_the_standards_tables() {
+fn rates_equal_the_tables_of_the_standard() {
     for (standard, width, nss, mcs, gi, bits, mbps) in RATES {
         let rate = TxRate::new(standard, width, nss, mcs, gi).unwrap();
         assert_eq!(rate.bits_per_symbol(), bits, "{rate}");
@@ -365,8 +365,8 @@ fn durations_of_the_standard_by_hand() {
     );
 }
 
-/// What the standard and ns-3 differ in, over a whole fixture: VHT-SIG-B, and the padding of short guard intervals; a tail that
-/// is longer than six bits could add one symbol but does not in the fixtures.
+/// Over a whole fixture, the standard and ns-3 differ only in VHT-SIG-B and in the padding of short
+/// guard intervals. A tail longer than six bits could add a symbol but does not in the fixtures.
 #[test]
 fn the_standard_differs_from_ns3_by_sig_b_and_padding_only() {
     for (width, nss, mcs) in all(Standard::Vht) {
@@ -446,7 +446,7 @@ fn the_largest_psdu_does_not_overflow() {
 }
 
 #[test]
-fn impossible_combinations_say_why() {
+fn impossible_combinations_are_refused_with_the_reason() {
     let refusal = |standard, width, nss, mcs, gi| {
         TxRate::new(standard, width, nss, mcs, gi)
             .unwrap_err()

@@ -1,4 +1,5 @@
-//! Shares, order, work and what cannot be gained by tricks. Times in the tests are whole microseconds.
+//! Shares, order, work and what cannot be gained by tricks. Times in the tests are whole
+//! microseconds.
 
 mod plain;
 mod shares;
@@ -31,7 +32,7 @@ fn serve(fairness: &mut AirtimeFairness, frame_us: impl Fn(u32) -> u64) -> u32 {
 }
 
 #[test]
-fn nobody_waits_at_first() {
+fn no_station_waits_at_first() {
     let mut fairness = schedule(3);
     assert!(fairness.is_empty() && fairness.next().is_none());
     assert_eq!(fairness.deficit_ns(2), 300_000);
@@ -80,7 +81,8 @@ fn without_the_optimisation_a_sparse_station_waits_for_its_turn() {
     assert!(before >= 18, "{before} frames of others");
 }
 
-/// The share of station 0, which is refilled `pause` services after it was found empty, beside `others` that always have frames.
+/// The share of station 0, which is refilled `pause` services after it was found empty, beside
+/// `others` that always have frames.
 fn share_of_refilled(others: u32, frame_us: u64, pause: u32) -> f64 {
     let mut fairness = schedule(others as usize + 1);
     (0..=others).for_each(|s| fairness.wake(s));
@@ -140,7 +142,7 @@ fn waking_again_and_again_gains_nothing() {
 }
 
 #[test]
-fn what_a_station_sends_itself_is_taken_off_its_downlink() {
+fn uplink_airtime_is_charged_against_the_downlink() {
     let mut fairness = schedule(2);
     (0..2).for_each(|s| fairness.wake(s));
     let (mut down, mut up) = ([0u64; 2], 0);
@@ -272,7 +274,7 @@ fn stations_that_may_not_send_are_passed_over_once() {
     (0..3).for_each(|s| fairness.wake(s));
     assert_eq!(fairness.next_allowed(|s| s == 2), Some(2));
     assert_eq!(fairness.next_allowed(|_| false), None);
-    // They have lost nothing but their turn.
+    // They have lost only their turn.
     assert!((0..3).all(|s| fairness.deficit_ns(s) == 300_000));
     assert!(fairness.next().is_some());
 }

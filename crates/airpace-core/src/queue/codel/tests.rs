@@ -263,7 +263,8 @@ link_queue!(Fifo<TestPacket>, CoDelQueue<TestPacket>);
 fn an_overloaded_link_settles_near_the_target() {
     let until = Time::from_millis(60_000);
     let full = until.as_secs_f64() / SERVICE.as_secs_f64();
-    // The more senders, the smaller each one's answer to a drop: ten stand at three times the target.
+    // The more senders, the smaller each one's answer to a drop: ten stand at three times the
+    // target.
     for (flows, most_ms) in [(1, 8.0), (4, 15.0), (10, 20.0)] {
         let mut link = Link::new(
             CoDelQueue::new(CoDelConfig::default(), Limits::packets(1_000)),
@@ -286,7 +287,7 @@ fn an_overloaded_link_settles_near_the_target() {
     assert!(fifo.median_ms() > 500.0, "{}", fifo.median_ms());
 }
 
-/// Keeps a queue at a standing delay of 20 ms and tells what came out: number and mark.
+/// Keeps a queue at a standing delay of 20 ms and returns the packets that left it: number and mark.
 fn standing(
     config: CoDelConfig,
     ce: Option<bool>,
@@ -311,7 +312,8 @@ fn capable_packets_are_marked_and_not_dropped() {
         queue.counters().marked,
         out.iter().filter(|p| p.ce == Some(true)).count() as u64
     );
-    // Signals come at 100 ms after the delay rose, then 100/√1, 100/√2 … ms apart: 1.88 s take about 103.
+    // Signals come at 100 ms after the delay rose, then 100/√1, 100/√2 … ms apart: 1.88 s take
+    // about 103.
     assert!(
         (100..=106).contains(&queue.counters().marked),
         "{}",
@@ -350,13 +352,14 @@ fn nothing_is_dropped_below_the_target_or_of_a_single_packet() {
 }
 
 #[test]
-fn a_queue_that_comes_back_soon_is_met_with_the_old_rate() {
+fn a_queue_that_returns_soon_is_signalled_at_the_old_rate() {
     let config = CoDelConfig::default();
     let judge = |law: &mut CoDel, ms: u64, sojourn_ms: u64| {
         law.judge(
             Time::from_millis(ms),
             &config,
-            (Duration::from_millis(sojourn_ms), 10_000),
+            Duration::from_millis(sojourn_ms),
+            10_000,
             || false,
         )
     };
@@ -378,7 +381,7 @@ fn a_queue_that_comes_back_soon_is_met_with_the_old_rate() {
 }
 
 #[test]
-fn a_backlog_above_a_lowered_limit_drains_before_anything_is_taken() {
+fn a_backlog_above_a_lowered_limit_drains_before_packets_are_accepted() {
     let mut queue = CoDelQueue::new(CoDelConfig::default(), Limits::packets(10));
     for number in 0..10 {
         assert!(queue.enqueue(Time::ZERO, packet(number, None)));

@@ -41,7 +41,8 @@ fn a_flow_cannot_stay_new_by_sending_when_it_runs_empty() {
         queue.enqueue(Time::ZERO, packet(1, number, 1_500));
     }
     take(&mut queue, 2);
-    // A packet of the largest size whenever the last one has left: half of the packets, not all of them.
+    // A packet of the largest size whenever the last one has left: half of the packets, not all of
+    // them.
     let mut greedy = 0;
     let mut number = 0;
     for _ in 0..100 {
@@ -77,7 +78,7 @@ fn busy_flows_share_bytes_whatever_their_packet_sizes() {
 }
 
 #[test]
-fn the_fattest_flow_pays_when_there_is_no_room() {
+fn the_fattest_flow_loses_packets_when_there_is_no_room() {
     let mut queue = queue(FqCoDelConfig {
         packet_limit: 100,
         ..FqCoDelConfig::default()

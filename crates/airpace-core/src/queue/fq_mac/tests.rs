@@ -27,7 +27,7 @@ fn home(queue: &FqMac<TestPacket>, flow: u32) -> u32 {
     queue.hash.queue(&packet(flow, 0, 0), queue.config.queues)
 }
 
-/// The flows of so many packets as they come out.
+/// The flows of the next packets that leave, in order.
 fn take(queue: &mut FqMac<TestPacket>, tid: TidId, n: usize) -> Vec<u32> {
     (0..n)
         .map(|_| queue.dequeue(Time::ZERO, tid).unwrap().1.flow)
@@ -119,7 +119,7 @@ fn a_collision_between_tids_goes_to_an_overflow_queue_that_is_used_again() {
             assert_eq!(take(&mut queue, pair[0], 1), [1]);
         }
     }
-    // The queue of the set and one for overflow, which nobody has now.
+    // The queue of the set, and one for overflow that is not assigned now.
     assert_eq!(
         (queue.flows.len(), queue.spare.len(), queue.total_len()),
         (2, 1, 0)
@@ -152,7 +152,7 @@ fn packets_do_not_overtake_those_of_their_flow_in_the_overflow_queue() {
 }
 
 #[test]
-fn the_longest_queue_of_all_pays_whoever_sends() {
+fn the_longest_queue_of_all_loses_packets_whoever_sends() {
     let mut queue = queue(FqMacConfig {
         packet_limit: 100,
         ..FqMacConfig::default()
@@ -185,7 +185,8 @@ fn the_memory_limit_holds_and_small_packets_count_for_their_buffers() {
         (39, 0, 39 * 256)
     );
     queue.enqueue(Time::ZERO, tid, packet(1, 1, 65_535));
-    // Larger than all the memory: it is the longest queue's, and no place for anything is left until it has gone.
+    // Larger than all the memory: it is the longest queue's, and no place for anything is left
+    // until it has gone.
     assert!(drops(&mut queue).iter().all(|d| d.2 == 1));
     assert!(queue.memory <= 10_000 && queue.total_len() >= 30);
 }

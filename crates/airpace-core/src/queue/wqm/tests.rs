@@ -21,7 +21,8 @@ fn sizes(wqm: &mut Wqm, sample: WqmSample, n: usize) -> Vec<u32> {
 
 #[test]
 fn the_first_size_and_the_bounds_are_those_of_the_calculator() {
-    // 600 Mbit/s: the longest A-MPDU has 42 packets by bytes; with it, ARTT · R is 66 packets. 64 packets give the largest size, 89.
+    // 600 Mbit/s: the longest A-MPDU has 42 packets by bytes; with it, ARTT · R is 66 packets. 64
+    // packets give the largest size, 89.
     let wqm = start(600_000);
     assert_eq!((wqm.limit(), wqm.bounds()), (66, (42, 89)));
     // 65 Mbit/s: 21 packets in 4 ms. 6.5 Mbit/s: two.
@@ -54,8 +55,9 @@ fn drain_times_are_those_worked_out_by_hand() {
     };
     // 1.2 Mbit / 120 Mbit/s / 0.5.
     assert!((drain(DrainEstimate::Published, &sample) - 20e-3).abs() < 1e-12);
-    // A frame of 16 packets takes 63 + 34 + 66 + 16 + 40 = 219 µs and 16 · 12,304 bits / 120 Mbit/s = 1,640.53 µs; 100 packets are
-    // 6.25 frames: 11.622 ms, and twice that with half of the time free.
+    // A frame of 16 packets takes 63 + 34 + 66 + 16 + 40 = 219 µs and 16 · 12,304 bits / 120 Mbit/s
+    // = 1,640.53 µs; 100 packets are 6.25 frames: 11.622 ms, and twice that with half of the time
+    // free.
     let by_hand: f64 = 6.25 * (219e-6 + 16.0 * 12_304.0 / 120e6) / 0.5;
     assert!((by_hand - 23.244e-3).abs() < 1e-6);
     assert!((drain(DrainEstimate::WithOverhead, &sample) - by_hand).abs() < 1e-12);
@@ -101,7 +103,7 @@ fn the_size_grows_by_one_from_the_second_interval_below_the_limit_on() {
 }
 
 #[test]
-fn a_load_that_changes_sides_each_interval_changes_nothing() {
+fn a_load_that_alternates_around_the_limit_changes_nothing() {
     let mut wqm = start(65_000);
     let first = wqm.limit();
     for _ in 0..50 {
@@ -135,8 +137,9 @@ fn the_size_follows_the_longest_aggregate_when_the_rate_changes() {
 }
 
 #[test]
-fn a_standing_queue_is_taken_to_where_it_drains_in_time() {
-    // The queue is always as full as it may be, so the size comes to rest around what drains within the limit.
+fn a_standing_queue_is_reduced_until_it_drains_in_time() {
+    // The queue is always as full as it may be, so the size comes to rest around what drains within
+    // the limit.
     let config = WqmConfig {
         limit: Duration::from_millis(8),
         ..WqmConfig::default()
@@ -157,7 +160,7 @@ fn a_standing_queue_is_taken_to_where_it_drains_in_time() {
 }
 
 #[test]
-fn policies_are_parameters() {
+fn parameters_choose_the_policy() {
     let config = WqmConfig {
         alarm_intervals: 3,
         decrease: 0.8,
@@ -178,7 +181,7 @@ fn policies_are_parameters() {
 }
 
 #[test]
-fn a_channel_that_is_never_free_counts_as_bloated_if_anything_waits() {
+fn a_channel_that_is_never_free_counts_as_above_the_limit_with_any_backlog() {
     let mut wqm = start(65_000);
     let busy = |packets| WqmSample {
         free: 0.0,
@@ -209,7 +212,7 @@ fn a_sample_that_says_nothing_changes_nothing() {
     assert_eq!(wqm.ignored(), 6);
 }
 
-/// Numbers with those that break careless code.
+/// Numbers, among them those that break careless code.
 fn number() -> impl Strategy<Value = f64> {
     let odd = [
         0.0,
@@ -262,7 +265,7 @@ fn config() -> impl Strategy<Value = WqmConfig> {
 
 proptest! {
     #[test]
-    fn whatever_the_samples_the_size_stays_within_its_bounds(
+    fn the_size_stays_within_its_bounds_for_all_samples(
         config in prop_oneof![Just(WqmConfig::default()), config()],
         rate: u64,
         samples in prop::collection::vec((any::<u64>(), prop_oneof![Just(0), any::<u64>()], number(), number()), 0..50),

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 const BSSID: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-/// The bits that `null` and a QoS control field leave independent of each other.
+/// Any header that can be encoded: without a TID there is no QoS control field, so the A-MSDU bit
+/// is clear.
 fn header() -> impl Strategy<Value = DataHeader> {
     let direction = prop_oneof![
         Just(Direction::Direct),
@@ -58,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes: Vec<u8>) {
+    fn no_bytes_make_a_parser_panic(bytes: Vec<u8>) {
         let _ = (DataHeader::parse(&bytes), split_snap(&bytes));
         let likely = [&[0x88][..], &bytes].concat();
         let _ = DataHeader::parse(&likely);
@@ -66,7 +67,7 @@ proptest! {
 }
 
 #[test]
-fn a_downlink_frame_is_laid_out_as_the_standard_says() {
+fn a_downlink_frame_has_the_layout_of_the_standard() {
     let mut frame = Vec::new();
     write_frame(
         &DataHeader::downlink(STATION, BSSID, 0x1abc, true),
@@ -93,7 +94,7 @@ fn a_downlink_frame_is_laid_out_as_the_standard_says() {
 }
 
 #[test]
-fn ht_control_is_stepped_over() {
+fn ht_control_is_skipped() {
     let mut frame = Vec::new();
     DataHeader::downlink(STATION, BSSID, 1, false).write(&mut frame);
     frame[1] |= 0x80;

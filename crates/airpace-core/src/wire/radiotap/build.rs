@@ -8,7 +8,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Appends a field at its alignment. Fields come in the order of their bits.
+    /// Appends a field at its alignment. Fields must be appended in the order of their bits.
     fn put(&mut self, number: u32, field: &[u8]) {
         let (align, size) = LAYOUT[number as usize];
         debug_assert_eq!(usize::from(size), field.len(), "size of field {number}");
@@ -26,7 +26,7 @@ impl Builder {
 }
 
 impl Radiotap {
-    /// Appends the header to `out`; answers with its length, at most [`MAX_LENGTH`].
+    /// Appends the header to `out`. Returns its length, at most [`MAX_LENGTH`].
     pub fn write(&self, out: &mut Vec<u8>) -> usize {
         // Version, padding, length and one presence word take eight bytes.
         let mut b = Builder {
@@ -44,7 +44,7 @@ impl Radiotap {
         b.put_opt(bit::AMPDU, self.ampdu.map(|a| a.bytes()));
         b.put_opt(bit::VHT, self.vht.map(|v| v.bytes()));
         b.put_opt::<12>(bit::HE, self.he.map(|h| pairs(h.data)));
-        let length = u16::try_from(b.at).expect("at most MAX_LENGTH");
+        let length = u16::try_from(b.at).expect("the length is at most MAX_LENGTH");
         b.bytes[2..4].copy_from_slice(&length.to_le_bytes());
         b.bytes[4..8].copy_from_slice(&b.present.to_le_bytes());
         out.extend_from_slice(&b.bytes[..b.at]);

@@ -14,12 +14,13 @@ impl Channel {
     pub const DYNAMIC_2GHZ: u16 = 0x0480;
 }
 
-/// Bit 19 of radiotap: HT rate. Each field counts only if its bit of `known` is set.
+/// Bit 19 of radiotap: HT rate. A field is valid only if its bit of `known` is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HtMcs {
     /// Which of the fields are known.
     pub known: u8,
-    /// Bandwidth (bits 0–1), short guard interval (bit 2), greenfield (bit 3), LDPC (bit 4), STBC streams (bits 5–6).
+    /// Bandwidth (bits 0–1), short guard interval (bit 2), greenfield (bit 3), LDPC (bit 4), STBC
+    /// streams (bits 5–6).
     pub flags: u8,
     /// MCS index, 0 to 31 for equal modulation.
     pub mcs: u8,
@@ -37,21 +38,21 @@ impl HtMcs {
 /// Bit 20 of radiotap: A-MPDU status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ampdu {
-    /// The same for all MPDUs of one A-MPDU, and different from that of the A-MPDU before.
+    /// The same for all MPDUs of one A-MPDU, and different from that of the previous A-MPDU.
     pub reference: u32,
     /// See [`Ampdu::LAST_KNOWN`] and [`Ampdu::IS_LAST`].
     pub flags: u16,
 }
 
 impl Ampdu {
-    /// It is known, for all subframes of this A-MPDU, which is the last.
+    /// The last subframe is known, for all subframes of this A-MPDU.
     pub const LAST_KNOWN: u16 = 0x0004;
     /// This is the last subframe.
     pub const IS_LAST: u16 = 0x0008;
     /// The delimiter's CRC was wrong.
     pub const DELIMITER_CRC_ERROR: u16 = 0x0010;
 
-    /// A subframe of the A-MPDU `reference`, of which it is known whether it is the last.
+    /// A subframe of the A-MPDU `reference`, known to be the last or not.
     #[must_use]
     pub const fn new(reference: u32, is_last: bool) -> Self {
         let flags = if is_last {
@@ -69,7 +70,8 @@ impl Ampdu {
     }
 }
 
-/// Bit 21 of radiotap: VHT rate, of the first user; the other users of a multi-user PPDU are skipped on reading.
+/// Bit 21 of radiotap: VHT rate of the first user. The parser skips the other users of a multi-user
+/// PPDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VhtUser {
     /// Which of the fields are known.
@@ -78,7 +80,8 @@ pub struct VhtUser {
     pub flags: u8,
     /// 0: 20 MHz, 1: 40 MHz, 4: 80 MHz, 11: 160 MHz; the others are sidebands of these.
     pub bandwidth: u8,
-    /// MCS in the upper, number of spatial streams in the lower four bits; 0 streams: no such user.
+    /// MCS in the upper and number of spatial streams in the lower four bits; 0 streams mean that
+    /// there is no such user.
     pub mcs_nss: u8,
     /// 1: LDPC, 0: BCC.
     pub coding: u8,

@@ -1,7 +1,9 @@
-//! Radiotap: what a receiver knows of a frame beside its bytes (<https://www.radiotap.org/>, fields by bit number).
+//! Radiotap headers: what a receiver reports about a frame beside its bytes
+//! (<https://www.radiotap.org/>, fields by bit number).
 //!
-//! [`Radiotap`] holds the fields that matter here, the same for reading and for writing. Reading skips every other field that is
-//! defined, vendor namespaces, and repeated namespaces (one per antenna); of a repeated field the first counts.
+//! [`Radiotap`] holds the fields that airpace uses, for reading and for writing. The parser skips
+//! all other defined fields, vendor namespaces, and repeated namespaces (one per antenna). Of a
+//! repeated field, the first value counts.
 
 mod build;
 mod fields;
@@ -14,17 +16,18 @@ mod tests;
 pub use fields::{Ampdu, Channel, HeUser, HtMcs, VhtUser};
 pub use parse::RadiotapError;
 
-/// Link type of capture files whose records begin with a radiotap header (LINKTYPE_IEEE802_11_RADIOTAP).
+/// Link type of capture files whose records begin with a radiotap header
+/// (LINKTYPE_IEEE802_11_RADIOTAP).
 pub const LINK_TYPE: u32 = 127;
 
-/// The longest header that [`Radiotap::write`] makes, in bytes.
+/// Length of the longest header that [`Radiotap::write`] produces, in bytes.
 pub const MAX_LENGTH: usize = 64;
 
 /// The fields of a radiotap header that airpace reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Radiotap {
-    /// Bit 0: the receiver's MAC timer (TSF) when the first bit of the MPDU arrived, in microseconds. With A-MPDU most drivers give
-    /// all MPDUs the same value.
+    /// Bit 0: the receiver's MAC timer (TSF) when the first bit of the MPDU arrived, in
+    /// microseconds. With A-MPDU most drivers give all MPDUs the same value.
     pub tsft_us: Option<u64>,
     /// Bit 1: see [`Flags`].
     pub flags: Option<Flags>,
@@ -51,7 +54,7 @@ pub struct Radiotap {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// The frame came with the short preamble of DSSS.
+    /// The frame had the short preamble of DSSS.
     pub const SHORT_PREAMBLE: u8 = 0x02;
     /// The frame ends with its frame check sequence.
     pub const FCS_AT_END: u8 = 0x10;
@@ -96,9 +99,10 @@ mod bit {
     pub(super) const MORE: u32 = 31;
 }
 
-/// Alignment and size of every field of the radiotap namespace that is defined, by bit number; size 0: not defined.
+/// Alignment and size in bytes of every defined field of the radiotap namespace, by bit number.
 ///
-/// From the field list of radiotap.org, as in `rtap_namespace_sizes` of Linux's net/wireless/radiotap.c (which stops at bit 22).
+/// From the field list of radiotap.org, as in `rtap_namespace_sizes` of Linux's
+/// net/wireless/radiotap.c (which stops at bit 22).
 const LAYOUT: [(u8, u8); 28] = [
     (8, 8),  // 0 TSFT
     (1, 1),  // 1 flags

@@ -2,35 +2,37 @@ use super::{Ampdu, Channel, Flags, HeUser, HtMcs, LAYOUT, Radiotap, VhtUser, bit
 use crate::wire::cursor::Cursor;
 use thiserror::Error;
 
-/// Why bytes are no radiotap header.
+/// Why bytes are not a valid radiotap header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RadiotapError {
     /// The bytes end before the header does.
     #[error("the radiotap header is cut off: capture more bytes per packet")]
     Truncated,
-    /// The version is not 0, the only one there is.
-    #[error("radiotap version {0} is not known")]
+    /// The version is not 0, the only version that exists.
+    #[error("the radiotap version is {0}, not 0")]
     Version(u8),
-    /// The length that the header gives itself is too short for the fields it announces.
+    /// The header's length field is too small for the fields that it announces.
     #[error("the radiotap header is shorter than the fields it announces")]
     Inconsistent,
 }
 
-/// Which namespace the bits of a presence word belong to.
+/// The namespace of a presence word's bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Namespace {
-    /// The radiotap namespace; the word's bit 0 stands for this field number.
+    /// The radiotap namespace; bit 0 of the word is the field of this number.
     Radiotap(u32),
     Vendor,
 }
 
 impl Radiotap {
-    /// Reads the header at the start of `bytes`; answers with its fields and its length.
+    /// Reads the header at the start of `bytes`. Returns its fields and its length in bytes.
+    ///
+    /// An undefined field ends the parsing without an error, because its size is unknown; the
+    /// result has the fields before it.
     ///
     /// # Errors
-    /// If the bytes are no whole header. A field that is not defined ends the reading without an error, since its size is not
-    /// known: the fields before it are given.
+    /// If the bytes do not hold a whole header.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), RadiotapError> {
         let mut cursor = Cursor::new(bytes);
         let version = cursor.u8().ok_or(RadiotapError::Truncated)?;
@@ -45,10 +47,11 @@ impl Radiotap {
         Ok((fields, length))
     }
 
-    /// Reads all presence words and their fields; `None` if the header ends before they do.
+    /// Reads all presence words and their fields. Returns `None` if the header ends before they do.
     fn read(&mut self, header: &[u8]) -> Option<()> {
         let mut words = Cursor::new(header);
         words.skip(4);
+        // The fields begin after the last presence word, so a second cursor skips all of them.
         let mut data = words;
         while data.u32()? & (1 << bit::MORE) != 0 {}
         let mut namespace = Namespace::Radiotap(0);
@@ -66,12 +69,12 @@ impl Radiotap {
         }
     }
 
-    /// Reads the fields of one presence word; `Some(false)` if one of them is not defined.
+    /// Reads the fields of one presence word. Returns `Some(false)` if one of them is undefined.
     fn read_word(&mut self, word: u32, base: u32, data: &mut Cursor<'_>) -> Option<bool> {
         let mut fields = word & ((1 << bit::RADIOTAP_NAMESPACE) - 1);
         while fields != 0 {
             let number = fields.trailing_zeros();
-            // Clears the lowest bit that is set.
+            // This clears the lowest set bit.
             fields &= fields - 1;
             let Some(&(align, size)) = LAYOUT.get((base + number) as usize) else {
                 return Some(false);
@@ -84,7 +87,7 @@ impl Radiotap {
         Some(true)
     }
 
-    /// Reads one field of the radiotap namespace, unless an earlier one of the same number was read.
+    /// Reads one field of the radiotap namespace; a repeated field is ignored.
     fn read_field(&mut self, number: u32, from: &mut Cursor<'_>) -> Option<()> {
         match number {
             bit::TSFT => first(&mut self.tsft_us, from.u64()?),
@@ -122,15 +125,16 @@ impl Radiotap {
     }
 }
 
-/// Sets a field that has not been set.
+/// Sets a field that is not set yet.
 fn first<T>(field: &mut Option<T>, value: T) {
     field.get_or_insert(value);
 }
 
-/// The namespace of the word after `word`; steps over the data of a vendor namespace.
+/// The namespace of the word after `word`. Skips the data of a vendor namespace.
 fn next_namespace(current: Namespace, word: u32, data: &mut Cursor<'_>) -> Option<Namespace> {
     if word & (1 << bit::VENDOR_NAMESPACE) != 0 {
-        // Three bytes of organisation, one of sub-namespace, then the number of bytes to skip.
+        // Three bytes of organisation identifier, one of sub-namespace, then the number of bytes to
+        // skip.
         data.align(2);
         data.skip(4);
         let skip = data.u16()?;
@@ -141,7 +145,7 @@ fn next_namespace(current: Namespace, word: u32, data: &mut Cursor<'_>) -> Optio
         return Some(Namespace::Radiotap(0));
     }
     Some(match current {
-        // At most 2^16 / 4 words fit a header, so this cannot overflow.
+        // At most 2^16 / 4 words fit into a header, so this cannot overflow.
         Namespace::Radiotap(base) => Namespace::Radiotap(base + 32),
         Namespace::Vendor => Namespace::Vendor,
     })
@@ -152,7 +156,7 @@ impl VhtUser {
         let (known, flags, bandwidth) = (from.u16()?, from.u8()?, from.u8()?);
         let [mcs_nss, ..] = from.take::<4>()?;
         let (coding, group_id, partial_aid) = (from.u8()?, from.u8()?, from.u16()?);
-        // Of the coding only the bit of the first user is kept.
+        // Bit 0 is the coding of the first user; the bits of the others are dropped.
         Some(Self {
             known,
             flags,

@@ -1,12 +1,12 @@
-//! Rates as radiotap writes them, and back.
+//! Conversion between rates and radiotap's rate fields.
 
 use super::Flags;
 use super::{HeUser, HtMcs, Radiotap, VhtUser};
 use crate::phy::{DsssPreamble, GuardInterval, LegacyRate, Standard, TxRate, Width};
 
 impl Radiotap {
-    /// The header with the field of legacy, HT, VHT or HE rates set to `rate` and the other three taken away. A flags field tells of
-    /// the short preamble of DSSS.
+    /// The header with `rate` in its legacy, HT, VHT or HE field and without the other three
+    /// fields. If there is a flags field, it shows the short preamble of DSSS.
     #[must_use]
     pub fn with_rate(self, rate: TxRate) -> Self {
         let none = Self {
@@ -48,10 +48,10 @@ impl Radiotap {
         }
     }
 
-    /// The rate of the frame, if the header tells all of it and it is a rate that the standard allows. A legacy rate beside one of HT,
-    /// VHT or HE does not count.
+    /// The rate of the frame; `None` if the header does not determine it or the standard has no
+    /// such rate. A legacy rate beside an HT, VHT or HE field is ignored.
     ///
-    /// Multi-user and resource-unit transmissions of HE have none.
+    /// Multi-user and resource-unit transmissions of HE have no rate.
     #[must_use]
     pub fn rate(&self) -> Option<TxRate> {
         let he = self.he.and_then(HeUser::rate);
@@ -71,7 +71,7 @@ impl Radiotap {
         let short = self
             .flags
             .is_some_and(|flags| flags.0 & Flags::SHORT_PREAMBLE != 0);
-        // Drivers set the flag for OFDM too, where it means nothing.
+        // Drivers set the flag for OFDM too, where it has no meaning.
         Some(if short {
             rate.with_short_preamble().unwrap_or(rate)
         } else {

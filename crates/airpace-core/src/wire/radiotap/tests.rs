@@ -54,7 +54,7 @@ fn headers_round_trip() {
 }
 
 #[test]
-fn fields_stand_at_their_alignment() {
+fn fields_are_written_at_their_alignment() {
     let header = Radiotap {
         flags: Some(Flags(0)),
         channel: full().channel,
@@ -75,8 +75,8 @@ fn fields_stand_at_their_alignment() {
 /// Headers as drivers make them, with what they hold.
 #[test]
 fn headers_of_drivers_are_read() {
-    // ath9k (two antennas, each in a radiotap namespace of its own): TSFT, flags, channel, signal, antenna, MCS, then signal and
-    // antenna per chain.
+    // ath9k (two antennas, each in a radiotap namespace of its own): TSFT, flags, channel, signal,
+    // antenna, MCS, then signal and antenna per chain.
     let ath9k = [
         0x00, 0x00, 0x28, 0x00, 0x2b, 0x08, 0x08, 0xa0, 0x20, 0x08, 0x00, 0xa0, 0x20, 0x08, 0x00,
         0x00, //
@@ -117,7 +117,8 @@ fn vendor_namespaces_are_skipped() {
     bytes.extend(present(&[0, 5, 31]));
     bytes.extend(present(&[3, 29, 31]));
     bytes.extend(present(&[5]));
-    // Flags; padding to 2; vendor header with three bytes of data, then padding to the signal at any offset.
+    // Flags; padding to 2; vendor header with three bytes of data, then padding to the signal at
+    // any offset.
     bytes.extend([
         0x10,
         0,
@@ -143,7 +144,7 @@ fn vendor_namespaces_are_skipped() {
 }
 
 #[test]
-fn undefined_fields_end_the_reading() {
+fn undefined_fields_end_the_parsing() {
     let mut bytes = vec![0, 0, 0, 0];
     bytes.extend(((1u32 << 1) | (1 << 28)).to_le_bytes());
     bytes.extend([0x40, 1, 2, 3]);
@@ -185,7 +186,7 @@ fn cut_and_contradictory_headers_are_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..200), words in prop::collection::vec(any::<u32>(), 0..6)) {
+    fn no_bytes_make_the_parser_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), words in prop::collection::vec(any::<u32>(), 0..6)) {
         let _ = Radiotap::parse(&bytes);
         // Bytes that look like a header get further.
         let mut likely = vec![0, 0, 0, 0];
@@ -226,7 +227,7 @@ fn rates() -> Vec<TxRate> {
 }
 
 #[test]
-fn a_legacy_rate_beside_a_field_that_tells_no_rate_is_none() {
+fn a_legacy_rate_beside_an_undetermined_field_is_ignored() {
     let header = Radiotap {
         legacy_rate: Some(12),
         ..Radiotap::default()
@@ -263,7 +264,7 @@ fn every_rate_round_trips() {
 }
 
 #[test]
-fn rates_that_no_standard_has_are_none() {
+fn rates_of_no_standard_are_not_returned() {
     for mcs_nss in 0..=255 {
         for bandwidth in 0..=255 {
             let vht = VhtUser {

@@ -49,7 +49,7 @@ fn reports_round_trip() {
 }
 
 #[test]
-fn numbers_beyond_their_field_stop_at_its_end() {
+fn numbers_too_large_for_their_field_are_clamped() {
     let large = SlotReport {
         lost: u32::MAX,
         late: 70_000,
@@ -170,8 +170,8 @@ fn other_layouts_are_refused() {
 
 proptest! {
     #[test]
-    fn what_is_accepted_makes_sense_and_encodes_to_itself(mut bytes in prop::collection::vec(any::<u8>(), REPORT_BYTES), valid: u8) {
-        // Random bytes hardly ever pass, so that most of them are put on a valid report.
+    fn accepted_reports_are_consistent_and_encode_to_the_same_bytes(mut bytes in prop::collection::vec(any::<u8>(), REPORT_BYTES), valid: u8) {
+        // Random bytes hardly ever form a report, so most bytes are those of a valid one.
         let good = encode(&report());
         for (i, byte) in bytes.iter_mut().enumerate() {
             if i % 8 != usize::from(valid % 8) || i < 2 {
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+    fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         let _ = decode(StationId(0), &bytes);
     }
 }

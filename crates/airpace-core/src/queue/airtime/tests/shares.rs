@@ -1,15 +1,17 @@
-//! How far the airtimes of two stations that both have something to send can be apart, over any window.
+//! How far the airtimes of two stations that both have something to send can be apart, over any
+//! window.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// The longest frames of the stations, in microseconds: from a fast station's single packets to a slow one's 4 ms.
+/// The longest frames of the stations, in microseconds: from a fast station's single packets to a
+/// slow one's 4 ms.
 const LONGEST_US: [u64; 6] = [50, 250, 300, 1_500, 4_000, 4_000];
 const STATIONS: usize = LONGEST_US.len();
 
-/// Where the difference between the airtimes of two stations, each divided by its quantum, has been while both were busy; times both
-/// quanta, so that it stays whole.
+/// Where the difference between the airtimes of two stations, each divided by its quantum, has been
+/// while both were busy; times both quanta, so that it stays whole.
 #[derive(Clone, Copy, Default)]
 struct Range {
     now: i128,
@@ -67,7 +69,8 @@ impl Bed {
         self.deficit[station] = i128::from(self.fairness.deficit_ns(station as u32));
     }
 
-    /// Fills the hardware queue, with frames that are `fraction` of the longest, and sends one frame.
+    /// Fills the hardware queue, with frames that are `fraction` of the longest, and sends one
+    /// frame.
     fn serve(&mut self, fraction: f64) {
         while self.hardware.len() < self.depth {
             let Some(station) = self.fairness.next() else {
@@ -111,7 +114,8 @@ impl Bed {
         }
         for i in (0..STATIONS).filter(|&i| self.busy[i]) {
             let deficit = i128::from(self.fairness.deficit_ns(i as u32));
-            // Airtime is what was given less what is left, which lies within a quantum and the frames.
+            // Airtime is what was given less what is left, which lies within a quantum and the
+            // frames.
             let given = self.charged[i] + deficit - self.deficit[i];
             assert_eq!(given % self.quantum[i], 0);
             assert!(
@@ -121,7 +125,8 @@ impl Bed {
         }
     }
 
-    /// The most airtime, in nanoseconds, that the station may have been let send beyond its deficit.
+    /// The most airtime, in nanoseconds, that the station may have been let send beyond its
+    /// deficit.
     fn frames(&self, station: usize) -> i128 {
         self.depth as i128 * i128::from(LONGEST_US[station]) * 1_000
     }
@@ -191,8 +196,9 @@ proptest! {
 
 #[test]
 fn a_window_can_hold_a_frame_of_each_beyond_the_fair_share() {
-    // The first overdraws by a whole frame just before the window, the second at its end. A schedule that learns lengths afterwards
-    // cannot tell; one quantum and one frame would not cover it.
+    // The first overdraws by a whole frame just before the window, the second at its end. A
+    // schedule that learns lengths afterwards cannot tell; one quantum and one frame would not
+    // cover it.
     let mut fairness = schedule(2);
     (0..2).for_each(|s| fairness.wake(s));
     let mut lengths = [VecDeque::from([299, 4_000]), VecDeque::from([300; 13])];

@@ -1,4 +1,4 @@
-//! Senders that mean harm, and receivers that vanish.
+//! Hostile senders, and receivers that vanish.
 
 use super::*;
 
@@ -12,7 +12,8 @@ fn aimed(key: [u8; 16], victim: u32, queues: u32) -> Vec<u32> {
         .collect()
 }
 
-/// How many packets of others leave before the victim's, when each of the attacker's flows has sent ten.
+/// How many packets of others leave before the victim's, when each of the attacker's flows has sent
+/// ten.
 fn delay_of_victim(config: FqMacConfig, key: [u8; 16], flows: &[u32]) -> usize {
     let mut queue = FqMac::new(config, key);
     let tid = queue.add_tid(0);
@@ -30,7 +31,7 @@ fn delay_of_victim(config: FqMacConfig, key: [u8; 16], flows: &[u32]) -> usize {
 }
 
 #[test]
-fn who_does_not_know_the_key_cannot_aim_at_a_queue() {
+fn without_the_key_no_sender_can_aim_at_a_queue() {
     let config = FqMacConfig {
         queues: 2_048,
         ..FqMacConfig::default()
@@ -65,7 +66,7 @@ fn aimed_flows_displace_nobody_without_the_key() {
     assert_eq!((queue.len(victim), queue.total_len()), (20, 1_000));
 }
 
-/// So many flows of one packet each, three of four of which find no time to leave.
+/// This many flows of one packet each; three of four packets are not dequeued.
 fn distinct_flows(n: u32) {
     let mut queue = queue(FqMacConfig::default());
     let tids: Vec<_> = (0..50).map(|station| queue.add_tid(station)).collect();
@@ -87,7 +88,8 @@ fn distinct_flows(n: u32) {
         counters.offered,
         counters.dequeued + counters.dropped() + queue.total_len() as u64
     );
-    // Memory: the queues, one for the overflow of each TID, and the packets that the limit allows and one.
+    // Memory: the queues, one for the overflow of each TID, and the packets that the limit allows
+    // and one.
     assert!(queue.flows.len() <= 4096 + 50);
     assert_eq!(queue.store.nodes(), 8193);
 }
@@ -117,7 +119,7 @@ fn empty_packets_do_not_drive_out_others() {
 }
 
 #[test]
-fn packets_of_64_kib_are_held_to_the_memory_limit_and_pay_for_their_size() {
+fn packets_of_64_kib_respect_the_memory_limit_and_are_charged_for_their_size() {
     let mut queue = queue(FqMacConfig::default());
     let tid = queue.add_tid(0);
     for number in 0..1_000 {

@@ -59,7 +59,8 @@ pub(super) struct Model {
     config: FqMacConfig,
     /// Those of the set and after them those for overflow.
     queues: Vec<Queue>,
-    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody has.
+    /// The overflow queue of each TID; the last ones given back are at the end of those that nobody
+    /// has.
     overflow: [Option<usize>; TIDS as usize],
     spare: Vec<usize>,
     /// New and old queues of each TID.
@@ -101,7 +102,7 @@ impl Model {
             .any(|q| q.packets.iter().any(|p| p.1 == home))
     }
 
-    pub(super) fn enqueue(&mut self, now: Time, (tid, home): (u32, usize), packet: TestPacket) {
+    pub(super) fn enqueue(&mut self, now: Time, tid: u32, home: usize, packet: TestPacket) {
         if !self.strays(home) {
             self.queues[home].strayed.clear();
         }
@@ -227,11 +228,10 @@ impl Model {
             self.config.codel
         };
         while let Some((since, _, mut packet)) = self.queues[index].packets.pop_front() {
-            let state = (now.saturating_since(since), self.queues[index].bytes());
-            match self.queues[index]
-                .law
-                .judge(now, &config, state, || packet.mark_ce())
-            {
+            let sojourn = now.saturating_since(since);
+            let behind = self.queues[index].bytes();
+            let law = &mut self.queues[index].law;
+            match law.judge(now, &config, sojourn, behind, || packet.mark_ce()) {
                 Verdict::Drop => self.drops.push((tid, DropReason::Sojourn, packet)),
                 _ => return Some((since, packet)),
             }

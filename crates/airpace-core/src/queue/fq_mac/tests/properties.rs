@@ -102,7 +102,7 @@ impl Pair {
                     ..packet(flow, self.number, bytes)
                 };
                 let home = home(&self.queue, flow) as usize;
-                self.model.enqueue(self.now, (tid, home), packet.clone());
+                self.model.enqueue(self.now, tid, home, packet.clone());
                 self.queue
                     .enqueue(self.now, self.tids[tid as usize], packet);
             }
@@ -218,16 +218,19 @@ fn patient(queues: u32, quantum: u32) -> FqMacConfig {
     }
 }
 
-/// What a flow gets of one with a backlog, if it sends a packet of two quanta less a byte whenever it is in no list.
+/// What a flow gets of one with a backlog, if it sends a packet of two quanta less a byte whenever
+/// it is in no list.
 fn share_of_who_times_it(as_published: bool) -> f64 {
     let mut model = model::Model::new(patient(2, 1_000));
     model.as_published = as_published;
-    (0..3_000).for_each(|number| model.enqueue(Time::ZERO, (0, 0), packet(0, number, 1_000)));
+    for number in 0..3_000 {
+        model.enqueue(Time::ZERO, 0, 0, packet(0, number, 1_000));
+    }
     model.dequeue(Time::ZERO, 0).unwrap();
     let mut sent = [0u32; 2];
     for number in 0..2_000 {
         if model.is_idle(1) {
-            model.enqueue(Time::ZERO, (0, 1), packet(1, number, 1_999));
+            model.enqueue(Time::ZERO, 0, 1, packet(1, number, 1_999));
         }
         let (_, packet) = model.dequeue(Time::ZERO, 0).unwrap();
         sent[packet.flow as usize] += packet.bytes;
@@ -236,14 +239,15 @@ fn share_of_who_times_it(as_published: bool) -> f64 {
 }
 
 #[test]
-fn who_leaves_the_lists_at_once_gets_two_quanta_in_a_round() {
+fn a_queue_that_leaves_the_lists_at_once_gets_two_quanta_in_a_round() {
     let (published, ours) = (share_of_who_times_it(true), share_of_who_times_it(false));
     assert!(published > 1.95, "{published}");
     assert!(ours < 1.01, "{ours}");
 }
 
 proptest! {
-    /// Whatever others send, and when, they get a bounded number of quanta between two packets of a flow that has a backlog.
+    /// Whatever others send, and when, they get a bounded number of quanta between two packets of a
+    /// flow that has a backlog.
     #[test]
     fn a_backlogged_flow_is_served_within_a_bounded_number_of_quanta(
         quantum in 256..2_000u32, bytes in 1..=3_000u32,
@@ -253,8 +257,9 @@ proptest! {
         let tid = queue.add_tid(0);
         let own = home(&queue, 0);
         (0..2_000).for_each(|number| queue.enqueue(Time::ZERO, tid, packet(0, number, bytes)));
-        // Seven queues at most compete. To pay for a packet takes so many rounds; in each, another queue may get a quantum as a
-        // new one and one as an old one, and once exceed each by a packet.
+        // Seven queues at most compete. To pay for a packet takes so many rounds; in each, another
+        // queue may get a quantum as a new one and one as an old one, and once exceed each by a
+        // packet.
         let rounds = u64::from(3_000 / quantum + 1);
         let bound = 7 * 2 * (rounds * u64::from(quantum) + 3_000);
         let mut waited = 0;
@@ -268,10 +273,10 @@ proptest! {
         }
     }
 
-    /// A sender that times its packets by what leaves, in order to be a new queue again and again, gets no more than one that
-    /// always has a backlog.
+    /// A sender that times its packets by what leaves, in order to be a new queue again and again,
+    /// gets no more than one that always has a backlog.
     #[test]
-    fn precedence_gains_nothing_for_who_keeps_emptying_and_refilling(
+    fn emptying_and_refilling_again_and_again_gains_no_precedence(
         quantum in 256..2_000u32, honest in 1..=3_000u32, refills in prop::collection::vec((0..4u8, 0..7u8, 0..=3_000u32), 1..3_000),
     ) {
         let mut queue = queue(patient(64, quantum));
@@ -281,9 +286,11 @@ proptest! {
         queue.dequeue(Time::ZERO, tid).unwrap();
         let (mut sent, mut inside) = ([0u64; 2], 0);
         for (number, (when, kind, bytes)) in (0..).zip(refills) {
-            // Sizes that spend a quantum but for a byte, or as much as one that is given twice, and any.
+            // Sizes that spend a quantum but for a byte, or as much as one that is given twice, and
+            // any.
             let bytes = *[1, quantum - 1, quantum, 2 * quantum - 1].get(usize::from(kind)).unwrap_or(&bytes);
-            // Whenever it has run empty, or now and then besides, or once it has been forgotten by the lists.
+            // Whenever it has run empty, or now and then besides, or once it has been forgotten by
+            // the lists.
             let forgotten = !queue.turns.is_listed(home(&queue, greedy));
             if (when == 0 && inside == 0) || when == 1 || forgotten {
                 queue.enqueue(Time::ZERO, tid, packet(greedy, number, bytes));
@@ -297,8 +304,8 @@ proptest! {
         prop_assert!(sent[1] <= allowed, "{} bytes against {} of the flow with a backlog", sent[1], sent[0]);
     }
 
-    /// Being new once is all the advantage that a sender has over one that has waited longer: bytes differ by a quantum and a
-    /// packet each.
+    /// Being new once is all the advantage that a sender has over one that has waited longer: bytes
+    /// differ by a quantum and a packet each.
     #[test]
     fn backlogged_flows_share_bytes_whatever_their_packet_sizes(
         quantum in 256..2_000u32, sizes in prop::collection::vec(300..=3_000u32, 2..6), head_start in 0..200usize,

@@ -1,11 +1,10 @@
 //! Acknowledgements that wait for company.
 //!
-//! A receiver of a paced download answers nearly every frame with an acknowledgement, and each of them contends with the access point for a
-//! frame of its own: with minimum windows of 16 one in sixteen collides, and a whole data frame is lost with it. Held for a few
-//! milliseconds, several go in one frame. None is dropped and none overtakes another packet.
+//! A receiver of a paced download answers nearly every frame with an acknowledgement, and each of them contends with the
+//! access point for a frame of its own: with minimum windows of 16 one in sixteen collides, and a whole data frame is
+//! lost with it. Held for a few milliseconds, several go in one frame. None is dropped and none overtakes another packet.
 
-use crate::packet::PacketBuf;
-use airpace_core::wire::inner::is_pure_ack;
+use super::UplinkPacket;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -14,13 +13,13 @@ use std::collections::VecDeque;
 const MOST: usize = 64;
 
 /// Holds pure TCP acknowledgements until the first of them has waited long enough or another packet leaves.
-pub(super) struct AckGather {
+pub(super) struct AckGather<P> {
     patience: Duration,
-    held: VecDeque<PacketBuf>,
+    held: VecDeque<P>,
     due: Option<Time>,
 }
 
-impl AckGather {
+impl<P: UplinkPacket> AckGather<P> {
     /// Holds acknowledgements for `patience` at most; none if it is zero.
     pub(super) const fn new(patience: Duration) -> Self {
         Self {
@@ -30,9 +29,10 @@ impl AckGather {
         }
     }
 
-    /// Keeps a packet if it can wait; otherwise gives it back, to leave right after [`AckGather::release`] has given all.
-    pub(super) fn hold(&mut self, now: Time, packet: PacketBuf) -> Option<PacketBuf> {
-        if self.patience.is_zero() || self.held.len() >= MOST || !is_pure_ack(packet.as_bytes()) {
+    /// Keeps a packet if it can wait; otherwise gives it back, to leave right after [`AckGather::release`] has given
+    /// all.
+    pub(super) fn hold(&mut self, now: Time, packet: P) -> Option<P> {
+        if self.patience.is_zero() || self.held.len() >= MOST || !packet.is_pure_ack() {
             return Some(packet);
         }
         self.due.get_or_insert(now.saturating_add(self.patience));
@@ -46,8 +46,13 @@ impl AckGather {
     }
 
     /// The next packet that was held, in the order in which they came.
-    pub(super) fn release(&mut self) -> Option<PacketBuf> {
+    pub(super) fn release(&mut self) -> Option<P> {
         self.due = None;
         self.held.pop_front()
+    }
+
+    /// Packets that are held.
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
     }
 }

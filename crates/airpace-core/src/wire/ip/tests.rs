@@ -74,6 +74,27 @@ fn headers_are_read() {
 }
 
 #[test]
+fn addresses_are_read_as_soon_as_their_bytes_are_there() {
+    let v4 = ipv4(0, 17, &[0; 8]);
+    let (from, to) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([192, 168, 7, 9]));
+    assert_eq!((source(&v4), destination(&v4)), (Some(from), Some(to)));
+    assert_eq!(
+        (source(&v4[..16]), destination(&v4[..16])),
+        (Some(from), None)
+    );
+    let v6 = ipv6(0, 17, &[0; 8]);
+    let (from, to) = (IpAddr::from([0xfd; 16]), IpAddr::from([0xfe; 16]));
+    assert_eq!((source(&v6), destination(&v6)), (Some(from), Some(to)));
+    assert_eq!(
+        (source(&v6[..39]), destination(&v6[..39])),
+        (Some(from), None)
+    );
+    let neither = [0x50; 40];
+    assert_eq!((source(&neither), destination(&neither)), (None, None));
+    assert_eq!((source(&[]), destination(&[])), (None, None));
+}
+
+#[test]
 fn code_points_choose_the_access_category() {
     use AccessCategory::{Background, BestEffort, Video, Voice};
     let category = |dscp: u8| {
@@ -95,7 +116,7 @@ fn code_points_choose_the_access_category() {
     assert_eq!(
         (category(48), category(56), category(63)),
         (BestEffort, BestEffort, BestEffort),
-        "nobody helps himself"
+        "no sender can claim a higher priority"
     );
 }
 
@@ -121,7 +142,7 @@ fn impossible_headers_are_refused() {
 }
 
 #[test]
-fn ports_tell_flows_apart_except_in_fragments() {
+fn ports_distinguish_flows_except_in_fragments() {
     let (a, b) = (
         [0x13, 0x88, 0, 80, 0, 0, 0, 0],
         [0x13, 0x89, 0, 80, 0, 0, 0, 0],
@@ -139,7 +160,16 @@ fn ports_tell_flows_apart_except_in_fragments() {
 }
 
 #[test]
-fn extension_headers_of_ipv6_are_stepped_over() {
+fn a_mark_leaves_the_flow_of_an_invalid_header_alone() {
+    let mut packet = ipv4(2, 6, &[0; 20]);
+    packet[0] = 0x40;
+    let before = flow_of(&packet);
+    assert!(mark_ce(&mut packet));
+    assert_eq!(flow_of(&packet), before);
+}
+
+#[test]
+fn ipv6_extension_headers_are_skipped() {
     let ports = [0x13, 0x88, 0, 80, 0, 0, 0, 0];
     let options = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &ports].concat();
     assert_eq!(
@@ -156,7 +186,7 @@ fn extension_headers_of_ipv6_are_stepped_over() {
 }
 
 #[test]
-fn capable_packets_are_marked_and_their_checksum_stays_right() {
+fn ecn_capable_packets_are_marked_and_their_checksum_stays_valid() {
     for class in 0..=255u8 {
         let mut v4 = ipv4(class, 6, &[0; 20]);
         let capable = class & ECN != 0;
@@ -178,7 +208,7 @@ fn capable_packets_are_marked_and_their_checksum_stays_right() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120), first in prop_oneof![Just(0x45u8), Just(0x4f), Just(0x60), any::<u8>()]) {
+    fn no_bytes_make_a_parser_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), first in prop_oneof![Just(0x45u8), Just(0x4f), Just(0x60), any::<u8>()]) {
         if let Some(b) = bytes.first_mut() {
             *b = first;
         }
@@ -190,7 +220,8 @@ proptest! {
     }
 }
 
-/// A TCP segment with these flags, this many bytes of options (a multiple of four) and of payload.
+/// A TCP segment with these flags and these numbers of bytes of options (a multiple of four) and
+/// payload.
 fn tcp(flags: u8, options: usize, payload: usize) -> Vec<u8> {
     let mut segment = vec![0; 20 + options + payload];
     segment[12] = u8::try_from((20 + options) / 4).unwrap() << 4;
@@ -199,11 +230,12 @@ fn tcp(flags: u8, options: usize, payload: usize) -> Vec<u8> {
 }
 
 #[test]
-fn acknowledgements_without_payload_are_told_from_all_else() {
+fn only_acknowledgements_without_payload_are_pure() {
     let (ack, timestamps) = (0x10, 12);
     assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack, timestamps, 0))));
     assert!(is_pure_ack(&ipv6(0, 6, &tcp(ack, timestamps, 0))));
-    // Push says nothing without payload; echoing congestion may wait for as little as any acknowledgement does.
+    // PSH means nothing without payload, and an echo of congestion (ECE) can wait as long as any
+    // acknowledgement.
     assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack | 0x08 | 0x40, 0, 0))));
     assert!(!is_pure_ack(&ipv4(0, 6, &tcp(ack, 0, 1))));
     assert!(!is_pure_ack(&ipv4(0, 17, &tcp(ack, 0, 0))));
@@ -217,7 +249,7 @@ fn acknowledgements_without_payload_are_told_from_all_else() {
 
 proptest! {
     #[test]
-    fn looking_for_acknowledgements_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_test_for_acknowledgements_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = is_pure_ack(&bytes);
     }
 }

@@ -1,24 +1,26 @@
-//! A round-robin access point in eighty lines: paced arrivals, one frame per station and turn, random back-off.
+//! A round-robin access point in eighty lines: paced arrivals, one frame per station and turn,
+//! random back-off.
 //!
-//! It is the model of the theory with the noise of real rounds, and quick enough for unit tests; the whole MAC is in the simulator.
+//! It is the model of the theory with the noise of real rounds, and quick enough for unit tests;
+//! the whole MAC is in the simulator.
 
-use super::RateController;
-use super::roster::packet_airtime_s;
+use crate::control::RateController;
+use crate::control::roster::packet_airtime_s;
 use crate::report::{LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
 const PACKET_BYTES: f64 = 1498.0;
 
-pub(super) struct PlantStation {
-    pub(super) phy_bps: f64,
+pub(in crate::control) struct PlantStation {
+    pub(in crate::control) phy_bps: f64,
     /// Rate that a bottleneck before the access point lets through.
-    pub(super) backhaul_pps: f64,
+    pub(in crate::control) backhaul_pps: f64,
     /// Share of packets lost at random on that path.
-    pub(super) random_loss: f64,
-    /// Packets that the station has use for per second; infinite for a saturating source.
-    pub(super) demand_pps: f64,
-    pub(super) rate_pps: f64,
+    pub(in crate::control) random_loss: f64,
+    /// Packets per second that the station can use; infinite for a saturating source.
+    pub(in crate::control) demand_pps: f64,
+    pub(in crate::control) rate_pps: f64,
     arriving: f64,
     /// Packets lost at random in this slot.
     lost_before: f64,
@@ -27,7 +29,7 @@ pub(super) struct PlantStation {
 }
 
 impl PlantStation {
-    pub(super) fn at_mbps(mbps: f64) -> Self {
+    pub(in crate::control) fn at_mbps(mbps: f64) -> Self {
         Self {
             phy_bps: mbps * 1e6,
             backhaul_pps: f64::INFINITY,
@@ -64,26 +66,26 @@ struct Tally {
 
 /// Mean over a slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SlotView {
-    pub(super) level: f64,
-    pub(super) round_s: f64,
-    pub(super) received_pps: f64,
-    pub(super) queue: u32,
+pub(in crate::control) struct SlotView {
+    pub(in crate::control) level: f64,
+    pub(in crate::control) round_s: f64,
+    pub(in crate::control) received_pps: f64,
+    pub(in crate::control) queue: u32,
 }
 
-pub(super) struct Plant {
-    pub(super) stations: Vec<PlantStation>,
-    pub(super) overhead_s: f64,
+pub(in crate::control) struct Plant {
+    pub(in crate::control) stations: Vec<PlantStation>,
+    pub(in crate::control) overhead_s: f64,
     /// Most packets in a frame.
-    pub(super) longest_frame: u32,
-    pub(super) slot_s: f64,
+    pub(in crate::control) longest_frame: u32,
+    pub(in crate::control) slot_s: f64,
     now_s: f64,
     slot: u64,
     random: u64,
 }
 
 impl Plant {
-    pub(super) fn new(mbps: &[f64], slot_s: f64) -> Self {
+    pub(in crate::control) fn new(mbps: &[f64], slot_s: f64) -> Self {
         let mut stations: Vec<PlantStation> =
             mbps.iter().map(|&m| PlantStation::at_mbps(m)).collect();
         for (idx, s) in stations.iter_mut().enumerate() {
@@ -113,8 +115,9 @@ impl Plant {
         self.stations.iter_mut().for_each(|s| s.arrive(span_s));
     }
 
-    /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot on.
-    pub(super) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
+    /// Runs one slot and hands the reports to the controller, whose rates hold from the next slot
+    /// on.
+    pub(in crate::control) fn run_slot(&mut self, law: &mut dyn RateController) -> Vec<SlotView> {
         let end = (self.slot + 1) as f64 * self.slot_s;
         let mut tallies = vec![Tally::default(); self.stations.len()];
         while self.now_s < end {
@@ -152,7 +155,8 @@ impl Plant {
         if self.stations[idx].queue == 0 {
             return;
         }
-        // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still join the frame.
+        // The back-off is 0…15 slots of 9 µs around its mean; packets that come during it still
+        // join the frame.
         let backoff = (self.uniform() * 16.0).floor() * 9e-6 - 67.5e-6;
         self.pass_time((self.overhead_s + backoff).max(30e-6));
         let longest = self.longest_frame;

@@ -1,0 +1,289 @@
+//! The agent: reports what the frames that a station receives look like, and shapes the station's uplink.
+//!
+//! [`Agent`] holds the meter, the rhythm of its slots, and the queue of the uplink. The caller hands in what the
+//! monitor interface shows ([`Agent::on_monitor_frame`], [`Agent::on_mpdu`]), what the tunnel brings
+//! ([`Agent::on_message`]) and what the station sends ([`Agent::enqueue`]); it takes uplink packets from
+//! [`Agent::poll`] and reports from [`Agent::handle_timeout`], and comes again at [`Agent::deadline`].
+
+mod acks;
+
+use acks::AckGather;
+use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
+use airpace_core::pace::{PaceConfig, Pacer};
+use airpace_core::packet::Packet;
+use airpace_core::queue::{Dropped, FqCoDel, FqCoDelConfig};
+use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::wire::ieee80211::{DataHeader, Direction, FCS_BYTES, MacAddr, SNAP_BYTES};
+use airpace_core::wire::radiotap::Radiotap;
+use airpace_units::{BitRate, StationId, Time};
+use core::time::Duration;
+
+/// A packet of the station's uplink.
+pub trait UplinkPacket: Packet {
+    /// Whether it is a TCP acknowledgement that carries no data and changes nothing else, so that it may wait a few
+    /// milliseconds for others.
+    fn is_pure_ack(&self) -> bool;
+}
+
+/// Configuration of an [`Agent`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct AgentConfig {
+    /// The number that reports carry. The proxy puts in its own, so over a tunnel it does not matter.
+    pub station: StationId,
+    /// Length of a slot (Δ): one report each. Default 100 ms.
+    pub slot: Duration,
+    /// Length of the first slot, so that the agents of a simulation can report out of step. Default as long as all
+    /// others.
+    pub first_slot: Duration,
+    /// Rate that the uplink is shaped to; `None` sends at once.
+    pub uplink_rate: Option<BitRate>,
+    /// How long pure acknowledgements may be held to share a frame; zero holds none. Default 5 ms.
+    pub gather_acks: Duration,
+    /// The queue in front of the uplink.
+    pub queue: FqCoDelConfig,
+    /// Bytes that the tunnel adds to each packet, outer IP header included.
+    pub packet_overhead: u32,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        let slot = Duration::from_millis(100);
+        Self {
+            station: StationId(0),
+            slot,
+            first_slot: slot,
+            uplink_rate: None,
+            gather_acks: Duration::from_millis(5),
+            queue: FqCoDelConfig::default(),
+            packet_overhead: 0,
+        }
+    }
+}
+
+/// A message of the tunnel that the agent received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Number of the tunnel's session: sequence numbers begin anew with each.
+    pub session: u32,
+    /// Number within the session.
+    pub sequence: u64,
+    /// Bytes of the IP packet on the air, the tunnel's headers included.
+    pub bytes: u32,
+    /// Delay since it was sent, up to a constant offset between the clocks of both ends, ns.
+    pub delay_ns: i64,
+}
+
+/// What was seen on the monitor interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Frames without a valid radiotap header.
+    pub malformed: u64,
+    /// Frames that are no data for this station: management, uplink, other stations, multicast, damaged.
+    pub foreign: u64,
+    /// Data frames given to the meter.
+    pub metered: u64,
+}
+
+/// The agent's decisions, for uplink packets of type `P`.
+pub struct Agent<P> {
+    slot: Duration,
+    /// Hardware address of the station, if the monitor may hear others.
+    address: Option<MacAddr>,
+    meter: Meter,
+    session: Option<u32>,
+    next_slot: Time,
+    acks: AckGather<P>,
+    queue: FqCoDel<P>,
+    pacer: Pacer,
+    packet_overhead: u32,
+    counts: Counts,
+}
+
+/// Bytes that CCMP adds to an encrypted frame: header 8, integrity code 8 (IEEE 802.11-2020, 12.5.3.2).
+const CCMP_BYTES: usize = 16;
+/// The number of packets in an A-MSDU, which an encrypted frame does not tell, is guessed from its length: nearly all
+/// are full-sized.
+const FULL_PACKET: u32 = 1500;
+/// Bytes that an A-MSDU adds to each of its packets: subframe header 14, LLC/SNAP 8, padding, and what the packet's own
+/// tunnel adds to 1500 bytes (IEEE 802.11-2020, 9.3.2.2.2).
+const AMSDU_SUBFRAME_BYTES: u32 = 64;
+
+impl<P: UplinkPacket> Agent<P> {
+    /// An agent whose first slot begins at `now`. `hash_key` is the secret key of the queue's hash.
+    #[must_use]
+    pub fn new(now: Time, config: &AgentConfig, hash_key: [u8; 16]) -> Self {
+        let mut pacer = Pacer::new(PaceConfig::default());
+        if let Some(rate) = config.uplink_rate {
+            pacer.grant(now, &uplink_allocation(rate), None);
+        }
+        Self {
+            slot: config.slot,
+            address: None,
+            meter: Meter::new(MeterConfig::new(config.station), now),
+            session: None,
+            next_slot: now.saturating_add(config.first_slot),
+            acks: AckGather::new(config.gather_acks),
+            queue: FqCoDel::new(config.queue, hash_key),
+            pacer,
+            packet_overhead: config.packet_overhead,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Counts only frames to this hardware address from now on: a real monitor interface hears other stations as well.
+    pub const fn listen_for(&mut self, address: MacAddr) {
+        self.address = Some(address);
+    }
+
+    /// What was seen on the monitor interface.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Packets that wait for the uplink.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.queue.len() + self.acks.len()
+    }
+
+    /// Takes an IP packet of the station for the uplink.
+    pub fn enqueue(&mut self, now: Time, packet: P) {
+        if let Some(packet) = self.acks.hold(now, packet) {
+            self.release_acks(now);
+            self.queue.enqueue(now, packet);
+        }
+    }
+
+    fn release_acks(&mut self, now: Time) {
+        while let Some(ack) = self.acks.release() {
+            self.queue.enqueue(now, ack);
+        }
+    }
+
+    /// The next uplink packet that may leave now.
+    pub fn poll(&mut self, now: Time) -> Option<P> {
+        if self.acks.deadline().is_some_and(|due| due <= now) {
+            self.release_acks(now);
+        }
+        if self.queue.is_empty() || !self.pacer.may_release(now) {
+            return None;
+        }
+        let packet = self.queue.dequeue(now)?;
+        let bytes = packet.bytes().saturating_add(self.packet_overhead);
+        self.pacer.charge(now, bytes);
+        Some(packet)
+    }
+
+    /// A packet that [`Agent::enqueue`] or [`Agent::poll`] dropped; to be called after each of them until there is none.
+    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.queue.poll_drop()
+    }
+
+    /// Takes an authentic message of the tunnel that arrived at `arrival`.
+    pub fn on_message(&mut self, arrival: Time, message: Message) {
+        if self.session.replace(message.session) != Some(message.session) {
+            self.meter.restart_sequence();
+        }
+        self.meter.on_packet(&Received {
+            arrival,
+            frame: FrameHints::default(),
+            sequence: message.sequence,
+            bytes: message.bytes,
+            delay_ns: Some(message.delay_ns),
+        });
+    }
+
+    /// Takes an MPDU to this station that a monitor has shown.
+    pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
+        self.counts.metered += 1;
+        self.meter.on_mpdu(mpdu);
+    }
+
+    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and its whole length.
+    pub fn on_monitor_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
+        let Ok((radiotap, start)) = Radiotap::parse(bytes) else {
+            self.counts.malformed += 1;
+            return;
+        };
+        let flags = radiotap.flags.unwrap_or_default();
+        let header = bytes
+            .get(start..)
+            .and_then(|frame| DataHeader::parse(frame).ok())
+            .filter(|(header, _)| self.is_mine(header) && !flags.bad_fcs());
+        let Some((header, header_bytes)) = header else {
+            self.counts.foreign += 1;
+            return;
+        };
+        let fcs = if flags.fcs_at_end() { FCS_BYTES } else { 0 };
+        let cipher = if header.protected { CCMP_BYTES } else { 0 };
+        let around = start + header_bytes + fcs + cipher + SNAP_BYTES;
+        let packet = u32::try_from(length.saturating_sub(around)).unwrap_or(u32::MAX);
+        let mut mpdu = Mpdu::heard(arrival, &radiotap, &header, packet);
+        if header.amsdu {
+            let packets = packet.div_ceil(FULL_PACKET + AMSDU_SUBFRAME_BYTES);
+            mpdu.packets = u16::try_from(packets).unwrap_or(1).max(1);
+        }
+        self.on_mpdu(&mpdu);
+    }
+
+    /// Whether a frame is data for this station alone.
+    fn is_mine(&self, header: &DataHeader) -> bool {
+        let unicast = header.receiver.0[0] & 1 == 0;
+        let to_me = self
+            .address
+            .is_none_or(|address| address == header.receiver);
+        header.direction == Direction::FromDs
+            && unicast
+            && to_me
+            && !header.null
+            && header.fragment == 0
+    }
+
+    /// When [`Agent::poll`] or [`Agent::handle_timeout`] are to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        let release = if self.queue.is_empty() {
+            None
+        } else {
+            self.pacer.next_release()
+        };
+        release
+            .into_iter()
+            .chain(self.acks.deadline())
+            .chain([self.next_slot])
+            .min()
+    }
+
+    /// When the slot that runs ends.
+    #[must_use]
+    pub const fn slot_end(&self) -> Time {
+        self.next_slot
+    }
+
+    /// Ends the slot if it is over: the report to send.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<SlotReport> {
+        if now < self.next_slot {
+            return None;
+        }
+        // Slots keep their rhythm; after a pause of the whole machine they begin anew.
+        let rhythm = self.next_slot.saturating_add(self.slot);
+        self.next_slot = if rhythm > now {
+            rhythm
+        } else {
+            now.saturating_add(self.slot)
+        };
+        Some(self.meter.close_slot(now))
+    }
+}
+
+/// The uplink's rate as the pacer takes it.
+fn uplink_allocation(rate: BitRate) -> Allocation {
+    let rate_bytes_per_s = rate.as_bps_f64() / 8.0;
+    Allocation {
+        station: StationId(0),
+        rate_pps: rate_bytes_per_s / f64::from(FULL_PACKET),
+        rate_bytes_per_s,
+        level: 1.0,
+    }
+}

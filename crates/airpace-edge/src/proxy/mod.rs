@@ -1,0 +1,586 @@
+//! The proxy: paces what each station is sent, so that the queue stands here and not in the access point.
+//!
+//! [`Proxy`] holds a flow queue and a pacer per station and one rate law. The caller
+//!
+//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and going of stations
+//!    ([`Proxy::set_connected`]);
+//! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with [`Proxy::poll_drop`];
+//! 3. comes again at [`Proxy::deadline`], with [`Proxy::handle_timeout`] first.
+//!
+//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they were due.
+
+mod config;
+mod mode;
+mod record;
+mod station;
+mod turns;
+mod warnings;
+
+pub use config::{CustomLaw, Fallback, Pacing, ProxyConfig, StartRate, StationConfig};
+pub use mode::Mode;
+pub use record::SlotRecord;
+
+use airpace_core::control::{AssumeRates, ConfigError, Diagnostics, RateController};
+use airpace_core::pace::Account;
+use airpace_core::packet::Packet;
+use airpace_core::queue::{DropReason, Dropped};
+use airpace_core::report::{Allocation, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+use station::PacedStation;
+use std::collections::VecDeque;
+use turns::{Place, Turns};
+use warnings::Beliefs;
+
+/// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet, so that packets
+/// leave in small groups; what is sent at [`Proxy::poll`] in between still leaves on time.
+pub const GATHER_SHARE: u32 = 4;
+
+/// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
+pub struct Proxy<P> {
+    config: ProxyConfig,
+    stations: Vec<PacedStation<P>>,
+    law: Option<Box<dyn RateController + Send>>,
+    turns: Turns,
+    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations to introduce to the law.
+    pending: Vec<SlotReport>,
+    /// Stations whose report waits in `pending`.
+    reported: usize,
+    /// Stations whose reports are waited for.
+    awaited: usize,
+    beliefs: Beliefs,
+    next_decision: Time,
+    records: VecDeque<SlotRecord>,
+    events: VecDeque<Event>,
+    drops: VecDeque<DroppedPacket<P>>,
+    counts: Counts,
+}
+
+/// What the proxy wants sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output<P> {
+    /// A packet.
+    Packet {
+        /// The station that it is for.
+        station: usize,
+        /// The packet.
+        packet: P,
+    },
+    /// A packet of load without meaning.
+    Load {
+        /// The station that it is for.
+        station: usize,
+        /// Its length, IP header and tunnel included.
+        bytes: u32,
+    },
+}
+
+/// A packet that the proxy gave up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DroppedPacket<P> {
+    /// The station that it was for.
+    pub station: usize,
+    /// Why; `None` if the station is away.
+    pub reason: Option<DropReason>,
+    /// The packet, so that its buffer can be used again.
+    pub packet: P,
+}
+
+/// What an operator should hear of.
+#[derive(Clone, PartialEq, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A station is sent to in another way.
+    ModeChanged {
+        /// When.
+        at: Time,
+        /// The station.
+        station: usize,
+        /// The mode before.
+        from: Mode,
+        /// The mode from now on.
+        to: Mode,
+        /// Time since its last report, or since it connected.
+        silence: Duration,
+    },
+    /// The delay target has become infeasible.
+    DelayTargetInfeasible {
+        /// The target (T̄).
+        target: Duration,
+        /// The smallest delay that is feasible, seconds.
+        least_s: f64,
+    },
+    /// More stations than before appear to have their bottleneck elsewhere than at the access point.
+    BottleneckElsewhere {
+        /// How many now.
+        stations: u32,
+    },
+}
+
+impl core::fmt::Display for Event {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::ModeChanged {
+                station, from, to, ..
+            } => write!(f, "station {station}: {from} becomes {to}"),
+            Self::DelayTargetInfeasible { target, least_s } => write!(
+                f,
+                "the delay target of {:.1} ms is below {:.1} ms, the least that is feasible for these \
+                 stations: running at that",
+                target.as_secs_f64() * 1e3,
+                least_s * 1e3
+            ),
+            Self::BottleneckElsewhere { stations } => write!(
+                f,
+                "stations whose bottleneck appears to lie elsewhere than at the access point: {stations} \
+                 (they are sent what arrives)"
+            ),
+        }
+    }
+}
+
+/// What was refused before it could matter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Packets for stations that are away.
+    pub away: u64,
+    /// Reports that were repeated or are of no station.
+    pub bad_reports: u64,
+}
+
+/// Why a proxy cannot begin.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The law refuses its parameters.
+    #[error(transparent)]
+    Law(#[from] ConfigError),
+    /// The law does not follow the weight of a station.
+    #[error(
+        "the law `{law}` follows no weights, or not that of station {station}; `waterfill` takes 0.001 to 1000"
+    )]
+    Weight {
+        /// The station.
+        station: usize,
+        /// Name of the law.
+        law: &'static str,
+    },
+}
+
+impl<P: Packet> Proxy<P> {
+    /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's queue a secret key, which keeps
+    /// senders from aiming at the queue of a neighbour.
+    ///
+    /// # Errors
+    /// The law refuses its parameters or a weight.
+    pub fn new(
+        config: ProxyConfig,
+        hash_key: impl Fn(usize) -> [u8; 16],
+    ) -> Result<Self, ProxyError> {
+        let law = build_law(&config)?;
+        let mut stations = Vec::with_capacity(config.stations.len());
+        for (idx, &station) in config.stations.iter().enumerate() {
+            let id = StationId::from_index(idx);
+            stations.push(PacedStation::new(id, station, &config, hash_key(idx)));
+        }
+        Ok(Self {
+            next_decision: Time::ZERO.saturating_add(config.slot),
+            config,
+            stations,
+            law,
+            turns: Turns::default(),
+            pending: Vec::new(),
+            reported: 0,
+            awaited: 0,
+            beliefs: Beliefs::default(),
+            records: VecDeque::new(),
+            events: VecDeque::new(),
+            drops: VecDeque::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &ProxyConfig {
+        &self.config
+    }
+
+    /// What was refused so far.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What the law believed about the medium at the last decision.
+    #[must_use]
+    pub const fn diagnostics(&self) -> &Diagnostics {
+        self.beliefs.diagnostics()
+    }
+
+    /// How a station is sent to; `None` if there is no such station.
+    #[must_use]
+    pub fn mode(&self, station: usize) -> Option<Mode> {
+        self.stations.get(station).map(|station| station.mode)
+    }
+
+    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such station.
+    #[must_use]
+    pub fn granted(&self, station: usize) -> Option<Allocation> {
+        mode::granted(self.stations.get(station)?, &self.config)
+    }
+
+    /// Packets that wait for all stations together.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.stations
+            .iter()
+            .map(|station| station.queue.len())
+            .sum()
+    }
+
+    /// Takes a packet for a station. For a station that is away it is dropped at once.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn enqueue(&mut self, now: Time, station: usize, packet: P) {
+        let paced = &mut self.stations[station];
+        if !paced.connected {
+            self.counts.away += 1;
+            return self.drops.push_back(DroppedPacket {
+                station,
+                reason: None,
+                packet,
+            });
+        }
+        paced.queue.enqueue(now, packet);
+        paced.account.wait(now);
+        self.collect_drops(station);
+        self.activate(station);
+    }
+
+    /// Takes an authentic report of a station. A report that repeats the last one is counted and ignored.
+    pub fn on_report(&mut self, now: Time, mut report: SlotReport) {
+        let idx = report.station.index();
+        let Some(station) = self.stations.get(idx) else {
+            self.counts.bad_reports += 1;
+            return;
+        };
+        let last_slot = station.last_report.as_ref().map(|last| last.slot);
+        if last_slot == Some(report.slot) {
+            self.counts.bad_reports += 1;
+            return;
+        }
+        if station.reported {
+            // The other stations are late: their reports count for the next decision.
+            self.decide(now);
+        }
+        let station = &mut self.stations[idx];
+        station.heard_at = now;
+        // The numbers of a station that has started anew begin at zero again.
+        let slots = last_slot
+            .and_then(|last| report.slot.checked_sub(last))
+            .unwrap_or(1);
+        report.sender = station.account.close(now, report.length, slots);
+        report.sender.backlogged |= station.load_bytes.is_some();
+        station.last_report = Some(report.clone());
+        station.reported = true;
+        self.reported += 1;
+        // It takes the place of the silent report by which the station was introduced.
+        self.pending
+            .retain(|pending| pending.station != report.station);
+        self.pending.push(report);
+        if self.reported >= self.awaited.max(1) {
+            self.decide(now);
+        }
+    }
+
+    /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its packets are dropped.
+    pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
+        let Some(paced) = self.stations.get_mut(station) else {
+            return;
+        };
+        if paced.connected == connected {
+            return;
+        }
+        paced.connected = connected;
+        paced.heard_at = now;
+        paced.last_report = None;
+        paced.allocation = None;
+        if connected {
+            paced.account = Account::new(now);
+            if self.config.start == StartRate::FromLaw && self.law.is_some() {
+                self.pending
+                    .push(SlotReport::silent(paced.id, self.config.slot));
+            }
+        } else {
+            self.forget(now, station);
+        }
+        self.update_mode(now, station);
+    }
+
+    /// Drops what waits for a station and what it reported.
+    fn forget(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        while let Some(packet) = paced.queue.dequeue(now) {
+            self.drops.push_back(DroppedPacket {
+                station,
+                reason: None,
+                packet,
+            });
+        }
+        let id = paced.id;
+        self.reported -= usize::from(core::mem::take(&mut paced.reported));
+        self.pending.retain(|report| report.station != id);
+        self.collect_drops(station);
+    }
+
+    /// Sets the load of a station: see [`StationConfig::load_bytes`].
+    pub fn set_load(&mut self, station: usize, load_bytes: Option<u32>) {
+        let Some(paced) = self.stations.get_mut(station) else {
+            return;
+        };
+        paced.load_bytes = load_bytes;
+        if paced.has_something() {
+            self.activate(station);
+        }
+    }
+
+    /// Decides at once instead of waiting for reports, and begins a slot now. With [`StartRate::FromLaw`] this gives the stations that
+    /// have just connected their first rates.
+    pub fn begin_slot(&mut self, now: Time) {
+        self.decide(now);
+        self.next_decision = now.saturating_add(self.config.slot);
+    }
+
+    /// The next packet that may leave now.
+    pub fn poll(&mut self, now: Time) -> Option<Output<P>> {
+        while let Some(station) = self.turns.pop_released(now, |idx| self.stations[idx].place) {
+            self.stations[station].place = self.turns.push_ready(station);
+        }
+        while let Some(station) = self.turns.current() {
+            if self.turns.goes_on()
+                && let Some(output) = self.serve(now, station)
+            {
+                self.turns.count();
+                return Some(output);
+            }
+            self.turns.end_turn();
+            self.stations[station].place = Place::Idle;
+            self.activate_at(now, station);
+        }
+        None
+    }
+
+    /// A packet that was dropped since the last call.
+    pub fn poll_drop(&mut self) -> Option<DroppedPacket<P>> {
+        self.drops.pop_front()
+    }
+
+    /// The next record of a station's slot, if records are made.
+    pub fn poll_record(&mut self) -> Option<SlotRecord> {
+        self.records.pop_front()
+    }
+
+    /// What an operator should hear of.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Proxy::handle_timeout`] and [`Proxy::poll`] are to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        if self.turns.is_ready() {
+            return Some(Time::ZERO);
+        }
+        let gather = self.config.pace.burst / GATHER_SHARE;
+        let release = self.turns.next_release();
+        let release = release.map(|release| release.saturating_add(gather));
+        release.into_iter().chain([self.next_decision]).min()
+    }
+
+    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if now >= self.next_decision {
+            self.decide(now);
+        }
+    }
+
+    /// Puts a station that has something to send into the ring.
+    fn activate(&mut self, station: usize) {
+        let paced = &mut self.stations[station];
+        if paced.place == Place::Idle {
+            paced.place = self.turns.push_ready(station);
+        }
+    }
+
+    /// Puts a station that stands nowhere where it belongs now.
+    fn activate_at(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        if !paced.has_something() {
+            return;
+        }
+        match paced.pacer.next_release() {
+            Some(release) if release <= now => paced.place = self.turns.push_ready(station),
+            Some(release) => paced.place = self.turns.push_waiting(station, release),
+            // Its rate is zero: the next grant brings it back.
+            None => {}
+        }
+    }
+
+    /// A packet, or load, of one station, if its pacer permits.
+    fn serve(&mut self, now: Time, station: usize) -> Option<Output<P>> {
+        let paced = &mut self.stations[station];
+        if !paced.connected {
+            return None;
+        }
+        let Some(due) = paced.due(now) else {
+            paced.held_back = paced.load_bytes.is_some() || !paced.queue.is_empty();
+            return None;
+        };
+        let packet = paced.queue.dequeue_with_sojourn(now);
+        if paced.queue.is_empty() {
+            paced.account.empty(now);
+            paced.held_back &= paced.load_bytes.is_some();
+        }
+        let output = if let Some((packet, sojourn)) = packet {
+            let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
+            paced.charge(due, bytes, Some(sojourn));
+            Some(Output::Packet { station, packet })
+        } else if let Some(bytes) = paced.load_bytes.filter(|_| paced.has_load()) {
+            paced.charge(due, bytes, None);
+            Some(Output::Load { station, bytes })
+        } else {
+            None
+        };
+        self.collect_drops(station);
+        output
+    }
+
+    /// Takes over what the station's queue has dropped.
+    fn collect_drops(&mut self, station: usize) {
+        while let Some(Dropped { reason, packet }) = self.stations[station].queue.poll_drop() {
+            self.drops.push_back(DroppedPacket {
+                station,
+                reason: Some(reason),
+                packet,
+            });
+        }
+    }
+
+    /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the records.
+    fn decide(&mut self, now: Time) {
+        // Reports are waited for half a slot longer than they are due.
+        self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
+        self.pending.sort_by_key(|report| report.station);
+        if let Some(law) = &mut self.law
+            && !self.pending.is_empty()
+        {
+            for allocation in law.on_slot(now, &self.pending) {
+                if let Some(station) = self.stations.get_mut(allocation.station.index()) {
+                    station.allocation = Some(*allocation);
+                }
+            }
+        }
+        for station in 0..self.stations.len() {
+            self.update_mode(now, station);
+        }
+        if let Some(law) = &self.law {
+            let events = self
+                .beliefs
+                .update(now, law.diagnostics(), self.config.delay_target);
+            self.events.extend(events.into_iter().flatten());
+        }
+        if self.config.records {
+            self.record(now);
+        }
+        for station in &mut self.stations {
+            station.reported = false;
+        }
+        self.reported = 0;
+        self.pending.clear();
+    }
+
+    /// Makes a record of every station's slot.
+    fn record(&mut self, now: Time) {
+        for station in &mut self.stations {
+            let report = match self
+                .pending
+                .binary_search_by_key(&station.id, |report| report.station)
+            {
+                Ok(at) if station.reported => Some(&self.pending[at]),
+                _ => None,
+            };
+            let diagnostics = self.beliefs.diagnostics();
+            let record = record::slot_record(now, station, &self.config, report, diagnostics);
+            self.records.push_back(record);
+            let counters = station.queue.counters();
+            let (dropped, marked) = (counters.dropped(), counters.marked);
+            station.slot.begin_slot(now, dropped, marked);
+        }
+    }
+
+    /// Puts a station into the mode that its reports, or their absence, ask for, and paces it accordingly.
+    fn update_mode(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        let to = mode::wanted(paced, now, &self.config);
+        if to != paced.mode {
+            let from = core::mem::replace(&mut paced.mode, to);
+            self.awaited -= usize::from(from.is_awaited());
+            self.awaited += usize::from(to.is_awaited());
+            self.events.push_back(Event::ModeChanged {
+                at: now,
+                station,
+                from,
+                to,
+                silence: now.saturating_since(paced.heard_at),
+            });
+            // Nothing that the law remembers of the station holds any more.
+            if let Some(law) = &mut self.law
+                && matches!(to, Mode::Away | Mode::Unshaped)
+            {
+                law.remove(paced.id);
+                paced.allocation = None;
+            }
+        }
+        paced.apply(now, &self.config);
+        // The release may have moved with the rate. A station in the ring finds out when its turn comes.
+        let unmoved = match paced.place {
+            Place::Ready => true,
+            Place::Waiting(release) => paced.pacer.next_release() == Some(release),
+            Place::Idle => false,
+        };
+        if !unmoved {
+            paced.place = Place::Idle;
+            self.activate_at(now, station);
+        }
+    }
+}
+
+impl<P: Packet> PacedStation<P> {
+    /// Charges the pacer and the books for a packet that was due at `due` and leaves now.
+    fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
+        self.pacer.charge(due, bytes);
+        self.account.sent(bytes);
+        self.slot.on_sent(bytes, sojourn);
+    }
+}
+
+/// The law of the configuration, told the stations' weights; `None` if nothing is measured.
+fn build_law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
+    let law = match &config.pacing {
+        Pacing::Law(law) => law.build()?,
+        Pacing::Custom(law) => law.make(),
+        Pacing::Fixed(_) | Pacing::Unpaced => return Ok(None),
+    };
+    let name = law.name();
+    // Stations without a monitor interface report no PHY rates.
+    let mut law = AssumeRates::new(law, config.frame_overhead);
+    for (station, StationConfig { weight, .. }) in config.stations.iter().enumerate() {
+        if *weight != 1.0 && !law.set_weight(StationId::from_index(station), *weight) {
+            return Err(ProxyError::Weight { station, law: name });
+        }
+    }
+    Ok(Some(Box::new(law)))
+}

@@ -1,0 +1,98 @@
+//! Whose turn it is to send.
+//!
+//! Stations whose pacers permit a packet now stand in a ring and take turns; those that must wait for their pacer
+//! stand in a heap by the time of their release. So a packet costs the logarithm of the number of stations, and not
+//! a walk over all of them.
+
+use airpace_units::Time;
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Packets sent to one station before the next has its turn: enough for one group of segments.
+const TURN: u32 = 32;
+
+/// Where a station stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// It has nothing to send, or must not send before another grant.
+    Idle,
+    /// It is in the ring of those that may send now.
+    Ready,
+    /// It waits for its pacer until then.
+    Waiting(Time),
+}
+
+/// The ring and the heap.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    ready: VecDeque<u32>,
+    /// An entry counts only while the station's [`Place`] says the same: a station whose release moves gets a new
+    /// entry, and the old one is skipped when its time comes.
+    waiting: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Packets that the first station of the ring has sent in its turn.
+    sent: u32,
+}
+
+impl Turns {
+    /// The station whose turn it is.
+    pub(super) fn current(&self) -> Option<usize> {
+        self.ready.front().map(|&station| station as usize)
+    }
+
+    /// Whether the current station may send another packet in this turn.
+    pub(super) const fn goes_on(&self) -> bool {
+        self.sent < TURN
+    }
+
+    /// The current station has sent a packet.
+    pub(super) const fn count(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Ends the turn of the current station, which then stands nowhere.
+    pub(super) fn end_turn(&mut self) {
+        self.sent = 0;
+        self.ready.pop_front();
+    }
+
+    /// Puts a station at the end of the ring.
+    pub(super) fn push_ready(&mut self, station: usize) -> Place {
+        self.ready.push_back(station as u32);
+        Place::Ready
+    }
+
+    /// Has a station wait until `release`.
+    pub(super) fn push_waiting(&mut self, station: usize, release: Time) -> Place {
+        self.waiting.push(Reverse((release, station as u32)));
+        Place::Waiting(release)
+    }
+
+    /// The next station whose release has come; `place` tells where a station stands.
+    pub(super) fn pop_released(
+        &mut self,
+        now: Time,
+        place: impl Fn(usize) -> Place,
+    ) -> Option<usize> {
+        while let Some(&Reverse((release, station))) = self.waiting.peek() {
+            if release > now {
+                return None;
+            }
+            self.waiting.pop();
+            if place(station as usize) == Place::Waiting(release) {
+                return Some(station as usize);
+            }
+        }
+        None
+    }
+
+    /// The earliest entry of the heap. It may be of a station whose release has moved: then the caller comes once
+    /// for nothing, and the entry goes.
+    pub(super) fn next_release(&self) -> Option<Time> {
+        self.waiting.peek().map(|Reverse((release, _))| *release)
+    }
+
+    /// Whether a station may send now.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}

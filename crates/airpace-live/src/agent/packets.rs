@@ -1,0 +1,156 @@
+//! The agent of [`airpace_edge`] for IP packets in buffers and messages of the tunnel.
+
+use super::Counts;
+use crate::device::Intake;
+use crate::packet::{PacketBuf, Pool};
+use crate::queues::fq_codel;
+use crate::tunnel::Opened;
+use airpace_api::config::AgentConfig;
+use airpace_api::telemetry::AgentSlot;
+use airpace_core::report::{LevelSource, SlotReport};
+use airpace_core::wire::data::OVERHEAD_BYTES;
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_core::wire::report::{self, REPORT_BYTES};
+use airpace_edge::agent::{self, Agent, Message};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// What the tunnel and UDP over IPv4 add to a packet.
+const TUNNEL_OVERHEAD: u32 = OVERHEAD_BYTES as u32 + 28;
+
+/// The agent's decisions about IP packets and the tunnel's messages.
+pub struct PacketAgent {
+    agent: Agent<PacketBuf>,
+    /// Wall-clock time since 1970 at [`Time::ZERO`].
+    epoch: Duration,
+    pool: Pool,
+}
+
+impl PacketAgent {
+    /// An agent whose first slot begins at `now`. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`], `key` is
+    /// the secret key of the queue's hash.
+    #[must_use]
+    pub fn new(now: Time, config: &AgentConfig, epoch: Duration, key: [u8; 16]) -> Self {
+        let slot = config.slot.0;
+        let config = agent::AgentConfig {
+            // The proxy knows the station by the key of its tunnel.
+            station: StationId(0),
+            slot,
+            first_slot: slot,
+            uplink_rate: config.uplink.rate.map(|rate| rate.0),
+            gather_acks: config.uplink.gather_acks.0,
+            queue: fq_codel(&config.queue),
+            packet_overhead: TUNNEL_OVERHEAD,
+        };
+        Self {
+            agent: Agent::new(now, &config, key),
+            epoch,
+            pool: Pool::default(),
+        }
+    }
+
+    /// Counts only frames to this hardware address from now on: a real monitor interface hears other stations as well.
+    pub const fn listen_for(&mut self, station: [u8; 6]) {
+        self.agent.listen_for(MacAddr(station));
+    }
+
+    /// Tells the wall-clock time since 1970 at [`Time::ZERO`] again, which changes when the wall clock is set.
+    pub const fn set_epoch(&mut self, epoch: Duration) {
+        self.epoch = epoch;
+    }
+
+    /// The pool that packets are to be taken from and returned to.
+    pub const fn pool(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// What was seen on the monitor interface.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        self.agent.counts()
+    }
+
+    /// Takes an IP packet of the station for the uplink.
+    pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        self.agent.enqueue(now, packet);
+        self.recycle();
+    }
+
+    /// The next uplink packet that may leave now; its buffer is to be returned to the pool.
+    pub fn poll(&mut self, now: Time) -> Option<PacketBuf> {
+        let packet = self.agent.poll(now);
+        self.recycle();
+        packet
+    }
+
+    /// Takes an authentic message of the tunnel, as it arrived at `arrival`.
+    pub fn on_message(&mut self, arrival: Time, message: &Opened<'_>) {
+        self.agent.on_message(
+            arrival,
+            Message {
+                session: message.session,
+                sequence: message.counter,
+                // A datagram is at most 65,507 bytes.
+                bytes: message.payload.len() as u32 + TUNNEL_OVERHEAD,
+                delay_ns: message.sent.offset_ns(arrival),
+            },
+        );
+    }
+
+    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and its whole length.
+    pub fn on_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
+        self.agent.on_monitor_frame(arrival, bytes, length);
+    }
+
+    /// When [`PacketAgent::poll`] or [`PacketAgent::handle_timeout`] are to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.agent.deadline()
+    }
+
+    /// Ends a slot that is over: the report to send, and the record for telemetry.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<([u8; REPORT_BYTES], AgentSlot)> {
+        let report = self.agent.handle_timeout(now)?;
+        Some((report::encode(&report), self.record(now, &report)))
+    }
+
+    /// Returns the buffers of packets that were dropped to the pool.
+    fn recycle(&mut self) {
+        while let Some(dropped) = self.agent.poll_drop() {
+            self.pool.put(dropped.packet);
+        }
+    }
+
+    fn record(&self, now: Time, report: &SlotReport) -> AgentSlot {
+        let source = match report.source {
+            LevelSource::AmpduReference => "ampdu",
+            LevelSource::Tsft => "tsft",
+            LevelSource::Counters => "counters",
+            LevelSource::SocketTimestamps => "socket",
+        };
+        AgentSlot {
+            time_s: now.as_secs_f64(),
+            unix_s: (self.epoch + Duration::from_nanos(now.as_nanos())).as_secs_f64(),
+            slot: report.slot,
+            frames: report.frames,
+            packets: report.packets,
+            bytes: report.bytes,
+            level: report.level(),
+            round_ms: report.round_s().map(|round| round * 1e3),
+            phy_mbps: report.phy_rate_bps().map(|rate| rate / 1e6),
+            lost: report.lost,
+            late: report.late,
+            source: source.to_owned(),
+        }
+    }
+}
+
+impl Intake for PacketAgent {
+    fn pool(&mut self) -> &mut Pool {
+        Self::pool(self)
+    }
+
+    fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        Self::on_packet(self, now, packet);
+    }
+}

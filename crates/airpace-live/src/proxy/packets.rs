@@ -1,0 +1,271 @@
+//! The proxy of [`airpace_edge`] for IP packets in buffers: addresses lead to stations, records to telemetry, events to
+//! the log.
+
+use super::settings;
+use super::{Counts, Output, ProxyError};
+use crate::device::Intake;
+use crate::packet::{PacketBuf, Pool};
+use airpace_api::config::ProxyConfig;
+use airpace_api::telemetry::ProxySlot;
+use airpace_core::control::Diagnostics;
+use airpace_core::report::{DelayQuantiles, SlotReport};
+use airpace_core::wire::report;
+use airpace_edge::proxy::{self, Event, Mode, Proxy, SlotRecord};
+use airpace_units::{StationId, Time};
+use core::net::IpAddr;
+use core::time::Duration;
+use std::collections::HashMap;
+
+/// The proxy's decisions about IP packets. Stations are numbered as in the configuration, as are the peers of the
+/// tunnel.
+pub struct PacketProxy {
+    proxy: Proxy<PacketBuf>,
+    names: Vec<String>,
+    by_address: HashMap<IpAddr, usize>,
+    /// Wall-clock time since 1970 at [`Time::ZERO`].
+    epoch: Duration,
+    /// Buffers of packets that the queues dropped.
+    pool: Pool,
+    unroutable: u64,
+    malformed_reports: u64,
+}
+
+impl PacketProxy {
+    /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`]; `key` is secret and
+    /// keeps senders from aiming at the queue of a neighbour.
+    ///
+    /// # Errors
+    /// The law refuses its parameters, or a station's weight.
+    pub fn new(config: &ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
+        let stations = &config.stations;
+        let proxy = Proxy::new(settings::edge(config)?, |idx| station_key(key, idx));
+        let proxy = proxy.map_err(|error| named(error, config))?;
+        Ok(Self {
+            proxy,
+            names: stations
+                .iter()
+                .map(|station| station.name.clone())
+                .collect(),
+            by_address: stations
+                .iter()
+                .enumerate()
+                .map(|(idx, station)| (station.address, idx))
+                .collect(),
+            epoch,
+            pool: Pool::default(),
+            unroutable: 0,
+            malformed_reports: 0,
+        })
+    }
+
+    /// The pool that packets are to be taken from and returned to.
+    pub const fn pool(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let proxy::Counts { away, bad_reports } = *self.proxy.counts();
+        Counts {
+            unroutable: self.unroutable,
+            away,
+            bad_reports: bad_reports + self.malformed_reports,
+        }
+    }
+
+    /// What the law believed about the medium at the last decision.
+    #[must_use]
+    pub const fn diagnostics(&self) -> &Diagnostics {
+        self.proxy.diagnostics()
+    }
+
+    /// The mode a station is in; `None` if there is no such station.
+    #[must_use]
+    pub fn mode(&self, station: usize) -> Option<Mode> {
+        self.proxy.mode(station)
+    }
+
+    /// Takes an IP packet for one of the stations. Packets for others are counted and dropped.
+    pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        let station = destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to));
+        let Some(&station) = station else {
+            self.unroutable += 1;
+            return self.pool.put(packet);
+        };
+        self.proxy.enqueue(now, station, packet);
+        self.recycle();
+    }
+
+    /// Takes the bytes of a report that came, authentic, from a station.
+    pub fn on_report(&mut self, now: Time, station: usize, bytes: &[u8]) {
+        if station >= self.names.len() {
+            return;
+        }
+        match report::decode(StationId::from_index(station), bytes) {
+            Ok(report) => self.proxy.on_report(now, report),
+            Err(_) => self.malformed_reports += 1,
+        }
+        self.log_events();
+    }
+
+    /// Notes whether the tunnel has a session with a station.
+    pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
+        self.proxy.set_connected(now, station, connected);
+        self.recycle();
+        self.log_events();
+    }
+
+    /// The next packet that may leave now.
+    pub fn poll(&mut self, now: Time) -> Option<Output> {
+        let output = self.proxy.poll(now);
+        self.recycle();
+        Some(match output? {
+            proxy::Output::Packet { station, packet } => Output::Packet { station, packet },
+            proxy::Output::Load { station, bytes } => Output::Load {
+                station,
+                body: bytes.saturating_sub(settings::TUNNEL_OVERHEAD) as usize,
+            },
+        })
+    }
+
+    /// The next record of a station's slot.
+    pub fn poll_record(&mut self) -> Option<ProxySlot> {
+        let record = self.proxy.poll_record()?;
+        Some(self.telemetry(&record))
+    }
+
+    /// When [`PacketProxy::poll`] or [`PacketProxy::handle_timeout`] are to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.proxy.deadline()
+    }
+
+    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.proxy.handle_timeout(now);
+        self.log_events();
+    }
+
+    /// Returns the buffers of packets that were dropped to the pool.
+    fn recycle(&mut self) {
+        while let Some(dropped) = self.proxy.poll_drop() {
+            self.pool.put(dropped.packet);
+        }
+    }
+
+    fn log_events(&mut self) {
+        while let Some(event) = self.proxy.poll_event() {
+            self.log(&event);
+        }
+    }
+
+    fn log(&self, event: &Event) {
+        let Event::ModeChanged {
+            station,
+            from,
+            to,
+            silence,
+            ..
+        } = event
+        else {
+            return tracing::warn!("{event}");
+        };
+        let station = &self.names[*station];
+        let silence_ms = silence.as_millis() as u64;
+        match to {
+            Mode::Conservative | Mode::Unshaped => {
+                tracing::warn!(%station, %from, %to, silence_ms, "reports are missing");
+            }
+            _ => tracing::info!(%station, %from, %to, "mode"),
+        }
+    }
+
+    fn telemetry(&self, record: &SlotRecord) -> ProxySlot {
+        let report = record.report.as_ref();
+        let seconds = record.length.as_secs_f64().max(1e-9);
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let delay = |pick: fn(&DelayQuantiles) -> Duration| {
+            let quantiles = report.and_then(|report| report.delay.as_ref());
+            quantiles.map(|quantiles| ms(pick(quantiles)))
+        };
+        let goodput_mbps = report
+            .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6);
+        ProxySlot {
+            time_s: record.at.as_secs_f64(),
+            unix_s: (self.epoch + Duration::from_nanos(record.at.as_nanos())).as_secs_f64(),
+            station: self.names[record.station.index()].clone(),
+            mode: record.mode.to_string(),
+            level: report.and_then(SlotReport::level),
+            level_target: record.granted.map(|granted| granted.level),
+            rate_pps: record.granted.map(|granted| granted.rate_pps),
+            rate_mbps: record
+                .granted
+                .map(|granted| granted.rate_bytes_per_s * 8.0 / 1e6),
+            sent_mbps: record.sent_bytes as f64 * 8.0 / seconds / 1e6,
+            goodput_mbps,
+            round_ms: report
+                .and_then(SlotReport::round_s)
+                .map(|round| round * 1e3),
+            overhead_us: record.diagnostics.overhead_s.map(|overhead| overhead * 1e6),
+            smallest_delay_ms: record.diagnostics.smallest_delay_s.map(|delay| delay * 1e3),
+            capped_elsewhere: record.diagnostics.capped_elsewhere,
+            phy_mbps: report
+                .and_then(SlotReport::phy_rate_bps)
+                .map(|rate| rate / 1e6),
+            backlog_packets: record.backlog_packets,
+            backlog_bytes: record.backlog_bytes,
+            sojourn_p50_ms: record.sojourn_p50.map(ms),
+            sojourn_p95_ms: record.sojourn_p95.map(ms),
+            delay_p50_ms: delay(|quantiles| quantiles.p50),
+            delay_p95_ms: delay(|quantiles| quantiles.p95),
+            lost: report.map(|report| report.lost),
+            dropped: record.dropped,
+            marked: record.marked,
+        }
+    }
+}
+
+/// Each queue has a key of its own.
+fn station_key(mut key: [u8; 16], station: usize) -> [u8; 16] {
+    for (byte, own) in key.iter_mut().zip((station as u64).to_le_bytes()) {
+        *byte ^= own;
+    }
+    key
+}
+
+/// The error with the station's name in place of its number.
+fn named(error: proxy::ProxyError, config: &ProxyConfig) -> ProxyError {
+    match error {
+        proxy::ProxyError::Weight { station, law } => ProxyError::Weight {
+            station: config.stations[station].name.clone(),
+            law,
+        },
+        other => ProxyError::Edge(other),
+    }
+}
+
+/// The destination of an IP packet.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet
+            .get(16..20)
+            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+            .map(IpAddr::from),
+        6 => packet
+            .get(24..40)
+            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
+            .map(IpAddr::from),
+        _ => None,
+    }
+}
+
+impl Intake for PacketProxy {
+    fn pool(&mut self) -> &mut Pool {
+        Self::pool(self)
+    }
+
+    fn on_packet(&mut self, now: Time, packet: PacketBuf) {
+        Self::on_packet(self, now, packet);
+    }
+}

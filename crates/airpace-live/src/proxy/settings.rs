@@ -1,0 +1,84 @@
+//! What a configuration file means to the proxy of [`airpace_edge`].
+
+use super::ProxyError;
+use crate::queues;
+use airpace_api::config::{Law, ProxyConfig};
+use airpace_config::quantity::Rate;
+use airpace_core::control::{self, Goal, LawConfig};
+use airpace_core::pace::PaceConfig;
+use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
+use airpace_units::BitRate;
+
+/// What the tunnel, UDP and IPv4 add to a packet on its way: it is these packets that take airtime.
+pub(super) const TUNNEL_OVERHEAD: u32 = airpace_core::wire::data::OVERHEAD_BYTES as u32 + 28;
+
+/// Bytes of an IPv4 header: load is configured by the payload behind it.
+const IPV4_BYTES: u32 = 20;
+
+/// The edge's configuration. `config` has been validated.
+pub(super) fn edge(config: &ProxyConfig) -> Result<proxy::ProxyConfig, ProxyError> {
+    let control = &config.control;
+    // Validated to be at most 65000 bytes.
+    let load_bytes = config
+        .udp_load
+        .as_ref()
+        .map(|load| u32::try_from(load.payload.0.0).unwrap_or(1470) + IPV4_BYTES);
+    let station = |weight| StationConfig { weight, load_bytes };
+    Ok(proxy::ProxyConfig {
+        pacing: pacing(config)?,
+        slot: control.slot.0,
+        start: StartRate::Fixed(control.initial_rate.0),
+        // Validated to be at most 9000 bytes.
+        packet_bytes: u32::try_from(control.packet.0.0).unwrap_or(1500),
+        level: control.level_limit,
+        delay_target: control.delay_target.map(|target| target.0),
+        pace: PaceConfig {
+            burst: control.burst.0,
+            frame_overhead: control.initial_overhead.0,
+            ..PaceConfig::default()
+        },
+        frame_overhead: control.initial_overhead.0,
+        queue: queues::fq_codel(&config.queue),
+        fallback: Fallback {
+            conservative_after_slots: config.fallback.conservative_after_slots,
+            rate: config.fallback.rate.0,
+            unshaped_after_slots: config.fallback.unshaped_after_slots,
+        },
+        packet_overhead: TUNNEL_OVERHEAD,
+        records: config.telemetry.is_some(),
+        stations: config
+            .stations
+            .iter()
+            .map(|own| station(own.weight))
+            .collect(),
+    })
+}
+
+fn pacing(config: &ProxyConfig) -> Result<Pacing, ProxyError> {
+    let control = &config.control;
+    let name = match control.law {
+        Law::Linear => control::Law::Linear,
+        Law::LinearPf => control::Law::LinearPf,
+        Law::Dual => control::Law::Dual,
+        Law::Nonlinear => control::Law::Nonlinear,
+        Law::Waterfill => control::Law::Waterfill,
+        // Validated: law `fixed` has its rate. Without one, packets would pass unpaced.
+        Law::Fixed => {
+            let Rate(rate) = control.fixed_rate.unwrap_or(Rate(BitRate::from_bps(0)));
+            return Ok(Pacing::Fixed(rate));
+        }
+        Law::None => return Ok(Pacing::Unpaced),
+    };
+    let goal = Goal {
+        level: control.level_limit,
+        delay: control.delay_target.map(|target| target.0),
+    };
+    let mut law = LawConfig::named(name, goal);
+    if let LawConfig::Waterfill(waterfill) = &mut law {
+        waterfill.packet_bytes = control.packet.0.0 as f64;
+        waterfill.frame_overhead = control.initial_overhead.0;
+        // A level beyond the window of 802.11ac means that the stations have a longer one.
+        waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
+    }
+    Ok(Pacing::Law(law))
+}

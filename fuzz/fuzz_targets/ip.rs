@@ -1,0 +1,33 @@
+//! IP headers: lengths stay within the bytes, and an ECN mark changes neither the flow nor any
+//! other field.
+#![no_main]
+
+use airpace_core::wire::ip::{self, IpInfo};
+use libfuzzer_sys::fuzz_target;
+use std::hash::{DefaultHasher, Hasher};
+
+fn flow(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    ip::hash_flow(bytes, &mut hasher);
+    hasher.finish()
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let info = IpInfo::parse(bytes);
+    if let Ok(info) = info {
+        assert!(info.bytes as usize <= bytes.len());
+        assert!(ip::source(bytes).is_some() && ip::destination(bytes).is_some());
+        let _ = info.category();
+    }
+    let is_ack = ip::is_pure_ack(bytes);
+    assert!(info.is_ok() || !is_ack);
+
+    let mut marked = bytes.to_vec();
+    if ip::mark_ce(&mut marked) {
+        assert_eq!(flow(&marked), flow(bytes));
+        assert_eq!(ip::is_pure_ack(&marked), is_ack);
+        assert_eq!(IpInfo::parse(&marked), info.map(|info| IpInfo { ecn: 3, ..info }));
+    } else {
+        assert_eq!(marked, bytes);
+    }
+});
