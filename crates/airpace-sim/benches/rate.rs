@@ -1,4 +1,5 @@
-//! Cost of rate adaptation per frame: the choice of a rate and the count of its result, updates included.
+//! Cost of rate adaptation per frame: the choice of a rate and the count of its result, updates
+//! included.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_sim::rate::{FrameResult, MinstrelHt, MinstrelHtConfig, RateAdaptation, rates_up_to};
@@ -10,7 +11,7 @@ use std::hint::black_box;
 /// Frames per sample.
 const FRAMES: u64 = 100_000;
 
-/// Sends [`FRAMES`] frames of 32 MPDUs, 1 ms each, over a channel that carries MCS 7 and slower.
+/// Sends [`FRAMES`] frames of 32 MPDUs, 1 ms each, over a channel that carries MCS 0 to 7.
 fn send(adaptation: &mut RateAdaptation) -> TxRate {
     let mut now = Time::ZERO;
     for _ in 0..FRAMES {

@@ -1,4 +1,5 @@
-//! Segments per second of wall time through a TCP sender and a receiver, over a path of 1 Gbit/s and 20 ms that does nothing else.
+//! Segments per second of wall time through a TCP sender and a receiver, over a path of 1 Gbit/s
+//! and 20 ms that does nothing else.
 
 use airpace_sim::rng::Stream;
 use airpace_sim::transport::tcp::{
@@ -12,14 +13,15 @@ use std::collections::VecDeque;
 
 /// Segments per sample.
 const SEGMENTS: u64 = 200_000;
-/// Time of a packet on the link.
+/// Time that the link takes for a packet.
 const PACKET: Duration = Duration::from_micros(12);
-/// Delay each way.
+/// Delay in each direction.
 const DELAY: Duration = Duration::from_millis(10);
 /// Longest queue: 2000 packets.
 const QUEUE: Duration = Duration::from_millis(24);
 
-/// Both ends and what is between them, in order of arrival.
+/// Both ends and the packets between them, in order of arrival. This is as little as keeps the ends
+/// busy, so that their cost dominates; the test bed of the unit tests has queues and faults.
 struct Path {
     sender: Sender,
     receiver: Receiver,
@@ -45,7 +47,8 @@ impl Path {
         }
     }
 
-    fn next(&self) -> Time {
+    /// When something happens next.
+    fn next_event(&self) -> Time {
         let data = self.data.front().map(|(at, _)| *at);
         let ack = self.acks.front().map(|(at, _)| *at);
         let timers = [self.sender.deadline(), self.receiver.deadline()];
@@ -54,7 +57,7 @@ impl Path {
             .chain(timers)
             .flatten()
             .min()
-            .expect("something is always under way")
+            .expect("something is always in flight")
     }
 
     fn step(&mut self, now: Time) {
@@ -90,7 +93,7 @@ fn transfer(algorithm: Algorithm, loss: f64) -> SenderStatistics {
     let mut path = Path::new(algorithm, loss);
     path.step(Time::ZERO);
     while path.sender.statistics().segments < SEGMENTS {
-        path.step(path.next());
+        path.step(path.next_event());
     }
     path.sender.statistics()
 }
@@ -100,7 +103,7 @@ fn transfers(criterion: &mut Criterion) {
     group
         .throughput(Throughput::Elements(SEGMENTS))
         .sample_size(20);
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         group.bench_function(algorithm.name(), |bencher| {
             bencher.iter(|| transfer(algorithm, 0.0))
         });

@@ -1,4 +1,4 @@
-//! What a packet costs at its ends: drawing it from a source, and counting it at the sink.
+//! Cost of a packet at its ends: drawing it from a source and counting it at the sink.
 
 use airpace_sim::rng::Stream;
 use airpace_sim::traffic::{
@@ -74,7 +74,7 @@ fn sources(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Delays from 1 to 30 ms, in no order.
+/// Delays from 1 to 30 ms in random order.
 fn delays() -> Vec<Duration> {
     let mut stream = Stream::new(1, "delays", 0);
     (0..PACKETS)

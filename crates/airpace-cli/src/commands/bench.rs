@@ -209,9 +209,9 @@ fn describe_comparison(comparison: &EmulatorComparison) -> String {
 fn run_tcp(args: &Tcp) -> anyhow::Result<ExitCode> {
     let mut downloads = Vec::new();
     for name in &args.algorithms {
-        let algorithm = Algorithm::from_name(name).ok_or_else(|| {
+        let algorithm: Algorithm = name.parse().map_err(|_| {
             bad_input(format!(
-                "--algorithms: there is no {name:?}; give reno, cubic or bbr"
+                "--algorithms: there is no {name:?}; give cubic, reno or bbr"
             ))
         })?;
         for &delay_ms in &args.delays_ms {

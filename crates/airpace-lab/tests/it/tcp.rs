@@ -28,7 +28,7 @@ fn measured() -> impl Iterator<Item = Measured<'static>> {
         .map(|line| {
             let fields: Vec<&str> = line.split(',').collect();
             let number = |i: usize| fields[i].parse::<f64>().unwrap();
-            let algorithm = Algorithm::from_name(fields[1]).unwrap();
+            let algorithm = fields[1].parse().unwrap();
             Measured {
                 by: fields[0],
                 algorithm,
@@ -85,7 +85,7 @@ fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f
 
 #[test]
 fn simulated_tcp_does_what_the_kernel_did() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         for delay_ms in [10.0, 0.0] {
             let (goodput, rtt) = difference("kernel", algorithm, delay_ms, Hosts::KERNEL);
             assert!(
@@ -124,7 +124,7 @@ fn simulated_tcp_does_what_the_kernel_does() {
     if !super::namespaces_allowed() {
         return;
     }
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let wired_delay = Duration::from_millis(10);
         let (ramp, measure) = (Duration::from_secs(5), Duration::from_secs(10));
         let result = compare(

@@ -321,8 +321,8 @@ fn tcp(flow: &Flow) -> TcpConfig {
 
 fn web_pages(flow: &Flow) -> Traffic {
     let page = match flow.page.unwrap_or(Page::Small) {
-        Page::Small => web::Page::small(),
-        Page::Large => web::Page::large(),
+        Page::Small => web::NamedPage::Small.page(),
+        Page::Large => web::NamedPage::Large.page(),
     };
     let mut browser = BrowserConfig::new(page);
     browser.connections = flow.connections.unwrap_or(browser.connections);

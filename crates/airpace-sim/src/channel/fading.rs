@@ -1,37 +1,55 @@
-//! Block fading: the gain of a pair of radios is constant over a coherence interval and independent from one to the next.
+//! Block fading: the gain between two radios is constant over a coherence interval and independent
+//! from one interval to the next.
 
 use crate::mac::RadioId;
 use crate::rng::Stream;
 use airpace_units::Time;
-use core::f64::consts::TAU;
 use core::time::Duration;
+use strum::{
+    Display, EnumDiscriminants, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames,
+};
 
-/// How a link's power gain is distributed; its mean is 1.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+/// How the power gain of a link is distributed; its mean is 1.
+#[derive(Clone, Copy, PartialEq, Debug, Default, EnumDiscriminants)]
+#[strum_discriminants(
+    name(FadingKind),
+    doc = "A [`FadingLaw`] without its parameter, as configuration names it.",
+    derive(PartialOrd, Ord, Hash),
+    derive(
+        Display,
+        EnumIter,
+        EnumMessage,
+        EnumString,
+        IntoStaticStr,
+        VariantNames
+    ),
+    strum(serialize_all = "kebab-case")
+)]
 pub enum FadingLaw {
-    /// Constant.
+    /// Constant gain.
     #[default]
     None,
-    /// Scattered paths only: an exponential gain.
+    /// Scattered paths only, no line of sight: the gain is exponentially distributed.
     Rayleigh,
-    /// A line of sight with `factor` times the power of the scattered paths; 0 is Rayleigh.
+    /// A line of sight and scattered paths.
     Rician {
-        /// The Rician factor K, 0 to 10,000.
+        /// The Rician factor K, 0 to 10,000: power of the line of sight over that of the scattered
+        /// paths; 0 is Rayleigh.
         factor: f64,
     },
-    /// A gain with a gamma distribution of this shape (Nakagami-m amplitude); 1 is Rayleigh.
+    /// A gamma-distributed gain, that is, an amplitude with Nakagami-m distribution.
     Nakagami {
-        /// The shape m, 0.5 to 10,000.
+        /// The shape m, 0.5 to 10,000: 1 is Rayleigh, more is milder.
         shape: f64,
     },
 }
 
-/// A law and for how long a gain holds.
+/// The distribution of the gain and the time for which a gain lasts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fading {
     /// The distribution.
     pub law: FadingLaw,
-    /// Length of the coherence intervals, which all links count from time zero.
+    /// Length of a coherence interval. The intervals of all links begin at time zero.
     pub coherence: Duration,
 }
 
@@ -42,7 +60,8 @@ impl Fading {
         coherence: Duration::from_millis(20),
     };
 
-    /// The number of the coherence interval that `now` is in. A gain can be kept for as long as this does not change.
+    /// The number of the coherence interval that `now` is in. A caller may keep a gain for as long
+    /// as this does not change.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
         let length = u64::try_from(self.coherence.as_nanos())
@@ -51,82 +70,55 @@ impl Fading {
         now.as_nanos() / length
     }
 
-    /// The power gain in dB of a pair of radios in a coherence interval: the same both ways, and the same whoever asks when. Cost: up
-    /// to 0.2 µs. It repeats after 2³² intervals.
+    /// The power gain in dB between two radios in a coherence interval. It is the same in both
+    /// directions and does not depend on the order of calls. It repeats after 2³² intervals. Cost:
+    /// up to 0.2 µs.
     #[must_use]
     pub fn gain_db(&self, seed: u64, pair: u64, interval: u64) -> f64 {
         if self.law == FadingLaw::None {
             return 0.0;
         }
-        // Radios are fewer than 2^16, so a pair takes 32 bits.
+        // A stream per interval makes the gain a function of its arguments. There are fewer than
+        // 2^16 radios, so a pair takes 32 bits and leaves as many for the interval.
         let mut stream = Stream::new(seed, "fading", (pair << 32) | (interval & 0xffff_ffff));
-        10.0 * self.law.gain(&mut stream).log10()
+        10.0 * self.law.draw_gain(&mut stream).log10()
     }
 
-    pub(super) fn is_sensible(&self) -> bool {
-        let law = match self.law {
+    pub(super) fn is_valid(&self) -> bool {
+        let law_is_valid = match self.law {
+            // Without fading the coherence time does not matter.
             FadingLaw::None => return true,
             FadingLaw::Rayleigh => true,
             FadingLaw::Rician { factor } => (0.0..=10_000.0).contains(&factor),
             FadingLaw::Nakagami { shape } => (0.5..=10_000.0).contains(&shape),
         };
-        law && !self.coherence.is_zero()
+        law_is_valid && !self.coherence.is_zero()
     }
 }
 
-/// A number for two radios, whichever sends.
+/// A number for a pair of radios, the same in both directions.
 pub(super) fn pair(a: RadioId, b: RadioId) -> u64 {
     let (low, high) = (a.min(b), a.max(b));
     (u64::from(low.0) & 0xffff) << 16 | u64::from(high.0) & 0xffff
 }
 
 impl FadingLaw {
-    fn gain(self, stream: &mut Stream) -> f64 {
+    fn draw_gain(self, stream: &mut Stream) -> f64 {
         match self {
             Self::None => 1.0,
-            Self::Rayleigh => exponential(stream),
+            // The sum of the squares of two normal components of variance 1/2 each.
+            Self::Rayleigh => stream.exponential(),
             Self::Rician { factor } => {
-                let scattered = (0.5 / (factor + 1.0)).sqrt();
-                let (re, im) = normal_pair(stream);
-                let sight = (factor / (factor + 1.0)).sqrt();
-                (sight + scattered * re).powi(2) + (scattered * im).powi(2)
+                // The line of sight has K/(K+1) of the power; each scattered component has half of
+                // the rest.
+                let line_of_sight = (factor / (factor + 1.0)).sqrt();
+                let deviation = (0.5 / (factor + 1.0)).sqrt();
+                let in_phase = line_of_sight + deviation * stream.normal();
+                let quadrature = deviation * stream.normal();
+                in_phase * in_phase + quadrature * quadrature
             }
-            Self::Nakagami { shape } => gamma(shape, stream) / shape,
-        }
-    }
-}
-
-/// From (0, 1].
-fn positive_unit(stream: &mut Stream) -> f64 {
-    1.0 - stream.unit()
-}
-
-fn exponential(stream: &mut Stream) -> f64 {
-    -positive_unit(stream).ln()
-}
-
-/// Two independent normal draws (Box and Muller, 1958).
-fn normal_pair(stream: &mut Stream) -> (f64, f64) {
-    let radius = (2.0 * exponential(stream)).sqrt();
-    let (sin, cos) = (TAU * stream.unit()).sin_cos();
-    (radius * cos, radius * sin)
-}
-
-/// A gamma draw of this shape and scale 1 (Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26, 2000);
-/// a shape below 1 by their section 6.
-fn gamma(shape: f64, stream: &mut Stream) -> f64 {
-    if shape < 1.0 {
-        let power = positive_unit(stream).powf(1.0 / shape);
-        return gamma(shape + 1.0, stream) * power;
-    }
-    let d = shape - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let normal = normal_pair(stream).0;
-        let v = (1.0 + c * normal).powi(3);
-        // Accepts more than 95 % of the draws.
-        if v > 0.0 && positive_unit(stream).ln() < 0.5 * normal * normal + d - d * v + d * v.ln() {
-            return d * v;
+            // The square of a Nakagami amplitude is gamma distributed.
+            Self::Nakagami { shape } => stream.gamma(shape),
         }
     }
 }

@@ -5,8 +5,9 @@ use airpace_core::phy::TxRate;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_units::Time;
 
-/// Everything that decides whether an MPDU from one radio to another survives the noise; made by [`super::Channel::link`]. Cheap to
-/// copy. A value depends on the time by its coherence interval only, see [`Link::interval`].
+/// The link from one radio to another: everything that decides whether an MPDU survives the noise.
+/// [`super::Channel::link`] creates it. It is cheap to copy. Its figures change with time only from
+/// one coherence interval to the next, see [`Link::interval`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
     pub(super) received_dbm: f64,
@@ -19,7 +20,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The number of the coherence interval of `now`; 0 for ever if the link does not fade.
+    /// The number of the coherence interval that `now` is in; always 0 if the link does not fade.
     #[must_use]
     pub fn interval(&self, now: Time) -> u64 {
         if self.fading.law == FadingLaw::None {
@@ -29,7 +30,7 @@ impl Link {
         }
     }
 
-    /// Power received in dBm, fading included.
+    /// Received power in dBm, with fading.
     #[must_use]
     pub fn received_dbm(&self, now: Time) -> f64 {
         self.received_dbm
@@ -38,22 +39,26 @@ impl Link {
                 .gain_db(self.seed, self.pair, self.fading.interval(now))
     }
 
-    /// Ratio of signal to noise in dB for frames at `rate`: over their width (22 MHz for DSSS), and with what more antennas than streams add.
+    /// Signal-to-noise ratio (SNR) in dB of frames at `rate`: the noise is that of their width (22
+    /// MHz for DSSS), and receive antennas beyond the number of streams add their gain.
     #[must_use]
     pub fn snr_db(&self, now: Time, rate: TxRate) -> f64 {
         self.received_dbm(now) - self.noise_dbm(rate)
     }
 
-    /// The same for the mean power.
+    /// The SNR in dB of frames at `rate` by the mean received power, without fading.
     #[must_use]
     pub fn mean_snr_db(&self, rate: TxRate) -> f64 {
         self.received_dbm - self.noise_dbm(rate)
     }
 
-    /// What the bits of frames at `rate` suffer: certain loss where not even the preamble is detected.
+    /// The error hazard per bit of frames at `rate`. Loss is certain where not even the preamble is
+    /// detected.
     #[must_use]
     pub fn bit_hazard(&self, model: &ErrorModel, now: Time, rate: TxRate) -> BitHazard {
         let received_dbm = self.received_dbm(now);
+        // Fading may take a link below the threshold for a while: then nothing of the frame is
+        // received.
         if received_dbm >= self.detect_dbm {
             model.bit_hazard(rate, received_dbm - self.noise_dbm(rate))
         } else {
@@ -61,20 +66,22 @@ impl Link {
         }
     }
 
-    /// Probability that an MPDU of `bytes` at `rate` is lost, 0 to 1.
+    /// Probability (0 to 1) that an MPDU of `bytes` at `rate` is lost.
     #[must_use]
     pub fn mpdu_error(&self, model: &ErrorModel, now: Time, rate: TxRate, bytes: u32) -> f64 {
         self.bit_hazard(model, now, rate).mpdu_error(bytes)
     }
 
-    /// Whether its mean power is enough for preambles to be detected.
+    /// Whether the mean received power is enough for preambles to be detected.
     #[must_use]
     pub fn is_in_range(&self) -> bool {
         self.received_dbm >= self.detect_dbm
     }
 
-    /// The noise, less the gain by antennas beyond the streams.
+    /// Noise in dBm, less the gain of receive antennas beyond the number of streams.
     fn noise_dbm(&self, rate: TxRate) -> f64 {
+        // A sender with more streams than the receiver has antennas is taken to be heard by as many
+        // antennas.
         let antennas = f64::from(self.antennas.max(rate.nss()));
         noise_dbm(rate.bandwidth_mhz(), self.noise_figure_db)
             - 10.0 * (antennas / f64::from(rate.nss())).log10()

@@ -1,7 +1,9 @@
-//! Radio propagation: from positions and powers to signal-to-noise ratios, to who hears whom, and to the loss of MPDUs.
+//! Radio propagation: from positions and powers to signal-to-noise ratios, to the radios that hear
+//! each other, and to the loss of MPDUs.
 //!
-//! Log-distance path loss, thermal noise, thresholds of carrier sense and of decoding, optional block fading. Everything is a
-//! function of configuration, seed and time; nothing is drawn in the order of calls. Defaults are those of ns-3 3.44.
+//! Log-distance path loss, thermal noise, thresholds for carrier sense and decoding, and optional
+//! block fading. Everything is a function of configuration, seed and time; no draw depends on the
+//! order of calls. Defaults are those of ns-3 3.44.
 //!
 //! ```
 //! use airpace_core::phy::error::ErrorModel;
@@ -27,7 +29,7 @@ mod propagation;
 #[cfg(test)]
 mod tests;
 
-pub use fading::{Fading, FadingLaw};
+pub use fading::{Fading, FadingKind, FadingLaw};
 pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};
@@ -35,21 +37,22 @@ pub use propagation::{PathLoss, noise_dbm};
 use crate::mac::{Hearing, RadioId, Relation};
 use thiserror::Error;
 
-/// A radio: where it is and what it can do.
+/// A radio: its position, transmit power and receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Radio {
-    /// Where it is.
+    /// Its position.
     pub position: Position,
-    /// Transmit power in dBm, antenna gain included (default 16.0206 dBm, 40 mW).
+    /// Transmit power in dBm with antenna gain (default 16.0206 dBm, 40 mW).
     pub tx_power_dbm: f64,
     /// Noise figure of the receiver in dB (default 7).
     pub noise_figure_db: f64,
-    /// Receive antennas (default 1). More antennas than streams add up to 10 log₁₀(antennas / streams) dB, as in ns-3 without fading.
+    /// Receive antennas (default 1). Antennas beyond the number of streams add 10 log₁₀(antennas /
+    /// streams) dB, as in ns-3 without fading.
     pub antennas: u8,
 }
 
 impl Radio {
-    /// A radio with the defaults named at each field.
+    /// A radio with the default of each other field.
     #[must_use]
     pub const fn at(position: Position) -> Self {
         Self {
@@ -61,33 +64,36 @@ impl Radio {
     }
 }
 
-/// Radios and what is between them.
+/// Radios and the propagation between them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChannelConfig {
     /// The radios, indexed by [`RadioId`].
     pub radios: Vec<Radio>,
-    /// Attenuation by distance.
+    /// Attenuation with distance.
     pub path_loss: PathLoss,
-    /// Variation in time on top of it (default none).
+    /// Variation of the gain in time on top of the path loss (default none).
     pub fading: Fading,
     /// Seed of the fading.
     pub seed: u64,
-    /// What makes the channel busy and what can be received.
+    /// Powers from which on the channel is busy and frames are received.
     pub thresholds: Thresholds,
 }
 
-/// Received powers from which on something happens, in dBm over the whole channel.
+/// Thresholds of received power over the whole channel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Thresholds {
-    /// Preambles are detected, so that the channel is busy for the whole frame and its header is read: −82 dBm (17.3.10.6 demands
-    /// this of 20 MHz; ns-3's MinimumRssi).
+    /// From this power in dBm on, preambles are detected: the channel is busy for the whole frame
+    /// and its header is read. Default −82 dBm (clause 17.3.10.6 requires it for 20 MHz; ns-3's
+    /// MinimumRssi).
     pub detect_dbm: f64,
-    /// Least ratio in dB over the noise of 20 MHz for that: 4 dB, ns-3's preamble detection.
+    /// Least SNR in dB over 20 MHz at which preambles are detected: 4 dB by default, as in ns-3.
     pub detect_snr_db: f64,
-    /// Anything makes the channel busy: −62 dBm (17.3.10.6; ns-3's CcaEdThreshold).
+    /// From this power in dBm on, any signal makes the channel busy: −62 dBm by default (clause
+    /// 17.3.10.6; ns-3's CcaEdThreshold).
     pub energy_dbm: f64,
-    /// A frame spoils what is received at the same time if it is at least so many dB above the noise of `disturb_width`: 0 dB, which
-    /// costs the other frame 3 dB. There is no capture: how strong the other frame is does not matter.
+    /// A frame destroys another that is received at the same time if its power is at least this
+    /// many dB above the noise of `disturb_width_mhz`. The default is 0 dB, which costs the other
+    /// frame 3 dB of SNR. There is no capture effect: the power of the other frame does not matter.
     pub disturb_over_noise_db: f64,
     /// Width of that noise in MHz (default 80).
     pub disturb_width_mhz: f64,
@@ -106,7 +112,7 @@ impl Default for Thresholds {
 }
 
 impl ChannelConfig {
-    /// These radios with the defaults named at each field.
+    /// These radios with the default of each other field.
     #[must_use]
     pub fn new(radios: Vec<Radio>) -> Self {
         let (path_loss, thresholds) = (PathLoss::default(), Thresholds::default());
@@ -124,16 +130,18 @@ impl ChannelConfig {
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// A figure of a radio is not a number or infinite.
+    /// A figure of a radio is infinite or not a number.
     #[error("the position, power or noise figure of {0} is not a finite number")]
     Radio(RadioId),
-    /// The path loss makes no sense.
-    #[error("the exponent of the path loss must be above 0 and its loss at 1 m finite")]
+    /// The path loss is out of range.
+    #[error(
+        "the exponent of the path loss must be a number above 0 and the loss at 1 m must be finite"
+    )]
     PathLoss,
-    /// A threshold is not a number.
-    #[error("a threshold of the channel is not a number")]
+    /// A threshold is not a number, or the width of the noise is not above 0.
+    #[error("a threshold of the channel is not a number, or its width is not above 0")]
     Threshold,
-    /// The fading makes no sense.
+    /// A parameter of the fading is out of range.
     #[error(
         "fading needs a coherence time above 0, a Rician factor from 0 to 10,000 and a Nakagami shape from 0.5 to 10,000"
     )]
@@ -150,7 +158,7 @@ impl Channel {
     /// Checks every figure.
     ///
     /// # Errors
-    /// [`ChannelError`]: the first that makes no sense.
+    /// [`ChannelError`] names the first figure that is out of range.
     pub fn new(config: ChannelConfig) -> Result<Self, ChannelError> {
         for (index, radio) in config.radios.iter().enumerate() {
             let Position { x, y, z } = radio.position;
@@ -161,7 +169,7 @@ impl Channel {
                 return Err(ChannelError::Radio(id(index)));
             }
         }
-        if !config.path_loss.is_sensible() {
+        if !config.path_loss.is_valid() {
             return Err(ChannelError::PathLoss);
         }
         let Thresholds {
@@ -171,28 +179,29 @@ impl Channel {
             disturb_over_noise_db,
             disturb_width_mhz,
         } = config.thresholds;
-        if [detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db]
-            .iter()
-            .any(|t| t.is_nan())
+        // Infinite thresholds are of use: they switch a mechanism off.
+        let thresholds_db = [detect_dbm, detect_snr_db, energy_dbm, disturb_over_noise_db];
+        if thresholds_db.iter().any(|threshold| threshold.is_nan())
             || disturb_width_mhz.is_nan()
             || disturb_width_mhz <= 0.0
         {
             return Err(ChannelError::Threshold);
         }
-        if config.fading.is_sensible() {
+        if config.fading.is_valid() {
             Ok(Self { config })
         } else {
             Err(ChannelError::Fading)
         }
     }
 
-    /// How many radios there are.
+    /// Number of radios.
     #[must_use]
     pub fn radios(&self) -> usize {
         self.config.radios.len()
     }
 
-    /// Power that `to` receives of `from` in dBm, without fading; not a number for radios that do not exist.
+    /// Power in dBm that `to` receives from `from`, without fading; not a number if either radio
+    /// does not exist.
     #[must_use]
     pub fn received_dbm(&self, from: RadioId, to: RadioId) -> f64 {
         match (self.radio(from), self.radio(to)) {
@@ -204,8 +213,8 @@ impl Channel {
         }
     }
 
-    /// Ratio of signal to noise in dB at `to` over `width_mhz`, without fading and for as many streams as antennas; not a number for
-    /// radios that do not exist.
+    /// SNR in dB at `to` over `width_mhz`, without fading and for as many streams as antennas; not
+    /// a number if either radio does not exist.
     #[must_use]
     pub fn snr_db(&self, from: RadioId, to: RadioId, width_mhz: f64) -> f64 {
         let figure = self
@@ -214,7 +223,8 @@ impl Channel {
         self.received_dbm(from, to) - noise_dbm(width_mhz, figure)
     }
 
-    /// The link from one radio to another with its fading; without signal for radios that do not exist.
+    /// The link from one radio to another with its fading. If either radio does not exist, the link
+    /// has no signal.
     #[must_use]
     pub fn link(&self, from: RadioId, to: RadioId) -> Link {
         let receiver = self.radio(to);
@@ -229,11 +239,14 @@ impl Channel {
         }
     }
 
-    /// Who senses, disturbs and decodes whom, by mean powers: what fades does not change the sides it takes.
+    /// Which radios sense, disturb and decode which, by mean powers: fading changes losses, but not
+    /// who hears whom.
     #[must_use]
     pub fn hearing(&self) -> Hearing {
         let thresholds = self.config.thresholds;
         let decodes = self.relation(|from, to| self.received_dbm(from, to) >= self.detect_dbm(to));
+        // A decoded header keeps the channel busy for the whole frame, however weak (virtual and
+        // physical carrier sense).
         let senses = self.relation(|from, to| {
             decodes.reaches(from, to) || self.received_dbm(from, to) >= thresholds.energy_dbm
         });
@@ -252,7 +265,7 @@ impl Channel {
         Relation::by(self.radios(), |from, to| from != to && reaches(from, to))
     }
 
-    /// The power from which on `to` detects preambles.
+    /// The power in dBm from which on `to` detects preambles.
     fn detect_dbm(&self, to: RadioId) -> f64 {
         let Thresholds {
             detect_dbm,

@@ -1,8 +1,8 @@
-//! Where radios are.
+//! Positions of radios.
 
 use crate::rng::Stream;
 
-/// A place in metres.
+/// A position in metres.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Position {
     /// East.
@@ -14,13 +14,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place with these coordinates.
+    /// The position with these coordinates.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64) -> Self {
         Self { x, y, z }
     }
 
-    /// The distance to another place in metres.
+    /// The distance to another position in metres.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self.x - other.x)
@@ -29,8 +29,9 @@ impl Position {
     }
 }
 
-/// `count` places at random in a horizontal square of `side_m` metres around `centre`. Place number i depends on the seed, the name and
-/// i only, so that more places leave the others where they are.
+/// `count` random positions in a horizontal square of `side_m` metres around `centre`. Position
+/// number i depends only on the seed, the name and i, so that adding positions does not move the
+/// others.
 #[must_use]
 pub fn uniform_in_square(
     seed: u64,
@@ -39,14 +40,15 @@ pub fn uniform_in_square(
     side_m: f64,
     centre: Position,
 ) -> Vec<Position> {
-    let place = |index| {
+    let mut positions = Vec::with_capacity(count);
+    for index in 0..count as u64 {
         let mut stream = Stream::new(seed, name, index);
         let mut offset = || (stream.unit() - 0.5) * side_m;
-        Position {
+        positions.push(Position {
             x: centre.x + offset(),
             y: centre.y + offset(),
             z: centre.z,
-        }
-    };
-    (0..count as u64).map(place).collect()
+        });
+    }
+    positions
 }

@@ -4,6 +4,23 @@ use airpace_core::phy::{GuardInterval, LegacyRate, Standard, TxRate, Width};
 use airpace_units::Time;
 use core::time::Duration;
 use proptest::prelude::*;
+use strum::{EnumMessage, VariantNames};
+
+#[test]
+fn fading_laws_have_the_names_that_scenario_files_use() {
+    assert_eq!(
+        FadingKind::VARIANTS,
+        ["none", "rayleigh", "rician", "nakagami"]
+    );
+    let law = FadingLaw::Rician { factor: 4.0 };
+    assert_eq!(FadingKind::from(law), "rician".parse().unwrap());
+    assert_eq!(FadingKind::default(), FadingKind::None);
+    assert_eq!(
+        FadingKind::Rician.get_documentation(),
+        Some("A line of sight and scattered paths.")
+    );
+    assert!("rice".parse::<FadingKind>().is_err());
+}
 
 fn line(places: &[f64]) -> ChannelConfig {
     ChannelConfig::new(
@@ -18,8 +35,9 @@ fn vht(width: Width, nss: u8, mcs: u8) -> TxRate {
     TxRate::new(Standard::Vht, width, nss, mcs, GuardInterval::Ns800).unwrap()
 }
 
-/// Distance in metres and ratio in dB that ns-3 3.44 reports of frames received there with 16 dBm and its defaults, measured with
-/// `validation/ns3/link_budget.cc`. It receives frames at 51 m and none at 52 m.
+/// Distance in metres and SNR in dB that ns-3 3.44 reports for frames received there, sent with 16
+/// dBm and its defaults, measured with `validation/ns3/link_budget.cc`. It receives frames at 51 m
+/// and none at 52 m.
 const NS3: [(f64, f64); 4] = [
     (10.0, 27.268),
     (20.0, 18.237),
@@ -52,14 +70,14 @@ fn ratios_at_a_distance_are_those_of_ns3() {
 }
 
 #[test]
-fn noise_by_hand() {
+fn noise_is_boltzmann_constant_times_temperature_and_width_plus_the_noise_figure() {
     // −173.975 dBm/Hz over 20 MHz and 7 dB.
     assert!((noise_dbm(20.0, 7.0) + 93.965).abs() < 0.002);
     assert!((noise_dbm(80.0, 7.0) + 87.944).abs() < 0.002);
 }
 
 #[test]
-fn spare_antennas_add_their_gain() {
+fn antennas_beyond_the_streams_add_their_gain() {
     let mut config = line(&[0.0, 10.0]);
     config.radios[1].antennas = 2;
     let channel = Channel::new(config).unwrap();
@@ -74,7 +92,7 @@ fn spare_antennas_add_their_gain() {
 }
 
 #[test]
-fn ranges_invert_the_path_loss() {
+fn the_range_of_a_link_budget_inverts_the_path_loss() {
     let law = PathLoss::default();
     for distance in [1.0, 2.5, 40.0, 1e4] {
         assert!((law.distance_m(law.loss_db(distance)) / distance - 1.0).abs() < 1e-9);
@@ -104,7 +122,8 @@ fn stations_on_both_sides_of_an_access_point_are_hidden_from_each_other() {
                 .all(|r| r.reaches(ap, station) && r.reaches(station, ap))
         );
     }
-    // 80 m: −87.8 dBm, below −82 and just above the noise of 80 MHz, so it disturbs without being heard.
+    // 80 m: −87.8 dBm, below −82 and just above the noise of 80 MHz, so it disturbs without being
+    // heard.
     assert!(
         !senses.reaches(left, right)
             && !decodes.reaches(left, right)
@@ -221,7 +240,7 @@ fn fading_is_the_same_both_ways_and_changes_with_the_interval_only() {
 }
 
 #[test]
-fn places_stay_when_there_are_more_of_them() {
+fn positions_stay_where_they_are_when_more_are_added() {
     let centre = Position::new(5.0, -5.0, 1.5);
     let (few, many) = (
         uniform_in_square(3, "stations", 4, 40.0, centre),
@@ -237,7 +256,7 @@ fn places_stay_when_there_are_more_of_them() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn figures_out_of_range_are_refused() {
     let refused = |change: fn(&mut ChannelConfig)| {
         let mut config = line(&[0.0, 1.0]);
         change(&mut config);
@@ -267,7 +286,7 @@ fn nonsense_is_refused() {
         law: FadingLaw::Rayleigh,
         coherence: Duration::ZERO,
     };
-    assert!(!still.is_sensible());
+    assert!(!still.is_valid());
     assert_eq!(
         refused(|c| c.fading.law = FadingLaw::Rician { factor: -1.0 }),
         ChannelError::Fading
@@ -280,7 +299,7 @@ fn nonsense_is_refused() {
 
 proptest! {
     #[test]
-    fn nearer_is_never_worse(near in 0.1..100.0_f64, farther in 0.0..100.0_f64, mcs in 0..10_u8, bytes in 1..4_000_u32) {
+    fn a_nearer_receiver_never_loses_more(near in 0.1..100.0_f64, farther in 0.0..100.0_f64, mcs in 0..10_u8, bytes in 1..4_000_u32) {
         let channel = Channel::new(line(&[0.0, near, near + farther])).unwrap();
         let error = |to| {
             let link = channel.link(RadioId(0), RadioId(to));

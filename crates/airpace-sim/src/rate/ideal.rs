@@ -1,22 +1,28 @@
+//! Ideal rate adaptation, by a table of SNR thresholds.
+
 use super::AdaptationError;
 use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{TxRate, Width};
 
-/// The fastest rate that the current SNR carries, by a table of thresholds: what a link would use that knew its channel.
+/// The fastest rate that the current signal-to-noise ratio (SNR) carries, by a table of thresholds:
+/// the rate of a sender that knows its channel.
 #[derive(Clone, Debug)]
 pub struct Ideal {
-    /// Threshold in dB and rate, by increasing threshold; of equal or decreasing data rates the dearer ones are left out.
+    /// Threshold in dB and rate, by increasing threshold and data rate. A rate that needs a higher
+    /// SNR than another without being faster is left out.
     table: Vec<(f64, TxRate)>,
     current: usize,
 }
 
 impl Ideal {
-    /// An adaptation that uses `rate` of each pair (threshold in dB, rate) from that SNR on. It starts at the lowest threshold.
+    /// An adaptation that uses the rate of each pair (threshold in dB, rate) from that SNR on. It
+    /// starts at the lowest threshold.
     ///
-    /// The threshold of a rate is the SNR at which the packet error rate (PER) reaches the target, for a packet size of the caller's choice.
+    /// The threshold of a rate is the SNR at which its packet error rate reaches a target, for a
+    /// packet size of the caller's choice.
     ///
     /// # Errors
-    /// [`AdaptationError`] if there is no pair or a threshold is not finite.
+    /// [`AdaptationError`] if the table is empty or a threshold is not finite.
     pub fn new(mut table: Vec<(f64, TxRate)>) -> Result<Self, AdaptationError> {
         if table.is_empty() {
             return Err(AdaptationError::NoRates);
@@ -24,22 +30,27 @@ impl Ideal {
         if let Some(&(threshold_db, rate)) = table.iter().find(|row| !row.0.is_finite()) {
             return Err(AdaptationError::Threshold { rate, threshold_db });
         }
+        // Of rates with the same threshold the fastest comes first, so that the others are left out
+        // below.
         table.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.rate().cmp(&a.1.rate())));
-        let mut fastest = None;
-        table.retain(|row| {
-            let faster = fastest.is_none_or(|rate| row.1.rate() > rate);
-            if faster {
-                fastest = Some(row.1.rate());
+        let mut useful: Vec<(f64, TxRate)> = Vec::with_capacity(table.len());
+        for (threshold_db, rate) in table {
+            if useful.last().is_none_or(|last| rate.rate() > last.1.rate()) {
+                useful.push((threshold_db, rate));
             }
-            faster
-        });
-        Ok(Self { table, current: 0 })
+        }
+        Ok(Self {
+            table: useful,
+            current: 0,
+        })
     }
 
-    /// The adaptation whose rates lose at most `target` (above 0, below 1) of the MPDUs of `bytes`, by `model`.
+    /// The adaptation whose rates lose at most the share `target` (above 0, below 1) of MPDUs of
+    /// `bytes`, by `model`.
     ///
-    /// [`Ideal::set_snr`] then takes the SNR over the noise of `width`: rates of narrower channels, sent with the same power, have as much
-    /// more. [`Ideal::TARGET_LOSS`] is a good target.
+    /// [`Ideal::set_snr`] then takes the SNR over the noise of `width`. Rates of narrower channels,
+    /// sent with the same power, have a correspondingly higher SNR. [`Ideal::TARGET_LOSS`] is a
+    /// good target.
     ///
     /// # Errors
     /// [`AdaptationError`] if there are no rates or the target is out of range.
@@ -60,10 +71,12 @@ impl Ideal {
         Self::new(table.collect())
     }
 
-    /// About what ns-3's IdealWifiManager aims at: its bit error rate of 10⁻⁶ is 1.2 % of MPDUs of 1536 bytes.
+    /// About the target of ns-3's IdealWifiManager, whose bit error rate of 10⁻⁶ loses 1.2 % of
+    /// MPDUs of 1536 bytes.
     pub const TARGET_LOSS: f64 = 0.012;
 
-    /// The SNR is now `snr_db`. Below every threshold the most robust rate is used; a value that is no number changes nothing.
+    /// Sets the current SNR in dB. Below every threshold the most robust rate is used. A value that
+    /// is not a number is ignored.
     pub fn set_snr(&mut self, snr_db: f64) {
         if !snr_db.is_nan() {
             self.current = self
@@ -90,8 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_rate_within_the_snr_is_used() {
-        // MCS 1 with two streams is as fast as MCS 3 with one, and dearer: it is never of use.
+    fn the_fastest_rate_that_the_snr_carries_is_used() {
+        // MCS 1 with two streams is as fast as MCS 3 with one, but needs a higher SNR: it is never
+        // used.
         let mut ideal = Ideal::new(vec![
             (20.0, rate(1, 7)),
             (5.0, rate(1, 1)),
@@ -129,7 +143,7 @@ mod tests {
             ideal.set_snr(snr_db);
             assert_eq!(ideal.best(), fastest, "{snr_db} dB");
         }
-        // Far out a narrow channel carries what a wide one no longer does.
+        // At a low SNR a narrow channel still carries what a wide one does not.
         ideal.set_snr(-3.0);
         assert_eq!(ideal.best().width(), Width::Mhz20);
         let refused = Ideal::by_model(&rates, Width::Mhz80, &model, 1_536, 0.0).unwrap_err();

@@ -1,7 +1,8 @@
-//! Rate adaptation: which data rate a directed link sends its next frame at.
+//! Rate adaptation: the data rate of the next frame of a directed link.
 //!
-//! One [`RateAdaptation`] belongs to one directed link. The MAC asks it once per frame built and tells it what became of the
-//! frame; it is given the time and draws from its own random stream, so that a run stays a function of its configuration.
+//! One [`RateAdaptation`] belongs to one directed link. The MAC asks it for a rate once per frame
+//! and reports the result of the frame. It receives the time as an argument and draws from its own
+//! random stream, so that a run is a function of its configuration.
 //!
 //! ```
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -27,9 +28,12 @@ pub use trace::Trace;
 
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
+use strum::{
+    Display, EnumDiscriminants, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames,
+};
 use thiserror::Error;
 
-/// Why a rate adaptation cannot be made.
+/// Why a rate adaptation is refused.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum AdaptationError {
@@ -41,66 +45,85 @@ pub enum AdaptationError {
     Threshold {
         /// The rate whose threshold it is.
         rate: TxRate,
-        /// What was given, in dB.
+        /// The given threshold in dB.
         threshold_db: f64,
     },
     /// The target loss of [`Ideal`] is out of range.
     #[error("the target loss is {target}: give a number above 0 and below 1")]
     Target {
-        /// What was given.
+        /// The given value.
         target: f64,
     },
-    /// The weight of the past is out of range.
+    /// The weight of the past in the averages is out of range.
     #[error("the weight of the past is {weight}: give a number from 0 to below 1")]
     Weight {
-        /// What was given.
+        /// The given value.
         weight: f64,
     },
-    /// A frame would never be sent.
+    /// The number of tries per frame is 0.
     #[error("rate adaptation needs at least one try per frame")]
     NoTries,
     /// The entries of a [`Trace`] are not in order of time.
     #[error(
-        "entry {index} of the rate trace is at {at}, before the entry ahead of it: sort the trace by time"
+        "entry {index} of the rate trace is at {at}, earlier than the entry before it: sort the trace by time"
     )]
     Unsorted {
-        /// Place of the entry in the list, from 0.
+        /// Index of the entry, from 0.
         index: usize,
         /// Its time.
         at: Time,
     },
 }
 
-/// What became of one data frame (PPDU) of the link.
+/// The result of one data frame (PPDU) of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameResult {
-    /// The rate that the frame was sent at.
+    /// The rate at which the frame was sent.
     pub rate: TxRate,
-    /// MPDUs that the frame carried; a result of 0 is ignored.
+    /// MPDUs in the frame; a result with 0 is ignored.
     pub mpdus: u32,
-    /// How many of them the response acknowledged; 0 if there was none. More than `mpdus` counts as `mpdus`.
+    /// MPDUs that the response acknowledged; 0 if there was no response. More than `mpdus` counts
+    /// as `mpdus`.
     pub acked: u32,
-    /// Mean length of its MPDUs in bytes, with MAC header and FCS.
+    /// Mean length of the MPDUs in bytes, with MAC header and FCS.
     pub mpdu_bytes: u32,
 }
 
-/// The rate adaptation of one directed link. `choose` and `on_result` cost nanoseconds and allocate nothing.
-#[derive(Clone, Debug)]
+/// The rate adaptation of one directed link. `choose` and `on_result` take nanoseconds and do not
+/// allocate.
+#[derive(Clone, Debug, EnumDiscriminants)]
+#[strum_discriminants(
+    name(AdaptationKind),
+    doc = "A [`RateAdaptation`] without its state, as configuration names it.",
+    derive(PartialOrd, Ord, Hash, Default),
+    derive(
+        Display,
+        EnumIter,
+        EnumMessage,
+        EnumString,
+        IntoStaticStr,
+        VariantNames
+    ),
+    strum(serialize_all = "kebab-case")
+)]
 pub enum RateAdaptation {
     /// Always the same rate.
+    #[strum_discriminants(default)]
     Fixed(TxRate),
-    /// The fastest rate that the current signal-to-noise ratio (SNR) carries; it knows the SNR by [`RateAdaptation::set_snr`].
+    /// The fastest rate whose error probability at the current signal-to-noise ratio (SNR) is
+    /// small, as if the sender knew the channel.
     Ideal(Ideal),
-    /// Rates by a list of times.
-    Trace(Trace),
-    /// By measured delivery, as Linux does.
+    /// Minstrel-HT: rates chosen by measured delivery, as Linux does.
     MinstrelHt(Box<MinstrelHt>),
+    /// Rates from a list of times.
+    Trace(Trace),
 }
 
 impl RateAdaptation {
-    /// The rate of the frame that is being built at `now`. To be asked once per frame.
+    /// The rate of the frame that is being built at `now`. Call this once per frame.
     ///
-    /// `unanswered` is how many frames of this link in a row had no answer: the place in the retry chain.
+    /// `unanswered` is the number of consecutive frames of this link without response, which is the
+    /// place in the retry chain.
     #[inline]
     pub fn choose(&mut self, now: Time, unanswered: u8) -> TxRate {
         match self {
@@ -111,8 +134,9 @@ impl RateAdaptation {
         }
     }
 
-    /// The most MPDUs that the frame of the rate chosen last should carry, where the adaptation sets a limit; to be asked after
-    /// [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single packets does, so a MAC without such links may leave it out.
+    /// The most MPDUs that the frame at the rate chosen last should carry; `None` without limit.
+    /// Call this after [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single
+    /// packets sets a limit, so a MAC without such links need not call it.
     #[inline]
     #[must_use]
     pub fn mpdu_limit(&self) -> Option<u32> {
@@ -123,7 +147,7 @@ impl RateAdaptation {
         }
     }
 
-    /// What became of a frame. To be told once per frame sent, answered or not.
+    /// Takes the result of a frame. Call this once per frame sent, with or without response.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {
         if let Self::MinstrelHt(minstrel) = self {
@@ -131,7 +155,8 @@ impl RateAdaptation {
         }
     }
 
-    /// The rate that a first attempt would use now if it did not sample another: what queue limits and reports may assume.
+    /// The rate of a first attempt if it does not sample another rate: the rate that queue limits
+    /// and reports may assume.
     #[must_use]
     pub fn best(&self) -> TxRate {
         match self {
@@ -142,7 +167,7 @@ impl RateAdaptation {
         }
     }
 
-    /// Tells the current mean SNR of the link in dB. Only [`Ideal`] heeds it.
+    /// Sets the current mean SNR of the link in dB. Only [`Ideal`] uses it.
     pub fn set_snr(&mut self, snr_db: f64) {
         if let Self::Ideal(ideal) = self {
             ideal.set_snr(snr_db);
@@ -171,5 +196,21 @@ impl From<Trace> for RateAdaptation {
 impl From<MinstrelHt> for RateAdaptation {
     fn from(minstrel: MinstrelHt) -> Self {
         Self::MinstrelHt(Box::new(minstrel))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantNames;
+
+    #[test]
+    fn kinds_of_adaptation_have_the_names_that_scenario_files_use() {
+        assert_eq!(
+            AdaptationKind::VARIANTS,
+            ["fixed", "ideal", "minstrel-ht", "trace"]
+        );
+        assert_eq!("minstrel-ht".parse(), Ok(AdaptationKind::MinstrelHt));
+        assert_eq!(AdaptationKind::default(), AdaptationKind::Fixed);
     }
 }

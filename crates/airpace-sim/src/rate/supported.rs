@@ -1,3 +1,5 @@
+//! The rates that a station supports.
+
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 
 const WIDTHS: [Width; 4] = [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160];
@@ -7,14 +9,15 @@ const GUARD_INTERVALS: [GuardInterval; 4] = [
     GuardInterval::Ns800,
     GuardInterval::Ns400,
 ];
-/// No PHY has more (clause 21.5, 27.5).
+/// Most spatial streams of any PHY (clauses 21.5 and 27.5).
 const MAX_STREAMS: u8 = 8;
 /// HT has MCS 0 to 31, the others fewer.
 const MAX_MCS: u8 = 31;
 
-/// Every rate of `standard` that a station with these capabilities may be sent: channels of up to `width`, up to `streams` spatial
-/// streams, guard intervals of `shortest` and longer. Combinations that the standard leaves out are left out. DSSS and OFDM rates have 20 MHz, one
-/// stream and 800 ns whatever is asked for beyond.
+/// Every rate of `standard` at which a station with these capabilities can receive: channels up to
+/// `width`, up to `streams` spatial streams, and guard intervals of `shortest` or longer.
+/// Combinations that the standard excludes are left out. DSSS and OFDM rates always have 20 MHz,
+/// one stream and 800 ns.
 ///
 /// ```
 /// use airpace_core::phy::{GuardInterval, Standard, Width};
@@ -30,18 +33,18 @@ pub fn rates_up_to(
     streams: u8,
     shortest: GuardInterval,
 ) -> Vec<TxRate> {
-    let widths = WIDTHS.into_iter().filter(|&w| w <= width);
-    let combinations = widths.flat_map(|w| {
-        let intervals = GUARD_INTERVALS
-            .into_iter()
-            .filter(move |&gi| gi >= shortest);
-        intervals.flat_map(move |gi| (1..=streams.min(MAX_STREAMS)).map(move |nss| (w, gi, nss)))
-    });
-    combinations
-        .flat_map(|(w, gi, nss)| {
-            (0..=MAX_MCS).filter_map(move |mcs| TxRate::new(standard, w, nss, mcs, gi).ok())
-        })
-        .collect()
+    let mut rates = Vec::new();
+    for w in WIDTHS.into_iter().filter(|&w| w <= width) {
+        for gi in GUARD_INTERVALS.into_iter().filter(|&gi| gi >= shortest) {
+            for nss in 1..=streams.min(MAX_STREAMS) {
+                // `TxRate::new` refuses what the standard excludes.
+                rates.extend(
+                    (0..=MAX_MCS).filter_map(|mcs| TxRate::new(standard, w, nss, mcs, gi).ok()),
+                );
+            }
+        }
+    }
+    rates
 }
 
 #[cfg(test)]
@@ -49,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_keep_to_the_capabilities() {
+    fn rates_keep_to_the_capabilities_of_the_station() {
         let ht = rates_up_to(Standard::Ht, Width::Mhz20, 2, GuardInterval::Ns400);
         assert_eq!(ht.len(), 2 * 2 * 8);
         assert!(

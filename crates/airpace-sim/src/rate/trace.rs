@@ -1,8 +1,11 @@
+//! Rates from a list of times.
+
 use super::AdaptationError;
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
 
-/// Rates by a list of times: each holds from its time until the next one's. Before the first time the first rate holds.
+/// Rates from a list of times: each holds from its time until that of the next. Before the first
+/// time the first rate holds.
 #[derive(Clone, Debug)]
 pub struct Trace {
     entries: Vec<(Time, TxRate)>,
@@ -10,7 +13,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace of `entries`, sorted by time; of several with the same time the last counts.
+    /// A trace of `entries` in order of time. Of several entries with the same time the last
+    /// counts.
     ///
     /// # Errors
     /// [`AdaptationError`] if there are no entries or they are not sorted.
@@ -30,7 +34,8 @@ impl Trace {
         })
     }
 
-    /// The rate that holds at `now`. Time does not go backwards: an earlier `now` than before leaves the rate as it is.
+    /// The rate at `now`. Times must not decrease: a `now` earlier than before leaves the rate
+    /// unchanged.
     pub fn advance(&mut self, now: Time) -> TxRate {
         while self
             .entries
@@ -42,13 +47,14 @@ impl Trace {
         self.current()
     }
 
-    /// The rate that held when the trace was last asked.
+    /// The rate at the time of the last call of [`Trace::advance`].
     #[must_use]
     pub fn current(&self) -> TxRate {
         self.entries[self.current].1
     }
 
-    /// When the rate changes next after the last time that was asked for; `None` if never.
+    /// When the rate changes next after the last call of [`Trace::advance`]; `None` if it does not
+    /// change any more.
     #[must_use]
     pub fn next_change(&self) -> Option<Time> {
         self.entries.get(self.current + 1).map(|entry| entry.0)

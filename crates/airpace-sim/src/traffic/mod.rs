@@ -1,8 +1,10 @@
-//! What the network carries, seen from the ends: sources that say when the next packet leaves, sinks that judge what arrived.
+//! Traffic at its ends: sources that say when the next packet leaves, and sinks that judge what
+//! arrived.
 //!
-//! Nothing here knows the MAC, a transport or the topology. Sources are iterators over [`Emission`]s in time order; sinks are told
-//! what came and when; [`web::Browser`] speaks in terms of connections and objects that a TCP of any kind can carry out. A source that
-//! is always backlogged is not a source: whoever owns the queue keeps it full.
+//! Nothing here knows the MAC, a transport or the topology. Sources are iterators over
+//! [`Emission`]s in order of time; sinks are told what arrived and when; [`web::Browser`] speaks of
+//! connections and objects, which any TCP can serve. Saturating traffic has no source here: the
+//! owner of the queue keeps it full.
 //!
 //! ```
 //! use airpace_sim::{rng::Stream, traffic::{Pattern, Rate, Source, SourceConfig}};

@@ -1,4 +1,4 @@
-//! Echo requests at even intervals, and what came back.
+//! Echo requests at regular intervals, and their replies.
 
 use super::{
     Activity, DelayStatistic, DelaySummary, Emission, Pattern, Phase, Rate, SequenceStatistic,
@@ -12,15 +12,15 @@ use std::collections::VecDeque;
 /// How requests are sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PingConfig {
-    /// Time between requests; 1 s by default, as `ping` has it. Zero sends none.
+    /// Time between requests; 1 s by default, as for `ping`. Zero sends none.
     pub interval: Duration,
-    /// Bytes after the ICMP header, 56 by default: an IP packet of 84 bytes.
+    /// Bytes after the ICMP header; 56 by default, which makes an IP packet of 84 bytes.
     pub payload_bytes: u32,
-    /// A reply that takes longer is late: it counts as lost. 10 s by default.
+    /// A request whose reply takes longer counts as lost; 10 s by default.
     pub timeout: Duration,
     /// When the first request leaves after the start.
     pub phase: Phase,
-    /// No request leaves before.
+    /// No request leaves before this time.
     pub start: Time,
     /// No request leaves at this time or later.
     pub stop: Option<Time>,
@@ -42,31 +42,31 @@ impl Default for PingConfig {
     }
 }
 
-/// A request that leaves. The reply has the same sequence number and size.
+/// A request to send. The reply has the same sequence number and size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// When.
+    /// When it leaves.
     pub at: Time,
-    /// From zero, by one.
+    /// Sequence number, counted from zero.
     pub sequence: u64,
     /// Bytes after the ICMP header.
     pub payload_bytes: u32,
 }
 
-/// What came back.
+/// Counts and round-trip times of a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PingReport {
     /// Requests sent.
     pub sent: u64,
     /// Requests answered in time.
     pub received: u64,
-    /// Requests whose reply did not come within the timeout.
+    /// Requests without reply within the timeout.
     pub lost: u64,
     /// Requests that may still be answered.
     pub outstanding: u64,
-    /// Replies to requests that were answered already, or never sent.
+    /// Replies to requests that were already answered, that had timed out, or that were never sent.
     pub stray: u64,
-    /// Round-trip times, if any reply came in time.
+    /// Round-trip times; `None` if no reply came in time.
     pub round_trip: Option<DelaySummary>,
 }
 
@@ -78,14 +78,15 @@ pub struct Ping {
     sent: u64,
     lost: u64,
     stray: u64,
-    /// Requests from number `sent - outstanding.len()` on: when they left, unless they are answered.
+    /// The latest requests, the last of which has number `sent - 1`: when they left, or `None` if
+    /// they were answered.
     outstanding: VecDeque<Option<Time>>,
     replies: SequenceStatistic,
     round_trip: DelayStatistic,
 }
 
 impl Ping {
-    /// A ping as `config` says, with its phase drawn from `stream`.
+    /// The ping that `config` describes, with its phase drawn from `stream`.
     ///
     /// # Errors
     /// See [`SourceError`].
@@ -99,7 +100,8 @@ impl Ping {
             stop,
             limit,
         } = config;
-        // A request may be empty: the ICMP header makes it a packet. The source counts that header's 8 bytes.
+        // A request may have no payload, but a source may not: the 8 bytes of the ICMP header count
+        // as payload of the source.
         let payload_bytes = payload_bytes.saturating_add(ICMP_HEADER_BYTES);
         let pattern = Pattern::Constant {
             payload_bytes,
@@ -131,7 +133,7 @@ impl Ping {
         })
     }
 
-    /// The next request. Call it again when the request has left.
+    /// The next request; `None` when there are no more. Call this again when the request has left.
     pub fn next_request(&mut self) -> Option<Request> {
         let Emission { at, payload_bytes } = self.source.next()?;
         self.expire(at);
@@ -145,17 +147,17 @@ impl Ping {
         })
     }
 
-    /// A reply came; its round-trip time if it is the first to its request and in time.
+    /// A reply has arrived. Returns its round-trip time if it is the first reply to its request and
+    /// in time.
     pub fn on_reply(&mut self, now: Time, sequence: u64) -> Option<Duration> {
         self.expire(now);
         let first = self.sent - self.outstanding.len() as u64;
-        let place = sequence
+        let index = sequence
             .checked_sub(first)
-            .and_then(|place| usize::try_from(place).ok());
-        let Some(sent) = place
-            .and_then(|place| self.outstanding.get_mut(place))
-            .and_then(Option::take)
-        else {
+            .and_then(|index| usize::try_from(index).ok());
+        let request = index.and_then(|index| self.outstanding.get_mut(index));
+        let Some(sent) = request.and_then(Option::take) else {
+            // Answered already, timed out, or never sent.
             self.stray += 1;
             return None;
         };
@@ -165,10 +167,10 @@ impl Ping {
         Some(round_trip)
     }
 
-    /// What came back until `now`.
+    /// Counts and round-trip times until `now`.
     pub fn report(&mut self, now: Time) -> PingReport {
         self.expire(now);
-        // The last request may be one that is drawn but has not left.
+        // The last request may have been announced by `next_request` but not have left yet.
         let ahead = self
             .outstanding
             .back()
@@ -190,7 +192,7 @@ impl Ping {
         &self.round_trip
     }
 
-    /// Forgets requests that were answered or are too old.
+    /// Removes requests that were answered, and counts those that have timed out as lost.
     fn expire(&mut self, now: Time) {
         while let Some(&oldest) = self.outstanding.front() {
             match oldest {
@@ -229,7 +231,8 @@ mod tests {
         assert_eq!(reply(&mut ping, 3_020, 3), Some(Duration::from_millis(20)));
         assert_eq!(reply(&mut ping, 3_030, 3), None);
         assert_eq!(reply(&mut ping, 3_040, 77), None);
-        // The first was sent at 0 s and is lost after 10 s; the second is in time to the millisecond.
+        // The first was sent at 0 s and is lost after 10 s; the second is in time to the
+        // millisecond.
         assert_eq!(reply(&mut ping, 11_000, 0), None);
         assert_eq!(reply(&mut ping, 11_000, 1), Some(Duration::from_secs(10)));
         let report = ping.report(Time::from_millis(11_000));

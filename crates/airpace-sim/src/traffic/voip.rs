@@ -1,37 +1,41 @@
-//! The receiving end of a call: jitter buffer, losses and the mean opinion score.
+//! The receiving end of a voice call: jitter buffer, losses and mean opinion score.
 
 use super::DelayStatistic;
 use airpace_core::model::voice::{Call, Codec};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Time between the packets of a G.711 call, and the speech in each (RFC 3551 §4.5.14 with the default packing of §4.2).
+/// Time between the packets of a G.711 call, and the speech in each (RFC 3551 §4.5.14 with the
+/// default packing of §4.2).
 pub const VOIP_INTERVAL: Duration = Duration::from_millis(20);
 /// UDP payload of each: 160 bytes of speech at 64 kbit/s and the RTP header of 12 (RFC 3550 §5.1).
 pub const VOIP_PAYLOAD_BYTES: u32 = 172;
 
-/// How long the jitter buffer holds a packet back.
+/// How long the jitter buffer holds packets back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Playout {
-    /// Packets are played this long after they were sent; those that come later are lost.
+    /// Packets are played this long after they were sent; packets that arrive later are lost.
     Fixed(Duration),
-    /// Packets are played the smoothed delay and four smoothed deviations after they were sent (Ramjee, Kurose, Towsley, Schulzrinne,
-    /// INFOCOM 1994, algorithm 1, weight 0.998002), but at least this long after the smoothed delay. There is no silence in which to
-    /// shift the playout, so it shifts with each packet, as stretching decoders do.
+    /// Packets are played after the smoothed delay plus four smoothed deviations (Ramjee, Kurose,
+    /// Towsley and Schulzrinne, INFOCOM 1994, algorithm 1, weight 0.998002). A call without silence
+    /// suppression has no pauses in which to shift the playout time, so it shifts with each packet,
+    /// as decoders that stretch speech do.
     Adaptive {
-        /// The least that the buffer holds back beyond the smoothed delay.
+        /// Least time beyond the smoothed delay.
         least: Duration,
     },
 }
 
-/// What the receiver does and how it is scored.
+/// Configuration of the receiver and of its score.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VoipSinkConfig {
-    /// The jitter buffer; adaptive with at least one packet's time by default.
+    /// The jitter buffer; by default adaptive with at least [`VOIP_INTERVAL`].
     pub playout: Playout,
-    /// Time for filling a packet with speech, which is between mouth and ear too; 20 ms by default.
+    /// Time to fill a packet with speech, which adds to the delay from mouth to ear; 20 ms by
+    /// default.
     pub packetization: Duration,
-    /// How the codec bears losses; G.711 with concealment by default, as every telephone has it.
+    /// The codec, which decides how much losses impair speech; by default G.711 with loss
+    /// concealment, as in every telephone.
     pub codec: Codec,
 }
 
@@ -47,37 +51,40 @@ impl Default for VoipSinkConfig {
     }
 }
 
-/// How a call went.
+/// Quality of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VoipReport {
     /// Packets sent.
     pub sent: u64,
     /// Packets lost in the network.
     pub lost: u64,
-    /// Packets that came too late to be played, or twice.
+    /// Packets that arrived too late to be played, or twice.
     pub late: u64,
-    /// Mean one-way delay in the network; zero if nothing came.
+    /// Mean one-way delay in the network; zero if no packet arrived.
     pub network_delay: Duration,
-    /// Mean delay from mouth to ear: packing, network, buffer; zero if nothing was played.
+    /// Mean delay from mouth to ear (packetization, network and jitter buffer); zero if nothing was
+    /// played.
     pub mouth_to_ear: Duration,
     /// Interarrival jitter (RFC 3550 §6.4.1) at the last packet.
     pub jitter: Duration,
-    /// Part of the packets not played, 0 to 1.
+    /// Share of the packets that were not played, 0 to 1.
     pub effective_loss: f64,
-    /// Mean length of runs of packets not played over that of independent losses (G.107 §7.5), from 1.
+    /// Mean length of runs of packets not played over that of independent losses (BurstR of G.107
+    /// §7.5); at least 1.
     pub burst_ratio: f64,
-    /// Mean opinion score of what is heard.
+    /// Mean opinion score of what the listener hears, by the E-model of G.107.
     pub mean_opinion_score: f64,
-    /// Mean opinion score as 004 (with flent) prints it: the network's mean delay and loss alone, no buffer, the least robust codec.
+    /// Mean opinion score as paper 004 computes it (with flent): from mean delay and loss of the
+    /// network alone, without jitter buffer and with the least robust codec.
     pub network_score: f64,
 }
 
-/// The receiving end of a call.
+/// The receiving end of a voice call.
 #[derive(Clone, Debug)]
 pub struct VoipSink {
     config: VoipSinkConfig,
     delay: DelayStatistic,
-    /// Sum of the delays at which packets are played, without packing.
+    /// Sum of the delays after which packets were played, without packetization.
     played_ns: u128,
     smoothed: Option<Smoothed>,
     jitter_ns: f64,
@@ -85,7 +92,7 @@ pub struct VoipSink {
     late: u64,
     /// Packets below this number are not counted.
     first: u64,
-    fates: Fates,
+    outcomes: PacketOutcomes,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -96,11 +103,11 @@ struct Smoothed {
 
 /// Weight of the past (Ramjee et al. 1994).
 const WEIGHT: f64 = 0.998_002;
-/// Deviations that the playout stays above the delay (same).
+/// Smoothed deviations between the smoothed delay and the playout (same source).
 const DEVIATIONS: f64 = 4.0;
 
 impl VoipSink {
-    /// A receiver that has heard nothing.
+    /// A receiver that has not received anything yet.
     #[must_use]
     pub fn new(config: VoipSinkConfig) -> Self {
         Self {
@@ -112,11 +119,12 @@ impl VoipSink {
             last_transit_ns: None,
             late: 0,
             first: 0,
-            fates: Fates::default(),
+            outcomes: PacketOutcomes::default(),
         }
     }
 
-    /// Counts anew from packet `first` on, as after a warm-up; the buffer stays adapted. Packets with smaller numbers are then ignored.
+    /// Starts counting anew from packet `first` on, as after a warm-up. Packets with smaller
+    /// numbers are then ignored. The jitter buffer stays adapted.
     pub fn restart(&mut self, first: u64) {
         let Self {
             config,
@@ -134,23 +142,24 @@ impl VoipSink {
         };
     }
 
-    /// A packet came at `now` that left at `sent`; sequence numbers count from zero by one. Tells whether it is played.
+    /// A packet that left at `sent` arrives at `now`; sequence numbers count from zero. Returns
+    /// whether it is played.
     pub fn on_packet(&mut self, now: Time, sequence: u64, sent: Time) -> bool {
         let Some(sequence) = sequence.checked_sub(self.first) else {
             return false;
         };
         let transit = now.saturating_since(sent);
-        let (known, again) = self.fates.see(sequence);
-        if again {
+        let arrival = self.outcomes.on_arrival(sequence);
+        if arrival == Arrival::Duplicate {
             self.late += 1;
             return false;
         }
         self.delay.record(transit);
         self.count_jitter(transit);
         let playout = self.playout_after(transit);
-        let played = known && transit <= playout;
+        let played = arrival == Arrival::New && transit <= playout;
         if played {
-            self.fates.play(sequence);
+            self.outcomes.play(sequence);
             self.played_ns += playout.as_nanos();
         } else {
             self.late += 1;
@@ -158,10 +167,11 @@ impl VoipSink {
         played
     }
 
-    /// How the call went if `sent` packets were sent until now (since the restart, if there was one).
+    /// The quality of the call if `sent` packets were sent until now, or since the restart if there
+    /// was one.
     #[must_use]
     pub fn report(&self, sent: u64) -> VoipReport {
-        let runs = self.fates.runs(sent);
+        let runs = self.outcomes.runs(sent);
         let sent = sent.max(runs.played + runs.missed);
         let effective_loss = if sent == 0 {
             0.0
@@ -175,7 +185,8 @@ impl VoipSink {
             Duration::from_nanos(ns as u64) + self.config.packetization
         });
         let burst_ratio = runs.burst_ratio(effective_loss);
-        // A call of which nothing is heard is outside the model, which rates it by a delay that it does not have: the worst score.
+        // The E-model does not cover a call of which nothing is heard, and such a call has no
+        // delay: it gets the worst score.
         let score = |call: Call, heard: u64| {
             if heard == 0 && sent > 0 {
                 1.0
@@ -215,16 +226,18 @@ impl VoipSink {
         &self.delay
     }
 
-    /// RFC 3550 §6.4.1: the change of transit time between packets in order of arrival, smoothed by 1/16.
+    /// Interarrival jitter (RFC 3550 §6.4.1): the change of transit time between packets in order
+    /// of arrival, smoothed by 1/16.
     fn count_jitter(&mut self, transit: Duration) {
-        // Below 2^94: fits.
+        // A Duration is below 2^94 ns.
         let transit_ns = transit.as_nanos() as i128;
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
             self.jitter_ns += ((transit_ns - last).unsigned_abs() as f64 - self.jitter_ns) / 16.0;
         }
     }
 
-    /// How long after it was sent a packet with delay `transit` is played, if it came in time. The buffer knows only packets before it.
+    /// How long after it was sent a packet with delay `transit` is played if it arrived in time.
+    /// The playout is that of before the packet; then the packet adapts it.
     fn playout_after(&mut self, transit: Duration) -> Duration {
         let least = match self.config.playout {
             Playout::Fixed(playout) => return playout,
@@ -236,7 +249,7 @@ impl VoipSink {
             deviation_ns: 0.0,
         });
         let held_ns = (DEVIATIONS * smoothed.deviation_ns).max(least.as_nanos() as f64);
-        // Rounded up, so that an even delay is never late.
+        // Rounded up, so that packets with constant delay are never late.
         let playout = Duration::from_nanos((smoothed.delay_ns + held_ns).ceil() as u64);
         smoothed.delay_ns += (1.0 - WEIGHT) * (transit_ns - smoothed.delay_ns);
         smoothed.deviation_ns +=
@@ -246,73 +259,91 @@ impl VoipSink {
     }
 }
 
-/// Packets played and not played, in order of their numbers: the last 64 may still be played, what is before is decided.
+/// What is known about a packet when it arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arrival {
+    /// It is the first with its number.
+    New,
+    /// A packet with its number arrived before.
+    Duplicate,
+    /// Its number is so old that its outcome is decided: it was missed.
+    TooOld,
+}
+
+/// Which packets were played, in order of their numbers. The outcome of the last 64 is open;
+/// earlier ones are decided and only counted.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fates {
-    /// Bit i: number `next - 1 - i` was seen, was played.
-    seen: u64,
+struct PacketOutcomes {
+    /// Bit i tells whether packet `next - 1 - i` has arrived, and whether it was played.
+    arrived: u64,
     played: u64,
-    /// One more than the greatest number seen.
+    /// One more than the largest number that has arrived.
     next: u64,
     runs: Runs,
 }
 
+/// Counts of played and missed packets, and of runs of missed ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Runs {
     played: u64,
     missed: u64,
-    /// Runs of numbers missed.
+    /// Number of runs of consecutive missed packets.
     runs: u64,
-    /// Whether the last number was missed.
-    within: bool,
+    /// Whether the last packet was missed, so that another missed one continues the run.
+    within_run: bool,
 }
 
-/// Numbers that are not decided.
+/// Number of packets whose outcome is open.
 const OPEN: u64 = 64;
 
-impl Fates {
-    /// Whether the number is still open, and whether it was seen before.
-    fn see(&mut self, sequence: u64) -> (bool, bool) {
-        // The largest number has no successor; no call gets there.
+impl PacketOutcomes {
+    /// Records that a packet has arrived.
+    fn on_arrival(&mut self, sequence: u64) -> Arrival {
+        // The largest u64 has no successor; no call gets there.
         let sequence = sequence.min(u64::MAX - 1);
         if sequence >= self.next {
             self.advance(sequence + 1 - self.next);
         }
         let behind = self.next - 1 - sequence;
         if behind >= OPEN {
-            return (false, false);
+            return Arrival::TooOld;
         }
-        let again = self.seen >> behind & 1 == 1;
-        self.seen |= 1 << behind;
-        (true, again)
+        let arrived_before = self.arrived >> behind & 1 == 1;
+        self.arrived |= 1 << behind;
+        if arrived_before {
+            Arrival::Duplicate
+        } else {
+            Arrival::New
+        }
     }
 
+    /// Records that a packet is played; its outcome must be open.
     fn play(&mut self, sequence: u64) {
-        // Called for open numbers only.
         self.played |= 1 << (self.next - 1 - sequence);
     }
 
+    /// Makes room for `steps` further packets and decides those that are then no longer open.
     fn advance(&mut self, steps: u64) {
         let decided = self.next.min(OPEN).min(steps);
         for i in 0..decided {
-            // The oldest first: bit 63, or the number 0 while there are fewer.
+            // The oldest first: bit 63, or packet 0 while there are fewer.
             let place = self.next.min(OPEN) - 1 - i;
             if self.next + steps - (self.next - 1 - place) > OPEN {
                 self.runs.decide(self.played >> place & 1 == 1);
             }
         }
-        // Numbers jumped over and out of the window at once.
+        // Packets that a jump skips and that are no longer open either have not arrived.
         self.runs.miss(
             (self.next + steps)
                 .saturating_sub(OPEN)
                 .saturating_sub(self.next),
         );
         let shift = |bits: u64| if steps < OPEN { bits << steps } else { 0 };
-        (self.seen, self.played) = (shift(self.seen), shift(self.played));
+        (self.arrived, self.played) = (shift(self.arrived), shift(self.played));
         self.next += steps;
     }
 
-    /// The runs with everything decided, of `sent` numbers.
+    /// The counts if `sent` packets were sent and none of the open ones will be played any more.
     fn runs(&self, sent: u64) -> Runs {
         let mut runs = self.runs;
         for place in (0..self.next.min(OPEN)).rev() {
@@ -327,7 +358,7 @@ impl Runs {
     fn decide(&mut self, played: bool) {
         if played {
             self.played += 1;
-            self.within = false;
+            self.within_run = false;
         } else {
             self.miss(1);
         }
@@ -336,12 +367,13 @@ impl Runs {
     fn miss(&mut self, numbers: u64) {
         if numbers > 0 {
             self.missed += numbers;
-            self.runs += u64::from(!self.within);
-            self.within = true;
+            self.runs += u64::from(!self.within_run);
+            self.within_run = true;
         }
     }
 
-    /// Mean run of misses over 1 / (1 - loss), its mean if misses were independent (G.107 §7.5).
+    /// Mean length of a run of missed packets over 1 / (1 - loss), which it would be if losses were
+    /// independent (G.107 §7.5).
     fn burst_ratio(&self, loss: f64) -> f64 {
         if self.runs == 0 {
             return 1.0;

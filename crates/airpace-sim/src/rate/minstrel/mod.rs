@@ -1,18 +1,23 @@
 //! Minstrel-HT: rate adaptation by measured delivery, as Linux's mac80211 does it.
 //!
-//! What is modelled is the generation of Linux 3.x to 5.10: success probabilities smoothed by an exponentially weighted moving
-//! average (EWMA), throughput estimated from them and from the mean A-MPDU length, and samples spread by a pause after each. Linux
-//! 5.11 and later replace the average by a second-order filter and the sampling by classes of rates; that is not modelled.
-//! Differences from the kernel, each deliberate:
+//! This models the version of Linux 3.x to 5.10: success probabilities smoothed by an exponentially
+//! weighted moving average (EWMA), throughput estimated from them and from the mean A-MPDU length,
+//! and samples separated by pauses. Linux 5.11 and later use a second-order filter instead of the
+//! average and sample by classes of rates; that is not modelled. Deliberate differences from the
+//! kernel:
 //!
-//! - By default a sample is a whole frame and the pause between samples counts frames, as in ns-3. The kernel counts packets and
-//!   its drivers send the sampled packet alone; [`Samples`] has both. The share of packets sent at sampled rates is the same, but with
-//!   long A-MPDUs the kernel's way learns as many times faster as the frames are long.
-//! - The statistics are updated every 100 ms, the interval that mac80211 documents; its HT code halves it. [`MinstrelHtConfig`] has both.
+//! - By default a sample is a whole frame and the pause between samples counts frames, as in ns-3.
+//!   The kernel counts packets and its drivers send the sampled packet alone; [`Samples`] offers
+//!   both. The share of packets sent at sampled rates is the same, but with A-MPDUs of n packets
+//!   the kernel learns n times as fast.
+//! - The statistics are updated every 100 ms, the interval that mac80211 documents; its HT code
+//!   halves it. [`MinstrelHtConfig`] allows both.
 //! - All probabilities are updated before rates are compared; the kernel compares while it updates.
-//! - Stations without HT are groups of the same table, which the kernel does since 5.11 (before, the older Minstrel served them);
-//!   HE rates, which the kernel leaves to firmware, are grouped by the same rule.
-//! - The retry chain is cut to as many tries as the MAC makes. There is no RTS for its later rates: RTS is the MAC's to decide.
+//! - Stations without HT are groups of the same table, which the kernel does since 5.11 (before,
+//!   the older Minstrel served them); HE rates, which the kernel leaves to firmware, are grouped by
+//!   the same rule.
+//! - The retry chain is limited to the number of tries that the MAC makes. It does not ask for RTS
+//!   at its later rates: that is left to the MAC.
 
 mod chain;
 mod sampling;
@@ -29,40 +34,45 @@ use table::Table;
 
 /// The interval between updates that mac80211 sets (rc80211_minstrel: update_interval = 100).
 pub const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
-/// What its HT code makes of it, half; also ns-3's default.
+/// Half of it, which its HT code uses; also the default of ns-3.
 pub const HALVED_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 /// Weight of the past in the averages (rc80211_minstrel: EWMA_LEVEL 96 of EWMA_DIV 128).
 pub const EWMA_WEIGHT: f64 = 0.75;
 
-/// What one sample is.
+/// The unit of sampling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Samples {
-    /// A frame as long as any other; the pause between samples counts frames. As ns-3 does.
+    /// A sample is a frame of normal length, and the pause between samples counts frames, as in
+    /// ns-3.
     #[default]
     Frames,
-    /// One packet alone in its frame; the pause counts packets. As Linux and its drivers ath9k and mt76 do. The MAC must keep to
-    /// [`super::RateAdaptation::mpdu_limit`], or samples take a third of the air.
+    /// A sample is a frame with a single packet, and the pause counts packets, as in Linux with the
+    /// drivers ath9k and mt76. The MAC must respect [`super::RateAdaptation::mpdu_limit`];
+    /// otherwise samples take a third of the airtime.
     Packets,
 }
 
-/// What a [`MinstrelHt`] is made of.
+/// Configuration of [`MinstrelHt`].
 #[derive(Clone, Debug)]
 pub struct MinstrelHtConfig {
-    /// The rates it may use, in any order; see [`super::rates_up_to`]. Duplicates do no harm.
+    /// The rates that it may use, in any order and with or without duplicates; see
+    /// [`super::rates_up_to`].
     pub rates: Vec<TxRate>,
-    /// Time between updates of the statistics (default [`UPDATE_INTERVAL`]). An update happens with the first result after it.
+    /// Time between updates of the statistics (default [`UPDATE_INTERVAL`]). An update happens with
+    /// the first result after that time.
     pub update_interval: Duration,
     /// Weight of the past in the averages, 0 to below 1 (default [`EWMA_WEIGHT`]).
     pub weight: f64,
-    /// Transmissions that the MAC makes of a frame before it gives up, at least 1: the retry chain is cut to it (default 7, the MAC's retry limit).
+    /// Transmissions of a frame before the MAC gives up, at least 1 (default 7, the retry limit of
+    /// the MAC). It limits the retry chain.
     pub tries: u8,
-    /// What one sample is (default [`Samples::Frames`]).
+    /// The unit of sampling (default [`Samples::Frames`]).
     pub samples: Samples,
-    /// The conventions that durations follow (default [`Timing::Standard`]).
+    /// The conventions for durations of frames (default [`Timing::Standard`]).
     pub timing: Timing,
     /// Seed of the run.
     pub seed: u64,
-    /// Number of the link, which has a random stream of its own.
+    /// Number of the link; each link has its own random stream.
     pub link: u64,
 }
 
@@ -83,32 +93,35 @@ impl MinstrelHtConfig {
     }
 }
 
-/// What is known of one rate, as of the last update.
+/// Statistics of one rate as of the last update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateStatistics {
     /// The rate.
     pub rate: TxRate,
-    /// Smoothed probability that an MPDU is acknowledged, 0 to 1; 0 too if the rate was never tried.
+    /// Smoothed probability (0 to 1) that an MPDU is acknowledged; 0 if the rate was never tried.
     pub probability: f64,
-    /// Estimated goodput with packets of 1200 bytes and the link's mean A-MPDU length; zero below a probability of 10 %.
+    /// Estimated goodput with packets of 1200 bytes and the mean A-MPDU length of the link; zero if
+    /// the probability is below 10 %.
     pub throughput: BitRate,
     /// MPDUs sent at this rate so far.
     pub attempts: u64,
-    /// MPDUs of those that were acknowledged.
+    /// How many of these were acknowledged.
     pub acked: u64,
 }
 
-/// Minstrel-HT for one directed link. `choose` and `on_result` take constant time but for the update, which visits every rate.
+/// Minstrel-HT for one directed link. `choose` and `on_result` take constant time, except for the
+/// update, which visits every rate.
 #[derive(Clone, Debug)]
 pub struct MinstrelHt {
     table: Table,
     sampler: Sampler,
     chain: Chain,
-    /// Whether the last first try was a sample: its retries then start at the second rate of the chain.
+    /// Whether the last first try was a sample: then its retries start at the second rate of the
+    /// chain.
     sampling: bool,
-    /// Whether the rate chosen last is for a sample that goes alone.
+    /// Whether the rate chosen last is for a sample of a single packet.
     is_lone_sample: bool,
-    /// Place in the table of the rate chosen last, where its result belongs.
+    /// Index in the table of the rate chosen last, for which the next result is.
     last: u16,
     tries: u8,
     update_interval: Duration,
@@ -116,10 +129,11 @@ pub struct MinstrelHt {
 }
 
 impl MinstrelHt {
-    /// An adaptation that knows nothing yet; it starts at the slowest rate and samples at once.
+    /// An adaptation without statistics. It starts at the slowest rate and samples at once.
     ///
     /// # Errors
-    /// [`AdaptationError`] if there are no rates, the weight is not in 0…1 or there are no tries.
+    /// [`AdaptationError`] if there are no rates, the weight is not from 0 to below 1, or there are
+    /// no tries.
     pub fn new(config: MinstrelHtConfig) -> Result<Self, AdaptationError> {
         if config.rates.is_empty() {
             return Err(AdaptationError::NoRates);
@@ -149,7 +163,8 @@ impl MinstrelHt {
         })
     }
 
-    /// The rate of the frame being built: the chain's entry for `unanswered`, or a sample as first try.
+    /// The rate of the frame being built: a sample or the best rate as first try, then the retry
+    /// chain.
     #[inline]
     pub fn choose(&mut self, unanswered: u8) -> TxRate {
         if unanswered == 0 {
@@ -164,14 +179,16 @@ impl MinstrelHt {
         self.table.rate(self.last)
     }
 
-    /// The most MPDUs that the frame of the rate chosen last should carry: 1 if it is a sample of one packet, `None` if the rate sets no limit.
+    /// The most MPDUs that the frame at the rate chosen last should carry: 1 for a sample of a
+    /// single packet, else `None`.
     #[inline]
     #[must_use]
     pub const fn mpdu_limit(&self) -> Option<u32> {
         if self.is_lone_sample { Some(1) } else { None }
     }
 
-    /// Counts what became of a frame; rates that are not of this link's set are ignored.
+    /// Counts the result of a frame. Rates that are not in the configuration of the link are
+    /// ignored.
     #[inline]
     pub fn on_result(&mut self, now: Time, result: &FrameResult) {
         let Some(index) = self.table.find(result.rate, self.last) else {
@@ -183,6 +200,7 @@ impl MinstrelHt {
         let acked = result.acked.min(result.mpdus);
         self.table.count(index, result.mpdus, acked);
         self.sampler.on_frame(acked, self.table.mean_ampdu());
+        // The kernel also updates with a result and not by a timer.
         let due = now >= self.next_update;
         if due {
             self.next_update = now.saturating_add(self.update_interval);
@@ -200,7 +218,8 @@ impl MinstrelHt {
         self.table.rate(self.table.best())
     }
 
-    /// The rates that a frame is tried at, in order: highest throughput, second highest, most robust; and how often each.
+    /// The rates at which a frame is tried, in order (highest throughput, second highest, most
+    /// robust), and the number of tries at each.
     #[must_use]
     pub fn chain(&self) -> [(TxRate, u8); 3] {
         self.chain
@@ -220,7 +239,8 @@ impl MinstrelHt {
         self.table.mean_ampdu()
     }
 
-    /// What is known of every rate, in groups of width, guard interval and streams, slowest group first.
+    /// The statistics of every rate, by groups of width, guard interval and streams, slowest group
+    /// first.
     pub fn rates(&self) -> impl Iterator<Item = RateStatistics> + '_ {
         self.table.statistics()
     }

@@ -1,42 +1,56 @@
+//! Sampling: which other rates are tried, and when.
+
 use super::Samples;
 use super::table::Table;
 use crate::rng::Stream;
 
-/// Orders in which the rates of a group are sampled, one after the other (rc80211_minstrel: SAMPLE_COLUMNS).
+/// Number of random orders in which the rates of a group are sampled, one order after the other
+/// (rc80211_minstrel: SAMPLE_COLUMNS).
 const COLUMNS: usize = 10;
-/// The most rates that a group has: HE has MCS 0 to 11.
+/// Most rates of a group: HE has MCS 0 to 11.
 const MAX_GROUP: usize = 12;
-/// Frames or packets between two samples: this, and twice the mean A-MPDU length (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
+/// Frames or packets between two samples, in addition to twice the mean A-MPDU length
+/// (rc80211_minstrel_ht: sample_wait = 16 + 2 · avg_ampdu_len).
 const PAUSE: u32 = 16;
-/// Samples per update and group, so that each rate can have its turn (rc80211_minstrel_ht: sample_count).
+/// Samples per group between two updates, enough for each rate to have its turn
+/// (rc80211_minstrel_ht: sample_count).
 const SAMPLES_PER_GROUP: u32 = 8;
-/// Samples that a new link makes without pause, and in all before its first update (sample_tries, sample_count).
+/// Samples that a new link makes without pause, and in total before its first update (sample_tries,
+/// sample_count).
 const FIRST_BURST: u8 = 4;
 const FIRST_SAMPLES: u32 = 16;
-/// A rate above this probability need not be sampled.
+/// A rate with a higher success probability is not sampled.
 const CERTAIN: f64 = 0.95;
-/// Updates without a try after which a rate that promises nothing is sampled all the same, and how many such samples an update allows
-/// (rc80211_minstrel_ht: sample_skipped < 20, sample_slow > 2).
+/// Number of updates without a try after which even an unpromising rate is sampled, and number of
+/// such samples between two updates (rc80211_minstrel_ht: sample_skipped < 20, sample_slow > 2).
 const STALE_UPDATES: u8 = 20;
 const SLOW_SAMPLES: u8 = 3;
 
-/// Which rate is sampled when.
+/// Decides which rate is sampled and when.
 #[derive(Clone, Debug)]
 pub(super) struct Sampler {
-    /// Columns of permutations of 0…`MAX_GROUP` − 1.
+    /// Permutations of 0 to `MAX_GROUP` − 1.
     orders: [[u8; MAX_GROUP]; COLUMNS],
-    /// Row and column that each group has come to.
-    cursors: Vec<(u8, u8)>,
+    /// Where each group stands in the orders.
+    cursors: Vec<Cursor>,
     samples: Samples,
+    /// The group whose turn it is.
     group: u16,
-    /// Frames or packets, as `samples` says, before the next sample.
+    /// Frames or packets (see `samples`) before the next sample.
     pause: u32,
-    /// Samples to make without another pause.
+    /// Samples to make without a further pause.
     burst: u8,
     /// Samples that may still be planned before the next update.
     left: u32,
     /// Samples of slow rates since the last update.
     slow: u8,
+}
+
+/// A place in one of the orders.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    order: u8,
+    place: u8,
 }
 
 impl Sampler {
@@ -45,7 +59,7 @@ impl Sampler {
         for order in &mut orders {
             shuffle(order, random);
         }
-        let cursors = vec![(0, 0); table.n_groups()];
+        let cursors = vec![Cursor::default(); table.n_groups()];
         Self {
             orders,
             cursors,
@@ -58,7 +72,7 @@ impl Sampler {
         }
     }
 
-    /// The place in the table of the rate to sample with the next frame, if it is time to.
+    /// The index in the table of the rate to sample with the next frame, if a sample is due.
     #[inline]
     pub(super) fn next(&mut self, table: &Table) -> Option<u16> {
         if self.pause > 0 {
@@ -76,11 +90,13 @@ impl Sampler {
         matches!(self.samples, Samples::Packets)
     }
 
-    /// After each frame, of which `acked` MPDUs arrived: plans the next sample if none is planned and the update still allows one.
+    /// Takes the result of a frame of which `acked` MPDUs arrived, and plans the next sample if
+    /// none is planned and the number of samples between two updates allows one.
     #[inline]
     pub(super) fn on_frame(&mut self, acked: u32, mean_ampdu: f64) {
         if self.samples == Samples::Packets {
-            // The kernel counts packets when they first ask for a rate. Each arrives once, or its loss counts as one.
+            // The kernel counts packets when they first ask for a rate. Here a packet counts when
+            // it arrives, and a frame that is lost as a whole counts as one.
             self.pause = self.pause.saturating_sub(acked.max(1));
         }
         if self.pause == 0 && self.burst == 0 && self.left > 0 {
@@ -95,12 +111,16 @@ impl Sampler {
         self.left = SAMPLES_PER_GROUP * table.n_groups() as u32;
     }
 
-    /// The next rate in turn if it is worth a sample; if not, the turn passes and the next frame looks further.
+    /// The next rate in turn if it is worth a sample. If it is not, the turn passes, and the next
+    /// frame tries the next rate.
     fn pick(&mut self, table: &Table) -> Option<u16> {
         let group = self.group;
-        let (row, column) = self.cursors[usize::from(group)];
+        let cursor = self.cursors[usize::from(group)];
         self.advance();
-        let index = table.member(group, self.orders[usize::from(column)][usize::from(row)])?;
+        let index = table.member(
+            group,
+            self.orders[usize::from(cursor.order)][usize::from(cursor.place)],
+        )?;
         if !self.is_worthwhile(table, index) {
             return None;
         }
@@ -108,16 +128,21 @@ impl Sampler {
         Some(index)
     }
 
+    /// Passes the turn to the next group and moves that group on by one place.
     fn advance(&mut self) {
         self.group = (self.group + 1) % self.cursors.len() as u16;
         let cursor = &mut self.cursors[usize::from(self.group)];
-        cursor.0 += 1;
-        if usize::from(cursor.0) == MAX_GROUP {
-            *cursor = (0, (cursor.1 + 1) % COLUMNS as u8);
+        cursor.place += 1;
+        if usize::from(cursor.place) == MAX_GROUP {
+            *cursor = Cursor {
+                order: (cursor.order + 1) % COLUMNS as u8,
+                place: 0,
+            };
         }
     }
 
-    /// Not what is in use or certain anyway; what cannot be faster than what is in use only once in a while.
+    /// Whether a rate is worth a sample: not if it is in use or certain to work, and only now and
+    /// then if it cannot be faster than the rates in use.
     fn is_worthwhile(&mut self, table: &Table, index: u16) -> bool {
         if index == table.best() || index == table.robust() || table.probability(index) > CERTAIN {
             return false;
@@ -133,7 +158,7 @@ impl Sampler {
     }
 }
 
-/// Fisher and Yates's shuffle.
+/// Fisher–Yates shuffle.
 fn shuffle(order: &mut [u8], random: &mut Stream) {
     for last in (1..order.len()).rev() {
         order.swap(last, random.up_to(last as u32) as usize);

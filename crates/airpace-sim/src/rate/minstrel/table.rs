@@ -1,3 +1,5 @@
+//! The statistics of all rates of a link, and the best of them.
+
 use super::RateStatistics;
 use airpace_core::phy::{
     ACK_BYTES, BLOCK_ACK_BYTES, SIFS, Timing, TxRate, ampdu_bytes, control_rate,
@@ -5,67 +7,81 @@ use airpace_core::phy::{
 use airpace_units::BitRate;
 use core::cmp::Reverse;
 
-/// The packet that throughput is estimated for, and the A-MPDU over which its symbols are averaged
+/// The packet for which throughput is estimated, and the A-MPDU over which its airtime is averaged
 /// (rc80211_minstrel_ht: AVG_PKT_SIZE, AVG_AMPDU_SIZE).
 const PACKET_BYTES: u32 = 1_200;
 const REFERENCE_AMPDU: u32 = 16;
-/// A rate below this probability counts as no throughput at all; above the other, losses are taken for collisions.
-const USELESS: f64 = 0.10;
-const AS_GOOD_AS_IT_GETS: f64 = 0.90;
-/// Above this probability a rate is robust enough for throughput to decide.
+/// A rate with a lower success probability has a throughput estimate of zero (rc80211_minstrel_ht:
+/// minstrel_ht_get_tp_avg).
+const MIN_PROBABILITY: f64 = 0.10;
+/// Above this probability losses are attributed to collisions, which do not depend on the rate
+/// (same source).
+const MAX_PROBABILITY: f64 = 0.90;
+/// Above this probability a rate is robust enough to compare by throughput.
 const ROBUST: f64 = 0.75;
-/// A rate in use has died if of more than this many MPDUs since the last update fewer than this share arrived.
-const DEATH_ATTEMPTS: u32 = 30;
-const DEATH_PROBABILITY: f64 = 0.20;
+/// A rate in use has failed if more than this many MPDUs were sent since the last update and less
+/// than this share arrived (rc80211_minstrel_ht: minstrel_ht_tx_status).
+const FAILURE_ATTEMPTS: u32 = 30;
+const FAILURE_PROBABILITY: f64 = 0.20;
 
-/// What is known of one rate.
+/// The statistics of one rate.
 #[derive(Clone, Debug)]
 struct Entry {
     rate: TxRate,
     group: u16,
-    /// MPDUs since the last update.
+    /// MPDUs sent and acknowledged since the last update.
     attempts: u32,
     acked: u32,
+    /// Smoothed success probability.
     probability: f64,
-    /// Packets per second.
+    /// Estimated packets per second.
     throughput: f64,
-    /// Air that a packet's data takes, and that a frame takes besides.
+    /// Airtime of the data of a packet, and the airtime of a frame besides: preamble and response.
     packet_ns: f64,
     overhead_ns: f64,
+    /// MPDUs sent and acknowledged until the last update.
     attempts_before: u64,
     acked_before: u64,
+    /// Consecutive updates without a try.
     unused_updates: u8,
 }
 
-/// Rates of the same streams, guard interval, width and standard, in a row.
+/// Rates of the same standard, width, guard interval and number of streams, which are consecutive
+/// in the table.
 #[derive(Clone, Debug)]
 struct Group {
     first: u16,
     len: u8,
     streams: u8,
     is_legacy: bool,
+    /// The two rates of highest throughput.
     ranks: [u16; 2],
+    /// The most robust rate, if any delivers packets.
     robust: Option<u16>,
 }
 
-/// All rates of a link, their statistics, and which are best.
+/// All rates of a link, their statistics, and the best of them.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Vec<Entry>,
     groups: Vec<Group>,
+    /// The two rates of highest throughput.
     ranks: [u16; 2],
+    /// The most robust rate.
     robust: u16,
     slowest: u16,
     weight: f64,
+    /// Smoothed MPDUs per frame, and frames and MPDUs since the last update.
     mean_ampdu: f64,
     frames: u32,
     mpdus: u64,
 }
 
 impl Table {
-    /// A table of `rates`, of which there is at least one. The best of an unknown link is the slowest.
+    /// A table of `rates`, which must not be empty. Before the first statistics the slowest rate
+    /// counts as the best.
     pub(super) fn new(mut rates: Vec<TxRate>, weight: f64, timing: Timing) -> Self {
-        // The kernel's order of groups, slower before faster: width, guard interval, streams.
+        // The order of groups in the kernel, slower before faster: width, guard interval, streams.
         rates.sort_by_key(|rate| (group_key(*rate), rate.mcs()));
         rates.dedup();
         let mut groups: Vec<Group> = Vec::new();
@@ -103,7 +119,7 @@ impl Table {
         self.entries[usize::from(index)].rate
     }
 
-    /// The place of `rate`: most likely `guess` or in the chain.
+    /// The index of `rate`, which is most likely `guess` or one of the chain.
     #[inline]
     pub(super) fn find(&self, rate: TxRate, guess: u16) -> Option<u16> {
         if self.rate(guess) == rate {
@@ -130,7 +146,7 @@ impl Table {
         self.mpdus = self.mpdus.saturating_add(u64::from(mpdus));
     }
 
-    /// Folds what was counted since the last update into the averages and finds the best rates anew.
+    /// Takes the counts since the last update into the averages and ranks the rates anew.
     pub(super) fn update(&mut self) {
         if self.frames > 0 {
             let mean = self.mpdus as f64 / f64::from(self.frames);
@@ -138,6 +154,7 @@ impl Table {
             (self.frames, self.mpdus) = (0, 0);
         }
         for entry in &mut self.entries {
+            // Legacy frames are not aggregated.
             let ampdu = if self.groups[usize::from(entry.group)].is_legacy {
                 1.0
             } else {
@@ -149,21 +166,24 @@ impl Table {
         self.rank();
     }
 
+    /// Finds the best rates of each group and of all groups.
     fn rank(&mut self) {
         for group in &mut self.groups {
             group.rank(&self.entries);
         }
-        // Frames without aggregation do not mix with frames that have it: legacy rates count only if one of them is the best.
-        let top = |is_legacy| {
-            let of_kind = self
-                .groups
-                .iter()
-                .filter(move |group| group.is_legacy == is_legacy);
-            of_kind
-                .map(|group| self.entries[usize::from(group.ranks[0])].throughput)
-                .fold(0.0, f64::max)
-        };
-        let with_legacy = top(true) > top(false);
+        // A retry chain must not mix rates with and without aggregation: legacy rates count only if
+        // one of them is the best.
+        let (mut top_legacy, mut top_ht) = (0.0_f64, 0.0_f64);
+        for group in &self.groups {
+            let throughput = self.entries[usize::from(group.ranks[0])].throughput;
+            let top = if group.is_legacy {
+                &mut top_legacy
+            } else {
+                &mut top_ht
+            };
+            *top = top.max(throughput);
+        }
+        let with_legacy = top_legacy > top_ht;
         self.ranks = [self.slowest; 2];
         for group in self
             .groups
@@ -177,38 +197,39 @@ impl Table {
         self.robust = self.find_robust(with_legacy);
     }
 
-    /// The most robust rate, with fewer streams than the best rate has if such a rate delivers anything.
+    /// The most robust rate: the fastest robust rate with fewer streams than the best rate, or else
+    /// the most robust of all.
     fn find_robust(&self, with_legacy: bool) -> u16 {
-        let streams =
-            self.groups[usize::from(self.entries[usize::from(self.best())].group)].streams;
-        let robust = |group: &Group| {
-            group
-                .robust
-                .map(|index| (index, &self.entries[usize::from(index)]))
-        };
-        let fewer = self
+        let best = &self.entries[usize::from(self.best())];
+        let streams = self.groups[usize::from(best.group)].streams;
+        let entry = |index: u16| &self.entries[usize::from(index)];
+        // A rate with fewer streams is tried first: a lost stream is the most likely reason why the
+        // best rates fail.
+        let fewer_streams = self
             .groups
             .iter()
             .filter(|group| !group.is_legacy && group.streams < streams)
-            .filter_map(robust);
-        let any = self
-            .groups
+            .filter_map(|group| group.robust)
+            .max_by(|&a, &b| entry(a).throughput.total_cmp(&entry(b).throughput));
+        if let Some(index) = fewer_streams {
+            return index;
+        }
+        self.groups
             .iter()
             .filter(|group| with_legacy || !group.is_legacy)
-            .filter_map(robust);
-        fewer
-            .max_by(|a, b| a.1.throughput.total_cmp(&b.1.throughput))
-            .or_else(|| any.max_by(|a, b| a.1.robustness().total_cmp(&b.1.robustness())))
-            .map_or(self.slowest, |(index, _)| index)
+            .filter_map(|group| group.robust)
+            .max_by(|&a, &b| entry(a).robustness().total_cmp(&entry(b).robustness()))
+            .unwrap_or(self.slowest)
     }
 
-    /// If one of the two best rates has died since the last update, as several streams at once do, takes that of the next slower
-    /// group with no more streams in its place. Whether there was such a change.
+    /// Replaces a best rate that has failed since the last update, as all rates with several
+    /// streams may at once, by that of the next slower group with no more streams. Returns whether
+    /// a rate was replaced.
     #[inline]
     pub(super) fn downgrade(&mut self) -> bool {
         let mut changed = false;
         for place in [0, 1] {
-            if self.entries[usize::from(self.ranks[place])].has_died() {
+            if self.entries[usize::from(self.ranks[place])].has_failed() {
                 changed |= self.downgrade_rank(place);
             }
         }
@@ -248,7 +269,7 @@ impl Table {
         self.groups.len()
     }
 
-    /// The place of rate number `member` of `group`.
+    /// The index of rate number `member` of `group`.
     pub(super) fn member(&self, group: u16, member: u8) -> Option<u16> {
         let group = &self.groups[usize::from(group)];
         (member < group.len).then(|| group.first + u16::from(member))
@@ -258,20 +279,21 @@ impl Table {
         self.entries[usize::from(index)].probability
     }
 
-    /// Updates in a row in which the rate was not tried; 255 and more are 255.
+    /// Consecutive updates without a try of the rate, at most 255.
     pub(super) fn unused_updates(&self, index: u16) -> u8 {
         self.entries[usize::from(index)].unused_updates
     }
 
-    /// Air that one frame of the mean length takes at this rate, with its response.
+    /// Airtime of a frame of mean length at this rate with its response.
     pub(super) fn frame_ns(&self, index: u16) -> f64 {
         let entry = &self.entries[usize::from(index)];
         let is_legacy = self.groups[usize::from(entry.group)].is_legacy;
         entry.overhead_ns + entry.packet_ns * if is_legacy { 1.0 } else { self.mean_ampdu }
     }
 
-    /// Whether a rate is no faster than the slower of the two best, and is neither faster than the most robust one nor of fewer streams
-    /// than the best: then there is little to learn from it while the link works.
+    /// Whether a rate is not faster than the slower of the two best rates, and neither has fewer
+    /// streams than the faster of them nor is faster than the most robust rate: then a sample
+    /// teaches little while the link works.
     pub(super) fn is_slow(&self, index: u16) -> bool {
         let entry = |index: u16| &self.entries[usize::from(index)];
         let streams = |index: u16| self.groups[usize::from(entry(index).group)].streams;
@@ -282,9 +304,9 @@ impl Table {
             (second, best)
         };
         let packet_ns = entry(index).packet_ns;
-        let no_robuster =
+        let is_not_more_robust =
             streams(index) >= streams(faster) || packet_ns >= entry(self.robust).packet_ns;
-        packet_ns >= entry(slower).packet_ns && no_robuster
+        packet_ns >= entry(slower).packet_ns && is_not_more_robust
     }
 
     pub(super) fn statistics(&self) -> impl Iterator<Item = RateStatistics> + '_ {
@@ -300,7 +322,7 @@ impl Table {
     }
 }
 
-/// Rates with equal keys are one group; groups are in order of their keys.
+/// Rates with equal keys form a group; groups are in order of their keys.
 fn group_key(rate: TxRate) -> impl Ord {
     (
         rate.standard(),
@@ -310,7 +332,8 @@ fn group_key(rate: TxRate) -> impl Ord {
     )
 }
 
-/// Puts a rate in its place among the ranks by throughput, then probability. Rates that deliver nothing have no rank.
+/// Inserts a rate into the ranks by throughput, then by probability. Rates without throughput are
+/// not ranked.
 fn insert(ranks: &mut [u16; 2], entries: &[Entry], index: u16) {
     let rate = &entries[usize::from(index)];
     if rate.throughput <= 0.0 || ranks.contains(&index) {
@@ -389,6 +412,7 @@ impl Entry {
         }
     }
 
+    /// Takes the counts since the last update into the average.
     fn fold(&mut self, weight: f64) {
         if self.attempts == 0 {
             self.unused_updates = self.unused_updates.saturating_add(1);
@@ -408,15 +432,16 @@ impl Entry {
         (self.attempts, self.acked, self.unused_updates) = (0, 0, 0);
     }
 
-    /// Packets per second with `ampdu` packets per frame.
+    /// Estimated packets per second with `ampdu` packets per frame.
     fn estimate(&self, ampdu: f64) -> f64 {
-        if self.probability < USELESS {
+        if self.probability < MIN_PROBABILITY {
             return 0.0;
         }
-        self.probability.min(AS_GOOD_AS_IT_GETS) * 1e9 / (self.overhead_ns / ampdu + self.packet_ns)
+        self.probability.min(MAX_PROBABILITY) * 1e9 / (self.overhead_ns / ampdu + self.packet_ns)
     }
 
-    /// Orders rates by robustness: above [`ROBUST`] by throughput, below by probability, and the former above the latter.
+    /// A figure that orders rates by robustness: rates above [`ROBUST`] by throughput, all others
+    /// below them by probability.
     fn robustness(&self) -> f64 {
         if self.probability > ROBUST {
             1.0 + self.throughput
@@ -425,8 +450,10 @@ impl Entry {
         }
     }
 
-    fn has_died(&self) -> bool {
-        self.attempts > DEATH_ATTEMPTS
-            && f64::from(self.acked) < DEATH_PROBABILITY * f64::from(self.attempts)
+    /// Whether so little of what was sent since the last update has arrived that the rate cannot be
+    /// used.
+    fn has_failed(&self) -> bool {
+        self.attempts > FAILURE_ATTEMPTS
+            && f64::from(self.acked) < FAILURE_PROBABILITY * f64::from(self.attempts)
     }
 }

@@ -3,7 +3,8 @@ use crate::rate::{RateAdaptation, rates_up_to};
 use airpace_core::phy::{GuardInterval, SIFS, Standard, Width, ampdu_bytes};
 use proptest::prelude::*;
 
-/// A link whose MPDU loss depends on the rate only, with frames of up to `ampdu` MPDUs back to back.
+/// A link whose MPDU loss depends on the rate only, with frames of up to `ampdu` MPDUs back to
+/// back.
 struct Link {
     adaptation: MinstrelHt,
     ampdu: u32,
@@ -101,7 +102,8 @@ fn step(mcs: u8) -> impl Fn(TxRate) -> f64 {
     move |rate| if rate.mcs() <= mcs { 0.0 } else { 1.0 }
 }
 
-/// Losses that fall off over two rates above `mcs`, a tenth at `mcs` itself: as errors do around an SNR.
+/// Losses that fall off over two rates above `mcs`, a tenth at `mcs` itself: as errors do around an
+/// SNR.
 fn slope(mcs: u8) -> impl Fn(TxRate) -> f64 {
     move |rate| match rate.mcs().checked_sub(mcs) {
         None => 0.0,
@@ -115,7 +117,7 @@ fn one_stream() -> Vec<TxRate> {
     rates_up_to(Standard::Vht, Width::Mhz80, 1, GuardInterval::Ns800)
 }
 
-/// When the best rate has last been another than `rate`, counted from now.
+/// Time from now until the best rate was last different from `rate`.
 fn settles(
     link: &mut Link,
     rate: TxRate,
@@ -133,7 +135,7 @@ fn settles(
 }
 
 #[test]
-fn it_settles_on_the_fastest_rate_that_arrives() {
+fn it_settles_on_the_fastest_rate_without_loss() {
     for (ampdu, updates) in [(1, 2), (4, 3), (32, 8), (64, 10)] {
         for mcs in 0..10 {
             let mut link = Link::new(vht80(), ampdu);
@@ -165,8 +167,9 @@ fn samples_of_single_packets_settle_soon_among_many_rates() {
 }
 
 #[test]
-fn throughput_decides_between_a_sure_and_a_faster_rate() {
-    // At MCS 7 a tenth is lost and 263 of 292 Mbit/s remain; MCS 6 has 263 without loss but all the overhead; MCS 8 loses more than it gains.
+fn throughput_decides_between_a_lossless_and_a_faster_rate() {
+    // At MCS 7 a tenth is lost and 263 of 292 Mbit/s remain; MCS 6 has 263 without loss but all the
+    // overhead; MCS 8 loses more than it gains.
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(3), &slope(7));
     assert_eq!(link.adaptation.best(), vht(7));
@@ -259,7 +262,8 @@ fn samples_cost_few_frames() {
     }
 }
 
-/// Losses at `snr_db` over 80 MHz of one-stream rates that each fall from certain to none within about 2 dB; half the width gains 3 dB.
+/// Losses at `snr_db` over 80 MHz of one-stream rates that each fall from certain to none within
+/// about 2 dB; half the width gains 3 dB.
 fn at_snr(snr_db: f64) -> impl Fn(TxRate) -> f64 {
     const MIDDLE_DB: [f64; 10] = [3.0, 6.0, 10.0, 12.0, 16.0, 19.0, 21.0, 26.0, 30.0, 32.0];
     move |rate| {
@@ -269,7 +273,7 @@ fn at_snr(snr_db: f64) -> impl Fn(TxRate) -> f64 {
 }
 
 #[test]
-fn it_yields_nearly_what_the_best_fixed_rate_does_at_any_snr() {
+fn goodput_is_near_that_of_the_best_fixed_rate_at_any_snr() {
     for ampdu in [1, 32] {
         for half_db in 6..70 {
             let (rates, error) = (one_stream(), at_snr(f64::from(half_db) / 2.0));
@@ -289,7 +293,7 @@ fn it_yields_nearly_what_the_best_fixed_rate_does_at_any_snr() {
 }
 
 #[test]
-fn a_link_that_works_at_its_fastest_rate_is_left_alone() {
+fn a_link_that_works_at_its_fastest_rate_does_not_sample() {
     let mut link = Link::new(vht80(), 32);
     link.run(Duration::from_secs(10), &step(9));
     (link.frames, link.samples) = (0, 0);
@@ -315,7 +319,8 @@ fn estimates_follow_the_length_of_frames() {
     let (long, aggregated) = estimates(64);
     assert_eq!(short, 1.0);
     assert!((long - 64.0).abs() < 0.5, "{long}");
-    // 9,600 bits at most nine times of ten in 40 + 25 + 16 + 32 µs; and at 390 Mbit/s without most of that.
+    // 9,600 bits at most nine times of ten in 40 + 25 + 16 + 32 µs; and at 390 Mbit/s without most
+    // of that.
     assert!((70.0..85.0).contains(&single), "{single}");
     assert!((320.0..351.0).contains(&aggregated), "{aggregated}");
 }
@@ -370,7 +375,8 @@ fn long_frames_get_fewer_tries_at_a_rate() {
         link.run(Duration::from_secs(1), &step(9));
         link.adaptation.chain().map(|entry| entry.1)
     };
-    // 9 packets last 4 ms: only the two tries that each rate has at least. A single one lasts 0.6 ms with its response and back-off.
+    // 9 packets last 4 ms: only the two tries that each rate has at least. A single one lasts 0.6
+    // ms with its response and back-off.
     assert_eq!(tries(30, 9), [2, 2, 2]);
     assert_eq!(tries(30, 1), [5, 5, 5]);
     assert_eq!(tries(7, 1), [2, 2, 3]);
@@ -378,7 +384,7 @@ fn long_frames_get_fewer_tries_at_a_rate() {
 }
 
 #[test]
-fn the_death_of_two_streams_is_noticed_before_the_next_update() {
+fn the_failure_of_two_streams_is_noticed_before_the_next_update() {
     let mut link = Link::new(
         rates_up_to(Standard::Vht, Width::Mhz80, 2, GuardInterval::Ns800),
         32,
@@ -386,7 +392,7 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
     link.run(Duration::from_secs(20), &step(7));
     assert_eq!(link.adaptation.best().nss(), 2);
     let one_stream_only = |rate: TxRate| if rate.nss() == 1 { 0.0 } else { 1.0 };
-    // What arrived earlier in the interval would hide the death for a while.
+    // MPDUs that arrived earlier in the interval would hide the failure for a while.
     let update = link.adaptation.next_update;
     while link.adaptation.next_update == update {
         link.frame(&step(7));
@@ -403,7 +409,7 @@ fn the_death_of_two_streams_is_noticed_before_the_next_update() {
 }
 
 #[test]
-fn links_differ_by_their_number_and_runs_by_their_seed() {
+fn links_draw_differently_by_number_and_runs_by_seed() {
     let choices = |seed, number| {
         let mut link = Link::with(MinstrelHtConfig::new(one_stream(), seed, number), 4);
         (0..2_000)
@@ -416,7 +422,7 @@ fn links_differ_by_their_number_and_runs_by_their_seed() {
 }
 
 #[test]
-fn nonsense_is_refused_or_ignored() {
+fn invalid_configurations_are_refused_and_unknown_results_ignored() {
     let config = || MinstrelHtConfig::new(vht80(), 1, 0);
     assert_eq!(
         MinstrelHt::new(MinstrelHtConfig::new(Vec::new(), 1, 0)).unwrap_err(),
@@ -482,7 +488,7 @@ fn legacy_up_to(mbps: f64) -> impl Fn(TxRate) -> f64 {
 }
 
 #[test]
-fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
+fn a_legacy_station_gets_its_fastest_rate_without_loss() {
     let legacy = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
     for (mbps, best) in [
         (1.0, 1_000_000),
@@ -504,7 +510,7 @@ fn a_legacy_station_gets_the_fastest_of_its_rates_that_arrives() {
 }
 
 #[test]
-fn rates_without_aggregation_are_used_only_if_nothing_else_arrives() {
+fn rates_without_aggregation_are_used_only_if_all_others_fail() {
     let rates = |standard| rates_up_to(standard, Width::Mhz20, 1, GuardInterval::Ns800);
     let both = || [rates(Standard::Dsss), rates(Standard::Ht)].concat();
     let mut link = Link::new(both(), 32);
@@ -524,7 +530,8 @@ fn rates_without_aggregation_are_used_only_if_nothing_else_arrives() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the results, estimates stay finite and in range, and every rate chosen is one of the set.
+    /// Whatever the results, estimates stay finite and in range, and every rate chosen is one of
+    /// the set.
     #[test]
     fn any_results_leave_finite_estimates_and_rates_of_the_set(
         (streams, seed, packets) in (1_u8..=3, any::<u64>(), any::<bool>()),

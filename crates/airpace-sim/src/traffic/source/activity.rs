@@ -1,38 +1,39 @@
-//! When a source is on.
+//! Talk spurts and pauses of a source.
 
-use super::{SourceError, exponential_ns, nanos};
+use super::{SourceError, nanos};
 use crate::rng::Stream;
 use core::time::Duration;
 
-/// A source's times of speaking and of silence.
+/// When a source is on and when it is off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Activity {
     /// Always on.
     #[default]
     Always,
-    /// On and off in turn, on first. The source's own clock stands still while it is off: a gap that was begun goes on afterwards, so
-    /// that the mean rate is the source's rate times the share of on-time.
+    /// On and off in turn, starting on. The source's own clock stops while it is off, so that a gap
+    /// between packets that has begun continues afterwards: the mean rate is the rate of the source
+    /// times the share of on-time.
     OnOff {
-        /// How long each time; at least 1 µs in the mean.
+        /// Length of an on-period; at least 1 µs on average.
         on: Period,
-        /// How long between.
+        /// Length of an off-period.
         off: Period,
     },
 }
 
-/// How long a time of speaking or of silence lasts.
+/// Length of an on-period, an off-period or a pause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
-    /// The same each time.
+    /// Always the same.
     Fixed(Duration),
     /// Exponentially distributed with this mean.
     Exponential(Duration),
 }
 
-/// Shorter times of speaking would take many rounds for one packet.
-const LEAST_ON: Duration = Duration::from_micros(1);
-/// Times of speaking and of silence drawn for one packet.
-const MOST_ROUNDS: u64 = 1_000;
+/// Least mean on-time. Shorter ones would need many rounds of drawing for one packet.
+const MIN_ON: Duration = Duration::from_micros(1);
+/// Most pairs of on- and off-periods drawn for one packet.
+const MAX_ROUNDS: u64 = 1_000;
 
 impl Period {
     const fn mean(self) -> Duration {
@@ -48,18 +49,18 @@ impl Period {
     pub(crate) fn draw_ns(self, stream: &mut Stream) -> u64 {
         match self {
             Self::Fixed(span) => nanos(span),
-            Self::Exponential(mean) => exponential_ns(stream, mean.as_nanos() as f64) as u64,
+            Self::Exponential(mean) => (mean.as_nanos() as f64 * stream.exponential()) as u64,
         }
     }
 }
 
-/// Turns the source's own time into that of the run.
+/// Converts the source's own time, which stops while the source is off, into the time of the run.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
     activity: Activity,
-    /// Time spent off.
+    /// Total time spent off so far.
     off_ns: u64,
-    /// End of the present time of speaking, by the source's own clock.
+    /// End of the current on-period, by the source's own clock.
     on_until_ns: u64,
 }
 
@@ -67,7 +68,7 @@ impl Gate {
     pub(super) fn new(activity: Activity, stream: &mut Stream) -> Result<Self, SourceError> {
         let on_until_ns = match activity {
             Activity::Always => u64::MAX,
-            Activity::OnOff { on, .. } if on.mean() < LEAST_ON => return Err(SourceError::OnTime),
+            Activity::OnOff { on, .. } if on.mean() < MIN_ON => return Err(SourceError::OnTime),
             Activity::OnOff { on, .. } => on.draw_ns(stream),
         };
         Ok(Self {
@@ -77,10 +78,12 @@ impl Gate {
         })
     }
 
-    /// The time since the start at which the source's own clock shows `own_ns`; calls come in order of time.
+    /// The time since the start at which the source's own clock shows `own_ns`. Calls must be in
+    /// order of time.
     pub(super) fn pass(&mut self, own_ns: u64, stream: &mut Stream) -> u64 {
         if let Activity::OnOff { on, off } = self.activity {
             self.skip(own_ns, on, off);
+            // An on-period that ends at u64::MAX never ends: the sums below have saturated.
             while own_ns >= self.on_until_ns && self.on_until_ns < u64::MAX {
                 self.off_ns = self.off_ns.saturating_add(off.draw_ns(stream));
                 self.on_until_ns = self.on_until_ns.saturating_add(on.draw_ns(stream));
@@ -89,21 +92,22 @@ impl Gate {
         own_ns.saturating_add(self.off_ns)
     }
 
-    /// Of a gap that lasts through very many times of speaking, all but the last are taken as the mean: drawing each would take for ever.
+    /// Takes the mean for all but the last [`MAX_ROUNDS`] on- and off-periods within a long gap:
+    /// drawing every one of them could take longer than the run.
     fn skip(&mut self, own_ns: u64, on: Period, off: Period) {
         let mean_on_ns = on.mean_ns().max(1);
         let rounds = own_ns.saturating_sub(self.on_until_ns) / mean_on_ns;
-        if let Some(skipped) = rounds.checked_sub(MOST_ROUNDS) {
-            self.on_until_ns = self
-                .on_until_ns
-                .saturating_add(skipped.saturating_mul(mean_on_ns));
-            self.off_ns = self
-                .off_ns
-                .saturating_add(skipped.saturating_mul(off.mean_ns()));
+        if let Some(skipped) = rounds.checked_sub(MAX_ROUNDS) {
+            let (on_ns, off_ns) = (
+                skipped.saturating_mul(mean_on_ns),
+                skipped.saturating_mul(off.mean_ns()),
+            );
+            self.on_until_ns = self.on_until_ns.saturating_add(on_ns);
+            self.off_ns = self.off_ns.saturating_add(off_ns);
         }
     }
 
-    /// The source's own clock at `ns` since the start, as far as the times drawn until now tell.
+    /// The source's own clock at `ns` since the start, by the off-periods drawn so far.
     pub(super) const fn own_ns(&self, ns: u64) -> u64 {
         ns.saturating_sub(self.off_ns)
     }

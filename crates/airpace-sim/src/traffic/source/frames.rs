@@ -1,39 +1,41 @@
-//! Frames of video or of virtual reality: a burst of packets at each tick.
+//! Video or virtual-reality frames: a burst of packets per frame.
 
+use super::SourceError;
 use super::rate::{Rate, Ticker};
-use super::{SourceError, normal};
 use crate::rng::Stream;
 use core::time::Duration;
 
-/// A source of frames, each split into packets.
+/// A source of video frames, each split into packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frames {
-    /// Frames per second ([`Rate::Packets`]), or the payload rate that frames of `mean_bytes` shall make ([`Rate::Bits`]).
+    /// Frames per second ([`Rate::Packets`]), or the payload bit rate ([`Rate::Bits`]) from which
+    /// the frame rate follows.
     pub rate: Rate,
-    /// Mean payload of a frame in bytes, at least 1.
+    /// Mean payload of a frame in bytes; at least 1.
     pub mean_bytes: u32,
     /// How the sizes of frames vary.
     pub size: FrameSize,
-    /// Most payload of one packet in bytes, at least 1; the last packet of a frame has what is left.
+    /// Payload of a full packet in bytes, at least 1. The last packet of a frame carries the
+    /// remainder.
     pub packet_bytes: u32,
     /// When the packets of a frame leave.
     pub spread: Spread,
 }
 
-/// How the sizes of frames vary. Deviations are relative to the mean.
+/// Distribution of the sizes of frames. Deviations are relative to the mean.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum FrameSize {
-    /// Not at all.
+    /// All frames have the mean size.
     #[default]
     Constant,
-    /// Normally, cut off at 1 byte and, to keep the mean, at twice the mean.
+    /// Normal, clamped to at least 1 byte and, to keep the mean, to less than twice the mean.
     Normal {
-        /// Standard deviation over mean, from 0.
+        /// Standard deviation over mean; at least 0.
         deviation: f64,
     },
-    /// Log-normally, cut off at a hundred times the mean.
+    /// Log-normal, clamped to a hundred times the mean.
     LogNormal {
-        /// Standard deviation over mean, from 0.
+        /// Standard deviation over mean; at least 0.
         deviation: f64,
     },
 }
@@ -41,10 +43,11 @@ pub enum FrameSize {
 /// When the packets of a frame leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spread {
-    /// All at once.
+    /// All at once, at the start of the frame.
     #[default]
     BackToBack,
-    /// Evenly over this time, the first at once. What is longer than the time between frames delays the next frame's packets.
+    /// Evenly over this time, the first at once. A time longer than the gap between frames delays
+    /// the packets of the next frame.
     Over(Duration),
 }
 
@@ -54,16 +57,17 @@ impl FrameSize {
         let bytes = match self {
             Self::Constant => mean,
             Self::Normal { deviation } => {
-                (mean * (1.0 + deviation * normal(stream))).clamp(1.0, (2.0 * mean - 1.0).max(1.0))
+                (mean * (1.0 + deviation * stream.normal())).clamp(1.0, (2.0 * mean - 1.0).max(1.0))
             }
             Self::LogNormal { deviation } => {
-                // Mean e^(μ + σ²/2), relative variance e^(σ²) - 1.
+                // The mean is e^(μ + σ²/2) and the relative variance e^(σ²) - 1, so σ² = ln(1 +
+                // variance) and μ = ln(mean) - σ²/2.
                 let variance = (deviation * deviation).ln_1p();
-                let scale = (variance.sqrt() * normal(stream) - variance / 2.0).exp();
+                let scale = (variance.sqrt() * stream.normal() - variance / 2.0).exp();
                 mean * scale.min(100.0)
             }
         };
-        // Saturates.
+        // The conversion saturates.
         (bytes.round() as u32).max(1)
     }
 
@@ -77,14 +81,16 @@ impl FrameSize {
     }
 }
 
+/// A source of frames and the frame that it is sending.
 #[derive(Clone, Debug)]
 pub(super) struct FrameState {
     config: Frames,
     ticker: Ticker,
-    /// Start of the present frame and its time per byte over which it is spread.
+    /// Start of the current frame.
     frame_ns: u64,
     frame_bytes: u32,
     sent_bytes: u32,
+    /// When the last packet left; packets never leave out of order.
     last_ns: u64,
 }
 
@@ -128,22 +134,24 @@ impl FrameState {
         Some((self.last_ns, bytes))
     }
 
-    /// How long after the frame's start its present packet leaves.
+    /// How long after the start of the frame its next packet leaves.
     fn offset_ns(&self) -> u64 {
         let Spread::Over(span) = self.config.spread else {
             return 0;
         };
-        // Below 2^94 · 2^32: fits; the quotient is below the span.
+        // The product is below 2^94 · 2^32 and fits; the quotient is below the span.
         let ns =
             span.as_nanos() * u128::from(self.sent_bytes) / u128::from(self.frame_bytes.max(1));
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// A bit rate changes the size of frames, a rate of frames how often they come.
+    /// A bit rate changes the size of frames, a packet rate their frequency.
     pub(super) fn set_rate(&mut self, now_ns: u64, rate: Rate) {
         let frames = match (rate, self.config.rate) {
             (Rate::Bits(bits), Rate::Packets { count, period }) if count > 0 => {
-                // The product of two u64 and a span below 2^94 could overflow: floats do for a mean.
+                // An encoder keeps its frame rate and changes the size of its frames. The product
+                // of two u64 and a span below 2^94 could overflow an integer; a float is exact
+                // enough for a mean.
                 let bytes = bits.as_bps_f64() / 8.0 * period.as_secs_f64() / count as f64;
                 self.config.mean_bytes = (bytes.round() as u32).max(1);
                 if bits.bps() == 0 {
@@ -154,6 +162,7 @@ impl FrameState {
             }
             _ => rate,
         };
+        // A rate of zero silences the source; the frame rate is kept for when it speaks again.
         if frames != Rate::Bits(airpace_units::BitRate::ZERO) {
             self.config.rate = frames;
         }

@@ -14,39 +14,40 @@ pub use frames::{FrameSize, Frames, Spread};
 pub use rate::Rate;
 use rate::{Gap, Ticker};
 
-/// A packet that leaves.
+/// A packet that a source emits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Emission {
-    /// When.
+    /// When it leaves.
     pub at: Time,
-    /// Bytes of payload (UDP and IP headers not included).
+    /// Bytes of payload, without UDP and IP headers.
     pub payload_bytes: u32,
 }
 
 /// What a source sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pattern {
-    /// Packets of one size at even gaps, exact over any time.
+    /// Packets of one size at equal gaps, without drift.
     Constant {
-        /// Payload of each in bytes, at least 1.
+        /// Payload of each packet in bytes; at least 1.
         payload_bytes: u32,
-        /// How many, by count or by payload bits.
+        /// The rate, in packets or in payload bits.
         rate: Rate,
     },
     /// Packets of one size at exponentially distributed gaps.
     Poisson {
-        /// Payload of each in bytes, at least 1.
+        /// Payload of each packet in bytes; at least 1.
         payload_bytes: u32,
-        /// How many in the mean.
+        /// The mean rate, in packets or in payload bits.
         rate: Rate,
     },
-    /// Frames that are bursts of packets.
+    /// Video frames, each a burst of packets.
     Frames(Frames),
 }
 
 impl Pattern {
-    /// One direction of a G.711 call without silence suppression: 50 packets per second of 160 bytes of speech (20 ms at 64 kbit/s,
-    /// RFC 3551 §4.5.14) and 12 bytes of RTP (RFC 3550 §5.1): with UDP and IPv4 200 bytes.
+    /// One direction of a G.711 call without silence suppression: 50 packets per second of 160
+    /// bytes of speech (20 ms at 64 kbit/s, RFC 3551 §4.5.14) and 12 bytes of RTP (RFC 3550 §5.1),
+    /// which is 200 bytes with UDP and IPv4 headers.
     pub const G711: Self = Self::Constant {
         payload_bytes: crate::traffic::VOIP_PAYLOAD_BYTES,
         rate: Rate::Packets {
@@ -59,32 +60,34 @@ impl Pattern {
 /// When the first packet or frame leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// At a uniformly drawn part of the first gap after the start, so that sources do not speak in unison.
+    /// Uniformly distributed over the first gap after the start, so that equal sources do not send
+    /// in unison.
     #[default]
     Random,
     /// This long after the start.
     Fixed(Duration),
 }
 
-/// A source and the times between which it speaks.
+/// What a source sends and when it starts and stops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SourceConfig {
     /// What it sends.
     pub pattern: Pattern,
-    /// When the first packet leaves after the start. A Poisson source has no phase: its first gap is as the others.
+    /// When the first packet leaves after the start. Ignored for a Poisson source, whose first gap
+    /// is like the others.
     pub phase: Phase,
-    /// Times of speaking and of silence.
+    /// When the source is on.
     pub activity: Activity,
-    /// Nothing leaves before.
+    /// No packet leaves before this time.
     pub start: Time,
-    /// Nothing leaves at this time or later.
+    /// No packet leaves at this time or later.
     pub stop: Option<Time>,
     /// At most this many packets.
     pub limit: Option<u64>,
 }
 
 impl SourceConfig {
-    /// `pattern` from the beginning, without end, with a random phase.
+    /// `pattern` from time zero and without end, with a random phase.
     #[must_use]
     pub const fn new(pattern: Pattern) -> Self {
         Self {
@@ -98,38 +101,40 @@ impl SourceConfig {
     }
 }
 
-/// Why a source cannot be.
+/// Why a source is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// A packet or frame without payload.
+    /// A packet or frame has no payload.
     #[error("a packet or frame has no payload: give it at least 1 byte")]
     NoPayload,
-    /// On-times so short that the source would hardly ever speak.
+    /// The mean on-time is so short that the source would hardly ever send.
     #[error("the on-time is below 1 µs: make it longer")]
     OnTime,
-    /// A deviation that is negative or no number.
-    #[error("the deviation of frame sizes is not a number from 0: correct it")]
+    /// The deviation of frame sizes is negative or not a finite number.
+    #[error("the deviation of frame sizes must be a finite number of at least 0")]
     Deviation,
 }
 
 /// An open-loop source: an iterator over its packets in order of time.
 ///
-/// Its random draws come from the stream that it is given and from nowhere else. [`Iterator::next`] gives `None` when the source has
-/// finished, or while its rate is zero.
+/// All its random draws come from the stream that it is given. [`Iterator::next`] returns `None`
+/// when the source has finished, and also while its rate is zero.
 #[derive(Clone, Debug)]
 pub struct Source {
-    state: State,
+    state: PatternState,
     gate: Gate,
     stream: Stream,
     start: Time,
-    /// Nothing leaves at this time or later.
+    /// No packet leaves at this time or later.
     stop: Time,
+    /// Packets that may still leave.
     left: u64,
 }
 
+/// The state of a pattern, by the source's own clock.
 #[derive(Clone, Debug)]
-enum State {
+enum PatternState {
     Constant {
         payload_bytes: u32,
         ticker: Ticker,
@@ -146,9 +151,10 @@ impl Source {
     /// The source that `config` describes, with draws from `stream`.
     ///
     /// # Errors
-    /// See [`SourceError`]. A rate of zero is no error: the source is silent until [`Source::set_rate`].
+    /// See [`SourceError`]. A rate of zero is not an error: the source is silent until
+    /// [`Source::set_rate`] changes it.
     pub fn new(config: SourceConfig, mut stream: Stream) -> Result<Self, SourceError> {
-        let state = State::new(&config, &mut stream)?;
+        let state = PatternState::new(&config, &mut stream)?;
         let gate = Gate::new(config.activity, &mut stream)?;
         let stop = config.stop.unwrap_or(Time::MAX);
         Ok(Self {
@@ -161,22 +167,24 @@ impl Source {
         })
     }
 
-    /// Whether no packet will come, whatever the rate.
+    /// Whether the source will not send any more, whatever its rate.
     #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.left == 0
     }
 
-    /// Changes the rate from `now` on. What [`Iterator::next`] gave already stands; the one after it comes at most one new gap after
-    /// `now` (a Poisson source's after a new draw). For frames, a bit rate changes their mean size, a rate of packets how often they come.
+    /// Changes the rate from `now` on. The packet that [`Iterator::next`] returned last still
+    /// leaves as announced; the next one leaves at most one new gap after `now` (for a Poisson
+    /// source, after a newly drawn gap). For frames, a bit rate changes their mean size, a packet
+    /// rate their frequency.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let now_ns = self.gate.own_ns(nanos(now.saturating_since(self.start)));
         match &mut self.state {
-            State::Constant {
+            PatternState::Constant {
                 payload_bytes,
                 ticker,
             } => ticker.set_gap(now_ns, rate.gap(*payload_bytes)),
-            State::Poisson {
+            PatternState::Poisson {
                 payload_bytes,
                 mean_gap_ns,
                 at_ns,
@@ -184,7 +192,7 @@ impl Source {
                 *mean_gap_ns = rate.gap(*payload_bytes).map(Gap::as_nanos_f64);
                 *at_ns = at_ns.max(now_ns as f64);
             }
-            State::Frames(frames) => frames.set_rate(now_ns, rate),
+            PatternState::Frames(frames) => frames.set_rate(now_ns, rate),
         }
     }
 }
@@ -203,13 +211,13 @@ impl Iterator for Source {
             self.left = 0;
             return None;
         }
-        // No limit is 2^64 - 1 packets, which no run reaches.
+        // Without a limit this counts down from 2^64 - 1, which no run reaches.
         self.left -= 1;
         Some(Emission { at, payload_bytes })
     }
 }
 
-impl State {
+impl PatternState {
     fn new(config: &SourceConfig, stream: &mut Stream) -> Result<Self, SourceError> {
         let mut phase = |gap_ns: Option<f64>| match config.phase {
             Phase::Random => (stream.unit() * gap_ns.unwrap_or(0.0)) as u64,
@@ -258,25 +266,13 @@ impl State {
                 mean_gap_ns,
                 at_ns,
             } => {
-                // 53 bits of mantissa are whole nanoseconds for 104 days.
-                *at_ns += exponential_ns(stream, (*mean_gap_ns)?);
+                // The 53 bits of a double hold whole nanoseconds for 104 days.
+                *at_ns += (*mean_gap_ns)? * stream.exponential();
                 Some((*at_ns as u64, *payload_bytes))
             }
             Self::Frames(frames) => frames.next(stream),
         }
     }
-}
-
-/// An exponential draw.
-fn exponential_ns(stream: &mut Stream, mean_ns: f64) -> f64 {
-    // The draw is below 1, so that the logarithm is finite.
-    -mean_ns * (-stream.unit()).ln_1p()
-}
-
-/// A draw from the standard normal distribution (Box and Muller 1958; the second of the pair is not kept).
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = (-2.0 * (-stream.unit()).ln_1p()).sqrt();
-    radius * (core::f64::consts::TAU * stream.unit()).cos()
 }
 
 fn nanos(span: Duration) -> u64 {

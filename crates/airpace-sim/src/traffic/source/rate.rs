@@ -1,27 +1,28 @@
-//! Rates as exact fractions, so that gaps do not drift.
+//! Rates as exact fractions, so that the times of packets do not drift.
 
 use airpace_units::BitRate;
 use core::time::Duration;
 
-/// How often something happens.
+/// How often a source sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
     /// Payload bits per second.
     Bits(BitRate),
     /// `count` packets (frames, of a source of frames) in each `period`, evenly spaced.
     Packets {
-        /// How many; none means silence.
+        /// Number of packets; 0 means silence.
         count: u64,
-        /// In what time; zero is no rate.
+        /// The time in which they are sent; zero means silence.
         period: Duration,
     },
 }
 
-/// Micropackets: the resolution of [`Rate::packets_per_second`].
+/// Millionths of a packet: the resolution of [`Rate::packets_per_second`].
 const RESOLUTION: f64 = 1e6;
 
 impl Rate {
-    /// `rate` packets per second, to the nearest millionth of a packet; what is negative or no number is silence.
+    /// `rate` packets per second, to the nearest millionth of a packet. A rate that is negative or
+    /// not a number means silence.
     #[must_use]
     pub fn packets_per_second(rate: f64) -> Self {
         // A float-to-integer `as` saturates and maps NaN to zero.
@@ -48,15 +49,16 @@ pub(super) struct Gap {
     per: u64,
 }
 
-/// Beyond a packet per 10⁻⁹ ns nothing is told apart; the bound keeps the sum of two rests within 64 bits.
-const MOST_PER: u64 = 1 << 62;
+/// Rates above a packet per 10⁻⁹ ns are all the same; the bound keeps the sum of two remainders
+/// within 64 bits.
+const MAX_PER: u64 = 1 << 62;
 
 impl Gap {
     fn new(ns: u128, per: u64) -> Option<Self> {
         if ns == 0 {
             return None;
         }
-        let per = per.min(MOST_PER);
+        let per = per.min(MAX_PER);
         let whole = ns.checked_div(u128::from(per))?;
         // The remainder is below `per`, which fits.
         let rest = (ns % u128::from(per)) as u64;
@@ -73,11 +75,12 @@ impl Gap {
     }
 }
 
-/// A clock that ticks after each gap: times in whole nanoseconds, rounded down from the exact ones.
+/// A clock that ticks after each gap. Its times are the exact ones rounded down to whole
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticker {
     at_ns: u64,
-    /// Fraction of a nanosecond, in units of 1 / `per` of the present gap.
+    /// Fraction of a nanosecond carried over, in units of 1 / `per` of the current gap.
     carried: u64,
     gap: Option<Gap>,
 }
@@ -91,7 +94,7 @@ impl Ticker {
         }
     }
 
-    /// The present tick; then moves on to the next. `None` while the rate is zero.
+    /// Returns the current tick and moves on to the next; `None` while the rate is zero.
     pub(super) fn tick(&mut self) -> Option<u64> {
         let gap = self.gap?;
         let now = self.at_ns;
@@ -106,10 +109,11 @@ impl Ticker {
         Some(now)
     }
 
-    /// From the last tick on, the gap is another; the tick that was due keeps its place unless it was further away than the new one.
+    /// Changes the gap from `now_ns` on. The pending tick keeps its time unless it is further away
+    /// than one new gap.
     pub(super) fn set_gap(&mut self, now_ns: u64, gap: Option<Gap>) {
         if let Some(gap) = gap {
-            // What was to come late under a lower rate, or never, comes within one new gap.
+            // A tick that was far away at a lower rate, or never due, now comes within one new gap.
             let soon = now_ns.saturating_add(gap.whole);
             self.at_ns = if self.gap.is_none() {
                 soon
@@ -117,6 +121,7 @@ impl Ticker {
                 self.at_ns.min(soon).max(now_ns)
             };
         }
+        // The carried fraction has the denominator of the old gap.
         (self.carried, self.gap) = (0, gap);
     }
 }
@@ -136,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn no_rate_and_no_change_of_it_panics(bytes: u32, rates in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..20)) {
+        fn any_change_of_rate_leaves_ticks_in_order(bytes: u32, rates in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..20)) {
             let mut ticker = Ticker::new(0, None);
             let mut last = 0;
             for (now, bps, period) in rates {
@@ -154,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_zero_is_no_rate() {
+    fn a_period_of_zero_means_silence() {
         assert_eq!(
             Rate::Packets {
                 count: 1,
@@ -166,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_packets_is_a_fraction() {
+    fn packets_per_second_are_rounded_to_millionths_and_nonsense_is_silence() {
         assert_eq!(
             Rate::packets_per_second(30.0).gap(1),
             Rate::Packets {

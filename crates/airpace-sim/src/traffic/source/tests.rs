@@ -24,7 +24,7 @@ fn bits_within(source: Source, seconds: u64) -> u64 {
 fn rates_are_exact_over_long_times() {
     for mbps in [1, 3, 7, 390] {
         let bits = bits_within(source(constant(mbps), 0), 600);
-        // The phase moves at most one packet over the end.
+        // The phase shifts at most one packet beyond the end.
         assert!(
             bits.abs_diff(mbps * 600_000_000) <= 1_470 * 8,
             "{bits} at {mbps} Mbit/s"
@@ -142,7 +142,7 @@ fn on_and_off_times_give_their_share_of_the_rate() {
 }
 
 #[test]
-fn a_source_starts_stops_and_counts() {
+fn a_source_respects_its_start_stop_and_limit() {
     let config = SourceConfig {
         start: Time::from_millis(500),
         stop: Some(Time::from_millis(1_500)),
@@ -172,7 +172,7 @@ fn a_source_starts_stops_and_counts() {
 }
 
 #[test]
-fn a_changed_rate_holds_from_then_on() {
+fn a_new_rate_holds_from_the_time_it_is_set() {
     let mut source = source(constant(1), 0);
     let before = source.by_ref().take(10).last().unwrap().at;
     source.set_rate(before, Rate::Bits(airpace_units::BitRate::from_mbps(100)));
@@ -200,7 +200,7 @@ fn frames(size: FrameSize, spread: Spread) -> Frames {
 }
 
 #[test]
-fn frames_are_split_and_spread() {
+fn frames_are_split_into_packets_and_spread() {
     let config = |spread| SourceConfig::new(Pattern::Frames(frames(FrameSize::Constant, spread)));
     let burst: Vec<Emission> = source(config(Spread::BackToBack), 0).take(72).collect();
     assert!(burst[..36].iter().all(|packet| packet.at == burst[0].at));
@@ -245,7 +245,7 @@ fn sizes_of_frames_keep_their_mean_and_deviation() {
 }
 
 #[test]
-fn a_bit_rate_changes_the_size_of_frames_and_not_how_often_they_come() {
+fn a_bit_rate_changes_the_size_of_frames_and_not_their_frequency() {
     let mut source = source(
         SourceConfig::new(Pattern::Frames(frames(
             FrameSize::Constant,
@@ -270,7 +270,7 @@ fn a_bit_rate_changes_the_size_of_frames_and_not_how_often_they_come() {
 }
 
 #[test]
-fn impossible_sources_are_refused() {
+fn invalid_configurations_are_refused() {
     let new = |pattern, activity| {
         Source::new(
             SourceConfig {
@@ -345,7 +345,7 @@ fn patterns() -> impl Strategy<Value = Pattern> {
 
 proptest! {
     #[test]
-    fn times_never_go_back_whatever_the_configuration(pattern in patterns(), off in 0..10_000_000u64, changes in prop::collection::vec(any::<u64>(), 0..5)) {
+    fn packets_leave_in_order_whatever_the_configuration(pattern in patterns(), off in 0..10_000_000u64, changes in prop::collection::vec(any::<u64>(), 0..5)) {
         let activity = Activity::OnOff { on: Period::Exponential(Duration::from_secs(1)), off: Period::Fixed(Duration::from_nanos(off)) };
         let mut source = source(SourceConfig { activity, start: Time::from_millis(3), ..SourceConfig::new(pattern) }, 0);
         let mut last = Time::from_millis(3);

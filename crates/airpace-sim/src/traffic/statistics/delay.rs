@@ -2,34 +2,38 @@
 
 use core::time::Duration;
 
-/// Bins per octave: a bin is at most 1/64 of its least value wide, its middle at most 1/128 (0.8 %) from any of its values.
+/// Bins per octave: the width of a bin is at most 1/64 of its smallest value, so its middle is
+/// within 1/128 (0.8 %) of all its values.
 const BINS_LOG2: u32 = 6;
 const BINS_PER_OCTAVE: u64 = 1 << BINS_LOG2;
-/// Values are counted in units of 16 ns, so that the linear bins end at 1 µs, from where the relative error holds.
+/// Values are counted in units of 16 ns, so that the linear bins end at 1 µs, above which the
+/// relative error holds.
 const UNIT_LOG2: u32 = 4;
-/// Longest delay told apart, 1024 s or so: 2^36 units. What is longer is in the last bin.
+/// Longest delay that is resolved: 2^36 units, about 1100 s. Longer delays are counted in the last
+/// bin.
 const LONGEST_LOG2: u32 = 36;
 const BINS: usize = (LONGEST_LOG2 - BINS_LOG2 + 1) as usize * BINS_PER_OCTAVE as usize;
 
-/// Delays of a flow: count, mean, least and greatest exactly, quantiles within 1 % from 1 µs to 1000 s. 8 kB, whatever is recorded.
+/// Delays of a flow: exact count, mean, minimum and maximum, and quantiles within 1 % from 1 µs to
+/// 1000 s. It takes 8 kB, whatever is recorded.
 #[derive(Clone)]
 pub struct DelayStatistic {
     count: u64,
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
-    // 32 bits hold 4·10⁹ packets of one bin; beyond, a bin stays full.
+    // 32 bits hold 4·10⁹ delays per bin; a full bin stays full.
     bins: Box<[u32; BINS]>,
 }
 
-/// The figures usually printed of delays.
+/// Summary of the delays of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelaySummary {
-    /// How many.
+    /// Number of delays.
     pub count: u64,
     /// Mean.
     pub mean: Duration,
-    /// Least.
+    /// Minimum.
     pub min: Duration,
     /// Median.
     pub p50: Duration,
@@ -37,7 +41,7 @@ pub struct DelaySummary {
     pub p95: Duration,
     /// 99th percentile.
     pub p99: Duration,
-    /// Greatest.
+    /// Maximum.
     pub max: Duration,
 }
 
@@ -62,10 +66,10 @@ impl core::fmt::Debug for DelayStatistic {
 }
 
 impl DelayStatistic {
-    /// Counts a delay.
+    /// Records a delay.
     #[inline]
     pub fn record(&mut self, delay: Duration) {
-        // A delay within u64 nanoseconds (584 years) is all that `Time` can make.
+        // Differences of `Time` fit u64 nanoseconds (584 years); anything longer saturates.
         let ns = delay
             .as_secs()
             .saturating_mul(1_000_000_000)
@@ -78,13 +82,13 @@ impl DelayStatistic {
         *bin = bin.saturating_add(1);
     }
 
-    /// How many were counted.
+    /// Number of delays recorded.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean, rounded down to a nanosecond; `None` without delays.
+    /// The mean, rounded down to nanoseconds; `None` if nothing was recorded.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
@@ -93,23 +97,25 @@ impl DelayStatistic {
         ))
     }
 
-    /// The delay that a part `quantile` (0 to 1) of all do not exceed, within 1 %; `None` without delays.
+    /// The quantile `quantile` (0 to 1) of the delays, within 1 %; `None` if nothing was recorded.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
-        // Of the bins, which may be full, not of the count. A float-to-integer `as` maps NaN to zero.
+        // The sum of the bins and not `count`, because bins may be full. A float-to-integer `as`
+        // maps NaN to zero.
         let total: u64 = self.bins.iter().map(|&bin| u64::from(bin)).sum();
         let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total.max(1));
-        let mut below = 0;
-        let found = self.bins.iter().position(|&count| {
-            below += u64::from(count);
-            below >= rank
-        })?;
-        Some(Duration::from_nanos(
-            middle_ns(found).clamp(self.min_ns, self.max_ns),
-        ))
+        let mut up_to_here = 0;
+        for (bin, &count) in self.bins.iter().enumerate() {
+            up_to_here += u64::from(count);
+            if up_to_here >= rank {
+                let ns = middle_ns(bin).clamp(self.min_ns, self.max_ns);
+                return Some(Duration::from_nanos(ns));
+            }
+        }
+        None
     }
 
-    /// Count, mean, extremes and quantiles; `None` without delays.
+    /// Count, mean, extremes and quantiles; `None` if nothing was recorded.
     #[must_use]
     pub fn summary(&self) -> Option<DelaySummary> {
         Some(DelaySummary {
@@ -123,7 +129,7 @@ impl DelayStatistic {
         })
     }
 
-    /// Adds the delays of `other`, as if they had been recorded here.
+    /// Adds the delays of `other` as if they had been recorded here.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -135,11 +141,12 @@ impl DelayStatistic {
     }
 }
 
-/// The bin of a delay: linear below 64 units, then 64 bins per octave.
+/// The bin of a delay: one per unit below 64 units, then 64 bins per octave.
 #[inline]
 fn bin(ns: u64) -> usize {
     let units = (ns >> UNIT_LOG2).min((1 << LONGEST_LOG2) - 1);
-    // The octave is 0 for the linear bins and for the first octave above them, whose bins are as wide.
+    // The octave is 0 for the linear bins and for the first octave above them, whose bins are as
+    // wide.
     let octave = (units | (BINS_PER_OCTAVE - 1)).ilog2() - (BINS_LOG2 - 1);
     let octave = octave.saturating_sub(1);
     // Below 2^36 units the bin is below BINS.
@@ -150,9 +157,9 @@ fn bin(ns: u64) -> usize {
 fn middle_ns(bin: usize) -> u64 {
     let bin = bin as u64;
     let octave = (bin / BINS_PER_OCTAVE).saturating_sub(1);
-    let least = (bin - octave * BINS_PER_OCTAVE) << octave;
+    let smallest = (bin - octave * BINS_PER_OCTAVE) << octave;
     // Half of a bin's width, in nanoseconds.
-    (least << UNIT_LOG2) + (1 << (octave + u64::from(UNIT_LOG2) - 1))
+    (smallest << UNIT_LOG2) + (1 << (octave + u64::from(UNIT_LOG2) - 1))
 }
 
 #[cfg(test)]
@@ -208,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn any_delay_has_a_bin_near_it(ns: u64) {
+        fn the_middle_of_a_bin_is_near_every_delay_in_it(ns: u64) {
             let middle = middle_ns(bin(ns));
             let ns = ns.min((1 << (LONGEST_LOG2 + UNIT_LOG2)) - 1);
             prop_assert!(middle.abs_diff(ns) <= 8.max(ns / 128), "{} for {}", middle, ns);
@@ -226,17 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_has_no_quantiles() {
+    fn an_empty_statistic_has_no_quantiles_and_any_quantile_is_accepted() {
         let empty = DelayStatistic::default();
         assert_eq!(
             (empty.summary(), empty.mean(), empty.quantile(0.5)),
             (None, None, None)
         );
-        let one = recorded(&[1_234_567]);
+        let single = recorded(&[1_234_567]);
         assert_eq!(
-            one.quantile(f64::NAN),
+            single.quantile(f64::NAN),
             Some(Duration::from_nanos(1_234_567))
         );
-        assert_eq!(one.quantile(9.0), Some(Duration::from_nanos(1_234_567)));
+        assert_eq!(single.quantile(9.0), Some(Duration::from_nanos(1_234_567)));
     }
 }

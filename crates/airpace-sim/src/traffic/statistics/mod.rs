@@ -1,4 +1,4 @@
-//! What a flow got: delays, bytes and losses, in fixed memory.
+//! Delays, bytes and losses of a flow, in constant memory.
 
 mod delay;
 mod sequence;
@@ -8,19 +8,19 @@ use core::time::Duration;
 pub use delay::{DelayStatistic, DelaySummary};
 pub use sequence::SequenceStatistic;
 
-/// Everything counted of one flow at its receiver: 8 kB and some 10 ns per packet.
+/// All statistics of one flow at its receiver. It takes 8 kB and some 10 ns per packet.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistic {
-    /// One-way delays of the packets, duplicates left out.
+    /// One-way delays of the packets, without duplicates.
     pub delay: DelayStatistic,
     /// Packets by sequence number.
     pub sequence: SequenceStatistic,
-    /// Payload bytes received, duplicates left out.
+    /// Payload bytes received, without duplicates.
     pub bytes: u64,
 }
 
 impl FlowStatistic {
-    /// Counts a packet that came at `now` and left at `sent`.
+    /// Counts a packet that left at `sent` and arrived at `now`.
     pub fn record(&mut self, now: Time, sent: Time, sequence: u64, payload_bytes: u32) {
         if self.sequence.record(sequence) {
             self.delay.record(now.saturating_since(sent));
@@ -28,7 +28,8 @@ impl FlowStatistic {
         }
     }
 
-    /// Goodput in bit/s if the packets counted came within `span`; zero for a span of zero.
+    /// Goodput in bit/s over `span`, the time in which the counted packets arrived; zero if `span`
+    /// is zero.
     #[must_use]
     pub fn goodput_bps(&self, span: Duration) -> f64 {
         let seconds = span.as_secs_f64();
@@ -39,7 +40,7 @@ impl FlowStatistic {
         }
     }
 
-    /// Adds what `other` counted of other packets.
+    /// Adds the counts of `other`, which must be of other packets.
     pub fn merge(&mut self, other: &Self) {
         self.delay.merge(&other.delay);
         self.sequence.merge(&other.sequence);

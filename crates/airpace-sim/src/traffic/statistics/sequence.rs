@@ -1,17 +1,20 @@
-//! Packets by sequence number.
+//! Packets of a flow by sequence number.
 
-/// Numbers behind the greatest that are remembered. In-order release and round-robin paths stay far below.
+/// How many of the latest sequence numbers are remembered. In-order release and round-robin paths
+/// reorder far less.
 const REMEMBERED: u64 = 1_024;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// Packets of one flow, received, duplicate or out of order, by sequence numbers that rise by one.
+/// Counts received, duplicate and reordered packets of one flow, by sequence numbers that rise by
+/// one.
 #[derive(Clone, Debug)]
 pub struct SequenceStatistic {
     received: u64,
     duplicate: u64,
     reordered: u64,
-    /// One more than the greatest number seen; zero before the first.
+    /// One more than the largest number seen; zero before the first.
     next: u64,
+    /// A bit for each of the latest numbers, at its value modulo [`REMEMBERED`].
     seen: [u64; WORDS],
 }
 
@@ -28,13 +31,15 @@ impl Default for SequenceStatistic {
 }
 
 impl SequenceStatistic {
-    /// Counts a packet; tells whether it is new. One that is more than 1023 behind the greatest counts as new: it is not remembered.
+    /// Counts a packet and returns whether it is new. A packet more than 1023 behind the largest
+    /// number counts as new, because such numbers are not remembered.
     #[inline]
     pub fn record(&mut self, sequence: u64) -> bool {
-        // The greatest number has no successor; no flow gets there.
+        // The largest u64 has no successor; no flow gets there.
         let sequence = sequence.min(u64::MAX - 1);
         if sequence >= self.next {
-            self.forget(sequence);
+            // The bits up to the new number still belong to numbers 1024 below.
+            self.clear_up_to(sequence);
             self.next = sequence + 1;
         } else if self.next - sequence <= REMEMBERED && self.has(sequence) {
             self.duplicate += 1;
@@ -61,33 +66,34 @@ impl SequenceStatistic {
         self.duplicate
     }
 
-    /// Distinct packets that came after one with a greater number.
+    /// Distinct packets that arrived after a packet with a larger number.
     #[must_use]
     pub const fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Packets lost of `sent`; none if more came than were sent, which a caller who counts two windows may see.
+    /// Packets lost of `sent`; zero if more arrived than were sent, which happens if the two are
+    /// counted over different windows.
     #[must_use]
     pub const fn lost_of(&self, sent: u64) -> u64 {
         sent.saturating_sub(self.received)
     }
 
-    /// Adds the counts of another flow. The numbers seen stay this flow's.
+    /// Adds the counts of another flow. The numbers remembered stay those of this flow.
     pub const fn merge(&mut self, other: &Self) {
         self.received += other.received;
         self.duplicate += other.duplicate;
         self.reordered += other.reordered;
     }
 
-    /// Clears the places of the numbers from the greatest until now to `sequence`.
-    fn forget(&mut self, sequence: u64) {
+    /// Clears the bits of the numbers from `next` to `sequence`.
+    fn clear_up_to(&mut self, sequence: u64) {
         if sequence - self.next >= REMEMBERED {
             self.seen = [0; WORDS];
             return;
         }
-        for new in self.next..=sequence {
-            self.seen[word(new)] &= !bit(new);
+        for number in self.next..=sequence {
+            self.seen[word(number)] &= !bit(number);
         }
     }
 
@@ -112,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_agree_with_a_set_while_numbers_stay_near(steps in prop::collection::vec((0..3u64, 0..300u64), 1..500)) {
+        fn counts_agree_with_a_set_while_reordering_is_small(steps in prop::collection::vec((0..3u64, 0..300u64), 1..500)) {
             let (mut statistic, mut set, mut base) = (SequenceStatistic::default(), BTreeSet::new(), 1_000u64);
             let (mut duplicate, mut reordered) = (0, 0);
             for (step, back) in steps {
@@ -128,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn any_number_is_survived(sequences in prop::collection::vec(any::<u64>(), 1..100)) {
+        fn any_sequence_of_numbers_is_accepted(sequences in prop::collection::vec(any::<u64>(), 1..100)) {
             let mut statistic = SequenceStatistic::default();
             for sequence in sequences {
                 statistic.record(sequence);
@@ -138,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_forgets_what_was_seen_at_the_same_places() {
+    fn a_jump_clears_the_bits_of_earlier_numbers() {
         let mut statistic = SequenceStatistic::default();
         for sequence in [
             0,

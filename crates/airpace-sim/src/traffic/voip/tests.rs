@@ -29,7 +29,7 @@ fn call(
 }
 
 #[test]
-fn an_even_short_delay_scores_near_the_ceiling() {
+fn a_short_constant_delay_scores_near_the_maximum() {
     let report = call(VoipSinkConfig::default(), 3_000, |_| Some(5.0));
     assert_eq!(
         (report.sent, report.lost, report.late, report.effective_loss),
@@ -46,7 +46,7 @@ fn an_even_short_delay_scores_near_the_ceiling() {
 }
 
 #[test]
-fn a_fixed_buffer_loses_what_is_late() {
+fn a_fixed_buffer_loses_late_packets() {
     let config = VoipSinkConfig {
         playout: Playout::Fixed(Duration::from_millis(60)),
         ..VoipSinkConfig::default()
@@ -92,7 +92,7 @@ fn losses_in_bursts_have_a_ratio_above_one() {
 }
 
 #[test]
-fn silence_is_the_worst_score() {
+fn a_call_of_which_nothing_arrives_gets_the_worst_score() {
     let report = call(VoipSinkConfig::default(), 100, |_| None);
     assert_eq!(
         (
@@ -108,7 +108,7 @@ fn silence_is_the_worst_score() {
 }
 
 #[test]
-fn a_restart_forgets_what_was_before() {
+fn a_restart_counts_anew_and_keeps_the_buffer() {
     let mut sink = VoipSink::new(VoipSinkConfig::default());
     for sequence in [0, 5, 9, 98] {
         sink.on_packet(
@@ -138,7 +138,7 @@ fn a_restart_forgets_what_was_before() {
 }
 
 #[test]
-fn a_copy_is_not_heard_twice() {
+fn a_duplicate_is_not_played_again() {
     let mut sink = VoipSink::new(VoipSinkConfig::default());
     let at = Time::from_millis(5);
     assert!(sink.on_packet(at, 0, Time::ZERO));
@@ -159,24 +159,23 @@ proptest! {
 
     #[test]
     fn every_packet_is_played_or_missed_once(steps in prop::collection::vec((0..150u64, 0..40u64), 1..300)) {
-        let (mut fates, mut number, mut seen) = (Fates::default(), 0, std::collections::BTreeSet::new());
+        let (mut outcomes, mut number, mut seen) = (PacketOutcomes::default(), 0, std::collections::BTreeSet::new());
         for (step, back) in steps {
             number += step;
             let sequence = number.saturating_sub(back);
-            let (open, again) = fates.see(sequence);
-            prop_assert!(open);
-            prop_assert_eq!(again, !seen.insert(sequence));
-            fates.play(sequence);
+            let expected = if seen.insert(sequence) { Arrival::New } else { Arrival::Duplicate };
+            prop_assert_eq!(outcomes.on_arrival(sequence), expected);
+            outcomes.play(sequence);
         }
         let last = *seen.last().unwrap();
-        let runs = fates.runs(last + 6);
+        let runs = outcomes.runs(last + 6);
         prop_assert_eq!((runs.played, runs.missed), (seen.len() as u64, last + 6 - seen.len() as u64));
         let gaps = (0..=last + 5).filter(|number| !seen.contains(number) && (*number == 0 || seen.contains(&(number - 1)))).count();
         prop_assert_eq!(runs.runs, gaps as u64);
     }
 
     #[test]
-    fn any_packet_is_survived(packets in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..50), sent: u64) {
+    fn any_packets_give_a_score_in_range(packets in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..50), sent: u64) {
         let mut sink = VoipSink::new(VoipSinkConfig::default());
         for (now, sequence, left) in packets {
             sink.on_packet(Time::from_nanos(now), sequence, Time::from_nanos(left));

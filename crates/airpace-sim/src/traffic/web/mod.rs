@@ -1,9 +1,11 @@
-//! Web pages: a name looked up, a document, and what it names over several connections at once.
+//! Web pages: a name query, a document, and the objects that it names over several connections at
+//! once.
 //!
-//! [`Browser`] is the client's side without any transport: it says which connection to open and what to ask on it, and is told what
-//! came. Each connection carries one request at a time, as HTTP/1.1 without pipelining does (RFC 9112 §9.3). The document comes first,
-//! on one connection; then up to [`BrowserConfig::connections`] fetch the rest, each taking the next object as soon as it is free. The
-//! connections close when the page is whole.
+//! [`Browser`] is the client without any transport: it says which connections to open and what to
+//! request on them, and is told what arrived. Each connection carries one request at a time, as in
+//! HTTP/1.1 without pipelining (RFC 9112 §9.3). The document comes first, on one connection; then
+//! up to [`BrowserConfig::connections`] connections fetch the objects, each taking the next one as
+//! soon as it is free. The connections are closed when the page is complete.
 
 mod page;
 
@@ -11,25 +13,26 @@ use super::{DelayStatistic, Period};
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
-pub use page::{Page, PageError};
+pub use page::{NamedPage, Page, PageError};
 use std::collections::VecDeque;
 
-/// A browser and the page that it loads again and again.
+/// Configuration of a browser, which loads a page again and again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BrowserConfig {
-    /// The page.
+    /// The page to load.
     pub page: Page,
-    /// Connections at once, 4 by default as in 004 §4.2.2; zero is taken as one.
+    /// Most connections at a time; 4 by default, as in paper 004 §4.2.2. Zero counts as one.
     pub connections: u32,
-    /// Bytes of a request with its headers; 300 by default.
+    /// Size of a request with its headers in bytes; 300 by default.
     pub request_bytes: u32,
-    /// UDP payload of the query for the server's address; 40 bytes by default.
+    /// UDP payload of the DNS query for the address of the server; 40 bytes by default.
     pub query_bytes: u32,
-    /// UDP payload of the answer; 120 bytes by default.
+    /// UDP payload of the DNS answer; 120 bytes by default.
     pub answer_bytes: u32,
-    /// A query without answer is repeated after this; 5 s by default, as resolv.conf(5) has it. Zero is taken as 1 ms.
+    /// Time after which an unanswered query is repeated; 5 s by default, as in resolv.conf(5). Zero
+    /// counts as 1 ms.
     pub query_retry: Duration,
-    /// Time from the end of a page to the start of the next; 1 s by default.
+    /// Think time: from the end of a page to the start of the next; 1 s by default.
     pub think: Period,
     /// When the first page starts.
     pub start: Time,
@@ -40,7 +43,7 @@ pub struct BrowserConfig {
 }
 
 impl BrowserConfig {
-    /// `page` from the beginning, again and again, with the defaults named above.
+    /// Loads `page` again and again from time zero on, with the default of each other field.
     #[must_use]
     pub const fn new(page: Page) -> Self {
         Self {
@@ -58,29 +61,30 @@ impl BrowserConfig {
     }
 }
 
-/// A connection of a browser: numbered from zero over all pages, never used again.
+/// Number of a connection, counted from zero over all pages and never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub u64);
 
-/// What the browser is told.
+/// An event that the browser handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// The deadline has come.
+    /// The time of [`Browser::deadline`] has come.
     Tick,
-    /// The answer to the query came.
+    /// The answer to the query has arrived.
     Answered,
     /// The connection is open: a request can be sent.
     Connected(ConnectionId),
-    /// So many more bytes of the response came in order.
+    /// This many further bytes of the response have arrived in order.
     Received(ConnectionId, u64),
-    /// The connection failed or was closed by the server: what it was fetching is asked for again on another.
+    /// The connection failed or the server closed it: the object that it was fetching is requested
+    /// again on another.
     Lost(ConnectionId),
 }
 
-/// What the browser wants done.
+/// What the driver must do for the browser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send a query with this much UDP payload; the answer has as much as `answer`.
+    /// Send a DNS query.
     Query {
         /// UDP payload of the query in bytes.
         bytes: u32,
@@ -89,20 +93,20 @@ pub enum Output {
     },
     /// Open a connection to the server.
     Open(ConnectionId),
-    /// Send a request; the server sends the response when it has the whole request.
+    /// Send a request; the server sends the response once it has received the whole request.
     Request {
-        /// On which connection.
+        /// The connection on which to send it.
         connection: ConnectionId,
-        /// Which object of the page.
+        /// Index of the requested object in the page.
         object: usize,
-        /// Bytes of the request.
+        /// Size of the request in bytes.
         bytes: u32,
-        /// Bytes of the response.
+        /// Size of the response in bytes.
         response: u32,
     },
-    /// Close the connection: nothing is to come on it.
+    /// Close the connection: nothing more is expected on it.
     Close(ConnectionId),
-    /// A page is whole.
+    /// A page is complete.
     Loaded(PageLoad),
 }
 
@@ -111,9 +115,9 @@ pub enum Output {
 pub struct PageLoad {
     /// Number of the page, from zero.
     pub page: u64,
-    /// When the query was sent.
+    /// When its query was sent.
     pub start: Time,
-    /// When the last byte came.
+    /// When its last byte arrived.
     pub end: Time,
 }
 
@@ -125,20 +129,22 @@ impl PageLoad {
     }
 }
 
-/// The client's side of web browsing; see the module.
+/// The client of web browsing; see the module.
 #[derive(Clone, Debug)]
 pub struct Browser {
     config: BrowserConfig,
     stream: Stream,
     stage: Stage,
-    /// Start of the present page.
+    /// Start of the current page.
     start: Time,
+    /// Number of complete pages.
     pages: u64,
     next_connection: u64,
     connections: Vec<Connection>,
-    /// Objects to ask for, the next first. Filled with all but the document when that is whole.
+    /// Objects still to request, the next first. All but the document are added when the document
+    /// is complete.
     wanted: VecDeque<usize>,
-    /// Objects not yet whole.
+    /// Number of objects of the current page that are not complete.
     missing: usize,
     outputs: VecDeque<Output>,
     load_times: DelayStatistic,
@@ -147,9 +153,9 @@ pub struct Browser {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The next page starts then.
+    /// The next page starts at this time.
     Thinking(Time),
-    /// The query is repeated then.
+    /// The query is repeated at this time.
     Resolving(Time),
     Loading,
     Finished,
@@ -158,18 +164,18 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     id: ConnectionId,
-    state: State,
+    state: ConnectionState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ConnectionState {
     Opening,
     Idle,
     Fetching { object: usize, left: u64 },
 }
 
 impl Browser {
-    /// A browser that has loaded nothing. Times to think are drawn from `stream`.
+    /// A browser that has not loaded anything yet. Think times are drawn from `stream`.
     #[must_use]
     pub fn new(config: BrowserConfig, stream: Stream) -> Self {
         let stage = Stage::Thinking(config.start);
@@ -191,7 +197,8 @@ impl Browser {
         browser
     }
 
-    /// Takes what happened. What does not fit the state (answers twice, bytes of no request) is counted as stray.
+    /// Handles an event. Events that do not fit the state, such as a second answer or bytes that
+    /// were not requested, are only counted as stray.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Tick => self.on_tick(now),
@@ -202,7 +209,9 @@ impl Browser {
             }
             Input::Answered => self.stray += 1,
             Input::Connected(id) => match self.find(id) {
-                Some(place) if self.connections[place].state == State::Opening => self.fetch(place),
+                Some(place) if self.connections[place].state == ConnectionState::Opening => {
+                    self.fetch(place)
+                }
                 _ => self.stray += 1,
             },
             Input::Received(id, bytes) => self.on_received(now, id, bytes),
@@ -210,12 +219,12 @@ impl Browser {
         }
     }
 
-    /// What the browser wants done next; drain it after each [`Browser::handle`].
+    /// The next output. Drain this after each [`Browser::handle`].
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When the browser wants a [`Input::Tick`].
+    /// When the browser needs an [`Input::Tick`].
     #[must_use]
     pub const fn deadline(&self) -> Option<Time> {
         match self.stage {
@@ -224,13 +233,13 @@ impl Browser {
         }
     }
 
-    /// Whether no page will be loaded any more.
+    /// Whether the browser will not load any further page.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.stage == Stage::Finished
     }
 
-    /// Page load times of the pages that are whole.
+    /// Load times of the complete pages.
     #[must_use]
     pub const fn load_times(&self) -> &DelayStatistic {
         &self.load_times
@@ -242,7 +251,7 @@ impl Browser {
         matches!(self.stage, Stage::Resolving(_) | Stage::Loading).then_some(self.start)
     }
 
-    /// Inputs that did not fit.
+    /// Number of events that did not fit the state.
     #[must_use]
     pub const fn stray(&self) -> u64 {
         self.stray
@@ -280,20 +289,21 @@ impl Browser {
             self.stray += 1;
             return;
         };
-        let State::Fetching { object, left } = self.connections[place].state else {
+        let ConnectionState::Fetching { object, left } = self.connections[place].state else {
             self.stray += 1;
             return;
         };
-        // The server sends what was asked for, so that more than that belongs to nothing.
+        // A server sends only what was requested: more than that is stray.
         self.stray += u64::from(bytes > left);
         if bytes < left {
-            self.connections[place].state = State::Fetching {
+            self.connections[place].state = ConnectionState::Fetching {
                 object,
                 left: left - bytes,
             };
             return;
         }
         self.missing -= 1;
+        // The document names the other objects.
         if object == 0 {
             self.wanted.extend(1..self.config.page.objects.len());
         }
@@ -310,23 +320,23 @@ impl Browser {
             self.stray += 1;
             return;
         };
-        // The order of connections does not matter: each takes the next object.
+        // The order of the connections does not matter: each takes the next object.
         let lost = self.connections.swap_remove(place);
-        if let State::Fetching { object, .. } = lost.state {
+        if let ConnectionState::Fetching { object, .. } = lost.state {
             self.wanted.push_front(object);
         }
         self.open();
     }
 
-    /// Asks for the next object on a connection that is free.
+    /// Requests the next object on a free connection, if any is left.
     fn fetch(&mut self, place: usize) {
         let connection = &mut self.connections[place];
         let Some(object) = self.wanted.pop_front() else {
-            connection.state = State::Idle;
+            connection.state = ConnectionState::Idle;
             return;
         };
         let response = self.config.page.objects[object];
-        connection.state = State::Fetching {
+        connection.state = ConnectionState::Fetching {
             object,
             left: u64::from(response),
         };
@@ -339,17 +349,18 @@ impl Browser {
         });
     }
 
-    /// Gives wanted objects to idle connections, and opens as many connections as there are objects left over, up to the limit.
+    /// Requests wanted objects on idle connections, and opens connections for the objects that
+    /// remain, up to the limit.
     fn open(&mut self) {
         for place in 0..self.connections.len() {
-            if self.connections[place].state == State::Idle && !self.wanted.is_empty() {
+            if self.connections[place].state == ConnectionState::Idle && !self.wanted.is_empty() {
                 self.fetch(place);
             }
         }
         let opening = self
             .connections
             .iter()
-            .filter(|connection| connection.state == State::Opening)
+            .filter(|connection| connection.state == ConnectionState::Opening)
             .count();
         let room = (self.config.connections.max(1) as usize).saturating_sub(self.connections.len());
         for _ in 0..room.min(self.wanted.len().saturating_sub(opening)) {
@@ -357,7 +368,7 @@ impl Browser {
             self.next_connection += 1;
             self.connections.push(Connection {
                 id,
-                state: State::Opening,
+                state: ConnectionState::Opening,
             });
             self.outputs.push_back(Output::Open(id));
         }
@@ -381,11 +392,11 @@ impl Browser {
         self.rest_until(now.saturating_add(Duration::from_nanos(think)));
     }
 
-    /// Thinks until `at` if a page may start then.
+    /// Waits until `at` for the next page, or finishes if no further page may start then.
     fn rest_until(&mut self, at: Time) {
-        let over = self.config.limit.is_some_and(|limit| self.pages >= limit);
-        let late = self.config.stop.is_some_and(|stop| at >= stop);
-        self.stage = if over || late {
+        let limit_reached = self.config.limit.is_some_and(|limit| self.pages >= limit);
+        let stopped = self.config.stop.is_some_and(|stop| at >= stop);
+        self.stage = if limit_reached || stopped {
             Stage::Finished
         } else {
             Stage::Thinking(at)

@@ -1,25 +1,68 @@
 //! What a page consists of.
 
-/// A page: the objects that it needs, by the bytes of their responses. The first is the document that names the others.
+use strum::{Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantNames};
+
+/// The pages that configuration can name: those of 004 §4.2.2.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumIter,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum NamedPage {
+    /// 56 kB in 3 requests.
+    #[default]
+    Small,
+    /// 3 MB in 110 requests.
+    Large,
+}
+
+impl NamedPage {
+    /// The page of that name. The paper does not print how the bytes are divided among the objects;
+    /// here they are divided evenly.
+    #[must_use]
+    pub fn page(self) -> Page {
+        let (bytes, objects) = match self {
+            Self::Small => (56_000, 3),
+            Self::Large => (3_000_000, 110),
+        };
+        Page::even(bytes, objects).expect("there are more bytes than objects")
+    }
+}
+
+/// A page: the sizes of the responses that make it up, in bytes. The first is the document, which
+/// names the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
     pub(super) objects: Vec<u32>,
 }
 
-/// Why a page cannot be.
+/// Why a page cannot be loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// No object.
+    /// The page has no object.
     #[error("the page has no object: give it at least the document")]
     Empty,
-    /// An object without bytes, which no one would notice to have come.
+    /// An object is empty, so that its arrival could not be noticed.
     #[error("an object has no bytes: give it at least 1")]
     NoBytes,
 }
 
 impl Page {
-    /// A page of objects with responses of these bytes, headers included, the document first.
+    /// A page whose responses have these sizes in bytes, headers included, the document first.
     ///
     /// # Errors
     /// See [`PageError`].
@@ -31,27 +74,16 @@ impl Page {
         }
     }
 
-    /// A page of `total` bytes in `objects` objects as even as can be, the document taking the odd bytes.
+    /// A page of `total` bytes in `objects` objects of equal size; the document takes the
+    /// remainder.
     ///
     /// # Errors
-    /// See [`PageError`]; also if there are more objects than bytes.
+    /// See [`PageError`]; [`PageError::NoBytes`] also if there are more objects than bytes.
     pub fn even(total: u32, objects: u32) -> Result<Self, PageError> {
         let each = total.checked_div(objects).ok_or(PageError::Empty)?;
         let mut sizes = vec![each; objects as usize];
         sizes[0] += total % objects;
         Self::new(sizes)
-    }
-
-    /// The small page of 004 §4.2.2: 56 kB in 3 requests. How the bytes divide is not printed there: evenly.
-    #[must_use]
-    pub fn small() -> Self {
-        Self::even(56_000, 3).expect("each object has bytes")
-    }
-
-    /// The large page of 004 §4.2.2: 3 MB in 110 requests. How the bytes divide is not printed there: evenly.
-    #[must_use]
-    pub fn large() -> Self {
-        Self::even(3_000_000, 110).expect("each object has bytes")
     }
 
     /// Bytes of all responses.
@@ -60,13 +92,13 @@ impl Page {
         self.objects.iter().map(|&bytes| u64::from(bytes)).sum()
     }
 
-    /// How many objects it has: so many requests.
+    /// Number of objects, which is the number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Never: a page has a document.
+    /// Always false: a page has a document.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()

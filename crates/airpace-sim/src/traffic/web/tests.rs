@@ -24,20 +24,27 @@ fn drain(browser: &mut Browser) -> Vec<Output> {
 const MS: Duration = Duration::from_millis(1);
 
 #[test]
-fn pages_of_the_publication_have_their_sizes() {
-    for (page, bytes, requests) in [(Page::small(), 56_000, 3), (Page::large(), 3_000_000, 110)] {
+fn named_pages_have_the_sizes_of_the_paper() {
+    for (page, bytes, requests) in [
+        (NamedPage::Small.page(), 56_000, 3),
+        (NamedPage::Large.page(), 3_000_000, 110),
+    ] {
         assert_eq!(
             (page.bytes(), page.len(), page.is_empty()),
             (bytes, requests, false)
         );
     }
+    assert_eq!(
+        (NamedPage::default(), "large".parse()),
+        (NamedPage::Small, Ok(NamedPage::Large))
+    );
     assert_eq!(Page::new(vec![]), Err(PageError::Empty));
     assert_eq!(Page::even(5, 0), Err(PageError::Empty));
     assert_eq!(Page::even(5, 6), Err(PageError::NoBytes));
 }
 
 #[test]
-fn a_page_is_looked_up_then_its_document_then_the_rest_at_once() {
+fn a_page_starts_with_a_query_then_its_document_then_the_rest_at_once() {
     let mut browser = browser(BrowserConfig {
         connections: 2,
         ..config(Page::new(vec![100, 10, 20, 30]).unwrap())
@@ -94,7 +101,7 @@ fn a_page_is_looked_up_then_its_document_then_the_rest_at_once() {
 
 #[test]
 fn a_query_is_repeated_until_it_is_answered() {
-    let mut browser = browser(config(Page::small()));
+    let mut browser = browser(config(NamedPage::Small.page()));
     for second in [0, 5, 10] {
         assert_eq!(browser.deadline(), Some(Time::from_millis(second * 1_000)));
         browser.handle(Time::from_millis(second * 1_000), Input::Tick);
@@ -114,7 +121,7 @@ fn a_query_is_repeated_until_it_is_answered() {
 }
 
 #[test]
-fn what_a_lost_connection_was_fetching_is_asked_for_again() {
+fn the_object_of_a_lost_connection_is_requested_again() {
     let mut browser = browser(config(Page::new(vec![5]).unwrap()));
     browser.handle(Time::ZERO, Input::Tick);
     browser.handle(Time::ZERO, Input::Answered);
@@ -134,20 +141,20 @@ fn no_page_starts_after_the_end() {
     assert!(
         browser(BrowserConfig {
             stop: Some(Time::ZERO),
-            ..config(Page::small())
+            ..config(NamedPage::Small.page())
         })
         .is_finished()
     );
     assert!(
         browser(BrowserConfig {
             limit: Some(0),
-            ..config(Page::small())
+            ..config(NamedPage::Small.page())
         })
         .is_finished()
     );
 }
 
-/// A server and a network that do what the browser wants, in an order drawn at random and with connections that break.
+/// A server and a network that serve the browser in random order, with connections that break.
 #[derive(Default)]
 struct Network {
     due: Vec<Input>,
@@ -158,7 +165,7 @@ struct Network {
 }
 
 impl Network {
-    fn take(&mut self, output: Output) {
+    fn serve(&mut self, output: Output) {
         match output {
             Output::Query { .. } => self.due.push(Input::Answered),
             Output::Open(id) => {
@@ -179,11 +186,11 @@ impl Network {
                     Input::Received(connection, u64::from(response) - first),
                 ]);
             }
-            Output::Close(id) => self.forget(id),
+            Output::Close(id) => self.close(id),
             Output::Loaded(load) => {
                 assert!(
                     self.open.is_empty(),
-                    "all connections are closed before the page is whole"
+                    "all connections are closed before the page is complete"
                 );
                 self.loads.push(load);
             }
@@ -191,7 +198,7 @@ impl Network {
         self.most_open = self.most_open.max(self.open.len());
     }
 
-    fn forget(&mut self, id: ConnectionId) {
+    fn close(&mut self, id: ConnectionId) {
         self.open.retain(|open| *open != id);
         self.due.retain(|input| !matches!(input, Input::Connected(other) | Input::Received(other, _) if *other == id));
     }
@@ -199,7 +206,7 @@ impl Network {
 
 proptest! {
     #[test]
-    fn pages_become_whole_in_any_order_of_events(
+    fn pages_complete_in_any_order_of_events(
         objects in prop::collection::vec(2..10_000u32, 1..40), connections in 0..7u32, picks in prop::collection::vec((any::<usize>(), 0..20u32), 1..50),
     ) {
         let n_objects = objects.len();
@@ -208,7 +215,7 @@ proptest! {
         let (mut network, mut now, mut lost) = (Network::default(), Time::ZERO, 0);
         for (pick, fate) in picks.into_iter().cycle().take(20_000) {
             while let Some(output) = browser.poll() {
-                network.take(output);
+                network.serve(output);
             }
             now += Duration::from_micros(100);
             if network.due.is_empty() {
@@ -218,7 +225,7 @@ proptest! {
             } else if fate == 0 && lost < 20 && !network.open.is_empty() {
                 lost += 1;
                 let id = network.open[pick % network.open.len()];
-                network.forget(id);
+                network.close(id);
                 browser.handle(now, Input::Lost(id));
             } else {
                 let due = network.due.remove(pick % network.due.len());
@@ -234,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn any_inputs_are_survived(inputs in prop::collection::vec((0..5u32, 0..10u64, any::<u64>(), any::<u64>()), 1..300)) {
+    fn any_inputs_keep_the_state_consistent(inputs in prop::collection::vec((0..5u32, 0..10u64, any::<u64>(), any::<u64>()), 1..300)) {
         let mut browser = browser(config(Page::new(vec![1_000; 9]).unwrap()));
         for (kind, id, bytes, now) in inputs {
             let id = ConnectionId(id);
@@ -247,7 +254,7 @@ proptest! {
             };
             browser.handle(Time::from_nanos(now), input);
             prop_assert!(browser.connections.len() <= 4 && browser.missing <= 9);
-            let fetching = browser.connections.iter().filter(|c| matches!(c.state, State::Fetching { .. })).count();
+            let fetching = browser.connections.iter().filter(|c| matches!(c.state, ConnectionState::Fetching { .. })).count();
             prop_assert!(browser.wanted.len() + fetching <= 9);
             drain(&mut browser);
         }

@@ -1,10 +1,15 @@
-//! TCP as two sans-IO state machines, [`Sender`] and [`Receiver`], that exchange [`DataSegment`]s and [`AckSegment`]s.
+//! TCP as two sans-IO state machines, [`Sender`] and [`Receiver`], that exchange [`DataSegment`]s
+//! and [`AckSegment`]s.
 //!
-//! Segments are abstract: stream offsets have 64 bits and no bytes are carried, but every option that changes the size of a packet or the behaviour of
-//! an end is there: timestamps, SACK and D-SACK blocks, window, ECN. A connection carries data one way; a request and its answer are two of them.
-//! Behaviour follows the RFCs as Linux applies them; `docs/design/tcp.md` says where and what is left out.
+//! Segments are abstract: stream offsets have 64 bits and segments carry no bytes, but every option
+//! that changes the size of a packet or the behaviour of an end is modelled: timestamps, SACK and
+//! D-SACK blocks, the window, ECN. A connection carries data in one direction; a request and its
+//! response are two connections. Behaviour follows the RFCs as Linux applies them;
+//! `docs/design/tcp.md` lists the sources and what is not modelled.
 //!
-//! After each call of `on_*` the driver drains [`Sender::poll_transmit`] or [`Receiver::poll_ack`], then waits until `deadline()`, which may move both ways.
+//! After each call of an `on_*` method the driver drains [`Sender::poll_transmit`] or
+//! [`Receiver::poll_ack`] and then waits until `deadline()`, which may have moved in either
+//! direction.
 
 mod config;
 mod congestion;
@@ -18,11 +23,9 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
-#[cfg(test)]
-mod testbed;
 
 pub use config::{Algorithm, SenderConfig};
-pub use congestion::{AckEvent, CongestionControl, State, Window};
+pub use congestion::{AckEvent, CongestionControl, CongestionState, Window};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStatistics};
 pub use segment::{AckSegment, Block, DataSegment, SackBlocks};
 pub use sender::{Sender, SenderInfo, SenderStatistics};

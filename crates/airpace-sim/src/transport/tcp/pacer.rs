@@ -1,39 +1,41 @@
-//! When segments leave, if the algorithm paces them (Linux's internal pacing).
+//! Pacing: when segments leave if the algorithm sets a pacing rate (internal pacing in Linux).
 
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Bytes that leave together are those of 1/1024 s (Linux `sk_pacing_shift` 10).
+/// A burst lasts 1/1024 s at the pacing rate (Linux `sk_pacing_shift` 10).
 const BURSTS_PER_SECOND: f64 = 1_024.0;
-/// Most bytes that a host offloads at once.
+/// Largest burst: the most bytes that a host hands to segmentation offload at once.
 const OFFLOAD_BYTES: f64 = 65_536.0;
-/// Below this rate single segments leave, bytes per second (Linux `bbr_min_tso_rate`: 1.2 Mbit/s).
+/// Below this rate in bytes per second segments leave one by one (Linux `bbr_min_tso_rate`: 1.2
+/// Mbit/s).
 const SINGLE_RATE: f64 = 150_000.0;
-/// Short paths get longer bursts: 64 kB halved for each 512 µs of round-trip time (Linux `tcp_tso_rtt_log` 9).
+/// Short paths get longer bursts: 64 kB, halved for each 512 µs of round-trip time (Linux
+/// `tcp_tso_rtt_log` 9).
 const BURST_RTT_SHIFT: u32 = 9;
 
-/// However low the rate, the next segment leaves within this, seconds.
+/// However low the rate, the next segment leaves within this many seconds.
 const LONGEST_WAIT_S: f64 = 60.0;
 
-/// Segments that leave together at `rate` bytes per second.
+/// Number of segments in a burst at `rate` bytes per second.
 pub(super) fn burst_segments(rate: f64, segment_bytes: f64, min_rtt: Duration) -> u32 {
     let halvings = u32::try_from(min_rtt.as_micros() >> BURST_RTT_SHIFT)
         .unwrap_or(u32::MAX)
         .min(64);
-    let near = OFFLOAD_BYTES * 0.5_f64.powi(halvings as i32);
-    let bytes = (rate / BURSTS_PER_SECOND + near).min(OFFLOAD_BYTES);
+    let short_path = OFFLOAD_BYTES * 0.5_f64.powi(halvings as i32);
+    let bytes = (rate / BURSTS_PER_SECOND + short_path).min(OFFLOAD_BYTES);
     let least = if rate < SINGLE_RATE { 1 } else { 2 };
     ((bytes / segment_bytes) as u32).max(least)
 }
 
-/// Lets bursts go at a rate.
+/// Releases bursts at a rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendPacer {
     next: Time,
-    /// Segments that may still leave with the present burst.
+    /// Segments that may still leave with the current burst.
     left: u32,
-    /// By how much the burst came after its time, for whatever reason: it may be made up for, by half of the burst's own length at most
-    /// (Linux `tcp_update_skb_after_send`).
+    /// By how much the burst was late, for whatever reason. The next bursts make up for it, each by
+    /// at most half of its own length (Linux `tcp_update_skb_after_send`).
     credit: Duration,
 }
 
@@ -43,7 +45,7 @@ impl SendPacer {
         self.next
     }
 
-    /// Whether a segment may leave now; `burst` says how many may together.
+    /// Whether a segment may leave now. `burst` returns the number of segments in a new burst.
     pub(super) fn may_send(&mut self, now: Time, burst: impl FnOnce() -> u32) -> bool {
         if self.left == 0 && now >= self.next {
             self.credit = now.saturating_since(self.next);
@@ -53,7 +55,7 @@ impl SendPacer {
         self.left > 0
     }
 
-    /// A segment has left.
+    /// A segment was sent at `rate` bytes per second.
     pub(super) fn on_sent(&mut self, bytes: u32, rate: f64) {
         self.left = self.left.saturating_sub(1);
         let wait = Duration::from_secs_f64((f64::from(bytes) / rate.max(1.0)).min(LONGEST_WAIT_S));
@@ -62,7 +64,7 @@ impl SendPacer {
         self.next = self.next.saturating_add(wait - made_up);
     }
 
-    /// Nothing more leaves for now: what is left of the burst is not saved up.
+    /// Nothing more can be sent for now: the rest of the burst is lost.
     pub(super) fn end_burst(&mut self) {
         self.left = 0;
     }
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_held_over_bursts() {
+    fn bursts_keep_the_rate_exactly() {
         let mut pacer = SendPacer::default();
         let (mut now, mut sent) = (Time::ZERO, 0_u64);
         while now < Time::from_millis(1_000) {

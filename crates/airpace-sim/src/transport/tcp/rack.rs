@@ -1,26 +1,34 @@
-//! Loss detection by time: RACK (RFC 8985, section 6), the only one that Linux has had since 6.17.
+//! RACK, loss detection by time (RFC 8985, section 6): the only loss detection that Linux has had
+//! since 6.17.
 
 use super::scoreboard::{Scoreboard, Segment};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Duplicates that tell of a loss if no reordering was ever seen (RFC 8985, section 3.3).
-const DUPLICATES: u32 = 3;
-/// Recoveries for which a longer reordering window is kept (RFC 8985, section 6.2, step 4).
+/// Selectively acknowledged segments that indicate a loss if no reordering has been seen (DupThresh
+/// of RFC 8985, section 6.2, step 4).
+const DUP_THRESH: u32 = 3;
+/// Recoveries after which an enlarged reordering window is reset (RFC 8985, section 6.2, step 4).
 const PERSISTENCE: u8 = 16;
 
-/// What was delivered most recently, by time of sending, and how much reordering is expected.
+/// The most recently sent segment that was delivered, and how much reordering is expected.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
+    /// When the most recently sent segment that was delivered was sent (RACK.xmit_ts), its end
+    /// (RACK.end_seq) and its round-trip time (RACK.rtt).
     sent: Time,
     end: u64,
     rtt: Duration,
     reordering_seen: bool,
-    /// Quarters of the smallest round-trip time in the reordering window.
+    /// Size of the reordering window in quarters of the minimum round-trip time
+    /// (RACK.reo_wnd_mult).
     steps: u32,
+    /// Recoveries left until the window is reset (RACK.reo_wnd_persist).
     persistence: u8,
+    /// Whether the receiver has reported a duplicate since the window was last enlarged.
     duplicate_seen: bool,
-    /// The step is taken once each round trip.
+    /// Segments delivered when the window was last enlarged: it is enlarged at most once per round
+    /// trip.
     stepped_at: u64,
 }
 
@@ -38,11 +46,11 @@ impl Rack {
         }
     }
 
-    /// A segment is delivered (step 2).
+    /// A segment was delivered (RFC 8985, section 6.2, step 2).
     pub(super) fn on_delivered(&mut self, now: Time, segment: &Segment, min_rtt: Duration) {
         let rtt = now.saturating_since(segment.sent);
         if segment.ever_resent && rtt < min_rtt {
-            // What arrived was an earlier transmission.
+            // Too soon after the retransmission: an earlier transmission arrived.
             return;
         }
         self.rtt = rtt;
@@ -51,18 +59,19 @@ impl Rack {
         }
     }
 
-    /// A segment sent once has been delivered after later ones (step 3).
+    /// A segment that was sent once was delivered after later ones (step 3).
     pub(super) fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The receiver reports a duplicate: something was taken for lost too early (step 4).
+    /// The receiver reported a duplicate: a segment was declared lost too early (step 4).
     pub(super) fn on_duplicate(&mut self) {
         self.duplicate_seen = true;
     }
 
-    /// Adapts the reordering window once the round trip in which it was last adapted is over (step 4).
+    /// Adapts the reordering window to reported duplicates, at most once per round trip (step 4).
     pub(super) fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
+        // The segments of this acknowledgement were sent before the last enlargement took effect.
         if prior_delivered < self.stepped_at {
             self.duplicate_seen = false;
         }
@@ -75,54 +84,71 @@ impl Rack {
         }
     }
 
-    /// A recovery begins.
+    /// A recovery begins: one less for which an enlarged window is kept.
     pub(super) fn on_recovery(&mut self) {
         self.persistence = self.persistence.saturating_sub(1);
     }
 
-    /// How long after it was sent a segment counts as lost (step 4); `certain` tells whether a loss is as good as known.
-    pub(super) fn allowance(&self, certain: bool, path: Path) -> Duration {
-        if certain && !self.reordering_seen {
+    /// How long after its transmission a segment counts as lost: the round-trip time and the
+    /// reordering window (step 4).
+    ///
+    /// `loss_indicated` says that a recovery is under way or that there are as many selective
+    /// acknowledgements as the classic threshold requires: then the window is zero unless
+    /// reordering has been seen.
+    pub(super) fn allowance(&self, loss_indicated: bool, path: PathRtt) -> Duration {
+        if loss_indicated && !self.reordering_seen {
             return self.rtt;
         }
-        self.rtt
-            + (path.min_rtt / 4)
-                .saturating_mul(self.steps)
-                .min(path.smoothed_rtt)
+        let window = (path.min_rtt / 4).saturating_mul(self.steps);
+        self.rtt + window.min(path.smoothed_rtt)
     }
 
-    /// Marks what is lost (step 5) and returns how many, and when to look again if others may be; `recovering` tells whether losses are known already.
+    /// Marks lost segments (step 5); `recovering` says whether losses are already known.
     pub(super) fn detect(
         &self,
         now: Time,
         board: &mut Scoreboard,
         recovering: bool,
-        path: Path,
-    ) -> (u32, Option<Time>) {
-        let allowed = self.allowance(recovering || board.n_sacked() >= DUPLICATES, path);
-        let (mut n, mut again) = (0, None);
-        let mut at = board.oldest();
-        while let Some(id) = at {
+        path: PathRtt,
+    ) -> Detection {
+        let allowance = self.allowance(recovering || board.n_sacked() >= DUP_THRESH, path);
+        let mut detection = Detection::default();
+        let mut candidate = board.oldest();
+        while let Some(id) = candidate {
             let segment = board.get(id);
+            // Only segments sent before the most recently sent one that was delivered can be lost
+            // by this rule.
             if (segment.sent, segment.end()) >= (self.sent, self.end) {
                 break;
             }
-            at = board.newer(id);
-            let due = segment.sent.saturating_add(allowed);
+            // Marking takes the segment out of the list, so its successor is looked up first.
+            candidate = board.newer(id);
+            let due = segment.sent.saturating_add(allowance);
             if due <= now {
                 board.mark_lost(id);
-                n += 1;
+                detection.n_lost += 1;
             } else {
-                again = again.max(Some(due));
+                // The timer waits for the last of them, as the reference implementation does
+                // (RACK_detect_loss).
+                detection.check_at = detection.check_at.max(Some(due));
             }
         }
-        (n, again)
+        detection
     }
+}
+
+/// The result of [`Rack::detect`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Detection {
+    /// Segments newly marked as lost.
+    pub(super) n_lost: u32,
+    /// When to detect again, because further segments may be lost by then.
+    pub(super) check_at: Option<Time>,
 }
 
 /// Round-trip times of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(super) struct PathRtt {
     pub(super) min_rtt: Duration,
     pub(super) smoothed_rtt: Duration,
 }

@@ -1,9 +1,9 @@
-//! A set of stream offsets, kept as disjoint blocks in order.
+//! A set of stream offsets, stored as disjoint blocks in order.
 
 use super::segment::Block;
 use std::collections::VecDeque;
 
-/// Disjoint blocks in order; neighbours that touch are one.
+/// Disjoint blocks in order; blocks that touch are merged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RangeSet {
     blocks: VecDeque<Block>,
@@ -11,7 +11,7 @@ pub(super) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Bytes in all blocks.
+    /// Number of bytes in all blocks.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -32,12 +32,13 @@ impl RangeSet {
             .is_some_and(|i| self.blocks[i].contains(block))
     }
 
-    /// Adds `block` and returns the block of the set that holds it now. An empty block is not added.
+    /// Adds `block` and returns the block of the set that now contains it. An empty block is not
+    /// added.
     pub(super) fn insert(&mut self, block: Block) -> Block {
         if block.bytes() == 0 {
             return block;
         }
-        // Everything in from..to touches the new block.
+        // The blocks in from..to overlap or touch the new block.
         let from = self.blocks.partition_point(|b| b.end < block.start);
         let to = from
             + self
@@ -63,7 +64,7 @@ impl RangeSet {
         merged
     }
 
-    /// Calls `visit` for each part of `block` that is not in the set, in order.
+    /// Calls `visit` for each part of `block` that is missing from the set, in order.
     pub(super) fn for_each_gap(&self, block: Block, mut visit: impl FnMut(Block)) {
         let mut start = block.start;
         let from = self.blocks.partition_point(|b| b.end <= block.start);
@@ -125,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_set_agrees_with_a_plain_one(
+        fn the_set_agrees_with_a_set_of_single_bytes(
             inserts in prop::collection::vec((0_u64..60, 0_u64..12), 0..30),
             below in 0_u64..60,
             probe in (0_u64..60, 1_u64..20),

@@ -1,4 +1,4 @@
-//! The receiving end.
+//! The receiving end of a connection.
 
 use super::ranges::RangeSet;
 use super::segment::{AckSegment, Block, DataSegment, SackBlocks};
@@ -6,23 +6,30 @@ use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Longest time that an acknowledgement waits for a second segment (Linux `TCP_DELACK_MIN`, HZ/25).
+/// Longest time for which an acknowledgement waits for a second segment (Linux `TCP_DELACK_MIN`,
+/// HZ/25).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// Acknowledgements sent without delay at the start and after disorder (Linux `TCP_MAX_QUICKACKS`).
+/// Acknowledgements sent without delay at the start and after reordering or loss (Linux
+/// `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u8 = 16;
-/// Largest super-packet that generic receive offload makes, in bytes of payload (Linux: 65,535 bytes with headers).
+/// Payload in bytes of the largest packet that generic receive offload builds (Linux: 65,535 bytes
+/// with headers).
 const MERGED_BYTES: u64 = 65_535 - 52;
-/// Unit of the timestamps that senders write, in nanoseconds; packets whose timestamps differ are not merged (Linux: 1 ms).
+/// Unit of the timestamps that senders write, in nanoseconds (Linux: 1 ms). Packets with different
+/// timestamps are not merged.
 const TIMESTAMP_UNIT: u64 = 1_000_000;
 
 /// How a receiver behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// Receive buffer, bytes: bound of the window (default 6 MB). The application reads at once.
+    /// Receive buffer in bytes, which bounds the window (default 6 MB). The application reads at
+    /// once.
     pub buffer: u32,
-    /// Whether packets that arrive at one instant are acknowledged as one, as a host with generic receive offload does (default no).
+    /// Whether consecutive packets that arrive at the same instant are merged and acknowledged as
+    /// one, as a host with generic receive offload does (default no).
     ///
-    /// The driver hands over all packets of the instant, then calls [`Receiver::on_timeout`], as [`Receiver::deadline`] asks, and polls.
+    /// The driver delivers all packets of the instant, then calls [`Receiver::on_timeout`] when
+    /// [`Receiver::deadline`] says so, and polls.
     pub merge: bool,
     /// Whether duplicates are reported (RFC 2883; default yes).
     pub duplicate_sack: bool,
@@ -38,77 +45,82 @@ impl Default for ReceiverConfig {
     }
 }
 
-/// What a receiver has seen.
+/// Counters of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiverStatistics {
-    /// Segments that arrived, whatever became of them.
+    /// Segments that arrived.
     pub segments: u64,
-    /// Segments that brought nothing new.
+    /// Segments without new data.
     pub duplicates: u64,
-    /// Segments that arrived beyond a hole.
+    /// Segments that arrived beyond a gap.
     pub out_of_order: u64,
-    /// Segments beyond the window, dropped.
+    /// Segments dropped because they were beyond the window.
     pub beyond_window: u64,
-    /// Segments that a queue had marked.
+    /// Segments that a queue had marked with congestion experienced.
     pub marked: u64,
     /// Acknowledgements sent.
     pub acks: u64,
 }
 
-/// A receiver: takes data in any order, hands it up in order, acknowledges as Linux does.
+/// A receiver: accepts data in any order, delivers it in order, and acknowledges as Linux does.
 ///
-/// Every second full segment is acknowledged at once, others within 40 ms (RFC 5681, section 4.2; RFC 1122, section 4.2.3.2); the first 16, those that
-/// leave or fill a hole, duplicates and marks without delay.
+/// Every second full segment is acknowledged at once, others within 40 ms (RFC 5681, section 4.2;
+/// RFC 9293, section 3.8.6.3). The first 16 segments, segments that leave or fill a gap, duplicates
+/// and congestion marks are acknowledged without delay.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     /// The next byte in order, RCV.NXT.
     next: u64,
-    /// What has arrived beyond it.
+    /// Data that has arrived beyond a gap.
     held: RangeSet,
-    /// Blocks of `held` by the time of their last change, the latest first.
+    /// Blocks of `held` by the time of their last change, the most recent first, as SACK options
+    /// report them.
     recent: VecDeque<Block>,
-    /// A duplicate to be reported.
+    /// A duplicate that the next acknowledgement reports.
     duplicate: Option<Block>,
-    /// End of the stream with its FIN, once known.
+    /// End of the stream including its FIN, once known.
     end: Option<u64>,
-    /// The edge of the window; it never goes back.
+    /// The right edge of the window, which never moves back (RFC 9293, section 3.8.6).
     window_edge: u64,
-    /// What was last acknowledged.
+    /// The cumulative acknowledgement sent last.
     acknowledged: u64,
     /// The timestamp to echo, TS.Recent.
     echo: Time,
+    /// Whether acknowledgements carry ECN-Echo.
     congestion_echo: bool,
-    quick: u8,
-    /// The largest payload seen: what counts as a full segment.
+    /// Acknowledgements still to be sent without delay.
+    quick_acks_left: u8,
+    /// The largest payload seen, which counts as a full segment.
     segment_bytes: u32,
+    /// When the delayed acknowledgement is due.
     delayed: Option<Time>,
     merging: Option<Merging>,
     queue: VecDeque<AckSegment>,
     statistics: ReceiverStatistics,
 }
 
-/// Packets of one instant that are not yet answered.
+/// Packets of one instant that are not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Merging {
     at: Time,
     timestamp: u64,
     end: u64,
     bytes: u64,
-    answer: Answer,
+    urgency: AckUrgency,
 }
 
-/// What a segment asks for.
+/// When a segment must be acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Answer {
-    /// An acknowledgement, in time.
-    Usual,
-    /// An acknowledgement without delay.
-    Now,
+enum AckUrgency {
+    /// With the next segment or after the delay.
+    Delayed,
+    /// Without delay.
+    Immediate,
 }
 
 impl Receiver {
-    /// A receiver that listens.
+    /// A receiver that waits for a connection.
     #[must_use]
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
@@ -122,7 +134,7 @@ impl Receiver {
             acknowledged: 0,
             echo: Time::ZERO,
             congestion_echo: false,
-            quick: QUICK_ACKS,
+            quick_acks_left: QUICK_ACKS,
             segment_bytes: 0,
             delayed: None,
             merging: None,
@@ -131,95 +143,104 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives; `congestion_experienced` tells whether a queue marked it (RFC 3168). Drain [`Receiver::poll_ack`] afterwards.
+    /// A segment arrives; `congestion_experienced` says whether a queue marked it (RFC 3168). Drain
+    /// [`Receiver::poll_ack`] afterwards.
     pub fn on_data(&mut self, now: Time, segment: &DataSegment, congestion_experienced: bool) {
         self.statistics.segments += 1;
         if self
             .merging
             .is_some_and(|merging| !merging.continues(now, segment))
         {
-            self.end_merging();
+            self.end_merge();
         }
         if segment.syn {
             self.echo = segment.timestamp;
             return self.send_ack(true);
         }
-        let answer = self
+        let urgency = self
             .on_marks(segment, congestion_experienced)
-            .max(self.take(segment));
+            .max(self.accept(segment));
         if !self.config.merge {
-            return self.answer(now, answer);
+            return self.acknowledge(now, urgency);
         }
         let merging = self
             .merging
             .get_or_insert_with(|| Merging::new(now, segment));
         merging.end = segment.end();
         merging.bytes += u64::from(segment.len);
-        merging.answer = merging.answer.max(answer);
+        merging.urgency = merging.urgency.max(urgency);
     }
 
     /// The next acknowledgement to send at `now`.
     pub fn poll_ack(&mut self, now: Time) -> Option<AckSegment> {
         if self.merging.is_some_and(|merging| merging.at < now) {
-            self.end_merging();
+            self.end_merge();
         }
         self.queue.pop_front()
     }
 
-    /// When [`Receiver::on_timeout`] is due: with [`ReceiverConfig::merge`] at the very instant of an arrival, after all arrivals of that instant.
+    /// When to call [`Receiver::on_timeout`]. With [`ReceiverConfig::merge`] this may be the very
+    /// instant of an arrival, after all arrivals of that instant.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.merging.map(|merging| merging.at).or(self.delayed)
     }
 
-    /// The time of [`Receiver::deadline`] has come; nothing happens before it. Drain [`Receiver::poll_ack`] afterwards.
+    /// Tells the receiver that the time of [`Receiver::deadline`] has come; an earlier call does
+    /// nothing. Drain [`Receiver::poll_ack`] afterwards.
     pub fn on_timeout(&mut self, now: Time) {
         if self.merging.is_some_and(|merging| merging.at <= now) {
-            self.end_merging();
+            self.end_merge();
         }
         if self.delayed.is_some_and(|due| due <= now) {
             self.send_ack(false);
         }
     }
 
-    /// Bytes handed up in order so far.
+    /// Bytes delivered in order so far.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.next - u64::from(self.is_complete())
     }
 
-    /// Whether the stream has arrived whole, up to its FIN.
+    /// Whether the whole stream has arrived, up to its FIN.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.end == Some(self.next)
     }
 
-    /// What it has seen so far.
+    /// The counters so far.
     #[must_use]
     pub fn statistics(&self) -> ReceiverStatistics {
         self.statistics
     }
 
-    /// ECN's part (RFC 3168, section 6.1.3): echo a mark until the sender says that it has reacted.
-    fn on_marks(&mut self, segment: &DataSegment, congestion_experienced: bool) -> Answer {
+    /// ECN (RFC 3168, section 6.1.3): echoes a mark until the sender says that it has reduced its
+    /// window.
+    fn on_marks(&mut self, segment: &DataSegment, congestion_experienced: bool) -> AckUrgency {
         if segment.window_reduced {
             self.congestion_echo = false;
         }
         if !congestion_experienced {
-            return Answer::Usual;
+            return AckUrgency::Delayed;
         }
         self.statistics.marked += 1;
         let first = !core::mem::replace(&mut self.congestion_echo, true);
         if first {
-            self.quick = self.quick.max(2);
+            self.quick_acks_left = self.quick_acks_left.max(2);
         }
-        if first { Answer::Now } else { Answer::Usual }
+        if first {
+            AckUrgency::Immediate
+        } else {
+            AckUrgency::Delayed
+        }
     }
 
-    /// Takes in the payload.
-    fn take(&mut self, segment: &DataSegment) -> Answer {
+    /// Accepts the payload of a segment.
+    fn accept(&mut self, segment: &DataSegment) -> AckUrgency {
         self.segment_bytes = self.segment_bytes.max(segment.len);
-        // RFC 7323, section 4.3, rule 2: the echo is that of the earliest segment not yet acknowledged.
+        // RFC 7323, section 4.3, rule 2: echo the timestamp of the earliest segment that is not yet
+        // acknowledged.
         if segment.offset <= self.acknowledged && segment.timestamp >= self.echo {
             self.echo = segment.timestamp;
         }
@@ -227,46 +248,54 @@ impl Receiver {
             start: segment.offset,
             end: segment.end(),
         };
+        // A FIN takes no room in the buffer, hence the one byte. A segment beyond the window is
+        // answered so that the sender learns the window (RFC 9293, section 3.10.7.4).
         if block.end > self.window_edge.saturating_add(1) {
             self.statistics.beyond_window += 1;
-            return Answer::Now;
+            return AckUrgency::Immediate;
         }
         if block.end <= self.next || self.held.contains(&block) {
-            return self.take_duplicate(block);
+            return self.accept_duplicate(block);
         }
         if segment.fin {
             self.end = Some(block.end);
         }
         if block.start > self.next {
-            self.take_beyond(block)
+            self.accept_out_of_order(block)
         } else {
-            self.take_in_order(block)
+            self.accept_in_order(block)
         }
     }
 
-    fn take_duplicate(&mut self, block: Block) -> Answer {
+    fn accept_duplicate(&mut self, block: Block) -> AckUrgency {
         self.statistics.duplicates += 1;
-        self.quick = QUICK_ACKS;
+        // The sender may have lost acknowledgements or be recovering: it needs acknowledgements
+        // soon.
+        self.quick_acks_left = QUICK_ACKS;
         if self.config.duplicate_sack && block.bytes() > 0 {
             self.duplicate = Some(block);
         }
-        Answer::Now
+        AckUrgency::Immediate
     }
 
-    fn take_beyond(&mut self, block: Block) -> Answer {
+    fn accept_out_of_order(&mut self, block: Block) -> AckUrgency {
         self.statistics.out_of_order += 1;
-        self.quick = QUICK_ACKS;
+        self.quick_acks_left = QUICK_ACKS;
         let merged = self.held.insert(block);
         self.recent.retain(|old| !merged.contains(old));
         self.recent.push_front(merged);
         self.recent.truncate(SackBlocks::MOST + 1);
-        Answer::Now
+        AckUrgency::Immediate
     }
 
-    fn take_in_order(&mut self, block: Block) -> Answer {
+    fn accept_in_order(&mut self, block: Block) -> AckUrgency {
         self.next = block.end;
-        let had_hole = !self.held.is_empty();
-        if had_hole {
+        // Filling a gap is acknowledged at once, so that the sender leaves recovery (RFC 5681,
+        // section 4.2).
+        let had_gap = !self.held.is_empty();
+        if had_gap {
+            // Joining everything below `next` to the first block tells how far the data is now in
+            // order.
             self.held.insert(Block {
                 start: 0,
                 end: self.next,
@@ -276,58 +305,65 @@ impl Receiver {
             let next = self.next;
             self.recent.retain(|old| old.end > next);
         }
-        if had_hole || self.is_complete() {
-            Answer::Now
+        if had_gap || self.is_complete() {
+            AckUrgency::Immediate
         } else {
-            Answer::Usual
+            AckUrgency::Delayed
         }
     }
 
-    fn end_merging(&mut self) {
+    /// Acknowledges the packets merged so far.
+    fn end_merge(&mut self) {
         if let Some(merging) = self.merging.take() {
-            self.answer(merging.at, merging.answer);
+            self.acknowledge(merging.at, merging.urgency);
         }
     }
 
-    fn answer(&mut self, now: Time, answer: Answer) {
-        let waiting = self.next - self.acknowledged;
-        if answer == Answer::Now || self.quick > 0 || waiting > u64::from(self.segment_bytes) {
+    /// Sends an acknowledgement now, or starts the delay of one.
+    fn acknowledge(&mut self, now: Time, urgency: AckUrgency) {
+        // RFC 5681, section 4.2: at least every second full segment.
+        let unacknowledged = self.next - self.acknowledged;
+        if urgency == AckUrgency::Immediate
+            || self.quick_acks_left > 0
+            || unacknowledged > u64::from(self.segment_bytes)
+        {
             self.send_ack(false);
-        } else if waiting > 0 && self.delayed.is_none() {
+        } else if unacknowledged > 0 && self.delayed.is_none() {
             self.delayed = Some(now + DELAYED_ACK);
         }
     }
 
     fn send_ack(&mut self, syn: bool) {
+        // Data beyond a gap takes up the buffer; data in order is read at once.
         let room = u64::from(self.config.buffer).saturating_sub(self.held.bytes());
         self.window_edge = self.window_edge.max(self.next + room);
         let window = u32::try_from(self.window_edge - self.next).unwrap_or(u32::MAX);
-        let (ack, echo, congestion_echo) = (self.next, self.echo, self.congestion_echo);
         let sack = self.sack();
         self.queue.push_back(AckSegment {
-            ack,
-            echo,
+            ack: self.next,
+            echo: self.echo,
             window,
             syn,
-            congestion_echo,
+            congestion_echo: self.congestion_echo,
             sack,
         });
         self.acknowledged = self.next;
         self.delayed = None;
-        self.quick = self.quick.saturating_sub(1);
+        self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         self.statistics.acks += 1;
     }
 
+    /// The SACK option: a duplicate first (RFC 2883, section 4), then the blocks by recency (RFC
+    /// 2018, section 4).
     fn sack(&mut self) -> Option<Box<SackBlocks>> {
         let duplicate = self.duplicate.take();
         if duplicate.is_none() && self.recent.is_empty() {
             return None;
         }
         let mut blocks = Box::<SackBlocks>::default();
-        duplicate
-            .iter()
-            .chain(&self.recent)
-            .for_each(|&block| blocks.push(block));
+        for &block in duplicate.iter().chain(&self.recent) {
+            blocks.push(block);
+        }
         Some(blocks)
     }
 }
@@ -340,11 +376,12 @@ impl Merging {
             timestamp,
             end: segment.offset,
             bytes: 0,
-            answer: Answer::Usual,
+            urgency: AckUrgency::Delayed,
         }
     }
 
-    /// Whether `segment` goes on where the last one ended, and fits.
+    /// Whether `segment` can be merged with those before it: the same instant and timestamp,
+    /// consecutive, and not too long.
     fn continues(&self, now: Time, segment: &DataSegment) -> bool {
         self.at == now
             && self.end == segment.offset
@@ -354,181 +391,4 @@ impl Merging {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1_000;
-
-    fn data(index: u64) -> DataSegment {
-        DataSegment {
-            offset: index * u64::from(MSS),
-            len: MSS,
-            syn: false,
-            fin: false,
-            ecn_capable: true,
-            window_reduced: false,
-            retransmission: false,
-            timestamp: Time::from_millis(index),
-        }
-    }
-
-    /// A receiver past its quick acknowledgements; the next segment is number 16.
-    fn steady(config: ReceiverConfig) -> Receiver {
-        let mut receiver = Receiver::new(config);
-        for index in 0..16 {
-            receiver.on_data(Time::ZERO, &data(index), false);
-            receiver.on_timeout(Time::ZERO);
-            assert!(receiver.poll_ack(Time::ZERO).is_some());
-        }
-        receiver
-    }
-
-    fn acks(receiver: &mut Receiver) -> Vec<u64> {
-        core::iter::from_fn(|| receiver.poll_ack(Time::ZERO))
-            .map(|ack| ack.ack / u64::from(MSS))
-            .collect()
-    }
-
-    #[test]
-    fn every_second_segment_is_acknowledged_and_a_single_one_after_40_ms() {
-        let mut receiver = steady(ReceiverConfig::default());
-        receiver.on_data(Time::ZERO, &data(16), false);
-        assert!(acks(&mut receiver).is_empty());
-        receiver.on_data(Time::ZERO, &data(17), false);
-        assert_eq!(acks(&mut receiver), [18]);
-        receiver.on_data(Time::from_millis(1), &data(18), false);
-        assert_eq!(receiver.deadline(), Some(Time::from_millis(41)));
-        receiver.on_timeout(Time::from_millis(40));
-        assert!(acks(&mut receiver).is_empty());
-        receiver.on_timeout(Time::from_millis(41));
-        assert_eq!(acks(&mut receiver), [19]);
-        assert_eq!(receiver.deadline(), None);
-    }
-
-    #[test]
-    fn holes_are_reported_at_once_the_latest_block_first() {
-        let mut receiver = steady(ReceiverConfig::default());
-        for index in [17, 19, 20, 23, 26, 18] {
-            receiver.on_data(Time::ZERO, &data(index), false);
-        }
-        let ack = core::iter::from_fn(|| receiver.poll_ack(Time::ZERO))
-            .last()
-            .unwrap();
-        let blocks: Vec<_> = ack
-            .blocks()
-            .iter()
-            .map(|b| (b.start / 1_000, b.end / 1_000))
-            .collect();
-        assert_eq!(
-            (ack.ack, blocks),
-            (16_000, vec![(17, 21), (26, 27), (23, 24)])
-        );
-        receiver.on_data(Time::ZERO, &data(16), false);
-        let ack = receiver.poll_ack(Time::ZERO).unwrap();
-        assert_eq!((ack.ack, ack.blocks().len()), (21_000, 2));
-    }
-
-    #[test]
-    fn a_duplicate_is_reported_once() {
-        let mut receiver = steady(ReceiverConfig::default());
-        receiver.on_data(Time::ZERO, &data(3), false);
-        let ack = receiver.poll_ack(Time::ZERO).unwrap();
-        assert_eq!(
-            ack.blocks(),
-            [Block {
-                start: 3_000,
-                end: 4_000
-            }]
-        );
-        receiver.on_data(Time::ZERO, &data(16), false);
-        assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().sack, None);
-        assert_eq!(receiver.statistics().duplicates, 1);
-    }
-
-    #[test]
-    fn the_echo_is_that_of_the_earliest_segment_not_yet_acknowledged() {
-        let mut receiver = steady(ReceiverConfig::default());
-        receiver.on_data(Time::ZERO, &data(16), false);
-        receiver.on_data(Time::ZERO, &data(17), false);
-        assert_eq!(
-            receiver.poll_ack(Time::ZERO).unwrap().echo,
-            Time::from_millis(16)
-        );
-    }
-
-    #[test]
-    fn a_mark_is_echoed_until_the_sender_has_reacted() {
-        let mut receiver = Receiver::new(ReceiverConfig::default());
-        let mut echo = |index, marked, window_reduced| {
-            receiver.on_data(
-                Time::ZERO,
-                &DataSegment {
-                    window_reduced,
-                    ..data(index)
-                },
-                marked,
-            );
-            receiver.poll_ack(Time::ZERO).unwrap().congestion_echo
-        };
-        assert!(!echo(0, false, false));
-        assert!(echo(1, true, false));
-        assert!(echo(2, false, false));
-        assert!(!echo(3, false, true));
-    }
-
-    #[test]
-    fn merged_packets_get_one_acknowledgement_for_each_super_packet() {
-        let mut receiver = steady(ReceiverConfig {
-            merge: true,
-            ..ReceiverConfig::default()
-        });
-        for index in 16..116 {
-            receiver.on_data(
-                Time::ZERO,
-                &DataSegment {
-                    timestamp: Time::ZERO,
-                    ..data(index)
-                },
-                false,
-            );
-        }
-        assert_eq!(receiver.deadline(), Some(Time::ZERO));
-        receiver.on_timeout(Time::ZERO);
-        assert_eq!(acks(&mut receiver), [16 + 65, 116]);
-        assert_eq!(receiver.deadline(), None);
-    }
-
-    #[test]
-    fn the_window_shrinks_by_what_is_held_but_its_edge_never_goes_back() {
-        let mut receiver = Receiver::new(ReceiverConfig {
-            buffer: 5_000,
-            ..ReceiverConfig::default()
-        });
-        receiver.on_data(Time::ZERO, &data(1), false);
-        assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().window, 5_000);
-        receiver.on_data(Time::ZERO, &data(0), false);
-        assert_eq!(receiver.poll_ack(Time::ZERO).unwrap().window, 5_000);
-        receiver.on_data(Time::ZERO, &data(7), false);
-        assert_eq!(receiver.statistics().beyond_window, 1);
-    }
-
-    #[test]
-    fn a_fin_completes_the_stream_when_all_before_it_is_there() {
-        let mut receiver = Receiver::new(ReceiverConfig::default());
-        receiver.on_data(
-            Time::ZERO,
-            &DataSegment {
-                fin: true,
-                ..data(1)
-            },
-            false,
-        );
-        assert!(!receiver.is_complete());
-        receiver.on_data(Time::ZERO, &data(0), false);
-        assert!(receiver.is_complete());
-        assert_eq!(
-            (receiver.delivered(), acks(&mut receiver).len()),
-            (2_000, 2)
-        );
-    }
-}
+mod tests;

@@ -3,24 +3,30 @@
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Timeout before the first sample (RFC 6298, section 2.1).
+/// Retransmission timeout before the first sample (RFC 6298, section 2.1).
 pub(super) const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Least that the timeout exceeds the smoothed round-trip time by (Linux `TCP_RTO_MIN`; RFC 6298 has 1 s for the whole).
+/// The timeout exceeds the smoothed round-trip time by at least this (Linux `TCP_RTO_MIN`; RFC
+/// 6298, section 2.4, requires 1 s for the whole timeout instead).
 pub(super) const MIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// Longest timeout (Linux `TCP_RTO_MAX`).
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a smallest round-trip time counts (Linux `tcp_min_rtt_wlen`).
+/// Window of the minimum round-trip time (Linux `tcp_min_rtt_wlen`).
 const MIN_WINDOW: Duration = Duration::from_secs(300);
 
-/// Smoothed round-trip time, its variation and the smallest one.
+/// Smoothed round-trip time, its variation and the minimum (Linux `tcp_rtt_estimator`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RttEstimator {
+    /// SRTT of RFC 6298.
     smoothed: Option<Duration>,
+    /// Mean deviation (Linux `mdev`).
     deviation: Duration,
-    /// Largest deviation of the current window, at least 200 ms / 4.
+    /// Largest deviation in the current window of data, at least 200 ms / 4 (Linux `mdev_max`).
     window_deviation: Duration,
+    /// RTTVAR of RFC 6298, which grows at once and shrinks once per window.
     variation: Duration,
+    /// The current window of data ends when this offset is acknowledged.
     window_end: u64,
+    /// The minimum and when it was measured.
     min: Option<(Duration, Time)>,
     latest: Option<Duration>,
 }
@@ -34,32 +40,35 @@ impl RttEstimator {
         self.latest
     }
 
-    /// The smallest of the last five minutes; zero before the first sample.
+    /// The minimum of the last five minutes; zero before the first sample.
     pub(super) fn min(&self) -> Duration {
         self.min.map_or(Duration::ZERO, |(min, _)| min)
     }
 
-    /// Timeout without back-off.
+    /// Retransmission timeout without back-off: SRTT + 4 RTTVAR (RFC 6298, section 2.3).
     pub(super) fn timeout(&self) -> Duration {
         self.smoothed.map_or(INITIAL_TIMEOUT, |smoothed| {
             (smoothed + 4 * self.variation).min(MAX_TIMEOUT)
         })
     }
 
-    /// Takes the smallest of an acknowledgement's round-trip times.
+    /// Takes the smallest round-trip time of an acknowledgement into the windowed minimum.
     pub(super) fn on_min_sample(&mut self, now: Time, rtt: Duration) {
-        let newer = self
-            .min
-            .is_none_or(|(min, at)| rtt <= min || now.saturating_since(at) > MIN_WINDOW);
-        if newer {
+        let replaces_min = match self.min {
+            None => true,
+            Some((min, at)) => rtt <= min || now.saturating_since(at) > MIN_WINDOW,
+        };
+        if replaces_min {
             self.min = Some((rtt, now));
         }
     }
 
-    /// Takes a sample; `acknowledged` and `sent` are the stream's offsets, by which windows are told apart.
+    /// Takes a sample. `acknowledged` and `sent` are offsets in the stream, which delimit windows
+    /// of data.
     pub(super) fn on_sample(&mut self, rtt: Duration, acknowledged: u64, sent: u64) {
         self.latest = Some(rtt);
         let Some(smoothed) = self.smoothed else {
+            // The first sample: SRTT = R, RTTVAR = R / 2 (RFC 6298, section 2.2).
             self.smoothed = Some(rtt);
             self.deviation = rtt / 2;
             self.variation = self.deviation.max(MIN_TIMEOUT / 4);
@@ -68,10 +77,13 @@ impl RttEstimator {
             return;
         };
         self.smooth(smoothed, rtt);
+        // A larger deviation lengthens the timeout at once.
         if self.deviation > self.window_deviation {
             self.window_deviation = self.deviation;
             self.variation = self.variation.max(self.deviation);
         }
+        // The variation shrinks only once per window of data and towards the largest deviation in
+        // it, so that it does not depend on the number of samples per round trip.
         if acknowledged > self.window_end {
             if self.window_deviation < self.variation {
                 self.variation -= (self.variation - self.window_deviation) / 4;
@@ -88,16 +100,17 @@ impl RttEstimator {
         } else {
             smoothed - error / 8
         });
-        // A shrinking time is no reason for a longer timeout: its larger deviations count for an eighth (Linux `tcp_rtt_estimator`).
-        let gain = if rtt < smoothed && error > self.deviation {
+        // A shrinking round-trip time must not lengthen the timeout, so a larger deviation then has
+        // an eighth of its usual weight (Linux `tcp_rtt_estimator`).
+        let divisor = if rtt < smoothed && error > self.deviation {
             32
         } else {
             4
         };
         if error >= self.deviation {
-            self.deviation += (error - self.deviation) / gain;
+            self.deviation += (error - self.deviation) / divisor;
         } else {
-            self.deviation -= (self.deviation - error) / gain;
+            self.deviation -= (self.deviation - error) / divisor;
         }
     }
 }
@@ -135,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_time_is_forgotten_after_five_minutes() {
+    fn the_minimum_is_forgotten_after_five_minutes() {
         let mut rtt = RttEstimator::default();
         rtt.on_min_sample(Time::ZERO, Duration::from_millis(1));
         rtt.on_min_sample(Time::from_millis(299_000), Duration::from_millis(2));

@@ -1,70 +1,79 @@
-//! The segments that are sent and not yet acknowledged, by offset and by the time of their last transmission.
+//! The segments that are sent and not yet cumulatively acknowledged, by offset and by the time of
+//! their last transmission.
 
-use super::delivery::Mark;
+use super::delivery::DeliverySnapshot;
 use super::ranges::RangeSet;
 use super::segment::Block;
 use airpace_units::Time;
 use std::collections::VecDeque;
 
-/// No neighbour in the list. Segments are numbered from zero and never as many.
+/// No neighbour in the list: segments are numbered from zero and never reach this number.
 const NONE: u64 = u64::MAX;
 
-/// A segment on its way.
+/// A segment that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) offset: u64,
     /// When it was last sent.
     pub(super) sent: Time,
-    /// What had been delivered then.
-    pub(super) mark: Mark,
+    /// What had been delivered at that time.
+    pub(super) snapshot: DeliverySnapshot,
     pub(super) len: u32,
     pub(super) fin: bool,
-    /// Reported by a SACK block.
+    /// Whether a SACK block has reported it.
     pub(super) sacked: bool,
-    /// Taken for lost.
+    /// Whether it was declared lost.
     pub(super) lost: bool,
-    /// Sent again after its last loss.
+    /// Whether it was retransmitted after it was last declared lost.
     pub(super) resent: bool,
-    /// Ever sent again: no round-trip time can be had from it (Karn).
+    /// Whether it was ever retransmitted: then it yields no round-trip time (Karn's algorithm, RFC
+    /// 6298, section 3).
     pub(super) ever_resent: bool,
+    /// Neighbours in the list by time of last transmission.
     older: u64,
     newer: u64,
 }
 
 impl Segment {
-    pub(super) fn new(offset: u64, len: u32, fin: bool, sent: Time, mark: Mark) -> Self {
-        let (sacked, lost, resent, ever_resent) = (false, false, false, false);
+    pub(super) fn new(
+        offset: u64,
+        len: u32,
+        fin: bool,
+        sent: Time,
+        snapshot: DeliverySnapshot,
+    ) -> Self {
         Self {
             offset,
             sent,
-            mark,
+            snapshot,
             len,
             fin,
-            sacked,
-            lost,
-            resent,
-            ever_resent,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
             older: NONE,
             newer: NONE,
         }
     }
 
-    /// Number of the byte after the last, a FIN counted.
+    /// Offset of the byte after the last; a FIN counts as a byte.
     pub(super) fn end(&self) -> u64 {
         self.offset + u64::from(self.len) + u64::from(self.fin)
     }
 
-    /// Whether it is in the list by time: it may yet arrive, and nobody knows.
+    /// Whether its last transmission may still arrive. Such segments form the list by time.
     fn is_pending(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
 }
 
-/// What is in flight (the scoreboard of RFC 6675, section 3, with the list by time of RFC 8985, section 6).
+/// The segments in flight: the scoreboard of RFC 6675, section 3, with the list by time of
+/// transmission that RFC 8985, section 6, goes through.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
-    /// Number of the first segment.
+    /// Number of the first segment in `segments`.
     first: u64,
     /// Ends of the list by time of last transmission.
     oldest: u64,
@@ -73,8 +82,9 @@ pub(super) struct Scoreboard {
     n_lost: u32,
     n_resent: u32,
     sacked: RangeSet,
-    /// Nothing below this waits to be sent again.
+    /// No segment below this number waits to be retransmitted.
     resend_from: u64,
+    /// Offset of the highest segment that a SACK block has reported.
     highest_sacked: u64,
 }
 
@@ -94,12 +104,12 @@ impl Scoreboard {
         }
     }
 
-    /// Segments not yet acknowledged cumulatively.
+    /// Segments not yet cumulatively acknowledged.
     pub(super) fn n_segments(&self) -> u32 {
         self.segments.len() as u32 // 2^32 segments are 6 TB in flight.
     }
 
-    /// Segments thought to be in the network (Linux `tcp_packets_in_flight`; `pipe` of RFC 6675).
+    /// Segments estimated to be in the network (Linux `tcp_packets_in_flight`; `pipe` of RFC 6675).
     pub(super) fn in_flight(&self) -> u32 {
         self.n_segments() + self.n_resent - self.n_sacked - self.n_lost
     }
@@ -116,7 +126,7 @@ impl Scoreboard {
         self.n_resent
     }
 
-    /// Where the highest segment begins that was reported by a SACK block.
+    /// Offset of the highest segment that a SACK block has reported.
     pub(super) fn highest_sacked(&self) -> u64 {
         self.highest_sacked
     }
@@ -125,7 +135,7 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    /// The segment with the highest offset of which no SACK block told.
+    /// The segment with the highest offset that no SACK block has reported.
     pub(super) fn last_unanswered(&self) -> Option<u64> {
         let index = self.segments.iter().rposition(|segment| !segment.sacked)?;
         Some(self.first + index as u64)
@@ -139,14 +149,14 @@ impl Scoreboard {
         (id - self.first) as usize
     }
 
-    /// Adds a segment that has been sent for the first time.
+    /// Adds a segment that was sent for the first time.
     pub(super) fn push(&mut self, segment: Segment) {
         let id = self.first + self.segments.len() as u64;
         self.segments.push_back(segment);
         self.link_newest(id);
     }
 
-    /// Takes off the first segment if `ack` covers it.
+    /// Removes and returns the first segment if `ack` covers it.
     pub(super) fn pop_acknowledged(&mut self, ack: u64) -> Option<Segment> {
         if self.segments.front()?.end() > ack {
             return None;
@@ -167,12 +177,16 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what `block` reports and calls `visit` for each segment that is news, as it was before.
+    /// Marks the segments that `block` reports and calls `visit` for each that was not reported
+    /// before, in its state before.
     pub(super) fn sack(&mut self, block: Block, mut visit: impl FnMut(&Segment)) {
-        let mut news = core::mem::take(&mut self.sacked);
-        news.for_each_gap(block, |gap| self.sack_gap(gap, &mut visit));
-        news.insert(block);
-        self.sacked = news;
+        // Blocks repeat earlier reports, so only the parts not reported before are searched. The
+        // set is taken out while its gaps are visited, because visiting changes the rest of the
+        // scoreboard.
+        let mut sacked = core::mem::take(&mut self.sacked);
+        sacked.for_each_gap(block, |gap| self.sack_gap(gap, &mut visit));
+        sacked.insert(block);
+        self.sacked = sacked;
     }
 
     fn sack_gap(&mut self, gap: Block, visit: &mut impl FnMut(&Segment)) {
@@ -194,18 +208,18 @@ impl Scoreboard {
         }
     }
 
-    /// The segment of which nothing has been heard for longest.
+    /// The pending segment that was sent first.
     pub(super) fn oldest(&self) -> Option<u64> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// The one sent after `id`.
+    /// The pending segment sent next after `id`.
     pub(super) fn newer(&self, id: u64) -> Option<u64> {
         let newer = self.get(id).newer;
         (newer != NONE).then_some(newer)
     }
 
-    /// Takes a pending segment for lost.
+    /// Declares a pending segment lost.
     pub(super) fn mark_lost(&mut self, id: u64) {
         self.unlink(id);
         let index = self.index(id);
@@ -216,7 +230,8 @@ impl Scoreboard {
         self.resend_from = self.resend_from.min(id);
     }
 
-    /// Takes everything pending for lost of which `is_lost` says so.
+    /// Declares lost every pending segment for which `is_lost` returns true, and returns their
+    /// number.
     pub(super) fn mark_pending_lost(&mut self, is_lost: impl Fn(&Segment) -> bool) -> u32 {
         let mut n = 0;
         for id in self.first..self.first + self.segments.len() as u64 {
@@ -229,7 +244,7 @@ impl Scoreboard {
         n
     }
 
-    /// Takes back every loss of a segment not yet sent again.
+    /// Revokes all declarations of loss.
     pub(super) fn unmark_losses(&mut self) {
         for id in (self.first..self.first + self.segments.len() as u64).rev() {
             let index = self.index(id);
@@ -240,12 +255,15 @@ impl Scoreboard {
             segment.lost = false;
             self.n_lost -= 1;
             if !segment.resent {
+                // It becomes pending again. Going through the segments backwards keeps the list in
+                // order of offsets, which is the order in which they were first sent.
                 self.link_oldest(id);
             }
         }
     }
 
-    /// The lost segment with the lowest offset that has not been sent again.
+    /// The lost segment with the lowest offset that has not been retransmitted (NextSeg rule 1 of
+    /// RFC 6675, section 4).
     pub(super) fn next_to_resend(&mut self) -> Option<u64> {
         if self.n_lost == 0 {
             return None;
@@ -261,8 +279,8 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment is sent again.
-    pub(super) fn resend(&mut self, id: u64, now: Time, mark: Mark) -> &Segment {
+    /// Records that a segment is retransmitted at `now`.
+    pub(super) fn resend(&mut self, id: u64, now: Time, snapshot: DeliverySnapshot) -> &Segment {
         let index = self.index(id);
         if self.segments[index].is_pending() {
             self.unlink(id);
@@ -270,7 +288,7 @@ impl Scoreboard {
         let segment = &mut self.segments[index];
         self.n_resent += u32::from(!segment.resent);
         (segment.resent, segment.ever_resent) = (true, true);
-        (segment.sent, segment.mark) = (now, mark);
+        (segment.sent, segment.snapshot) = (now, snapshot);
         self.link_newest(id);
         &self.segments[index]
     }
@@ -299,7 +317,7 @@ impl Scoreboard {
         self.oldest = id;
     }
 
-    /// Takes a segment out of the list by time, if it is there.
+    /// Removes a segment from the list by time, if it is in it.
     fn unlink(&mut self, id: u64) {
         let segment = self.get(id);
         if !segment.is_pending() {

@@ -1,4 +1,4 @@
-//! What travels between the two ends.
+//! The segments that sender and receiver exchange.
 
 use airpace_units::Time;
 
@@ -8,19 +8,20 @@ const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
 /// Timestamps option with two bytes of padding (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// Options of SYN and SYN-ACK: maximum segment size 4, SACK permitted 2, timestamps 10, window scale 3, padding 1.
+/// Options of SYN and SYN-ACK in bytes: maximum segment size 4, SACK permitted 2, timestamps 10,
+/// window scale 3, padding 1.
 const SYN_OPTIONS: u32 = 20;
-/// SACK option without its blocks, padded (RFC 2018, section 3).
+/// SACK option without its blocks, with padding, in bytes (RFC 2018, section 3).
 const SACK_HEAD: u32 = 4;
-/// One SACK block.
+/// One SACK block, in bytes.
 const SACK_BLOCK: u32 = 8;
 
 /// A packet from sender to receiver: data, or the SYN that opens the connection.
 ///
-/// The stream's bytes are numbered from 0. A FIN counts as one byte after the last.
+/// The bytes of the stream are numbered from 0. A FIN counts as one byte after the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataSegment {
-    /// Number of the first byte.
+    /// Offset of the first byte in the stream.
     pub offset: u64,
     /// Bytes of payload.
     pub len: u32,
@@ -28,24 +29,25 @@ pub struct DataSegment {
     pub syn: bool,
     /// Whether the stream ends after this payload.
     pub fin: bool,
-    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping it.
+    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping
+    /// it.
     pub ecn_capable: bool,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub window_reduced: bool,
-    /// Whether these bytes were sent before. Not on the wire; for statistics.
+    /// Whether these bytes were sent before. Not on the wire; for statistics only.
     pub retransmission: bool,
     /// Timestamp value (RFC 7323, section 3).
     pub timestamp: Time,
 }
 
 impl DataSegment {
-    /// Number of the byte after the last, a FIN counted.
+    /// Offset of the byte after the last; a FIN counts as a byte.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.len) + u64::from(self.fin)
     }
 
-    /// Bytes of the IP packet.
+    /// Size of the IP packet in bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
         IP_HEADER
@@ -74,16 +76,18 @@ impl Block {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether all of `other` lies in it.
+    /// Whether all of `other` lies within this block.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
-/// Selective acknowledgements (RFC 2018): at most three beside timestamps, the most recent first.
+/// Selective acknowledgements (RFC 2018): at most three blocks beside timestamps, the most recently
+/// changed first.
 ///
-/// A first block at or below the cumulative acknowledgement, or within the second, reports a duplicate (RFC 2883).
+/// A first block at or below the cumulative acknowledgement, or within the second, reports a
+/// duplicate (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
     blocks: [Block; Self::MOST],
@@ -91,7 +95,8 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Room for blocks beside the timestamps option: 40 bytes of options less 12, less 4, in blocks of 8.
+    /// Most blocks that fit beside the timestamps option: 40 bytes of options, less 12 and 4, in
+    /// blocks of 8.
     pub const MOST: usize = 3;
 
     /// The blocks.
@@ -100,7 +105,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.n)]
     }
 
-    /// Adds a block if there is room.
+    /// Adds a block; does nothing if there is no room.
     pub fn push(&mut self, block: Block) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.n)) {
             *place = block;
@@ -112,29 +117,30 @@ impl SackBlocks {
 /// A packet from receiver to sender: an acknowledgement, or the SYN-ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AckSegment {
-    /// Every byte below this has arrived.
+    /// Cumulative acknowledgement: every byte below this offset has arrived.
     pub ack: u64,
-    /// Timestamp echoed (RFC 7323, section 4.3).
+    /// Timestamp echo reply (RFC 7323, section 4.3).
     pub echo: Time,
-    /// Bytes beyond `ack` that the receiver has room for.
+    /// Receive window: bytes beyond `ack` for which the receiver has room.
     pub window: u32,
     /// Whether this answers a SYN.
     pub syn: bool,
     /// ECN echo (RFC 3168, section 6.1).
     pub congestion_echo: bool,
-    /// What has arrived beyond `ack`; absent in the common case, so that an acknowledgement stays small.
+    /// What has arrived beyond `ack`. `None` in the common case, which keeps an acknowledgement
+    /// small.
     pub sack: Option<Box<SackBlocks>>,
 }
 
 impl AckSegment {
-    /// Bytes of the IP packet.
+    /// Size of the IP packet in bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
-        let sack = self.blocks().len() as u32; // At most three.
-        let sack = if sack == 0 {
+        let n_blocks = self.blocks().len() as u32; // At most three.
+        let sack = if n_blocks == 0 {
             0
         } else {
-            SACK_HEAD + SACK_BLOCK * sack
+            SACK_HEAD + SACK_BLOCK * n_blocks
         };
         IP_HEADER
             + TCP_HEADER
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_the_size_of_real_ones() {
+    fn packets_have_the_sizes_that_linux_sends() {
         let data = DataSegment {
             offset: 0,
             len: 1_448,

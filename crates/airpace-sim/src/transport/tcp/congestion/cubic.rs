@@ -1,24 +1,27 @@
 //! CUBIC (RFC 9438) with HyStart, as Linux `tcp_cubic.c` has them.
 
-use super::{AckEvent, CongestionControl, State, Window};
+use super::{AckEvent, CongestionControl, CongestionState, Window};
 use airpace_units::Time;
 use core::time::Duration;
 
 /// C of RFC 9438, section 5: segments per cubic second.
 const SCALE: f64 = 0.4;
-/// Multiplicative decrease (RFC 9438, section 4.6; Linux: 717/1024).
+/// Multiplicative decrease, β (RFC 9438, section 4.6; Linux: 717/1024).
 const BETA: f64 = 717.0 / 1024.0;
-/// Segments that Reno with CUBIC's decrease would gain per round trip (RFC 9438, equation 4): 3 (1 − β) / (1 + β).
-const FRIENDLY_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Without news the growth is worked out again after this long (Linux: HZ / 32).
+/// Segments that Reno with the decrease of CUBIC gains per round trip (α of RFC 9438, section 4.3):
+/// 3 (1 − β) / (1 + β).
+const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// The growth is computed anew after this time even if the window has not changed (Linux: HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_micros(31_250);
-/// Acknowledgements per added segment when the curve is flat (Linux).
-const FLAT: f64 = 100.0;
-/// The same at most before the first loss: 5 % per round trip (Linux).
-const FIRST_CLIMB: u32 = 20;
-/// Fewest acknowledgements per added segment (Linux: at most 1.5 times per round trip).
-const STEEPEST: u32 = 2;
-/// After a loss delays tell nothing of an empty path for this long (Linux: 1 s).
+/// Windows of acknowledgements per added segment where the curve is flat (Linux).
+const FLAT_WINDOWS: f64 = 100.0;
+/// Most acknowledgements per added segment before the first loss: growth by at least 5 % per round
+/// trip (Linux).
+const MAX_ACKS_BEFORE_LOSS: u32 = 20;
+/// Fewest acknowledgements per added segment: growth to at most 1.5 times the window per round trip
+/// (RFC 9438, section 4.2).
+const MIN_ACKS: u32 = 2;
+/// After a reduction, delays are not sampled for this time (Linux: 1 s).
 const DELAY_PAUSE: Duration = Duration::from_secs(1);
 
 /// CUBIC.
@@ -27,23 +30,24 @@ pub(in super::super) struct Cubic {
     epoch: Option<Epoch>,
     /// The window before the last reduction (`W_max`), 0 before the first.
     last_max: u32,
-    /// Acknowledged segments per added segment.
-    per: u32,
-    /// The smallest round-trip time.
+    /// Acknowledged segments per added segment (Linux `cnt`).
+    acks_per_increase: u32,
+    /// The minimum round-trip time.
     min_delay: Option<Duration>,
     hystart: HyStart,
 }
 
-/// What counts from the last reduction.
+/// The congestion avoidance since the last reduction.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
     /// Time after the start at which the window is as large as it was (K), seconds.
     plateau_s: f64,
-    /// That window.
+    /// The window at the plateau, segments.
     origin: f64,
-    /// The window that Reno would have.
-    friendly: f64,
+    /// The window that Reno would have (`W_est`), segments.
+    reno_window: f64,
+    /// When and for which window the growth was last computed.
     updated: Time,
     window: u32,
 }
@@ -53,65 +57,68 @@ impl Cubic {
         Self {
             epoch: None,
             last_max: 0,
-            per: 1,
+            acks_per_increase: 1,
             min_delay: None,
             hystart: HyStart::default(),
         }
     }
 
-    /// Works out how fast the window grows.
+    /// Computes how fast the window grows (RFC 9438, sections 4.2 to 4.5; Linux `bictcp_update`).
     fn update(&mut self, now: Time, window: u32, acked: u32) {
         let delay = self.min_delay.unwrap_or_default();
         let last_max = self.last_max;
         let epoch = self
             .epoch
             .get_or_insert_with(|| Epoch::new(now, window, last_max));
-        epoch.friendly += f64::from(acked) * FRIENDLY_GAIN / f64::from(window);
+        epoch.reno_window += f64::from(acked) * RENO_GAIN / f64::from(window);
         if epoch.window != window
             || now.saturating_since(epoch.updated) > UPDATE_INTERVAL
             || epoch.updated == epoch.start
         {
             (epoch.window, epoch.updated) = (window, now);
+            // The window of one round trip later is what growth during this one must reach.
             let at = now.saturating_since(epoch.start) + delay;
-            self.per = segments_per_increase(epoch.target(at.as_secs_f64()), window);
+            self.acks_per_increase = segments_per_increase(epoch.target(at.as_secs_f64()), window);
             if last_max == 0 {
-                self.per = self.per.min(FIRST_CLIMB);
+                self.acks_per_increase = self.acks_per_increase.min(MAX_ACKS_BEFORE_LOSS);
             }
         }
-        // RFC 9438, section 4.3: never slower than Reno would be.
-        let friendly = epoch.friendly.floor() as u32;
-        if friendly > window {
-            self.per = self.per.min(window / (friendly - window));
+        // Reno-friendly region (RFC 9438, section 4.3): never grow more slowly than Reno would.
+        let reno_window = epoch.reno_window.floor() as u32;
+        if reno_window > window {
+            self.acks_per_increase = self.acks_per_increase.min(window / (reno_window - window));
         }
-        self.per = self.per.max(STEEPEST);
+        self.acks_per_increase = self.acks_per_increase.max(MIN_ACKS);
     }
 }
 
-/// Acknowledgements per added segment that take the window to `target` within a round trip.
+/// Acknowledgements per added segment with which the window reaches `target` within a round trip.
 fn segments_per_increase(target: f64, window: u32) -> u32 {
     let window = f64::from(window);
     let per = if target > window {
         window / (target - window)
     } else {
-        FLAT * window
+        FLAT_WINDOWS * window
     };
-    per.min(FLAT * window) as u32
+    per.min(FLAT_WINDOWS * window) as u32
 }
 
 impl Epoch {
     fn new(start: Time, window: u32, last_max: u32) -> Self {
+        // The window starts below the plateau after a reduction, and at it where nothing is known
+        // of the path (K = 0).
         let below = f64::from(last_max.saturating_sub(window));
         Self {
             start,
             plateau_s: (below / SCALE).cbrt(),
             origin: f64::from(last_max.max(window)),
-            friendly: f64::from(window),
+            reno_window: f64::from(window),
             updated: start,
             window,
         }
     }
 
-    /// The window that CUBIC wants `at_s` seconds after the start (RFC 9438, equation 1).
+    /// The window `at_s` seconds after the start, in segments (RFC 9438, section 4.2, equation 1).
     fn target(&self, at_s: f64) -> f64 {
         self.origin + SCALE * (at_s - self.plateau_s).powi(3)
     }
@@ -125,6 +132,7 @@ impl CongestionControl for Cubic {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
+        // What slow start leaves over beyond its threshold counts for congestion avoidance.
         let left = if window.in_slow_start() {
             window.grow_fast(ack.delivered)
         } else {
@@ -132,14 +140,15 @@ impl CongestionControl for Cubic {
         };
         if left > 0 {
             self.update(ack.now, window.segments, left);
-            window.grow_slowly(self.per, left);
+            window.grow_slowly(self.acks_per_increase, left);
         }
     }
 
     fn on_congestion(&mut self, _now: Time, window: &Window) -> u32 {
         self.epoch = None;
         let segments = f64::from(window.segments);
-        // Fast convergence (RFC 9438, section 4.7): leave room to newcomers.
+        // Fast convergence (RFC 9438, section 4.7): a window that shrinks from one reduction to the
+        // next makes room for new flows.
         let shrinking = window.segments < self.last_max;
         self.last_max = if shrinking {
             (segments * (1.0 + BETA) / 2.0) as u32
@@ -149,14 +158,15 @@ impl CongestionControl for Cubic {
         ((segments * BETA) as u32).max(Window::MIN_THRESHOLD)
     }
 
-    fn on_state(&mut self, state: State) {
-        if state == State::Loss {
+    fn on_state(&mut self, state: CongestionState) {
+        // After a timeout nothing that was learnt about the path holds (Linux `cubictcp_state`).
+        if state == CongestionState::Loss {
             *self = Self::new();
         }
     }
 
     fn on_restart(&mut self, _now: Time, idle: Duration, _window: &mut Window) {
-        // The curve does not go on while nothing is sent.
+        // The curve stands still while nothing is sent (Linux `cubictcp_cwnd_event`).
         if let Some(epoch) = &mut self.epoch {
             epoch.start = epoch.start.saturating_add(idle);
         }
@@ -164,6 +174,7 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
+    /// Takes a round-trip time and leaves slow start where HyStart detects a queue.
     fn on_rtt(&mut self, ack: &AckEvent<'_>, rtt: Duration, window: &mut Window) {
         if self
             .epoch
@@ -176,15 +187,16 @@ impl Cubic {
         if window.in_slow_start()
             && self
                 .hystart
-                .sees_queue(ack, rtt, min_delay, window.segments)
+                .detects_queue(ack, rtt, min_delay, window.segments)
         {
             window.threshold = window.segments;
         }
     }
 }
 
-/// Leaves slow start before losses do: when acknowledgements of one round come in a train longer than half the path, or delays grow
-/// (Ha and Rhee, "Taming the elephants", 2011, as Linux has it).
+/// HyStart: leaves slow start before a loss, when the acknowledgements of one round come in a train
+/// longer than half the path, or when delays grow (Ha and Rhee, "Taming the elephants: New TCP slow
+/// start", 2011, as Linux implements it).
 #[derive(Clone, Debug, Default)]
 struct HyStart {
     found: bool,
@@ -195,23 +207,27 @@ struct HyStart {
     round_delay: Option<Duration>,
 }
 
-/// Smaller windows are left alone (Linux `hystart_low_window`).
+/// Smaller windows stay in slow start (Linux `hystart_low_window`).
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// Acknowledgements this close belong to one train (Linux `hystart_ack_delta_us`).
+/// Longest gap between acknowledgements of one train (Linux `hystart_ack_delta_us`).
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Delays per round before they tell anything (Linux `HYSTART_MIN_SAMPLES`).
+/// Delays sampled per round before they are judged (Linux `HYSTART_MIN_SAMPLES`).
 const HYSTART_SAMPLES: u8 = 8;
-/// Least and largest growth of the delay that counts (Linux `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
-const HYSTART_DELAY: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
-/// Bytes that a host offloads at once; acknowledgements may be late by four times as much (Linux `hystart_ack_delay`).
-const OFFLOAD_BYTES: f64 = 4.0 * 65_536.0;
-/// And by no more than this.
-const OFFLOAD_DELAY: Duration = Duration::from_millis(1);
-/// Payload of a segment for the line above, where the exact figure hardly matters, bytes.
+/// Bounds of the growth of delay that indicates a queue (Linux `HYSTART_DELAY_MIN`,
+/// `HYSTART_DELAY_MAX`).
+const HYSTART_MIN_GROWTH: Duration = Duration::from_millis(4);
+const HYSTART_MAX_GROWTH: Duration = Duration::from_millis(16);
+/// Acknowledgements may be late by the time of four bursts of segmentation offload, in bytes (Linux
+/// `hystart_ack_delay`) …
+const OFFLOAD_SLACK_BYTES: f64 = 4.0 * 65_536.0;
+/// … but at most by this.
+const MAX_OFFLOAD_SLACK: Duration = Duration::from_millis(1);
+/// Payload of a segment that this estimate assumes, in bytes; the exact figure hardly matters.
 const SEGMENT_BYTES: f64 = 1_448.0;
 
 impl HyStart {
-    fn sees_queue(
+    /// Whether a queue has been detected by this acknowledgement.
+    fn detects_queue(
         &mut self,
         ack: &AckEvent<'_>,
         rtt: Duration,
@@ -221,6 +237,7 @@ impl HyStart {
         if self.found {
             return false;
         }
+        // A round ends when everything sent before its start is acknowledged.
         if ack.acknowledged > self.round_end {
             (self.round_start, self.last_ack, self.round_end) = (ack.now, ack.now, ack.sent);
             (self.samples, self.round_delay) = (0, None);
@@ -237,10 +254,11 @@ impl HyStart {
             return false;
         }
         self.last_ack = ack.now;
-        // Twice the window in a smoothed round trip is what Linux takes for the rate in slow start.
+        // In slow start Linux paces at twice the window per smoothed round trip.
         let smoothed = ack.smoothed_rtt.unwrap_or(min_delay).as_secs_f64();
         let rate = 2.0 * f64::from(window) * SEGMENT_BYTES / smoothed.max(1e-6);
-        let slack = OFFLOAD_DELAY.min(Duration::from_secs_f64(OFFLOAD_BYTES / rate));
+        let slack = MAX_OFFLOAD_SLACK.min(Duration::from_secs_f64(OFFLOAD_SLACK_BYTES / rate));
+        // A train as long as half the round trip means that the window fills the one-way path.
         ack.now.saturating_since(self.round_start) > (min_delay + slack) / 2
     }
 
@@ -251,6 +269,6 @@ impl HyStart {
             self.samples += 1;
             return false;
         }
-        round_delay > min_delay + (min_delay / 8).clamp(HYSTART_DELAY.0, HYSTART_DELAY.1)
+        round_delay > min_delay + (min_delay / 8).clamp(HYSTART_MIN_GROWTH, HYSTART_MAX_GROWTH)
     }
 }

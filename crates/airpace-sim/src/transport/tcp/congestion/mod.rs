@@ -1,4 +1,4 @@
-//! Congestion control: how large the window is, and how fast segments leave.
+//! Congestion control: the size of the congestion window and the pacing rate.
 
 mod bbr;
 mod cubic;
@@ -13,19 +13,19 @@ use core::time::Duration;
 use cubic::Cubic;
 use reno::Reno;
 
-/// What the sender thinks of the path (Linux `enum tcp_ca_state`).
+/// State of congestion and recovery (Linux `enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum State {
-    /// Nothing unusual.
+pub enum CongestionState {
+    /// No sign of congestion.
     #[default]
     Open,
-    /// Some segments arrived out of order; perhaps one is lost.
+    /// Some segments arrived out of order; one may be lost.
     Disorder,
-    /// The window is being reduced after a congestion mark.
+    /// The window is being reduced after a congestion mark (`TCP_CA_CWR`).
     Reduced,
-    /// The window is being reduced and losses repaired.
+    /// The window is being reduced and losses are being repaired.
     Recovery,
-    /// The timer has expired: everything may be lost.
+    /// The retransmission timer has expired: everything in flight may be lost.
     Loss,
 }
 
@@ -34,9 +34,9 @@ pub enum State {
 pub struct Window {
     /// Most segments in flight.
     pub segments: u32,
-    /// Above this the window grows slowly (ssthresh); unlimited at the start.
+    /// Slow-start threshold: from here on the window grows slowly. Unlimited at the start.
     pub threshold: u32,
-    /// Segments acknowledged towards the next increase.
+    /// Segments acknowledged that count towards the next increase (Linux `snd_cwnd_cnt`).
     credit: u32,
 }
 
@@ -44,7 +44,7 @@ impl Window {
     /// Least threshold (RFC 5681, equation 4).
     pub const MIN_THRESHOLD: u32 = 2;
 
-    /// A window before anything is known of the path.
+    /// The initial window, with an unlimited threshold.
     #[must_use]
     pub const fn new(segments: u32) -> Self {
         Self {
@@ -60,12 +60,14 @@ impl Window {
         self.segments < self.threshold
     }
 
-    /// Forgets what was counted towards the next increase.
+    /// Discards the credit towards the next increase.
     pub fn clear_credit(&mut self) {
         self.credit = 0;
     }
 
-    /// Slow start (RFC 5681, section 3.1, counting segments as RFC 3465 without its limit): returns what is left beyond the threshold.
+    /// Slow start (RFC 5681, section 3.1, with the byte counting of RFC 3465 but without its
+    /// limit): grows by `acked` segments up to the threshold and returns the acknowledged segments
+    /// that are left over.
     pub fn grow_fast(&mut self, acked: u32) -> u32 {
         let grown = self.segments.saturating_add(acked).min(self.threshold);
         let used = grown - self.segments;
@@ -73,10 +75,11 @@ impl Window {
         acked - used
     }
 
-    /// Grows by one segment for every `per` acknowledged.
+    /// Congestion avoidance: grows by one segment for every `per` acknowledged (Linux
+    /// `tcp_cong_avoid_ai`).
     pub fn grow_slowly(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
-        // Credit from when growth was slower counts for one segment only.
+        // Credit from a time of slower growth counts for one segment only.
         if self.credit >= per {
             self.credit = 0;
             self.segments = self.segments.saturating_add(1);
@@ -87,61 +90,64 @@ impl Window {
     }
 }
 
-/// What an acknowledgement tells congestion control.
+/// An acknowledgement as congestion control sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckEvent<'a> {
     /// When it arrived.
     pub now: Time,
-    /// Segments that it newly reports as delivered.
+    /// Segments newly reported as delivered.
     pub delivered: u32,
-    /// Segments newly taken for lost.
+    /// Segments newly declared lost.
     pub lost: u32,
     /// Segments in flight before it.
     pub prior_in_flight: u32,
     /// Segments in flight after it.
     pub in_flight: u32,
-    /// Round-trip time of the newest segment that it reports, if that was sent once.
+    /// Round-trip time of the most recently sent segment that it reports, if that segment was sent
+    /// only once.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// First byte not acknowledged.
+    /// First byte not acknowledged (SND.UNA).
     pub acknowledged: u64,
-    /// First byte not sent.
+    /// First byte not sent (SND.NXT).
     pub sent: u64,
-    /// What the sender thinks of the path.
-    pub state: State,
-    /// Whether the window was in the way of sending.
+    /// State of congestion and recovery.
+    pub state: CongestionState,
+    /// Whether the window limits the sender (Linux `tcp_is_cwnd_limited`).
     pub window_limited: bool,
     /// Whether the window may grow: data was acknowledged and no reduction is under way.
     pub may_grow: bool,
-    /// When the pacer lets the next segment go.
+    /// When the pacer releases the next segment.
     pub next_send: Time,
-    /// The delivery rate.
+    /// The delivery-rate sample.
     pub(super) sample: &'a RateSample,
-    /// Totals of what was delivered.
+    /// Totals of delivered and lost segments.
     pub(super) delivery: &'a Delivery,
 }
 
 /// A congestion control algorithm.
 pub trait CongestionControl {
-    /// An acknowledgement has been taken in.
+    /// Adapts the window to an acknowledgement that the sender has processed.
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window);
 
-    /// Congestion: returns the new threshold. The sender reduces the window to it (RFC 6937), or to one segment after a timeout.
+    /// Returns the new slow-start threshold after congestion. The sender then reduces the window to
+    /// it (RFC 6937), or to one segment after a timeout.
     fn on_congestion(&mut self, now: Time, window: &Window) -> u32;
 
-    /// The sender thinks differently of the path.
-    fn on_state(&mut self, _state: State) {}
+    /// The state of the sender has changed.
+    fn on_state(&mut self, _state: CongestionState) {}
 
-    /// A congestion was none; returns the window to go on with, `prior` being that before it.
+    /// A reduction turned out to be spurious: returns the window to continue with. `prior` is the
+    /// window before the reduction.
     fn on_undo(&mut self, window: &Window, prior: u32) -> u32 {
         window.segments.max(prior)
     }
 
-    /// Sending begins again after nothing was in flight for `idle`.
+    /// Sending resumes after nothing was in flight for `idle`.
     fn on_restart(&mut self, _now: Time, _idle: Duration, _window: &mut Window) {}
 
-    /// Bytes per second at which segments leave; `None` if they leave as the window allows.
+    /// Pacing rate in bytes per second; `None` if the algorithm does not pace.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
@@ -151,13 +157,13 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether it asks that samples taken now be held to be limited by the application.
+    /// Whether delivery-rate samples taken now are to be marked as limited by the application.
     fn is_probing_delay(&self) -> bool {
         false
     }
 }
 
-/// The algorithm of a connection.
+/// The algorithm of a connection: an enum, because it is called for every acknowledgement.
 #[derive(Clone, Debug)]
 pub(super) enum Congestion {
     Reno(Reno),
@@ -175,8 +181,8 @@ impl Congestion {
     }
 }
 
-/// Calls the same method of whichever algorithm it is.
-macro_rules! each {
+/// Calls a method of the algorithm in use.
+macro_rules! dispatch {
     ($self:expr, $algorithm:ident => $call:expr) => {
         match $self {
             Congestion::Reno($algorithm) => $call,
@@ -188,34 +194,34 @@ macro_rules! each {
 
 impl CongestionControl for Congestion {
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
-        each!(self, algorithm => algorithm.on_ack(ack, window));
+        dispatch!(self, algorithm => algorithm.on_ack(ack, window));
     }
 
     fn on_congestion(&mut self, now: Time, window: &Window) -> u32 {
-        each!(self, algorithm => algorithm.on_congestion(now, window))
+        dispatch!(self, algorithm => algorithm.on_congestion(now, window))
     }
 
-    fn on_state(&mut self, state: State) {
-        each!(self, algorithm => algorithm.on_state(state));
+    fn on_state(&mut self, state: CongestionState) {
+        dispatch!(self, algorithm => algorithm.on_state(state));
     }
 
     fn on_undo(&mut self, window: &Window, prior: u32) -> u32 {
-        each!(self, algorithm => algorithm.on_undo(window, prior))
+        dispatch!(self, algorithm => algorithm.on_undo(window, prior))
     }
 
     fn on_restart(&mut self, now: Time, idle: Duration, window: &mut Window) {
-        each!(self, algorithm => algorithm.on_restart(now, idle, window));
+        dispatch!(self, algorithm => algorithm.on_restart(now, idle, window));
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        each!(self, algorithm => algorithm.pacing_rate())
+        dispatch!(self, algorithm => algorithm.pacing_rate())
     }
 
     fn governs_window(&self) -> bool {
-        each!(self, algorithm => algorithm.governs_window())
+        dispatch!(self, algorithm => algorithm.governs_window())
     }
 
     fn is_probing_delay(&self) -> bool {
-        each!(self, algorithm => algorithm.is_probing_delay())
+        dispatch!(self, algorithm => algorithm.is_probing_delay())
     }
 }

@@ -1,46 +1,56 @@
-//! What an acknowledgement tells (Linux `tcp_ack`).
+//! Processing of acknowledgements (Linux `tcp_ack`).
 
 use super::{Phase, Sender};
 use crate::transport::tcp::congestion::{AckEvent, CongestionControl};
 use crate::transport::tcp::delivery::RateSample;
-use crate::transport::tcp::recovery::Newly;
+use crate::transport::tcp::recovery::AckCounts;
 use crate::transport::tcp::scoreboard::Segment;
 use crate::transport::tcp::segment::{AckSegment, Block};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// What one acknowledgement brought.
+/// What one acknowledgement reports.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    /// Segments newly delivered, cumulatively or not.
+pub(super) struct AckSummary {
+    /// Segments newly acknowledged, cumulatively or selectively.
     pub(super) delivered: u32,
     /// Whether the cumulative acknowledgement advanced.
     pub(super) advanced: bool,
     /// Whether SACK blocks reported something new.
     pub(super) sacked: bool,
-    /// Whether a duplicate was reported, and whether it was the probe.
+    /// Whether a duplicate was reported (D-SACK), and whether it was the tail loss probe.
     pub(super) duplicate: bool,
     pub(super) probe_was_duplicate: bool,
-    /// Whether something sent once before `Recovery::high` arrived.
+    /// Whether a segment below `Recovery::high` that was sent only once has arrived.
     pub(super) original: bool,
     /// Whether a congestion mark was echoed.
     pub(super) marked: bool,
-    /// The timestamp echoed.
+    /// The echoed timestamp.
     pub(super) echo: Time,
-    /// Segments newly taken for lost.
+    /// Segments newly declared lost.
     pub(super) lost: u32,
-    /// Segments in flight before it.
+    /// Segments in flight before the acknowledgement.
     prior_in_flight: u32,
-    /// Round-trip time of the newest segment sent once that it reports.
+    /// Round-trip time of the most recently sent of the reported segments that were sent only once.
     rtt: Option<Duration>,
-    /// First and last sending times among segments sent once: acknowledged, and selectively acknowledged.
-    acked: Option<(Time, Time)>,
-    selected: Option<(Time, Time)>,
+    /// Sending times of the segments that were sent only once, acknowledged cumulatively and
+    /// selectively.
+    acked: Option<SendingTimes>,
+    selected: Option<SendingTimes>,
 }
 
-impl News {
+/// The earliest and the latest sending time of some segments.
+#[derive(Clone, Copy, Debug)]
+struct SendingTimes {
+    first: Time,
+    last: Time,
+}
+
+impl AckSummary {
+    /// Counts a newly delivered segment; `high` is the end of the current recovery.
     fn count(&mut self, segment: &Segment, high: u64, selectively: bool) {
         self.delivered += 1;
+        // Karn's algorithm: it is not known which transmission of a retransmitted segment arrived.
         if segment.ever_resent {
             return;
         }
@@ -50,48 +60,61 @@ impl News {
         } else {
             &mut self.acked
         };
-        let (first, last) = times.unwrap_or((segment.sent, segment.sent));
-        *times = Some((first.min(segment.sent), last.max(segment.sent)));
+        let sent = segment.sent;
+        *times = Some(match *times {
+            None => SendingTimes {
+                first: sent,
+                last: sent,
+            },
+            Some(known) => SendingTimes {
+                first: known.first.min(sent),
+                last: known.last.max(sent),
+            },
+        });
     }
 }
 
 impl Sender {
-    /// An acknowledgement arrives. Drain [`Sender::poll_transmit`] afterwards. One that makes no sense is dropped.
+    /// An acknowledgement arrives. Drain [`Sender::poll_transmit`] afterwards. Acknowledgements of
+    /// data that was never sent are ignored.
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         if ack.syn {
             return self.on_syn_ack(now, ack);
         }
+        // RFC 9293, section 3.10.7.4: an acknowledgement of something not yet sent is not
+        // acceptable.
         if self.phase != Phase::Established || ack.ack > self.stream.next {
             return;
         }
         let marked = ack.congestion_echo && self.config.ecn;
         let prior_in_flight = self.board.in_flight();
-        let mut news = News {
+        let mut summary = AckSummary {
             marked,
             echo: ack.echo,
             prior_in_flight,
-            ..News::default()
+            ..AckSummary::default()
         };
         let mut sample = RateSample::default();
-        self.take_blocks(now, ack, &mut news, &mut sample);
+        self.process_sack_blocks(now, ack, &mut summary, &mut sample);
         if ack.ack > self.stream.acknowledged {
-            self.advance(now, ack.ack, &mut news, &mut sample);
+            self.advance_acknowledged(now, ack.ack, &mut summary, &mut sample);
         }
+        // Acknowledgements may be reordered: only the largest edge counts.
         self.stream.window_edge = self
             .stream
             .window_edge
             .max(ack.ack.saturating_add(u64::from(ack.window)));
-        news.rtt = self.measure(now, &news);
+        summary.rtt = self.sample_rtt(now, &summary);
         let prior_lost = self.delivery.lost;
         self.rack.adapt(
             sample.prior_delivered.unwrap_or(u64::MAX),
             self.delivery.delivered,
         );
-        self.answer_probe(now, ack.ack, &news);
-        self.assess(now, &mut news);
-        news.lost = u32::try_from(self.delivery.lost - prior_lost).unwrap_or(u32::MAX);
+        self.on_probe_answer(now, ack.ack, &summary);
+        self.update_recovery(now, &mut summary);
+        summary.lost = u32::try_from(self.delivery.lost - prior_lost).unwrap_or(u32::MAX);
         sample.finish(&mut self.delivery, now, self.rtt.min());
-        self.control(now, &news, &sample);
+        self.run_congestion_control(now, &summary, &sample);
     }
 
     fn on_syn_ack(&mut self, now: Time, ack: &AckSegment) {
@@ -100,7 +123,8 @@ impl Sender {
         };
         self.phase = Phase::Established;
         self.stream.window_edge = u64::from(ack.window);
-        // After a lost SYN the path is not trusted with more than one segment (RFC 5681, section 3.1).
+        // After a lost SYN the path is not trusted with more than one segment (RFC 5681, section
+        // 3.1).
         if n > 0 {
             self.window.segments = 1;
         } else {
@@ -110,51 +134,58 @@ impl Sender {
         }
     }
 
-    fn take_blocks(
+    fn process_sack_blocks(
         &mut self,
         now: Time,
         ack: &AckSegment,
-        news: &mut News,
+        summary: &mut AckSummary,
         sample: &mut RateSample,
     ) {
         let blocks = ack.blocks();
         let Some(&first) = blocks.first() else { return };
+        // RFC 2883, section 4: the first block is a duplicate if it is below the cumulative
+        // acknowledgement or within the second block.
         let duplicate =
             first.start < ack.ack || blocks.get(1).is_some_and(|second| second.contains(&first));
         if duplicate {
-            self.on_duplicate(first, news);
+            self.on_duplicate(first, summary);
         }
-        let edges = (self.stream.acknowledged.max(ack.ack), self.stream.next);
+        // Only blocks within what is in flight are valid.
+        let (start, end) = (self.stream.acknowledged.max(ack.ack), self.stream.next);
         for block in blocks.iter().skip(usize::from(duplicate)) {
-            if block.start >= edges.0 && block.end <= edges.1 && block.start < block.end {
-                self.take_block(now, *block, news, sample);
+            if block.start >= start && block.end <= end && block.start < block.end {
+                self.process_sack_block(now, *block, summary, sample);
             }
         }
     }
 
-    fn on_duplicate(&mut self, block: Block, news: &mut News) {
+    fn on_duplicate(&mut self, block: Block, summary: &mut AckSummary) {
         if block.end > self.stream.next {
             return;
         }
-        news.duplicate = true;
-        news.probe_was_duplicate = self
-            .clock
+        summary.duplicate = true;
+        summary.probe_was_duplicate = self
+            .timers
             .probe
             .is_some_and(|probe| probe.resent && probe.end == block.end);
         self.rack.on_duplicate();
         self.recovery.on_duplicate(block.end);
     }
 
-    fn take_block(&mut self, now: Time, block: Block, news: &mut News, sample: &mut RateSample) {
-        let (high, min_rtt, highest) = (
-            self.recovery.high,
-            self.rtt.min(),
-            self.board.highest_sacked(),
-        );
+    fn process_sack_block(
+        &mut self,
+        now: Time,
+        block: Block,
+        summary: &mut AckSummary,
+        sample: &mut RateSample,
+    ) {
+        let (high, min_rtt) = (self.recovery.high, self.rtt.min());
+        // As of before this block: what lies below it and was sent only once has been overtaken.
+        let highest = self.board.highest_sacked();
         let (rack, delivery) = (&mut self.rack, &mut self.delivery);
         self.board.sack(block, |segment| {
-            news.sacked = true;
-            news.count(segment, high, true);
+            summary.sacked = true;
+            summary.count(segment, high, true);
             sample.on_delivered(delivery, segment);
             rack.on_delivered(now, segment, min_rtt);
             if !segment.ever_resent && segment.offset < highest {
@@ -164,17 +195,21 @@ impl Sender {
     }
 
     /// The cumulative acknowledgement advances to `ack`.
-    fn advance(&mut self, now: Time, ack: u64, news: &mut News, sample: &mut RateSample) {
-        let (high, min_rtt, highest) = (
-            self.recovery.high,
-            self.rtt.min(),
-            self.board.highest_sacked(),
-        );
+    fn advance_acknowledged(
+        &mut self,
+        now: Time,
+        ack: u64,
+        summary: &mut AckSummary,
+        sample: &mut RateSample,
+    ) {
+        let (high, min_rtt) = (self.recovery.high, self.rtt.min());
+        let highest = self.board.highest_sacked();
         while let Some(segment) = self.board.pop_acknowledged(ack) {
             if segment.sacked {
+                // A SACK block has reported it before.
                 continue;
             }
-            news.count(&segment, high, false);
+            summary.count(&segment, high, false);
             sample.on_delivered(&mut self.delivery, &segment);
             self.rack.on_delivered(now, &segment, min_rtt);
             if !segment.ever_resent && segment.offset < highest {
@@ -183,17 +218,25 @@ impl Sender {
         }
         self.board.forget_below(ack);
         self.stream.acknowledged = ack;
-        news.advanced = true;
-        self.clock.progress = now;
-        self.clock.probe_from = now;
-        self.clock.backoff = 0;
+        summary.advanced = true;
+        // RFC 6298, section 5.3: an acknowledgement of new data restarts the timer.
+        self.timers.progress = now;
+        self.timers.probe_from = now;
+        self.timers.backoff = 0;
     }
 
-    /// Takes round-trip times (Karn's rule; timestamps where nothing else tells) and returns that of the newest segment.
-    fn measure(&mut self, now: Time, news: &News) -> Option<Duration> {
-        let echoed = (news.advanced && news.delivered > 0).then_some((news.echo, news.echo));
-        let (first, last) = news.acked.or(news.selected).or(echoed)?;
-        let (rtt, newest) = (now.checked_since(first)?, now.checked_since(last)?);
+    /// Samples the round-trip time and returns that of the most recently sent segment (Linux
+    /// `tcp_ack_update_rtt`).
+    fn sample_rtt(&mut self, now: Time, summary: &AckSummary) -> Option<Duration> {
+        // If everything reported was retransmitted, the timestamp tells which transmission arrived
+        // (RFC 7323, section 4.1).
+        let echoed = (summary.advanced && summary.delivered > 0).then_some(SendingTimes {
+            first: summary.echo,
+            last: summary.echo,
+        });
+        let times = summary.acked.or(summary.selected).or(echoed)?;
+        let rtt = now.checked_since(times.first)?;
+        let newest = now.checked_since(times.last)?;
         self.rtt.on_min_sample(now, newest);
         self.rtt
             .on_sample(rtt, self.stream.acknowledged, self.stream.next);
@@ -202,36 +245,38 @@ impl Sender {
         Some(newest)
     }
 
-    /// Lets congestion control set the window.
-    fn control(&mut self, now: Time, news: &News, sample: &RateSample) {
+    /// Lets proportional rate reduction and congestion control set the window (Linux
+    /// `tcp_cong_control`).
+    fn run_congestion_control(&mut self, now: Time, summary: &AckSummary, sample: &RateSample) {
         let reducing = self.recovery.is_reducing() && !self.congestion.governs_window();
         if reducing {
-            let newly = Newly {
-                delivered: news.delivered,
-                lost: news.lost,
-                advanced: news.advanced,
+            let counts = AckCounts {
+                delivered: summary.delivered,
+                lost: summary.lost,
+                advanced: summary.advanced,
             };
             self.recovery
-                .reduce(newly, self.board.in_flight(), &mut self.window);
+                .reduce(counts, self.board.in_flight(), &mut self.window);
         }
         let event = AckEvent {
             now,
-            delivered: news.delivered,
-            lost: news.lost,
-            prior_in_flight: news.prior_in_flight,
+            delivered: summary.delivered,
+            lost: summary.lost,
+            prior_in_flight: summary.prior_in_flight,
             in_flight: self.board.in_flight(),
-            rtt: news.rtt,
+            rtt: summary.rtt,
             smoothed_rtt: self.rtt.smoothed(),
             acknowledged: self.stream.acknowledged,
             sent: self.stream.next,
             state: self.recovery.state,
             window_limited: self.is_window_limited(),
-            may_grow: !reducing && news.advanced,
+            may_grow: !reducing && summary.advanced,
             next_send: self.pacer.next(),
             sample,
             delivery: &self.delivery,
         };
         self.congestion.on_ack(&event, &mut self.window);
+        // While BBR measures the round-trip time it sends less than the path carries.
         if self.congestion.is_probing_delay() {
             self.delivery.on_app_limited(self.board.in_flight());
         }

@@ -1,53 +1,57 @@
 //! Entering and leaving recovery (Linux `tcp_fastretrans_alert`).
 
 use super::Sender;
-use super::ack::News;
-use crate::transport::tcp::congestion::{CongestionControl, State};
-use crate::transport::tcp::rack::Path;
+use super::ack::AckSummary;
+use crate::transport::tcp::congestion::{CongestionControl, CongestionState};
+use crate::transport::tcp::rack::PathRtt;
 use airpace_units::Time;
 
 impl Sender {
-    /// Draws the consequences of an acknowledgement for the state, marks losses.
-    pub(super) fn assess(&mut self, now: Time, news: &mut News) {
+    /// Detects losses after an acknowledgement and moves between the states of [`CongestionState`].
+    pub(super) fn update_recovery(&mut self, now: Time, summary: &mut AckSummary) {
         let state = self.recovery.state;
-        if state == State::Open
-            && !news.sacked
-            && !news.duplicate
-            && !news.marked
-            && self.clock.reorder_due.is_none()
+        // The common case: an acknowledgement without any sign of loss or congestion.
+        if state == CongestionState::Open
+            && !summary.sacked
+            && !summary.duplicate
+            && !summary.marked
+            && self.timers.reorder_due.is_none()
         {
             return;
         }
-        if state != State::Open && self.stream.acknowledged >= self.recovery.high {
-            self.leave(news);
+        if state != CongestionState::Open && self.stream.acknowledged >= self.recovery.high {
+            self.leave_state(summary);
         }
         match self.recovery.state {
-            State::Recovery => self.go_on_recovering(now, news),
-            State::Loss => self.go_on_after_timeout(now, news),
-            State::Open | State::Disorder | State::Reduced => {
-                if self.recovery.state != State::Reduced && self.recovery.all_were_duplicates() {
-                    self.take_back(false);
+            CongestionState::Recovery => self.continue_recovery(now, summary),
+            CongestionState::Loss => self.continue_after_timeout(now, summary),
+            CongestionState::Open | CongestionState::Disorder | CongestionState::Reduced => {
+                if self.recovery.state != CongestionState::Reduced
+                    && self.recovery.all_were_duplicates()
+                {
+                    self.undo_reduction(false);
                 }
-                self.look_for_losses(now, news);
+                self.look_for_losses(now, summary);
             }
         }
     }
 
-    /// Everything up to `Recovery::high` is acknowledged.
-    fn leave(&mut self, news: &News) {
+    /// Leaves the state, as everything below `Recovery::high` is acknowledged.
+    fn leave_state(&mut self, summary: &AckSummary) {
         match self.recovery.state {
-            State::Reduced if self.stream.acknowledged > self.recovery.high => {
+            // One byte beyond, so that the reduction lasts a whole round trip.
+            CongestionState::Reduced if self.stream.acknowledged > self.recovery.high => {
                 self.end_reduction();
-                self.set_state(State::Open);
+                self.set_state(CongestionState::Open);
             }
-            State::Recovery => {
-                if self.may_undo(news) {
-                    self.take_back(false);
+            CongestionState::Recovery => {
+                if self.may_undo(summary) {
+                    self.undo_reduction(false);
                 } else {
                     self.end_reduction();
                 }
                 self.recovery.undo = None;
-                self.set_state(State::Open);
+                self.set_state(CongestionState::Open);
             }
             _ => {}
         }
@@ -56,112 +60,125 @@ impl Sender {
         }
     }
 
-    fn go_on_recovering(&mut self, now: Time, news: &News) {
-        // A hole was filled by what had only been delayed.
-        if news.advanced && self.recovery.original_arrived(news.echo) {
+    fn continue_recovery(&mut self, now: Time, summary: &AckSummary) {
+        // The original of a segment declared lost has arrived: it was only delayed (Linux
+        // `tcp_try_undo_partial`).
+        if summary.advanced && self.recovery.original_arrived(summary.echo) {
             if self.board.n_resent() > 0 {
+                // Retransmissions are still in flight: wait until it is known whether they were
+                // needed.
                 return;
             }
-            self.take_back(true);
-            return self.keep_open();
+            self.undo_reduction(true);
+            return self.return_to_open_or_disorder();
         }
+        // Every retransmission was a duplicate (Linux `tcp_try_undo_dsack`).
         if self.recovery.all_were_duplicates() {
-            self.take_back(false);
-            self.keep_open();
-            if news.marked {
+            self.undo_reduction(false);
+            self.return_to_open_or_disorder();
+            if summary.marked {
                 self.reduce_for_mark(now);
             }
         }
-        self.look_for_losses(now, news);
+        self.look_for_losses(now, summary);
     }
 
-    fn go_on_after_timeout(&mut self, now: Time, news: &News) {
-        let spurious = news.advanced && self.may_undo(news);
-        let original = self.recovery.timeout_in_doubt && news.original;
+    fn continue_after_timeout(&mut self, now: Time, summary: &AckSummary) {
+        // Eifel and D-SACK, or F-RTO (RFC 5682, section 3.1): the originals are still arriving.
+        let spurious = summary.advanced && self.may_undo(summary);
+        let original = self.recovery.timeout_in_doubt && summary.original;
         if spurious || original {
-            self.take_back(true);
-            self.set_state(State::Open);
-            return self.look_for_losses(now, news);
+            self.undo_reduction(true);
+            self.set_state(CongestionState::Open);
+            return self.look_for_losses(now, summary);
         }
-        if news.sacked || self.stream.acknowledged >= self.recovery.high {
+        // What arrived was not an original, so the timeout was genuine.
+        if summary.sacked || self.stream.acknowledged >= self.recovery.high {
             self.recovery.timeout_in_doubt = false;
         }
         if self.stream.acknowledged >= self.recovery.high {
             self.recovery.undo = None;
-            self.set_state(State::Open);
-            return self.look_for_losses(now, news);
+            self.set_state(CongestionState::Open);
+            return self.look_for_losses(now, summary);
         }
-        // What was sent again may be lost again; the window grows from one in any case.
+        // Retransmissions may be lost again. That does not reduce the window once more: it grows
+        // from one segment anyway.
         self.detect_losses(now);
     }
 
-    fn look_for_losses(&mut self, now: Time, news: &News) {
+    /// Runs loss detection outside recovery and reacts to losses and marks.
+    fn look_for_losses(&mut self, now: Time, summary: &AckSummary) {
         self.detect_losses(now);
-        if self.recovery.state == State::Recovery {
+        if self.recovery.state == CongestionState::Recovery {
             return;
         }
         if self.board.n_lost() > 0 {
-            return self.enter_recovery(now, news.marked);
+            return self.enter_recovery(now, summary.marked);
         }
-        if news.marked {
+        if summary.marked {
             self.reduce_for_mark(now);
         }
-        if self.recovery.state != State::Reduced {
-            self.keep_open();
+        if self.recovery.state != CongestionState::Reduced {
+            self.return_to_open_or_disorder();
         }
     }
 
-    /// Runs RACK and returns how many segments it takes for lost.
+    /// Runs RACK and returns the number of segments that it declares lost.
     pub(super) fn detect_losses(&mut self, now: Time) -> u32 {
-        let recovering = self.recovery.state >= State::Recovery;
-        let path = self.path();
-        let (lost, again) = self.rack.detect(now, &mut self.board, recovering, path);
-        self.clock.reorder_due = again;
-        self.delivery.lost += u64::from(lost);
-        lost
+        let recovering = self.recovery.state >= CongestionState::Recovery;
+        let path = self.path_rtt();
+        let detection = self.rack.detect(now, &mut self.board, recovering, path);
+        self.timers.reorder_due = detection.check_at;
+        self.delivery.lost += u64::from(detection.n_lost);
+        detection.n_lost
     }
 
-    pub(super) fn path(&self) -> Path {
-        Path {
+    /// The round-trip times that RACK needs.
+    pub(super) fn path_rtt(&self) -> PathRtt {
+        PathRtt {
             min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
         }
     }
 
-    /// Losses are to be repaired; `marked` tells that a mark came with them.
+    /// Begins to repair losses; `marked` says that the acknowledgement also echoed a congestion
+    /// mark.
     pub(super) fn enter_recovery(&mut self, now: Time, marked: bool) {
         self.statistics.recoveries += 1;
         self.rack.on_recovery();
         let resent = self.board.n_resent();
         if marked {
+            // The reduction answers the mark as well, so it stands even if nothing was lost.
             self.recovery.undo = None;
         } else {
             self.recovery
                 .allow_undo(self.stream.acknowledged, &self.window, resent);
         }
         self.recovery.first_resent = None;
+        // A loss during a reduction does not reduce the window twice.
         if !self.recovery.is_reducing() {
             self.begin_reduction(now);
         } else {
             self.recovery.high = self.stream.next;
         }
-        self.set_state(State::Recovery);
+        self.set_state(CongestionState::Recovery);
     }
 
-    /// A congestion mark counts like a loss, once each round trip (RFC 3168, section 6.1.2).
+    /// Reduces the window for a congestion mark as for a loss, at most once per round trip (RFC
+    /// 3168, section 6.1.2).
     fn reduce_for_mark(&mut self, now: Time) {
-        if self.recovery.state >= State::Reduced {
+        if self.recovery.state >= CongestionState::Reduced {
             return;
         }
         self.statistics.reductions += 1;
         self.recovery.undo = None;
-        self.answer_mark = true;
+        self.announce_reduction = true;
         self.begin_reduction(now);
-        self.set_state(State::Reduced);
+        self.set_state(CongestionState::Reduced);
     }
 
     fn begin_reduction(&mut self, now: Time) {
-        self.clock.probe = None;
+        self.timers.probe = None;
         self.recovery.begin(self.stream.next, &mut self.window);
         self.window.threshold = self.congestion.on_congestion(now, &self.window);
     }
@@ -172,51 +189,59 @@ impl Sender {
         }
     }
 
-    fn may_undo(&self, news: &News) -> bool {
-        self.recovery.all_were_duplicates() || self.recovery.original_arrived(news.echo)
+    fn may_undo(&self, summary: &AckSummary) -> bool {
+        self.recovery.all_were_duplicates() || self.recovery.original_arrived(summary.echo)
     }
 
-    /// Takes a reduction back: nothing was lost. With `all`, what waits to be sent again does not.
-    fn take_back(&mut self, all: bool) {
-        if all {
+    /// Undoes a reduction, because nothing was lost. With `revoke_losses`, segments declared lost
+    /// are no longer so.
+    fn undo_reduction(&mut self, revoke_losses: bool) {
+        if revoke_losses {
             self.board.unmark_losses();
         }
         self.statistics.undone += 1;
         let window_to = self
             .congestion
             .on_undo(&self.window, self.recovery.prior_window);
-        self.recovery.take_back(&mut self.window, window_to);
+        self.recovery.restore_window(&mut self.window, window_to);
     }
 
-    fn keep_open(&mut self) {
+    /// The state outside recovery: `Open` if nothing is missing, else `Disorder` (Linux
+    /// `tcp_try_keep_open`).
+    fn return_to_open_or_disorder(&mut self) {
         let quiet =
             self.board.n_sacked() == 0 && self.board.n_lost() == 0 && self.board.n_resent() == 0;
-        let state = if quiet { State::Open } else { State::Disorder };
+        let state = if quiet {
+            CongestionState::Open
+        } else {
+            CongestionState::Disorder
+        };
         if state != self.recovery.state {
             self.recovery.high = self.stream.next;
             self.set_state(state);
         }
     }
 
-    pub(super) fn set_state(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: CongestionState) {
         self.recovery.state = state;
         self.congestion.on_state(state);
     }
 
-    /// An outstanding probe may be answered (RFC 8985, section 7.4).
-    pub(super) fn answer_probe(&mut self, now: Time, ack: u64, news: &News) {
-        let Some(probe) = self.clock.probe.filter(|probe| ack >= probe.end) else {
+    /// Handles the acknowledgement of a tail loss probe (RFC 8985, section 7.4).
+    pub(super) fn on_probe_answer(&mut self, now: Time, ack: u64, summary: &AckSummary) {
+        let Some(probe) = self.timers.probe.filter(|probe| ack >= probe.end) else {
             return;
         };
-        let nothing_new = !news.advanced && !news.sacked;
-        if !probe.resent || news.probe_was_duplicate || nothing_new {
-            self.clock.probe = None;
+        // The probe was new data, or arrived twice, or caused a duplicate acknowledgement: no loss.
+        let nothing_new = !summary.advanced && !summary.sacked;
+        if !probe.resent || summary.probe_was_duplicate || nothing_new {
+            self.timers.probe = None;
         } else if ack > probe.end {
-            // The probe repaired a loss: the window is reduced as for any other.
+            // The probe itself repaired a loss: the window is reduced as for any other loss.
             self.begin_reduction(now);
-            self.set_state(State::Reduced);
+            self.set_state(CongestionState::Reduced);
             self.end_reduction();
-            self.keep_open();
+            self.return_to_open_or_disorder();
         }
     }
 }

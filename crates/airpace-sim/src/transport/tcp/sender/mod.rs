@@ -1,4 +1,4 @@
-//! The sending end.
+//! The sending end of a connection.
 
 mod ack;
 mod alert;
@@ -7,7 +7,7 @@ mod tests;
 mod timer;
 
 use super::config::SenderConfig;
-use super::congestion::{Congestion, CongestionControl, State, Window};
+use super::congestion::{Congestion, CongestionControl, CongestionState, Window};
 use super::delivery::Delivery;
 use super::pacer::{SendPacer, burst_segments};
 use super::rack::Rack;
@@ -19,15 +19,16 @@ use airpace_units::Time;
 use core::time::Duration;
 use timer::Probe;
 
-/// A sender: decides what to send when, from what comes back.
+/// A sender: decides from the acknowledgements what to send and when.
 ///
-/// The application writes any amount at once; only what is in flight is bounded by [`SenderConfig::send_buffer`]. Short segments are not held back (no
-/// Nagle). The driver polls once to open the connection, then after each call and when [`Sender::deadline`] has come.
+/// The application may write any amount at once; [`SenderConfig::send_buffer`] bounds only what is
+/// in flight. Short segments are not held back (no Nagle algorithm). The driver polls once to open
+/// the connection, then after each call and when [`Sender::deadline`] has come.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
     phase: Phase,
-    stream: Stream,
+    stream: StreamOffsets,
     board: Scoreboard,
     rtt: RttEstimator,
     rack: Rack,
@@ -35,60 +36,60 @@ pub struct Sender {
     delivery: Delivery,
     congestion: Congestion,
     window: Window,
-    usage: Usage,
+    usage: WindowUsage,
     pacer: SendPacer,
-    /// Whether the pacer alone holds back what could be sent.
-    paced: bool,
-    clock: Clock,
-    /// A mark was echoed: the next new segment says that the window is reduced.
-    answer_mark: bool,
+    /// Whether only the pacer holds back what could be sent.
+    held_by_pacer: bool,
+    timers: TimerState,
+    /// The next new segment carries CWR, because the window was reduced for a congestion mark.
+    announce_reduction: bool,
     statistics: SenderStatistics,
 }
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// A SYN is to be sent, the `n`th again.
-    Opening {
-        n: u8,
-    },
-    /// It was sent.
-    SynSent {
-        at: Time,
-        n: u8,
-    },
+    /// A SYN is to be sent that was sent `n` times before.
+    Opening { n: u8 },
+    /// The SYN was sent at `at`.
+    SynSent { at: Time, n: u8 },
+    /// Data may be sent.
     Established,
 }
 
-/// The stream's offsets.
+/// Offsets in the stream.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct StreamOffsets {
     /// Bytes that the application has written.
     written: u64,
+    /// Whether the application has closed its end, and whether the FIN was sent.
     closed: bool,
     fin_sent: bool,
     /// First byte not acknowledged, SND.UNA.
     acknowledged: u64,
     /// First byte not sent, SND.NXT.
     next: u64,
-    /// First byte that the receiver has no room for.
+    /// First byte for which the receiver has no room.
     window_edge: u64,
 }
 
-/// Whether the window is in the way of sending (Linux `tcp_cwnd_validate`).
+/// How much of the window the sender uses (Linux `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
-struct Usage {
+struct WindowUsage {
+    /// Whether the window limited the sender in the current window of data, and the most segments
+    /// in flight in it.
     limited: bool,
     most: u32,
+    /// The current window of data ends when this offset is acknowledged.
     until: u64,
-    /// Most segments in flight since the window was last used whole, and when that was.
+    /// Most segments in flight since the window was last fully used, and when that was.
     used: u32,
-    whole_at: Time,
+    fully_used_at: Time,
 }
 
-/// What the timers start from.
+/// The times from which timers run, and when they expire.
 #[derive(Clone, Copy, Debug, Default)]
-struct Clock {
+struct TimerState {
     /// Doublings of the retransmission timeout.
     backoff: u8,
     /// When the acknowledgement last advanced.
@@ -96,44 +97,45 @@ struct Clock {
     /// When new data was last sent or acknowledged.
     probe_from: Time,
     probe: Option<Probe>,
-    /// A probe is to be sent.
+    /// Whether a probe is to be sent.
     probe_due: bool,
-    /// When segments that may only be reordered count as lost.
+    /// When segments that may only be reordered count as lost (RACK).
     reorder_due: Option<Time>,
+    /// When the last segment was sent.
     last_sent: Time,
-    /// When the first of them expires.
-    timer: Option<Time>,
+    /// When the first timer expires.
+    next_due: Option<Time>,
 }
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SenderStatistics {
-    /// Segments sent, those sent again included.
+    /// Segments sent, including retransmissions.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub resent: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Probes for losses at the tail.
+    /// Tail loss probes.
     pub probes: u64,
     /// Recoveries without a timeout.
     pub recoveries: u64,
-    /// Reductions for congestion marks.
+    /// Reductions of the window for congestion marks.
     pub reductions: u64,
-    /// Reductions that were taken back, because nothing had been lost.
+    /// Reductions that were undone because nothing had been lost.
     pub undone: u64,
-    /// Round-trip times measured…
+    /// Number of round-trip times measured.
     pub rtt_samples: u64,
-    /// …and their sum; the quotient is the mean.
+    /// Sum of the round-trip times measured; over `rtt_samples` it is the mean.
     pub rtt_sum: Duration,
 }
 
-/// A sender's state, for records.
+/// The state of a sender, for records.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderInfo {
     /// Congestion window, segments.
     pub window: u32,
-    /// Slow-start threshold, segments; `None` while there is none.
+    /// Slow-start threshold, segments; `None` while it is unlimited.
     pub threshold: Option<u32>,
     /// Segments in flight.
     pub in_flight: u32,
@@ -143,14 +145,22 @@ pub struct SenderInfo {
     pub latest_rtt: Option<Duration>,
     /// Smallest round-trip time; zero before the first sample.
     pub min_rtt: Duration,
-    /// What the sender thinks of the path.
-    pub state: State,
+    /// State of congestion and recovery.
+    pub state: CongestionState,
     /// Pacing rate in bytes per second, if the algorithm paces.
     pub pacing_rate: Option<f64>,
 }
 
+/// A segment that has not been sent before.
+#[derive(Clone, Copy, Debug)]
+struct NewSegment {
+    len: u32,
+    /// Whether it ends the stream.
+    fin: bool,
+}
+
 impl Sender {
-    /// A sender with nothing to send.
+    /// A sender with nothing to send yet.
     #[must_use]
     pub fn new(config: SenderConfig) -> Self {
         let config = SenderConfig {
@@ -162,7 +172,7 @@ impl Sender {
         } else {
             Phase::Established
         };
-        // Without a handshake the window is not known before the first acknowledgement.
+        // Without a handshake the receive window is not known before the first acknowledgement.
         let window_edge = if config.handshake {
             0
         } else {
@@ -170,7 +180,7 @@ impl Sender {
         };
         Self {
             phase,
-            stream: Stream {
+            stream: StreamOffsets {
                 written: 0,
                 closed: false,
                 fin_sent: false,
@@ -185,20 +195,21 @@ impl Sender {
             delivery: Delivery::default(),
             congestion: Congestion::new(&config),
             window: Window::new(config.initial_window.max(1)),
-            usage: Usage::default(),
+            usage: WindowUsage::default(),
             pacer: SendPacer::default(),
-            paced: false,
-            clock: Clock::default(),
-            answer_mark: false,
+            held_by_pacer: false,
+            timers: TimerState::default(),
+            announce_reduction: false,
             statistics: SenderStatistics::default(),
             config,
         }
     }
 
-    /// The application writes `bytes`; nothing after [`Sender::close`]. Saturates: `u64::MAX` is a source that never ends.
+    /// The application writes `bytes`. Ignored after [`Sender::close`]. The total saturates:
+    /// `u64::MAX` is a source that never ends.
     pub fn write(&mut self, bytes: u64) {
         if !self.stream.closed {
-            // Room for segments and the FIN beyond the end, so that no sum of offsets overflows.
+            // Leaves room beyond the end, so that no sum of offsets overflows.
             self.stream.written = self.stream.written.saturating_add(bytes).min(u64::MAX / 4);
         }
     }
@@ -222,7 +233,7 @@ impl Sender {
         match segment {
             Some(_) => {
                 self.statistics.segments += 1;
-                self.clock.last_sent = now;
+                self.timers.last_sent = now;
                 self.recovery.on_sent();
             }
             None => self.on_drained(now),
@@ -236,7 +247,7 @@ impl Sender {
         self.stream.acknowledged - u64::from(self.is_finished())
     }
 
-    /// Bytes written that have not been sent.
+    /// Bytes written but not yet sent.
     #[must_use]
     pub fn unsent(&self) -> u64 {
         self.stream.written.saturating_sub(self.stream.next)
@@ -248,13 +259,13 @@ impl Sender {
         self.stream.fin_sent && self.stream.acknowledged > self.stream.written
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     #[must_use]
     pub fn statistics(&self) -> SenderStatistics {
         self.statistics
     }
 
-    /// Its present state.
+    /// The current state.
     #[must_use]
     pub fn info(&self) -> SenderInfo {
         SenderInfo {
@@ -278,23 +289,22 @@ impl Sender {
     }
 
     fn segment(&self, timestamp: Time, offset: u64, len: u32) -> DataSegment {
-        let ecn_capable = self.config.ecn;
-        let (syn, fin, window_reduced, retransmission) = (false, false, false, false);
         DataSegment {
             offset,
             len,
-            syn,
-            fin,
-            ecn_capable,
-            window_reduced,
-            retransmission,
+            syn: false,
+            fin: false,
+            ecn_capable: self.config.ecn,
+            window_reduced: false,
+            retransmission: false,
             timestamp,
         }
     }
 
-    /// What the window allows: losses first, then new data.
+    /// The next segment that the windows and the pacer allow: a retransmission if one is waiting,
+    /// else new data.
     fn next_segment(&mut self, now: Time) -> Option<DataSegment> {
-        self.paced = false;
+        self.held_by_pacer = false;
         if self.board.in_flight() >= self.window.segments {
             return None;
         }
@@ -309,7 +319,7 @@ impl Sender {
                 .pacer
                 .may_send(now, || burst_segments(rate, segment_bytes, min_rtt))
             {
-                self.paced = true;
+                self.held_by_pacer = true;
                 return None;
             }
         }
@@ -323,8 +333,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// Length of the next new segment, and whether it ends the stream, if there is one and the receiver has room.
-    fn next_new(&self) -> Option<(u32, bool)> {
+    /// The next new segment, if there is data and the receiver has room.
+    fn next_new(&self) -> Option<NewSegment> {
         let stream = &self.stream;
         if stream.fin_sent {
             return None;
@@ -341,21 +351,29 @@ impl Sender {
             .min(stream.acknowledged.saturating_add(self.config.send_buffer));
         let room = edge.saturating_sub(stream.next);
         if len <= room {
-            return Some((len as u32, fin));
+            return Some(NewSegment {
+                len: len as u32,
+                fin,
+            });
         }
-        // A window smaller than a segment is used only when nothing else is under way (RFC 9293, section 3.8.6.2.1).
-        (self.board.n_segments() == 0 && room > 0).then_some((room as u32, false))
+        // A window smaller than the segment is used only if nothing is in flight (silly window
+        // avoidance, RFC 9293, section 3.8.6.2.1).
+        (self.board.n_segments() == 0 && room > 0).then_some(NewSegment {
+            len: room as u32,
+            fin: false,
+        })
     }
 
-    fn send_new(&mut self, now: Time, (len, fin): (u32, bool)) -> DataSegment {
+    fn send_new(&mut self, now: Time, new: NewSegment) -> DataSegment {
+        let NewSegment { len, fin } = new;
         let idle = self.board.n_segments() == 0;
         if idle {
             self.on_restart(now);
         }
-        let mark = self.delivery.on_send(now, idle);
+        let snapshot = self.delivery.on_send(now, idle);
         self.board
-            .push(Segment::new(self.stream.next, len, fin, now, mark));
-        let window_reduced = core::mem::take(&mut self.answer_mark);
+            .push(Segment::new(self.stream.next, len, fin, now, snapshot));
+        let window_reduced = core::mem::take(&mut self.announce_reduction);
         let segment = DataSegment {
             fin,
             window_reduced,
@@ -363,17 +381,17 @@ impl Sender {
         };
         self.stream.next = segment.end();
         self.stream.fin_sent |= fin;
-        self.clock.probe_from = now;
+        self.timers.probe_from = now;
         segment
     }
 
     fn resend(&mut self, now: Time, id: u64) -> DataSegment {
-        let mark = self.delivery.on_send(now, self.board.n_segments() == 0);
+        let snapshot = self.delivery.on_send(now, self.board.n_segments() == 0);
         self.recovery.on_resent(now);
         self.statistics.resent += 1;
-        let sent = self.board.resend(id, now, mark);
+        let sent = self.board.resend(id, now, snapshot);
         let (offset, len, fin) = (sent.offset, sent.len, sent.fin);
-        // Segments sent again are not ECN-capable (RFC 3168, section 6.1.5).
+        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
         DataSegment {
             fin,
             retransmission: true,
@@ -382,10 +400,11 @@ impl Sender {
         }
     }
 
-    /// Sending begins again with nothing in flight.
+    /// Sending resumes with nothing in flight.
     fn on_restart(&mut self, now: Time) {
-        let idle = now.saturating_since(self.clock.last_sent);
+        let idle = now.saturating_since(self.timers.last_sent);
         if self.delivery.delivered == 0 {
+            // The connection has only just begun.
             return;
         }
         if !self.congestion.governs_window() || self.delivery.is_app_limited() {
@@ -395,62 +414,69 @@ impl Sender {
         if self.congestion.governs_window() || idle <= timeout {
             return;
         }
-        // RFC 2861: half the window for each timeout without sending, down to that of the start.
+        // RFC 2861, section 3: halve the window for each timeout without sending, down to the
+        // initial window.
         self.remember_threshold();
         let floor = self.config.initial_window.min(self.window.segments);
         let halvings = (idle.as_nanos() / timeout.as_nanos().max(1)).min(31) as u32;
         self.window.segments = (self.window.segments >> halvings).max(floor);
     }
 
-    /// Keeps as threshold what the window had proved to be good for (Linux `tcp_current_ssthresh`).
+    /// Keeps three quarters of the window as threshold: the path has sustained them (Linux
+    /// `tcp_current_ssthresh`).
     fn remember_threshold(&mut self) {
-        let proved = self.window.segments / 2 + self.window.segments / 4;
-        self.window.threshold = self.window.threshold.max(proved);
+        let sustained = self.window.segments / 2 + self.window.segments / 4;
+        self.window.threshold = self.window.threshold.max(sustained);
     }
 
-    /// Nothing more can be sent for now.
+    /// Updates the records of window use and application limits when nothing more can be sent for
+    /// now.
     fn on_drained(&mut self, now: Time) {
         self.pacer.end_burst();
         let in_flight = self.board.in_flight();
         let limited = in_flight >= self.window.segments;
+        // Neither window nor pacer nor lost segments hold the sender back: the application does.
         if !limited
-            && !self.paced
+            && !self.held_by_pacer
             && self.unsent() == 0
             && self.board.n_lost() <= self.board.n_resent()
         {
             self.delivery.on_app_limited(in_flight);
         }
-        let out = self.board.n_segments();
+        let outstanding = self.board.n_segments();
         let usage = &mut self.usage;
+        // A new window of data, or more use of the current one than recorded.
         if self.stream.acknowledged >= usage.until
             || limited
-            || (!usage.limited && out > usage.most)
+            || (!usage.limited && outstanding > usage.most)
         {
-            (usage.limited, usage.most, usage.until) = (limited, out, self.stream.next);
+            (usage.limited, usage.most, usage.until) = (limited, outstanding, self.stream.next);
         }
-        self.validate_window(now, out);
+        self.validate_window(now, outstanding);
         self.arm();
     }
 
-    /// Whether the window is what bounds the flow.
+    /// Whether the window limits the flow. In slow start, using half of it counts (Linux
+    /// `tcp_is_cwnd_limited`).
     fn is_window_limited(&self) -> bool {
         self.usage.limited
             || (self.window.in_slow_start()
                 && self.window.segments < self.usage.most.saturating_mul(2))
     }
 
-    /// A window that the application has not used for a timeout is not trusted (RFC 2861, section 3).
-    fn validate_window(&mut self, now: Time, out: u32) {
+    /// Reduces a window that the application has not fully used for a timeout (RFC 2861, section
+    /// 3).
+    fn validate_window(&mut self, now: Time, outstanding: u32) {
         if self.is_window_limited() {
-            (self.usage.used, self.usage.whole_at) = (0, now);
+            (self.usage.used, self.usage.fully_used_at) = (0, now);
             return;
         }
-        self.usage.used = self.usage.used.max(out);
-        let unused = now.saturating_since(self.usage.whole_at);
+        self.usage.used = self.usage.used.max(outstanding);
+        let unused = now.saturating_since(self.usage.fully_used_at);
         if self.congestion.governs_window() || unused < self.timeout() {
             return;
         }
-        if self.recovery.state == State::Open {
+        if self.recovery.state == CongestionState::Open {
             let used = self.usage.used.max(self.config.initial_window);
             if used < self.window.segments {
                 self.remember_threshold();
@@ -458,6 +484,6 @@ impl Sender {
             }
             self.usage.used = 0;
         }
-        self.usage.whole_at = now;
+        self.usage.fully_used_at = now;
     }
 }

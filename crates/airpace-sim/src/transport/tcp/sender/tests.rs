@@ -1,10 +1,14 @@
-use crate::transport::tcp::testbed::{PathConfig, Testbed};
-use crate::transport::tcp::{Algorithm, DataSegment, SenderConfig, SenderStatistics, State};
+mod testbed;
+
+use crate::transport::tcp::{
+    Algorithm, CongestionState, DataSegment, SenderConfig, SenderStatistics,
+};
 use airpace_units::Time;
 use core::time::Duration;
 use proptest::prelude::*;
+use testbed::{PathConfig, Testbed};
 
-/// Share of a packet that is payload.
+/// Share of a full packet that is payload.
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
 
 const fn ms(ms: u64) -> Time {
@@ -22,7 +26,7 @@ fn mean_rtt_ms(before: SenderStatistics, after: SenderStatistics) -> f64 {
 
 #[test]
 fn goodput_is_near_capacity_with_every_algorithm() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut bed = Testbed::bulk(PathConfig::new(100, 10, 200), config(algorithm));
         let goodput = bed.goodput_mbps(ms(5_000), ms(25_000));
         assert!(goodput > 0.95 * 100.0 * PAYLOAD, "{algorithm:?}: {goodput}");
@@ -59,7 +63,7 @@ fn the_first_data_leaves_after_one_round_trip() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_and_the_window_is_one() {
+fn a_lost_syn_is_retransmitted_after_a_second_and_the_window_is_one() {
     let mut bed = Testbed::new(PathConfig::new(1_000, 25, 100), 1);
     (bed.lose, bed.keep_log) = (vec![0], true);
     bed.add(config(Algorithm::Cubic), u64::MAX);
@@ -72,7 +76,8 @@ fn a_lost_syn_is_sent_again_after_a_second_and_the_window_is_one() {
     assert_eq!(sent, [(0, true), (1_000, true), (1_050, false)]);
 }
 
-/// Loses packets at random on a link so fast that nothing queues, and returns goodput, in segments per round trip.
+/// Loses packets at random on a link so fast that nothing queues, and returns goodput, in segments
+/// per round trip.
 fn segments_per_round_trip(algorithm: Algorithm, loss: f64, delay_ms: u64) -> f64 {
     let path = PathConfig {
         loss,
@@ -92,7 +97,8 @@ fn segments_per_round_trip(algorithm: Algorithm, loss: f64, delay_ms: u64) -> f6
 #[test]
 fn reno_follows_the_square_root_law() {
     for loss in [0.0005, 0.002, 0.008] {
-        // Mathis and others, 1997, for one acknowledgement per segment counted in segments: √(3/2p).
+        // Mathis and others, 1997, for one acknowledgement per segment counted in segments:
+        // √(3/2p).
         let law = (1.5_f64 / loss).sqrt();
         let window = segments_per_round_trip(Algorithm::Reno, loss, 25);
         assert!(
@@ -122,13 +128,14 @@ fn cubic_follows_its_curve_between_losses() {
         .step_by(10)
         .find(|&at| {
             bed.run_until(ms(at));
-            bed.senders[0].recovery.state == State::Recovery
+            bed.senders[0].recovery.state == CongestionState::Recovery
         })
         .unwrap();
     let peak = f64::from(bed.senders[0].recovery.prior_window);
     assert!(f64::from(before) <= peak);
     let k = (peak * 0.3 / 0.4).cbrt();
-    // The epoch begins with the first growth after the recovery, a round trip later; the curve is a round trip ahead of the window.
+    // The epoch begins with the first growth after the recovery, a round trip later; the curve is a
+    // round trip ahead of the window.
     let epoch = start as f64 / 1e3 + 0.1;
     for at in [2.0, 4.0, 6.0, 8.0, 10.0, 12.0] {
         bed.run_until(ms(((epoch + at) * 1e3) as u64));
@@ -142,7 +149,7 @@ fn cubic_follows_its_curve_between_losses() {
 }
 
 #[test]
-fn many_holes_are_repaired_in_one_round_trip_without_a_timeout() {
+fn many_gaps_are_repaired_in_one_round_trip_without_a_timeout() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 25, 1_000), config(Algorithm::Cubic));
     bed.run_until(ms(2_000));
     // The SYN is not counted as a segment.
@@ -151,7 +158,7 @@ fn many_holes_are_repaired_in_one_round_trip_without_a_timeout() {
     bed.run_until(ms(2_400));
     let after = bed.senders[0].statistics();
     assert_eq!((after.resent, after.timeouts, after.recoveries), (60, 0, 1));
-    assert!(bed.senders[0].recovery.state < State::Recovery);
+    assert!(bed.senders[0].recovery.state < CongestionState::Recovery);
 }
 
 #[test]
@@ -192,7 +199,7 @@ fn timeouts_back_off_until_the_path_is_back() {
 }
 
 #[test]
-fn a_delay_that_outlasts_the_timer_is_recognised_and_taken_back() {
+fn a_spurious_timeout_is_recognised_and_undone() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 10, 500), config(Algorithm::Cubic));
     bed.run_until(ms(3_000));
     bed.path.queue = 10_000;
@@ -247,7 +254,7 @@ fn marks_reduce_the_window_without_loss() {
 
 #[test]
 fn two_flows_share_fairly() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut bed = Testbed::new(PathConfig::new(100, 10, 150), 3);
         bed.add(
             SenderConfig {
@@ -290,7 +297,7 @@ fn random_loss_hardly_slows_bbr() {
 }
 
 #[test]
-fn reordering_is_learnt_and_hardly_costs_goodput() {
+fn the_sender_adapts_to_reordering_at_little_cost_in_goodput() {
     let path = PathConfig {
         late: 0.01,
         late_by: Duration::from_millis(4),
@@ -306,7 +313,7 @@ fn reordering_is_learnt_and_hardly_costs_goodput() {
 }
 
 #[test]
-fn the_window_is_halved_for_each_timeout_of_silence() {
+fn the_window_is_halved_for_each_timeout_without_sending() {
     let mut bed = Testbed::new(PathConfig::new(100, 25, 1_000), 1);
     let flow = bed.add(config(Algorithm::Cubic), u64::MAX);
     bed.senders[flow].stream.written = 4_000_000;
@@ -338,7 +345,7 @@ fn a_source_below_capacity_does_not_inflate_the_window() {
 }
 
 #[test]
-fn acknowledgements_of_what_was_never_sent_are_ignored() {
+fn acknowledgements_of_data_that_was_never_sent_are_ignored() {
     let mut bed = Testbed::bulk(PathConfig::new(100, 25, 1_000), config(Algorithm::Bbr));
     bed.run_until(ms(1_000));
     let sender = &mut bed.senders[0];
@@ -368,8 +375,8 @@ fn acknowledgements_of_what_was_never_sent_are_ignored() {
     assert_eq!(sender.acknowledged(), acknowledged);
 }
 
-/// Checks that segments carry the stream without gaps, as far as sent.
-fn covers(log: &[(Time, usize, DataSegment)], bytes: u64) -> bool {
+/// Whether the segments in the log carry the stream once, in order and without gaps.
+fn carries_whole_stream(log: &[(Time, usize, DataSegment)], bytes: u64) -> bool {
     let mut next = 0;
     for (.., segment) in log
         .iter()
@@ -405,6 +412,6 @@ proptest! {
         prop_assert!(bed.senders[0].is_finished());
         prop_assert_eq!(bed.senders[0].acknowledged(), bytes);
         prop_assert_eq!(bed.senders[0].board.in_flight(), 0);
-        prop_assert!(covers(&bed.log, bytes));
+        prop_assert!(carries_whole_stream(&bed.log, bytes));
     }
 }

@@ -1,8 +1,9 @@
-//! The sender's timers: retransmission (RFC 6298), tail loss probe (RFC 8985, section 7), reordering (the same, section 6).
+//! The timers of a sender: retransmission (RFC 6298), tail loss probe (RFC 8985, section 7) and
+//! reordering (RFC 8985, section 6).
 
 use super::{Phase, Sender};
-use crate::transport::tcp::congestion::{CongestionControl, State};
-use crate::transport::tcp::recovery::Newly;
+use crate::transport::tcp::congestion::{CongestionControl, CongestionState};
+use crate::transport::tcp::recovery::AckCounts;
 use crate::transport::tcp::rtt::{INITIAL_TIMEOUT, MAX_TIMEOUT, MIN_TIMEOUT};
 use crate::transport::tcp::segment::DataSegment;
 use airpace_units::Time;
@@ -10,10 +11,10 @@ use core::time::Duration;
 
 /// Added to two round-trip times before a probe (Linux `TCP_TIMEOUT_MIN_US`: two ticks of 1 ms).
 const PROBE_SLACK: Duration = Duration::from_millis(2);
-/// SYNs are sent again no less often than this.
+/// Most doublings of the timeout of a SYN.
 const MOST_DOUBLINGS: u8 = 6;
 
-/// What the timer is for.
+/// What a timer does when it expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     Retransmission,
@@ -21,32 +22,34 @@ enum Purpose {
     Reordering,
 }
 
-/// A tail loss probe that is not yet answered.
+/// A tail loss probe that is not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// Everything below this was sent when it was.
+    /// SND.NXT when it was sent (TLP.end_seq).
     pub(super) end: u64,
-    /// Whether it was a segment sent again.
+    /// Whether it was a retransmission (TLP.is_retrans).
     pub(super) resent: bool,
 }
 
 impl Sender {
-    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move both ways with every call, and is worked out when
-    /// [`Sender::poll_transmit`] has nothing more.
+    /// When to call [`Sender::on_timeout`] and then poll, if nothing arrives before. It may move in
+    /// either direction with every call and is updated when [`Sender::poll_transmit`] returns
+    /// `None`.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if let Phase::SynSent { at, n } = self.phase {
             return Some(at.saturating_add(syn_timeout(n)));
         }
-        let timer = self.clock.timer;
-        if self.paced {
+        let timer = self.timers.next_due;
+        if self.held_by_pacer {
             Some(timer.map_or(self.pacer.next(), |due| due.min(self.pacer.next())))
         } else {
             timer
         }
     }
 
-    /// The time of [`Sender::deadline`] has come; nothing happens before it. Drain [`Sender::poll_transmit`] afterwards.
+    /// Tells the sender that the time of [`Sender::deadline`] has come; an earlier call does
+    /// nothing. Drain [`Sender::poll_transmit`] afterwards.
     pub fn on_timeout(&mut self, now: Time) {
         if let Phase::SynSent { at, n } = self.phase {
             if at.saturating_add(syn_timeout(n)) <= now {
@@ -57,61 +60,69 @@ impl Sender {
             }
             return;
         }
-        if self.clock.timer.is_none_or(|due| due > now) {
-            // Only the pacer's time has come, which polling sees to.
+        if self.timers.next_due.is_none_or(|due| due > now) {
+            // Only the time of the pacer has come, which `poll_transmit` checks itself.
             return;
         }
-        match self.timer() {
+        match self.next_timer() {
             Some((due, purpose)) if due <= now => match purpose {
                 Purpose::Retransmission => self.on_retransmission_timeout(now),
-                Purpose::Probe => self.clock.probe_due = true,
+                Purpose::Probe => self.timers.probe_due = true,
                 Purpose::Reordering => self.on_reordering_timeout(now),
             },
             _ => {}
         }
     }
 
-    /// Works out when the next timer expires.
+    /// Sets when the next timer expires.
     pub(super) fn arm(&mut self) {
-        self.clock.timer = self.timer().map(|(due, _)| due);
+        self.timers.next_due = self.next_timer().map(|(due, _)| due);
     }
 
-    /// The retransmission timeout as it is now, without back-off.
+    /// The current retransmission timeout without back-off.
     pub(super) fn timeout(&self) -> Duration {
         self.rtt.timeout()
     }
 
-    fn timer(&self) -> Option<(Time, Purpose)> {
+    /// When the next timer expires and what for; `None` if nothing is in flight.
+    fn next_timer(&self) -> Option<(Time, Purpose)> {
         let front = self.board.front()?;
         let timeout = self
             .timeout()
-            .saturating_mul(1 << self.clock.backoff.min(16))
+            .saturating_mul(1 << self.timers.backoff.min(16))
             .min(MAX_TIMEOUT);
-        let retransmission = self.clock.progress.max(front.sent).saturating_add(timeout);
-        let reordering = self.clock.reorder_due.map(|due| (due, Purpose::Reordering));
-        let probe = || {
-            (
-                self.clock.probe_from.saturating_add(self.probe_timeout()),
-                Purpose::Probe,
-            )
+        let retransmission = self.timers.progress.max(front.sent).saturating_add(timeout);
+        // There is one timer (RFC 8985, section 8): reordering takes precedence over the probe, and
+        // either counts only if it is due before the retransmission timeout.
+        let sooner = if let Some(due) = self.timers.reorder_due {
+            Some((due, Purpose::Reordering))
+        } else if self.may_probe() {
+            let due = self.timers.probe_from.saturating_add(self.probe_timeout());
+            Some((due, Purpose::Probe))
+        } else {
+            None
         };
-        let sooner = reordering.or_else(|| self.may_probe().then(probe));
-        sooner
-            .filter(|&(due, _)| due <= retransmission)
-            .or(Some((retransmission, Purpose::Retransmission)))
+        match sooner {
+            Some((due, purpose)) if due <= retransmission => Some((due, purpose)),
+            _ => Some((retransmission, Purpose::Retransmission)),
+        }
     }
 
+    /// Whether a tail loss probe may be scheduled (RFC 8985, section 7.2).
     fn may_probe(&self) -> bool {
-        matches!(self.recovery.state, State::Open | State::Reduced)
-            && self.clock.probe.is_none()
-            && self.clock.backoff == 0
+        matches!(
+            self.recovery.state,
+            CongestionState::Open | CongestionState::Reduced
+        ) && self.timers.probe.is_none()
+            && self.timers.backoff == 0
     }
 
+    /// Time from the last transmission or progress to the probe (PTO of RFC 8985, section 7.2).
     fn probe_timeout(&self) -> Duration {
         let Some(smoothed) = self.rtt.smoothed() else {
             return INITIAL_TIMEOUT;
         };
-        // The acknowledgement of a single segment may be delayed.
+        // The receiver may delay the acknowledgement of a single segment.
         2 * smoothed
             + if self.board.n_segments() == 1 {
                 MIN_TIMEOUT
@@ -120,43 +131,50 @@ impl Sender {
             }
     }
 
-    /// The probe, if one is due: new data if there is any, else the last segment again.
+    /// Sends the probe if one is due: new data if there is any, else the last segment again (RFC
+    /// 8985, section 7.3).
     pub(super) fn probe(&mut self, now: Time) -> Option<DataSegment> {
-        if !core::mem::take(&mut self.clock.probe_due) {
+        if !core::mem::take(&mut self.timers.probe_due) {
             return None;
         }
         let new = self.next_new();
-        // With or without a segment to send, the next thing to wait for is the retransmission timer.
-        self.clock.probe = Some(Probe {
+        // Whether or not there is a segment to send, no other probe is due before the
+        // retransmission timer.
+        self.timers.probe = Some(Probe {
             end: self.stream.next,
             resent: new.is_none(),
         });
-        self.clock.progress = now;
+        self.timers.progress = now;
         self.statistics.probes += 1;
         let segment = match new {
             Some(new) => self.send_new(now, new),
             None => self.resend(now, self.board.last_unanswered()?),
         };
-        self.clock.probe = Some(Probe {
+        // A probe of new data has advanced SND.NXT.
+        self.timers.probe = Some(Probe {
             end: self.stream.next,
             resent: new.is_none(),
         });
         Some(segment)
     }
 
-    /// Everything is taken for lost but what was sent just now (RFC 8985, section 6.3; RFC 6298, section 5).
+    /// Declares everything lost except what was sent just now (RFC 8985, section 6.3; RFC 6298,
+    /// section 5).
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.statistics.timeouts += 1;
         let state = self.recovery.state;
-        let again = state == State::Loss && self.clock.backoff > 0;
+        let again = state == CongestionState::Loss && self.timers.backoff > 0;
         let front = self.board.front().map_or(0, |front| front.offset);
-        let allowance = self.rack.allowance(true, self.path());
-        let n = self.board.mark_pending_lost(|segment| {
+        let allowance = self.rack.allowance(true, self.path_rtt());
+        let n_lost = self.board.mark_pending_lost(|segment| {
             segment.offset == front || segment.sent.saturating_add(allowance) <= now
         });
-        self.delivery.lost += u64::from(n);
-        let fresh = state <= State::Disorder || self.recovery.high <= self.stream.acknowledged;
-        if fresh || (state == State::Loss && !again) {
+        self.delivery.lost += u64::from(n_lost);
+        // Linux `tcp_enter_loss`: a timeout within a recovery reduces the window only once for the
+        // same losses.
+        let fresh =
+            state <= CongestionState::Disorder || self.recovery.high <= self.stream.acknowledged;
+        if fresh || (state == CongestionState::Loss && !again) {
             self.recovery.allow_undo(
                 self.stream.acknowledged,
                 &self.window,
@@ -165,38 +183,44 @@ impl Sender {
             self.recovery.prior_window = self.window.segments;
             self.window.threshold = self.congestion.on_congestion(now, &self.window);
         }
+        // F-RTO is possible unless a recovery had sent retransmissions before (RFC 5682, section
+        // 3.1).
         self.recovery.timeout_in_doubt = fresh || again;
+        // The loss window of one segment (RFC 5681, section 3.1), beside what is still in flight.
         self.window.segments = self.board.in_flight() + 1;
         self.window.clear_credit();
-        self.set_state(State::Loss);
+        self.set_state(CongestionState::Loss);
         self.recovery.high = self.stream.next;
         if fresh {
             self.recovery.first_resent = None;
         }
-        self.clock.probe = None;
-        self.clock.reorder_due = None;
-        self.clock.backoff = self.clock.backoff.saturating_add(1);
-        self.clock.progress = now;
+        self.timers.probe = None;
+        self.timers.reorder_due = None;
+        // RFC 6298, section 5.5: back off.
+        self.timers.backoff = self.timers.backoff.saturating_add(1);
+        self.timers.progress = now;
     }
 
     fn on_reordering_timeout(&mut self, now: Time) {
         let lost = self.detect_losses(now);
-        if lost > 0 && self.recovery.state != State::Recovery {
+        if lost > 0 && self.recovery.state != CongestionState::Recovery {
             self.enter_recovery(now, false);
             if !self.congestion.governs_window() {
-                // The retransmission goes at once.
-                let newly = Newly {
+                // The retransmission is sent at once, although no acknowledgement has made room for
+                // it.
+                let counts = AckCounts {
                     delivered: 1,
                     lost,
                     advanced: false,
                 };
                 self.recovery
-                    .reduce(newly, self.board.in_flight(), &mut self.window);
+                    .reduce(counts, self.board.in_flight(), &mut self.window);
             }
         }
     }
 }
 
+/// Timeout of a SYN that was sent `n` times before (RFC 6298, section 5).
 fn syn_timeout(n: u8) -> Duration {
     INITIAL_TIMEOUT * (1 << n.min(MOST_DOUBLINGS))
 }

@@ -1,21 +1,25 @@
-//! A bottleneck between senders and receivers, for tests: a link of fixed rate with a queue that drops at its tail, delay, and faults at random.
+//! A bottleneck between senders and receivers: a link of fixed rate with a drop-tail queue,
+//! propagation delay and random faults. It delivers to senders and receivers whose internals the
+//! tests inspect.
 
-use super::{AckSegment, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig};
 use crate::rng::Stream;
+use crate::transport::tcp::{
+    AckSegment, DataSegment, Receiver, ReceiverConfig, Sender, SenderConfig,
+};
 use airpace_units::{BitRate, Bytes, Time};
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
 use std::collections::BinaryHeap;
 
-/// The path.
+/// The path between senders and receivers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathConfig {
     pub(super) rate: BitRate,
-    /// Each way.
+    /// Propagation delay in each direction.
     pub(super) delay: Duration,
-    /// Packets that wait at most.
+    /// Most packets that wait at the link.
     pub(super) queue: u64,
-    /// Packets beyond so many in the queue are marked.
+    /// Packets that find more than this many in the queue are marked.
     pub(super) mark_above: Option<u64>,
     /// Probability that a data packet, or an acknowledgement, is lost.
     pub(super) loss: f64,
@@ -23,7 +27,7 @@ pub(super) struct PathConfig {
     /// Probability that a packet of either kind is late by up to `late_by`.
     pub(super) late: f64,
     pub(super) late_by: Duration,
-    /// Probability that a packet of either kind comes twice.
+    /// Probability that a packet of either kind arrives twice.
     pub(super) duplicate: f64,
 }
 
@@ -82,13 +86,13 @@ pub(super) struct Testbed {
     pub(super) receivers: Vec<Receiver>,
     /// Numbers of data packets that are lost on entering the link, counted from 0 over all flows.
     pub(super) lose: Vec<u64>,
-    /// Called for every data segment sent: time, flow, segment.
+    /// Every data segment sent, with its time and flow, if `keep_log` is set.
     pub(super) log: Vec<(Time, usize, DataSegment)>,
     pub(super) keep_log: bool,
     pub(super) dropped: u64,
     timers: Vec<[Option<Time>; 2]>,
     entered: u64,
-    /// Events at the present instant.
+    /// Events at the current instant, to detect that time stands still.
     events_now: u32,
     free_at: Time,
     random: Stream,
@@ -168,7 +172,7 @@ impl Testbed {
         self.serve_sender(flow);
     }
 
-    /// The link stands still for a while.
+    /// Stops the link for a while.
     pub(super) fn stall(&mut self, pause: Duration) {
         self.free_at = self.free_at.max(self.now) + pause;
     }
@@ -197,7 +201,7 @@ impl Testbed {
                 self.senders[flow].on_ack(now, &ack);
                 self.serve_sender(flow);
             }
-            // Another timer was set since, for an earlier time.
+            // The timer was replaced by one for an earlier time.
             Event::Sender(flow) if self.timers[flow][0] != Some(now) => {}
             Event::Receiver(flow) if self.timers[flow][1] != Some(now) => {}
             Event::Sender(flow) => {
@@ -273,7 +277,8 @@ impl Testbed {
         }
     }
 
-    /// When a packet arrives that would without faults arrive at `at`; twice if it is duplicated.
+    /// The times at which a packet arrives that would arrive at `at` without faults; two if it is
+    /// duplicated.
     fn arrivals(&mut self, at: Time) -> impl Iterator<Item = Time> + use<> {
         let times = if self.random.happens(self.path.duplicate) {
             2
