@@ -52,8 +52,13 @@ fn describe(kind: Kind) -> String {
     match kind {
         Kind::Value { what, example } => format!("{what}, {example}"),
         Kind::Choice(words) => {
-            let describe =
-                |word: &Word| format!("\"{}\" ({})", word.word, one_line(word.meaning).trim_end_matches('.'));
+            let describe = |word: &Word| {
+                format!(
+                    "\"{}\" ({})",
+                    word.word,
+                    one_line(word.meaning).trim_end_matches('.')
+                )
+            };
             words().iter().map(describe).collect::<Vec<_>>().join(", ")
         }
         Kind::Table { name, .. } => format!("table, see {name}"),
