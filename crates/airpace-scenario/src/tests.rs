@@ -270,7 +270,7 @@ fn every_scheme_runs_and_its_keys_reach_the_path() {
     };
     for Word { word, .. } in Scheme::words() {
         let scheme = format!("node.ap.queue.scheme={word}");
-        let expected = PathConfig::of(airpace_sim::mac::Scheme::from_name(word).unwrap());
+        let expected = PathConfig::of(word.parse().unwrap());
         let found = path(&[&scheme]);
         assert_eq!(
             (&found.qdisc, found.hardware),

@@ -1,4 +1,5 @@
-//! Packets per second of wall time through the MAC in virtual time, saturated: one station, ten and a hundred.
+//! Packets per second of wall time through the saturated MAC in virtual time, for one, ten and a
+//! hundred stations.
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_sim::mac::{CellConfig, Datagram, Input, Mac, Output, PathConfig, StationConfig};
@@ -11,7 +12,11 @@ const PACKETS: u64 = 100_000;
 /// IP bytes of each, as in ns-3's reference results.
 const IP_BYTES: u32 = 1_498;
 
-/// Offers packets faster than the air can take them until [`PACKETS`] are through; returns the time simulated.
+/// Offers packets faster than the channel can carry them until [`PACKETS`] are delivered. Returns
+/// the time simulated.
+///
+/// Never inlined, because instruction counts are taken within it (see `docs/benchmarks.md`).
+#[inline(never)]
 fn saturate(stations: u32) -> Time {
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)
         .expect("VHT has this rate");
@@ -22,7 +27,7 @@ fn saturate(stations: u32) -> Time {
     let mut mac = Mac::cell(&config, 1).expect("the cell is valid");
     let (mut now, mut id, mut delivered) = (Time::ZERO, 0, 0);
     while delivered < PACKETS {
-        // 400 Mbit/s in all against 390 on the air.
+        // 400 Mbit/s in all, at a PHY rate of 390.
         now += Duration::from_nanos(30_000);
         id += 1;
         let station = StationId((id % u64::from(stations)) as u32);

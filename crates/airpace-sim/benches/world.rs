@@ -87,6 +87,9 @@ fn paced(stations: u32) -> WorldConfig {
     }
 }
 
+/// Runs a network; returns the packets that it delivered. Never inlined, because instruction counts
+/// are taken within it (see `docs/benchmarks.md`).
+#[inline(never)]
 fn run(config: &WorldConfig) -> u64 {
     let mut world = World::new(config.clone()).expect("the configuration is valid");
     world.run();

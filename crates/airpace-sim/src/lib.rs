@@ -6,6 +6,7 @@
 pub mod channel;
 pub mod engine;
 pub mod mac;
+pub mod radio;
 pub mod rate;
 pub mod rng;
 pub mod steady;

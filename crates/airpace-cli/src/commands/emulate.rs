@@ -239,7 +239,7 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
 
 /// A scheme by its name.
 pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
-    Scheme::from_name(name).ok_or_else(|| {
+    name.parse().map_err(|_| {
         let names: Vec<&str> = Scheme::ALL.iter().map(|scheme| scheme.name()).collect();
         format!("give one of {}", names.join(", "))
     })

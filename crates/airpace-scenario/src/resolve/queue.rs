@@ -30,8 +30,10 @@ pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
     match &mut path.queues {
         Queues::Fifo(limit) => replace(&mut limit.packets, queue.driver_limit.map(packets)),
         Queues::FlowQueues(config) => change_flow_queues(config, queue),
+        // No scheme of a scenario has such queues.
+        Queues::Custom(_) => {}
     }
-    if let mac::Schedule::Airtime(config) = &mut path.schedule {
+    if let Some(config) = &mut path.airtime_fairness {
         change_airtime(config, queue);
     }
     if let Some(config) = &mut path.wqm {

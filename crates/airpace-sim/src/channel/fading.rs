@@ -1,7 +1,7 @@
 //! Block fading: the gain between two radios is constant over a coherence interval and independent
 //! from one interval to the next.
 
-use crate::mac::RadioId;
+use crate::radio::RadioId;
 use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;

@@ -9,7 +9,7 @@
 //! use airpace_core::phy::error::ErrorModel;
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 //! use airpace_sim::channel::{Channel, ChannelConfig, Position, Radio};
-//! use airpace_sim::mac::RadioId;
+//! use airpace_sim::radio::RadioId;
 //! use airpace_units::Time;
 //!
 //! let radios = [0.0, 20.0].map(|x| Radio::at(Position::new(x, 0.0, 0.0))).to_vec();
@@ -34,7 +34,7 @@ pub use link::Link;
 pub use placement::{Position, uniform_in_square};
 pub use propagation::{PathLoss, noise_dbm};
 
-use crate::mac::{Hearing, RadioId, Relation};
+use crate::radio::{Hearing, RadioId, Relation};
 use thiserror::Error;
 
 /// A radio: its position, transmit power and receiver.

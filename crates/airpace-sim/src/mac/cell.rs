@@ -15,36 +15,40 @@ use core::time::Duration;
 pub struct CellConfig {
     /// The stations, indexed by [`StationId`].
     pub stations: Vec<StationConfig>,
-    /// Whose PPDU durations to use; the standard's by default.
+    /// Whose PPDU durations to use (default the standard's).
     pub timing: Timing,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256,
+    /// answered by longer block acks).
     pub max_mpdus: u16,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
-    /// How packets get to the air at the access point (default 2500 packets per station, a closed commercial one).
+    /// How packets get to the air at the access point (default 2500 packets per station, a closed
+    /// commercial one).
     pub access_point: PathConfig,
     /// How packets get to the air at each station (default 1000 packets, Linux's `txqueuelen`).
     pub station: PathConfig,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Access category of all data (default best effort); `None` for what the packets say.
+    /// Access category of all data (default best effort); `None` leaves it to each packet.
     pub category: Option<AccessCategory>,
     /// Whether the access point sends beacons: 236 µs at 6 Mbit/s every 102.4 ms (default yes).
     pub beacons: bool,
-    /// Whether every MPDU decoded is also handed out as [`super::Output::Heard`], as a monitor interface would see it (default no).
+    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
+    /// monitor interface would show it (default no).
     pub monitor: bool,
-    /// Whether receivers hold MPDUs back behind a hole until it is filled, as the block-ack agreement demands (default yes).
+    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
+    /// demands (default yes).
     pub in_order: bool,
-    /// Changes of rate and streams, in order of time.
+    /// Changes of the stations' rates, in order of time.
     pub trace: Vec<RateChange>,
 }
 
 /// One station.
 #[derive(Clone, Copy, Debug)]
 pub struct StationConfig {
-    /// Rate of downlink data.
+    /// Rate of data to the station.
     pub rate: TxRate,
-    /// Rate of uplink data.
+    /// Rate of data from the station.
     pub uplink_rate: TxRate,
     /// Probability that one MPDU of an A-MPDU to or from the station is not decoded, 0 to 1.
     pub loss: f64,
@@ -173,7 +177,7 @@ impl CellConfig {
         entries.extend(changes.map(|change| (change.at, change.rate)));
         match Trace::new(entries) {
             Ok(trace) if trace.next_change().is_some() => trace.into(),
-            // The trace was checked to be in order: only one without changes comes here.
+            // The trace is known to be in order, so this station's has no changes.
             _ => rate.into(),
         }
     }

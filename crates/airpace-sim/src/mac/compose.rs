@@ -1,139 +1,160 @@
-//! Composing frames, on winning the channel or ahead of it, out of what the transmit paths hold.
+//! Frames are composed of what the transmit paths hold, either on winning the channel or ahead of
+//! it.
 
 use super::Mac;
 use super::flight::Flight;
+use super::ids::{AccessFunctionId, LaneId};
+use super::path::Position;
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 use core::time::Duration;
 
+/// How much time a TXOP has for an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TxopRoom {
+    /// One exchange of any length.
+    Unlimited,
+    /// A whole TXOP of this length. Its first frame is sent even if not one MPDU fits.
+    Whole(Duration),
+    /// What is left of a TXOP. Nothing is sent that does not fit.
+    Rest(Duration),
+}
+
+impl TxopRoom {
+    /// The room of a whole TXOP with this limit; zero stands for one exchange of any length
+    /// (9.4.2.28).
+    pub(super) const fn whole(limit: Duration) -> Self {
+        if limit.is_zero() {
+            Self::Unlimited
+        } else {
+            Self::Whole(limit)
+        }
+    }
+}
+
 impl<P: Packet + Clone> Mac<P> {
-    /// Composes a frame for the lane whose turn it is, within what `room` a TXOP has. It is the `first` of its TXOP, or there is none if not
-    /// even one MPDU fits.
-    fn compose(
-        &mut self,
-        contender: u32,
-        at: Time,
-        within: (Option<Duration>, bool),
-    ) -> Option<Flight> {
+    /// Composes a frame for the lane whose turn it is. `None` if there is nothing to send, or
+    /// nothing that fits the rest of a TXOP.
+    fn compose(&mut self, function: AccessFunctionId, at: Time, room: TxopRoom) -> Option<Flight> {
+        let category = function.category;
         loop {
-            let pool = self.pools[contender as usize / 4].as_deref();
-            let lane = self.paths[contender as usize].next(pool)?;
-            if let Some(flight) = self.build((contender, lane), at, within) {
-                return Some(flight);
+            let paths = &mut self.radios[function.radio.index()].paths;
+            let lane = paths.next(category)?;
+            let flight = self.build(function, lane, at, room);
+            if flight.is_some() {
+                return flight;
             }
-            let pool = self.pools[contender as usize / 4].as_deref();
-            let path = &mut self.paths[contender as usize];
-            if !within.1 && path.lane(lane).has_work(pool) {
-                path.served(lane, false, pool);
+            let paths = &mut self.radios[function.radio.index()].paths;
+            if matches!(room, TxopRoom::Rest(_)) && paths[category].lane(lane).has_work() {
+                // What the lane has does not fit: it keeps its turn for the next TXOP.
+                paths.served(category, lane, false);
                 return None;
             }
-            path.found_nothing(lane, pool);
+            paths[category].found_nothing(lane);
         }
     }
 
-    /// The same on having won the channel.
+    /// Composes a frame on winning the channel.
     pub(super) fn compose_now(
         &mut self,
-        contender: u32,
+        function: AccessFunctionId,
         at: Time,
-        within: (Option<Duration>, bool),
+        room: TxopRoom,
     ) -> Option<Flight> {
-        let flight = self.compose(contender, at, within);
-        self.report_drops(at, contender as usize);
+        let flight = self.compose(function, at, room);
+        self.report_drops(at, function);
         flight
     }
 
+    /// Composes a frame for one lane.
     fn build(
         &mut self,
-        (contender, lane): (u32, u32),
+        function: AccessFunctionId,
+        lane: LaneId,
         at: Time,
-        (room, first): (Option<Duration>, bool),
+        room: TxopRoom,
     ) -> Option<Flight> {
-        let path = &mut self.paths[contender as usize];
-        let mut pool = self.pools[contender as usize / 4].as_deref_mut();
-        let radio = &self.radios[contender as usize / 4].config;
-        let link = &mut self.links[path.lane(lane).link as usize];
-        let (rate, mut limits) = link.choose(at, radio, &self.rules);
-        if let Some(room) = room {
-            let protected = first && radio.rts_threshold.is_some();
-            limits = limits.within(room, rate, &self.rules, protected);
-            limits.strict = !first;
+        let category = function.category;
+        let radio = &mut self.radios[function.radio.index()];
+        let link_id = radio.paths[category].lane(lane).link;
+        let link = &mut self.links[link_id.index()];
+        let (rate, limits) = link.choose(at, &radio.config, &self.rules);
+        let limits = match room {
+            TxopRoom::Unlimited => limits,
+            TxopRoom::Whole(room) => {
+                let protected = radio.config.rts_threshold.is_some();
+                limits.within(room, rate, &self.rules, protected)
+            }
+            TxopRoom::Rest(room) => {
+                let mut limits = limits.within(room, rate, &self.rules, false);
+                limits.strict = true;
+                limits
+            }
+        };
+        if let Some(flow_queues) = radio.paths.flow_queues() {
+            let edca = radio.config.edca(category);
+            let throughput = link.expected_throughput(&radio.config, edca, &self.rules);
+            flow_queues.expect(at, link.to, throughput);
         }
-        if let Some(pool) = &mut pool {
-            let edca = &radio.edca[contender as usize % 4];
-            pool.expect(
-                at,
-                link.to.0,
-                link.expected_throughput(radio, edca, &self.rules),
-            );
-        }
-        let built = path.build(
-            (at, lane),
-            pool.as_deref_mut(),
-            (rate, &limits),
-            &self.rules,
-        )?;
-        let queued = path.lane(lane).waiting(pool.as_deref()).0;
+        let built = radio
+            .paths
+            .build(at, category, lane, rate, &limits, &self.rules)?;
         Some(Flight {
-            contender,
+            function,
             lane,
+            link: link_id,
             built,
-            queued,
+            queued: radio.paths[category].lane(lane).waiting().packets,
             protection: Duration::ZERO,
             txop_end: None,
         })
     }
 
-    /// Composes as many aggregates as the hardware's queue has room for.
-    pub(super) fn compose_ahead(&mut self, node: usize, at: Time) {
-        while self.paths[node].wants_aggregate() {
-            // There are fewer than 2^32 contenders.
-            let Some(flight) = self.compose(node as u32, at, (self.txop(node), true)) else {
+    /// Composes as many frames as the hardware's queue has room for.
+    pub(super) fn compose_ahead(&mut self, function: AccessFunctionId, at: Time) {
+        let category = function.category;
+        while self.radios[function.radio.index()].paths[category].wants_aggregate() {
+            let Some(flight) = self.compose(function, at, self.whole_txop(function)) else {
                 break;
             };
-            self.make_ready(flight, false);
+            self.put_ready(flight, Position::Last);
         }
     }
 
-    fn make_ready(&mut self, flight: Flight, again: bool) {
-        let path = &mut self.paths[flight.contender as usize];
-        path.commit(flight.lane, self.rules.estimate(&flight.built), false);
-        path.ready(
-            flight,
-            again,
-            self.pools[flight.contender as usize / 4].as_deref(),
-        );
+    fn put_ready(&mut self, flight: Flight, position: Position) {
+        let paths = &mut self.radios[flight.function.radio.index()].paths;
+        let airtime = self.rules.estimate(&flight.built);
+        paths[flight.function.category].commit(flight.lane, airtime);
+        paths.put_ready(flight, position);
     }
 
-    /// The length of a TXOP, if the category has any.
-    fn txop(&self, node: usize) -> Option<Duration> {
-        let txop = self.radios[node / 4].config.edca[node % 4].txop;
-        (!txop.is_zero()).then_some(txop)
+    fn whole_txop(&self, function: AccessFunctionId) -> TxopRoom {
+        let config = &self.radios[function.radio.index()].config;
+        TxopRoom::whole(config.edca(function.category).txop)
     }
 
-    /// A lane was served, to the end (`done`) or not, as is known from `known` on: what is ready for the next access, and what the queues above have room for now.
-    pub(super) fn end_service(&mut self, flight: &Flight, (known, at): (Time, Time), done: bool) {
-        let node = flight.contender as usize;
-        let path = &mut self.paths[node];
-        path.served(flight.lane, done, self.pools[node / 4].as_deref());
-        if path.wants_size(at) {
-            self.resize(node, at);
+    /// A lane was served, to the end (`done`) or not; that the exchange ends at `at` is known from
+    /// `known` on. Refills the queues, and composes what is sent at the next access.
+    pub(super) fn end_service(&mut self, flight: &Flight, at: Time, known: Time, done: bool) {
+        let function = flight.function;
+        let paths = &mut self.radios[function.radio.index()].paths;
+        paths.served(function.category, flight.lane, done);
+        if paths[function.category].wants_size(at) {
+            self.resize(function, at);
         }
-        let path = &mut self.paths[node];
+        let path = &mut self.radios[function.radio.index()].paths[function.category];
         path.refill(at);
         if path.composes_ahead() {
-            path.commit(flight.lane, self.rules.estimate(&flight.built), true);
-            // The hardware sends what was not answered again before anything else.
-            let again = if done {
-                None
-            } else {
-                self.build((flight.contender, flight.lane), at, (self.txop(node), true))
-            };
-            if let Some(again) = again {
-                self.make_ready(again, true);
+            path.complete(flight.lane, self.rules.estimate(&flight.built));
+            if !done {
+                // As the hardware does, what was not answered is sent again before anything else.
+                let again = self.build(function, flight.lane, at, self.whole_txop(function));
+                if let Some(again) = again {
+                    self.put_ready(again, Position::First);
+                }
             }
-            self.compose_ahead(node, at);
+            self.compose_ahead(function, at);
         }
-        self.report_drops(known, node);
+        self.report_drops(known, function);
     }
 }

@@ -1,7 +1,8 @@
-use super::RadioId;
-use super::hearing::Hearing;
+//! The configuration of radios, links and what they share.
+
 use super::path::PathConfig;
 use crate::channel;
+use crate::radio::{Hearing, RadioId};
 use crate::rate::RateAdaptation;
 use airpace_core::phy::error::{BitHazard, ErrorModel};
 use airpace_core::phy::{AccessCategory, AmpduLimits, Edca, Medium, Standard, Timing, TxRate};
@@ -10,7 +11,8 @@ use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
 
-/// Radios that share a channel, the links between them and what they hear. [`super::CellConfig`] makes one for the common case.
+/// Radios that share a channel, the links between them and what they hear.
+/// [`super::CellConfig::mac`] returns one for the common case.
 #[derive(Clone, Debug)]
 pub struct MacConfig {
     /// The radios, indexed by [`RadioId`].
@@ -21,49 +23,55 @@ pub struct MacConfig {
     pub hearing: Hearing,
     /// Band and slots (default 5 GHz).
     pub medium: Medium,
-    /// Whose PPDU durations to use; the standard's by default.
+    /// Whose PPDU durations to use (default the standard's).
     pub timing: Timing,
     /// Transmissions of an MPDU before it is given up (default 7, dot11ShortRetryLimit's default).
     pub retry_limit: u8,
-    /// Whether every MPDU decoded is also handed out as [`super::Output::Heard`], as a monitor interface would see it (default no).
+    /// Whether every MPDU that is decoded is also reported as [`super::Output::Heard`], as a
+    /// monitor interface would show it (default no).
     pub monitor: bool,
-    /// Whether receivers hold MPDUs back behind a hole until it is filled, as the block-ack agreement demands (default yes).
+    /// Whether receivers keep MPDUs until all before them have come, as the block-ack agreement
+    /// demands (default yes).
     pub in_order: bool,
 }
 
-/// One radio: an access point, a station or a relay; what makes it one are its links and its beacons.
+/// One radio. Its links and its beacons decide whether it is an access point, a station or a relay.
 #[derive(Clone, Debug)]
 pub struct RadioConfig {
     /// Channel access parameters, indexed by [`AccessCategory`].
     pub edca: [Edca; 4],
-    /// The category of all data that the radio sends, whatever its packets say; `None` (default) heeds the packets.
+    /// The access category of all data that the radio sends; `None` (default) leaves it to each
+    /// packet.
     pub category: Option<AccessCategory>,
-    /// Its beacons; `None` (default) for a radio that is no access point.
+    /// Its beacons; `None` (default) for a radio that is not an access point.
     pub beacon: Option<Beacon>,
-    /// How packets get from the network layer to the air (default a queue of 1000 packets per link, Linux's `txqueuelen`).
+    /// How packets get from the network layer to the air (default a queue of 1000 packets per link,
+    /// Linux's `txqueuelen`).
     pub path: PathConfig,
-    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256, answered by longer block acks).
+    /// Most MPDUs in one A-MPDU, on top of the standard's limits (N_max; default 64; HE allows 256,
+    /// answered by longer block acks).
     pub max_mpdus: u16,
     /// Most bytes in one A-MPDU, on top of the standard's limits (default: those alone).
     pub max_bytes: u32,
     /// Longest PPDU; the standard allows 5.484 ms (default), ath9k uses 4 ms.
     pub max_duration: Duration,
-    /// Most bytes in one A-MSDU: an MPDU that carries several packets; 0 (default) for one packet per MPDU. The standard allows
-    /// 3839 or 7935 bytes (HT) and up to 11,398 (VHT, HE).
+    /// Most bytes in one A-MSDU: an MPDU that carries several packets; 0 (default) for one packet
+    /// per MPDU. The standard allows 3839 or 7935 bytes (HT) and up to 11,398 (VHT, HE).
     pub max_amsdu: u32,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS; `None` (default) for never.
     pub rts_threshold: Option<u32>,
-    /// What tells its draws, and with its peer's those of its links, from those of other radios (see [`crate::rng::key`]); `None` (default) for
-    /// its number, with which radios added before it change them.
+    /// Key of the radio's random draws and, with that of the peer, of its links' draws (see
+    /// [`crate::rng::key`]). `None` (default) uses its number, so that a radio added before it
+    /// changes the draws.
     pub stream: Option<u64>,
 }
 
 /// Beacons of an access point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beacon {
-    /// When the first is due; choose it to stagger several access points.
+    /// When the first is due. Choose different times for different access points.
     pub first: Duration,
-    /// Time from one to the next: 100 time units of 1.024 ms (clause 11.1.3.2) are usual.
+    /// Time from one to the next, usually 100 time units of 1.024 ms (clause 11.1.3.2).
     pub interval: Duration,
     /// Airtime of each.
     pub airtime: Duration,
@@ -90,43 +98,44 @@ pub struct LinkConfig {
     pub to: RadioId,
     /// How the rate of each frame is chosen.
     pub adaptation: RateAdaptation,
-    /// How MPDUs are lost beside collisions.
+    /// How MPDUs are lost without collisions (default not at all).
     pub quality: Quality,
     /// The receiver's weight where the sender shares out airtime (default [`DEFAULT_WEIGHT`]).
     pub weight: u16,
 }
 
-/// How MPDUs of a link are lost beside collisions.
+/// How MPDUs of a link are lost without collisions.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Quality {
-    /// Each with this probability, at least 0 and at most 1, whatever its length and rate.
+    /// Each MPDU with this probability, from 0 to 1, whatever its length and rate.
     Loss(f64),
-    /// By the ratio of signal to noise, the rate of the frame and the MPDU's length.
+    /// By the signal-to-noise ratio, the rate of the frame and the length of the MPDU.
     Noise(Box<Noise>),
 }
 
-/// What the errors of a link with noise depend on.
+/// A link whose errors follow from its signal-to-noise ratio.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Noise {
-    /// The ratio, in time.
+    /// The ratio.
     pub signal: Signal,
-    /// The probabilities that follow from it.
+    /// The probabilities of error at a ratio.
     pub model: ErrorModel,
 }
 
-/// The ratio of signal to noise of a link.
+/// The signal-to-noise ratio of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Signal {
     /// Constant, in dB, over the noise of each frame's width.
     Constant(f64),
-    /// By positions and powers, maybe fading.
+    /// By positions and powers, with or without fading.
     Channel(channel::Link),
 }
 
 impl Signal {
-    /// The number of the interval of `now`; within one the ratio does not change.
+    /// The number of the interval in which `now` lies; the ratio does not change within an
+    /// interval.
     pub(super) fn interval(&self, now: Time) -> u64 {
         match self {
             Self::Constant(_) => 0,
@@ -144,7 +153,7 @@ impl Signal {
 }
 
 impl Noise {
-    /// What the bits of a frame at `rate` suffer.
+    /// The hazard for the bits of a frame at `rate` that begins at `now`.
     pub(super) fn bit_hazard(&self, now: Time, rate: TxRate) -> BitHazard {
         match &self.signal {
             Signal::Constant(snr_db) => self.model.bit_hazard(rate, *snr_db),
@@ -164,10 +173,11 @@ impl Quality {
     }
 }
 
-/// Networks that share the channel: saturated transmitters that are never part of the cell. Every radio hears them.
+/// Neighbouring networks on the channel: saturated transmitters that exchange nothing with the
+/// radios. Every radio hears them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbours {
-    /// How many transmitters.
+    /// Number of transmitters.
     pub count: u16,
     /// Airtime of each of their frames, acknowledgement included.
     pub airtime: Duration,
@@ -177,10 +187,10 @@ pub struct Neighbours {
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// There is nobody to send to.
+    /// A cell without stations.
     #[error("a cell needs at least one station")]
     NoStation,
-    /// There is no radio, or there are more than fit.
+    /// There is no radio, or there are too many.
     #[error("{0} radios: at least 1 and at most 65,535 are possible")]
     Radios(usize),
     /// A link names a radio that does not exist.
@@ -197,7 +207,7 @@ pub enum ConfigError {
         /// The receiver.
         to: RadioId,
     },
-    /// The receiver of a link does not sense its sender, or the other way round.
+    /// One end of a link does not sense the other.
     #[error("there is a link from {from} to {to}, but one of them does not sense the other")]
     Unheard {
         /// The sender.
@@ -205,10 +215,10 @@ pub enum ConfigError {
         /// The receiver.
         to: RadioId,
     },
-    /// The matrices of the hearing are not of as many radios as there are.
-    #[error("the hearing is of {hearing} radios, but there are {radios}")]
+    /// A relation of the hearing has another number of radios than the configuration.
+    #[error("the hearing is that of {hearing} radios, but there are {radios}")]
     Hearing {
-        /// Radios of the smallest or largest matrix.
+        /// Radios of the relation.
         hearing: usize,
         /// Radios configured.
         radios: usize,
@@ -228,10 +238,8 @@ pub enum ConfigError {
     /// A limit of zero.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
-    /// Contention windows that are no windows.
-    #[error(
-        "{radio} has a smallest contention window of {min} and a largest of {max}: the smallest must not be the larger"
-    )]
+    /// A smallest contention window above the largest.
+    #[error("{radio} has a smallest contention window of {min}, which is above the largest, {max}")]
     Window {
         /// Whose.
         radio: RadioId,
@@ -240,14 +248,14 @@ pub enum ConfigError {
         /// The largest.
         max: u16,
     },
-    /// A queueing discipline above queues that never push back.
+    /// A queueing discipline above queues that do not push back.
     #[error(
-        "{0} has a queueing discipline above queues that each link has to itself: let the driver's queue be shared"
+        "{0} has a queueing discipline above queues that are not shared by all links: let the driver's queue be shared"
     )]
     Unshared(RadioId),
-    /// A queue sizing without a queueing discipline.
+    /// A queue sizing without a queueing discipline that it could size.
     #[error(
-        "{0} sizes a queueing discipline that it does not have, or that has no limit of packets: use a FIFO or FQ-CoDel"
+        "{0} sizes a queueing discipline, but has none whose limit can be set: use a FIFO or FQ-CoDel"
     )]
     Unsized(RadioId),
     /// The rate trace of a cell names a station that does not exist.
@@ -286,17 +294,19 @@ impl RadioConfig {
         }
     }
 
+    /// Channel access parameters of one category.
+    pub(super) const fn edca(&self, category: AccessCategory) -> &Edca {
+        &self.edca[category as usize]
+    }
+
     fn validate(&self, id: RadioId) -> Result<(), ConfigError> {
-        let limits = [
-            ("the A-MPDU limit", usize::from(self.max_mpdus)),
-            (
-                "the beacon interval",
-                self.beacon
-                    .map_or(1, |beacon| beacon.interval.as_micros() as usize),
-            ),
-        ];
-        if let Some((name, _)) = limits.into_iter().find(|&(_, value)| value == 0) {
-            return Err(ConfigError::Zero(name));
+        if self.max_mpdus == 0 {
+            return Err(ConfigError::Zero("the A-MPDU limit"));
+        }
+        if let Some(beacon) = self.beacon
+            && beacon.interval < Duration::from_micros(1)
+        {
+            return Err(ConfigError::Zero("the beacon interval in microseconds"));
         }
         if self.edca.iter().any(|edca| edca.aifsn == 0) {
             return Err(ConfigError::Zero("the AIFSN"));
@@ -379,20 +389,17 @@ impl MacConfig {
         for (index, radio) in self.radios.iter().enumerate() {
             radio.validate(RadioId::from_index(index))?;
         }
-        self.hearing.validate(self.radios.len())?;
-        self.links.iter().try_for_each(|link| {
-            link.validate(self.radios.len())?;
-            let heard =
-                self.hearing.senses(link.from, link.to) && self.hearing.senses(link.to, link.from);
-            if heard {
-                Ok(())
-            } else {
-                Err(ConfigError::Unheard {
-                    from: link.from,
-                    to: link.to,
-                })
+        let radios = self.radios.len();
+        if let Some(hearing) = self.hearing.size_other_than(radios) {
+            return Err(ConfigError::Hearing { hearing, radios });
+        }
+        for link in &self.links {
+            link.validate(radios)?;
+            let (from, to) = (link.from, link.to);
+            if !self.hearing.senses(from, to) || !self.hearing.senses(to, from) {
+                return Err(ConfigError::Unheard { from, to });
             }
-        })?;
+        }
         let mut ends: Vec<_> = self.links.iter().map(|link| (link.from, link.to)).collect();
         ends.sort_unstable();
         match ends.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -1,13 +1,15 @@
+//! The packet of tests, benchmarks and simple simulations.
+
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use core::hash::Hasher;
 
-/// A simulated packet: a number and a length, nothing else.
+/// A simulated packet without content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Whatever the sender wants to know it by; packets of one flow need not share anything.
+    /// Any number by which the sender knows it.
     pub id: u64,
-    /// Flow, fed to the queues' hash.
+    /// Its flow, which flow queues hash.
     pub flow: u32,
     /// Its access category (default best effort).
     pub category: AccessCategory,

@@ -1,53 +1,23 @@
-//! What is on the air: exchanges, their frames, and what comes of them.
+//! A data frame under way: what was composed, for whom, and what is reported of it.
 
+use super::exchange::Exchange;
 use super::frame::Built;
-use super::window::Fate;
-use super::{AccessCategory, DropReason, FrameRecord, Mpdu, Output, RadioId};
+use super::ids::{AccessFunctionId, LaneId, LinkId};
+use super::{FrameRecord, RadioId};
 use crate::rate::FrameResult;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// What is on the air, or follows after SIFS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange {
-    /// When its next step is due.
-    pub(super) at: Time,
-    /// When the PPDU on the air began.
-    pub(super) begun: Time,
-    /// The radio that sends it; for neighbours the number that follows those of the radios.
-    pub(super) transmitter: u32,
-    pub(super) work: Work,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
-    Beacon,
-    Neighbour(u32),
-    Data(Step, Flight),
-}
-
-/// What happens at [`Exchange::at`]: a PPDU ends, or (due) begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
-    Rts,
-    CtsDue,
-    Cts,
-    DataDue,
-    Data,
-    AnswerDue,
-    Answer,
-    /// The next exchange of a TXOP begins.
-    NextDue,
-}
-
-/// A data frame and whose it is.
+/// A data frame from its composition to the end of its exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
-    /// The contender, which is four times the radio plus the category.
-    pub(super) contender: u32,
-    pub(super) lane: u32,
+    /// The access function that sends it.
+    pub(super) function: AccessFunctionId,
+    /// The lane from which its packets come, and the link over which they go.
+    pub(super) lane: LaneId,
+    pub(super) link: LinkId,
     pub(super) built: Built,
-    /// Packets left in the queue when the frame was built.
+    /// Packets left in the queue when the frame was composed.
     pub(super) queued: usize,
     /// Airtime of RTS, CTS and the spaces after them.
     pub(super) protection: Duration,
@@ -55,31 +25,13 @@ pub(super) struct Flight {
     pub(super) txop_end: Option<Time>,
 }
 
-impl Exchange {
-    /// At one time PPDUs end first; those that follow another after SIFS begin last, because nodes whose back-off expires at that time
-    /// cannot have sensed them.
-    pub(super) fn begins(&self) -> bool {
-        matches!(
-            self.work,
-            Work::Data(
-                Step::CtsDue | Step::DataDue | Step::AnswerDue | Step::NextDue,
-                _
-            )
-        )
-    }
-}
-
-/// The category of a contender.
-pub(super) fn category_of(contender: u32) -> AccessCategory {
-    use AccessCategory::{Background, BestEffort, Video, Voice};
-    [Background, BestEffort, Video, Voice][contender as usize % 4]
-}
-
 impl Flight {
+    /// The record of the frame, which ends now, as if nothing of it were decoded.
     pub(super) fn record(
         &self,
         exchange: &Exchange,
-        (from, to): (RadioId, RadioId),
+        from: RadioId,
+        to: RadioId,
         ampdu: u32,
     ) -> FrameRecord {
         let built = &self.built;
@@ -87,7 +39,7 @@ impl Flight {
             ampdu,
             from,
             to,
-            category: category_of(self.contender),
+            category: self.function.category,
             start: exchange.begun,
             end: exchange.at,
             rate: built.rate,
@@ -102,65 +54,14 @@ impl Flight {
         }
     }
 
+    /// What the rate adaptation learns of the frame, of which `acked` MPDUs were acknowledged.
     pub(super) fn result(&self, acked: u16) -> FrameResult {
-        let Built {
-            rate,
-            mpdus,
-            mpdu_bytes,
-            ..
-        } = self.built;
-        let mpdus = u32::from(mpdus);
+        let mpdus = u32::from(self.built.mpdus);
         FrameResult {
-            rate,
+            rate: self.built.rate,
             mpdus,
             acked: acked.into(),
-            mpdu_bytes: mpdu_bytes / mpdus.max(1),
-        }
-    }
-}
-
-impl<P> Fate<P> {
-    pub(super) fn output(
-        self,
-        at: Time,
-        (from, to, category): (RadioId, RadioId, AccessCategory),
-    ) -> Output<P> {
-        let mpdu = |ampdu, sequence, retry| Mpdu {
-            from,
-            to,
-            category,
-            ampdu,
-            sequence,
-            retry,
-        };
-        match self {
-            Self::Heard {
-                packet,
-                sequence,
-                ampdu,
-                retry,
-            } => Output::Heard {
-                mpdu: mpdu(ampdu, sequence, retry),
-                packet,
-            },
-            Self::Released {
-                packet,
-                sequence,
-                ampdu,
-                retry,
-            } => Output::Delivered {
-                at,
-                mpdu: mpdu(ampdu, sequence, retry),
-                packet,
-            },
-            Self::GivenUp { packet } => Output::Dropped {
-                at,
-                from,
-                to,
-                category,
-                reason: DropReason::RetryLimit,
-                packet,
-            },
+            mpdu_bytes: self.built.mpdu_bytes / mpdus.max(1),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A data frame in the making, and what bounds it.
+//! How a data frame is assembled, and what limits it.
 
 use super::RadioConfig;
 use airpace_core::packet::Packet;
@@ -23,7 +23,7 @@ const VHT_MPDU_BYTES: u32 = 11_454;
 /// The window of a block-ack agreement unless a longer one is asked for (10.25.2).
 const BLOCK_ACK_WINDOW: u16 = 64;
 
-/// What all frames have in common.
+/// What holds for all frames of a MAC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) medium: Medium,
@@ -33,7 +33,7 @@ pub(super) struct Rules {
     pub(super) in_order: bool,
 }
 
-/// What bounds a frame.
+/// The limits of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
     /// Most MPDUs in a frame.
@@ -44,14 +44,25 @@ pub(super) struct Limits {
     pub(super) bytes: u32,
     /// Largest A-MSDU; 0 for none.
     pub(super) amsdu: u32,
-    /// Whether nothing is sent if not even one MPDU keeps the limits.
+    /// Whether nothing is sent if not even one MPDU keeps the limits. Otherwise the first MPDU is
+    /// always sent.
     pub(super) strict: bool,
 }
 
-/// A frame as built: what goes on the air.
+/// An MPDU that can be put together of waiting packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MpduSize {
+    /// Its length, headers and FCS included.
+    pub(super) bytes: u32,
+    /// Packets in it: more than one in an A-MSDU.
+    pub(super) packets: u16,
+}
+
+/// A frame as it goes on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Built {
-    /// Tells it from other frames of its window that are not settled.
+    /// Tells it from other frames of its window that are not settled; see
+    /// [`super::window::Window::build`].
     pub(super) number: u8,
     pub(super) rate: TxRate,
     pub(super) mpdus: u16,
@@ -86,25 +97,26 @@ impl Rules {
         self.control(rate, CTS_BYTES)
     }
 
-    /// Duration of what answers `mpdus` MPDUs with consecutive sequence numbers.
+    /// Duration of the answer to `mpdus` MPDUs with consecutive sequence numbers.
     fn answer(&self, rate: TxRate, mpdus: u32) -> Duration {
         let response = Response::to(rate, mpdus);
         response.duration + self.medium.signal_extension(response.rate.standard())
     }
 }
 
-/// Longest packet of Ethernet, which throughput is reckoned with.
+/// Longest IP packet over Ethernet, with which expected throughputs are computed.
 const PACKET_BYTES: u32 = 1_500;
 
 impl Limits {
-    /// What a receiver gets, in frames as long as they may be, when nobody else sends: what rate control lets the queues expect.
+    /// The throughput of a receiver when nobody else sends and all frames are as long as they may
+    /// be, by which queues choose their parameters.
     pub(super) fn expected_throughput(&self, rate: TxRate, edca: &Edca, rules: &Rules) -> BitRate {
+        let mpdu = MpduSize {
+            bytes: mpdu_bytes(PACKET_BYTES),
+            packets: 1,
+        };
         let mut frame = Assembly::default();
-        while frame.add(
-            usize::from(frame.mpdus),
-            (mpdu_bytes(PACKET_BYTES), 1),
-            self,
-        ) {}
+        while frame.add(usize::from(frame.mpdus), mpdu, self) {}
         let Some(built) = frame.finish(0, rate, rules) else {
             return BitRate::ZERO;
         };
@@ -130,7 +142,8 @@ impl Limits {
             Standard::Vht | Standard::He => VHT_MPDU_BYTES - QOS_HEADER_BYTES - FCS_BYTES,
         };
         let mpdus = usize::from(standard.window.min(radio.max_mpdus));
-        // Who sends short frames still agrees on a window of 64, and on a longer one only for longer frames.
+        // A sender of short frames still agrees on a window of 64, so that two frames can be under
+        // way; it asks for a longer one only if its frames are longer.
         let window = usize::from(standard.window.min(radio.max_mpdus.max(BLOCK_ACK_WINDOW)));
         Self {
             mpdus,
@@ -141,7 +154,8 @@ impl Limits {
         }
     }
 
-    /// The same within what is left of a TXOP: the whole exchange lies within it (10.23.2.9).
+    /// The same limits within `room` of a TXOP, in which the whole exchange must lie (10.23.2.9),
+    /// RTS and CTS included if `protected`.
     pub(super) fn within(
         self,
         room: Duration,
@@ -149,7 +163,8 @@ impl Limits {
         rules: &Rules,
         protected: bool,
     ) -> Self {
-        // The answer may be as long as that to a full window.
+        // How long the answer is depends on the MPDUs that are still to be chosen: it is at most
+        // that to a full window.
         let answer = rules.medium.sifs()
             + rules.answer(rate, u32::try_from(self.window).unwrap_or(u32::MAX));
         let protection = if protected {
@@ -166,7 +181,7 @@ impl Limits {
     }
 }
 
-/// A PSDU in the making.
+/// A PSDU to which MPDUs are added.
 #[derive(Default, Debug)]
 pub(super) struct Assembly {
     mpdus: u16,
@@ -176,20 +191,17 @@ pub(super) struct Assembly {
     psdu: u32,
     /// Bytes so far, the last subframe padded.
     padded: u32,
-    /// Places in the window of its first and its last MPDU.
+    /// Offsets in the window of its first and its last MPDU.
     first: usize,
     last: usize,
 }
 
 impl Assembly {
-    /// Adds the MPDU of `bytes` with `packets` packets at `offset` in the window if the frame stays within the limits. The first one
-    /// always goes, since nothing smaller can be sent, unless the limits are strict.
-    pub(super) fn add(
-        &mut self,
-        offset: usize,
-        (bytes, packets): (u32, u16),
-        limits: &Limits,
-    ) -> bool {
+    /// Adds the MPDU at `offset` in the window if the frame stays within the limits; returns
+    /// whether it did. The first MPDU is always added, because nothing shorter can be sent, unless
+    /// the limits are strict.
+    pub(super) fn add(&mut self, offset: usize, mpdu: MpduSize, limits: &Limits) -> bool {
+        let MpduSize { bytes, packets } = mpdu;
         let psdu = self
             .padded
             .saturating_add(DELIMITER_BYTES)
@@ -210,20 +222,21 @@ impl Assembly {
         true
     }
 
-    /// Bytes that the next MPDU may have.
+    /// The longest that the next MPDU may be, in bytes.
     pub(super) fn room(&self, limits: &Limits) -> u32 {
         limits
             .bytes
             .saturating_sub(self.padded.saturating_add(DELIMITER_BYTES))
     }
 
-    /// The frame, if there is anything in it.
+    /// The frame at `rate`, of which `retries` MPDUs were sent before; `None` if it is empty.
     pub(super) fn finish(&self, retries: u16, rate: TxRate, rules: &Rules) -> Option<Built> {
         if self.mpdus == 0 {
             return None;
         }
         let psdu_bytes = self.psdu_bytes(rate.standard(), rules.timing);
-        // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at most a window of 256.
+        // The bitmap of a block ack spans the sequence numbers from the first to the last MPDU; at
+        // most a window of 256.
         let numbers = (self.last - self.first + 1) as u32;
         Some(Built {
             number: 0,
@@ -238,8 +251,8 @@ impl Assembly {
         })
     }
 
-    /// An HT MPDU that travels alone goes without a delimiter, as [`airpace_core::phy::psdu_bytes`] has it; ns-3 sends an A-MPDU of
-    /// one. DSSS and OFDM have no A-MPDU.
+    /// An HT MPDU that is sent alone has no delimiter, as in [`airpace_core::phy::psdu_bytes`];
+    /// ns-3 sends an A-MPDU of one. DSSS and OFDM have no A-MPDU.
     fn psdu_bytes(&self, standard: Standard, timing: Timing) -> u32 {
         let plain = match standard {
             Standard::Dsss | Standard::Ofdm => true,
@@ -254,16 +267,15 @@ impl Assembly {
     }
 }
 
-/// The next MPDU made of the packets at the head of a queue: its bytes and how many packets it carries. More than one packet makes
-/// an A-MSDU, which must keep its own limit and `room`.
+/// The next MPDU of the packets at the head of a queue. Several packets form an A-MSDU, which must
+/// keep its own limit and fit `room` bytes.
 pub(super) fn next_mpdu<'a, P: Packet + 'a>(
     packets: impl Iterator<Item = &'a P>,
     limits: &Limits,
     room: u32,
-) -> Option<(u32, u16)> {
+) -> Option<MpduSize> {
     let mut packets = packets.map(Packet::bytes);
     let first = packets.next()?;
-    let single = (mpdu_bytes(first), 1);
     let subframe = |bytes: u32| bytes.saturating_add(AMSDU_SUBFRAME_HEADER_BYTES + LLC_BYTES);
     let longest = limits
         .amsdu
@@ -276,9 +288,14 @@ pub(super) fn next_mpdu<'a, P: Packet + 'a>(
         }
         (amsdu, count) = (longer, count + 1);
     }
-    Some(if count == 1 {
-        single
+    // A single packet is sent as a plain MPDU, without the header of a subframe.
+    let bytes = if count == 1 {
+        mpdu_bytes(first)
     } else {
-        (amsdu + QOS_HEADER_BYTES + FCS_BYTES, count)
+        amsdu + QOS_HEADER_BYTES + FCS_BYTES
+    };
+    Some(MpduSize {
+        bytes,
+        packets: count,
     })
 }

@@ -1,39 +1,11 @@
 //! What goes into the MAC and what comes out of it.
 
-use super::{Neighbours, Quality};
+use super::{Neighbours, Quality, RadioId};
 use airpace_core::meter::{self, FrameHints};
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::queue;
 use airpace_units::Time;
-use core::fmt;
 use core::time::Duration;
-
-/// A radio within one [`super::Mac`], from zero.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct RadioId(pub u32);
-
-impl RadioId {
-    /// The identifier as an index into a slice.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The identifier of the radio at `index`.
-    ///
-    /// # Panics
-    /// If `index` does not fit 32 bits, which no table of radios reaches.
-    #[must_use]
-    pub fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).expect("a radio index fits 32 bits"))
-    }
-}
-
-impl fmt::Display for RadioId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "radio {}", self.0)
-    }
-}
 
 /// Which way a frame goes in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,10 +16,12 @@ pub enum Direction {
     Up,
 }
 
-/// What the world does to the MAC.
+/// What happens to the MAC.
 #[derive(Clone, Debug)]
 pub enum Input<P> {
-    /// A packet is to go over a link. Its access category is what [`airpace_core::packet::Packet::category`] says.
+    /// A radio is given a packet to send over a link, in the access category that
+    /// [`airpace_core::packet::Packet::category`] says unless [`super::RadioConfig::category`] says
+    /// otherwise.
     Send {
         /// The sender.
         from: RadioId,
@@ -56,9 +30,10 @@ pub enum Input<P> {
         /// The packet.
         packet: P,
     },
-    /// Nothing but the passing of time.
+    /// Time passes.
     Tick,
-    /// A link's rate is fixed from now on; its rate adaptation is forgotten. Frames on the air are not touched.
+    /// A link has a fixed rate from now on, in place of its rate adaptation. Frames that are
+    /// composed already keep their rate.
     SetRate {
         /// The sender.
         from: RadioId,
@@ -67,7 +42,8 @@ pub enum Input<P> {
         /// The new rate.
         rate: TxRate,
     },
-    /// A link's quality changes. Probabilities of loss are clamped to [0, 1]; one that is no number counts as 0.
+    /// A link's quality changes. Probabilities of loss are clamped to [0, 1]; not a number counts
+    /// as 0.
     SetQuality {
         /// The sender.
         from: RadioId,
@@ -76,23 +52,24 @@ pub enum Input<P> {
         /// The new quality.
         quality: Quality,
     },
-    /// Other networks come, change or go.
+    /// Neighbouring networks come, change or go.
     SetNeighbours(Neighbours),
 }
 
-/// What the MAC does to the world. A frame's [`Output::Frame`] comes first, then what it carried.
+/// What the MAC reports. A frame's [`Output::Frame`] comes before the packets that it carried.
 #[derive(Clone, Debug)]
 pub enum Output<P> {
     /// A data frame has left the air.
     Frame(FrameRecord),
-    /// A packet of an MPDU was decoded; only with [`super::MacConfig::monitor`], in the order of the air.
+    /// A packet of an MPDU was decoded; only with [`super::MacConfig::monitor`], in the order of
+    /// the air.
     Heard {
         /// Which frame and MPDU.
         mpdu: Mpdu,
         /// A copy of the packet.
         packet: P,
     },
-    /// A packet was handed up by its receiver.
+    /// A packet was handed over to the network layer of its receiver.
     Delivered {
         /// End of the PPDU that completed it.
         at: Time,
@@ -101,11 +78,11 @@ pub enum Output<P> {
         /// The packet.
         packet: P,
     },
-    /// A packet is gone.
+    /// A packet was dropped.
     Dropped {
         /// When.
         at: Time,
-        /// The sender of the link that it was to go over.
+        /// The sender of its link.
         from: RadioId,
         /// The receiver of that link.
         to: RadioId,
@@ -135,7 +112,7 @@ pub struct Mpdu {
     pub retry: bool,
 }
 
-/// Why a packet is gone.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DropReason {
     /// The sender's queue dropped it.
@@ -147,7 +124,8 @@ pub enum DropReason {
 }
 
 impl FrameRecord {
-    /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's, that carries an IP packet of `bytes`.
+    /// What a monitor interface at the receiver shows of `mpdu`, one of this frame's MPDUs, which
+    /// carries an IP packet of `bytes`.
     #[must_use]
     pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
         let frame = FrameHints {
@@ -185,21 +163,22 @@ pub struct FrameRecord {
     pub end: Time,
     /// Rate of its payload.
     pub rate: TxRate,
-    /// MPDUs in it.
+    /// Number of MPDUs.
     pub mpdus: u16,
-    /// Packets in it: more than MPDUs if some of them are A-MSDUs.
+    /// Number of packets: larger than that of MPDUs if some are A-MSDUs.
     pub packets: u32,
-    /// MPDUs in it that were sent before.
+    /// MPDUs that were sent before.
     pub retries: u16,
-    /// MPDUs in it that were decoded.
+    /// MPDUs that were decoded.
     pub decoded: u16,
     /// Bytes of its PSDU.
     pub psdu_bytes: u32,
-    /// Time that the exchange kept the channel: RTS and CTS if there were any, PPDU, SIFS and (block) acknowledgement; without the
-    /// latter two if none came.
+    /// Time for which the exchange occupied the channel: RTS and CTS if there were any, PPDU, and
+    /// SIFS and (block) acknowledgement if one came.
     pub airtime: Duration,
     /// Whether another transmission reached the receiver at the same time.
     pub collided: bool,
-    /// Packets left in the sender's queue for this receiver and category when the frame was composed.
+    /// Packets left in the sender's queue for this receiver and category when the frame was
+    /// composed.
     pub queued: u32,
 }

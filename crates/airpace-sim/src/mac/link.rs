@@ -1,4 +1,4 @@
-//! A directed link: its rate adaptation, its losses, and where its packets wait.
+//! A directed link: its rate adaptation and its losses.
 
 use super::frame::{Limits, Rules};
 use super::{LinkConfig, Quality, RadioConfig, RadioId};
@@ -8,6 +8,7 @@ use airpace_core::phy::error::BitHazard;
 use airpace_core::phy::{Edca, TxRate};
 use airpace_units::{BitRate, Time};
 
+/// A directed link between two radios.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) from: RadioId,
@@ -18,16 +19,27 @@ pub(super) struct Link {
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
     quality: Quality,
-    draws: Stream,
-    /// The limits at the last rate.
+    losses: Stream,
+    /// The last rate, and the limits of frames at it.
     limits: (TxRate, Limits),
-    /// What the receiver is expected to get at the best rate.
+    /// The best rate when it was last asked for, and the throughput expected at it.
     expected: Option<(TxRate, BitRate)>,
-    /// For links with noise, what frames of one rate suffer in one interval, and what MPDUs of one length do then.
-    hazard: Option<(TxRate, u64, BitHazard)>,
-    error: (u32, f64),
-    /// The rate over whose noise an adaptation that knows the signal is told the ratio: the fastest that it has.
+    /// What the last frame suffered from noise.
+    hazard: Option<Hazard>,
+    /// The rate over whose noise the signal-to-noise ratio is that an ideal adaptation is told: the
+    /// fastest that it has.
     reference: TxRate,
+}
+
+/// What frames of one rate suffer from noise in one interval of the signal, and MPDUs of one length
+/// with them.
+#[derive(Clone, Copy, Debug)]
+struct Hazard {
+    rate: TxRate,
+    interval: u64,
+    bits: BitHazard,
+    /// Bytes of the last MPDU, and the probability that one of that length is lost.
+    last: Option<(u32, f64)>,
 }
 
 impl Link {
@@ -35,7 +47,7 @@ impl Link {
         config: LinkConfig,
         radio: &RadioConfig,
         rules: &Rules,
-        draws: Stream,
+        losses: Stream,
     ) -> Self {
         let LinkConfig {
             from,
@@ -53,11 +65,10 @@ impl Link {
             weight,
             unanswered: 0,
             quality: clamped(quality),
-            draws,
+            losses,
             limits: (rate, Limits::of(rate, radio, rules)),
             expected: None,
             hazard: None,
-            error: (0, 0.0),
             reference: rate,
         }
     }
@@ -67,7 +78,7 @@ impl Link {
         self.hazard = None;
     }
 
-    /// Rate and limits of the frame that is being built.
+    /// Chooses the rate of the next frame. Returns it with the limits of the frame.
     pub(super) fn choose(
         &mut self,
         now: Time,
@@ -90,7 +101,7 @@ impl Link {
         (rate, limits)
     }
 
-    /// What the receiver is expected to get when nobody else sends.
+    /// The throughput that the receiver is expected to get at its best rate when nobody else sends.
     pub(super) fn expected_throughput(
         &mut self,
         radio: &RadioConfig,
@@ -98,62 +109,76 @@ impl Link {
         rules: &Rules,
     ) -> BitRate {
         let best = self.adaptation.best();
-        let known = self.expected.filter(|(rate, _)| *rate == best);
-        let expected = known.map_or_else(
-            || Limits::of(best, radio, rules).expected_throughput(best, edca, rules),
-            |(_, expected)| expected,
-        );
+        if let Some((rate, expected)) = self.expected
+            && rate == best
+        {
+            return expected;
+        }
+        let expected = Limits::of(best, radio, rules).expected_throughput(best, edca, rules);
         self.expected = Some((best, expected));
         expected
     }
 
-    /// A frame at `rate` that began at `now` is received: works out what its MPDUs suffer.
+    /// A frame at `rate` that began at `now` is received: computes what its MPDUs suffer.
     pub(super) fn receive(&mut self, now: Time, rate: TxRate) {
         let Quality::Noise(noise) = &self.quality else {
             return;
         };
         let interval = noise.signal.interval(now);
-        if self
-            .hazard
-            .is_none_or(|(known, since, _)| known != rate || since != interval)
-        {
-            self.hazard = Some((rate, interval, noise.bit_hazard(now, rate)));
-            self.error = (0, 0.0);
+        let is_known = |hazard: Hazard| hazard.rate == rate && hazard.interval == interval;
+        if !self.hazard.is_some_and(is_known) {
+            self.hazard = Some(Hazard {
+                rate,
+                interval,
+                bits: noise.bit_hazard(now, rate),
+                last: None,
+            });
         }
     }
 
     /// Whether an MPDU of `bytes` of that frame is lost.
     pub(super) fn loses(&mut self, bytes: u32) -> bool {
-        let probability = match (&self.quality, self.hazard) {
+        let probability = match (&self.quality, &mut self.hazard) {
             (Quality::Loss(probability), _) => *probability,
-            (Quality::Noise(_), Some((_, _, hazard))) => {
-                if self.error.0 != bytes {
-                    self.error = (bytes, hazard.mpdu_error(bytes));
-                }
-                self.error.1
-            }
+            (Quality::Noise(_), Some(hazard)) => hazard.mpdu_error(bytes),
             (Quality::Noise(_), None) => 0.0,
         };
-        self.draws.happens(probability)
+        self.losses.happens(probability)
     }
 }
 
-/// Probabilities within [0, 1]; what is no number is none.
+impl Hazard {
+    /// The probability that an MPDU of `bytes` is lost; computed once for MPDUs of one length in a
+    /// row.
+    fn mpdu_error(&mut self, bytes: u32) -> f64 {
+        match self.last {
+            Some((known, error)) if known == bytes => error,
+            _ => {
+                let error = self.bits.mpdu_error(bytes);
+                self.last = Some((bytes, error));
+                error
+            }
+        }
+    }
+}
+
+/// Clamps a probability of loss to [0, 1]; not a number counts as 0.
 fn clamped(quality: Quality) -> Quality {
     match quality {
-        Quality::Loss(loss) => Quality::Loss(if loss.is_nan() {
-            0.0
-        } else {
-            loss.clamp(0.0, 1.0)
-        }),
+        Quality::Loss(loss) if loss.is_nan() => Quality::Loss(0.0),
+        Quality::Loss(loss) => Quality::Loss(loss.clamp(0.0, 1.0)),
         noise @ Quality::Noise(_) => noise,
     }
 }
 
-/// The stream of a link's losses. Links of radio 0 have those of the cell that this MAC grew out of, so that results of a cell stay
+/// The stream of a link's losses, by the keys of its sender and receiver if both have one. Links of
+/// radio 0 have the streams of the cell from which this MAC grew, so that results of a cell stay
 /// what they were for the same seed.
-pub(super) fn draws(seed: u64, from: RadioId, to: RadioId) -> Stream {
-    match (from.0, to.0) {
+pub(super) fn loss_stream(seed: u64, link: &LinkConfig, keys: Option<(u64, u64)>) -> Stream {
+    if let Some((from, to)) = keys {
+        return Stream::new(seed, "named loss", from.rotate_left(1) ^ to);
+    }
+    match (link.from.0, link.to.0) {
         (0, to) => Stream::new(seed, "loss down", u64::from(to.saturating_sub(1))),
         (from, 0) => Stream::new(seed, "loss up", u64::from(from - 1)),
         (from, to) => Stream::new(seed, "loss", (u64::from(from) << 32) | u64::from(to)),

@@ -1,11 +1,14 @@
+//! Sums over frames.
+
 use super::FrameRecord;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// What the frames of one station and direction come to: the level, the round time and the airtime as the sender has them.
+/// The frames of one station and direction, added up: level, round time and airtime as the sender
+/// measures them.
 ///
-/// Only frames with new packets count as frames of the level and the round: one of retransmissions alone repeats a frame that
-/// was counted. Its airtime is counted.
+/// Level and round time are over frames with new packets: a frame of retransmissions alone repeats
+/// one that was counted. Its airtime is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameTally {
     /// Frames that carried new packets.
@@ -16,9 +19,9 @@ pub struct FrameTally {
     pub retry_frames: u64,
     /// MPDUs sent again.
     pub retries: u64,
-    /// Frames that met another on the air.
+    /// Frames that collided with others.
     pub collisions: u64,
-    /// Time that the frames and their answers held the channel.
+    /// Time for which the exchanges of all frames occupied the channel.
     pub airtime: Duration,
     /// Ends of the first and the last frame with new packets.
     pub span: Option<(Time, Time)>,
@@ -43,7 +46,7 @@ impl FrameTally {
         self.span = Some((self.span.map_or(frame.end, |(first, _)| first), frame.end));
     }
 
-    /// Counts what follows as well: the tally of a time after this one's.
+    /// Adds a tally of frames that came after all frames of this one.
     pub fn append(&mut self, later: &Self) {
         self.frames += later.frames;
         self.packets += later.packets;

@@ -1,9 +1,10 @@
 mod air;
+mod custom;
 mod paths;
 mod random;
 
 use super::*;
-use airpace_core::phy::{GuardInterval, Standard, Timing, Width};
+use airpace_core::phy::{AccessCategory, Edca, GuardInterval, Standard, Timing, TxRate, Width};
 use airpace_units::StationId;
 use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
@@ -22,7 +23,7 @@ struct Source {
     phase: Duration,
 }
 
-/// What a run has shown.
+/// The results of a run.
 #[derive(Default, Debug)]
 struct Tally {
     sent: u64,
@@ -58,7 +59,7 @@ fn downlink(station: u32, payload_mbps: f64) -> Source {
     }
 }
 
-/// Runs the cell for `until`; what happens in the first tenth is not tallied.
+/// Runs the cell for `until`; the first tenth is a warm-up that is not counted.
 fn run(config: CellConfig, seed: u64, sources: &[Source], until: Duration) -> Tally {
     run_mac(Mac::cell(&config, seed).unwrap(), sources, until)
 }
@@ -202,7 +203,8 @@ fn an_idle_channel_is_taken_at_the_next_slot_boundary() {
 
 #[test]
 fn agrees_with_ns3_family_s1() {
-    // Offered load, goodput, mean delay to the end of the PPDU (ms) and level as ns-3 3.44 has them (S1.csv, MCS 9).
+    // Offered load, goodput, mean delay to the end of the PPDU (ms) and level as ns-3 3.44 has them
+    // (S1.csv, MCS 9).
     let rows = [
         (1, 33.9, 33.9, 0.073_5, 1.0),
         (1, 135.6, 135.6, 0.311, 3.568),
@@ -284,7 +286,7 @@ fn no_frame_exceeds_the_longest_ppdu() {
 }
 
 #[test]
-fn a_single_ht_mpdu_goes_without_a_delimiter_except_in_ns3() {
+fn a_single_ht_mpdu_has_no_delimiter_except_in_ns3() {
     let ht = TxRate::new(Standard::Ht, Width::Mhz20, 1, 7, GuardInterval::Ns800).unwrap();
     let psdu = |timing| {
         let tally = run(
@@ -357,7 +359,7 @@ fn the_txop_limit_bounds_a_frame_and_its_answer() {
             "{category:?} {airtime:?}"
         );
     }
-    // A first MPDU always goes.
+    // The first MPDU of a TXOP is always sent.
     let slow = TxRate::new(Standard::Ht, Width::Mhz20, 1, 0, GuardInterval::Ns800).unwrap();
     let (airtime, mpdus) = longest(Some(AccessCategory::Voice), slow);
     assert!(
@@ -367,7 +369,7 @@ fn the_txop_limit_bounds_a_frame_and_its_answer() {
 }
 
 #[test]
-fn lost_mpdus_come_again_in_order() {
+fn lost_mpdus_are_sent_again_and_delivered_in_order() {
     let mut config = cell(&[vht(1, 9)]);
     config.stations[0].loss = 0.1;
     let tally = run(config, 5, &[downlink(0, 200.0)], Duration::from_secs(2));
@@ -420,7 +422,8 @@ fn uplink_contends_and_collides() {
     );
     let collided = tally.frames.iter().filter(|frame| frame.collided).count() as f64
         / tally.frames.len() as f64;
-    // Two saturated contenders with CWmin 15: conditional collision probability 1/(CWmin/2 + 1) ≈ 0.1 (Bianchi's fixed point: 0.105).
+    // Two saturated contenders with CWmin 15: conditional collision probability 1/(CWmin/2 + 1) ≈
+    // 0.1 (Bianchi's fixed point: 0.105).
     assert!((0.08..0.14).contains(&collided), "{collided}");
     assert_near(
         tally.delivered[0] as f64 / tally.delivered[1] as f64,
@@ -462,7 +465,7 @@ fn neighbours_lengthen_the_access_time() {
         count: 1,
         airtime: Duration::from_micros(2_100),
     });
-    // A neighbour that sends as long frames gets half of the channel, collisions aside.
+    // A neighbour with frames of the same length gets half of the channel, apart from collisions.
     assert!(
         (0.4..0.52).contains(&(shared / alone)),
         "{}",
@@ -511,7 +514,7 @@ fn beacons_take_their_airtime() {
 }
 
 #[test]
-fn same_seed_same_bytes() {
+fn the_same_seed_gives_the_same_output() {
     let run = |seed| {
         let mut config = cell(&[vht(1, 9), vht(1, 4)]);
         config.stations[1].loss = 0.05;
@@ -532,7 +535,7 @@ fn same_seed_same_bytes() {
 }
 
 #[test]
-fn a_late_caller_changes_nothing() {
+fn calling_late_does_not_change_the_output() {
     let arrivals = |mac: &mut Mac<Datagram>, k: u64| {
         mac.handle(
             Time::from_micros(700 * k),
@@ -563,7 +566,7 @@ fn a_late_caller_changes_nothing() {
 }
 
 #[test]
-fn nonsense_is_refused_or_counted() {
+fn invalid_configurations_are_refused_and_unknown_links_reported() {
     assert_eq!(
         Mac::<Datagram>::cell(&CellConfig::new(Vec::new()), 1).unwrap_err(),
         ConfigError::NoStation
@@ -628,7 +631,7 @@ fn any_scenario() -> impl Strategy<Value = (CellConfig, Vec<Source>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Packets are conserved, stay in order, and the air is used once at a time within every limit.
+    /// Packets are conserved and stay in order, frames do not overlap, and every limit is kept.
     #[test]
     fn invariants_hold_in_any_scenario((config, sources) in any_scenario(), seed in any::<u64>()) {
         let (in_order, limit) = (config.in_order, config.access_point.limit().unwrap().packets);

@@ -1,6 +1,8 @@
-//! The channel as one group of radios has it: busy, reserved or idle, and who of them waits for it.
+//! The channel as one group of radios sees it: busy, reserved or idle, and which of them wait for
+//! it.
 
-use super::hearing::Hearer;
+use super::air::{EndingPpdu, Reached};
+use super::ids::ContenderId;
 use airpace_core::phy::{ACK_BYTES, Medium};
 use airpace_units::Time;
 use core::cmp::Reverse;
@@ -12,8 +14,8 @@ use std::collections::BinaryHeap;
 pub(super) struct Spacing {
     pub(super) sifs: Duration,
     pub(super) slot: Duration,
-    /// What EIFS adds to the idle time after a frame that could not be decoded: SIFS and an acknowledgement at the lowest basic
-    /// rate (10.3.2.3.7).
+    /// What EIFS adds to the idle time after a frame that could not be decoded: SIFS and an
+    /// acknowledgement at the lowest basic rate (10.3.2.3.7).
     pub(super) eifs: Duration,
 }
 
@@ -34,50 +36,60 @@ impl Spacing {
     }
 }
 
-/// How a group of radios found the channel, up to some time.
+/// How long a group of radios found the channel busy, up to some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelTime {
     /// At least one transmission was sensed, their own included.
     pub busy: Duration,
-    /// Part of `busy`: more than one transmission at a time.
+    /// The part of `busy` in which more than one transmission was sensed.
     pub overlapped: Duration,
 }
 
-/// The channel as radios that hear the same have it.
+/// The channel as radios that hear the same see it.
 ///
-/// Idle slots are counted once for all of them, per arbitration interframe space; a node that draws a back-off of b slots
-/// remembers the count at which it expires. So a node that waits costs nothing until its turn comes.
+/// Idle slots are counted once for all of them, per arbitration interframe space; a contender that
+/// draws a back-off of b slots remembers the count at which it expires. So a contender that waits
+/// costs nothing until its turn comes.
 #[derive(Debug)]
 pub(super) struct View {
     spacing: Spacing,
     /// End of the last transmission sensed, in the future while it lasts.
     busy_until: Time,
-    /// What decoded frames have announced (NAV).
+    /// End of the reservation that decoded frames have announced (NAV).
     reserved_until: Time,
-    /// End of what EIFS adds after the last frame not decoded; cut short by a frame that is.
+    /// End of the time that EIFS adds after the last frame that was not decoded; a frame that is
+    /// decoded ends it.
     extended_until: Time,
     /// The latest of the three: since when, or from when on, the channel is idle.
     idle_since: Time,
-    /// Transmissions on the air that are sensed, and that disturb.
+    /// Transmissions on the air that are sensed.
     sensed: u32,
+    /// Transmissions on the air that disturb receivers.
     disturbing: u32,
-    /// When two disturbing transmissions were last found to overlap: at the beginning of the second, and at the end of the first.
+    /// When two disturbing transmissions were last found to overlap: at the beginning of the
+    /// second, and at the end of the first.
     overlap_began: Option<Time>,
     overlap_ended: Option<Time>,
     counters: Vec<Counter>,
+    /// Busy periods that have ended.
     usage: ChannelTime,
+    /// When the present busy period began, and when transmissions last began to overlap.
     busy_from: Time,
     overlapped_from: Time,
 }
 
-/// Idle slots after one arbitration interframe space, and the nodes that count them.
+/// One of a view's counters of idle slots.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CounterId(usize);
+
+/// Idle slots after one arbitration interframe space, and the contenders that count them.
 #[derive(Debug)]
 struct Counter {
     aifsn: u8,
     /// Idle slots counted up to the last transmission.
     slots: u64,
-    /// Counts at which back-offs expire, and whose.
-    waiting: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The counts at which back-offs expire, and whose they are.
+    waiting: BinaryHeap<Reverse<(u64, ContenderId)>>,
 }
 
 impl View {
@@ -102,29 +114,27 @@ impl View {
         }
     }
 
-    /// The counter of nodes that wait for `aifsn` slots after SIFS.
-    pub(super) fn counter(&mut self, aifsn: u8) -> usize {
-        if let Some(index) = self
-            .counters
-            .iter()
-            .position(|counter| counter.aifsn == aifsn)
-        {
-            return index;
+    /// The counter of contenders that wait for `aifsn` slots after SIFS.
+    pub(super) fn counter(&mut self, aifsn: u8) -> CounterId {
+        let known = self.counters.iter().position(|c| c.aifsn == aifsn);
+        if let Some(index) = known {
+            return CounterId(index);
         }
         self.counters.push(Counter {
             aifsn,
             slots: 0,
             waiting: BinaryHeap::new(),
         });
-        self.counters.len() - 1
+        CounterId(self.counters.len() - 1)
     }
 
-    /// Whether something is in the air, or protected by what was announced or by EIFS.
+    /// Whether the channel is busy: a transmission is sensed, a reservation lasts, or EIFS has not
+    /// passed.
     pub(super) fn is_busy(&self, now: Time) -> bool {
         now < self.idle_since
     }
 
-    /// Whether decoded frames have announced something beyond `now` (NAV).
+    /// Whether decoded frames have reserved the channel beyond `now` (NAV).
     pub(super) fn is_reserved(&self, now: Time) -> bool {
         now < self.reserved_until
     }
@@ -134,14 +144,15 @@ impl View {
         self.sensed > 0
     }
 
-    /// Earliest access for a frame that goes before all data (a beacon), due at `due`: one PIFS of idleness.
+    /// The earliest access for a frame that goes before all data (a beacon) and is due at `due`:
+    /// after one PIFS of idle time.
     pub(super) fn priority_access(&self, due: Time) -> Time {
         due.max(self.idle_since + self.spacing.sifs + self.spacing.slot)
     }
 
     /// A transmission begins and will last until `end`.
-    pub(super) fn begin(&mut self, at: Time, end: Time, hearer: &Hearer) {
-        if hearer.senses {
+    pub(super) fn begin(&mut self, at: Time, end: Time, reached: &Reached) {
+        if reached.senses {
             self.count_slots(at);
             match self.sensed {
                 0 => self.busy_from = at,
@@ -152,7 +163,7 @@ impl View {
             self.busy_until = self.busy_until.max(end);
             self.idle_since = self.idle_since.max(end);
         }
-        if hearer.disturbs {
+        if reached.disturbs {
             if self.disturbing > 0 {
                 self.overlap_began = Some(at);
             }
@@ -160,16 +171,15 @@ impl View {
         }
     }
 
-    /// A transmission that began at `begun` ends and announces that its exchange goes on for `announced`. Tells whether it was clean:
-    /// no other one disturbed it here.
-    pub(super) fn end(
-        &mut self,
-        at: Time,
-        begun: Time,
-        announced: Duration,
-        hearer: &Hearer,
-    ) -> bool {
-        if hearer.disturbs {
+    /// A transmission ends. Returns whether it was clean: no other one disturbed it here.
+    pub(super) fn end(&mut self, ppdu: &EndingPpdu, reached: &Reached) -> bool {
+        let &EndingPpdu {
+            begun,
+            end: at,
+            announced,
+            ..
+        } = ppdu;
+        if reached.disturbs {
             if self.disturbing > 1 {
                 self.overlap_ended = Some(at);
             }
@@ -177,14 +187,15 @@ impl View {
         }
         let overlapped = self.overlap_began.is_some_and(|began| began >= begun);
         let clean = !overlapped && self.overlap_ended.is_none_or(|ended| ended <= begun);
-        if hearer.senses {
+        if reached.senses {
             self.sensed -= 1;
             match self.sensed {
                 0 => self.usage.busy += at.since(self.busy_from),
                 1 => self.usage.overlapped += at.since(self.overlapped_from),
                 _ => {}
             }
-            if clean && hearer.decodes {
+            if clean && reached.decodes {
+                // A frame that is decoded ends EIFS (10.3.2.3.7) and sets the NAV (10.3.2.4).
                 self.extended_until = at;
                 self.reserved_until = self.reserved_until.max(at + announced);
             } else {
@@ -198,24 +209,21 @@ impl View {
         clean
     }
 
-    /// Counts a transmission that the view was told of by an announcement only, and which nothing can have disturbed.
+    /// Counts an answer as busy time whose PPDU is not simulated, because nothing can disturb it.
     pub(super) fn count_announced(&mut self, airtime: Duration) {
         self.usage.busy += airtime;
     }
 
-    /// How the channel was up to `now`.
+    /// How long the channel has been busy up to `now`.
     pub(super) fn usage(&self, now: Time) -> ChannelTime {
-        let since = |from: Time, least: u32| {
-            if self.sensed >= least {
-                now.saturating_since(from)
-            } else {
-                Duration::ZERO
-            }
-        };
-        ChannelTime {
-            busy: self.usage.busy + since(self.busy_from, 1),
-            overlapped: self.usage.overlapped + since(self.overlapped_from, 2),
+        let mut usage = self.usage;
+        if self.sensed >= 1 {
+            usage.busy += now.saturating_since(self.busy_from);
         }
+        if self.sensed >= 2 {
+            usage.overlapped += now.saturating_since(self.overlapped_from);
+        }
+        usage
     }
 
     /// Adds the idle slots up to `at`, when a transmission ends the idle period.
@@ -228,7 +236,7 @@ impl View {
         }
     }
 
-    /// Whole slots from SIFS after the channel fell idle to `at`.
+    /// Whole slots between SIFS after the channel fell idle and `at`.
     fn slots_after_sifs(&self, at: Time) -> u64 {
         let span = at.saturating_since(self.idle_since + self.spacing.sifs);
         // A span is below 2^64 ns, so the quotient fits.
@@ -238,8 +246,8 @@ impl View {
     }
 
     /// Idle slots counted by `counter` up to `now`.
-    pub(super) fn counted(&self, counter: usize, now: Time) -> u64 {
-        let counter = &self.counters[counter];
+    pub(super) fn counted(&self, counter: CounterId, now: Time) -> u64 {
+        let counter = &self.counters[counter.0];
         counter.slots
             + self
                 .slots_after_sifs(now)
@@ -247,9 +255,9 @@ impl View {
     }
 
     /// The count at the first slot boundary from `now` on.
-    pub(super) fn boundary(&self, counter: usize, now: Time) -> u64 {
+    pub(super) fn boundary(&self, counter: CounterId, now: Time) -> u64 {
         let slot = self.spacing.slot.as_nanos() as u64;
-        let counter = &self.counters[counter];
+        let counter = &self.counters[counter.0];
         let span = now.saturating_since(self.start(counter)).as_nanos() as u64;
         counter.slots + span.div_ceil(slot.max(1))
     }
@@ -259,27 +267,29 @@ impl View {
         self.idle_since + self.spacing.sifs + self.spacing.slot * u32::from(counter.aifsn)
     }
 
-    /// `node` waits for the channel: its back-off expires at the count `expires`.
-    pub(super) fn wait(&mut self, counter: usize, expires: u64, node: u32) {
-        self.counters[counter]
-            .waiting
-            .push(Reverse((expires, node)));
+    /// `contender` waits for the channel: its back-off expires at the count `expires`.
+    pub(super) fn wait(&mut self, counter: CounterId, expires: u64, contender: ContenderId) {
+        let waiting = &mut self.counters[counter.0].waiting;
+        waiting.push(Reverse((expires, contender)));
     }
 
-    /// Only the nodes that `stays` wait on.
-    pub(super) fn retain(&mut self, stays: impl Fn(u32) -> bool) {
+    /// Makes all contenders leave for which `stays` does not hold.
+    pub(super) fn retain(&mut self, stays: impl Fn(ContenderId) -> bool) {
         for counter in &mut self.counters {
-            counter.waiting.retain(|Reverse((_, node))| stays(*node));
+            counter
+                .waiting
+                .retain(|Reverse((_, contender))| stays(*contender));
         }
     }
 
-    /// When the first of the nodes that wait may transmit if the channel stays idle.
+    /// When the first of the contenders may transmit if the channel stays idle.
     fn next_access(&self) -> Option<Time> {
         let first = |counter: &Counter| Some(self.access(counter, counter.waiting.peek()?.0.0));
         self.counters.iter().filter_map(first).min()
     }
 
-    /// The same, if no transmission is sensed now. While one is, its end brings the answer.
+    /// The same, or `None` while a transmission is sensed: its end decides how long the channel
+    /// stays busy.
     pub(super) fn due(&self) -> Option<Time> {
         if self.sensed > 0 {
             None
@@ -294,15 +304,15 @@ impl View {
         self.start(counter) + Duration::from_nanos(self.spacing.slot.as_nanos() as u64 * remaining)
     }
 
-    /// Takes out the nodes that may transmit at `at`.
-    pub(super) fn take_due(&mut self, at: Time, into: &mut Vec<u32>) {
+    /// Takes out the contenders that may transmit at `at`.
+    pub(super) fn take_due(&mut self, at: Time, winners: &mut Vec<ContenderId>) {
         for index in 0..self.counters.len() {
-            while let Some(&Reverse((expires, node))) = self.counters[index].waiting.peek() {
+            while let Some(&Reverse((expires, contender))) = self.counters[index].waiting.peek() {
                 if self.access(&self.counters[index], expires) > at {
                     break;
                 }
                 self.counters[index].waiting.pop();
-                into.push(node);
+                winners.push(contender);
             }
         }
     }

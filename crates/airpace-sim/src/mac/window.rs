@@ -1,16 +1,18 @@
-//! The block-ack window of one link and access category: what was sent and is not settled, at its sender and at its receiver.
+//! The block-ack window of one link and access category: MPDUs that were composed and are not
+//! settled yet, as their sender and their receiver see them.
 
-use super::frame::{Assembly, Built, Limits, Rules};
+use super::frame::{Assembly, Built, Limits, MpduSize, Rules};
 use super::path::Feed;
 use airpace_core::packet::Packet;
 use airpace_core::phy::TxRate;
 use airpace_units::Time;
 use std::collections::VecDeque;
 
-/// An MPDU that was composed and is not settled at both ends.
+/// An MPDU that was composed and with which not both ends are done.
 #[derive(Debug)]
 struct Entry<P> {
-    /// Its first packet, until it is handed over in order or given up; the others are in [`Window::more`].
+    /// Its first packet, until it is handed over in order or given up; the others are in
+    /// [`Window::more`].
     packet: Option<P>,
     /// When that packet had come.
     since: Time,
@@ -19,18 +21,19 @@ struct Entry<P> {
     ampdu: u32,
     packets: u16,
     tries: u8,
-    state: State,
-    /// Whether it has been on the air, and whether it had been before it was decoded.
+    state: SenderState,
+    /// It has been on the air.
     sent: bool,
-    retried: bool,
+    /// It was decoded, and whether it had been on the air before that time.
     received: bool,
+    retried: bool,
     /// Its packets were handed over out of order.
     handed: bool,
 }
 
-/// What its sender knows of an MPDU.
+/// What the sender of an MPDU knows of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum SenderState {
     /// To be sent (again).
     Due,
     /// In the composed frame of this number.
@@ -43,47 +46,51 @@ enum State {
 #[derive(Debug)]
 pub(super) enum Fate<P> {
     /// Its MPDU was decoded.
-    Heard {
-        packet: P,
-        sequence: u16,
-        ampdu: u32,
-        retry: bool,
-    },
-    /// Handed over.
-    Released {
-        packet: P,
-        sequence: u16,
-        ampdu: u32,
-        retry: bool,
-    },
-    /// Given up.
+    Heard { packet: P, reception: Reception },
+    /// Its receiver handed it over to the network layer.
+    Released { packet: P, reception: Reception },
+    /// Its sender gave it up.
     GivenUp { packet: P },
 }
 
-/// What the end of an exchange has settled.
+/// How an MPDU was decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reception {
+    /// Its sequence number on the air.
+    pub(super) sequence: u16,
+    /// The frame in which it was.
+    pub(super) ampdu: u32,
+    /// Whether it had been sent before.
+    pub(super) retry: bool,
+}
+
+/// What the end of an exchange settles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Settled {
     /// MPDUs acknowledged.
     pub(super) acked: u16,
-    /// Packets acknowledged or given up: they are no longer the sender's.
+    /// Packets acknowledged or given up: their sender is done with them.
     pub(super) packets: usize,
 }
 
+/// The MPDUs of one link and access category, from their composition until both ends are done with
+/// them.
 #[derive(Debug)]
 pub(super) struct Window<P> {
-    /// Oldest first, consecutive sequence numbers.
+    /// Oldest first, with consecutive sequence numbers.
     entries: VecDeque<Entry<P>>,
-    /// Packets of A-MSDUs beyond the first of each, of the entries from `released` on, in order.
+    /// The packets of A-MSDUs but for the first of each, of the entries from `released` on, in
+    /// order.
     more: VecDeque<P>,
     /// Entries at the head whose packets have been handed over or given up.
     released: usize,
     /// Packets that were sent and are neither handed over nor given up.
     in_flight: usize,
-    /// Sequence number of the head; the standard's 12 bits are its low ones.
+    /// Sequence number of the head, of which the low 12 bits go on the air.
     head: u64,
     /// Entries that must be sent again.
     due: usize,
-    /// Number of the next frame; at once there are far fewer than it can tell apart.
+    /// Number of the next frame. Numbers repeat, but there are never as many frames at once.
     frame: u8,
 }
 
@@ -105,8 +112,9 @@ impl<P: Packet + Clone> Window<P> {
         self.in_flight
     }
 
-    /// Whether something must be sent again and is in no composed frame. Between exchanges whatever else is left in the window is in one, or
-    /// stands behind what is or must be sent.
+    /// Whether an MPDU must be sent again that is in no composed frame. Between exchanges every
+    /// other MPDU in the window is in such a frame, or waits behind one that is in a frame or must
+    /// be sent again.
     pub(super) const fn has_due(&self) -> bool {
         self.due > 0
     }
@@ -116,8 +124,8 @@ impl<P: Packet + Clone> Window<P> {
         self.entries.front().map(|entry| entry.since)
     }
 
-    /// Composes the next frame: retransmissions first, then new packets from `queue`, within every limit. `None` if there is nothing
-    /// to send.
+    /// Composes the next frame: retransmissions first, then new packets from `queue`, within every
+    /// limit. `None` if there is nothing to send.
     pub(super) fn build(
         &mut self,
         queue: &mut impl Feed<P>,
@@ -133,12 +141,16 @@ impl<P: Packet + Clone> Window<P> {
             .entries
             .iter_mut()
             .enumerate()
-            .filter(|(_, entry)| entry.state == State::Due);
+            .filter(|(_, entry)| entry.state == SenderState::Due);
         for (offset, entry) in due.take(before) {
-            if !frame.add(offset, (entry.bytes, entry.packets), limits) {
+            let mpdu = MpduSize {
+                bytes: entry.bytes,
+                packets: entry.packets,
+            };
+            if !frame.add(offset, mpdu, limits) {
                 break;
             }
-            entry.state = State::Framed(number);
+            entry.state = SenderState::Framed(number);
             self.due -= 1;
             retries += u16::from(entry.sent);
         }
@@ -157,7 +169,9 @@ impl<P: Packet + Clone> Window<P> {
         Some(built)
     }
 
-    fn begin_flight(&mut self, queue: &mut impl Feed<P>, (bytes, packets): (u32, u16)) {
+    /// Takes the packets of a new MPDU into the window.
+    fn begin_flight(&mut self, queue: &mut impl Feed<P>, mpdu: MpduSize) {
+        let MpduSize { bytes, packets } = mpdu;
         let Some((since, packet)) = queue.pop() else {
             return;
         };
@@ -172,7 +186,7 @@ impl<P: Packet + Clone> Window<P> {
             ampdu: 0,
             packets,
             tries: 0,
-            state: State::Framed(self.frame),
+            state: SenderState::Framed(self.frame),
             sent: false,
             retried: false,
             received: false,
@@ -180,24 +194,27 @@ impl<P: Packet + Clone> Window<P> {
         });
     }
 
-    /// The frame has ended, which got this number on the air. Each MPDU is decoded or `lost`; returns how many were. `tell` hears what a monitor sees, and what is handed
-    /// over by receivers that do not reorder.
+    /// The frame with the number `frame` has ended; `ampdu` is its number in records. Each MPDU is
+    /// decoded, or `lost` by its length. Returns how many were decoded. `tell` is called for what a
+    /// monitor sees, and for what receivers that do not reorder hand over.
     pub(super) fn receive(
         &mut self,
-        (frame, ampdu): (u8, u32),
+        frame: u8,
+        ampdu: u32,
         rules: &Rules,
         mut lost: impl FnMut(u32) -> bool,
         mut tell: impl FnMut(Fate<P>),
     ) -> u16 {
-        let (mut decoded, mut place) = (0, 0);
+        // `more_index` counts the packets in `more` that belong to the entries so far.
+        let (mut decoded, mut more_index) = (0, 0);
         for (offset, entry) in self.entries.iter_mut().enumerate() {
-            let first = place;
-            place += if offset < self.released {
+            let first = more_index;
+            more_index += if offset < self.released {
                 0
             } else {
                 usize::from(entry.packets) - 1
             };
-            if entry.state != State::Framed(frame) {
+            if entry.state != SenderState::Framed(frame) {
                 continue;
             }
             entry.tries = entry.tries.saturating_add(1);
@@ -213,54 +230,53 @@ impl<P: Packet + Clone> Window<P> {
             if !rules.monitor && rules.in_order {
                 continue;
             }
-            let sequence = sequence_number(self.head + offset as u64);
-            // The packets of an MPDU that was handed over in order are not here any more.
+            let reception = Reception {
+                sequence: sequence_number(self.head + offset as u64),
+                ampdu,
+                retry,
+            };
+            // An MPDU whose packets were handed over in order has none here any more.
             let carried = entry
                 .packet
                 .iter()
-                .chain(self.more.iter().skip(first).take(place - first));
+                .chain(self.more.iter().skip(first).take(more_index - first));
             if rules.monitor {
-                carried.clone().for_each(|packet| {
-                    tell(Fate::Heard {
-                        packet: packet.clone(),
-                        sequence,
-                        ampdu,
-                        retry,
-                    })
-                });
+                for packet in carried.clone() {
+                    let packet = packet.clone();
+                    tell(Fate::Heard { packet, reception });
+                }
             }
             if !rules.in_order && !again {
                 self.in_flight -= usize::from(entry.packets);
-                carried.for_each(|packet| {
-                    tell(Fate::Released {
-                        packet: packet.clone(),
-                        sequence,
-                        ampdu,
-                        retry,
-                    })
-                });
+                for packet in carried {
+                    let packet = packet.clone();
+                    tell(Fate::Released { packet, reception });
+                }
                 entry.handed = true;
             }
         }
         decoded
     }
 
-    /// The frame was not sent, because nothing answered the request to send it: that counts as a try of each of its MPDUs.
+    /// The frame was not sent, because its RTS met no answer: that counts as a try of each of its
+    /// MPDUs.
     pub(super) fn withhold(&mut self, frame: u8) {
         for entry in self
             .entries
             .iter_mut()
-            .filter(|entry| entry.state == State::Framed(frame))
+            .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             entry.tries = entry.tries.saturating_add(1);
         }
     }
 
-    /// The exchange is over; the sender knows what was received if it was `answered`. `tell` hears what is handed over or given up
+    /// The exchange of the frame with the number `frame` is over; its sender knows what was
+    /// received if it was `answered`. `tell` is called for packets that are handed over or given up
     /// now.
     pub(super) fn settle(
         &mut self,
-        (frame, answered): (u8, bool),
+        frame: u8,
+        answered: bool,
         rules: &Rules,
         mut tell: impl FnMut(Fate<P>),
     ) -> Settled {
@@ -271,15 +287,15 @@ impl<P: Packet + Clone> Window<P> {
         for entry in self
             .entries
             .iter_mut()
-            .filter(|entry| entry.state == State::Framed(frame))
+            .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             let acked = answered && entry.received;
             if acked || entry.tries >= rules.retry_limit {
-                entry.state = State::Settled;
+                entry.state = SenderState::Settled;
                 settled.acked += u16::from(acked);
                 settled.packets += usize::from(entry.packets);
             } else {
-                entry.state = State::Due;
+                entry.state = SenderState::Due;
                 self.due += 1;
             }
         }
@@ -287,44 +303,44 @@ impl<P: Packet + Clone> Window<P> {
         settled
     }
 
-    /// The same for the MPDUs at the head that are received, hold one packet each and were not handed over: nearly all that there are.
+    /// Settles the MPDUs at the head that were received, hold one packet each and were not handed
+    /// over: nearly all MPDUs, so this is the fast path of [`Window::settle`].
     fn settle_head(&mut self, frame: u8, settled: &mut Settled, tell: &mut impl FnMut(Fate<P>)) {
         if self.released > 0 {
             return;
         }
         while let Some(entry) = self.entries.front_mut() {
             let plain = entry.packets == 1 && !entry.handed;
-            if entry.state != State::Framed(frame) || !entry.received || !plain {
+            if entry.state != SenderState::Framed(frame) || !entry.received || !plain {
                 break;
             }
-            let (ampdu, retry) = (entry.ampdu, entry.retried);
+            let reception = Reception {
+                sequence: sequence_number(self.head),
+                ampdu: entry.ampdu,
+                retry: entry.retried,
+            };
             let packet = entry.packet.take();
             self.entries.pop_front();
-            let sequence = sequence_number(self.head);
             self.head += 1;
             settled.acked += 1;
             settled.packets += 1;
             self.in_flight -= 1;
             if let Some(packet) = packet {
-                tell(Fate::Released {
-                    packet,
-                    sequence,
-                    ampdu,
-                    retry,
-                });
+                tell(Fate::Released { packet, reception });
             }
         }
     }
 
-    /// Hands over what is in order at the receiver, gives up what its sender has given up, and forgets what is settled.
+    /// Hands over what is in order at the receiver, reports what its sender has given up, and
+    /// forgets MPDUs with which both are done.
     pub(super) fn release(&mut self, mut tell: impl FnMut(Fate<P>)) {
         loop {
-            // The head is forgotten as soon as both ends have done with it: mostly at once.
+            // Both ends are done with the head, mostly at the same time.
             while self.released > 0
                 && self
                     .entries
                     .front()
-                    .is_some_and(|entry| entry.state == State::Settled)
+                    .is_some_and(|entry| entry.state == SenderState::Settled)
             {
                 self.entries.pop_front();
                 self.released -= 1;
@@ -334,30 +350,25 @@ impl<P: Packet + Clone> Window<P> {
             let Some(entry) = self.entries.get_mut(self.released) else {
                 break;
             };
-            if !entry.received && entry.state != State::Settled {
+            if !entry.received && entry.state != SenderState::Settled {
                 break;
             }
             self.released += 1;
-            let (ampdu, retry, received) = (entry.ampdu, entry.retried, entry.received);
-            let (handed, packets) = (entry.handed, usize::from(entry.packets));
+            let reception = Reception {
+                sequence,
+                ampdu: entry.ampdu,
+                retry: entry.retried,
+            };
+            let (received, handed) = (entry.received, entry.handed);
+            let packets = usize::from(entry.packets);
             let more = self.more.drain(..packets - 1);
             if !handed {
                 self.in_flight -= packets;
             }
-            for packet in entry
-                .packet
-                .take()
-                .into_iter()
-                .chain(more)
-                .filter(|_| !handed)
-            {
+            let packets = entry.packet.take().into_iter().chain(more);
+            for packet in packets.filter(|_| !handed) {
                 tell(if received {
-                    Fate::Released {
-                        packet,
-                        sequence,
-                        ampdu,
-                        retry,
-                    }
+                    Fate::Released { packet, reception }
                 } else {
                     Fate::GivenUp { packet }
                 });

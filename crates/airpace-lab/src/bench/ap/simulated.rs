@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_scenario_is_the_cell_that_is_emulated() {
         let plan = Plan::new(Duration::from_secs(1));
-        for scheme in Scheme::ALL {
+        for &scheme in Scheme::ALL {
             let emulated = emulated::config(&plan, scheme, &rates().unwrap()).cell;
             let loaded = Loaded::new(SCENARIO, settings(&plan, scheme), Path::new(".")).unwrap();
             let world = loaded.resolve().unwrap().world;

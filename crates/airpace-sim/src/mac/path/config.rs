@@ -1,29 +1,39 @@
-//! How the transmit path of a radio is put together.
+//! What the transmit paths of a radio consist of.
 
-use super::super::{ConfigError, RadioId};
+use super::custom::{CustomQueues, QueueFactory};
+use crate::mac::{ConfigError, RadioId};
 use airpace_core::queue::{
     AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
 };
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// The way of a packet from the network layer to the air: an optional queueing discipline, the queues of the driver or of the MAC, the
-/// schedule by which they are served, and the aggregates that are composed ahead for the hardware.
+/// The way of a packet from the network layer to the air: an optional queueing discipline, the
+/// queues of the driver or of the MAC, the schedule by which they are served, and the aggregates
+/// that are composed ahead for the hardware.
 ///
-/// [`PathConfig::of`] has the paths that Linux has had, and that papers 003 and 004 compare.
+/// [`PathConfig::of`] returns the paths that Linux has had and that papers 003 and 004 compare,
+/// [`PathConfig::custom`] one with queues of your own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathConfig {
-    /// The queueing discipline above the driver, one instance per access category (Linux's `mq`). It hands on what the driver's queue has
-    /// room for, so that queue must be shared by the links. `None` (default): packets go straight to the queues below.
+    /// The queueing discipline above the driver, one instance per access category (Linux's `mq`).
+    /// It passes on as much as the driver's queue has room for, so that queue must be shared by the
+    /// links. `None` (default): packets go straight to the queues below.
     pub qdisc: Option<Qdisc>,
-    /// Sizes the queueing discipline (003); `None` (default) leaves it as it is.
+    /// Adapts the size of the queueing discipline (003); `None` (default) leaves it as it is.
     pub wqm: Option<WqmConfig>,
-    /// What packets wait in below the queueing discipline.
+    /// The queues below the queueing discipline.
     pub queues: Queues,
-    /// Which link an aggregate is for (default round robin).
+    /// The order in which links are served (default round robin).
     pub schedule: Schedule,
-    /// Aggregates per access category that are composed before the channel is won, the one on the air included. 0 (default): each is composed
-    /// on winning the channel, as in ns-3. ath9k keeps 2.
+    /// Serves links such that all with packets get equal (or weighted) airtime: 004's Algorithm 3.
+    /// It takes the place of `schedule`; `None` (default) for no such service.
+    pub airtime_fairness: Option<AirtimeConfig>,
+    /// Aggregates per access category that are composed before the channel is won, the one on the
+    /// air included. 0 (default): each is composed on winning the channel, as in ns-3. ath9k keeps
+    /// 2.
     pub hardware: u16,
-    /// How much airtime may be composed ahead (Linux's AQL); `None` (default) for no limit but `hardware`.
+    /// Limits the airtime that is composed ahead (Linux's AQL); `None` (default): only `hardware`
+    /// limits it.
     pub airtime_limit: Option<AirtimeLimitConfig>,
     /// Secret of the hashes that tell flows apart.
     pub key: [u8; 16],
@@ -34,66 +44,120 @@ pub struct PathConfig {
 pub enum Qdisc {
     /// First in, first out, with tail drop.
     Fifo {
-        /// Packets that it holds.
+        /// Most packets that it holds.
         packets: usize,
     },
     /// CoDel (RFC 8289).
     Codel {
         /// Its parameters.
         config: CoDelConfig,
-        /// Packets that it holds.
+        /// Most packets that it holds.
         packets: usize,
     },
     /// FQ-CoDel (RFC 8290).
     FqCodel(FqCoDelConfig),
 }
 
-/// What packets wait in below the queueing discipline.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// The queues below the queueing discipline.
+#[derive(Clone, PartialEq, Debug)]
 pub enum Queues {
     /// A FIFO for each link and access category.
     Fifo(QueueLimit),
-    /// Flow queues under CoDel, grouped by link and access category: 004's FQ-MAC. The radio's categories share one pool.
+    /// Flow queues under CoDel, grouped by link and access category: 004's FQ-MAC. All links and
+    /// categories of the radio share them.
     FlowQueues(FqMacConfig),
+    /// A queue of the user's own for each link and access category.
+    Custom(CustomQueues),
 }
 
-/// What the queues of one access category hold before they drop arrivals (tail drop) or, below a queueing discipline, push back.
+/// How much the queues of one access category hold before they drop arrivals (tail drop) or, below
+/// a queueing discipline, push back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueLimit {
-    /// Packets at most, at least 1.
+    /// Most packets; at least 1.
     pub packets: usize,
-    /// What the limit is of.
+    /// Whether each link has the limit to itself.
     pub scope: QueueScope,
     /// Whether packets count until they are acknowledged, as in ns-3, or only while they wait.
     pub in_flight: bool,
 }
 
-/// What a queue limit is of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// Whether the links of a radio share a limit. Displayed, parsed and listed (`strum`) as `separate`
+/// and `shared`.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum QueueScope {
-    /// Each link.
+    /// Each link has the whole limit.
+    #[default]
+    #[strum(serialize = "separate")]
     Link,
-    /// The radio: its links share the room.
+    /// The links of the radio share the limit.
+    #[strum(serialize = "shared")]
     Radio,
 }
 
-/// Which of a radio's links the next frame of an access category is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The order in which the links of a radio are served. Displayed, parsed and listed (`strum`) as
+/// `round-robin` and `oldest-first`.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Schedule {
-    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its turn until then. With aggregates composed
-    /// ahead it goes there when its aggregate is composed.
+    /// In turn: a link goes to the tail when its frame is acknowledged or given up, and keeps its
+    /// turn until then. With aggregates composed ahead it goes there when its aggregate is
+    /// composed.
     #[default]
     RoundRobin,
     /// The link whose oldest packet came first.
     OldestFirst,
-    /// Equal (or weighted) airtime for all links with packets: 004's Algorithm 3.
-    Airtime(AirtimeConfig),
 }
 
-/// The transmit paths that the papers compare, by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// The transmit paths that the papers compare. Displayed, parsed and listed (`strum`) in kebab
+/// case, such as `fq-codel`.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Scheme {
     /// A closed access point: a FIFO of 2500 packets for each station, served in turn.
+    #[default]
     PerStation,
     /// Linux before 4.8: `pfifo` of 1000 packets over the driver's queue.
     Fifo,
@@ -107,42 +171,19 @@ pub enum Scheme {
     Airtime,
     /// 003's WQM: `pfifo` of a size that follows the rate.
     Wqm,
-    /// WQM's size for an FQ-CoDel queueing discipline: flow separation as 003 leaves it to future work.
+    /// WQM's size for an FQ-CoDel queueing discipline: flow separation as 003 leaves it to future
+    /// work.
     WqmFq,
 }
 
 impl Scheme {
     /// All schemes, in the order of the enumeration.
-    pub const ALL: [Self; 8] = [
-        Self::PerStation,
-        Self::Fifo,
-        Self::Codel,
-        Self::FqCodel,
-        Self::FqMac,
-        Self::Airtime,
-        Self::Wqm,
-        Self::WqmFq,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name in scenarios, flags and tables.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PerStation => "per-station",
-            Self::Fifo => "fifo",
-            Self::Codel => "codel",
-            Self::FqCodel => "fq-codel",
-            Self::FqMac => "fq-mac",
-            Self::Airtime => "airtime",
-            Self::Wqm => "wqm",
-            Self::WqmFq => "wqm-fq",
-        }
-    }
-
-    /// The scheme of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -150,21 +191,25 @@ impl Scheme {
 const PER_STATION_PACKETS: usize = 2_500;
 /// Linux's `txqueuelen` of 003 and 004.
 const TXQUEUELEN: usize = 1_000;
-/// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter of its 512 buffers less 5.
+/// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter
+/// of its 512 buffers less 5.
 const DRIVER_PACKETS: usize = 123;
-/// Aggregates that a path under the airtime queue limit composes ahead at most: more than the limit ever lets it.
+/// Most aggregates that a path under the airtime queue limit composes ahead: more than the limit
+/// ever allows.
 const FIRMWARE_AGGREGATES: u16 = 64;
 /// Aggregates that ath9k keeps in the hardware's queue (004 §3.2).
 const HARDWARE_AGGREGATES: u16 = 2;
 
 impl PathConfig {
-    /// A FIFO of so many packets for each link, those in flight not counted, served in turn, aggregates composed on winning the channel.
+    /// A FIFO of `packets` packets for each link, not counting those in flight. Links are served in
+    /// turn, and frames are composed on winning the channel.
     #[must_use]
     pub const fn per_station(packets: usize) -> Self {
         Self::queued(QueueLimit::per_link(packets))
     }
 
-    /// A FIFO for each link under this limit, served in turn, aggregates composed on winning the channel.
+    /// A FIFO under this limit for each link. Links are served in turn, and frames are composed on
+    /// winning the channel.
     #[must_use]
     pub const fn queued(limit: QueueLimit) -> Self {
         Self {
@@ -172,13 +217,26 @@ impl PathConfig {
             wqm: None,
             queues: Queues::Fifo(limit),
             schedule: Schedule::RoundRobin,
+            airtime_fairness: None,
             hardware: 0,
             airtime_limit: None,
             key: [0; 16],
         }
     }
 
-    /// A scheme with the parameters of the papers, or of the Linux that they ran on.
+    /// A queue of your own for each link and access category, built by `factory`. Links are served
+    /// in turn, and frames are composed on winning the channel. See [`super::TransmitQueue`] for an
+    /// example.
+    #[must_use]
+    pub fn custom(factory: impl QueueFactory + 'static) -> Self {
+        Self {
+            queues: Queues::Custom(CustomQueues::new(factory)),
+            ..Self::default()
+        }
+    }
+
+    /// The path of a scheme, with the parameters of the papers or of the Linux version that they
+    /// used.
     #[must_use]
     pub fn of(scheme: Scheme) -> Self {
         let linux = |qdisc| {
@@ -212,7 +270,7 @@ impl PathConfig {
             Scheme::FqCodel => linux(fq_codel),
             Scheme::FqMac => flow_queues(),
             Scheme::Airtime => Self {
-                schedule: Schedule::Airtime(AirtimeConfig::default()),
+                airtime_fairness: Some(AirtimeConfig::default()),
                 ..flow_queues()
             },
             Scheme::Wqm => Self {
@@ -226,7 +284,8 @@ impl PathConfig {
         }
     }
 
-    /// Limits the airtime that is composed ahead, and nothing else: as drivers do that leave it to Linux's AQL, the hardware takes all that comes.
+    /// Limits the airtime that is composed ahead, and not the number of aggregates: so do drivers
+    /// that leave the limit to Linux's AQL.
     pub fn limit_airtime(&mut self, limit: AirtimeLimitConfig) {
         self.airtime_limit = Some(limit);
         self.hardware = FIRMWARE_AGGREGATES;
@@ -237,7 +296,7 @@ impl PathConfig {
     pub const fn limit(&self) -> Option<QueueLimit> {
         match self.queues {
             Queues::Fifo(limit) => Some(limit),
-            Queues::FlowQueues(_) => None,
+            Queues::FlowQueues(_) | Queues::Custom(_) => None,
         }
     }
 
@@ -247,9 +306,10 @@ impl PathConfig {
             Some(Qdisc::FqCodel(config)) => config.packet_limit as usize,
             None => 1,
         };
-        let below = match self.queues {
+        let below = match &self.queues {
             Queues::Fifo(limit) => limit.packets,
             Queues::FlowQueues(config) => config.packet_limit as usize,
+            Queues::Custom(_) => 1,
         };
         if qdisc == 0 || below == 0 {
             return Err(ConfigError::Zero("the queue limit"));
@@ -281,7 +341,7 @@ impl Default for PathConfig {
 }
 
 impl QueueLimit {
-    /// So many packets for each link, those in flight not counted.
+    /// `packets` packets for each link, not counting those in flight.
     #[must_use]
     pub const fn per_link(packets: usize) -> Self {
         Self {
@@ -291,7 +351,7 @@ impl QueueLimit {
         }
     }
 
-    /// So many packets for all links together, those in flight counted, as ns-3 has it.
+    /// `packets` packets for all links together, counting those in flight, as in ns-3.
     #[must_use]
     pub const fn shared(packets: usize) -> Self {
         Self {

@@ -14,7 +14,7 @@ pub(super) struct Flow {
     pub(super) phase: Duration,
 }
 
-/// What a run has shown.
+/// The results of a run.
 #[derive(Default, Debug)]
 pub(super) struct Log {
     pub(super) frames: Vec<FrameRecord>,
@@ -109,7 +109,7 @@ fn link(from: u32, to: u32, rate: TxRate) -> LinkConfig {
     LinkConfig::new(RadioId(from), RadioId(to), rate)
 }
 
-/// Radios in which the pairs given hear each other, and links one way.
+/// Radios of which `pairs` hear each other, with links in one direction.
 fn network(radios: usize, pairs: &[(u32, u32)], links: &[(u32, u32)]) -> MacConfig {
     let hears = |a: RadioId, b: RadioId| pairs.contains(&(a.0, b.0)) || pairs.contains(&(b.0, a.0));
     let links = links
@@ -145,7 +145,7 @@ fn hidden(rts_threshold: Option<u32>) -> MacConfig {
 }
 
 #[test]
-fn hidden_nodes_collide_and_rts_cures_it() {
+fn hidden_nodes_collide_unless_they_use_rts() {
     let flows = [Flow::new(1, 0, 60), Flow::new(2, 0, 60)];
     let goodput = |log: &Log| log.mbps(0, 1.0) + log.mbps(1, 1.0);
     let (bare, protected) = (
@@ -160,7 +160,7 @@ fn hidden_nodes_collide_and_rts_cures_it() {
         goodput(&protected),
         goodput(&bare)
     );
-    // Those that hear each other need no cure.
+    // Radios that hear each other do not need RTS.
     let fully = MacConfig {
         hearing: Hearing::All,
         ..hidden(None)
@@ -169,7 +169,7 @@ fn hidden_nodes_collide_and_rts_cures_it() {
 }
 
 #[test]
-fn radios_out_of_earshot_do_not_share_the_channel() {
+fn radios_that_do_not_hear_each_other_do_not_share_the_channel() {
     let config = network(4, &[(0, 1), (2, 3)], &[(0, 1), (2, 3)]);
     let flows = [Flow::new(0, 1, 40), Flow::new(2, 3, 40)];
     let log = run_flows(config, &flows, 500);
@@ -180,7 +180,7 @@ fn radios_out_of_earshot_do_not_share_the_channel() {
 }
 
 #[test]
-fn voice_goes_before_best_effort() {
+fn voice_is_delivered_faster_than_best_effort() {
     let radios = vec![RadioConfig::new(); 4];
     let config = MacConfig::new(
         radios,
@@ -198,7 +198,7 @@ fn voice_goes_before_best_effort() {
 }
 
 #[test]
-fn categories_of_one_radio_collide_inside_it_only() {
+fn categories_of_one_radio_do_not_collide_on_the_air() {
     let config = MacConfig::new(vec![RadioConfig::new(); 2], vec![link(0, 1, vht(1, 4))]);
     let config = all_radios(config, |radio| {
         radio
@@ -224,7 +224,8 @@ fn categories_of_one_radio_collide_inside_it_only() {
 
 #[test]
 fn a_lower_category_that_yields_doubles_its_window() {
-    // Both arrive while a neighbour is on the air; windows of one slot make them collide for certain.
+    // Both arrive while a neighbour is on the air; windows of one slot make them collide for
+    // certain.
     let one_slot = |_| Edca {
         aifsn: 2,
         cw_min: 0,
@@ -279,7 +280,8 @@ fn a_lower_category_that_yields_doubles_its_window() {
     );
 }
 
-/// Radio 0 sends to 1 and radio 2 to 3; 2 senses 0 and nothing else of them. The pause of radio 2 after a frame of radio 0.
+/// Radio 0 sends to 1 and radio 2 to 3; of radios 0 and 1, radio 2 senses 0 alone. Returns how long
+/// radio 2 waits after a frame of radio 0.
 fn pause_after(decodes: bool) -> Vec<Duration> {
     let mut config = network(4, &[(0, 1), (2, 3)], &[(0, 1), (2, 3)]);
     let Hearing::Matrix {
@@ -311,7 +313,7 @@ fn pause_after(decodes: bool) -> Vec<Duration> {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_followed_by_eifs_and_what_can_reserves_its_answer() {
+fn undecoded_frames_are_followed_by_eifs_and_decoded_ones_reserve_the_channel_for_the_answer() {
     let slots = |pauses: Vec<Duration>, idle: Duration| {
         assert!(pauses.len() > 20, "{}", pauses.len());
         let slot = |pause: &Duration| pause.checked_sub(idle).map(|rest| rest.as_nanos() % 9_000);
@@ -332,7 +334,7 @@ fn what_cannot_be_decoded_is_followed_by_eifs_and_what_can_reserves_its_answer()
 }
 
 #[test]
-fn a_clear_to_send_silences_those_who_do_not_hear_the_data() {
+fn a_cts_silences_radios_that_do_not_hear_the_data() {
     let log = run_flows(
         hidden(Some(0)),
         &[Flow::new(1, 0, 500), Flow::new(2, 0, 500)],
@@ -343,9 +345,9 @@ fn a_clear_to_send_silences_those_who_do_not_hear_the_data() {
         let around = Duration::from_micros(28 + 28 + 48) + answer(frame);
         assert_eq!(frame.airtime, frame.end.since(frame.start) + around);
     }
-    // A request that begins within the SIFS before a clear-to-send keeps its sender from hearing that.
+    // An RTS that begins within the SIFS before a CTS keeps its sender from hearing that CTS.
     assert!(log.collided() < 0.02, "{}", log.collided());
-    // Such a one may spend all of its tries while the other's frame lasts.
+    // Its sender may use up all of its tries while the other's frame lasts.
     assert!(log.dropped.len() < 10, "{}", log.dropped.len());
 }
 
@@ -388,14 +390,15 @@ fn an_amsdu_carries_several_packets_in_one_mpdu() {
         200,
     );
     let full = log.frames.iter().max_by_key(|frame| frame.packets).unwrap();
-    // Two packets: 2 · (14 + 8 + 1498) bytes; header and FCS 30; delimiter 4; subframes padded to 4.
+    // Two packets: 2 · (14 + 8 + 1498) bytes; header and FCS 30; delimiter 4; subframes padded to
+    // 4.
     assert_eq!((full.mpdus, full.packets), (64, 128));
     assert_eq!(full.psdu_bytes, 64 * (2 * 1_520 + 34) + 63 * 2);
     assert!(log.delivered[0].0 > 1_500, "{:?}", log.delivered);
 }
 
 #[test]
-fn a_shared_queue_is_shared() {
+fn a_slow_station_fills_a_shared_queue() {
     let config = MacConfig::new(
         vec![RadioConfig::new(); 3],
         vec![link(0, 1, vht(1, 0)), link(0, 2, vht(1, 9))],
@@ -411,7 +414,7 @@ fn a_shared_queue_is_shared() {
     );
     assert!(mac.held(RadioId(0)) <= 50);
     assert!(!log.dropped.is_empty());
-    // The slow station's packets fill the room of the other's.
+    // The slow station's packets take the places of the other's.
     assert!(
         log.mbps(1, 1.0) < 0.9 * 1_498.0 * 8.0 / 130.0,
         "{}",
@@ -420,7 +423,7 @@ fn a_shared_queue_is_shared() {
 }
 
 #[test]
-fn the_oldest_packet_goes_first_if_asked_for() {
+fn oldest_first_serves_the_link_with_the_oldest_packet() {
     let order = |schedule| {
         let config = MacConfig::new(
             vec![RadioConfig::new(); 3],
@@ -518,7 +521,7 @@ fn errors_follow_signal_rate_and_length() {
 }
 
 #[test]
-fn several_access_points_take_turns_with_their_beacons() {
+fn beacons_of_several_access_points_do_not_collide() {
     let radios = vec![RadioConfig::access_point(); 5];
     let mut mac = Mac::<Datagram>::new(MacConfig::new(radios, Vec::new()), 1).unwrap();
     mac.handle(Time::from_millis(1_050), Input::Tick);
@@ -530,7 +533,8 @@ fn several_access_points_take_turns_with_their_beacons() {
     );
 }
 
-/// Saturation throughput of `n` stations in Mbit/s by Bianchi's model (2000) with a retry limit (Wu et al. 2002).
+/// Saturation throughput of `n` stations in Mbit/s by Bianchi's model (2000) with a retry limit (Wu
+/// et al. 2002).
 fn bianchi(n: i32, success_us: f64, collision_us: f64) -> f64 {
     let attempt = |p: f64| {
         let stages = || (0..7).map(|i| (p.powi(i), f64::from((16 << i).min(1_024))));
@@ -556,7 +560,7 @@ fn bianchi(n: i32, success_us: f64, collision_us: f64) -> f64 {
 }
 
 #[test]
-fn saturated_stations_get_what_bianchi_says() {
+fn saturation_throughput_agrees_with_bianchis_model() {
     for n in [2, 5, 10, 20, 40] {
         let links = (1..=n).map(|from| link(from, 0, vht(1, 4))).collect();
         let config = MacConfig::new(vec![RadioConfig::new(); n as usize + 1], links);

@@ -1,4 +1,4 @@
-//! What the transmit paths do to stations of different rates.
+//! How the transmit paths serve stations of different rates.
 
 use super::air::{Flow, Log, drive};
 use super::*;
@@ -61,7 +61,7 @@ fn goodput(log: &Log, seconds: f64) -> [f64; 3] {
 }
 
 #[test]
-fn the_drivers_queue_is_the_slow_stations() {
+fn with_a_fifo_the_slow_station_takes_most_of_the_airtime() {
     // 004 Table 1: 4.47, 5.08 and 1.89 packets per frame, 10, 11 and 79 % of the airtime.
     let log = saturated(PathConfig::of(Scheme::Fifo), 10_000);
     let [(one, _), (two, _), (slow, share)] = levels_and_shares(&log);
@@ -76,7 +76,7 @@ fn the_drivers_queue_is_the_slow_stations() {
 }
 
 #[test]
-fn airtime_is_shared_equally_and_more_goes_through() {
+fn airtime_fairness_shares_airtime_equally_and_raises_the_total() {
     let fifo = saturated(PathConfig::of(Scheme::Fifo), 10_000);
     let airtime = saturated(PathConfig::of(Scheme::Airtime), 10_000);
     for (_, share) in levels_and_shares(&airtime) {
@@ -148,7 +148,7 @@ fn what_a_station_sends_is_charged_to_it() {
 }
 
 #[test]
-fn a_call_passes_the_flow_queues_and_waits_in_the_others() {
+fn a_call_has_short_delays_with_flow_queues_and_long_ones_without() {
     let delay = |scheme| {
         let bulk = [1, 2, 3].map(|station| Flow {
             bytes: 1_500,
@@ -208,7 +208,7 @@ fn the_size_of_a_queue_follows_the_rate() {
 }
 
 #[test]
-fn the_airtime_queue_limit_keeps_less_ahead() {
+fn the_airtime_queue_limit_shortens_delays() {
     let delay = |airtime_limit, hardware| {
         let path = PathConfig {
             airtime_limit,
@@ -242,8 +242,8 @@ fn the_airtime_queue_limit_keeps_less_ahead() {
 }
 
 #[test]
-fn who_vanishes_with_a_full_queue_leaves_nothing_unaccounted_for() {
-    for scheme in Scheme::ALL {
+fn all_packets_for_a_station_that_disappears_are_dropped_and_reported() {
+    for &scheme in Scheme::ALL {
         let mut mac = Mac::new(three_stations(PathConfig::of(scheme)), 5).unwrap();
         let flows = [1, 2, 3].map(|station| Flow {
             bytes: 1_500,
@@ -314,7 +314,7 @@ fn packets_get_their_sequence_numbers_when_they_leave_the_flow_queues() {
 }
 
 #[test]
-fn nobody_starves_behind_flow_queues_whatever_the_order() {
+fn no_station_starves_behind_flow_queues_under_any_schedule() {
     for (schedule, hardware) in [
         (Schedule::RoundRobin, 0),
         (Schedule::RoundRobin, 2),
@@ -382,11 +382,29 @@ fn paths_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn schemes_are_found_by_their_names() {
-    assert!(
-        Scheme::ALL
-            .iter()
-            .all(|&scheme| Scheme::from_name(scheme.name()) == Some(scheme))
-    );
-    assert_eq!(Scheme::from_name("red"), None);
+fn schemes_and_schedules_have_the_names_that_scenarios_use() {
+    let words: Vec<_> = Scheme::ALL.iter().map(|scheme| scheme.name()).collect();
+    let expected = [
+        "per-station",
+        "fifo",
+        "codel",
+        "fq-codel",
+        "fq-mac",
+        "airtime",
+        "wqm",
+        "wqm-fq",
+    ];
+    assert_eq!(words, expected);
+    for (&word, &scheme) in words.iter().zip(Scheme::ALL) {
+        assert_eq!(
+            (word.parse(), scheme.to_string()),
+            (Ok(scheme), word.to_owned())
+        );
+    }
+    assert!("red".parse::<Scheme>().is_err());
+    assert_eq!("round-robin".parse(), Ok(Schedule::RoundRobin));
+    assert_eq!("oldest-first".parse(), Ok(Schedule::OldestFirst));
+    assert!("airtime".parse::<Schedule>().is_err());
+    assert_eq!("separate".parse(), Ok(QueueScope::Link));
+    assert_eq!("shared".parse(), Ok(QueueScope::Radio));
 }

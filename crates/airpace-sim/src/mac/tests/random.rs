@@ -1,8 +1,8 @@
-//! What holds in any network under any load.
+//! Invariants of any network under any load.
 
 use super::air::Flow;
 use super::*;
-use airpace_core::queue::AirtimeLimitConfig;
+use airpace_core::queue::{AirtimeConfig, AirtimeLimitConfig};
 use std::collections::BTreeMap;
 
 const CATEGORIES: [AccessCategory; 4] = [
@@ -35,7 +35,9 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
                 edca,
                 beacon: flags[1].then(Beacon::default),
                 path: any_path(
-                    path,
+                    path.0,
+                    path.1,
+                    path.2,
                     packets,
                     QueueLimit {
                         packets,
@@ -54,13 +56,24 @@ fn any_radio() -> impl Strategy<Value = RadioConfig> {
     )
 }
 
-/// Half of the radios have a queue alone, the others one of the schemes with a short queue, or a long one above a short one.
+/// Half of the radios have only FIFOs; the others have one of the schemes, with a short queue in
+/// the MAC or the driver.
 fn any_path(
-    (scheme, hardware, airtime_limit): (usize, u16, bool),
+    scheme: usize,
+    hardware: u16,
+    airtime_limit: bool,
     packets: usize,
     limit: QueueLimit,
     in_turn: bool,
 ) -> PathConfig {
+    if scheme == Scheme::ALL.len() {
+        return PathConfig {
+            hardware,
+            airtime_fairness: (!in_turn).then(AirtimeConfig::default),
+            airtime_limit: airtime_limit.then(AirtimeLimitConfig::default),
+            ..PathConfig::custom(move |_: &QueueSite| super::custom::drop_from_head(packets))
+        };
+    }
     let Some(&scheme) = Scheme::ALL.get(scheme) else {
         let schedule = if in_turn {
             Schedule::RoundRobin
@@ -82,6 +95,7 @@ fn any_path(
     match &mut path.queues {
         Queues::Fifo(limit) => limit.packets = packets,
         Queues::FlowQueues(flows) => flows.packet_limit = packets as u32,
+        Queues::Custom(_) => unreachable!("no scheme has queues of the user's own"),
     }
     path
 }
@@ -188,7 +202,7 @@ fn network(
     }
 }
 
-/// Sees that what comes out of the MAC may come out of it.
+/// Checks each output of the MAC.
 struct Watch {
     config: MacConfig,
     gone: u64,
@@ -247,7 +261,7 @@ impl Watch {
     }
 }
 
-/// Runs a network, checks it all along and returns a digest of what came out.
+/// Runs a network with checks at every step. Returns a digest of its outputs.
 fn check(
     config: &MacConfig,
     flows: &[Flow],
@@ -312,7 +326,7 @@ fn check(
         prop_assert_eq!(sent, watch.gone + held);
     }
     let elapsed = now.since(Time::ZERO);
-    // What was known of at its beginning may not be over yet: one exchange.
+    // Airtime is counted at the beginning of a PPDU, so one exchange may not be over yet.
     let slack = Duration::from_millis(20);
     for radio in (0..mac.radios()).map(RadioId::from_index) {
         let (channel, own) = (mac.channel(radio, now), mac.airtime(radio));
@@ -330,7 +344,7 @@ fn check(
     Ok(watch.digest.finish())
 }
 
-/// Once nobody sends any more, everything leaves.
+/// Checks that all packets leave once no more come.
 fn drain(mac: &mut Mac<Datagram>, watch: &mut Watch, since: Time) -> Result<(), TestCaseError> {
     let held = |mac: &Mac<Datagram>| {
         (0..mac.radios())
@@ -355,8 +369,8 @@ fn drain(mac: &mut Mac<Datagram>, watch: &mut Watch, since: Time) -> Result<(), 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Packets are conserved and stay in order, no frame exceeds a limit, nothing happens in the past, and a run is a function of its
-    /// configuration and its seed.
+    /// Packets are conserved and stay in order, no frame exceeds a limit, nothing happens in the
+    /// past, and a run is a function of its configuration and its seed.
     #[test]
     fn invariants_hold_in_any_network((config, flows, neighbours) in any_network(), seed in any::<u64>()) {
         let first = check(&config, &flows, neighbours, seed)?;

@@ -1,0 +1,92 @@
+//! What happens next, and in which order at one time.
+
+use super::Mac;
+use super::exchange::{Exchange, Work};
+use super::ids::{Transmitter, ViewId};
+use crate::radio::RadioId;
+use airpace_core::packet::Packet;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// What is due next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A step of the exchange at this index.
+    Step(usize),
+    /// The beacon at this index.
+    Beacon(usize),
+    /// Back-offs have run down.
+    Access,
+}
+
+/// The order of events that are due at one time. PPDUs end first; those that follow another after
+/// SIFS begin last, because contenders whose back-off expires at that time cannot have sensed them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Class {
+    End,
+    Beacon,
+    Access,
+    Begin,
+}
+
+/// Beacons to come of one access point.
+#[derive(Debug)]
+pub(super) struct Beacons {
+    pub(super) radio: RadioId,
+    pub(super) view: ViewId,
+    /// When the next is due.
+    pub(super) due: Time,
+    pub(super) interval: Duration,
+    pub(super) airtime: Duration,
+}
+
+impl<P: Packet + Clone> Mac<P> {
+    /// Handles everything that is due up to and including `now`.
+    pub(super) fn run_until(&mut self, now: Time) {
+        while let Some((at, event)) = self.next.filter(|next| next.0 <= now) {
+            match event {
+                Event::Step(index) => self.step(index, at),
+                Event::Beacon(index) => self.send_beacon(index, at),
+                Event::Access => self.grant(at),
+            }
+            self.next = self.find_next();
+        }
+    }
+
+    /// What is due next.
+    pub(super) fn find_next(&self) -> Option<(Time, Event)> {
+        let steps = self.exchanges.iter().enumerate().map(|(index, exchange)| {
+            let class = if exchange.begins() {
+                Class::Begin
+            } else {
+                Class::End
+            };
+            (exchange.at, class, Event::Step(index))
+        });
+        let beacons = self.beacons.iter().enumerate().map(|(index, beacon)| {
+            let at = self.air.view(beacon.view).priority_access(beacon.due);
+            (at, Class::Beacon, Event::Beacon(index))
+        });
+        let access = self.air.next_access();
+        let access = access.map(|at| (at, Class::Access, Event::Access));
+        let first = steps
+            .chain(beacons)
+            .chain(access)
+            .min_by_key(|&(at, class, _)| (at, class));
+        first.map(|(at, _, event)| (at, event))
+    }
+
+    fn send_beacon(&mut self, index: usize, at: Time) {
+        let beacon = &mut self.beacons[index];
+        beacon.due += beacon.interval;
+        let end = at + beacon.airtime;
+        let radio = beacon.radio;
+        self.radios[radio.index()].airtime.beacons += beacon.airtime;
+        self.air.begin_ppdu(Transmitter::Radio(radio), at, end);
+        self.exchanges.push(Exchange {
+            at: end,
+            begun: at,
+            work: Work::Beacon(radio),
+        });
+    }
+}

@@ -1,0 +1,174 @@
+//! What becomes of a frame: what its receiver decodes, what its sender learns, and what the caller
+//! is told of both.
+
+use super::exchange::{Exchange, Work};
+use super::flight::Flight;
+use super::window::Fate;
+use super::{DropReason, FrameRecord, Mac, Mpdu, Output, RadioId};
+use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
+use airpace_units::Time;
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    /// When.
+    pub(super) at: Time,
+    /// From when on that is known: at most `at`.
+    pub(super) known: Time,
+    /// Whether its sender got an answer to the data.
+    pub(super) answered: bool,
+}
+
+impl Ending {
+    /// Without an answer.
+    pub(super) const fn unanswered(at: Time) -> Self {
+        Self {
+            at,
+            known: at,
+            answered: false,
+        }
+    }
+}
+
+/// Whose packets a frame carries.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    from: RadioId,
+    to: RadioId,
+    category: AccessCategory,
+}
+
+impl<P: Packet + Clone> Mac<P> {
+    /// The data PPDU has ended: draws which of its MPDUs are decoded and hands out its record and
+    /// what it carried. Returns how many MPDUs were decoded.
+    pub(super) fn receive(&mut self, exchange: &Exchange, flight: &Flight, clean: bool) -> u16 {
+        let path = &mut self.radios[flight.function.radio.index()].paths[flight.function.category];
+        let lane = path.lane_mut(flight.lane);
+        let link = &mut self.links[flight.link.index()];
+        let mut record = flight.record(exchange, link.from, link.to, self.next_ampdu);
+        record.collided = !clean;
+        self.next_ampdu = self.next_ampdu.wrapping_add(1);
+        // The record comes before the packets, but is complete only when their fate is known.
+        let index = self.outputs.len();
+        self.outputs.push_back(Output::Frame(record));
+        let (outputs, at) = (&mut self.outputs, exchange.at);
+        let address = Address {
+            from: record.from,
+            to: record.to,
+            category: record.category,
+        };
+        let mut tell = |fate: Fate<P>| outputs.push_back(fate.output(at, address));
+        link.receive(exchange.begun, flight.built.rate);
+        let lost = |bytes| !clean || link.loses(bytes);
+        let number = flight.built.number;
+        let decoded = lane
+            .window
+            .receive(number, record.ampdu, &self.rules, lost, &mut tell);
+        if !self.air.is_shared_by_all() {
+            // With one view the exchange is concluded now, which hands the packets over too.
+            lane.window.release(&mut tell);
+        }
+        record.decoded = decoded;
+        if decoded > 0 {
+            record.airtime += self.rules.medium.sifs() + flight.built.response;
+        }
+        self.outputs[index] = Output::Frame(record);
+        self.account(flight, &record);
+        decoded
+    }
+
+    /// Charges the airtime of a frame to its station where airtime is shared out: at the sender,
+    /// and at the receiver, where the station is the one that sends.
+    fn account(&mut self, flight: &Flight, record: &FrameRecord) {
+        let category = record.category;
+        let path = &mut self.radios[record.from.index()].paths[category];
+        path.charge(flight.lane, record.airtime);
+        path.on_frame(record);
+        let receiver = &mut self.radios[record.to.index()];
+        if let Some(back) = receiver.lane(record.from, category) {
+            receiver.paths[category].charge(back, record.airtime);
+        }
+    }
+
+    /// The exchange is over: its sender learns what was received, if there was an answer, and goes
+    /// on with its TXOP or contends again.
+    pub(super) fn conclude(&mut self, flight: &Flight, ending: Ending) {
+        let Ending {
+            at,
+            known,
+            answered,
+        } = ending;
+        let function = flight.function;
+        let path = &mut self.radios[function.radio.index()].paths[function.category];
+        let link = &mut self.links[flight.link.index()];
+        let address = Address {
+            from: link.from,
+            to: link.to,
+            category: function.category,
+        };
+        let outputs = &mut self.outputs;
+        let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, address));
+        let window = &mut path.lane_mut(flight.lane).window;
+        let settled = window.settle(flight.built.number, answered, &self.rules, tell);
+        path.settled(flight.lane, settled.packets);
+        link.adaptation.on_result(at, &flight.result(settled.acked));
+        let spent = if answered {
+            link.unanswered = 0;
+            false
+        } else {
+            self.count_unanswered(flight.link)
+        };
+        let done = answered || spent;
+        self.end_service(flight, at, known, done);
+        // A TXOP goes on after an answer only; the recovery of a failed exchange within its TXOP is
+        // not modelled.
+        let sifs = self.rules.medium.sifs();
+        let goes_on = answered && flight.txop_end.is_some_and(|end| at + sifs < end);
+        if goes_on && self.radios[function.radio.index()].paths[function.category].has_work() {
+            self.after_sifs(at, Work::NextBegins(*flight));
+        } else {
+            self.back_off(at, function, done);
+        }
+    }
+}
+
+impl<P> Fate<P> {
+    /// What the caller is told of a packet.
+    fn output(self, at: Time, address: Address) -> Output<P> {
+        let Address { from, to, category } = address;
+        match self {
+            Self::Heard { packet, reception } => Output::Heard {
+                mpdu: Mpdu {
+                    from,
+                    to,
+                    category,
+                    ampdu: reception.ampdu,
+                    sequence: reception.sequence,
+                    retry: reception.retry,
+                },
+                packet,
+            },
+            Self::Released { packet, reception } => Output::Delivered {
+                at,
+                mpdu: Mpdu {
+                    from,
+                    to,
+                    category,
+                    ampdu: reception.ampdu,
+                    sequence: reception.sequence,
+                    retry: reception.retry,
+                },
+                packet,
+            },
+            Self::GivenUp { packet } => Output::Dropped {
+                at,
+                from,
+                to,
+                category,
+                reason: DropReason::RetryLimit,
+                packet,
+            },
+        }
+    }
+}
