@@ -2,14 +2,14 @@
 
 use super::FlowName;
 use super::network::Network;
-use crate::file::{Congestion, Flow, FlowKind, NodeKind, Page};
+use crate::file::{Flow, FlowKind, NodeKind};
 use airpace_config::document::{KeyError, refuse};
-use airpace_sim::traffic::web::{self, BrowserConfig};
+use airpace_sim::traffic::web::BrowserConfig;
 use airpace_sim::traffic::{
     Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread,
     VoipSinkConfig,
 };
-use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
+use airpace_sim::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_sim::world::{FlowConfig, TcpConfig, Traffic};
 use airpace_units::{BitRate, Time};
 use std::time::Duration;
@@ -298,11 +298,7 @@ fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, KeyError> 
 }
 
 fn tcp(flow: &Flow) -> TcpConfig {
-    let algorithm = match flow.congestion.unwrap_or(Congestion::Cubic) {
-        Congestion::Cubic => Algorithm::Cubic,
-        Congestion::Reno => Algorithm::Reno,
-        Congestion::Bbr => Algorithm::Bbr,
-    };
+    let algorithm = flow.congestion.unwrap_or_default().0;
     let mut sender = SenderConfig::new(algorithm);
     let mut receiver = ReceiverConfig::default();
     // The bounds of the keys keep sizes within 32 bits.
@@ -320,10 +316,7 @@ fn tcp(flow: &Flow) -> TcpConfig {
 }
 
 fn web_pages(flow: &Flow) -> Traffic {
-    let page = match flow.page.unwrap_or(Page::Small) {
-        Page::Small => web::NamedPage::Small.page(),
-        Page::Large => web::NamedPage::Large.page(),
-    };
+    let page = flow.page.unwrap_or_default().0.page();
     let mut browser = BrowserConfig::new(page);
     browser.connections = flow.connections.unwrap_or(browser.connections);
     match flow.interval {
