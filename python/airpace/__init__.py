@@ -1,1 +1,1 @@
-"""Plots and pages from what the airpace program stored. Nothing here measures anything."""
+"""Plots and pages from the results that the airpace program stores. Nothing is measured here."""

@@ -1,4 +1,4 @@
-"""Draws the plots of `airpace demo` and writes its page: `python -m airpace.demo_report out/demo`."""
+"""Draws the plots of a run of `airpace demo` and writes its page: `python -m airpace.demo_report out/demo`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from airpace.findings import findings
 from airpace.results import FormatError, load
 
 EMBED_SVG_BELOW = 300_000
-"""Larger SVGs (thousands of dots) are embedded in the page as PNG; both are written as files anyhow."""
+"""Bytes. Larger SVGs, with thousands of dots, are embedded in the page as PNG. Both are also written as files."""
 
 
 def write_report(folder: Path) -> Path:
-    """Draws every figure into `folder` as PNG and SVG and writes `index.html`; returns the path of the page."""
+    """Draws every figure to `folder` as PNG and SVG and writes `index.html`. Returns the path of the page."""
     demo = load(folder)
     images = {stem: _store(folder, stem, figure) for stem, figure in plots.figures(demo)}
     index = folder / "index.html"
@@ -37,15 +37,18 @@ def _store(folder: Path, stem: str, figure: Figure) -> tuple[str, bytes]:
 
 def _bytes(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
-    # A date in the file would make equal figures differ.
+    # Without a date equal figures give equal files.
     figure.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
     return buffer.getvalue()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The program; returns its exit code: 2 if the folder cannot be read, 1 if a claim is to be checked and does not hold."""
+    """Runs the program. Returns its exit code.
+
+    It is 2 if the folder cannot be read, and 1 if `--check` finds a claim that does not hold.
+    """
     parser = argparse.ArgumentParser(prog="python -m airpace.demo_report", description=__doc__)
-    parser.add_argument("folder", type=Path, help="what `airpace demo --out` wrote to")
+    parser.add_argument("folder", type=Path, help="the folder that `airpace demo --out` wrote")
     parser.add_argument("--readme-figure", type=Path, help="also write the overview as PNG to this path")
     parser.add_argument("--check", action="store_true", help="print every claim and fail if one does not hold")
     options = parser.parse_args(arguments)
@@ -62,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def check(folder: Path) -> int:
-    """Prints whether each claim holds in the run stored in `folder`; returns 1 if one does not."""
+    """Prints whether each claim holds in the run stored in `folder`. Returns 1 if one does not, otherwise 0."""
     found = findings(load(folder))
     for finding in found:
         print(f"{'holds' if finding.holds else 'FAILS'}: {finding.claim} ({finding.figures})")

@@ -1,4 +1,4 @@
-"""What a run of the demo shows, computed from its figures: whether the claims hold, and by how much."""
+"""The claims about a run of the demo: whether they hold, and the figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airpace.results import Demo, jain_airtime, label
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, whether it holds in this run, and the figures."""
+    """A claim, whether it holds in this run, and the figures that decide it."""
 
     claim: str
     holds: bool
@@ -17,11 +17,11 @@ class Finding:
 
 
 def findings(demo: Demo) -> list[Finding]:
-    """The claims of the project that this run can decide, in order. What was not run is left out."""
+    """The project's claims that this run can decide, in order. Claims about arms that were not run are left out."""
     found = []
     for stations in demo.station_counts:
         found += [f for f in (_goodput(demo, stations), _delay(demo, stations), _level(demo, stations)) if f]
-        found += _nearness(demo, stations)
+        found += _closed_against_modified(demo, stations)
     lagging = [f"{label(a['name'])} on {a['stations']}" for a in demo.arms if not a["trusted"]]
     found.append(
         Finding(
@@ -52,7 +52,7 @@ def _delay(demo: Demo, stations: int) -> Finding | None:
     if not pair or not all(arm["ping_ms"]["count"] for arm in pair):
         return None
     ours, cubic = (arm["ping_ms"]["p95"] for arm in pair)
-    # Quantiles are of answered pings, so they say nothing if many are not.
+    # The quantiles cover answered pings only, so they mean nothing if many are unanswered.
     lost = pair[0]["ping_loss"]
     figures = f"{ours:.1f} ms against {cubic:.1f} ms: 1/{cubic / max(ours, 1e-3):.1f}; {lost:.1%} of pings unanswered"
     claim = f"{_on(stations)}: at most 1/10 of Cubic's p95 ping under load, at most 1 % of pings unanswered"
@@ -62,15 +62,15 @@ def _delay(demo: Demo, stations: int) -> Finding | None:
 def _level(demo: Demo, stations: int) -> Finding | None:
     arm = demo.arm(stations, "airpace-udp")
     if not arm or stations > 1:
-        # With several stations only the fastest is held at the limit; the others follow from equal airtime.
+        # With several stations only the fastest is at the limit; equal airtime sets the level of the others.
         return None
     target = demo.summary["settings"]["target_level"]
     figures = f"{arm['level']:.1f} of {target:.0f} packets per frame"
     return Finding(f"{_on(stations)}: level within 10 % of its target", abs(arm["level"] / target - 1) <= 0.1, figures)
 
 
-def _nearness(demo: Demo, stations: int) -> list[Finding]:
-    """How near a closed access point behind airpace comes to a modified one."""
+def _closed_against_modified(demo: Demo, stations: int) -> list[Finding]:
+    """Compares a closed access point behind airpace with a modified one."""
     ours, modified = demo.arm(stations, "airpace-cubic"), demo.arm(stations, "fqmac-airtime-cubic")
     if not ours or not modified or not all(arm["ping_ms"]["count"] for arm in (ours, modified)):
         return []

@@ -1,4 +1,4 @@
-"""The demo's page: one HTML file that needs nothing beside it."""
+"""The demo's page: one HTML file that contains its figures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airpace.results import Demo, jain_airtime, label
 
 CAPTIONS = {
     "overview": "Goodput against ping under load. The mark stands at the 95th percentile, its line begins at the median. "
-    "Up and to the left is better; the time axis is logarithmic.",
-    "timeline": "The three quantities over time. Each dot is one ping. The dotted line is the level that airpace aims at. "
-    "The first seconds (ramp-up) are shown but not counted in the table.",
-    "ping": "Share of the pings that took longer than a time, steady state only.",
-    "stations": "Each station by itself. Airtime is what its frames, both ways, occupied, access and acknowledgements included.",
+    "Up and to the left is better. The time axis is logarithmic.",
+    "timeline": "The three quantities over time. Each dot is a ping. The dotted line is the level that airpace aims at. "
+    "The first seconds (the ramp) are shown here, but the table leaves them out.",
+    "ping": "Share of the pings that took longer than the time on the axis, in the steady state.",
+    "stations": "The single stations. Airtime is that of a station's frames in both directions, with access and acknowledgements.",
 }
 
 STYLE = """
@@ -31,7 +31,7 @@ pre { padding: .8rem; overflow-x: auto }
 
 
 def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
-    """The page. `images` maps the stem of a figure to its media type and its bytes."""
+    """The page. `images` maps the name of a figure to its media type and its bytes."""
     title = "airpace: one download, five ways"
     body = "\n".join(
         (
@@ -57,13 +57,12 @@ def _introduction(demo: Demo) -> str:
         f"({s['width_mhz']} MHz, {s['nss']} stream{'s' if s['nss'] > 1 else ''}, "
         f"{s['wired_delay_ms']:g} ms of wire each way, "
         f"a buffer of {s['ap_buffer_packets']} packets per station) through the real kernel's network stack. "
-        "Cubic and BBR first use a <b>closed access point</b> as it is. <b>Behind airpace</b> the same access point is fed by a proxy "
-        f"that paces each station so that its frames carry {s['target_level']:g} packets at most, with Cubic, or with a constant "
-        "UDP load at the rate that the proxy grants. The <b>AP with FQ-MAC + airtime</b> is what an access point achieves whose own "
-        "queues are modified as Linux's were (flow queues under CoDel for each station, equal airtime), with Cubic and without airpace: "
-        "how near does an unmodified one come? "
-        "Meanwhile every station is pinged. "
-        f"Figures are of the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
+        "Cubic and BBR first use an unmodified <b>closed access point</b>. <b>Behind airpace</b> a proxy feeds the same access "
+        f"point and paces each station so that its frames carry at most {s['target_level']:g} packets, with Cubic, or with a "
+        "constant UDP load at the rate that the proxy allocates. The <b>AP with FQ-MAC + airtime</b> shows, with Cubic and "
+        "without airpace, what an access point achieves whose queues are modified as Linux's were: flow queues under CoDel "
+        "for each station, and equal airtime. Meanwhile every station is pinged. "
+        f"Figures cover the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
     )
 
 
@@ -72,7 +71,7 @@ def _findings(demo: Demo) -> str:
         verdict = '<span class="yes">holds</span>' if f.holds else '<span class="no">does not hold</span>'
         return f"<li>{escape(f.claim)}: {verdict} ({escape(f.figures)})</li>"
 
-    return "<h2>What is seen</h2><ul>" + "".join(item(f) for f in findings(demo)) + "</ul>"
+    return "<h2>Findings</h2><ul>" + "".join(item(f) for f in findings(demo)) + "</ul>"
 
 
 def _table(demo: Demo) -> str:
@@ -98,7 +97,7 @@ def _row(arm: dict[str, Any]) -> str:
         "–" if reported is None else f"{reported:.1f}",
         f"{arm['round_ms']:.2f}",
         f"{jain_airtime(arm):.3f}",
-        lag if arm["trusted"] else f'<span class="no">{lag}: not to be trusted</span>',
+        lag if arm["trusted"] else f'<span class="no">{lag}: do not trust</span>',
     )
     tagged = [f"<td>{cell}</td>" for cell in cells]
     tagged.insert(1, f'<td class="name">{escape(label(arm["name"]))}</td>')
@@ -122,9 +121,9 @@ def _reproduce(demo: Demo) -> str:
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(e["started_unix_s"]))
     revision = f", revision {escape(e['git_revision'])}" if e.get("git_revision") else ""
     return (
-        "<h2>How to run it again</h2><pre>make demo\n# or, with a seed of your own\n"
+        "<h2>How to repeat it</h2><pre>make demo\n# or, with a seed of your own\n"
         f"airpace demo --out out/demo --seed {s['seed']}\npython -m airpace.demo_report out/demo</pre>"
         f"<p>This run: {when}, airpace {escape(e['airpace_version'])}{revision}, Linux {escape(e['kernel'])}, "
         f"{e['cpus']} processors, seed {s['seed']}. The seed fixes the draws of the access point, not the timing of the kernel: "
-        "figures vary by some per cent from run to run.</p>"
+        "so figures vary by a few per cent from run to run.</p>"
     )

@@ -1,4 +1,4 @@
-"""The demo's plots. Every function takes a loaded demo and returns a figure; nothing is measured or smoothed here."""
+"""The demo's plots. Each function takes a loaded demo and returns a figure. Nothing is measured or smoothed here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ COLOURS = {
     "airpace-cubic": "#0072B2",
     "airpace-udp": "#009E73",
 }
-"""Okabe and Ito's colours (yellow and purple darkened for text on white), which readers with colour-vision deficiency can tell apart."""
+"""Okabe and Ito's colours, which readers with colour-vision deficiency can tell apart.
+
+Yellow and purple are darkened for text on white.
+"""
 
 MARKERS = {"cubic": "s", "bbr": "D", "fqmac-airtime-cubic": "v", "airpace-cubic": "o", "airpace-udp": "^"}
 
@@ -46,7 +49,7 @@ STYLE = {
 
 
 def figures(demo: Demo) -> Iterator[tuple[str, Figure]]:
-    """Every figure with the stem of its file name. The caller closes them."""
+    """Every figure with its name. The caller closes them."""
     with plt.rc_context(STYLE):
         yield "overview", overview(demo)
         for stations in demo.station_counts:
@@ -57,7 +60,7 @@ def figures(demo: Demo) -> Iterator[tuple[str, Figure]]:
 
 
 def overview(demo: Demo) -> Figure:
-    """Goodput against p95 ping under load, one panel per number of stations: up and to the left is better."""
+    """Goodput against p95 ping under load, one panel per number of stations. Up and to the left is better."""
     counts = demo.station_counts
     figure, axes = plt.subplots(1, len(counts), figsize=(4.8 * len(counts), 3.9), squeeze=False)
     for axis, stations in zip(axes[0], counts):
@@ -84,14 +87,14 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
 
 
 LABEL_HEIGHT = 0.13
-"""Height of a label of two lines, as a share of the axes."""
+"""Height of a label with two lines, as a share of the axes."""
 
 LETTER = 0.0155
-"""Width of a letter of a label, likewise."""
+"""Width of a letter of a label, as a share of the axes."""
 
 
 def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
-    """A name near each mark, with a leader if it is further off, where it covers neither a mark nor another name."""
+    """A label near each mark that covers neither a mark nor another label. Distant labels get a line to their mark."""
     top = axis.get_ylim()[1]
     marks = [(_fraction(axis, a["ping_ms"]["p95"]), a["goodput_mbps"] / top) for a in arms]
     boxes = [(x, y, 0.04, 0.06) for x, y in marks]
@@ -134,7 +137,7 @@ def _fraction(axis: Axes, x: float) -> float:
 
 
 def timeline(demo: Demo, stations: int) -> Figure:
-    """Goodput, ping and level over time; stations are summed or averaged."""
+    """Goodput (the sum over stations), pings (all of them) and level (the mean over stations) over time."""
     figure, axes = plt.subplots(3, 1, figsize=(9, 7), sharex=True)
     for (count, name), series in demo.series.items():
         if count == stations:
@@ -145,7 +148,7 @@ def timeline(demo: Demo, stations: int) -> Figure:
     axes[2].set_ylabel("packets per frame")
     axes[2].set_xlabel("seconds after the load began")
     axes[2].axhline(demo.summary["settings"]["target_level"], color="#444444", linestyle=":", linewidth=1)
-    axes[0].set_title(f"{_on(stations)}: what happened when")
+    axes[0].set_title(f"{_on(stations)}: over time")
     for axis in (axes[0], axes[2]):
         axis.set_ylim(bottom=0)
     if axes[0].lines:
@@ -174,7 +177,7 @@ def _level(slots: tuple[dict[str, Any], ...]) -> float | None:
 
 
 def ping_distribution(demo: Demo, stations: int) -> Figure:
-    """Share of pings above a round-trip time, in the steady state; unanswered pings count as above any."""
+    """Share of pings above a round-trip time, in the steady state. Unanswered pings count as longer than any."""
     figure, axis = plt.subplots(figsize=(7, 4))
     for (count, name), series in demo.series.items():
         if count == stations:
@@ -210,7 +213,7 @@ def per_station(demo: Demo, stations: int) -> Figure:
         ("p95 ping under load, ms", lambda s: s["ping_ms"]["p95"]),
     )
     for axis, (title, value) in zip(axes, values):
-        # Bars stand on zero, so a logarithmic axis gets dots instead.
+        # Bars begin at zero, which a logarithmic axis does not have, so the pings get marks.
         _by_station(axis, arms, value, bars=axis is not axes[2])
         axis.set_title(title)
         axis.grid(axis="x", visible=False)

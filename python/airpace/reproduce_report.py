@@ -1,4 +1,7 @@
-"""Draws the figure of each row from what `airpace reproduce --out` left: `python -m airpace.reproduce_report out/reproduce`."""
+"""Draws a figure of each row that `airpace reproduce --out` stored.
+
+Usage: `python -m airpace.reproduce_report out/reproduce`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from matplotlib.figure import Figure
 from airpace.plots import STYLE
 
 FORMAT = 1
-"""The version of the files that this module reads (`REPRODUCTION_FORMAT` in airpace-api)."""
+"""The version of the files that this module reads (`REPRODUCTION_FORMAT` in airpace-papers)."""
 
 COLOURS = {
     "fifo": "#D55E00",
@@ -31,7 +34,7 @@ COLOURS = {
 """Okabe and Ito's colours, for the schemes."""
 
 Points = Iterator[tuple[str, str, float]]
-"""What a run gives to a panel of bars: group on the axis, series (colour), value."""
+"""The values of a run in a panel of bars: group on the axis, series (colour), value."""
 
 
 class FormatError(ValueError):
@@ -40,7 +43,7 @@ class FormatError(ValueError):
 
 @dataclass(frozen=True)
 class Bars:
-    """A panel with one bar per group and series: the mean over the seeds, whiskers from least to greatest."""
+    """A panel with one bar per group and series: the mean over the seeds, and whiskers from least to greatest."""
 
     title: str
     points: Callable[[str, dict[str, Any]], Points]
@@ -49,14 +52,14 @@ class Bars:
 
 @dataclass(frozen=True)
 class Lines:
-    """A panel with one line per case: a series of the first seed over time."""
+    """A panel with one line per case: a time series of the first seed."""
 
     title: str
     series: str
 
 
 def _parts(case: str) -> tuple[str, str]:
-    """Group and series of a case called "3 hops, wqm" or "wqm"."""
+    """Group and series of a case: "3 hops" and "wqm" of "3 hops, wqm", "" and "wqm" of "wqm"."""
     group, _, series = case.rpartition(", ")
     return group, series
 
@@ -176,11 +179,11 @@ PANELS: dict[str, list[Bars | Lines]] = {
     "004-T2": [Bars("mean opinion score", _voice), Bars("bulk goodput, Mbit/s", _bulk)],
     "004-F11": [Bars("page load time, s", _page, log=True)],
 }
-"""What each row's figure shows; rows without an entry have the table of their relations alone."""
+"""The panels of each row's figure. Rows without an entry only have the table of their relations."""
 
 
 def load(folder: Path) -> list[dict[str, Any]]:
-    """Every row of `folder` with its cases, in the order in which they were told."""
+    """Every row of `folder` with its cases, in the order of `reproduction.json`."""
     try:
         whole = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
         if whole.get("format") != FORMAT:
@@ -188,11 +191,11 @@ def load(folder: Path) -> list[dict[str, Any]]:
         names = [row["id"].replace("/", "-") for row in whole["rows"]]
         return [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names]
     except (OSError, json.JSONDecodeError, KeyError) as error:
-        raise FormatError(f"{folder} holds nothing that `airpace reproduce --out` wrote: {error}") from error
+        raise FormatError(f"{folder} does not hold the output of `airpace reproduce --out`: {error}") from error
 
 
 def figure(data: dict[str, Any]) -> Figure:
-    """The figure of one row: its panels, and below them the relations with their bars."""
+    """The figure of a row: its panels, and below them the relations with their bars."""
     row = data["row"]
     panels = PANELS.get(row["id"], [])
     height = 0.24 * (len(row["relations"]) + 2)
@@ -219,9 +222,11 @@ def _bars(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:
     known.sort(key=lambda series: list(COLOURS).index(series) if series in COLOURS else len(COLOURS))
     width = 0.8 / max(len(known), 1)
     for number, series in enumerate(known):
-        at = [i + (number - (len(known) - 1) / 2) * width for i, group in enumerate(groups) if (group, series) in values]
+        at = [
+            i + (number - (len(known) - 1) / 2) * width for i, group in enumerate(groups) if (group, series) in values
+        ]
         drawn = [values[group, series] for group in groups if (group, series) in values]
-        means = [_mean(list(one)) for one in drawn]
+        means = [_mean(values_of_bar) for values_of_bar in drawn]
         whiskers = [[m - min(v) for m, v in zip(means, drawn)], [max(v) - m for m, v in zip(means, drawn)]]
         axis.bar(at, means, width * 0.92, yerr=whiskers, color=COLOURS.get(series), label=series, zorder=2, capsize=2)
     axis.set_xticks(range(len(groups)), groups, fontsize=8)
@@ -243,7 +248,7 @@ def _lines(axis: Axes, panel: Any, cases: dict[str, Any]) -> None:
 
 def _relations(axis: Axes, row: dict[str, Any]) -> None:
     axis.axis("off")
-    head = ["", "measured", "must be", ""]
+    head = ["", "measured", "bar", ""]
     lines = [head] + [_relation(relation) for relation in row["relations"]]
     for number, line in enumerate(lines):
         y = 1 - (number + 0.5) / len(lines)
@@ -260,7 +265,7 @@ def _relation(relation: dict[str, Any]) -> list[str]:
 
 
 def write_report(folder: Path) -> list[Path]:
-    """Draws every row of `folder` beside its data; returns the files."""
+    """Draws every row of `folder` to a file beside its data. Returns the files."""
     files = []
     with plt.rc_context(STYLE):
         for data in load(folder):
@@ -273,9 +278,9 @@ def write_report(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The program; returns its exit code: 2 if the folder cannot be read."""
+    """Runs the program. Returns its exit code: 2 if the folder cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m airpace.reproduce_report", description=__doc__)
-    parser.add_argument("folder", type=Path, help="what `airpace reproduce --out` wrote to")
+    parser.add_argument("folder", type=Path, help="the folder that `airpace reproduce --out` wrote")
     options = parser.parse_args(arguments)
     try:
         files = write_report(options.folder)

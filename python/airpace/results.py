@@ -1,4 +1,4 @@
-"""Reading what `airpace demo` stored: `summary.json` and one `series-<stations>-<name>.json` per arm."""
+"""Reads the results of `airpace demo`: `summary.json` and one `series-<stations>-<name>.json` per arm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-"""The version of the files that this module reads (`DEMO_FORMAT` in airpace-api)."""
+"""The version of the files that this module reads (`DEMO_FORMAT` in airpace-lab)."""
 
 LABELS = {
     "cubic": "closed AP, Cubic",
@@ -25,14 +25,14 @@ class FormatError(ValueError):
 
 @dataclass(frozen=True)
 class Demo:
-    """One run of the demo: the summary as stored, and the series by (stations, name)."""
+    """A run of the demo: the stored summary, and the series by (stations, name)."""
 
     summary: dict[str, Any]
     series: dict[tuple[int, str], dict[str, Any]]
 
     @property
     def arms(self) -> list[dict[str, Any]]:
-        """The arms in the order they were run."""
+        """The arms, in the order in which they were run."""
         return self.summary["arms"]
 
     @property
@@ -46,25 +46,26 @@ class Demo:
 
 
 def jain_airtime(arm: dict[str, Any]) -> float:
-    """Jain's index of the stations' airtime, both ways; of the downlink alone in runs that did not store the other."""
+    """Jain's index of the stations' airtime in both directions, or of the downlink in runs that stored only that."""
     return arm.get("jain_airtime_both_ways", arm["jain_airtime"])
 
 
 def label(name: str) -> str:
-    """What an arm is called in plots."""
+    """The name of an arm in plots."""
     return LABELS.get(name, name)
 
 
 def load(folder: Path) -> Demo:
-    """Reads a folder that `airpace demo` left.
+    """Reads a folder that `airpace demo` wrote.
 
-    Raises FormatError if there is no summary or its format is not ours. A missing series is not an error: its plots leave it out.
+    Raises FormatError if there is no summary, or it has another format. A missing series is not an error; the plots leave
+    it out.
     """
     summary = _read(folder / "summary.json")
     if summary.get("format") != FORMAT:
         raise FormatError(f"{folder}/summary.json has format {summary.get('format')!r}; this program reads {FORMAT}")
     if not summary.get("arms"):
-        raise FormatError(f"{folder}/summary.json holds no arms")
+        raise FormatError(f"{folder}/summary.json has no arms")
     series = {}
     for arm in summary["arms"]:
         path = folder / f"series-{arm['stations']}-{arm['name']}.json"
@@ -77,9 +78,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FormatError(f"{path} is not there: run `airpace demo --out {path.parent}` first") from None
+        raise FormatError(f"{path} does not exist: run `airpace demo --out {path.parent}` first") from None
     except json.JSONDecodeError as error:
         raise FormatError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict):
-        raise FormatError(f"{path} does not hold an object")
+        raise FormatError(f"{path} does not contain a JSON object")
     return content

@@ -1,4 +1,4 @@
-"""The report from a stored run: files, page, findings, and what is said of a folder that cannot be read."""
+"""The report of a stored run: files, page, findings, and the errors for folders that cannot be read."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def edit(folder: Path, change) -> None:
     path.write_text(json.dumps(summary))
 
 
-def test_a_report_is_complete_and_its_page_needs_nothing_beside_it(folder):
+def test_a_report_is_complete_and_its_page_contains_its_figures(folder):
     figure = folder / "docs" / "img" / "demo.png"
     assert demo_report.main([str(folder), "--readme-figure", str(figure)]) == 0
     for stem in ("overview", "timeline-1", "ping-1", "timeline-3", "ping-3", "stations-3"):
@@ -32,7 +32,7 @@ def test_a_report_is_complete_and_its_page_needs_nothing_beside_it(folder):
     assert "closed AP behind airpace" in index and "AP with FQ-MAC + airtime" in index and "--seed 1" in index
 
 
-def test_a_run_without_series_and_with_a_new_arm_is_drawn_as_far_as_it_goes(folder):
+def test_a_run_without_series_and_with_an_unknown_arm_is_drawn(folder):
     for path in folder.glob("series-*.json"):
         path.unlink()
     edit(folder, lambda s: s["arms"].append(dict(s["arms"][0], name="reno")))
@@ -41,11 +41,11 @@ def test_a_run_without_series_and_with_a_new_arm_is_drawn_as_far_as_it_goes(fold
     assert plots.overview(demo).axes and plots.timeline(demo, 1).axes
 
 
-def test_claims_that_hold_are_said_to_hold(folder):
+def test_claims_that_hold_are_reported_as_such(folder):
     assert all(f.holds for f in findings(load(folder)))
 
 
-def test_a_claim_that_fails_is_shown_as_failing(folder):
+def test_a_claim_that_fails_is_reported_as_failing(folder):
     def slow(summary):
         next(a for a in summary["arms"] if a["name"] == "airpace-cubic" and a["stations"] == 1)["goodput_mbps"] = 100
 
@@ -58,21 +58,21 @@ def test_a_claim_that_fails_is_shown_as_failing(folder):
     assert "does not hold" in page.render(load(folder), {})
 
 
-def test_a_check_fails_with_a_claim(folder, capsys):
+def test_a_check_fails_if_a_claim_fails(folder, capsys):
     assert demo_report.main([str(folder), "--check"]) == 0
     edit(folder, lambda s: [a.update(ping_loss=0.2) for a in s["arms"]])
     assert demo_report.main([str(folder), "--check"]) == 1
     assert "FAILS: one station: at most 1/10" in capsys.readouterr().out
 
 
-def test_an_arm_that_lagged_is_named(folder):
+def test_an_arm_whose_emulator_lagged_is_named(folder):
     edit(folder, lambda s: s["arms"][0].update(trusted=False, lag_p99_ms=4.5))
     assert "late in: closed AP, Cubic on 1" in [f.figures for f in findings(load(folder))]
-    assert "4.50: not to be trusted" in page.render(load(folder), {})
+    assert "4.50: do not trust" in page.render(load(folder), {})
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"format": 99, "arms": [1]}', '{"format": 1, "arms": []}'])
-def test_a_folder_that_cannot_be_read_is_one_clear_line(tmp_path, capsys, content):
+def test_a_folder_that_cannot_be_read_gives_one_line_of_error(tmp_path, capsys, content):
     if content is not None:
         (tmp_path / "summary.json").write_text(content)
     assert demo_report.main([str(tmp_path)]) == 2

@@ -1,7 +1,7 @@
-//! serde types: configuration, telemetry, results. No behaviour: nothing here touches the machine.
+//! serde types: configuration and telemetry of the daemons. No behaviour: nothing here touches the machine.
 //!
 //! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its unit),
-//! [`telemetry::ProxySlot`] (one JSON line per station and slot), [`results::DemoSummary`].
+//! [`telemetry::ProxySlot`] (one JSON line per station and slot).
 //!
 //! ```
 //! use airpace_config::quantity::Span;
@@ -12,9 +12,7 @@
 //! ```
 
 pub mod config;
-pub mod control;
 pub mod emulation;
 pub mod keys;
 pub mod network;
-pub mod results;
 pub mod telemetry;

@@ -3,6 +3,7 @@
 //! Results go to standard output, everything else to standard error. Exit codes are in [`failure`].
 
 mod args;
+mod bar;
 mod commands;
 mod config;
 mod failure;

@@ -15,6 +15,11 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints a line to standard error. A closed standard error is no reason to stop.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// A table with a head. Columns of numbers stand to the right, others to the left.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

@@ -1,6 +1,6 @@
 //! Runs a command (or a shell) on the wired side of a cell with two stations:
 //! `cargo run --release -p airpace-emu --example shell_in_a_cell -- iperf3 -s`.
-#![expect(clippy::print_stderr, reason = "an example says how it went")]
+#![expect(clippy::print_stderr, reason = "an example prints its results")]
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_emu::{EmulatorConfig, NoObserver, run_command};

@@ -1,36 +1,37 @@
-//! Who has which address.
+//! The addresses of the server and the stations.
 
 use airpace_core::wire::ieee80211::MacAddr;
 use std::net::Ipv4Addr;
 
-/// The server: everything on the wired side.
+/// Address of the server, which stands for everything on the wired side.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
-/// Length of the prefix that server and stations share.
-pub(crate) const PREFIX: u8 = 24;
+/// Length of the prefix that server and stations share, in bits.
+pub(crate) const PREFIX_LENGTH: u8 = 24;
 
-/// Last byte of the first station's address.
+/// Last byte of the address of the first station.
 const FIRST_STATION: u8 = 10;
 
-/// Most stations whose addresses fit the prefix.
+/// Most stations whose addresses the prefix has room for.
 pub const MAX_STATIONS: usize = 240;
 
 /// The access point's MAC address (locally administered).
 pub const BSSID: MacAddr = MacAddr([0x02, 0x77, 0, 0, 0, 0x01]);
 
-/// Address of station `index`: 10.77.0.10 for the first. At most [`crate::MAX_STATIONS`] exist; higher indices wrap.
+/// Returns the address of station `index`: 10.77.0.10 for the first. Indices from
+/// [`crate::MAX_STATIONS`] on wrap around.
 #[must_use]
 pub const fn station_address(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, FIRST_STATION + (index % MAX_STATIONS) as u8)
 }
 
-/// MAC address of station `index`.
+/// Returns the MAC address of station `index`.
 #[must_use]
 pub const fn station_mac(index: usize) -> MacAddr {
     MacAddr([0x02, 0x77, 0, 0, 0x01, (index % MAX_STATIONS) as u8])
 }
 
-/// The station that an IPv4 packet is addressed to, out of `n`.
+/// Returns which of `n` stations an IPv4 packet is addressed to; `None` if it is not for a station.
 pub(crate) fn station_of(packet: &[u8], n: usize) -> Option<usize> {
     let destination: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
     let index = usize::from(destination[3]).checked_sub(FIRST_STATION.into())?;

@@ -1,4 +1,4 @@
-//! The MAC between its wires, and the devices that it is joined to.
+//! The MAC with the wires on both sides of it, and the devices that it is connected to.
 
 use crate::address::station_of;
 use crate::config::{EmulatorConfig, EmulatorError};
@@ -18,17 +18,18 @@ use airpace_sim::mac::{
 };
 use airpace_units::{StationId, Time};
 
-/// All devices.
+/// All devices of a cell.
 pub(crate) struct Ports {
     pub(crate) wired: Port,
     pub(crate) stations: Vec<StationPorts>,
 }
 
+/// The devices of one station.
 pub(crate) struct StationPorts {
     pub(crate) wlan: Port,
     monitor: Option<Tun>,
-    /// Packets were written and not flushed.
-    dirty: bool,
+    /// Whether packets have been written to `wlan` and not flushed.
+    unflushed: bool,
 }
 
 impl Ports {
@@ -36,7 +37,7 @@ impl Ports {
         let station = |station: crate::network::StationDevices| StationPorts {
             wlan: Port::new(station.wlan, join),
             monitor: station.monitor,
-            dirty: false,
+            unflushed: false,
         };
         let stations = devices.stations.into_iter().map(station).collect();
         Self {
@@ -47,33 +48,39 @@ impl Ports {
 
     fn flush_stations(&mut self) {
         for station in &mut self.stations {
-            if core::mem::take(&mut station.dirty) {
+            if core::mem::take(&mut station.unflushed) {
                 station.wlan.flush();
             }
         }
     }
 
+    /// Returns how many frames the kernel has not accepted.
     pub(crate) fn refused(&self) -> u64 {
         self.wired.refused + self.stations.iter().map(|s| s.wlan.refused).sum::<u64>()
     }
 }
 
-/// The MAC, the wires before and behind it, and what is counted. Knows real time only to measure how late it is.
+/// The MAC, the wires on both sides of it, and the statistics. It works in logical time; it reads
+/// the real clock only to measure how late it is.
 pub(crate) struct Cell {
     mac: Mac<EmulatedPacket>,
+    /// From the server to the access point.
     pub(crate) wire_down: DelayLine<(StationId, EmulatedPacket)>,
+    /// From the access point to the server.
     wire_up: DelayLine<EmulatedPacket>,
     pub(crate) statistics: Statistics,
     observer: Box<dyn Observer>,
     monitor: Option<MonitorWriter>,
-    /// The frame whose MPDUs are being handed out.
+    /// The frame whose MPDUs the MAC is reporting.
     frame: Option<FrameRecord>,
-    /// Logical time that has been reached.
+    /// Logical time that the cell has reached.
     reached: Time,
-    /// Ends of the frames, or times on the wire, of packets that were written to stations and to the wired side and not flushed.
-    handing_down: Option<Time>,
-    handing_up: Option<Time>,
-    /// Reused room for packets just read.
+    /// End of the frame whose packets have been written to stations and not flushed.
+    delivered_down: Option<Time>,
+    /// Time at which packets came out of the wire that have been written to the server and not
+    /// flushed.
+    delivered_up: Option<Time>,
+    /// Reused room for packets that have just been read.
     pub(crate) arrivals: Vec<EmulatedPacket>,
 }
 
@@ -98,43 +105,49 @@ impl Cell {
             monitor,
             frame: None,
             reached: Time::ZERO,
-            handing_down: None,
-            handing_up: None,
+            delivered_down: None,
+            delivered_up: None,
             arrivals: Vec::new(),
         })
     }
 
-    /// Logical time never goes back.
-    pub(crate) fn at_least(&self, now: Time) -> Time {
+    /// Converts the present to logical time, which never goes back: events may already have been
+    /// handled whose time is a little later than a clock that was read before.
+    pub(crate) fn logical_time(&self, now: Time) -> Time {
         now.max(self.reached)
     }
 
-    /// When [`Cell::advance`] is due.
+    /// Returns when the next event is due.
     pub(crate) fn deadline(&self) -> Time {
-        let dues = [
+        let mut deadline = self.statistics.slot_end();
+        let others = [
             self.mac.deadline(),
             self.wire_down.deadline(),
             self.wire_up.deadline(),
         ];
-        dues.into_iter()
-            .flatten()
-            .fold(self.statistics.slot_end(), Time::min)
+        for due in others.into_iter().flatten() {
+            deadline = deadline.min(due);
+        }
+        deadline
     }
 
-    /// Lets everything happen that is due by `now`, each at its own time.
+    /// Handles all events that are due by `now`, each at its own logical time.
     pub(crate) fn advance(&mut self, now: Time, clock: &Clock, ports: &mut Ports) {
         loop {
             let at = self.deadline();
             if at > now {
                 break;
             }
+            // Of events at the same time, packets come first, so that the MAC can send them in the
+            // frame that it composes now. A slot ends last, so that it has all events up to its end.
             if let Some((at, (station, packet))) = self.wire_down.pop(at) {
                 self.handle(at, Input::down(station, packet), clock, ports);
             } else if let Some((at, packet)) = self.wire_up.pop(at) {
-                if self.handing_up.is_some_and(|due| due != at) {
+                // Packets that came out at different times are not joined.
+                if self.delivered_up.is_some_and(|due| due != at) {
                     self.flush_up(clock, ports);
                 }
-                self.handing_up = Some(at);
+                self.delivered_up = Some(at);
                 ports.wired.write(&packet);
             } else if self.mac.deadline().is_some_and(|due| due <= at) {
                 self.handle(at, Input::Tick, clock, ports);
@@ -149,51 +162,56 @@ impl Cell {
         self.flush_up(clock, ports);
     }
 
-    /// An input of the present: what was due before it, in the air and on the wires, comes first.
-    pub(crate) fn take(
+    /// Handles an input of the present, after everything that was due before it in the air and on
+    /// the wires.
+    pub(crate) fn handle_now(
         &mut self,
         now: Time,
         input: Input<EmulatedPacket>,
         clock: &Clock,
         ports: &mut Ports,
     ) {
-        let now = self.at_least(now);
+        let now = self.logical_time(now);
         self.advance(now, clock, ports);
         self.handle(now, input, clock, ports);
     }
 
-    /// One input to the cell, and what comes of it.
+    /// Handles one input and all that follows from it.
     fn handle(&mut self, at: Time, input: Input<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
-        let at = self.at_least(at);
+        let at = self.logical_time(at);
         self.reached = at;
         self.mac.handle(at, input);
         while let Some(output) = self.mac.poll() {
-            self.act(output, clock, ports);
+            self.handle_output(output, clock, ports);
         }
         self.flush_down(clock, ports);
     }
 
-    /// Hands over what a frame has brought to the stations. This runs their kernels' input, and counts as lateness.
+    /// Passes the packets that a frame has brought to the stations' kernels. The time that their
+    /// network stacks take counts as lateness.
     fn flush_down(&mut self, clock: &Clock, ports: &mut Ports) {
-        if let Some(due) = self.handing_down.take() {
+        if let Some(due) = self.delivered_down.take() {
             ports.flush_stations();
             self.statistics.on_lag(clock.now().saturating_since(due));
         }
     }
 
-    /// Hands over what has come out of the wire at one time.
+    /// Passes the packets that have come out of the wire to the server's kernel.
     fn flush_up(&mut self, clock: &Clock, ports: &mut Ports) {
-        if let Some(due) = self.handing_up.take() {
+        if let Some(due) = self.delivered_up.take() {
             ports.wired.flush();
             self.statistics.on_lag(clock.now().saturating_since(due));
         }
     }
 
-    fn act(&mut self, output: Output<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
+    /// Acts on one output of the MAC.
+    fn handle_output(&mut self, output: Output<EmulatedPacket>, clock: &Clock, ports: &mut Ports) {
         match output {
             Output::Frame(frame) => {
+                // The packets of the frame before are not joined with those of this one.
                 self.flush_down(clock, ports);
-                // The shorter of two frames that collided becomes known at the end of the longer: that is not late.
+                // The MAC reports a frame that has collided at the end of the longest of the
+                // frames, which says nothing about lateness.
                 if !frame.collided {
                     self.statistics
                         .on_lag(clock.now().saturating_since(frame.end));
@@ -202,7 +220,7 @@ impl Cell {
                 self.observer.on_frame(&frame);
                 self.frame = Some(frame);
             }
-            Output::Heard { mpdu, packet } => self.show(&mpdu, &packet, ports),
+            Output::Heard { mpdu, packet } => self.show_on_monitor(&mpdu, &packet, ports),
             Output::Delivered { at, mpdu, packet } => {
                 self.statistics
                     .on_delivered(mpdu.station(), mpdu.direction(), &packet);
@@ -222,7 +240,9 @@ impl Cell {
         }
     }
 
-    fn show(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket, ports: &mut Ports) {
+    /// Shows an MPDU that a station has decoded on its monitor.
+    fn show_on_monitor(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket, ports: &mut Ports) {
+        // The access point has no monitor interface.
         if mpdu.direction() != Direction::Down {
             return;
         }
@@ -235,21 +255,22 @@ impl Cell {
         }
     }
 
-    /// Down to the station's kernel; up to the wire, or back into the air if it is for another station.
+    /// Passes a packet on: downlink to the station's kernel; uplink to the wire, or back into the
+    /// air if it is for another station.
     fn deliver(&mut self, at: Time, mpdu: &Mpdu, packet: EmulatedPacket, ports: &mut Ports) {
         if mpdu.direction() == Direction::Down {
             if let Some(station) = ports.stations.get_mut(mpdu.station().index()) {
                 station.wlan.write(&packet);
-                station.dirty = true;
-                self.handing_down = Some(at);
+                station.unflushed = true;
+                self.delivered_down = Some(at);
             }
             return;
         }
         match station_of(packet.as_slice(), ports.stations.len()) {
-            // The cell takes it at the time it has reached, which is the end of the frame or a little later.
+            // The MAC gets it at the time that the cell has reached: the end of the frame or later.
             Some(index) => {
                 let input = Input::down(StationId::from_index(index), packet);
-                self.mac.handle(self.at_least(at), input);
+                self.mac.handle(self.logical_time(at), input);
             }
             None => self.wire_up.push(at, packet),
         }
@@ -257,96 +278,4 @@ impl Cell {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network;
-    use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-    use airpace_sim::mac::{DropReason, StationConfig};
-    use core::time::Duration;
-    use std::sync::{Arc, Mutex};
-
-    /// Keeps the frames.
-    struct Frames(Arc<Mutex<Vec<FrameRecord>>>);
-
-    impl Observer for Frames {
-        fn on_frame(&mut self, frame: &FrameRecord) {
-            self.0.lock().unwrap().push(*frame);
-        }
-        fn on_dropped(&mut self, _: Time, _: StationId, _: Direction, _: DropReason) {}
-    }
-
-    fn packet() -> EmulatedPacket {
-        let mut bytes = [0; 40];
-        (bytes[0], bytes[3]) = (0x45, 40);
-        EmulatedPacket::copy(&bytes).unwrap()
-    }
-
-    type Bench = (Cell, Ports, Arc<Mutex<Vec<FrameRecord>>>);
-
-    /// A cell of one station at the end of 1 ms of wire; a loud line and `None` where the system has no namespaces.
-    fn bench() -> Option<Bench> {
-        let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
-        let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
-        let Ok((_, devices)) = network::create(&config) else {
-            println!("SKIPPED, NOTHING WAS TESTED: no namespaces (try `unshare -rnm cargo test`)");
-            return None;
-        };
-        let frames = Arc::new(Mutex::new(Vec::new()));
-        let cell = Cell::new(&config, Box::new(Frames(Arc::clone(&frames)))).unwrap();
-        Some((cell, Ports::new(devices, true), frames))
-    }
-
-    #[test]
-    fn what_is_due_on_the_wire_comes_before_what_is_read_late() {
-        let Some((mut cell, mut ports, frames)) = bench() else {
-            return;
-        };
-        let (clock, station) = (Clock::start(), StationId(0));
-        cell.wire_down.push(Time::ZERO, (station, packet()));
-        // The loop wakes at 5 ms and finds a packet from the station; the one on the wire was at the access point at 1 ms.
-        cell.take(
-            Time::from_millis(5),
-            Input::up(station, packet()),
-            &clock,
-            &mut ports,
-        );
-        cell.advance(Time::from_millis(6), &clock, &mut ports);
-        let frames = frames.lock().unwrap();
-        let starts: Vec<_> = frames
-            .iter()
-            .map(|frame| (frame.direction(), frame.start.as_nanos() / 1_000_000))
-            .collect();
-        assert_eq!(starts, [(Direction::Down, 1), (Direction::Up, 5)]);
-    }
-
-    #[test]
-    fn each_frame_and_each_delivery_is_measured() {
-        let Some((mut cell, mut ports, _)) = bench() else {
-            return;
-        };
-        let (clock, station) = (Clock::start(), StationId(0));
-        cell.wire_down.push(Time::ZERO, (station, packet()));
-        cell.advance(Time::from_millis(3), &clock, &mut ports);
-        assert_eq!(
-            cell.statistics.lag().events,
-            2,
-            "the frame's end, and its delivery"
-        );
-        cell.take(
-            Time::from_millis(4),
-            Input::up(station, packet()),
-            &clock,
-            &mut ports,
-        );
-        cell.advance(
-            Time::from_millis(5) + Duration::from_millis(1),
-            &clock,
-            &mut ports,
-        );
-        assert_eq!(
-            cell.statistics.lag().events,
-            4,
-            "the frame's end, and what comes out of the wire"
-        );
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! A cell for as long as a command runs.
+//! Runs a cell as long as a command runs.
 
 use crate::address::{self, station_address};
 use crate::config::{EmulatorConfig, EmulatorError};
@@ -16,56 +16,53 @@ use nix::sys::signal::Signal;
 use std::ffi::OsString;
 use std::process::{Command, ExitStatus};
 
-/// How a command and its cell ended.
+/// How a run of a command in a cell ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The command's status; 128 + n if signal n killed it.
+    /// The command's status; its exit code is 128 + n if signal n has killed it.
     pub status: ExitStatus,
-    /// The signal by which the run was ended before the command was done, if any: SIGINT or SIGTERM.
+    /// Number of the signal that interrupted the run, if any: SIGINT or SIGTERM.
     pub interrupted: Option<i32>,
-    /// The cell's report up to then.
+    /// The cell's report up to the end of the command.
     pub report: EmulationReport,
 }
 
-/// Variables that a command finds in its environment.
+/// Returns the environment variables that a command gets.
 ///
-/// `AIRPACE_SERVER` is the server's address, `AIRPACE_STATION_IPS` has those of the stations separated by spaces, and
-/// `AIRPACE_NS_SERVER`, `AIRPACE_NS_STA0`, … ([`namespace_variable`]) the paths of the namespaces:
-/// `nsenter --net=$AIRPACE_NS_STA0 ping $AIRPACE_SERVER`.
+/// `AIRPACE_SERVER` is the server's address. `AIRPACE_STATION_IPS` has the addresses of the
+/// stations, separated by spaces. `AIRPACE_NS_SERVER`, `AIRPACE_NS_STA0`, …
+/// ([`namespace_variable`]) are the paths of the namespaces: `nsenter --net=$AIRPACE_NS_STA0 ping
+/// $AIRPACE_SERVER`.
 #[must_use]
 pub fn environment(network: &Network) -> Vec<(String, OsString)> {
     let n = network.stations().len();
-    let stations: Vec<String> = (0..n)
+    let addresses: Vec<String> = (0..n)
         .map(|index| station_address(index).to_string())
         .collect();
-    let names =
-        core::iter::once("server".to_owned()).chain((0..n).map(|index| format!("sta{index}")));
-    let paths = names.filter_map(|name| {
-        Some((
-            namespace_variable(&name),
-            network.by_name(&name)?.path().into(),
-        ))
-    });
-    let addresses = [
-        (
-            "AIRPACE_SERVER".to_owned(),
-            address::SERVER.to_string().into(),
-        ),
-        ("AIRPACE_STATION_IPS".to_owned(), stations.join(" ").into()),
+    let server = address::SERVER.to_string();
+    let mut variables = vec![
+        ("AIRPACE_SERVER".to_owned(), server.into()),
+        ("AIRPACE_STATION_IPS".to_owned(), addresses.join(" ").into()),
+        (namespace_variable("server"), network.server().path().into()),
     ];
-    addresses.into_iter().chain(paths).collect()
+    for (index, station) in network.stations().iter().enumerate() {
+        let name = namespace_variable(&format!("sta{index}"));
+        variables.push((name, station.path().into()));
+    }
+    variables
 }
 
-/// Name of the variable that holds the path of the namespace `name` (`server`, `sta0`, …).
+/// Returns the name of the variable with the path of the namespace `name` (`server`, `sta0`, …).
 #[must_use]
 pub fn namespace_variable(name: &str) -> String {
     format!("AIRPACE_NS_{}", name.to_uppercase())
 }
 
-/// Runs `command` in the server's namespace of a new cell, with [`environment`], and ends the cell when it ends.
+/// Runs `command` with the variables of [`environment`] in the server's namespace of a new cell,
+/// and stops the cell when the command ends.
 ///
-/// SIGINT and SIGTERM end the run: the command, which gets Ctrl-C from the terminal itself, is left a second, then asked by
-/// SIGTERM, and killed after [`GRACE`].
+/// SIGINT and SIGTERM end the run. After SIGINT the command has a second to end by itself, because
+/// it gets Ctrl-C from the terminal too; then it gets SIGTERM. It is killed after [`GRACE`].
 ///
 /// # Errors
 /// As [`Emulator::start`]; [`EmulatorError::Command`] if the command cannot be started.
@@ -93,16 +90,17 @@ pub fn run_command(
     })
 }
 
-/// Time from the first signal until a command that does not end is killed.
+/// Time from the first signal until the command is killed if it has not ended.
 pub const GRACE: Duration = Duration::from_secs(4);
 
-/// Time that a command has to end by the Ctrl-C that it got itself.
+/// Time that the command has to end after a Ctrl-C that the terminal has sent it too.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// How often to look whether the emulator still runs.
+/// Interval at which to check whether the emulator still runs.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
-/// Returns when the program has ended or been killed; the signal that was the cause, if one was.
+/// Waits until the program has ended, and ends it if a signal comes or the emulator fails. Returns
+/// the signal that interrupted the run, if any.
 fn supervise(
     emulator: &Emulator,
     program: &Program,
@@ -120,11 +118,12 @@ fn supervise(
         }
         let signal = signals.next()?;
         if !emulator.is_running() || (signal.is_some() && interrupted.is_some()) {
-            // The cell has failed, or the user insists.
+            // The cell has failed, or the user has asked a second time.
             program.kill();
         }
         if let (Some(signal), None) = (signal, interrupted) {
             interrupted = Some((clock.now(), signal));
+            // Unlike Ctrl-C, it has reached this process only.
             if signal == Signal::SIGTERM {
                 program.terminate();
             }

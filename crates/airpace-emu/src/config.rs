@@ -1,52 +1,57 @@
+//! What to emulate, and why it can fail.
+
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::TunError;
 use airpace_sim::mac::{CellConfig, ConfigError, PathConfig, Scheme};
-use airpace_sim::rng::Stream;
+use airpace_sim::rng;
 use core::time::Duration;
 use std::io;
 
 pub use crate::address::MAX_STATIONS;
 
-/// What to emulate.
+/// Configuration of an emulated cell.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
-    /// The cell, exactly as the simulator takes it. `monitor` is set by [`EmulatorConfig::monitor`].
+    /// The cell, as the simulator takes it. Its `monitor` is replaced according to
+    /// [`EmulatorConfig::monitor`].
     pub cell: CellConfig,
-    /// Seed of back-off and losses.
+    /// Seed of backoff and losses.
     pub seed: u64,
-    /// What the report calls the way in which the access point queues (default `per-station`).
+    /// Name of the access point's queueing scheme in the report (default `per-station`).
     pub access_point: String,
     /// Delay between server and access point, each way (default 1 ms).
     pub wired_delay: Duration,
-    /// What the stations' monitor interfaces show.
+    /// What the stations' monitor interfaces show (default [`Monitor::Whole`]).
     pub monitor: Monitor,
-    /// Whether packets of one frame and one flow are handed to the kernel joined, as drivers with GRO do (default yes). TCP
-    /// receivers then acknowledge less often, and a UDP socket that asks for GRO gets several datagrams at once.
+    /// Whether packets of a flow that arrive in one frame are joined for the kernel, as drivers
+    /// with GRO do (default yes). TCP receivers then acknowledge less often, and a UDP socket that
+    /// asks for GRO gets several datagrams at once.
     pub join: bool,
     /// MTU of all interfaces in bytes (default 1500).
     pub mtu: u32,
-    /// Whether the report has a time series (default yes). It is bounded: beyond 36,000 slots of a station, or 360,000 in all,
-    /// neighbouring slots are merged.
+    /// Whether the report has a time series (default yes). When it reaches 36,000 slots per
+    /// station, or 360,000 in all, neighbouring slots are merged.
     pub series: bool,
-    /// Length of the slots of the time series (default 100 ms).
+    /// Length of the slots of the time series (default 100 ms, at least 1 ms).
     pub slot: Duration,
-    /// Priority under SCHED_FIFO of the emulator's thread, if the system permits one (default 10); `None` asks for none.
+    /// Priority of the emulator's thread under SCHED_FIFO, if the system permits it (default 10);
+    /// `None` leaves the thread under the ordinary scheduler.
     pub realtime: Option<u8>,
 }
 
-/// What the monitor interfaces `mon0` show of each frame that their station receives.
+/// What the monitor interface `mon0` of a station shows of each frame that the station receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Monitor {
-    /// There are none.
+    /// The stations have no monitor interfaces.
     Off,
-    /// Headers and as many bytes of the frame, counted from the 802.11 header on.
+    /// The radiotap header and the first so many bytes of the frame, including its 802.11 header.
     Snap(usize),
-    /// Everything but the frame check sequence (default).
+    /// The radiotap header and the whole frame except the frame check sequence.
     Whole,
 }
 
 impl EmulatorConfig {
-    /// An emulation of `cell` with the defaults named at each field.
+    /// Returns the configuration of `cell` with the default of each other field.
     #[must_use]
     pub fn new(cell: CellConfig, seed: u64) -> Self {
         Self {
@@ -63,22 +68,24 @@ impl EmulatorConfig {
         }
     }
 
-    /// The same with an access point that queues by `scheme`, its flow queues keyed by a secret that is drawn from the seed: a run can be
-    /// repeated, and a sender that does not know the seed cannot aim for another flow's queue.
+    /// Sets the access point's queueing scheme.
+    ///
+    /// The hash key of its flow queues is drawn from the seed: a run can be repeated, and a sender
+    /// that does not know the seed cannot choose another flow's queue.
     #[must_use]
     pub fn with_access_point(mut self, scheme: Scheme) -> Self {
         self.cell.access_point = PathConfig {
-            key: flow_key(self.seed),
+            key: rng::hash_key(self.seed, "flow key", 0),
             ..PathConfig::of(scheme)
         };
         scheme.name().clone_into(&mut self.access_point);
         self
     }
 
-    /// Checks every value.
+    /// Checks all values.
     ///
     /// # Errors
-    /// The first value that makes no sense, with its remedy.
+    /// The first value that is out of range, with its limits.
     pub fn validate(&self) -> Result<(), EmulatorError> {
         self.cell.validate()?;
         let n = self.cell.stations.len();
@@ -98,59 +105,52 @@ impl EmulatorConfig {
     }
 }
 
-/// The secret of the flow queues' hashes.
-fn flow_key(seed: u64) -> [u8; 16] {
-    let mut stream = Stream::new(seed, "flow key", 0);
-    let words: [[u8; 4]; 4] = core::array::from_fn(|_| stream.up_to(u32::MAX).to_le_bytes());
-    core::array::from_fn(|i| words[i / 4][i % 4])
-}
-
-/// Longest wired delay: beyond it the packets under way would fill the memory.
+/// Longest wired delay: with more, the packets on the wire would need too much memory.
 const MAX_WIRED_DELAY: Duration = Duration::from_secs(2);
 
-/// Why an emulation cannot start or go on.
+/// Why an emulation cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulatorError {
-    /// The cell makes no sense.
+    /// The cell's configuration is invalid.
     #[error(transparent)]
     Cell(#[from] ConfigError),
-    /// More stations than addresses.
+    /// There are more stations than addresses.
     #[error("{0} stations: at most {MAX_STATIONS} are possible")]
     TooManyStations(usize),
-    /// An MTU that IP or 802.11 does not allow.
+    /// IP or 802.11 does not allow the MTU.
     #[error("an MTU of {0} bytes: give 68 (RFC 791) to 2304 (the largest MSDU)")]
     Mtu(u32),
-    /// Slots too short to mean anything.
+    /// The slots of the time series are too short.
     #[error("slots of {0:?}: give at least 1 ms")]
     Slot(Duration),
-    /// A delay beyond reason.
+    /// The wired delay is too long.
     #[error("a wired delay of {0:?}: give at most {MAX_WIRED_DELAY:?}")]
     WiredDelay(Duration),
-    /// A namespace could not be made.
+    /// A namespace could not be created or configured.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// A device could not be made.
+    /// A device could not be created.
     #[error(transparent)]
     Device(#[from] TunError),
-    /// The command could not be run.
+    /// The command could not be started.
     #[error("cannot run {program}: {source}")]
     Command {
-        /// The program.
+        /// The command's program.
         program: String,
-        /// Why.
+        /// The system's reason.
         source: io::Error,
     },
-    /// The loop's files failed.
-    #[error("the emulator's loop cannot go on: {0}")]
+    /// The event loop failed.
+    #[error("the emulator's event loop cannot continue: {0}")]
     Loop(#[from] io::Error),
-    /// The loop's thread is gone.
+    /// The emulator's thread has panicked.
     #[error("the emulator's thread has panicked; this is a bug")]
     Panicked,
 }
 
 impl EmulatorError {
-    /// Whether the configuration is at fault (exit code 2) rather than the system.
+    /// Returns whether the configuration is at fault (exit code 2) rather than the system.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         matches!(

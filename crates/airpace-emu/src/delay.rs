@@ -1,36 +1,39 @@
+//! Wires with a constant delay.
+
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// A wire: what goes in comes out a constant time later, by logical time.
+/// A wire: each item comes out a constant time after it went in, by logical time.
 #[derive(Debug)]
 pub(crate) struct DelayLine<T> {
     delay: Duration,
-    under_way: VecDeque<(Time, T)>,
+    /// The items on the wire and the times at which they come out.
+    in_flight: VecDeque<(Time, T)>,
 }
 
 impl<T> DelayLine<T> {
     pub(crate) fn new(delay: Duration) -> Self {
         Self {
             delay,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
         }
     }
 
-    /// Puts `item` in at `now`. Later calls must not be earlier in time.
+    /// Puts `item` in at `now`, which must not be earlier than in the call before.
     pub(crate) fn push(&mut self, now: Time, item: T) {
-        self.under_way.push_back((now + self.delay, item));
+        self.in_flight.push_back((now + self.delay, item));
     }
 
-    /// When the next item comes out.
+    /// Returns when the next item comes out; `None` if the wire is empty.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        self.under_way.front().map(|(at, _)| *at)
+        self.in_flight.front().map(|(at, _)| *at)
     }
 
-    /// The next item that is out by `now`, and when it came out.
+    /// Returns the next item that has come out by `now`, and the time at which it did.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, T)> {
-        self.under_way.front().filter(|(at, _)| *at <= now)?;
-        self.under_way.pop_front()
+        self.in_flight.front().filter(|(at, _)| *at <= now)?;
+        self.in_flight.pop_front()
     }
 }
 
@@ -39,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_come_out_in_order_and_not_before_their_time() {
+    fn items_come_out_in_order_and_at_their_time() {
         let mut wire = DelayLine::new(Duration::from_millis(2));
         wire.push(Time::from_millis(1), 'a');
         wire.push(Time::from_millis(4), 'b');
         assert_eq!(wire.deadline(), Some(Time::from_millis(3)));
         assert_eq!(wire.pop(Time::from_micros(2_999)), None);
-        // However late one looks, an item came out when it did.
+        // A late caller gets the time at which the item came out.
         assert_eq!(
             wire.pop(Time::from_millis(5)),
             Some((Time::from_millis(3), 'a'))

@@ -1,48 +1,51 @@
+//! A running cell.
+
 use crate::config::{EmulatorConfig, EmulatorError};
-use crate::control::Control;
 use crate::engine::{Engine, Observer};
 use crate::network::{self, Network};
-use crate::statistics::{Circumstances, Statistics};
+use crate::statistics::{RunDescription, Statistics};
 use airpace_api::emulation::EmulationReport;
 use airpace_net::clock::Clock;
 use airpace_net::realtime;
 use airpace_units::Time;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// A running cell. Dropping it stops it.
+/// A running cell. Dropping the value stops the cell.
 #[derive(Debug)]
 pub struct Emulator {
     network: Arc<Network>,
     clock: Clock,
     seed: u64,
     access_point: String,
-    bell: Arc<EventFd>,
-    /// `None` once the loop has been told to stop.
-    control: Option<Sender<Control>>,
-    thread: Option<JoinHandle<Result<Finished, EmulatorError>>>,
+    /// Readable once the loop is to stop.
+    stop: Arc<EventFd>,
+    /// `None` once the thread has been joined.
+    thread: Option<JoinHandle<Result<FinishedRun, EmulatorError>>>,
 }
 
-struct Finished {
+/// What the loop leaves when it has been stopped.
+struct FinishedRun {
     statistics: Statistics,
     end: Time,
-    realtime: Realtime,
+    realtime: RealtimePriority,
 }
 
-enum Realtime {
-    Not,
+/// Whether the emulator's thread has real-time priority.
+enum RealtimePriority {
+    NotRequested,
     Granted,
+    /// The system's reason.
     Refused(String),
 }
 
 impl Emulator {
-    /// Creates namespaces and devices, and starts the loop in a thread of its own.
+    /// Creates the namespaces and devices, and starts the event loop in a thread of its own.
     ///
     /// # Errors
-    /// What is wrong with the configuration ([`EmulatorError::is_bad_input`]), or what the system refuses: see
-    /// [`airpace_net::netns::acquire_rights`], which `main` should call first.
+    /// What is wrong with the configuration ([`EmulatorError::is_bad_input`]), or what the system
+    /// refuses. `main` should call [`airpace_net::netns::acquire_rights`] first.
     pub fn start(
         config: EmulatorConfig,
         observer: impl Observer + 'static,
@@ -50,24 +53,18 @@ impl Emulator {
         config.validate()?;
         let (network, devices) = network::create(&config)?;
         let network = Arc::new(network);
-        let to_the_loop = (Arc::clone(&network), devices);
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let bell = Arc::new(EventFd::from_value_and_flags(0, flags).map_err(std::io::Error::from)?);
-        let (control, orders) = channel();
+        let stop = EventFd::from_value_and_flags(0, flags).map_err(std::io::Error::from)?;
+        let stop = Arc::new(stop);
         let (seed, access_point) = (config.seed, config.access_point.clone());
-        let (clock, loop_bell) = (Clock::start(), Arc::clone(&bell));
+        let clock = Clock::start();
+        let (loop_network, loop_stop) = (Arc::clone(&network), Arc::clone(&stop));
         let body = move || {
-            let realtime = ask_for_priority(config.realtime);
-            let engine = Engine::new(
-                &config,
-                to_the_loop,
-                Box::new(observer),
-                (orders, loop_bell),
-                clock,
-            )?;
-            let statistics = engine.run()?;
-            Ok(Finished {
-                statistics,
+            let realtime = request_priority(config.realtime);
+            let observer = Box::new(observer);
+            let engine = Engine::new(&config, loop_network, devices, observer, &loop_stop, clock)?;
+            Ok(FinishedRun {
+                statistics: engine.run()?,
                 end: clock.now(),
                 realtime,
             })
@@ -78,34 +75,24 @@ impl Emulator {
             clock,
             seed,
             access_point,
-            bell,
-            control: Some(control),
+            stop,
             thread: Some(thread),
         })
     }
 
-    /// The namespaces, to run programs and threads in.
+    /// Returns the namespaces, to run programs and threads in.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The clock on which the cell's times are; it read zero at the start.
+    /// Returns the clock of the cell's times; it was zero at the start.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Changes the running cell. Without effect once the loop has failed, which [`Emulator::stop`] tells.
-    pub fn control(&self, change: Control) {
-        if let Some(control) = &self.control
-            && control.send(change).is_ok()
-        {
-            self.ring();
-        }
-    }
-
-    /// Whether the loop still runs; it ends early only when it fails.
+    /// Returns whether the event loop still runs; it ends early only if it fails.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread
@@ -113,20 +100,21 @@ impl Emulator {
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Stops the cell and reports. The devices are gone then; the namespaces go with the last program inside.
+    /// Stops the cell and returns its report. The devices are removed then, and the namespaces when
+    /// the last program inside ends.
     ///
     /// # Errors
-    /// Why the loop had stopped by itself.
+    /// Why the event loop had failed before.
     pub fn stop(mut self) -> Result<EmulationReport, EmulatorError> {
         let finished = self.end_thread().ok_or(EmulatorError::Panicked)??;
         let (realtime, no_realtime) = match finished.realtime {
-            Realtime::Not => (false, None),
-            Realtime::Granted => (true, None),
-            Realtime::Refused(reason) => (false, Some(reason)),
+            RealtimePriority::NotRequested => (false, None),
+            RealtimePriority::Granted => (true, None),
+            RealtimePriority::Refused(reason) => (false, Some(reason)),
         };
         let (seed, access_point) = (self.seed, core::mem::take(&mut self.access_point));
         let duration = finished.end.since(Time::ZERO);
-        Ok(finished.statistics.report(Circumstances {
+        Ok(finished.statistics.report(RunDescription {
             seed,
             duration,
             no_realtime,
@@ -135,16 +123,12 @@ impl Emulator {
         }))
     }
 
-    /// Tells the loop to stop and waits for it; `None` if it has panicked or was stopped before.
-    fn end_thread(&mut self) -> Option<Result<Finished, EmulatorError>> {
-        self.control = None;
-        self.ring();
+    /// Tells the event loop to stop and waits for its end; `None` if it has panicked or has been
+    /// stopped before.
+    fn end_thread(&mut self) -> Option<Result<FinishedRun, EmulatorError>> {
+        // Only a counter of 2^64 - 1 would refuse, and this is written twice at most.
+        let _ = self.stop.write(1);
         self.thread.take()?.join().ok()
-    }
-
-    fn ring(&self) {
-        // The bell refuses only when it has been rung 2^64 times without being heard.
-        let _ = self.bell.write(1);
     }
 }
 
@@ -154,13 +138,14 @@ impl Drop for Emulator {
     }
 }
 
-fn ask_for_priority(priority: Option<u8>) -> Realtime {
+/// Asks for real-time priority for the calling thread.
+fn request_priority(priority: Option<u8>) -> RealtimePriority {
     match priority.map(realtime::try_fifo) {
-        None => Realtime::Not,
-        Some(Ok(())) => Realtime::Granted,
+        None => RealtimePriority::NotRequested,
+        Some(Ok(())) => RealtimePriority::Granted,
         Some(Err(error)) => {
             tracing::debug!(%error, "no real-time priority");
-            Realtime::Refused(error.to_string())
+            RealtimePriority::Refused(error.to_string())
         }
     }
 }

@@ -1,9 +1,8 @@
-//! The loop: real packets and real time on one side, the sans-IO cell on the other.
+//! The event loop: real packets and real time on one side, the sans-IO cell on the other.
 
 use crate::address::station_of;
 use crate::cell::{Cell, Ports};
 use crate::config::{EmulatorConfig, EmulatorError};
-use crate::control::Control;
 use crate::network::{Devices, Network};
 use crate::port::{Read, ReadBuffers};
 use crate::statistics::Statistics;
@@ -15,13 +14,13 @@ use airpace_units::{StationId, Time};
 use nix::sys::eventfd::EventFd;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
 
-/// Sees what happens in the cell, in the emulator's thread: it must be quick and must not block.
+/// Observes the events of the cell. It is called in the emulator's thread, so it must be quick and
+/// must not block.
 pub trait Observer: Send {
-    /// A frame has left the air; times are on the emulator's clock.
+    /// A frame has left the air. Its times are on the emulator's clock.
     fn on_frame(&mut self, frame: &FrameRecord);
-    /// A packet is gone.
+    /// A packet has been dropped.
     fn on_dropped(
         &mut self,
         at: Time,
@@ -31,7 +30,7 @@ pub trait Observer: Send {
     );
 }
 
-/// Looks away.
+/// Ignores all events.
 #[derive(Clone, Copy, Debug)]
 pub struct NoObserver;
 
@@ -48,67 +47,56 @@ pub(crate) struct Engine {
     ports: Ports,
     cell: Cell,
     buffers: ReadBuffers,
-    control: Receiver<Control>,
-    bell: Arc<EventFd>,
 }
 
-/// What the loop does when the bell rings.
-#[derive(PartialEq, Eq)]
-enum Order {
-    GoOn,
-    Stop,
-}
+/// Token of the file that becomes readable when the loop is to stop. Stations have tokens from zero
+/// on.
+const STOP: u64 = u64::MAX;
 
-/// Token of the bell; stations have theirs from zero, the wired side is [`WIRED`].
-const BELL: u64 = u64::MAX;
+/// Token of the device on the wired side.
 const WIRED: u64 = u64::MAX - 1;
 
-/// Super-packets read from one device before the cell's events have their turn again. Each takes up to some 10 µs.
+/// Most super-packets that are read from one device before the cell's events have their turn. Each
+/// takes about 10 µs.
 const READS_PER_TURN: usize = 4;
 
 impl Engine {
     pub(crate) fn new(
         config: &EmulatorConfig,
-        (network, devices): (Arc<Network>, Devices),
+        network: Arc<Network>,
+        devices: Devices,
         observer: Box<dyn Observer>,
-        (control, bell): (Receiver<Control>, Arc<EventFd>),
+        stop: &EventFd,
         clock: Clock,
     ) -> Result<Self, EmulatorError> {
         let poller = Poller::new()?;
-        poller.add(&*bell, BELL, Interest::Read)?;
+        poller.add(stop, STOP, Interest::Read)?;
         poller.add(&devices.wired, WIRED, Interest::Read)?;
         for (token, station) in (0..).zip(&devices.stations) {
             poller.add(&station.wlan, token, Interest::Read)?;
         }
-        let cell = Cell::new(config, observer)?;
-        let ports = Ports::new(devices, config.join);
         Ok(Self {
             clock,
             poller,
             network,
-            ports,
-            cell,
+            ports: Ports::new(devices, config.join),
+            cell: Cell::new(config, observer)?,
             buffers: ReadBuffers::new(),
-            control,
-            bell,
         })
     }
 
-    /// Runs until told to stop.
+    /// Runs until it is told to stop.
     pub(crate) fn run(mut self) -> Result<Statistics, EmulatorError> {
         loop {
             let deadline = self.cell.deadline();
             self.poller.wait(&self.clock, Some(deadline))?;
+            // What was due before the packets were read happens before them.
             self.cell
                 .advance(self.clock.now(), &self.clock, &mut self.ports);
             let tokens: Vec<u64> = self.poller.ready().map(|ready| ready.token).collect();
             for token in tokens {
                 match token {
-                    BELL => {
-                        if self.obey() == Order::Stop {
-                            return Ok(self.finish());
-                        }
-                    }
+                    STOP => return Ok(self.finish()),
                     WIRED => self.read_wired()?,
                     station => self.read_station(station as usize)?,
                 }
@@ -116,100 +104,78 @@ impl Engine {
         }
     }
 
-    fn obey(&mut self) -> Order {
-        // The bell is read empty so that it can ring again; its count does not matter.
-        let _ = self.bell.read();
-        loop {
-            match self.control.try_recv() {
-                Ok(control) => {
-                    let now = self.clock.now();
-                    control
-                        .inputs()
-                        .for_each(|input| self.cell.take(now, input, &self.clock, &mut self.ports));
-                }
-                Err(TryRecvError::Empty) => return Order::GoOn,
-                Err(TryRecvError::Disconnected) => return Order::Stop,
-            }
-        }
-    }
-
-    /// The devices are still there: what they have dropped can be read.
+    /// Completes the statistics.
     fn finish(mut self) -> Statistics {
         self.cell
             .advance(self.clock.now(), &self.clock, &mut self.ports);
         let mut statistics = self.cell.statistics;
         statistics.stray.refused = self.ports.refused();
+        // The devices still exist, so the kernel can be asked what they have dropped.
         match self.network.overflowed() {
             Ok(packets) => statistics.stray.overflowed = packets,
             Err(error) => {
-                tracing::warn!(%error, "whether the system dropped packets unread is not known")
+                tracing::warn!(%error, "cannot find out whether the kernel dropped packets unread");
             }
         }
         statistics
     }
 
-    /// Packets from the server start on the wire.
+    /// Puts packets from the server on the wire.
     fn read_wired(&mut self) -> io::Result<()> {
+        let stations = self.ports.stations.len();
         for _ in 0..READS_PER_TURN {
-            let now = self.cell.at_least(self.clock.now());
-            let (cell, buffers) = (&mut self.cell, &mut self.buffers);
-            let stations = self.ports.stations.len();
-            let (mut unroutable, wire) = (0, &mut cell.wire_down);
-            let read = self.ports.wired.read(buffers, |packet| {
+            let now = self.cell.logical_time(self.clock.now());
+            let wire = &mut self.cell.wire_down;
+            let mut unroutable = 0;
+            let read = self.ports.wired.read(&mut self.buffers, |packet| {
                 match station_of(packet.as_slice(), stations) {
                     Some(station) => wire.push(now, (StationId::from_index(station), packet)),
                     None => unroutable += 1,
                 }
             });
-            let Some(malformed) = self.done(read, WIRED)? else {
-                return Ok(());
-            };
-            self.cell.statistics.stray.unroutable += unroutable + malformed;
+            match read {
+                Ok(Read::Nothing) => break,
+                Ok(Read::Packets { malformed }) => {
+                    self.cell.statistics.stray.unroutable += unroutable + malformed;
+                }
+                Err(error) => return self.give_up(&self.ports.wired.tun, &error),
+            }
         }
         Ok(())
     }
 
-    /// Packets from a station wait for the air.
+    /// Passes packets from a station to its MAC, where they wait for the air.
     fn read_station(&mut self, index: usize) -> io::Result<()> {
+        let station = StationId::from_index(index);
         for _ in 0..READS_PER_TURN {
-            let now = self.cell.at_least(self.clock.now());
+            let now = self.cell.logical_time(self.clock.now());
             let mut packets = core::mem::take(&mut self.cell.arrivals);
             let read = self.ports.stations[index]
                 .wlan
                 .read(&mut self.buffers, |packet| packets.push(packet));
-            let station = StationId::from_index(index);
             for packet in packets.drain(..) {
-                self.cell.take(
-                    now,
-                    Input::up(station, packet),
-                    &self.clock,
-                    &mut self.ports,
-                );
+                let input = Input::up(station, packet);
+                self.cell
+                    .handle_now(now, input, &self.clock, &mut self.ports);
             }
             self.cell.arrivals = packets;
-            let Some(malformed) = self.done(read, index as u64)? else {
-                return Ok(());
-            };
-            self.cell.statistics.stray.unroutable += malformed;
+            match read {
+                Ok(Read::Nothing) => break,
+                Ok(Read::Packets { malformed }) => {
+                    self.cell.statistics.stray.unroutable += malformed;
+                }
+                Err(error) => {
+                    return self.give_up(&self.ports.stations[index].wlan.tun, &error);
+                }
+            }
         }
         Ok(())
     }
 
-    /// Whether there may be more to read. A device that fails is listened to no longer: it has been taken away.
-    fn done(&self, read: io::Result<Read>, token: u64) -> io::Result<Option<u64>> {
-        match read {
-            Ok(Read::Nothing) => Ok(None),
-            Ok(Read::Packets { malformed }) => Ok(Some(malformed)),
-            Err(error) => {
-                let tun: &Tun = if token == WIRED {
-                    &self.ports.wired.tun
-                } else {
-                    &self.ports.stations[token as usize].wlan.tun
-                };
-                tracing::warn!(interface = tun.name(), %error, "the interface cannot be read and is given up");
-                self.poller.remove(tun)?;
-                Ok(None)
-            }
-        }
+    /// Stops listening to a device that cannot be read, because somebody has removed its interface
+    /// or taken it down. The rest of the cell goes on.
+    fn give_up(&self, tun: &Tun, error: &io::Error) -> io::Result<()> {
+        tracing::warn!(interface = tun.name(), %error, "the interface cannot be read any more");
+        self.poller.remove(tun)
     }
 }

@@ -1,14 +1,15 @@
-//! The emulated access point: the simulator's MAC under a real clock, so that real packets of the real kernel wait, aggregate
-//! and collide as they would on the air.
+//! The emulated access point: the simulator's MAC under a real clock, so that packets of the real
+//! kernel are queued, aggregated and retransmitted as they would be on the air.
 //!
-//! One thread owns a TUN device on the wired side and, per station, a TUN `wlan0` and a radiotap monitor `mon0`, each in a
-//! network namespace. Nothing here decides anything about Wi-Fi: what is emulated is what [`airpace_sim::mac`] simulates. The
-//! emulator measures its own lateness, and its report says so when the figures are not to be trusted.
+//! One thread owns a TUN device on the wired side and, for each station, a TUN device `wlan0` and a
+//! radiotap monitor `mon0`, each in a network namespace. This crate makes no decisions about Wi-Fi:
+//! it emulates what [`airpace_sim::mac`] simulates. The emulator measures its own lateness, and its
+//! report says when the figures cannot be trusted.
 //!
-//! Everything (namespaces, devices, programs started inside) ends with the process, however it ends.
+//! Everything (namespaces, devices, programs inside) ends with the process, however it ends.
 //!
-//! Types to know: [`EmulatorConfig`], [`Emulator`] (a running cell, for programs that load it themselves) and [`run_command`]
-//! (a cell for as long as a command runs).
+//! To know: [`EmulatorConfig`], [`Emulator`] (a running cell, for programs that generate the load
+//! themselves) and [`run_command`] (a cell that runs as long as a command).
 //!
 //! ```no_run
 //! use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -18,8 +19,9 @@
 //! let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800)?;
 //! let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
 //! let emulator = Emulator::start(config, airpace_emu::NoObserver)?;
-//! let socket = emulator.network().station(0).run(|| std::net::UdpSocket::bind("10.77.0.10:9"))??;
-//! // … load it …
+//! let station = emulator.network().station(0);
+//! let socket = station.run(|| std::net::UdpSocket::bind("10.77.0.10:9"))??;
+//! // … generate load …
 //! let report = emulator.stop()?;
 //! println!("{:.1} Mbit/s", report.stations[0].down.goodput_mbps);
 //! # drop(socket);
@@ -29,7 +31,6 @@ mod address;
 mod cell;
 mod command;
 mod config;
-mod control;
 mod delay;
 mod emulator;
 mod engine;
@@ -44,7 +45,6 @@ mod trace;
 pub use address::{BSSID, SERVER, station_address, station_mac};
 pub use command::{GRACE, Outcome, environment, namespace_variable, run_command};
 pub use config::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor};
-pub use control::Control;
 pub use emulator::Emulator;
 pub use engine::{NoObserver, Observer};
 pub use network::Network;

@@ -1,4 +1,4 @@
-//! What a monitor interface shows: radiotap, 802.11 header, packet.
+//! Builds the frames that a monitor interface shows: radiotap header, 802.11 header, packet.
 
 use crate::address::{BSSID, station_mac};
 use crate::config::Monitor;
@@ -8,24 +8,27 @@ use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_net::tun::Tun;
 use airpace_sim::mac::{FrameRecord, Mpdu};
 
-/// Builds frames; keeps its buffer.
+/// Builds monitor frames and writes them to the interfaces.
 #[derive(Debug)]
 pub(crate) struct MonitorWriter {
-    /// Most bytes of the IP packet.
+    /// Most bytes of the IP packet that are shown.
     packet_bytes: usize,
+    /// Buffer of the monitor frame.
     frame: Vec<u8>,
-    /// The frame of which MPDUs are being shown, and how many have been.
-    shown: (u32, u16),
+    /// Reference number of the A-MPDU that is being shown.
+    ampdu: u32,
+    /// How many of its MPDUs have been shown.
+    shown: u16,
 }
 
-/// Signal at the station's antenna in dBm: a good one; the cell has no propagation model.
+/// Signal at the station's antenna in dBm: a strong one, because the cell has no propagation model.
 const SIGNAL_DBM: i8 = -50;
 
-/// Channel 36, which is the primary one of the lowest 5 GHz channel of every width.
+/// Centre frequency of channel 36, the primary channel of the lowest 5 GHz channel of every width.
 const PRIMARY_MHZ: u16 = 5180;
 
 impl MonitorWriter {
-    /// `None` if there is nothing to show.
+    /// Returns `None` if nothing is to be shown.
     pub(crate) fn new(monitor: Monitor) -> Option<Self> {
         let packet_bytes = match monitor {
             Monitor::Off => return None,
@@ -35,11 +38,12 @@ impl MonitorWriter {
         Some(Self {
             packet_bytes,
             frame: Vec::new(),
-            shown: (u32::MAX, 0),
+            ampdu: u32::MAX,
+            shown: 0,
         })
     }
 
-    /// Shows one MPDU of `record`; `false` if the interface did not take it.
+    /// Shows one MPDU of the frame `record`; returns `false` if the interface did not accept it.
     pub(crate) fn show(
         &mut self,
         record: &FrameRecord,
@@ -47,14 +51,15 @@ impl MonitorWriter {
         packet: &EmulatedPacket,
         to: &Tun,
     ) -> bool {
-        let already = if self.shown.0 == record.ampdu {
-            self.shown.1
-        } else {
-            0
-        };
-        self.shown = (record.ampdu, already + 1);
+        if self.ampdu != record.ampdu {
+            self.ampdu = record.ampdu;
+            self.shown = 0;
+        }
+        self.shown += 1;
+        // Only MPDUs that the station has decoded are shown, so the last of those ends the A-MPDU.
+        let is_last = self.shown == record.decoded;
         self.frame.clear();
-        radiotap(record, already + 1 == record.decoded).write(&mut self.frame);
+        radiotap(record, is_last).write(&mut self.frame);
         let header = DataHeader::downlink(
             station_mac(mpdu.station().index()),
             BSSID,
@@ -72,9 +77,10 @@ impl MonitorWriter {
     }
 }
 
-/// Most drivers stamp all MPDUs of an A-MPDU with the arrival of the first; so does this one.
+/// Builds the radiotap header. All MPDUs of an A-MPDU have the time of the first, as with most
+/// drivers.
 fn radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
-    // An HT or legacy MPDU that travels alone is not in an A-MPDU; those of VHT and HE always are.
+    // A single HT or legacy MPDU is not in an A-MPDU; a VHT or HE PPDU always carries an A-MPDU.
     let aggregated = record.mpdus > 1 || record.rate.standard().always_aggregates();
     Radiotap {
         tsft_us: Some(record.start.as_nanos() / 1_000),

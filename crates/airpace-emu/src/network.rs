@@ -1,13 +1,16 @@
-//! Namespaces and devices.
+//! Creates the namespaces and devices of a cell.
 
 use crate::address::{self, station_address};
 use crate::config::{EmulatorConfig, EmulatorError, Monitor};
-use airpace_net::netlink::{Prefix, Route};
+use airpace_core::wire::radiotap::INTERFACE_TYPE;
+use airpace_net::netlink::Route;
 use airpace_net::netns::{Namespace, NamespaceError};
-use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use airpace_net::tun::{Tun, TunConfig};
+use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 
-/// The namespaces of a cell. They are gone when this value and every program inside are.
+/// The namespaces of a cell. The kernel removes them when this value is dropped and all programs
+/// inside have ended.
 #[derive(Debug)]
 pub struct Network {
     server: Namespace,
@@ -15,13 +18,15 @@ pub struct Network {
 }
 
 impl Network {
-    /// The wired side: a namespace with the interface `wired0`, [`crate::SERVER`].
+    /// Returns the namespace of the wired side, which has the interface `wired0` with the address
+    /// [`crate::SERVER`].
     #[must_use]
     pub fn server(&self) -> &Namespace {
         &self.server
     }
 
-    /// Station `index`: a namespace with the interfaces `wlan0`, [`station_address`], and `mon0`.
+    /// Returns the namespace of station `index`, which has the interface `wlan0` with the address
+    /// [`station_address`] and the monitor `mon0`.
     ///
     /// # Panics
     /// If there is no such station.
@@ -30,35 +35,31 @@ impl Network {
         &self.stations[index]
     }
 
-    /// All stations, in order.
+    /// Returns the namespaces of all stations, in order.
     #[must_use]
     pub fn stations(&self) -> &[Namespace] {
         &self.stations
     }
 
-    /// Packets that the system dropped because the emulator did not read them in time.
+    /// Returns how many packets the kernel has dropped because the emulator did not read them in
+    /// time.
     pub(crate) fn overflowed(&self) -> Result<u64, NamespaceError> {
-        let wired = self.server.netlink()?.transmit_drops(WIRED)?;
-        self.stations.iter().try_fold(wired, |sum, station| {
-            Ok(sum + station.netlink()?.transmit_drops(WLAN)?)
-        })
-    }
-
-    /// Another handle of the namespace called `name`: `server`, `sta0`, `sta1`, …
-    #[must_use]
-    pub fn by_name(&self, name: &str) -> Option<&Namespace> {
-        match name.strip_prefix("sta") {
-            Some(index) => self.stations.get(index.parse::<usize>().ok()?),
-            None => (name == "server").then_some(&self.server),
+        let mut packets = self.server.netlink()?.transmit_drops(WIRED)?;
+        for station in &self.stations {
+            packets += station.netlink()?.transmit_drops(WLAN)?;
         }
+        Ok(packets)
     }
 }
 
 /// Name of the device on the wired side.
 const WIRED: &str = "wired0";
 
-/// Name of the device of a station.
+/// Name of a station's device.
 const WLAN: &str = "wlan0";
+
+/// Name of a station's monitor.
+const MONITOR: &str = "mon0";
 
 /// The devices of a cell.
 #[derive(Debug)]
@@ -73,12 +74,13 @@ pub(crate) struct StationDevices {
     pub(crate) monitor: Option<Tun>,
 }
 
-/// Packets that wait between the kernel and the emulator. The emulator reads at once; this holds what comes while it sleeps.
+/// Length of the kernel's queue before each device, in packets. The emulator reads them as soon as
+/// it runs; the queue has room for those that come while it does not.
 const KERNEL_QUEUE: u32 = 4_000;
 
-/// Creates namespaces and devices, with addresses and routes, and brings them up.
+/// Creates the namespaces and devices with their addresses and routes, and brings them up.
 pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), EmulatorError> {
-    let server = prepared()?;
+    let server = prepared_namespace()?;
     let wired = ip_device(&server, WIRED, address::SERVER, config)?;
     let mut network = Network {
         server,
@@ -89,12 +91,13 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
         stations: Vec::new(),
     };
     for index in 0..config.cell.stations.len() {
-        let namespace = prepared()?;
+        let namespace = prepared_namespace()?;
         let wlan = ip_device(&namespace, WLAN, station_address(index), config)?;
-        let everything = Route::through(Prefix::default_v4(), WLAN);
+        // The default network is 0.0.0.0/0.
+        let default_route = Route::through(Ipv4Net::default().into(), WLAN);
         namespace
             .netlink()?
-            .add_route(&everything)
+            .add_route(&default_route)
             .map_err(NamespaceError::from)?;
         let monitor = (config.monitor != Monitor::Off)
             .then(|| monitor_device(&namespace))
@@ -105,7 +108,7 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
     Ok((network, devices))
 }
 
-fn prepared() -> Result<Namespace, EmulatorError> {
+fn prepared_namespace() -> Result<Namespace, EmulatorError> {
     let namespace = Namespace::new()?;
     namespace.prepare()?;
     Ok(namespace)
@@ -120,7 +123,10 @@ fn ip_device(
     let device = namespace.run(|| Tun::open(&TunConfig::ip(name).with_offload()))??;
     let mut link = namespace.netlink()?;
     let mut settings = || {
-        link.add_address(name, Prefix::new(address, address::PREFIX))?;
+        link.add_address(
+            name,
+            Ipv4Net::new_assert(address, address::PREFIX_LENGTH).into(),
+        )?;
         link.set_mtu(name, config.mtu)?;
         link.set_queue_length(name, KERNEL_QUEUE)?;
         link.set_up(name)
@@ -130,11 +136,11 @@ fn ip_device(
 }
 
 fn monitor_device(namespace: &Namespace) -> Result<Tun, EmulatorError> {
-    let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
+    let config = TunConfig::link(MONITOR).with_link_type(INTERFACE_TYPE);
     let device = namespace.run(|| Tun::open(&config))??;
     namespace
         .netlink()?
-        .set_up("mon0")
+        .set_up(MONITOR)
         .map_err(NamespaceError::from)?;
     Ok(device)
 }

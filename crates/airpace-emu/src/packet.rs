@@ -1,20 +1,23 @@
+//! The kernel's packets as the MAC carries them.
+
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip::{self, IpInfo};
 use core::hash::Hasher;
 use std::rc::Rc;
 
-/// An IPv4 packet in the cell. Copies share the bytes.
+/// An IPv4 packet in the cell. Clones share the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct EmulatedPacket {
+    /// A mark is set in a copy of the bytes if a clone shares them.
     bytes: Rc<[u8]>,
     category: AccessCategory,
-    /// A queue of the cell has set Congestion Experienced.
+    /// Whether a queue of the cell has set Congestion Experienced.
     marked: bool,
 }
 
 impl EmulatedPacket {
-    /// Copies the packet out of `bytes`; `None` if it is not IPv4 or cut off.
+    /// Copies the packet at the beginning of `bytes`; `None` if it is not IPv4 or not whole.
     pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
         let info = IpInfo::parse(bytes).ok().filter(|info| info.version == 4)?;
         let bytes = bytes.get(..info.bytes as usize)?.into();
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_ipv4_packets_are_taken() {
+    fn only_whole_ipv4_packets_are_accepted() {
         let mut bytes = vec![0; 40];
         (bytes[0], bytes[3]) = (0x45, 30);
         let packet = EmulatedPacket::copy(&bytes).unwrap();
@@ -73,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_the_category_of_their_code_point_and_keep_their_mark() {
+    fn a_packet_has_the_category_of_its_code_point_and_keeps_its_mark() {
         let mut bytes = [0; 40];
         // Expedited forwarding, ECT(0).
         (bytes[0], bytes[1], bytes[3]) = (0x45, 46 << 2 | 2, 40);
@@ -84,10 +87,10 @@ mod tests {
         assert_eq!(
             (packet.as_slice()[1] & 3, shown.as_slice()[1] & 3),
             (3, 2),
-            "a copy made before is as it was"
+            "a clone made before the mark has no mark"
         );
         bytes[1] = 0;
-        let mut not_capable = EmulatedPacket::copy(&bytes).unwrap();
-        assert!(!not_capable.mark_ce() && !not_capable.is_marked());
+        let mut not_ect = EmulatedPacket::copy(&bytes).unwrap();
+        assert!(!not_ect.mark_ce() && !not_ect.is_marked());
     }
 }

@@ -1,22 +1,23 @@
-//! One IP device: super-packets in and out.
+//! An IP device of the cell: cuts super-packets that it reads and joins packets that it writes.
 
 use crate::packet::EmulatedPacket;
 use airpace_net::offload::{HEADER_BYTES, Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::Tun;
 use std::io;
 
-/// A device, with what is being joined for it.
+/// An IP device and the packets that are being joined for it.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) tun: Tun,
-    /// `None`: every packet is written by itself.
+    /// `None` if every packet is written by itself.
     joiner: Option<Joiner>,
+    /// Room for one packet behind an empty offload header, where nothing is joined.
     single: Vec<u8>,
-    /// Packets that the kernel did not take.
+    /// Frames that the kernel did not accept.
     pub(crate) refused: u64,
 }
 
-/// Room for reading, shared by all ports.
+/// Buffers for reading, shared by all ports.
 #[derive(Debug)]
 pub(crate) struct ReadBuffers {
     frame: Vec<u8>,
@@ -32,11 +33,11 @@ impl ReadBuffers {
     }
 }
 
-/// What one read gave.
+/// Result of one read.
 pub(crate) enum Read {
-    /// Nothing was there.
+    /// No packet was waiting.
     Nothing,
-    /// This many of the packets were no whole IPv4 packets.
+    /// Packets were read, `malformed` of which were not whole IPv4 packets.
     Packets { malformed: u64 },
 }
 
@@ -51,7 +52,7 @@ impl Port {
         }
     }
 
-    /// Reads one (super-)packet and hands each packet in it to `take`.
+    /// Reads one packet or super-packet and passes each packet in it to `take`.
     pub(crate) fn read(
         &self,
         buffers: &mut ReadBuffers,
@@ -76,7 +77,8 @@ impl Port {
         Ok(Read::Packets { malformed })
     }
 
-    /// Hands a packet to the kernel, at once or with those that follow: see [`Port::flush`].
+    /// Passes a packet to the kernel, at once or together with those that follow: see
+    /// [`Port::flush`].
     pub(crate) fn write(&mut self, packet: &EmulatedPacket) {
         let Self {
             tun,
@@ -93,7 +95,7 @@ impl Port {
         }
     }
 
-    /// Hands over what is being joined.
+    /// Passes all packets to the kernel that are still being joined.
     pub(crate) fn flush(&mut self) {
         let Self {
             tun,
@@ -108,7 +110,7 @@ impl Port {
 }
 
 fn write(tun: &Tun, frame: &[u8], refused: &mut u64) {
-    // A refused super-packet counts once; the figure only tells that the run is not to be trusted.
+    // A super-packet counts once: the figure only tells that the run cannot be trusted.
     if !tun.write(frame).unwrap_or(false) {
         *refused += 1;
     }

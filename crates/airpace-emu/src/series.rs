@@ -1,19 +1,21 @@
-//! A time series that does not outgrow the memory.
+//! A time series of bounded size.
 
 use airpace_api::emulation::EmulationSlot;
 
-/// Most slots of one station that are kept: an hour of 100 ms.
+/// Most slots that are kept for one station: an hour of slots of 100 ms.
 const MAX_SLOTS: usize = 36_000;
 
-/// Most slots of all stations that are kept, 40 MB: merging them holds the emulator up for some 10 ms, once in a long time.
+/// Most slots that are kept for all stations together, 40 MB. Merging them delays the emulator by
+/// about 10 ms; it becomes rarer as the slots grow.
 const MAX_SLOTS_IN_ALL: usize = 360_000;
 
-/// Slots that are kept per station; an even number.
+/// Returns how many slots are kept for each of `stations` stations; an even number, so that merging
+/// leaves none over.
 pub(crate) fn limit(stations: usize) -> usize {
     (MAX_SLOTS_IN_ALL / stations.max(1)).min(MAX_SLOTS) & !1
 }
 
-/// Makes one slot of every two.
+/// Merges every two neighbouring slots into one.
 pub(crate) fn halve(slots: &mut Vec<EmulationSlot>) {
     for i in 0..slots.len() / 2 {
         slots[i] = merged(&slots[2 * i], &slots[2 * i + 1]);

@@ -1,4 +1,4 @@
-//! Rate traces: when which station changes its rate.
+//! Rate traces: the times at which stations change their rates.
 
 use airpace_config::quantity::{QuantityError, Span};
 use airpace_core::phy::{RateError, TxRate};
@@ -10,9 +10,9 @@ use airpace_units::{StationId, Time};
 #[error("line {line} of the rate trace: {fault}")]
 #[non_exhaustive]
 pub struct TraceError {
-    /// Line, counted from one.
+    /// Number of the line, counted from one.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub fault: TraceFault,
 }
 
@@ -20,34 +20,37 @@ pub struct TraceError {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceFault {
-    /// Not three or four words.
+    /// It does not have three or four words.
     #[error("write time, station, MCS and, if they change, streams: for example \"2500ms 0 4 1\"")]
     Words,
-    /// The time has no unit, or is none.
+    /// The time has no unit, or is not a time.
     #[error(transparent)]
     Time(#[from] QuantityError),
-    /// A number that is none.
-    #[error("`{0}` is no whole number from 0 to 255")]
+    /// A word is not a number.
+    #[error("`{0}` is not a whole number from 0 to 255")]
     Number(String),
-    /// A station that does not exist.
+    /// The station does not exist.
     #[error("there is no station {station}: the last is {last}")]
     Station {
-        /// The one named.
+        /// The index in the trace.
         station: u8,
-        /// The last that exists.
+        /// Index of the last station.
         last: usize,
     },
-    /// A rate that does not exist.
+    /// The rate does not exist.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// Earlier than the line before.
+    /// Its time is earlier than that of the line before.
     #[error("it is earlier than the line before it")]
     Order,
 }
 
-/// Reads a rate trace: per line a time since the start with its unit and no space in it, a station's index, an MCS index and
-/// optionally the streams, separated by spaces. Standard, width and guard interval stay those of the station. Empty lines and
-/// what follows a `#` are skipped.
+/// Parses a rate trace.
+///
+/// Each line has a time since the start (with its unit, without a space), a station's index, an MCS
+/// index and optionally the number of spatial streams, separated by spaces. Standard, width and
+/// guard interval stay those of the station. Empty lines, and the rest of a line after `#`, are
+/// skipped.
 ///
 /// ```
 /// # use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
@@ -61,7 +64,7 @@ pub enum TraceFault {
 /// ```
 ///
 /// # Errors
-/// The first line that makes no sense, with its remedy.
+/// The first line that is malformed, with its number and what is expected.
 pub fn parse_trace(text: &str, stations: &[StationConfig]) -> Result<Vec<RateChange>, TraceError> {
     let mut changes: Vec<RateChange> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -92,16 +95,22 @@ fn parse_line(words: &[&str], stations: &[StationConfig]) -> Result<RateChange, 
     let at = Time::ZERO.saturating_add(at.parse::<Span>()?.0);
     let station = number(station)?;
     let last = stations.len().saturating_sub(1);
-    let old = stations
+    let current = stations
         .get(usize::from(station))
         .ok_or(TraceFault::Station { station, last })?
         .rate;
     let nss = match rest {
-        [] => old.nss(),
+        [] => current.nss(),
         [nss] => number(nss)?,
         _ => return Err(TraceFault::Words),
     };
-    let rate = TxRate::new(old.standard(), old.width(), nss, number(mcs)?, old.gi())?;
+    let rate = TxRate::new(
+        current.standard(),
+        current.width(),
+        nss,
+        number(mcs)?,
+        current.gi(),
+    )?;
     Ok(RateChange {
         at,
         station: StationId(station.into()),
@@ -120,7 +129,7 @@ mod tests {
     use airpace_core::phy::{GuardInterval, Standard, Width};
 
     #[test]
-    fn every_fault_names_its_line() {
+    fn an_error_names_the_line_and_the_fault() {
         let rate = TxRate::new(Standard::Vht, Width::Mhz20, 1, 4, GuardInterval::Ns800).unwrap();
         let stations = [StationConfig::new(rate); 2];
         let cases = [
@@ -128,8 +137,8 @@ mod tests {
             ("1s 0 4 1 9", "write time"),
             ("1 0 4", "has no unit"),
             ("1s 2 4", "no station 2: the last is 1"),
-            ("1s x 4", "`x` is no whole number"),
-            ("1s 0 256", "`256` is no whole number"),
+            ("1s x 4", "`x` is not a whole number"),
+            ("1s 0 256", "`256` is not a whole number"),
             ("1s 0 9", "MCS 9"),
             ("2s 0 4\n1s 1 4", "earlier"),
             ("99999999999s 0 4", "too large"),

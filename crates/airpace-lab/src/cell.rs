@@ -12,7 +12,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A closed access point and its stations: VHT at these MCS indices, 80 MHz, one stream, so many packets of buffer for each.
+/// A closed access point that buffers `buffer_packets` per station, and stations with VHT at these
+/// MCS indices, 80 MHz and one stream.
 ///
 /// # Errors
 /// If there is no such MCS.
@@ -26,7 +27,7 @@ pub fn closed(mcs: &[u8], buffer_packets: u32, seed: u64) -> Result<EmulatorConf
     Ok(EmulatorConfig::new(cell, seed))
 }
 
-/// A running emulated cell. It ends when this is dropped.
+/// A running emulated cell. Dropping it ends it.
 #[derive(Debug)]
 pub struct Cell {
     emulator: Emulator,
@@ -35,24 +36,25 @@ pub struct Cell {
     slot: Duration,
 }
 
-/// What a cell leaves.
+/// The records of a cell that has ended.
 #[derive(Debug)]
 pub struct CellRecord {
     /// Its frames since the recording began.
     pub frames: FrameLog,
-    /// 99th percentile of its lateness against its own clock.
+    /// 99th percentile of the emulator's lateness against its own clock.
     pub lag_p99: Duration,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
-    /// What the emulator has to say of the run.
+    /// The emulator's warnings about the run.
     pub warnings: Vec<String>,
 }
 
 impl Cell {
-    /// Starts the cell; its frames are logged by slots of the length given, from [`Cell::record_from_now`] on.
+    /// Starts the cell. From [`Cell::record_from_now`] on its frames are logged in slots of length
+    /// `slot`.
     ///
     /// # Errors
-    /// If the cell is impossible, or namespaces or TUN devices cannot be had.
+    /// If the cell is impossible, or namespaces or TUN devices cannot be created.
     pub fn start(config: EmulatorConfig, slot: Duration) -> Result<Self> {
         let stations = config.cell.stations.len();
         let log = Arc::new(Mutex::new(None));
@@ -66,19 +68,19 @@ impl Cell {
         })
     }
 
-    /// Forgets what was logged and counts slots from now on.
+    /// Discards the log and counts slots from now on.
     pub fn record_from_now(&self) {
         let log = FrameLog::new(self.stations, self.emulator.clock().now(), self.slot);
         *lock(&self.log) = Some(log);
     }
 
-    /// The wired side.
+    /// The namespace of the wired server.
     #[must_use]
     pub fn server(&self) -> &Namespace {
         self.emulator.network().server()
     }
 
-    /// The address of the wired side.
+    /// The address of the wired server.
     #[must_use]
     pub fn server_address(&self) -> IpAddr {
         SERVER.into()
@@ -96,16 +98,16 @@ impl Cell {
         station_address(index).into()
     }
 
-    /// Stops the cell and hands over what it recorded.
+    /// Stops the cell and returns its records.
     ///
     /// # Errors
-    /// If the emulator had failed.
+    /// If the emulator has failed.
     pub fn finish(self) -> Result<CellRecord> {
         let report = self.emulator.stop().context("the emulated access point")?;
         for station in &report.stations {
-            tracing::debug!(station = station.station, down = ?station.down, up = ?station.up, "of the whole run");
+            tracing::debug!(station = station.station, down = ?station.down, up = ?station.up, "totals of the whole run");
         }
-        tracing::debug!(stray = ?report.stray, lag = ?report.lag, "of the whole run");
+        tracing::debug!(stray = ?report.stray, lag = ?report.lag, "totals of the whole run");
         let frames = lock(&self.log).take();
         Ok(CellRecord {
             frames: frames.unwrap_or_else(|| FrameLog::new(self.stations, Time::ZERO, self.slot)),
@@ -116,7 +118,8 @@ impl Cell {
     }
 }
 
-/// Hands frames and losses to the log. It is locked for nanoseconds: the emulator must not wait.
+/// Passes frames and drops to the log. The lock is held for nanoseconds only, so that the emulator
+/// does not wait.
 struct Logger(Arc<Mutex<Option<FrameLog>>>);
 
 impl Observer for Logger {
@@ -141,7 +144,7 @@ impl Observer for Logger {
     }
 }
 
-/// A log whose writer panicked is still a log.
+/// The log stays usable after a writer has panicked.
 fn lock(log: &Mutex<Option<FrameLog>>) -> MutexGuard<'_, Option<FrameLog>> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM end an experiment early and in order.
+//! Ctrl-C and SIGTERM end an experiment early, with an orderly cleanup.
 
 use crate::tool::Stop;
 use airpace_net::signals::Signals;
@@ -6,15 +6,16 @@ use anyhow::{Context, Result};
 use std::thread;
 use std::time::Duration;
 
-/// How often signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the watcher checks for signals.
+const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work` with a flag that SIGINT and SIGTERM raise. The second value tells whether one of them came.
+/// Runs `work` with a flag that SIGINT and SIGTERM raise. The second value says whether a signal
+/// came.
 ///
 /// # Errors
-/// If the signals cannot be taken over; `work` was then not run.
+/// If the signals cannot be blocked; `work` is then not run.
 pub fn with_signals<T>(work: impl FnOnce(&Stop) -> T) -> Result<(T, bool)> {
-    let signals = Signals::termination().context("taking over the signals")?;
+    let signals = Signals::termination().context("blocking SIGINT and SIGTERM")?;
     let (stop, done) = (Stop::default(), Stop::default());
     thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&signals, &stop, &done));
@@ -32,7 +33,7 @@ fn watch(signals: &Signals, stop: &Stop, done: &Stop) -> bool {
             came = true;
             stop.raise();
         }
-        thread::sleep(LOOK);
+        thread::sleep(INTERVAL);
     }
     came
 }

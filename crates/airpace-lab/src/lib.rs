@@ -1,10 +1,12 @@
-//! Experiments on real packets: bulk TCP, ping, the demo and the datapath benchmark.
+//! Experiments on real packets: traffic tools, the demo, and benchmarks of the emulator, the tunnel
+//! and the kernel's TCP.
 //!
-//! It decides nothing about Wi-Fi or pacing: it starts the emulated access point, the proxy and the agents, loads them with the [`tool`]s, and
-//! writes down what happened. Results are [`airpace_api::results`] types; plots are drawn from the stored files by `python/airpace`.
+//! It decides nothing about Wi-Fi or pacing. It starts the emulated access point, the proxy and the
+//! agents, loads them with the [`tool`]s and records what happens. [`results`] has the types of the
+//! stored files; `python/airpace` draws plots from them.
 #![expect(
     clippy::disallowed_methods,
-    reason = "experiments on real packets live by the machine's clock"
+    reason = "experiments on real packets use the machine's clock"
 )]
 
 pub mod bench;
@@ -13,5 +15,6 @@ pub mod demo;
 pub mod frames;
 pub mod interrupt;
 mod load;
+pub mod results;
 pub mod stats;
 pub mod tool;

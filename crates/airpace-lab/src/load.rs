@@ -1,4 +1,4 @@
-//! What loads a cell: pings to every station, alone or beside bulk TCP.
+//! The load of a cell: pings to every station, alone or beside bulk TCP.
 
 use crate::tool::bulk::{self, FlowReport, Receiver, SendConfig};
 use crate::tool::ping::{self, Ping, PingConfig};
@@ -12,35 +12,36 @@ use std::time::{Duration, Instant};
 const ECHO_PORT: u16 = 7_007;
 const BULK_PORT: u16 = 7_008;
 
-/// How long a flow or a first ping may take to find its peer.
+/// How long a flow may take to connect.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long answers to the last pings of a load are awaited: as long as 2500 packets of 1500 bytes take at 15 Mbit/s.
+/// How long to wait for answers to the last pings under load: the time of 2500 packets of 1500
+/// bytes at 15 Mbit/s.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
-/// The same without load, where nothing can stand in a queue.
+/// The same without load, when queues are empty.
 const IDLE_STRAGGLERS: Duration = Duration::from_millis(200);
 
-/// Priority of the pings under SCHED_FIFO: below emulator, proxy and agents.
+/// Priority of the ping threads under SCHED_FIFO, below emulator, proxy and agents.
 const PING_PRIORITY: u8 = 1;
 
-/// A station as the load sees it.
+/// A station that is loaded.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
-    /// Where its programs run.
+    /// The namespace in which its tools run.
     pub(crate) namespace: &'a Namespace,
-    /// The address at which servers reach it: its own, or its address in the tunnel.
+    /// The address at which the server reaches it: its own, or its address in the tunnel.
     pub(crate) address: IpAddr,
 }
 
 /// One phase of an experiment.
 #[derive(Debug)]
 pub(crate) struct Load<'a> {
-    /// Where the servers run.
+    /// The namespace of the server, which pings and sends.
     pub(crate) server: &'a Namespace,
     /// The stations in order.
     pub(crate) targets: Vec<Target<'a>>,
-    /// Congestion control of bulk TCP; no TCP if absent.
+    /// Congestion control of bulk TCP; `None` for no TCP.
     pub(crate) congestion: Option<&'static str>,
     /// TCP flows per station.
     pub(crate) flows: u16,
@@ -48,11 +49,11 @@ pub(crate) struct Load<'a> {
     pub(crate) ping_interval: Duration,
     /// How long it lasts.
     pub(crate) duration: Duration,
-    /// Whether the stations are idle but for the pings.
+    /// Whether there is nothing but the pings.
     pub(crate) idle: bool,
 }
 
-/// What the tools at one station measured; times count from the start of the load's clock.
+/// The measurements at one station. Times count from the start of the experiment's clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) pings: Vec<Ping>,
@@ -60,8 +61,9 @@ pub(crate) struct Measured {
     pub(crate) flows: Vec<FlowReport>,
 }
 
-/// The clock of a phase and its ends: servers must outlive clients, and a failure anywhere must end all.
-struct When {
+/// When a phase starts and what ends it. Servers must outlive clients, and a failure of any tool
+/// must end all.
+struct Timing {
     start: Instant,
     stop: Stop,
     servers_stop: Stop,
@@ -70,14 +72,15 @@ struct When {
 type Worker<'s, T> = ScopedJoinHandle<'s, Result<T>>;
 
 impl Load<'_> {
-    /// Runs the phase from now on; times in the results count from `start`. `tick` is called a few times per second.
+    /// Runs the phase. Times in the results count from `start`; `tick` is called with the time
+    /// since then, a few times per second.
     pub(crate) fn run(
         &self,
         start: Instant,
         stop: &Stop,
         mut tick: impl FnMut(Duration),
     ) -> Result<Vec<Measured>> {
-        let when = When {
+        let timing = Timing {
             start,
             stop: stop.clone(),
             servers_stop: Stop::default(),
@@ -86,18 +89,18 @@ impl Load<'_> {
             let stations: Vec<_> = self
                 .targets
                 .iter()
-                .map(|t| self.start_station(scope, t, &when))
+                .map(|target| self.start_station(scope, target, &timing))
                 .collect();
             let end = Instant::now() + self.duration;
             while Instant::now() < end
                 && !stop.is_raised()
-                && !stations.iter().any(Station::has_failed)
+                && !stations.iter().any(StationTools::has_failed)
             {
                 tick(start.elapsed());
                 thread::sleep(Duration::from_millis(200));
             }
             let clients: Vec<_> = stations.into_iter().map(|s| s.join_clients(stop)).collect();
-            when.servers_stop.raise();
+            timing.servers_stop.raise();
             clients.into_iter().map(ClientsDone::join_servers).collect()
         })
     }
@@ -106,16 +109,16 @@ impl Load<'_> {
         &'e self,
         scope: &'s Scope<'s, 'e>,
         target: &'e Target<'e>,
-        when: &'s When,
-    ) -> Station<'s> {
-        let When {
+        timing: &'s Timing,
+    ) -> StationTools<'s> {
+        let Timing {
             start,
             stop,
             servers_stop,
-        } = when;
+        } = timing;
         let (address, start) = (target.address, *start);
         let echo = in_namespace(scope, target.namespace, move || {
-            be_punctual();
+            use_real_time_priority();
             let socket =
                 UdpSocket::bind((address, ECHO_PORT)).context("opening the echo server")?;
             ping::echo(&socket, servers_stop)
@@ -124,7 +127,7 @@ impl Load<'_> {
             Receiver::bind((address, BULK_PORT).into())?.run(start, servers_stop)
         });
         let pinger = in_namespace(scope, self.server, move || {
-            be_punctual();
+            use_real_time_priority();
             let config = PingConfig {
                 to: SocketAddr::from((address, ECHO_PORT)),
                 interval: self.ping_interval,
@@ -138,7 +141,7 @@ impl Load<'_> {
             ping::ping(&config, start, stop)
         });
         let sender = in_namespace(scope, self.server, move || self.send(address, stop));
-        Station {
+        StationTools {
             echo,
             receiver,
             pinger,
@@ -161,8 +164,9 @@ impl Load<'_> {
     }
 }
 
-/// Pings are to measure the network, not how long their own threads wait for a processor beside the load.
-fn be_punctual() {
+/// Without priority, pings would measure how long their own threads wait for a processor beside the
+/// load.
+fn use_real_time_priority() {
     if let Err(error) = airpace_net::realtime::try_fifo(PING_PRIORITY) {
         tracing::debug!(%error, "pings run without real-time priority");
     }
@@ -180,15 +184,15 @@ fn in_namespace<'s, 'e, T: Send + 's>(
 }
 
 /// The running tools of one station.
-struct Station<'s> {
+struct StationTools<'s> {
     echo: Worker<'s, u64>,
     receiver: Worker<'s, Bins>,
     pinger: Worker<'s, Vec<Ping>>,
     sender: Worker<'s, Vec<FlowReport>>,
 }
 
-impl<'s> Station<'s> {
-    /// Servers end only when told to, so a server that has ended has failed.
+impl<'s> StationTools<'s> {
+    /// Servers end only when they are stopped, so one that has ended before has failed.
     fn has_failed(&self) -> bool {
         self.echo.is_finished() || self.receiver.is_finished()
     }
@@ -252,7 +256,7 @@ mod tests {
             idle: false,
         };
         let measured = load.run(Instant::now(), &Stop::default(), |_| {});
-        // Entering even the own namespace needs rights that a build machine may lack.
+        // Even entering its own namespace needs rights that the test may lack.
         let measured = match measured {
             Err(error) if format!("{error:#}").contains("cannot enter") => {
                 println!("SKIPPED: {error:#}");

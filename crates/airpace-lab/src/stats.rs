@@ -1,11 +1,9 @@
-//! Quantiles and Jain's index.
+//! Quantiles of times.
 
-pub use airpace_core::model::jain;
-
-use airpace_api::results::Quantiles;
+use crate::results::Quantiles;
 use hdrhistogram::Histogram;
 
-/// Samples of a time in milliseconds, kept with three significant digits from 1 µs to ten minutes.
+/// Samples of a time, kept with three significant digits from 1 µs to ten minutes.
 #[derive(Clone, Debug)]
 pub struct Samples(Histogram<u64>);
 
@@ -19,7 +17,8 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Adds one sample; beyond the range it counts as the nearest end, and what is not a number is ignored.
+    /// Adds a sample in milliseconds. One outside the range counts as the nearest end; NaN is
+    /// ignored.
     pub fn add_ms(&mut self, ms: f64) {
         if !ms.is_nan() {
             // A float-to-integer `as` saturates.
@@ -27,14 +26,14 @@ impl Samples {
         }
     }
 
-    /// Adds another set's samples.
+    /// Adds the samples of another set.
     pub fn merge(&mut self, other: &Self) {
         self.0
             .add(&other.0)
             .expect("both histograms have the same bounds");
     }
 
-    /// The quantiles in milliseconds.
+    /// The quantiles in milliseconds; all are zero without samples.
     #[must_use]
     pub fn quantiles(&self) -> Quantiles {
         if self.0.is_empty() {
@@ -55,7 +54,9 @@ impl Samples {
 impl FromIterator<f64> for Samples {
     fn from_iter<I: IntoIterator<Item = f64>>(samples: I) -> Self {
         let mut set = Self::default();
-        samples.into_iter().for_each(|ms| set.add_ms(ms));
+        for ms in samples {
+            set.add_ms(ms);
+        }
         set
     }
 }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn no_samples_and_no_numbers_give_zeros() {
+    fn without_samples_all_quantiles_are_zero() {
         assert_eq!(
             [f64::NAN].into_iter().collect::<Samples>().quantiles(),
             Quantiles::default()

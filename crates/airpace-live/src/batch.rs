@@ -1,15 +1,20 @@
 //! Sealed datagrams on their way to the socket, grouped so that the kernel segments them (GSO).
 
-use crate::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError, Tunnel};
+use crate::crypto::Tunnel;
+use airpace_edge::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};
 use airpace_net::udp::{Ecn, MAX_SEGMENTS, Transmit, UdpSocket};
 use airpace_units::Time;
 use core::net::SocketAddr;
 use std::io::{self, IoSlice};
 
-/// Bytes that one batch holds: two groups of the largest size, little enough for the processor's cache.
+/// Bytes that a batch holds by default: two groups of the largest size, and few enough for the
+/// processor's cache.
 const CAPACITY: usize = 128 << 10;
-/// Bytes of one group: what a UDP datagram over IPv4 may hold.
+/// Bytes that a group holds at most: the kernel takes a group as one UDP datagram over IPv4, which
+/// has a 16-bit length.
 const GROUP_BYTES: usize = 65_507;
+/// Groups that a batch holds at most.
+const MAX_GROUPS: usize = 64;
 
 /// Datagrams of equal size to one receiver, the last possibly shorter.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +23,9 @@ struct Group {
     start: usize,
     len: usize,
     segment: usize,
+    /// Datagrams in the group.
     n: usize,
-    /// A shorter datagram ends a group.
+    /// The last datagram is shorter than the others, so the group takes no more.
     closed: bool,
 }
 
@@ -29,7 +35,7 @@ pub(crate) struct Batch {
     bytes: Vec<u8>,
     capacity: usize,
     groups: Vec<Group>,
-    /// Groups of the present batch that the socket has taken.
+    /// Groups at the front that the socket has already taken.
     sent: usize,
     /// Datagrams that the network refused.
     pub(crate) refused: u64,
@@ -37,15 +43,15 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        Self::holding(CAPACITY)
+        Self::with_capacity(CAPACITY)
     }
 
-    /// A batch that has no more room once it holds so many bytes.
-    pub(crate) fn holding(capacity: usize) -> Self {
+    /// A batch that is full once it holds `capacity` bytes.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(capacity),
             capacity,
-            groups: Vec::with_capacity(64),
+            groups: Vec::with_capacity(MAX_GROUPS),
             sent: 0,
             refused: 0,
         }
@@ -53,17 +59,19 @@ impl Batch {
 
     /// Whether there is room for another datagram with a payload of `len` bytes.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        self.bytes.len() + SEAL_HEAD + len + SEAL_TAIL
-            <= self.capacity.max(SEAL_HEAD + len + SEAL_TAIL)
-            && self.groups.len() < 64
+        let datagram = SEAL_HEAD + len + SEAL_TAIL;
+        // An empty batch takes any datagram, so that none is stuck.
+        let fits = self.bytes.len() + datagram <= self.capacity.max(datagram);
+        fits && self.groups.len() < MAX_GROUPS
     }
 
-    /// Seals a payload for a peer into the batch; returns the bytes of the datagram.
+    /// Seals a payload for a peer into the batch, and returns the length of the datagram in bytes.
     pub(crate) fn seal(
         &mut self,
         now: Time,
         tunnel: &mut Tunnel,
-        (peer, kind): (PeerIdx, InnerKind),
+        peer: PeerIdx,
+        kind: InnerKind,
         payload: &[u8],
     ) -> Result<usize, SealError> {
         let start = self.bytes.len();
@@ -81,7 +89,7 @@ impl Batch {
         Ok(len)
     }
 
-    /// Adds a datagram that is sealed already.
+    /// Adds a datagram that is already sealed.
     pub(crate) fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(datagram);
@@ -89,15 +97,19 @@ impl Batch {
     }
 
     fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
-        if let Some(last) = self.groups.last_mut() {
-            let fits =
-                last.to == to && !last.closed && len <= last.segment && last.n < MAX_SEGMENTS;
-            if fits && last.len + len <= GROUP_BYTES {
-                last.len += len;
-                last.n += 1;
-                last.closed = len < last.segment;
-                return;
-            }
+        // The kernel cuts a group into segments of equal length, of which only the last may be
+        // shorter.
+        if let Some(last) = self.groups.last_mut()
+            && last.to == to
+            && !last.closed
+            && len <= last.segment
+            && last.n < MAX_SEGMENTS
+            && last.len + len <= GROUP_BYTES
+        {
+            last.len += len;
+            last.n += 1;
+            last.closed = len < last.segment;
+            return;
         }
         self.groups.push(Group {
             to,
@@ -109,13 +121,14 @@ impl Batch {
         });
     }
 
-    /// Hands everything to the socket; `false` if its buffer is full and something is left.
+    /// Hands everything to the socket. Returns `false` if the socket's buffer is full and something
+    /// is left.
     pub(crate) fn flush(&mut self, socket: &UdpSocket) -> bool {
         while self.sent < self.groups.len() {
             match send(socket, &self.bytes, &self.groups[self.sent..]) {
                 Ok(0) => return false,
                 Ok(n) => self.sent += n,
-                Err(_) => self.send_one_by_one(socket),
+                Err(_) => self.send_singly(socket),
             }
         }
         self.bytes.clear();
@@ -124,9 +137,12 @@ impl Batch {
         true
     }
 
-    /// The first group was refused, for instance because its datagrams exceed the interface's MTU and would have to be
-    /// fragmented, which segmentation by the kernel does not do: sends them singly, and gives up those refused again.
-    fn send_one_by_one(&mut self, socket: &UdpSocket) {
+    /// Sends the datagrams of the first group one at a time, after the kernel has refused the
+    /// group, and drops those that are refused again.
+    ///
+    /// A group is refused, for instance, if its datagrams exceed the interface's MTU: the kernel
+    /// fragments single datagrams but not the segments of a group.
+    fn send_singly(&mut self, socket: &UdpSocket) {
         let group = self.groups[self.sent];
         for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {
             if !socket

@@ -3,11 +3,12 @@
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
 use airpace_api::network::Network;
-use airpace_net::netlink::{LinkError, Netlink, Prefix, Route};
+use airpace_net::netlink::{LinkError, Netlink, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
 use airpace_units::Time;
 use anyhow::Context as _;
+use ipnet::IpNet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets that wait in the kernel for the process to read them. Waiting is to happen in the queues, so the loop reads often;
@@ -50,11 +51,14 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(&name, Prefix::new(address.address(), address.prefix()))?;
+        netlink.add_address(
+            &name,
+            IpNet::new_assert(address.address(), address.prefix()),
+        )?;
         netlink.set_up(&name)?;
-        let routes = routes.iter().map(|route| route.masked());
         let routes = routes
-            .map(|to| Route::through(Prefix::new(to.address(), to.prefix()), &name))
+            .iter()
+            .map(|to| Route::through(IpNet::new_assert(to.address(), to.prefix()), &name))
             .collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];

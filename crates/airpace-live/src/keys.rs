@@ -1,5 +1,6 @@
 //! Key pairs and the files that hold private keys.
 
+use crate::crypto::random_bytes;
 use airpace_api::config::KeySource;
 use airpace_api::keys::{KeyError, PrivateKey, PublicKey};
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// A Curve25519 key pair.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// To be kept secret.
+    /// The secret half, which stays on this machine.
     pub private: PrivateKey,
-    /// To be given to the other side.
+    /// The half that belongs into the other side's configuration.
     pub public: PublicKey,
 }
 
@@ -26,23 +27,23 @@ pub enum KeyFileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The file exists or cannot be made.
+    /// The file exists already or cannot be created.
     #[error("cannot create the private key {path}: {source}")]
     Create {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file does not hold a private key.
     #[error("{path}: {source}")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with its content.
         source: KeyError,
     },
     /// Other users may read the file.
@@ -56,18 +57,13 @@ pub enum KeyFileError {
 }
 
 impl KeyPair {
-    /// Makes a new key pair from the system's randomness.
+    /// A new key pair from the system's random numbers.
     ///
     /// # Panics
-    /// If the system has no source of randomness.
+    /// If the system has no source of random numbers.
     #[must_use]
     pub fn generate() -> Self {
-        use ring::rand::SecureRandom as _;
-        let mut bytes = [0; 32];
-        ring::rand::SystemRandom::new()
-            .fill(&mut bytes)
-            .expect("Linux has a source of randomness");
-        Self::from_private(PrivateKey(bytes))
+        Self::from_private(PrivateKey(random_bytes()))
     }
 
     /// The pair that belongs to a private key.
@@ -92,7 +88,7 @@ impl KeyPair {
     /// The pair whose private key a configuration gives, inline or by file.
     ///
     /// # Errors
-    /// The file cannot be read, holds no key, or can be read by others.
+    /// The file cannot be read, does not hold a key, or can be read by other users.
     pub fn load(source: &KeySource<'_>) -> Result<Self, KeyFileError> {
         match source {
             KeySource::Inline(key) => Ok(Self::from_private((*key).clone())),
@@ -100,16 +96,17 @@ impl KeyPair {
         }
     }
 
-    /// Reads a private key from a file that only its owner may read.
+    /// Reads a private key from a file, which only its owner may be able to read.
     ///
     /// # Errors
-    /// The file cannot be read, holds no key, or can be read by others.
+    /// The file cannot be read, does not hold a key, or can be read by other users.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
         let read = |source| KeyFileError::Read {
             path: path.to_owned(),
             source,
         };
         let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
+        // Refused rather than corrected: a key that others could read may already be known.
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Exposed {
                 path: path.to_owned(),
@@ -124,10 +121,11 @@ impl KeyPair {
         Ok(Self::from_private(key))
     }
 
-    /// Writes the private key into a new file with mode 0600. An existing file is never overwritten.
+    /// Writes the private key into a new file with mode 0600. An existing file is never
+    /// overwritten.
     ///
     /// # Errors
-    /// The file exists or cannot be made.
+    /// The file exists already or cannot be created.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyFileError> {
         let write = || {
             let mut file = fs::OpenOptions::new()
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_keys_refused_are_those_with_which_nothing_is_secret() {
+    fn exactly_the_public_keys_that_yield_a_known_secret_are_refused() {
         let dh = |private: [u8; 32], public: [u8; 32]| {
             let mut dh = DefaultResolver
                 .resolve_dh(&snow::params::DHChoice::Curve25519)

@@ -1,18 +1,19 @@
 //! Proxy and agent: the loops that join the core to the network.
 //!
-//! What is decided is decided by types of `airpace-core` and by the sans-IO types here ([`tunnel::Tunnel`],
-//! [`proxy::PacketProxy`], [`agent::PacketAgent`]); the loops only carry bytes and time.
+//! The state machines of `airpace-edge` take the decisions: the tunnel, and within
+//! [`proxy::PacketProxy`] and [`agent::PacketAgent`] the proxy and the agent. The loops here carry
+//! bytes and time between them and the system, and `crypto` gives the tunnel its cryptography.
 //!
-//! To run them: [`run_proxy`] and [`run_agent`], each in the calling thread and its network namespace until a file becomes
-//! readable; [`keys::KeyPair`] makes, reads and writes keys.
+//! [`run_proxy`] and [`run_agent`] run in the calling thread and its network namespace until a file
+//! becomes readable; [`keys::KeyPair`] generates, reads and writes keys.
 
 pub mod agent;
 pub mod keys;
 pub mod packet;
 pub mod proxy;
-pub mod tunnel;
 
 mod batch;
+mod crypto;
 mod device;
 mod queues;
 mod runtime;

@@ -1,6 +1,6 @@
 //! What the two loops share: waiting, the clock, telemetry files.
 
-use crate::tunnel;
+use airpace_edge::tunnel;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
@@ -15,14 +15,15 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// A file whose becoming readable ends a loop: [`airpace_net::signals::Signals`] in a program, one end of a socket pair in a
-/// thread of a test. Nothing is read from it.
+/// A file that ends a loop when it becomes readable: [`airpace_net::signals::Signals`] in a
+/// program, one end of a socket pair in a test's thread. Nothing is read from it.
 pub type Stop<'a> = BorrowedFd<'a>;
 
-/// How often sessions are looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// How often a loop checks which sessions exist: they end without an event.
+pub(crate) const SESSION_CHECK: Duration = Duration::from_millis(50);
 
-/// Priority under SCHED_FIFO, if it is asked for: above everything ordinary, below the kernel's own threads (50).
+/// Priority under SCHED_FIFO, if the configuration asks for it: above all ordinary processes, below
+/// the threads of the kernel that handle interrupts (50).
 const PRIORITY: u8 = 10;
 
 const STOP: u64 = 0;
@@ -30,7 +31,7 @@ const DEVICE: u64 = 1;
 const SOCKET: u64 = 2;
 const MONITOR: u64 = 3;
 
-/// What has become ready.
+/// The files of a loop that have become ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ReadyFor {
     pub(crate) stop: bool,
@@ -43,6 +44,7 @@ pub(crate) struct ReadyFor {
 pub(crate) struct Loop {
     poller: Poller,
     clock: Clock,
+    /// Whether the wait also ends when the socket can be written.
     writing: bool,
 }
 
@@ -51,13 +53,14 @@ impl Loop {
         clock: Clock,
         realtime: bool,
         stop: Stop<'_>,
-        (device, socket): (&impl AsFd, &UdpSocket),
+        device: &impl AsFd,
+        socket: &UdpSocket,
     ) -> anyhow::Result<Self> {
         if realtime {
             match realtime::try_fifo(PRIORITY) {
                 Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
                 Err(error) => {
-                    tracing::warn!(%error, "real-time scheduling is refused: deadlines will be met less well")
+                    tracing::warn!(%error, "the system refuses real-time scheduling, so deadlines will be met less well")
                 }
             }
         }
@@ -72,18 +75,20 @@ impl Loop {
         })
     }
 
-    /// Also waits for frames of a monitor interface, until its file is closed.
+    /// Also waits for frames of a monitor interface, from now on until its file is closed.
     pub(crate) fn add_monitor(&mut self, monitor: &impl AsFd) -> anyhow::Result<()> {
         Ok(self.poller.add(monitor.as_fd(), MONITOR, Interest::Read)?)
     }
 
-    /// Waits for a file or the deadline; `blocked` tells that the socket's buffer is full, so that room in it ends the wait.
+    /// Waits until a file is ready or the deadline passes. If `blocked`, the socket's send buffer
+    /// is full, and room in it also ends the wait.
     pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,
         deadline: Option<Time>,
         blocked: bool,
     ) -> anyhow::Result<ReadyFor> {
+        // The interest is changed only when it has to be: each change is a system call.
         if blocked != self.writing {
             self.writing = blocked;
             let interest = if blocked {
@@ -108,10 +113,7 @@ impl Loop {
 }
 
 /// A clock that starts now, and the wall-clock time since 1970 at its origin.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the loops are where clocks are read"
-)]
+#[expect(clippy::disallowed_methods, reason = "only the loops read clocks")]
 pub(crate) fn start_clock() -> (Clock, Duration) {
     let clock = Clock::start();
     let epoch = std::time::SystemTime::now()
@@ -120,19 +122,10 @@ pub(crate) fn start_clock() -> (Clock, Duration) {
     (clock, epoch)
 }
 
-/// Randomness for keys of hash functions.
-pub(crate) fn random_key() -> [u8; 16] {
-    use ring::rand::SecureRandom as _;
-    let mut key = [0; 16];
-    ring::rand::SystemRandom::new()
-        .fill(&mut key)
-        .expect("Linux has a source of randomness");
-    key
-}
-
-/// Telemetry: one JSON object per line, or nothing.
+/// The telemetry file, if there is one: one JSON object per line.
 pub(crate) struct Journal {
     file: Option<BufWriter<File>>,
+    /// Something was written since the last flush.
     dirty: bool,
 }
 
@@ -155,24 +148,24 @@ impl Journal {
         let written = serde_json::to_writer(&mut *file, record)
             .map_err(io::Error::from)
             .and_then(|()| file.write_all(b"\n"));
-        self.go_on_without(written);
+        self.stop_on_error(written);
     }
 
-    /// Makes what was written visible to readers.
+    /// Makes the records written so far visible to readers of the file.
     pub(crate) fn flush(&mut self) {
         if let Some(file) = self.file.as_mut().filter(|_| self.dirty) {
             self.dirty = false;
             let flushed = file.flush();
-            self.go_on_without(flushed);
+            self.stop_on_error(flushed);
         }
     }
 
-    /// A full disk ends the telemetry and not the datapath.
-    fn go_on_without(&mut self, result: io::Result<()>) {
+    /// Ends the telemetry after an error. A full disk must not stop the datapath.
+    fn stop_on_error(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        tracing::warn!(%error, "telemetry cannot be written and ends here; packets go on");
+        tracing::warn!(%error, "telemetry cannot be written and ends here; packets are still forwarded");
         if let Some(file) = self.file.take() {
-            // What is left in the buffer would be tried once more.
+            // Dropping the writer would try to write the rest of the buffer once more.
             let _ = file.into_parts();
         }
     }
@@ -184,7 +177,7 @@ impl Journal {
     }
 }
 
-/// The source of an IP packet.
+/// The source address of an IP packet; `None` if it has no complete IP header.
 pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => packet
@@ -199,7 +192,7 @@ pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Tells why datagrams were dropped, if any were.
+/// Logs how many datagrams were dropped for each reason.
 pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
         let dropped = counts.dropped_for(reason);

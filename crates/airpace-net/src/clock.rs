@@ -6,7 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 
 /// CLOCK_MONOTONIC, counted from an origin.
 ///
-/// Copies are the same clock. [`Time`]s of clocks with different origins must not be mixed.
+/// A copy reads the same time. Do not mix [`Time`]s of clocks with different origins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
     origin_ns: u64,
@@ -21,47 +21,53 @@ impl Clock {
         }
     }
 
-    /// A clock that reads zero at boot, so that processes on one machine agree.
+    /// A clock that reads zero at boot, so that all processes of a machine read the same time.
     #[must_use]
     pub const fn since_boot() -> Self {
         Self { origin_ns: 0 }
     }
 
-    /// The present.
+    /// Returns the time since the clock's origin.
     #[must_use]
     pub fn now(&self) -> Time {
         Time::from_nanos(read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.origin_ns))
     }
 
-    /// Maps stamps of the wall clock, which the kernel puts on packets, onto this clock.
+    /// Returns the map from wall-clock timestamps, which the kernel puts on packets, to this clock.
     ///
-    /// The relation holds until the wall clock is stepped or slewed: take a new one every second or so.
+    /// The map is valid until the wall clock is stepped or slewed, so take a new one about every
+    /// second.
     #[must_use]
     pub fn realtime_map(&self) -> RealtimeMap {
-        let offset_ns = (0..5)
-            .map(|_| sample())
-            .min_by_key(|s| s.width_ns)
-            .map_or(0, |s| s.realtime_minus_monotonic_ns);
+        // Preemption between two readings only widens a sample, so the narrowest is the most exact.
+        let mut best = OffsetSample::take();
+        for _ in 1..5 {
+            let sample = OffsetSample::take();
+            if sample.width_ns < best.width_ns {
+                best = sample;
+            }
+        }
         RealtimeMap {
-            offset_ns: offset_ns + i128::from(self.origin_ns),
+            offset_ns: best.realtime_minus_monotonic_ns + i128::from(self.origin_ns),
         }
     }
 }
 
-/// How wall-clock stamps map onto a [`Clock`].
+/// The map from wall-clock timestamps to a [`Clock`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealtimeMap {
     offset_ns: i128,
 }
 
 impl RealtimeMap {
-    /// What the wall clock, as time since the Unix epoch, showed or would have shown at the clock's zero.
+    /// Returns what the wall clock showed when the clock read zero, as time since the Unix epoch.
     #[must_use]
     pub fn epoch(&self) -> Duration {
         Duration::from_nanos(u64::try_from(self.offset_ns.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// The instant of a stamp given as time since the Unix epoch; stamps before the clock's origin become its zero.
+    /// Converts a timestamp, given as time since the Unix epoch. Timestamps from before the clock's
+    /// origin become zero.
     #[must_use]
     pub fn time(&self, since_epoch: Duration) -> Time {
         // A Duration has fewer than 2^94 ns, so the signed difference fits 128 bits.
@@ -70,26 +76,30 @@ impl RealtimeMap {
     }
 }
 
-struct Sample {
+/// One measurement of the offset between the wall clock and the monotonic clock.
+struct OffsetSample {
     realtime_minus_monotonic_ns: i128,
+    /// Time between the two readings of the monotonic clock.
     width_ns: u64,
 }
 
-/// Reads the wall clock between two readings of the monotonic one; the narrower the pair, the better the sample.
-fn sample() -> Sample {
-    let before = read(ClockId::CLOCK_MONOTONIC);
-    let wall = read(ClockId::CLOCK_REALTIME);
-    let after = read(ClockId::CLOCK_MONOTONIC);
-    let width_ns = after.saturating_sub(before);
-    Sample {
-        realtime_minus_monotonic_ns: i128::from(wall) - i128::from(before + width_ns / 2),
-        width_ns,
+impl OffsetSample {
+    /// Reads the wall clock between two readings of the monotonic one and takes their middle.
+    fn take() -> Self {
+        let before = read(ClockId::CLOCK_MONOTONIC);
+        let wall = read(ClockId::CLOCK_REALTIME);
+        let after = read(ClockId::CLOCK_MONOTONIC);
+        let width_ns = after.saturating_sub(before);
+        Self {
+            realtime_minus_monotonic_ns: i128::from(wall) - i128::from(before + width_ns / 2),
+            width_ns,
+        }
     }
 }
 
 fn read(clock: ClockId) -> u64 {
     let t = clock_gettime(clock).expect("Linux has the monotonic and the wall clock");
-    // Both clocks are positive; 2^64 ns are 584 years.
+    // Both clocks are positive, and 2^64 ns are 584 years.
     (t.tv_sec() as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(t.tv_nsec() as u64)
@@ -100,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_forward_from_zero() {
+    fn a_clock_starts_at_zero_and_never_goes_back() {
         let clock = Clock::start();
         let first = clock.now();
         assert!(first < Time::from_millis(60_000));
@@ -108,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn wall_clock_stamps_land_between_readings() {
+    fn a_wall_clock_timestamp_maps_between_the_readings_around_it() {
         let clock = Clock::start();
         let before = clock.now();
         let stamp = Duration::from_nanos(read(ClockId::CLOCK_REALTIME));

@@ -1,43 +1,48 @@
-//! Which interface an address belongs to.
+//! Finds the interface that has an address.
 
-use nix::ifaddrs::getifaddrs;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use std::io;
 use std::net::IpAddr;
 
 /// An interface of the calling thread's network namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its hardware address, if it has one of six bytes.
+    /// Its MAC address; `None` if it has none, as loopback and TUN interfaces.
     pub hardware: Option<[u8; 6]>,
 }
 
-/// The interface that has `address`, if one has.
+/// Returns the interface that has `address`; `None` if no interface has it.
 ///
 /// # Errors
-/// When the kernel refuses to list them.
+/// When the kernel refuses to list the interfaces.
 pub fn interface_of(address: IpAddr) -> io::Result<Option<Interface>> {
-    let owner = getifaddrs()?.find(|entry| {
-        let storage = entry.address.as_ref();
-        let v4 = storage
-            .and_then(|s| s.as_sockaddr_in())
-            .map(|a| IpAddr::from(a.ip()));
-        let v6 = storage
-            .and_then(|s| s.as_sockaddr_in6())
-            .map(|a| IpAddr::from(a.ip()));
-        v4.or(v6) == Some(address)
-    });
+    let owner = getifaddrs()?.find(|entry| ip_address(entry) == Some(address));
     let Some(owner) = owner else { return Ok(None) };
     let name = owner.interface_name;
-    let hardware = getifaddrs()?.find_map(|entry| {
-        let link = entry.address.as_ref()?.as_link_addr()?;
-        (entry.interface_name == name).then(|| link.addr())?
-    });
+    // An interface is listed once for each of its addresses; that of the link is among them.
+    for entry in getifaddrs()?.filter(|entry| entry.interface_name == name) {
+        let link = entry.address.as_ref().and_then(|a| a.as_link_addr());
+        if let Some(hardware) = link.and_then(|link| link.addr()) {
+            // Interfaces without a MAC address are listed with zeroes.
+            let hardware = Some(hardware).filter(|bytes| *bytes != [0; 6]);
+            return Ok(Some(Interface { name, hardware }));
+        }
+    }
     Ok(Some(Interface {
         name,
-        hardware: hardware.filter(|bytes| *bytes != [0; 6]),
+        hardware: None,
     }))
+}
+
+/// Returns the IP address of a list entry; `None` if it has an address of another family.
+fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
+    let storage = entry.address.as_ref()?;
+    if let Some(v4) = storage.as_sockaddr_in() {
+        return Some(v4.ip().into());
+    }
+    storage.as_sockaddr_in6().map(|v6| v6.ip().into())
 }
 
 #[cfg(test)]
@@ -46,7 +51,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn loopback_owns_its_address_and_has_no_hardware() {
+    fn the_loopback_address_belongs_to_lo_which_has_no_mac_address() {
         if let Some(found) = interface_of(Ipv4Addr::LOCALHOST.into()).unwrap() {
             assert_eq!((found.name.as_str(), found.hardware), ("lo", None));
         }

@@ -1,23 +1,27 @@
-//! Linux plumbing: TUN/TAP devices, namespaces, addresses and routes, batched UDP, packet capture and a punctual event loop.
+//! Linux plumbing: TUN and TAP devices, namespaces, addresses and routes, batched UDP, packet
+//! capture and an event loop with precise deadlines.
 //!
-//! It knows no Wi-Fi and takes no decisions: it moves bytes and tells the time. It is the only crate with unsafe code, all of
-//! it in the private module `sys`, and it needs no asynchronous runtime and no external program such as `ip`.
+//! This crate knows nothing about Wi-Fi and makes no decisions: it moves bytes and tells the time.
+//! It is the only crate with unsafe code, all of which is in the private module `sys`. It needs
+//! neither an asynchronous runtime nor an external program such as `ip`.
 //!
-//! Three types to know: [`tun::Tun`] (a network interface of this process), [`netns::Namespace`] (a network of one's own that
-//! is gone when the process is) and [`poll::Poller`] (waits for files and for precise deadlines).
+//! Three types to know: [`tun::Tun`] (a network interface whose other end is this process),
+//! [`netns::Namespace`] (a private network that disappears with the process) and [`poll::Poller`]
+//! (waits for files and for deadlines).
 //!
 //! ```
 //! use airpace_net::{clock::Clock, poll::{Poller, Wake}};
 //! use core::time::Duration;
 //!
 //! let clock = Clock::start();
-//! let mut poller = Poller::new().expect("epoll is there");
-//! let wake = poller.wait(&clock, Some(clock.now() + Duration::from_millis(1))).expect("waiting works");
+//! let mut poller = Poller::new().expect("the kernel has epoll");
+//! let deadline = clock.now() + Duration::from_millis(1);
+//! let wake = poller.wait(&clock, Some(deadline)).expect("nothing but a bug makes it fail");
 //! assert_eq!(wake, Wake::Deadline);
 //! ```
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("airpace-net speaks to Linux only; airpace-core and airpace-sim build everywhere");
+compile_error!("airpace-net needs Linux; airpace-core and airpace-sim build everywhere");
 
 pub mod clock;
 pub mod interfaces;

@@ -1,99 +1,63 @@
-//! Addresses, routes and interfaces through rtnetlink.
+//! Addresses, routes and interfaces of a network namespace, through rtnetlink (`rtnetlink(7)`).
+//!
+//! The messages are those of `netlink-packet-route`; requests are synchronous, so no asynchronous
+//! runtime is needed.
 
-mod message;
-
-use message::{Message, attribute};
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto,
-    socket,
+use crate::netns::Namespace;
+use ipnet::IpNet;
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO, NetlinkBuffer,
+    NetlinkMessage, NetlinkPayload,
 };
+use netlink_packet_route::RouteNetlinkMessage as Request;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 
-/// An address with the length of its network prefix.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Prefix {
-    /// The address; as the destination of a route, its bits past the prefix must be zero.
-    pub address: IpAddr,
-    /// Length of the prefix in bits: 0 to 32, or to 128 for IPv6.
-    pub length: u8,
-}
-
-impl Prefix {
-    /// `address`/`length`.
-    #[must_use]
-    pub fn new(address: impl Into<IpAddr>, length: u8) -> Self {
-        Self {
-            address: address.into(),
-            length,
-        }
-    }
-
-    /// A single host.
-    #[must_use]
-    pub fn host(address: impl Into<IpAddr>) -> Self {
-        let address = address.into();
-        Self {
-            address,
-            length: if address.is_ipv4() { 32 } else { 128 },
-        }
-    }
-
-    /// All of IPv4.
-    #[must_use]
-    pub fn default_v4() -> Self {
-        Self::new(std::net::Ipv4Addr::UNSPECIFIED, 0)
-    }
-}
-
-impl core::fmt::Display for Prefix {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
-/// A route to add or remove.
+/// A route to the hosts of a network that an interface reaches without a router.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// Where it leads.
-    pub to: Prefix,
-    /// The router, if it is not on the link.
-    pub via: Option<IpAddr>,
-    /// The interface.
-    pub interface: Option<String>,
-    /// Preference; the lowest wins.
-    pub metric: Option<u32>,
+    /// The network; its host bits are zero.
+    to: IpNet,
+    /// Name of the interface.
+    interface: String,
 }
 
 impl Route {
-    /// A route to `to` through `interface`, on the link.
+    /// A route through `interface` to the network that `to` lies in.
     #[must_use]
-    pub fn through(to: Prefix, interface: &str) -> Self {
+    pub fn through(to: IpNet, interface: &str) -> Self {
         Self {
-            to,
-            via: None,
-            interface: Some(interface.to_owned()),
-            metric: None,
+            // The kernel refuses destinations with host bits (EINVAL).
+            to: to.trunc(),
+            interface: interface.to_owned(),
         }
     }
 }
 
 /// The kernel refused an operation.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what}: {source}")]
+#[error("cannot {operation}: {source}")]
 #[non_exhaustive]
 pub struct LinkError {
-    /// What was asked for.
-    pub what: String,
+    /// What the caller asked for, for example `bring up the interface eth0`.
+    pub operation: String,
     /// The kernel's answer.
     pub source: io::Error,
 }
 
-/// A connection to the kernel's tables of one network namespace: that of the thread that opened it, whichever thread uses it.
+/// A connection to the kernel's tables of one network namespace: that of the thread that opened
+/// it, whichever thread uses it.
 #[derive(Debug)]
 pub struct Netlink {
-    socket: OwnedFd,
+    socket: Socket,
+    /// Sequence number of the last request.
     sequence: u32,
 }
 
@@ -101,94 +65,87 @@ impl Netlink {
     /// Opens the tables of the calling thread's namespace.
     ///
     /// # Errors
-    /// When no socket is left.
+    /// When the process cannot open another socket.
     pub fn open() -> Result<Self, LinkError> {
-        let open = || -> nix::Result<OwnedFd> {
-            let flags = SockFlag::SOCK_CLOEXEC;
-            let socket = socket(
-                AddressFamily::Netlink,
-                SockType::Raw,
-                flags,
-                SockProtocol::NetlinkRoute,
-            )?;
-            bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        let open = || -> io::Result<Socket> {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            // Port 0 is the kernel; a connected socket hears nobody else.
+            socket.connect(&SocketAddr::new(0, 0))?;
             Ok(socket)
         };
-        let socket = open().map_err(|e| refused("open a netlink socket", e.into()))?;
+        let socket = open().map_err(|source| refused("open a netlink socket", source))?;
         Ok(Self {
             socket,
             sequence: 0,
         })
     }
 
-    /// Number of the interface `name`.
+    /// Returns the index of the interface `name`.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When no interface has that name.
     pub fn index(&mut self, name: &str) -> Result<u32, LinkError> {
-        self.link_field(name, 4).map(u32::from_ne_bytes)
+        Ok(self.link(name)?.header.index)
     }
 
-    /// Link type of the interface `name`, as in `if_arp.h`.
+    /// Returns the link type of the interface `name`, one of the constants `ARPHRD_*` of
+    /// `linux/if_arp.h`.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When no interface has that name.
     pub fn link_type(&mut self, name: &str) -> Result<u16, LinkError> {
-        self.link_field(name, 2).map(u16::from_ne_bytes)
+        Ok(self.link(name)?.header.link_layer_type.into())
     }
 
-    /// Packets that the kernel dropped instead of sending them out of the interface `name` (`tx_dropped`). For a TUN device:
-    /// those that came while its queue was full of what had not been read.
+    /// Returns how many packets the kernel has dropped instead of sending them out of the interface
+    /// `name` (`tx_dropped`). A TUN device drops packets while its queue is full of packets that
+    /// the process has not read.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When no interface has that name.
     pub fn transmit_drops(&mut self, name: &str) -> Result<u64, LinkError> {
-        /// Position of `tx_dropped` in `struct rtnl_link_stats64`, in words of 64 bits.
-        const TX_DROPPED: usize = 7;
-        let answer = self.link(name)?;
-        let attributes = answer
-            .get(message::HEADER_BYTES + message::LINK_HEADER_BYTES..)
-            .unwrap_or_default();
-        let statistics = attribute::find(attributes, libc::IFLA_STATS64);
-        let bytes =
-            statistics.and_then(|words| words.get(8 * TX_DROPPED..)?.first_chunk().copied());
-        bytes
-            .map(u64::from_ne_bytes)
-            .ok_or_else(|| unintelligible(name))
+        for attribute in self.link(name)?.attributes {
+            if let LinkAttribute::Stats64(statistics) = attribute {
+                return Ok(statistics.tx_dropped);
+            }
+        }
+        // Every Linux since 2.6.35 reports them.
+        Err(unexpected_answer(name))
     }
 
-    /// The bytes at offset `at` of an interface's `struct ifinfomsg`.
-    fn link_field<const N: usize>(&mut self, name: &str, at: usize) -> Result<[u8; N], LinkError> {
-        let answer = self.link(name)?;
-        let bytes = answer
-            .get(message::HEADER_BYTES + at..)
-            .and_then(|b| b.first_chunk().copied());
-        bytes.ok_or_else(|| unintelligible(name))
-    }
-
-    /// All that the kernel tells about an interface.
-    fn link(&mut self, name: &str) -> Result<Vec<u8>, LinkError> {
-        let message = Message::link(libc::RTM_GETLINK, 0, (0, 0))
-            .with(libc::IFLA_IFNAME, &attribute::text(name));
-        self.ask(message, 0)
-            .map_err(|e| refused(format!("find the interface {name}"), e))
+    /// Asks for everything that the kernel tells about an interface.
+    fn link(&mut self, name: &str) -> Result<LinkMessage, LinkError> {
+        let mut message = LinkMessage::default();
+        message
+            .attributes
+            .push(LinkAttribute::IfName(name.to_owned()));
+        match self.request(Request::GetLink(message), 0) {
+            Ok(Some(Request::NewLink(link))) => Ok(link),
+            Ok(_) => Err(unexpected_answer(name)),
+            Err(source) => Err(refused(format!("find the interface {name}"), source)),
+        }
     }
 
     /// Brings an interface up.
     ///
     /// # Errors
-    /// When it does not exist or rights are missing.
+    /// When it does not exist, or without CAP_NET_ADMIN.
     pub fn set_up(&mut self, name: &str) -> Result<(), LinkError> {
-        let up = libc::IFF_UP as u32;
-        self.change(name, "bring up", |m| m, (up, up))
+        self.change(name, "bring up", |link| {
+            link.header.flags = LinkFlags::Up;
+            link.header.change_mask = LinkFlags::Up;
+        })
     }
 
     /// Takes an interface down.
     ///
     /// # Errors
-    /// When it does not exist or rights are missing.
+    /// When it does not exist, or without CAP_NET_ADMIN.
     pub fn set_down(&mut self, name: &str) -> Result<(), LinkError> {
-        self.change(name, "take down", |m| m, (0, libc::IFF_UP as u32))
+        self.change(name, "take down", |link| {
+            link.header.change_mask = LinkFlags::Up;
+        })
     }
 
     /// Sets the MTU in bytes.
@@ -196,180 +153,202 @@ impl Netlink {
     /// # Errors
     /// When the interface does not exist or does not accept it.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), LinkError> {
-        self.change(
-            name,
-            "set the MTU of",
-            |m| m.with(libc::IFLA_MTU, &mtu.to_ne_bytes()),
-            (0, 0),
-        )
+        self.change(name, "set the MTU of", |link| {
+            link.attributes.push(LinkAttribute::Mtu(mtu));
+        })
     }
 
-    /// Sets the length of the transmit queue in packets (for a TUN device: what waits to be read).
+    /// Sets the length of the transmit queue in packets. In a TUN device, that queue holds the
+    /// packets that the process has not read yet.
     ///
     /// # Errors
     /// When the interface does not exist.
     pub fn set_queue_length(&mut self, name: &str, packets: u32) -> Result<(), LinkError> {
-        self.change(
-            name,
-            "set the queue length of",
-            |m| m.with(libc::IFLA_TXQLEN, &packets.to_ne_bytes()),
-            (0, 0),
-        )
+        self.change(name, "set the queue length of", |link| {
+            link.attributes.push(LinkAttribute::TxQueueLen(packets));
+        })
     }
 
-    /// Gives an interface an address; the kernel adds the route to its prefix.
+    /// Changes an interface by the flags and attributes that `edit` puts into the message.
+    fn change(
+        &mut self,
+        name: &str,
+        verb: &str,
+        edit: impl FnOnce(&mut LinkMessage),
+    ) -> Result<(), LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.index(name)?;
+        edit(&mut message);
+        self.command(Request::SetLink(message), 0)
+            .map_err(|source| refused(format!("{verb} the interface {name}"), source))
+    }
+
+    /// Gives an interface an address; the kernel adds the route to its network.
     ///
     /// # Errors
     /// When the interface does not exist or has the address already.
-    pub fn add_address(&mut self, name: &str, address: Prefix) -> Result<(), LinkError> {
-        let index = self.index(name)?;
-        let what = || format!("add the address {address} to {name}");
-        let bytes = attribute::address(address.address);
-        let family = attribute::family(address.address);
-        let message = Message::address(libc::RTM_NEWADDR, family, address.length, index)
-            .with(libc::IFA_LOCAL, &bytes)
-            .with(libc::IFA_ADDRESS, &bytes);
-        self.command(message, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
-            .map_err(|e| refused(what(), e))
+    pub fn add_address(&mut self, name: &str, address: IpNet) -> Result<(), LinkError> {
+        let mut message = AddressMessage::default();
+        message.header.family = address.addr().into();
+        message.header.prefix_len = address.prefix_len();
+        message.header.index = self.index(name)?;
+        // IPv4 wants the interface's own address as "local"; "address" would be that of the peer
+        // of a point-to-point link. IPv6 reads either.
+        message.attributes = vec![
+            AddressAttribute::Local(address.addr()),
+            AddressAttribute::Address(address.addr()),
+        ];
+        self.command(Request::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|source| refused(format!("add the address {address} to {name}"), source))
     }
 
     /// Adds a route.
     ///
     /// # Errors
-    /// When it is there already, or its router cannot be reached.
+    /// When it exists already, or its interface does not exist or is down.
     pub fn add_route(&mut self, route: &Route) -> Result<(), LinkError> {
-        let message = self.route_message(libc::RTM_NEWROUTE, route)?;
-        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.command(message, flags)
-            .map_err(|e| refused(format!("add the route to {}", route.to), e))
+        let message = self.route_message(route)?;
+        self.command(Request::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|source| refused(format!("add the route to {}", route.to), source))
     }
 
     /// Removes a route.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn delete_route(&mut self, route: &Route) -> Result<(), LinkError> {
-        let message = self.route_message(libc::RTM_DELROUTE, route)?;
-        self.command(message, 0)
-            .map_err(|e| refused(format!("remove the route to {}", route.to), e))
+        let message = self.route_message(route)?;
+        self.command(Request::DelRoute(message), 0)
+            .map_err(|source| refused(format!("remove the route to {}", route.to), source))
     }
 
-    fn route_message(&mut self, kind: u16, route: &Route) -> Result<Message, LinkError> {
-        let family = attribute::family(route.to.address);
-        let scope = if route.via.is_some() {
-            libc::RT_SCOPE_UNIVERSE
-        } else {
-            libc::RT_SCOPE_LINK
+    fn route_message(&mut self, route: &Route) -> Result<RouteMessage, LinkError> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: route.to.addr().into(),
+            destination_prefix_length: route.to.prefix_len(),
+            table: RouteHeader::RT_TABLE_MAIN,
+            protocol: RouteProtocol::Static,
+            scope: RouteScope::Link,
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
         };
-        let mut message = Message::route(kind, family, route.to.length, scope)
-            .with(libc::RTA_DST, &attribute::address(route.to.address));
-        if let Some(via) = route.via {
-            message = message.with(libc::RTA_GATEWAY, &attribute::address(via));
-        }
-        if let Some(interface) = &route.interface {
-            message = message.with(libc::RTA_OIF, &self.index(interface)?.to_ne_bytes());
-        }
-        if let Some(metric) = route.metric {
-            message = message.with(libc::RTA_PRIORITY, &metric.to_ne_bytes());
-        }
+        message.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::from(route.to.addr())),
+            RouteAttribute::Oif(self.index(&route.interface)?),
+        ];
         Ok(message)
     }
 
-    /// Creates a pair of virtual Ethernet interfaces: `name` here and `peer` in the namespace `peer_namespace` (or here).
+    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace and `peer` in
+    /// `peer_namespace`, or in this one if none is given.
     ///
     /// # Errors
-    /// When a name is taken or rights are missing.
+    /// When a name is taken, or without CAP_NET_ADMIN.
     pub fn add_veth(
         &mut self,
         name: &str,
         peer: &str,
-        peer_namespace: Option<&crate::netns::Namespace>,
+        peer_namespace: Option<&Namespace>,
     ) -> Result<(), LinkError> {
-        let mut peer_info = message::link_header(0, (0, 0));
-        attribute::push(&mut peer_info, libc::IFLA_IFNAME, &attribute::text(peer));
+        let mut peer_link = LinkMessage::default();
+        peer_link
+            .attributes
+            .push(LinkAttribute::IfName(peer.to_owned()));
         if let Some(namespace) = peer_namespace {
-            attribute::push(
-                &mut peer_info,
-                libc::IFLA_NET_NS_FD,
-                &namespace.raw_fd().to_ne_bytes(),
-            );
+            peer_link
+                .attributes
+                .push(LinkAttribute::NetNsFd(namespace.raw_fd()));
         }
-        let mut data = Vec::new();
-        attribute::push(&mut data, VETH_INFO_PEER, &peer_info);
-        let mut info = Vec::new();
-        attribute::push(&mut info, libc::IFLA_INFO_KIND, b"veth");
-        attribute::push(&mut info, libc::IFLA_INFO_DATA, &data);
-        let message = Message::link(libc::RTM_NEWLINK, 0, (0, 0))
-            .with(libc::IFLA_IFNAME, &attribute::text(name))
-            .with(libc::IFLA_LINKINFO, &info);
-        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.command(message, flags)
-            .map_err(|e| refused(format!("create the pair {name}, {peer}"), e))
+        let mut link = LinkMessage::default();
+        link.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Veth),
+                LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer_link))),
+            ]),
+        ];
+        self.command(Request::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+            .map_err(|source| refused(format!("create the pair {name}, {peer}"), source))
     }
 
-    /// Removes an interface (and its peer).
+    /// Removes an interface, and its peer if it is one of a pair.
     ///
     /// # Errors
     /// When it does not exist or cannot be removed.
     pub fn delete_interface(&mut self, name: &str) -> Result<(), LinkError> {
-        let index = self.index(name)?;
-        let message = Message::link(libc::RTM_DELLINK, index, (0, 0));
-        self.command(message, 0)
-            .map_err(|e| refused(format!("remove the interface {name}"), e))
+        let mut message = LinkMessage::default();
+        message.header.index = self.index(name)?;
+        self.command(Request::DelLink(message), 0)
+            .map_err(|source| refused(format!("remove the interface {name}"), source))
     }
 
-    /// Changes flags (`flags`: values and mask) and attributes of an interface.
-    fn change(
-        &mut self,
-        name: &str,
-        verb: &str,
-        add: impl FnOnce(Message) -> Message,
-        flags: (u32, u32),
-    ) -> Result<(), LinkError> {
-        let index = self.index(name)?;
-        let message = add(Message::link(libc::RTM_NEWLINK, index, flags));
-        self.command(message, 0)
-            .map_err(|e| refused(format!("{verb} the interface {name}"), e))
+    /// Sends a request that changes something and waits for its acknowledgement.
+    fn command(&mut self, request: Request, flags: u16) -> io::Result<()> {
+        self.request(request, flags | NLM_F_ACK).map(drop)
     }
 
-    /// Sends a command and waits for its acknowledgement.
-    fn command(&mut self, message: Message, flags: libc::c_int) -> io::Result<()> {
-        self.ask(message, flags | libc::NLM_F_ACK).map(drop)
-    }
-
-    /// Sends a request and returns the one message that answers it; a refusal is an error.
-    fn ask(&mut self, message: Message, flags: libc::c_int) -> io::Result<Vec<u8>> {
+    /// Sends a request and waits for the message that answers it; `None` is an acknowledgement.
+    fn request(&mut self, request: Request, flags: u16) -> io::Result<Option<Request>> {
         self.sequence = self.sequence.wrapping_add(1);
-        let bytes = message.finish(libc::NLM_F_REQUEST | flags, self.sequence);
-        sendto(
-            self.socket.as_raw_fd(),
-            &bytes,
-            &NetlinkAddr::new(0, 0),
-            MsgFlags::empty(),
-        )?;
-        let mut buffer = vec![0; 32 * 1024];
+        let mut message = NetlinkMessage::from(request);
+        message.header.flags = NLM_F_REQUEST | flags;
+        message.header.sequence_number = self.sequence;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
         loop {
-            let n = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
-            if let Some(answer) = message::answer(&buffer[..n], self.sequence) {
-                return answer.map(<[u8]>::to_vec);
+            let (datagram, _) = self.socket.recv_from_full()?;
+            // Answers to earlier requests, whose callers gave up on an error, are skipped.
+            if let Some(answer) = answer_in(&datagram, self.sequence) {
+                return answer;
             }
         }
     }
 }
 
-/// `VETH_INFO_PEER` of `linux/veth.h`.
-const VETH_INFO_PEER: u16 = 1;
+/// Finds the answer to request `sequence` among the messages of a datagram.
+fn answer_in(mut datagram: &[u8], sequence: u32) -> Option<io::Result<Option<Request>>> {
+    // The check ensures that the length in the header is that of a message within the datagram.
+    while let Ok(message) = NetlinkBuffer::new_checked(datagram) {
+        if message.sequence_number() == sequence {
+            return Some(read_answer(datagram));
+        }
+        let length = message.length() as usize;
+        datagram = datagram
+            .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
+            .unwrap_or_default();
+    }
+    None
+}
 
-fn unintelligible(name: &str) -> LinkError {
+/// Reads the first message of `bytes`: an answer, an acknowledgement or a refusal.
+fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
+    let invalid = |error: DecodeError| io::Error::new(io::ErrorKind::InvalidData, error);
+    match NetlinkMessage::deserialize(bytes).map_err(invalid)?.payload {
+        NetlinkPayload::InnerMessage(answer) => Ok(Some(answer)),
+        // An "error" without a code is an acknowledgement.
+        NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),
+        NetlinkPayload::Error(error) => Err(error.to_io()),
+        // Lists end with it; single requests are not answered so.
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn unexpected_answer(name: &str) -> LinkError {
     refused(
         format!("find the interface {name}"),
         io::ErrorKind::InvalidData.into(),
     )
 }
 
-fn refused(what: impl Into<String>, source: io::Error) -> LinkError {
+fn refused(operation: impl Into<String>, source: io::Error) -> LinkError {
     LinkError {
-        what: what.into(),
+        operation: operation.into(),
         source,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,69 +1,73 @@
-//! Reading whole frames of an interface, for example of a Wi-Fi monitor.
+//! Capture of the frames that an interface receives.
 
 use crate::sys;
-use crate::udp::{ReceiveBatch, set_buffer};
+use crate::udp::{Buffer, ReceiveBatch, set_buffer};
 use core::time::Duration;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A packet socket (`packet(7)`) that receives what arrives on one interface. Reading never blocks.
+/// A packet socket (`packet(7)`) that receives the frames arriving on one interface. Reading never
+/// blocks.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
 }
 
-/// One frame.
+/// One captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// The first bytes of the frame, from its link-layer header on.
+    /// The first bytes of the frame, starting with its link-layer header.
     pub bytes: &'a [u8],
     /// Length of the whole frame in bytes.
     pub length: usize,
-    /// When the kernel got it, on the wall clock, as time since the Unix epoch.
+    /// When the kernel received it: wall clock, as time since the Unix epoch.
     pub stamp: Option<Duration>,
 }
 
-/// Frames counted by the kernel since the last time they were asked for.
+/// Frames that the kernel has counted since the previous query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CaptureStatistics {
-    /// Frames that came, the dropped ones included.
+    /// Frames that arrived, including the dropped ones.
     pub received: u32,
-    /// Frames for which the buffer had no room.
+    /// Frames dropped because the buffer was full.
     pub dropped: u32,
 }
 
 impl PacketSocket {
-    /// Listens to `interface` in the calling thread's namespace with a buffer of `buffer_bytes`.
+    /// Listens to `interface` in the calling thread's namespace, with a receive buffer of
+    /// `buffer_bytes`.
     ///
     /// # Errors
-    /// Without CAP_NET_RAW, or when there is no such interface.
+    /// Without CAP_NET_RAW, or when the interface does not exist.
     pub fn open(interface: &str, buffer_bytes: usize) -> io::Result<Self> {
         let index = nix::net::if_::if_nametoindex(interface)?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        // Without a protocol it hears nothing until it is bound to its interface.
+        // Without a protocol, the socket receives nothing until it is bound to its interface;
+        // otherwise it would begin with frames of other interfaces.
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
         let fd = socket.as_fd();
-        set_buffer(fd, buffer_bytes, (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF))?;
+        set_buffer(fd, Buffer::Receive, buffer_bytes)?;
         sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        // Kernels before 4.20 do not know it; a monitor transmits nothing anyway.
+        // Kernels before 4.20 do not have the option and also show what the interface sends.
         let _ = sys::set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
         sys::bind_to_interface(fd, index)?;
         Ok(Self { socket })
     }
 
-    /// Receives what is there, up to the size of `batch`, whose slots are the snap length; returns the number of frames.
+    /// Receives the frames that are waiting, up to the size of `batch`, and returns their number.
+    /// The size of the batch's slots is the snap length.
     ///
     /// # Errors
-    /// `NetworkDown` when the interface went down or away.
+    /// [`io::ErrorKind::NetworkDown`] when the interface went down or was removed.
     pub fn receive(&self, batch: &mut ReceiveBatch) -> io::Result<usize> {
         batch.fill(self.as_fd())
     }
 
-    /// Counts since the last call.
+    /// Returns the counts since the previous call.
     ///
     /// # Errors
-    /// When the kernel refuses to tell, which only a bug can cause.
+    /// When the kernel does not answer, which only a bug can cause.
     pub fn statistics(&self) -> io::Result<CaptureStatistics> {
         let (received, dropped) = sys::packet_statistics(self.as_fd())?;
         Ok(CaptureStatistics { received, dropped })
@@ -80,12 +84,12 @@ impl AsFd for PacketSocket {
 }
 
 impl ReceiveBatch {
-    /// The frames received from a [`PacketSocket`].
+    /// Returns the frames received from a [`PacketSocket`].
     pub fn frames(&self) -> impl ExactSizeIterator<Item = Captured<'_>> {
         (0..self.n).map(|i| Captured {
             bytes: self.bytes(i),
             length: self.filled[i].bytes,
-            stamp: self.facts(i).stamp,
+            stamp: self.metadata(i).stamp,
         })
     }
 }

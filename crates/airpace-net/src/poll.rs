@@ -1,4 +1,4 @@
-//! Waiting for files and for precise deadlines.
+//! Waits for files and for precise deadlines.
 
 use crate::clock::Clock;
 use crate::sys;
@@ -15,7 +15,7 @@ pub enum Interest {
     Read,
     /// Room to write.
     Write,
-    /// Either.
+    /// Something to read, or room to write.
     Both,
 }
 
@@ -34,7 +34,7 @@ impl Interest {
 pub enum Wake {
     /// At least one file is ready: see [`Poller::ready`].
     Ready,
-    /// The deadline has come.
+    /// The deadline has passed, and no file is ready.
     Deadline,
     /// A signal handler ran.
     Interrupted,
@@ -49,61 +49,49 @@ pub struct Ready {
     pub readable: bool,
     /// Something can be written.
     pub writable: bool,
-    /// The other end is gone, or the device is.
+    /// The other end has been closed, or the device has been removed.
     pub closed: bool,
 }
 
-/// Waits for files (level triggered) and deadlines with the resolution of epoll_pwait2: nanoseconds, where `epoll_wait` has
-/// milliseconds.
+/// Waits for files (level triggered) and for deadlines. The timeouts of `epoll_pwait2` are in
+/// nanoseconds, those of `epoll_wait` in milliseconds.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,
     events: Vec<EpollEvent>,
     n_ready: usize,
-    spin: Duration,
 }
 
 impl Poller {
-    /// Files reported by one wait; more are reported by the next.
+    /// Files reported by one wait; the next wait reports the others.
     const BATCH: usize = 64;
 
-    /// A poller without files that never spins.
-    ///
-    /// Also asks the kernel to wake the calling thread without the usual 50 µs of timer slack.
+    /// Creates a poller without files, and asks the kernel to wake the calling thread without the
+    /// usual 50 µs of timer slack (`PR_SET_TIMERSLACK`).
     ///
     /// # Errors
-    /// When the kernel has no epoll instance left.
+    /// When the kernel cannot create another epoll instance.
     pub fn new() -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        punctual();
+        reduce_timer_slack();
         Ok(Self {
             epoll,
             events: vec![EpollEvent::empty(); Self::BATCH],
             n_ready: 0,
-            spin: Duration::ZERO,
         })
-    }
-
-    /// Sleeps until `spin` before a deadline and polls without sleeping from there: more punctual, at the cost of a core.
-    ///
-    /// Measured on a busy two-core machine at 100 to 200 µs: late by 42–56 µs at the median without, 0.1–9 µs with 50 µs.
-    #[must_use]
-    pub fn with_spin(mut self, spin: Duration) -> Self {
-        self.spin = spin;
-        self
     }
 
     /// Adds a file; `token` comes back in [`Ready`].
     ///
     /// # Errors
-    /// When the file is already there or cannot be polled.
+    /// When the file was added before or cannot be polled.
     pub fn add(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(self
             .epoll
             .add(file, EpollEvent::new(interest.flags(), token))?)
     }
 
-    /// Changes what is waited for.
+    /// Changes what to wait for.
     ///
     /// # Errors
     /// When the file was not added.
@@ -121,30 +109,23 @@ impl Poller {
         Ok(self.epoll.delete(file)?)
     }
 
-    /// Waits until a file is ready or `deadline` has come; without a deadline, for ever.
+    /// Waits until a file is ready or `deadline` has passed. Without a deadline, it waits for a
+    /// file for as long as it takes.
     ///
-    /// Files that are ready are reported even when the deadline has passed, so that neither starves the other; a deadline in
-    /// the past costs one system call.
+    /// Ready files are reported even if the deadline has passed, so that neither starves the other.
+    /// A deadline in the past costs one system call.
     ///
     /// # Errors
     /// When the kernel refuses to wait, which only a bug can cause.
     pub fn wait(&mut self, clock: &Clock, deadline: Option<Time>) -> io::Result<Wake> {
         loop {
             let now = clock.now();
-            let left = deadline.map(|at| at.saturating_since(now));
-            let timeout = left.map(|left| {
-                if left <= self.spin {
-                    Duration::ZERO
-                } else {
-                    left - self.spin
-                }
-            });
+            let timeout = deadline.map(|at| at.saturating_since(now));
             let wake = self.wait_once(timeout)?;
-            if wake != Wake::Deadline || left.is_some_and(|left| left.is_zero()) {
+            // A deadline is never early, whatever the resolution of the kernel's timers.
+            let is_early = wake == Wake::Deadline && deadline.is_some_and(|at| clock.now() < at);
+            if !is_early {
                 return Ok(wake);
-            }
-            if deadline.is_some_and(|at| clock.now() >= at) {
-                return Ok(Wake::Deadline);
             }
         }
     }
@@ -162,7 +143,7 @@ impl Poller {
         }
     }
 
-    /// The files found ready by the last [`Poller::wait`].
+    /// Returns the files that the last [`Poller::wait`] found ready.
     pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
         self.events[..self.n_ready].iter().map(|event| {
             let flags = event.events();
@@ -182,10 +163,11 @@ impl AsFd for Poller {
     }
 }
 
-/// Asks for the finest timers for the calling thread. A refusal costs punctuality only, which is measured elsewhere.
-fn punctual() {
+/// Asks for exact timers for the calling thread. If the kernel refuses, deadlines are met later,
+/// which the callers measure.
+fn reduce_timer_slack() {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
-        tracing::warn!(%error, "the kernel keeps its timer slack: deadlines will be met 50 µs late");
+        tracing::warn!(%error, "the kernel keeps its timer slack: deadlines are met 50 µs late");
     }
 }
 
@@ -198,8 +180,8 @@ mod tests {
     #[test]
     fn a_deadline_is_never_early() {
         let clock = Clock::start();
-        for spin in [Duration::ZERO, Duration::from_micros(50)] {
-            let mut poller = Poller::new().unwrap().with_spin(spin);
+        let mut poller = Poller::new().unwrap();
+        for _ in 0..10 {
             let at = clock.now() + Duration::from_micros(300);
             assert_eq!(poller.wait(&clock, Some(at)).unwrap(), Wake::Deadline);
             assert!(clock.now() >= at);
@@ -224,7 +206,7 @@ mod tests {
                 closed: false
             }]
         );
-        // Overdue work does not hide the file.
+        // A deadline in the past does not hide the file.
         assert_eq!(poller.wait(&clock, Some(Time::ZERO)).unwrap(), Wake::Ready);
     }
 }

@@ -1,4 +1,4 @@
-//! Programs that cannot outlive this process, nor leave anything of theirs behind.
+//! Programs that cannot outlive this process, nor leave processes of their own behind.
 
 use crate::netns::Namespace;
 use crate::sys;
@@ -14,15 +14,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// A running program in a process namespace of its own, together with everything that it starts.
+/// A running program in a PID namespace of its own, together with everything that it starts.
 ///
-/// A small parent process stands between: when the program ends, or when this process ends in whatever way (SIGKILL included),
-/// the kernel kills all that is left, background processes and daemons too. The program sees the /proc of the caller.
-/// Dropping it kills it.
+/// The init process of that namespace is a small process between this one and the program. When the
+/// program ends, or when this process ends in whatever way (including SIGKILL), the init process
+/// ends and the kernel kills all other processes of the namespace, daemons included. The program
+/// sees the caller's /proc. Dropping the value kills the program.
 #[derive(Debug)]
 pub struct Program {
+    /// The init process.
     child: Child,
+    /// Readable once the init process has ended.
     ended: Arc<EventFd>,
+    /// The thread that started it; `None` once it has been joined.
     keeper: Option<JoinHandle<()>>,
 }
 
@@ -30,7 +34,8 @@ impl Program {
     /// Starts `command`, inside `namespace` if one is given.
     ///
     /// # Errors
-    /// When the program cannot be started; without CAP_SYS_ADMIN (see [`crate::netns::acquire_rights`]).
+    /// When the program cannot be started, for example without CAP_SYS_ADMIN: see
+    /// [`crate::netns::acquire_rights`].
     pub fn spawn(mut command: Command, namespace: Option<&Namespace>) -> io::Result<Self> {
         let network = namespace
             .map(|n| n.as_fd().try_clone_to_owned())
@@ -47,8 +52,9 @@ impl Program {
         let ended = Arc::new(EventFd::from_value_and_flags(0, flags)?);
         let bell = Arc::clone(&ended);
         let (sender, started) = channel();
-        // The kernel ties a child to the thread that started it, so one thread stays as long as the child does. It also
-        // leaves the process namespace for its children, which the other threads must not.
+        // The kernel sends the parent-death signal when the thread that started the child ends, so
+        // this thread stays as long as the child. It also enters a PID namespace for its children,
+        // which the caller's thread must not.
         let keeper = thread::Builder::new()
             .name("keeper".into())
             .spawn(move || keep(command, &sender, &bell))?;
@@ -62,12 +68,6 @@ impl Program {
         })
     }
 
-    /// Process number of the small parent.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Asks the program to end (SIGTERM).
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
@@ -79,21 +79,22 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) {
-        // The child is not waited for before `wait`, so its number cannot have been given to another process; if it has ended
-        // already there is nobody to tell.
-        let _ = i32::try_from(self.id()).map(|pid| kill(Pid::from_raw(pid), signal));
+        // The child is not reaped before `wait`, so its number cannot belong to another process. If
+        // it has ended already, there is nobody to tell.
+        let _ = kill(pid_of(&self.child), signal);
     }
 
-    /// Whether the program has ended; the file of [`AsFd`] is readable then.
+    /// Returns whether the program has ended; its file ([`AsFd`]) is readable then.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.keeper.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end. A program that was killed by signal `n` has exit code 128 + n, as in a shell.
+    /// Waits for the end of the program. If signal `n` has killed it, the exit code is 128 + n, as
+    /// in a shell.
     ///
     /// # Errors
-    /// When it was waited for elsewhere.
+    /// When the process has been reaped elsewhere.
     pub fn wait(mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
@@ -106,7 +107,7 @@ impl Drop for Program {
             let _ = self.child.wait();
         }
         if let Some(keeper) = self.keeper.take() {
-            // It has nothing to return, and its panic would have been seen in `spawn`.
+            // It returns nothing, and `spawn` would have reported its panic.
             let _ = keeper.join();
         }
     }
@@ -118,23 +119,23 @@ impl AsFd for Program {
     }
 }
 
-/// Starts the program and stays until it has ended.
+/// Starts the program, reports to `started`, stays until it has ended, and then rings `bell`.
 fn keep(mut command: Command, started: &Sender<io::Result<Child>>, bell: &EventFd) {
     let child = unshare(CloneFlags::CLONE_NEWPID)
         .map_err(io::Error::from)
         .and_then(|()| command.spawn());
-    let pid = child
-        .as_ref()
-        .ok()
-        .and_then(|child| i32::try_from(child.id()).ok());
+    let pid = child.as_ref().ok().map(pid_of);
     if started.send(child).is_ok()
         && let Some(pid) = pid
     {
-        // Left to be waited for by the owner.
-        let _ = waitid(
-            Id::Pid(Pid::from_raw(pid)),
-            WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT,
-        );
+        // WNOWAIT leaves the process to be reaped by the owner of the `Program`.
+        let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
     }
     let _ = bell.write(1);
+}
+
+/// Returns the process number of a child.
+fn pid_of(child: &Child) -> Pid {
+    // The kernel's process numbers are at most 2^22.
+    Pid::from_raw(child.id().cast_signed())
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM as a file that can be polled.
+//! SIGINT (Ctrl-C) and SIGTERM as a file that can be polled.
 
 use crate::sys;
 use nix::errno::Errno;
@@ -7,15 +7,16 @@ use nix::sys::signal::Signal;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Receives SIGINT and SIGTERM, which then no longer end the process, whichever thread the kernel picks for them.
+/// Receives SIGINT and SIGTERM, which then no longer end the process, whichever thread the kernel
+/// delivers them to.
 ///
-/// There can be one at a time: of two, the later receives. Dropping it brings the default back. Programs started meanwhile are
-/// not affected.
+/// A process can have one such value at a time: if there are two, the newer receives the signals.
+/// Dropping it restores the default actions. Child processes are not affected.
 #[derive(Debug)]
 pub struct Signals {
-    /// A handler writes the signal's number here, as one byte.
+    /// The end of the pipe that the signals' numbers are read from, one byte each.
     reader: OwnedFd,
-    /// Kept open for the handler.
+    /// The end that the handler writes to; kept open for it.
     _writer: OwnedFd,
 }
 
@@ -23,10 +24,10 @@ pub struct Signals {
 const TERMINATION: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
 
 impl Signals {
-    /// Takes SIGINT and SIGTERM over.
+    /// Installs the handler for SIGINT and SIGTERM.
     ///
     /// # Errors
-    /// When the process has no file left.
+    /// When the process cannot open a pipe.
     pub fn termination() -> io::Result<Self> {
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
         sys::catch_signals(&TERMINATION, writer.as_fd())?;
@@ -36,10 +37,10 @@ impl Signals {
         })
     }
 
-    /// The next signal that came, if any.
+    /// Returns the next signal that has arrived, if any.
     ///
     /// # Errors
-    /// When the file cannot be read, which only a bug can cause.
+    /// When the pipe cannot be read, which only a bug can cause.
     pub fn next(&self) -> io::Result<Option<Signal>> {
         let mut number = [0];
         match nix::unistd::read(&self.reader, &mut number) {
@@ -67,11 +68,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_is_read_once_and_ends_nothing() {
+    fn a_signal_is_reported_once_and_does_not_end_the_process() {
         let signals = Signals::termination().unwrap();
         assert_eq!(signals.next().unwrap(), None);
         nix::sys::signal::kill(nix::unistd::Pid::this(), Signal::SIGTERM).unwrap();
-        // Another thread may take it: wait for the byte.
+        // The kernel may deliver it to another thread: wait for the byte.
         let mut poller = crate::poll::Poller::new().unwrap();
         poller
             .add(&signals, 0, crate::poll::Interest::Read)

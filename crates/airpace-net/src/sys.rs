@@ -1,10 +1,10 @@
-//! The unsafe code of the workspace: system calls that have no safe wrapper.
+//! All unsafe code of the workspace: system calls that have no safe wrapper.
 #![expect(
     unsafe_code,
     reason = "system calls without a safe wrapper; nothing else lives here"
 )]
 
-use crate::udp::control::{self, Control};
+use crate::udp::control::{self, Control, Kind};
 use crate::udp::{MAX_MESSAGES, ReceiveBatch, Transmit};
 use core::sync::atomic::{AtomicI32, Ordering};
 use core::time::Duration;
@@ -32,7 +32,7 @@ fn timespec(span: Duration) -> libc::timespec {
     }
 }
 
-/// epoll_wait with a timeout in nanoseconds; `None` waits for ever.
+/// epoll_wait with a timeout in nanoseconds; `None` waits without a limit.
 pub(crate) fn epoll_pwait2(
     epoll: BorrowedFd<'_>,
     events: &mut [EpollEvent],
@@ -41,8 +41,9 @@ pub(crate) fn epoll_pwait2(
     let spec = timeout.map(timespec);
     let spec_ptr = spec.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     let room = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
-    // SAFETY: nix's EpollEvent is a transparent wrapper of epoll_event, `events` has `room` of them, `spec_ptr` is null or
-    // points at `spec`, which outlives the call, and a null signal mask leaves the mask alone.
+    // SAFETY: nix's EpollEvent is a transparent wrapper of epoll_event, and `events` has `room` of
+    // them. `spec_ptr` is null or points at `spec`, which outlives the call. A null signal mask
+    // leaves the thread's mask as it is.
     check(unsafe {
         libc::epoll_pwait2(
             epoll.as_raw_fd(),
@@ -54,17 +55,9 @@ pub(crate) fn epoll_pwait2(
     })
 }
 
-/// Puts the calling thread under SCHED_FIFO; children fall back to the ordinary scheduler.
+/// Puts the calling thread under SCHED_FIFO; its children fall back to the ordinary scheduler.
 pub(crate) fn set_fifo(priority: i32) -> io::Result<()> {
-    set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
-}
-
-/// Returns the calling thread to the ordinary scheduler.
-pub(crate) fn set_other() -> io::Result<()> {
-    set_scheduler(libc::SCHED_OTHER, 0)
-}
-
-fn set_scheduler(policy: libc::c_int, priority: i32) -> io::Result<()> {
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     let param = libc::sched_param {
         sched_priority: priority,
     };
@@ -72,7 +65,7 @@ fn set_scheduler(policy: libc::c_int, priority: i32) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(drop)
 }
 
-/// Attaches an opened /dev/net/tun to a new interface; returns the name that the kernel chose.
+/// Attaches an open /dev/net/tun to a new interface and returns the name that the kernel gave it.
 pub(crate) fn tun_attach(
     file: BorrowedFd<'_>,
     name: &CStr,
@@ -104,7 +97,7 @@ pub(crate) fn tun_attach(
     Ok(chosen.to_string_lossy().into_owned())
 }
 
-/// Sets the link type of an interface that is down.
+/// Sets the link type (`ARPHRD_*`) of an interface that is down.
 pub(crate) fn tun_set_link(file: BorrowedFd<'_>, link_type: u16) -> io::Result<()> {
     // SAFETY: TUNSETLINK takes its argument by value.
     check(unsafe {
@@ -117,7 +110,7 @@ pub(crate) fn tun_set_link(file: BorrowedFd<'_>, link_type: u16) -> io::Result<(
     .map(drop)
 }
 
-/// Allows checksums to be left open and TCP (optionally UDP) segments to be left joined, in both directions.
+/// Lets both sides leave checksums incomplete and TCP segments joined; UDP datagrams too if `udp`.
 pub(crate) fn tun_set_offload(file: BorrowedFd<'_>, udp: bool) -> io::Result<()> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     let flags = if udp {
@@ -136,14 +129,15 @@ pub(crate) fn tun_set_offload(file: BorrowedFd<'_>, udp: bool) -> io::Result<()>
     .map(drop)
 }
 
-/// What a child process is given before it executes its program.
+/// What is set up in a child process before it executes its program.
 #[derive(Debug)]
 pub(crate) struct ChildSetup {
-    /// The network namespace it enters.
+    /// The network namespace that it enters; `None` leaves it in that of the caller.
     pub(crate) network: Option<OwnedFd>,
-    /// The signal it gets when the thread that started it ends.
+    /// The signal that it gets when the thread that started it ends.
     pub(crate) on_parent_death: Signal,
-    /// Whether the child is the first process of a process namespace: it then becomes the parent of the program.
+    /// Whether the child is the first process of a PID namespace. It then stays as the init process
+    /// of that namespace and runs the program as its child.
     pub(crate) own_init: bool,
 }
 
@@ -160,32 +154,37 @@ pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
         SigSet::empty().thread_set_mask()?;
         Ok(())
     };
-    // SAFETY: between fork and exec the closure only makes async-signal-safe system calls and allocates nothing.
+    // SAFETY: between fork and exec, the closure only makes async-signal-safe system calls and
+    // allocates nothing.
     unsafe { command.pre_exec(apply) };
 }
 
-/// Returns in a new child process; the caller stays behind as its parent until it ends.
+/// Forks and returns in the child. The parent stays as the init process until the child ends.
 fn fork_from_init() -> nix::Result<()> {
-    // Signals that the first process of a namespace does not block and does not handle are lost.
+    // The kernel discards signals for an init process that neither blocks nor handles them.
     SigSet::all().thread_set_mask()?;
-    // SAFETY: this is the only thread of a process that is about to execute a program; neither side allocates.
+    // SAFETY: this is the only thread of a process that is about to execute a program, and neither
+    // side allocates.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Child => Ok(()),
         ForkResult::Parent { child } => stay_as_init(child),
     }
 }
 
-/// Waits for orphans, passes SIGTERM and SIGHUP on, and ends with the program's status; the kernel then kills the rest.
+/// Reaps orphans, passes SIGTERM and SIGHUP on, and exits with the program's status. The kernel
+/// then kills all other processes of the namespace.
 fn stay_as_init(program: Pid) -> ! {
-    // Among them the pipe whose closing tells the caller that the program has been executed.
+    // One of them is the pipe whose closing tells the caller that the program has been executed.
     // SAFETY: nothing in this process uses files from here on.
     unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) if pid == program => exit_at_once(code),
+            // As shells report it.
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
                 exit_at_once(128 + signal as i32)
             }
+            // No child has ended: sleep until a signal comes, SIGCHLD or one to pass on.
             Ok(WaitStatus::StillAlive) => {
                 if let Ok(signal @ (Signal::SIGTERM | Signal::SIGHUP)) = SigSet::all().wait() {
                     let _ = nix::sys::signal::kill(program, signal);
@@ -198,14 +197,15 @@ fn stay_as_init(program: Pid) -> ! {
 }
 
 fn exit_at_once(code: i32) -> ! {
-    // SAFETY: ends the process without running what the parent has registered for its own exit.
+    // SAFETY: this ends the process without running the exit handlers that it inherited.
     unsafe { libc::_exit(code) }
 }
 
-/// Where the signal handler writes; −1 for nowhere.
+/// The file that the signal handler writes to; −1 for none.
 static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// Has the numbers of `signals` written to `pipe` as they come. The pipe must not block and must outlive the catching.
+/// Installs a handler that writes the numbers of `signals` to `pipe`, which must not block and must
+/// stay open until [`release_signals`].
 pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Result<()> {
     SIGNAL_PIPE.store(pipe.as_raw_fd(), Ordering::SeqCst);
     let action = SigAction::new(
@@ -214,17 +214,19 @@ pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Re
         SigSet::empty(),
     );
     for &signal in signals {
-        // SAFETY: the handler only loads an atomic and calls write, which is async-signal-safe, and leaves errno as it was.
+        // SAFETY: the handler only loads an atomic and calls write, which is async-signal-safe, and
+        // it restores errno.
         unsafe { nix::sys::signal::sigaction(signal, &action) }?;
     }
     Ok(())
 }
 
-/// Brings the default action back.
+/// Restores the default actions.
 pub(crate) fn release_signals(signals: &[Signal]) {
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for &signal in signals {
-        // SAFETY: the default action runs no code of this process. It cannot be refused for signals that could be caught.
+        // SAFETY: the default action runs no code of this process. The kernel accepts it for every
+        // signal that could be caught.
         let _ = unsafe { nix::sys::signal::sigaction(signal, &default) };
     }
     SIGNAL_PIPE.store(-1, Ordering::SeqCst);
@@ -234,7 +236,8 @@ extern "C" fn on_signal(number: libc::c_int) {
     let errno = Errno::last_raw();
     // Signals are numbered from 1 to 64.
     let byte = number as u8;
-    // SAFETY: one byte is read from `byte`. A full pipe or a file that is closed already makes the call fail, harmlessly.
+    // SAFETY: the call reads one byte, from `byte`. If the pipe is full or already closed, it fails
+    // without harm.
     unsafe {
         libc::write(
             SIGNAL_PIPE.load(Ordering::SeqCst),
@@ -245,7 +248,7 @@ extern "C" fn on_signal(number: libc::c_int) {
     Errno::set_raw(errno);
 }
 
-/// Sets a socket option that is an int.
+/// Sets a socket option whose value is an int.
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -253,7 +256,7 @@ pub(crate) fn set_option(
     value: libc::c_int,
 ) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the option's value is an int, which `value` is, and the kernel copies it.
+    // SAFETY: the pointer and the length describe `value`, which the kernel copies.
     check(unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -285,11 +288,11 @@ pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Resul
     .map(drop)
 }
 
-/// Frames received and dropped since the last call.
+/// Returns the numbers of frames received and dropped since the previous call.
 pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     let mut counts = [0_u32; 2];
     let mut length = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: PACKET_STATISTICS fills a struct of two unsigned ints, which `counts` has the layout of.
+    // SAFETY: PACKET_STATISTICS fills a struct of two unsigned ints; `counts` has its layout.
     check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -302,13 +305,14 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)
     Ok((counts[0], counts[1]))
 }
 
-/// What the kernel knows of a TCP connection.
+/// Reads the kernel's view of a TCP connection.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<libc::tcp_info> {
     // SAFETY: `tcp_info` consists of integers only, for which all-zero bytes are a value.
     let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     let pointer = (&raw mut info).cast();
-    // SAFETY: pointer and length describe `info`, which outlives the call; the kernel writes at most `length` bytes.
+    // SAFETY: `pointer` and `length` describe `info`, which outlives the call; the kernel writes at
+    // most `length` bytes.
     Errno::result(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -321,10 +325,10 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<libc::tcp_info> {
     Ok(info)
 }
 
-/// Room for the headers of one batch; the pointers in it are set anew for every call.
+/// Room for the headers of one batch. Their pointers are set for every call.
 type Headers = [core::mem::MaybeUninit<libc::mmsghdr>; MAX_MESSAGES];
 
-/// Receives messages into `batch` and fills in their lengths; returns their number.
+/// Receives messages into `batch`, with their lengths, and returns their number.
 pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::Result<usize> {
     let mut headers: Headers = [const { core::mem::MaybeUninit::uninit() }; MAX_MESSAGES];
     let mut vectors = [const { core::mem::MaybeUninit::<libc::iovec>::uninit() }; MAX_MESSAGES];
@@ -351,8 +355,8 @@ pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::
         headers[i].write(header);
     }
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: the first `slots` headers are written; their pointers lead into `batch` and `vectors`, which outlive the call
-    // and are not touched otherwise during it.
+    // SAFETY: the first `slots` headers are initialised. Their pointers lead into `batch` and
+    // `vectors`, which outlive the call and are not used otherwise during it.
     let n = check(unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
@@ -363,7 +367,7 @@ pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::
         )
     })?;
     for (header, filled) in headers.iter().zip(&mut batch.filled).take(n) {
-        // SAFETY: the first `slots` headers are written, and n does not exceed their number.
+        // SAFETY: the first `slots` headers are initialised, and `n` is at most `slots`.
         let header = unsafe { header.assume_init_ref() };
         filled.bytes = header.msg_len as usize;
         filled.control_bytes = header.msg_hdr.msg_controllen;
@@ -371,7 +375,7 @@ pub(crate) fn recvmmsg(socket: BorrowedFd<'_>, batch: &mut ReceiveBatch) -> io::
     Ok(n)
 }
 
-/// Sends up to [`MAX_MESSAGES`] messages; returns how many were taken.
+/// Sends up to [`MAX_MESSAGES`] messages and returns how many the kernel has taken.
 pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io::Result<usize> {
     let mut headers: Headers = [const { core::mem::MaybeUninit::uninit() }; MAX_MESSAGES];
     let mut controls = [Control::new(); MAX_MESSAGES];
@@ -384,7 +388,7 @@ pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io:
             header.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_namelen = name.len();
         }
-        // IoSlice is guaranteed to have the layout of iovec; the kernel only reads it.
+        // IoSlice is guaranteed to have the layout of iovec, and the kernel only reads it.
         header.msg_hdr.msg_iov = message.parts.as_ptr().cast_mut().cast();
         header.msg_hdr.msg_iovlen = message.parts.len();
         header.msg_hdr.msg_controllen = build_control(&mut controls[i], message);
@@ -393,8 +397,8 @@ pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io:
         }
         headers[i].write(header);
     }
-    // SAFETY: as many headers as there are messages are written; their pointers lead into `names`, `controls` and the
-    // caller's slices, which outlive the call.
+    // SAFETY: one header per message is initialised. Their pointers lead into `names`, `controls`
+    // and the caller's slices, which outlive the call.
     check(unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
@@ -405,23 +409,19 @@ pub(crate) fn sendmmsg(socket: BorrowedFd<'_>, messages: &[Transmit<'_>]) -> io:
     })
 }
 
+/// Writes the control messages of `message` and returns their length.
 fn build_control(control: &mut Control, message: &Transmit<'_>) -> usize {
     let mut n = 0;
     if let Some(segment) = message.segment {
-        n = control::push(
-            control,
-            n,
-            (libc::SOL_UDP, libc::UDP_SEGMENT),
-            &segment.to_ne_bytes(),
-        );
+        n = control::push(control, n, Kind::UDP_SEGMENT, &segment.to_ne_bytes());
     }
     if message.ecn.0 != 0 {
         let value = libc::c_int::from(message.ecn.0 & 3).to_ne_bytes();
-        let v6 = message.to.is_some_and(|to| to.is_ipv6());
-        let kind = if v6 {
-            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+        let is_v6 = message.to.is_some_and(|to| to.is_ipv6());
+        let kind = if is_v6 {
+            Kind::IPV6_CLASS
         } else {
-            (libc::IPPROTO_IP, libc::IP_TOS)
+            Kind::IPV4_CLASS
         };
         n = control::push(control, n, kind, &value);
     }

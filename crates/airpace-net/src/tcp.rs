@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection.
+//! The kernel's view of a TCP connection.
 
 use crate::sys;
 use nix::errno::Errno;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A part of the kernel's `struct tcp_info` (include/uapi/linux/tcp.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments sent again since the connection was opened (`tcpi_total_retrans`).
+    /// Segments retransmitted since the connection was opened (`tcpi_total_retrans`).
     pub total_retransmits: u32,
     /// Segments with payload sent, retransmissions included (`tcpi_data_segs_out`).
     pub data_segments_out: u32,
@@ -23,7 +23,7 @@ pub struct TcpInfo {
 /// Asks the kernel about the connection `socket`.
 ///
 /// # Errors
-/// With the kernel's reason, for example if `socket` is no TCP socket.
+/// The kernel's reason, for example if `socket` is not a TCP socket.
 pub fn tcp_info(socket: &impl AsFd) -> Result<TcpInfo, Errno> {
     let info = sys::tcp_info(socket.as_fd())?;
     Ok(TcpInfo {

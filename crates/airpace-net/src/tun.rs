@@ -17,22 +17,25 @@ pub enum Layer {
     Link,
 }
 
-/// What device to create.
+/// Which device to create.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TunConfig {
-    /// Name of the interface, 1 to 15 bytes; a `%d` in it is replaced by the first free number.
+    /// Name of the interface, 1 to 15 bytes; the kernel replaces a `%d` in it by the first free
+    /// number.
     pub name: String,
-    /// IP packets or frames.
+    /// Whether it carries IP packets or frames.
     pub layer: Layer,
-    /// Link type as in `if_arp.h`, for example 803 (radiotap); it can be set only before the interface goes up.
+    /// Link type, one of the constants `ARPHRD_*` of `linux/if_arp.h`; `None` keeps the kernel's
+    /// default.
     pub link_type: Option<u16>,
-    /// Exchange TCP (and, from Linux 6.2, UDP) super-packets with the kernel: see [`crate::offload`]. Every packet is then
-    /// preceded by [`crate::offload::HEADER_BYTES`] bytes, in both directions.
+    /// Whether TCP (and, since Linux 6.2, UDP) super-packets are exchanged with the kernel; see
+    /// [`crate::offload`]. Every packet is then preceded by [`crate::offload::HEADER_BYTES`] bytes,
+    /// in both directions.
     pub offload: bool,
 }
 
 impl TunConfig {
-    /// An IP device without offload.
+    /// Returns the configuration of an IP device without offload.
     #[must_use]
     pub fn ip(name: &str) -> Self {
         Self {
@@ -41,7 +44,7 @@ impl TunConfig {
         }
     }
 
-    /// A link-layer device.
+    /// Returns the configuration of a link-layer device.
     #[must_use]
     pub fn link(name: &str) -> Self {
         Self {
@@ -51,14 +54,14 @@ impl TunConfig {
         }
     }
 
-    /// With the link type `link_type` of `if_arp.h`.
+    /// Sets the link type, one of the constants `ARPHRD_*` of `linux/if_arp.h`.
     #[must_use]
     pub fn with_link_type(mut self, link_type: u16) -> Self {
         self.link_type = Some(link_type);
         self
     }
 
-    /// With super-packets.
+    /// Turns offload on: see [`TunConfig::offload`].
     #[must_use]
     pub fn with_offload(mut self) -> Self {
         self.offload = true;
@@ -66,50 +69,49 @@ impl TunConfig {
     }
 }
 
-/// `ARPHRD_IEEE80211_RADIOTAP` of `if_arp.h`: the link type of Wi-Fi monitor interfaces.
-pub const LINK_TYPE_RADIOTAP: u16 = 803;
-
 /// Why a device could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TunError {
-    /// No access to the TUN driver.
+    /// This process may not open the TUN driver.
     #[error("cannot open /dev/net/tun: {0}; run as root or give this user access to the device")]
     Open(#[source] io::Error),
-    /// Not a name for an interface.
-    #[error("`{0}` is no name for an interface: 1 to 15 bytes without `/` or spaces")]
+    /// The name is not one that an interface can have.
+    #[error("`{0}` cannot be the name of an interface: give 1 to 15 bytes without `/` or spaces")]
     Name(String),
     /// The kernel refused the device.
     #[error(
-        "cannot create the interface {name}: {source}; it needs CAP_NET_ADMIN in this network namespace and a free name"
+        "cannot create the interface {name}: {source}; it needs CAP_NET_ADMIN in this network \
+         namespace and a free name"
     )]
     Create {
-        /// Its name.
+        /// The interface's name.
         name: String,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The kernel refused a property of the device.
+    /// The kernel refused to set a property of the device.
     #[error("cannot set {property} of the interface {name}: {source}")]
     Property {
-        /// Its name.
+        /// The interface's name.
         name: String,
-        /// What could not be set.
+        /// The property.
         property: &'static str,
         /// The kernel's answer.
         source: io::Error,
     },
 }
 
-/// A TUN or TAP device. The interface exists as long as this value does: it is gone when the process is, however it ends.
+/// A TUN or TAP device. The interface exists as long as this value, and ends with the process in
+/// any case, however it ends.
 ///
-/// Reads and writes never block. The interface is down at first: see [`crate::netlink::Netlink::set_up`].
+/// Reads and writes never block. The interface is down at first: see
+/// [`crate::netlink::Netlink::set_up`].
 #[derive(Debug)]
 pub struct Tun {
     file: File,
     name: String,
     udp_offload: bool,
-    offload: bool,
 }
 
 impl Tun {
@@ -139,7 +141,6 @@ impl Tun {
             file,
             name,
             udp_offload: false,
-            offload: config.offload,
         };
         tun.set_properties(config)?;
         Ok(tun)
@@ -147,11 +148,13 @@ impl Tun {
 
     fn set_properties(&mut self, config: &TunConfig) -> Result<(), TunError> {
         if let Some(link_type) = config.link_type {
+            // The kernel changes the type only while the interface is down, as it is now.
             sys::tun_set_link(self.file.as_fd(), link_type)
                 .map_err(|source| self.refused("the link type", source))?;
         }
         if config.offload {
-            // UDP segmentation came with Linux 6.2; TCP alone is what older kernels accept.
+            // Kernels before 6.2 do not segment UDP and refuse the whole set; they accept TCP
+            // alone.
             self.udp_offload = sys::tun_set_offload(self.file.as_fd(), true).is_ok();
             if !self.udp_offload {
                 sys::tun_set_offload(self.file.as_fd(), false)
@@ -169,37 +172,36 @@ impl Tun {
         }
     }
 
-    /// Name of the interface.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether packets are preceded by an offload header.
-    #[must_use]
-    pub const fn offload(&self) -> bool {
-        self.offload
-    }
-
-    /// Whether the kernel also exchanges UDP super-packets.
+    /// Returns whether UDP super-packets are exchanged with the kernel, besides those of TCP.
     #[must_use]
     pub const fn udp_offload(&self) -> bool {
         self.udp_offload
     }
 
-    /// Reads one packet that the kernel sends out of the interface; `None` when there is none. What does not fit `buffer` is
-    /// cut off.
+    /// Reads one packet that the kernel sends out of the interface; `None` if no packet waits. A
+    /// packet that is longer than `buffer` is cut off.
     ///
     /// # Errors
-    /// When the interface is gone or down (`EBADFD`, `EIO`).
+    /// When the interface has been removed or is down (`EBADFD`, `EIO`).
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        would_block(io::Read::read(&mut &self.file, buffer))
+        match io::Read::read(&mut &self.file, buffer) {
+            Ok(n) => Ok(Some(n)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Hands the kernel one packet as received by the interface; `false` when the kernel had no room and dropped it.
+    /// Hands one packet to the kernel as received by the interface; returns `false` if the kernel
+    /// had no room and dropped it.
     ///
     /// # Errors
-    /// `EINVAL` for what is no packet, `EIO` while the interface is down.
+    /// `EINVAL` if the bytes are not a packet, `EIO` while the interface is down.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
         match io::Write::write(&mut &self.file, packet) {
             Ok(_) => Ok(true),
@@ -216,22 +218,16 @@ impl AsFd for Tun {
     }
 }
 
-/// Turns "would block" into `None`.
-fn would_block(result: io::Result<usize>) -> io::Result<Option<usize>> {
-    match result {
-        Ok(n) => Ok(Some(n)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
+/// Checks a name by the rules of the kernel's `dev_valid_name`.
 fn interface_name(name: &str) -> Result<CString, TunError> {
     let valid = (1..libc::IFNAMSIZ).contains(&name.len())
         && !name.contains(|c: char| c == '/' || c.is_whitespace())
         && name != "."
         && name != "..";
-    let c_name = CString::new(name).ok().filter(|_| valid);
-    c_name.ok_or_else(|| TunError::Name(name.to_owned()))
+    match CString::new(name) {
+        Ok(c_name) if valid => Ok(c_name),
+        _ => Err(TunError::Name(name.to_owned())),
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_names_are_refused_before_the_kernel_is_asked() {
+    fn names_that_no_interface_can_have_are_refused_before_the_kernel_is_asked() {
         for name in ["", "a/b", "sixteen-bytes-xx", "a b", ".", "nul\0"] {
             assert!(
                 matches!(Tun::open(&TunConfig::ip(name)), Err(TunError::Name(_))),

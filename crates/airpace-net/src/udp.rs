@@ -1,7 +1,9 @@
-//! UDP in batches: many datagrams per system call, and many per trip through the kernel's stack.
+//! UDP in batches: many datagrams per system call, and many per pass through the kernel's network
+//! stack.
 //!
-//! Measured on loopback with 1200-byte datagrams: one `sendmsg` each 150,000 packets per second, 32 to a `sendmmsg` 171,000,
-//! eight segments to a message 980,000, thirty-two 2.7 million. So group datagrams for one receiver into segments first.
+//! Measured on loopback with datagrams of 1200 bytes: 150,000 datagrams per second with one
+//! `sendmsg` each, 171,000 with 32 to a `sendmmsg`, 980,000 with eight segments to a message, and
+//! 2.7 million with 32 segments. So group the datagrams for one receiver into segments first.
 
 pub(crate) mod control;
 mod receive;
@@ -13,32 +15,33 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Explicit congestion notification (RFC 3168): the two low bits of the traffic class.
+/// The ECN field (RFC 3168): the two low bits of the traffic class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ecn(pub u8);
 
 impl Ecn {
-    /// The transport does not take part.
+    /// The transport is not ECN-capable.
     pub const NOT_ECT: Self = Self(0);
-    /// ECT(1).
+    /// The transport is ECN-capable: ECT(1).
     pub const ECT_1: Self = Self(1);
-    /// ECT(0).
+    /// The transport is ECN-capable: ECT(0).
     pub const ECT_0: Self = Self(2);
     /// Congestion experienced.
     pub const CE: Self = Self(3);
 }
 
-/// What a socket is to do.
+/// Options of a [`UdpSocket`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpOptions {
-    /// Receive buffer in bytes of payload and bookkeeping (the kernel counts twice this). Default 4 MiB.
+    /// Receive buffer in bytes, as of `SO_RCVBUF`: the kernel doubles it to make room for its
+    /// bookkeeping. Default 4 MiB.
     pub receive_buffer: usize,
-    /// Send buffer, likewise. Default 4 MiB.
+    /// Send buffer in bytes, likewise. Default 4 MiB.
     pub send_buffer: usize,
-    /// Let the kernel join datagrams of one sender into one (GRO): far fewer system calls, but one arrival stamp for all.
-    /// Default on.
+    /// Whether the kernel joins datagrams of one sender into one message (GRO): far fewer system
+    /// calls, but one arrival timestamp for all of them. Default on.
     pub join: bool,
-    /// Stamp datagrams on arrival with the wall clock. Default on.
+    /// Whether datagrams are timestamped on arrival by the wall clock. Default on.
     pub stamp: bool,
 }
 
@@ -58,18 +61,20 @@ impl Default for UdpOptions {
 pub struct Transmit<'a> {
     /// The receiver; `None` for a connected socket.
     pub to: Option<SocketAddr>,
-    /// The bytes, in pieces that the kernel joins.
+    /// The bytes, in pieces that the kernel concatenates.
     pub parts: &'a [IoSlice<'a>],
-    /// Cut the bytes into datagrams of this size (the last may be shorter); at most [`MAX_SEGMENTS`] and 65,507 bytes in all.
+    /// Size in bytes of the datagrams that the kernel cuts the bytes into (the last may be
+    /// shorter); at most [`MAX_SEGMENTS`] datagrams and 65,507 bytes in all. `None` sends one
+    /// datagram.
     pub segment: Option<u16>,
-    /// Marking of the datagrams.
+    /// ECN field of the datagrams.
     pub ecn: Ecn,
 }
 
-/// Datagrams in one message, `UDP_MAX_SEGMENTS` of Linux before 6.9.
+/// Most datagrams in one message: `UDP_MAX_SEGMENTS` of Linux before 6.9.
 pub const MAX_SEGMENTS: usize = 64;
 
-/// Messages per system call.
+/// Most messages per system call.
 pub const MAX_MESSAGES: usize = 64;
 
 /// A UDP socket that never blocks.
@@ -82,7 +87,8 @@ impl UdpSocket {
     /// Binds a socket in the calling thread's namespace; port 0 picks a free one.
     ///
     /// # Errors
-    /// When the address is taken or not of this machine. Buffers that the system caps are not an error.
+    /// When the address is taken or does not belong to this machine. A buffer that the system makes
+    /// smaller than asked is not an error.
     pub fn bind(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
         let inner = std::net::UdpSocket::bind(address)?;
         inner.set_nonblocking(true)?;
@@ -93,37 +99,32 @@ impl UdpSocket {
 
     fn apply(&self, address: SocketAddr, options: UdpOptions) -> io::Result<()> {
         let fd = self.as_fd();
-        set_buffer(
-            fd,
-            options.receive_buffer,
-            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
-        )?;
-        set_buffer(
-            fd,
-            options.send_buffer,
-            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
-        )?;
+        set_buffer(fd, Buffer::Receive, options.receive_buffer)?;
+        set_buffer(fd, Buffer::Send, options.send_buffer)?;
         if options.stamp {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         }
         if options.join {
-            // Kernels before 5.0 lack it; datagrams then come one by one.
+            // Kernels before 5.0 do not join datagrams: they arrive one by one.
             let _ = self.set_join(true);
         }
         if address.is_ipv4() {
             sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
         } else {
-            // A dual-stack socket receives the class of IPv4 datagrams too.
+            // A dual-stack socket also receives IPv4 datagrams. One bound to a specific IPv6
+            // address does not, so a refusal is harmless.
             let _ = sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
             sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)
         }
     }
 
-    /// Lets the kernel join datagrams from now on, or no more (see [`UdpOptions::join`]). Read what is there before joining ends:
-    /// of datagrams joined before, the kernel then no longer tells the size.
+    /// Turns the joining of datagrams on or off (see [`UdpOptions::join`]).
+    ///
+    /// Read all waiting datagrams before turning it off: afterwards the kernel no longer reports
+    /// the segment size of datagrams that it joined before.
     ///
     /// # Errors
-    /// On kernels before 5.0, which join none.
+    /// On kernels before 5.0, which do not join datagrams.
     pub fn set_join(&self, join: bool) -> io::Result<()> {
         sys::set_option(
             self.as_fd(),
@@ -133,34 +134,35 @@ impl UdpSocket {
         )
     }
 
-    /// Fixes the receiver, and refuses datagrams from others.
+    /// Sets the default receiver, and refuses datagrams from other senders.
     ///
     /// # Errors
-    /// When there is no route.
+    /// When no route leads there.
     pub fn connect(&self, to: SocketAddr) -> io::Result<()> {
         self.inner.connect(to)
     }
 
-    /// The address it is bound to.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
-    /// When the kernel refuses to tell, which only a bug can cause.
+    /// When the kernel does not answer, which only a bug can cause.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.inner.local_addr()
     }
 
-    /// Receives what is there, up to the size of `batch`; returns the number of messages, zero when there is nothing.
+    /// Receives the messages that are waiting, up to the size of `batch`, and returns their number.
     ///
     /// # Errors
-    /// Errors that the network reported, such as `ConnectionRefused`; the socket remains usable.
+    /// An error that the network reported, such as `ConnectionRefused`; the socket remains usable.
     pub fn receive(&self, batch: &mut ReceiveBatch) -> io::Result<usize> {
         batch.fill(self.as_fd())
     }
 
-    /// Sends messages in order; returns how many were taken. Fewer than given means that the send buffer is full.
+    /// Sends messages in order and returns how many the kernel has taken. If it has not taken all,
+    /// the send buffer is full.
     ///
     /// # Errors
-    /// Why the first message could not be sent; nothing was then.
+    /// Why the first message could not be sent; none was sent then.
     pub fn send(&self, messages: &[Transmit<'_>]) -> io::Result<usize> {
         let mut sent = 0;
         for chunk in messages.chunks(MAX_MESSAGES) {
@@ -173,9 +175,10 @@ impl UdpSocket {
                     break;
                 }
                 Err(error) if sent == 0 => return Err(error),
-                // The caller sends the rest again and meets the error then.
+                // The caller sends the rest again and gets the error then.
                 Err(_) => break,
             }
+            // The kernel took less than a whole chunk: its buffer is full.
             if sent % MAX_MESSAGES != 0 {
                 break;
             }
@@ -183,7 +186,7 @@ impl UdpSocket {
         Ok(sent)
     }
 
-    /// Sends one datagram; `false` when the send buffer is full.
+    /// Sends one datagram; returns `false` if the send buffer is full.
     ///
     /// # Errors
     /// Why it could not be sent.
@@ -210,13 +213,20 @@ impl AsRawFd for UdpSocket {
     }
 }
 
-/// Sets a buffer size beyond the system's cap where that is permitted, else up to the cap. `options`: (forced, ordinary).
-pub(crate) fn set_buffer(
-    fd: BorrowedFd<'_>,
-    bytes: usize,
-    options: (libc::c_int, libc::c_int),
-) -> io::Result<()> {
+/// A buffer of a socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Buffer {
+    Send,
+    Receive,
+}
+
+/// Sets the size of a socket's buffer: beyond the system's limit with CAP_NET_ADMIN, else up to it.
+pub(crate) fn set_buffer(fd: BorrowedFd<'_>, which: Buffer, bytes: usize) -> io::Result<()> {
+    let (privileged, ordinary) = match which {
+        Buffer::Send => (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+        Buffer::Receive => (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+    };
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    sys::set_option(fd, libc::SOL_SOCKET, options.0, bytes)
-        .or_else(|_| sys::set_option(fd, libc::SOL_SOCKET, options.1, bytes))
+    sys::set_option(fd, libc::SOL_SOCKET, privileged, bytes)
+        .or_else(|_| sys::set_option(fd, libc::SOL_SOCKET, ordinary, bytes))
 }

@@ -1,30 +1,43 @@
-//! The papers' figures and tables, made again from our own runs and judged.
+//! The figures and tables of the papers, reproduced by our own runs and judged; and the comparison
+//! with ns-3.
 //!
-//! A [`Claim`] is a row: what it needs to be run ([`Case`]s) and how it is judged. [`select`] finds claims by ids, [`reproduce`] makes their
-//! runs on all cores, each run once however many rows rest on it, and judges them; [`render`] prints the outcome and [`store`] leaves the data.
-//! The bars are those of the papers: where they print a figure it is the figure, where they say "about" the tolerance stands beside it. No bar
-//! is moved because a run misses it; a row that misses one is told as not reproduced, with what was measured.
+//! One module per paper: `low_delay` (000), `nonlinear` (001 and 002, two copies of one paper),
+//! `wqm` (003) and `anomaly` (004). [`catalogue`] lists their rows. [`reproduction`] selects rows,
+//! makes the runs they need, judges them, prints and stores the outcome. [`ns3`] runs the same
+//! settings in this project's simulator and in ns-3. [`control`] offers the controllers to other
+//! programs through a pipe.
+//!
+//! The crate decides everything in virtual time. Rows that need real packets get them through
+//! [`LiveTestbed`], which the caller implements.
+//!
+//! ```
+//! use airpace_papers::reproduction::select;
+//!
+//! let rows = select(&airpace_papers::catalogue(), &["003-F2".to_owned()])?;
+//! assert_eq!(rows[0].id, "003-F2/3");
+//! # Ok::<(), airpace_papers::reproduction::UnknownId>(())
+//! ```
 
 mod anomaly;
-mod case;
-mod claim;
 pub mod control;
-mod findings;
 mod low_delay;
 mod nonlinear;
 pub mod ns3;
-mod pool;
-pub mod render;
-mod sample;
-mod select;
-mod series;
-pub mod store;
-#[cfg(test)]
-mod tests;
-pub mod verdicts;
+pub mod reproduction;
 mod wqm;
 
-pub use case::{Case, Figures, Run};
-pub use claim::{Claim, catalogue};
-pub use pool::{Effort, Made, reproduce};
-pub use select::{UnknownId, select};
+pub use nonlinear::{LiveDownload, LiveSender, LiveTestbed};
+
+use reproduction::Claim;
+
+/// Every row, in the order of papers and figures.
+#[must_use]
+pub fn catalogue() -> Vec<Claim> {
+    [
+        low_delay::CLAIMS,
+        nonlinear::CLAIMS,
+        wqm::CLAIMS,
+        anomaly::CLAIMS,
+    ]
+    .concat()
+}

@@ -2,7 +2,6 @@
 
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
-use airpace_core::queue::FqCoDelConfig;
 use airpace_sim::mac::{CellConfig, StationConfig};
 use airpace_sim::traffic::{Pattern, Rate, SourceConfig};
 use airpace_sim::world::{
@@ -67,15 +66,13 @@ fn paced(stations: u32) -> WorldConfig {
         },
     );
     let proxy = ProxyConfig {
-        at: NodeId(0),
-        stations: (1..=stations).map(NodeId).collect(),
-        law: Some(law),
-        slot: Duration::from_millis(100),
-        report_bytes: Some(88),
         feedback: Feedback::Direct,
-        queue: FqCoDelConfig::default(),
-        tunnel_bytes: 0,
-        joins: Vec::new(),
+        ..ProxyConfig::new(
+            NodeId(0),
+            (1..=stations).map(NodeId).collect(),
+            Some(law),
+            Duration::from_millis(100),
+        )
     };
     let saturating = Traffic::Saturating {
         payload: 1_470,

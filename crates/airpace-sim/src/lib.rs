@@ -4,7 +4,7 @@
 //! a global random generator; a run is a function of its configuration and its seed.
 
 pub mod channel;
-pub mod engine;
+pub mod closed_loop;
 pub mod mac;
 pub mod radio;
 pub mod rate;

@@ -1,6 +1,6 @@
 //! The steady state of a mixed cell against the optimum of the allocation problem.
 
-use crate::engine::{ClosedLoop, LoopConfig, SlotRecord, mean_round_s};
+use crate::closed_loop::{LoopConfig, SlotRecord, StationSlot, mean_round_s};
 use crate::mac::{CellConfig, StationConfig};
 use crate::step::StepError;
 use airpace_core::alloc::{Problem, Station, waterfill};
@@ -36,9 +36,9 @@ const BEACONS: f64 = (236e-6 + 43e-6) / 102.4e-3;
 
 /// One run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SteadyConfig<'a> {
-    /// Name of the law.
-    pub law: &'a str,
+pub struct SteadyConfig {
+    /// The law.
+    pub law: Law,
     /// Delay target (T̄).
     pub delay: Duration,
     /// Length of a slot (Δ).
@@ -71,35 +71,32 @@ pub struct SteadyRow {
 /// Runs ten mixed stations in closed loop.
 ///
 /// # Errors
-/// If no law has the name, or a configuration is refused.
+/// If a configuration is refused.
 pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
     let rates = RATES
         .map(|(nss, mcs)| TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800));
     let rates = rates
         .into_iter()
         .collect::<Result<Vec<TxRate>, RateError>>()?;
-    let mac = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
+    let cell = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
     let law = LawConfig::named(
-        config.law.parse::<Law>()?,
+        config.law,
         Goal {
             level: LEVEL_LIMIT,
             delay: Some(config.delay),
         },
     );
-    let mut closed_loop = ClosedLoop::new(LoopConfig {
+    let closed_loop = LoopConfig {
         seed: config.seed,
-        ..LoopConfig::new(mac, law, config.slot)
-    })?;
-    closed_loop.run(config.slots.0);
-    Ok(compare(
-        closed_loop.run(config.slots.1),
-        &rates,
-        config.delay,
-    ))
+        ..LoopConfig::new(cell, law, config.slot)
+    };
+    let (left_out, judged) = config.slots;
+    let records = closed_loop.run(left_out + judged)?;
+    Ok(compare(&records[left_out..], &rates, config.delay))
 }
 
 fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow {
-    let mean = |idx: usize, value: fn(&crate::engine::StationSlot) -> f64| {
+    let mean = |idx: usize, value: fn(&StationSlot) -> f64| {
         slots
             .iter()
             .map(|slot| value(&slot.stations[idx]))

@@ -1,23 +1,26 @@
 //! The step-response table: how many slots a law needs until level and delay are back.
 
-use crate::engine::{
-    Change, ClosedLoop, LoopConfig, LoopError, SlotRecord, mean_over, mean_round_s,
-};
+use crate::closed_loop::{Change, LoopConfig, SlotRecord, mean_over, mean_round_s};
 use crate::mac::{CellConfig, Neighbours, PathConfig, StationConfig};
-use airpace_core::control::{Goal, Law, LawConfig, UnknownLaw};
+use crate::world::WorldError;
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{
     BLOCK_ACK_BYTES, Edca, GuardInterval, LegacyRate, RateError, SIFS, Standard, Timing, TxRate,
     Width, ampdu_bytes, mpdu_bytes,
 };
 use airpace_units::{StationId, Time};
 use core::time::Duration;
+use strum::{Display, EnumString, IntoStaticStr};
 use thiserror::Error;
 
 #[cfg(test)]
 mod tests;
 
 /// What happens to the cell.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display, EnumString, IntoStaticStr,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Case {
     /// One station's rate falls from 780 to 390 Mbit/s (VHT MCS 9, 80 MHz, from two streams to one).
     Halve,
@@ -35,21 +38,16 @@ impl Case {
 
     /// The name in tables.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Halve => "halve",
-            Self::Join => "join",
-            Self::Contention => "contention",
-            Self::Tight => "tight",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// One run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct StepConfig<'a> {
-    /// Name of the law.
-    pub law: &'a str,
+pub struct StepConfig {
+    /// The law.
+    pub law: Law,
     /// What happens.
     pub case: Case,
     /// Length of a slot (Δ).
@@ -62,10 +60,10 @@ pub struct StepConfig<'a> {
     pub seed: u64,
 }
 
-impl<'a> StepConfig<'a> {
+impl StepConfig {
     /// The table's runs: 40 slots before, 60 after, seed 1.
     #[must_use]
-    pub const fn new(law: &'a str, case: Case, slot: Duration) -> Self {
+    pub const fn new(law: Law, case: Case, slot: Duration) -> Self {
         Self {
             law,
             case,
@@ -80,8 +78,8 @@ impl<'a> StepConfig<'a> {
 /// A row of the table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StepRow {
-    /// Name of the law.
-    pub law: String,
+    /// The law.
+    pub law: Law,
     /// What happened.
     pub case: Case,
     /// Length of a slot.
@@ -117,12 +115,9 @@ pub struct Target {
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum StepError {
-    /// No law has the name.
-    #[error(transparent)]
-    Law(#[from] UnknownLaw),
     /// The loop is refused.
     #[error(transparent)]
-    Loop(#[from] LoopError),
+    Loop(#[from] WorldError),
     /// A PHY rate does not exist.
     #[error(transparent)]
     Rate(#[from] RateError),
@@ -167,7 +162,7 @@ const QUEUE: usize = 2_000;
 /// Makes one run and judges it.
 ///
 /// # Errors
-/// If no law has the name, or a configuration is refused.
+/// If a configuration is refused.
 pub fn step(config: &StepConfig) -> Result<StepRow, StepError> {
     let (records, begin) = step_records(config)?;
     let slots = &records[begin..];
@@ -177,56 +172,58 @@ pub fn step(config: &StepConfig) -> Result<StepRow, StepError> {
 /// Makes one run and returns its slots and the index of the first slot after the step.
 ///
 /// # Errors
-/// If no law has the name, or a configuration is refused.
+/// If a configuration is refused.
 pub fn step_records(config: &StepConfig) -> Result<(Vec<SlotRecord>, usize), StepError> {
-    let mut closed_loop = build(config)?;
     let begin = if config.case == Case::Tight {
         0
     } else {
         config.warm_up
     };
     let at = Time::ZERO + config.slot * u32::try_from(begin).unwrap_or(u32::MAX);
+    let mut closed_loop = build(config)?;
     match config.case {
-        Case::Halve => closed_loop.schedule(at, Change::Rate(StationId(0), mcs9(1)?)),
-        Case::Join => {
-            (1..=10).for_each(|idx| closed_loop.schedule(at, Change::Join(StationId(idx))))
+        Case::Halve => {
+            let change = Change::Rate(StationId(0), mcs9(1)?);
+            closed_loop.changes.push((at, change));
         }
-        Case::Contention => closed_loop.schedule(at, Change::Neighbours(NEIGHBOUR)),
-        Case::Tight => (0..20)
-            .for_each(|idx| closed_loop.schedule(at, Change::Burst(StationId(idx), HELD_BACK))),
+        Case::Join => {
+            closed_loop.joins = (1..=10).map(|idx| (StationId(idx), at)).collect();
+        }
+        Case::Contention => closed_loop
+            .changes
+            .push((at, Change::Neighbours(NEIGHBOUR))),
+        Case::Tight => {
+            let burst = |idx| (at, Change::Burst(StationId(idx), HELD_BACK));
+            closed_loop.changes.extend((0..20).map(burst));
+        }
     }
-    closed_loop.run(begin + config.horizon);
-    Ok((closed_loop.records().to_vec(), begin))
+    let records = closed_loop.run(begin + config.horizon)?;
+    Ok((records, begin))
 }
 
-fn build(config: &StepConfig) -> Result<ClosedLoop, StepError> {
-    let (stations, nss, joined) = match config.case {
-        Case::Halve | Case::Contention => (1, 2, 1),
-        Case::Join => (11, 2, 1),
-        Case::Tight => (20, 1, 20),
+fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
+    let (stations, nss) = match config.case {
+        Case::Halve | Case::Contention => (1, 2),
+        Case::Join => (11, 2),
+        Case::Tight => (20, 1),
     };
     let (level, delay) = if config.case == Case::Tight {
         TIGHT
     } else {
         (LEVEL, LOOSE)
     };
-    let law = told_rate(
-        LawConfig::named(
-            config.law.parse::<Law>()?,
-            Goal {
-                level,
-                delay: Some(delay),
-            },
-        ),
-        mcs9(nss)?,
-    );
-    let mut mac = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
-    mac.access_point = PathConfig::per_station(QUEUE);
-    let mut closed_loop = LoopConfig::new(mac, law, config.slot);
-    closed_loop.report_bytes = Some(REPORT_BYTES);
-    closed_loop.joined = joined;
-    closed_loop.seed = config.seed;
-    Ok(ClosedLoop::new(closed_loop)?)
+    let goal = Goal {
+        level,
+        delay: Some(delay),
+    };
+    let law = told_rate(LawConfig::named(config.law, goal), mcs9(nss)?);
+    let mut cell = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
+    cell.access_point = PathConfig::per_station(QUEUE);
+    Ok(LoopConfig {
+        report_bytes: Some(REPORT_BYTES),
+        seed: config.seed,
+        ..LoopConfig::new(cell, law, config.slot)
+    })
 }
 
 /// The published laws know the PHY rates from the start, as in the papers' runs; ours has to find out.
@@ -356,7 +353,7 @@ fn judge(config: &StepConfig, slots: &[SlotRecord], target: Target) -> StepRow {
         .last()
         .map_or(0, |slot| slot.stations.iter().filter(|s| s.joined).count());
     StepRow {
-        law: config.law.to_owned(),
+        law: config.law,
         case: config.case,
         slot: config.slot,
         slots: settled(config.case, slots, &target),

@@ -1,4 +1,4 @@
-//! `airpace bench`: measurements of the real thing on this machine.
+//! `airpace bench`: measurements with real packets on this machine.
 
 mod ap;
 
@@ -6,12 +6,12 @@ use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_api::config::Cipher;
-use airpace_api::results::EmulatorComparison;
-use airpace_lab::bench::comparison::compare;
 use airpace_lab::bench::datapath::{DatapathPlan, DatapathReport, Throughput, datapath};
+use airpace_lab::bench::emulator::compare;
 use airpace_lab::bench::saturation::{Saturation, vht80};
 use airpace_lab::bench::tcp::{self, Download, TcpComparison};
 use airpace_lab::interrupt::with_signals;
+use airpace_lab::results::EmulatorComparison;
 use airpace_sim::transport::tcp::Algorithm;
 use clap::{Args, Subcommand, ValueEnum};
 use std::process::ExitCode;
@@ -51,16 +51,16 @@ struct Datapath {
     /// Loads at which delay is measured, in Mbit/s.
     #[arg(long, default_value = "100,500,1000", value_delimiter = ',', value_parser = positive)]
     loads_mbps: Vec<f64>,
-    /// How long each load lasts, in seconds.
+    /// Duration of each load, in seconds.
     #[arg(long, default_value = "3", value_parser = positive)]
     seconds: f64,
     /// Cipher of the tunnel.
     #[arg(long, value_enum, default_value = "auto")]
     cipher: CipherName,
-    /// Leave the pacer out.
+    /// Send packets past the pacer.
     #[arg(long)]
     unpaced: bool,
-    /// Let proxy and agent run without real-time scheduling.
+    /// Run proxy and agent without real-time scheduling.
     #[arg(long)]
     no_realtime: bool,
     /// Print JSON.
@@ -68,14 +68,15 @@ struct Datapath {
     json: bool,
 }
 
-/// The emulated access point against virtual time: the same saturated cell with and without real packets.
+/// The emulated access point against virtual time: the same saturated cell with and without real
+/// packets.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct Emulator {
     /// VHT MCS of each station, 80 MHz, one stream.
     #[arg(long, default_value = "9", value_delimiter = ',')]
     mcs: Vec<u8>,
-    /// How long is measured, in seconds.
+    /// Duration of the measurement, in seconds.
     #[arg(long, default_value = "5", value_parser = positive)]
     seconds: f64,
     /// Seed of the cell.
@@ -86,7 +87,8 @@ struct Emulator {
     json: bool,
 }
 
-/// Simulated TCP against this kernel's: one download over 390 Mbit/s of Wi-Fi, through the emulated access point and in virtual time.
+/// Simulated TCP against this kernel's: one download over 390 Mbit/s of Wi-Fi, through the emulated
+/// access point and in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct Tcp {
@@ -96,7 +98,7 @@ struct Tcp {
     /// Delays of the wired link, each way, in ms.
     #[arg(long, default_value = "10,0", value_delimiter = ',')]
     delays_ms: Vec<f64>,
-    /// How long is measured, in seconds, after half as long that is not.
+    /// Duration of the measurement, in seconds. It begins after half of that time.
     #[arg(long, default_value = "10", value_parser = positive)]
     seconds: f64,
     /// Seed of the cell.
@@ -109,7 +111,7 @@ struct Tcp {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum CipherName {
-    /// What suits the processor.
+    /// The fastest on this processor.
     Auto,
     #[value(name = "chacha20-poly1305")]
     Chacha20Poly1305,
@@ -283,14 +285,14 @@ fn describe_tcp(comparisons: &[TcpComparison]) -> String {
     format!("{table}")
 }
 
-/// A length of a measurement.
+/// The duration of a measurement.
 fn span(seconds: f64) -> anyhow::Result<Duration> {
-    // Less than a tenth of a second holds too few frames to say anything.
-    let sensible = Duration::from_millis(100)..=Duration::from_secs(3_600);
-    let span = Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|span| sensible.contains(span));
-    span.ok_or_else(|| bad_input("--seconds: give 0.1 to 3600"))
+    // A tenth of a second holds too few frames to measure anything.
+    let accepted = Duration::from_millis(100)..=Duration::from_secs(3_600);
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(span) if accepted.contains(&span) => Ok(span),
+        _ => Err(bad_input("--seconds: give 0.1 to 3600")),
+    }
 }
 
 fn describe(report: &DatapathReport) -> String {

@@ -9,32 +9,33 @@ use clap::builder::PossibleValuesParser;
 use std::process::ExitCode;
 use std::time::Duration;
 
-const AFTER: &str = r#"Each line read is a slot that has ended, each line written what the stations are sent from then on:
+const AFTER: &str = r#"Each line of input is a slot that has ended. Each line of output has the rates from then on:
 
   {"time_us":100000,"reports":[{"station":0,"length_us":100000,"frames":140,"packets":4480,"bytes":6711040,
    "first_us":812,"last_us":99640,"inverse_rate_sum":3.6e-7,"sent_packets":4490,"sent_bytes":6726020}]}
   {"allocations":[{"station":0,"rate_pps":44900.0,"rate_bytes_per_s":67260200.0,"level":32.0}],"ignored_reports":0}
 
-(on one line each). frames, packets: data frames with packets that were not sent before, and those packets; bytes: all packets
-received, with IP header; first_us, last_us: ends of the first and the last of the frames; inverse_rate_sum: sum over the frames of
-1/PHY rate in s/bit. Also known: slot, mpdus, lost, late, backlogged, and beside reports: left, a list of stations to forget.
-Only station and length_us must be given. A line that cannot be used ends the program with exit code 2.
+(each on a single line). frames, packets: data frames with packets that had not been sent before, and those packets; bytes: all
+packets received, with IP header; first_us, last_us: ends of the first and the last of the frames; inverse_rate_sum: sum over the
+frames of 1/PHY rate in s/bit. Optional: slot, mpdus, lost, late, backlogged, and beside reports: left, a list of stations to
+forget. Only station and length_us are required. A line that cannot be used ends the program with exit code 2.
 
 Examples:
   airpace control --law waterfill --level 32 --delay-ms 5
   airpace control --law linear-pf --level 32 --initial-mbps 50 < slots.jsonl"#;
 
-/// Use the controllers from any simulator or test bed: reads a slot's reports as a line of JSON, answers with the rates.
+/// Use the controllers from any simulator or test bed: reads the reports of each slot as a line of
+/// JSON and answers with the rates.
 #[derive(Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Control {
     /// The law.
     #[arg(long, default_value = "waterfill", value_parser = PossibleValuesParser::new(Law::NAMES))]
     law: String,
-    /// Most packets per frame on average (N̄); what the linear laws aim at.
+    /// Limit of the mean packets per frame (N̄), and target of the linear laws.
     #[arg(long, default_value = "32", value_parser = one_or_more)]
     level: f64,
-    /// Longest mean time between frames to a station in ms (T̄); none unless given.
+    /// Limit of the mean time between frames to a station in ms (T̄) [default: no limit].
     #[arg(long, value_parser = positive)]
     delay_ms: Option<f64>,
     /// Rate in Mbit/s of payload that the published laws start a station with [default: 1].

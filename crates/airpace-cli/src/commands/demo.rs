@@ -1,10 +1,11 @@
-//! `airpace demo`: the comparison of the readme.
+//! `airpace demo`: the comparison in the README.
 
 use crate::args::one_or_more;
+use crate::bar::Bar;
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
 use airpace_config::quantity::Span;
-use airpace_lab::demo::{self, ArmKind, DemoOptions, table};
+use airpace_lab::demo::{self, ArmKind, DemoOptions, Progress, table};
 use airpace_lab::interrupt::with_signals;
 use anyhow::Context as _;
 use clap::Args;
@@ -12,36 +13,38 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str =
-    "Leaves summary.json and a time series per arm in the folder; `python -m airpace.demo_report FOLDER` draws them.
+    "Writes summary.json and a time series per arm to the folder. `python -m airpace.demo_report FOLDER` draws plots of them.
 
 Examples:
   airpace demo
   airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
   airpace demo --stations 9 --stations 9,4,1 --seed 7";
 
-/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified one, side by side.
+/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified
+/// one, side by side.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
     /// Folder for the results.
     #[arg(long, default_value = "out/demo", value_name = "FOLDER")]
     out: PathBuf,
-    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp. All by default.
+    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp [default: all].
     #[arg(long, value_delimiter = ',', value_parser = arm)]
     arms: Vec<ArmKind>,
-    /// Stations by their VHT MCS at 80 MHz and one stream; repeat it for several cells. Default: 9, and 9,4,1.
+    /// Stations of a cell, by their VHT MCS at 80 MHz and one stream. Can be given several times
+    /// [default: 9, and 9,4,1].
     #[arg(long, value_name = "MCS,...", value_parser = cell)]
     stations: Vec<Cell>,
-    /// How long pings are measured without load.
+    /// Duration of the pings without load.
     #[arg(long, default_value = "1 s")]
     idle: Span,
-    /// How long the load lasts.
+    /// Duration of the load.
     #[arg(long, default_value = "13 s")]
     load: Span,
-    /// How much of the load's beginning the figures leave out.
+    /// Beginning of the load that the figures leave out.
     #[arg(long, default_value = "4 s")]
     ramp: Span,
-    /// Mean packets per frame that airpace aims at.
+    /// Level that airpace aims at, mean packets per frame.
     #[arg(long, default_value = "24", value_parser = one_or_more)]
     level: f64,
     /// TCP flows per station.
@@ -61,9 +64,12 @@ struct Cell(Vec<u8>);
 
 pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let options = options(args)?;
-    // Before any other thread exists.
+    // A process can only get a user namespace while it has a single thread.
     airpace_net::netns::acquire_rights()?;
-    let (summary, interrupted) = with_signals(|stop| demo::run(&options, stop))?;
+    let bar = Bar::new("{bar:30} {pos:>3}/{len} s  {msg}");
+    let mut progress = |event: Progress<'_>| show(&bar, event);
+    let (summary, interrupted) = with_signals(|stop| demo::run(&options, stop, &mut progress))?;
+    drop(bar);
     if interrupted {
         return Err(Interrupted.into());
     }
@@ -74,6 +80,16 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
         output::text(&table::render(&summary))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(bar: &Bar, event: Progress<'_>) {
+    match event {
+        Progress::ArmBegun { title } if bar.is_shown() => bar.set_message(title),
+        Progress::ArmBegun { title } => output::note(title),
+        Progress::Elapsed { done, total } => bar.set(done.as_secs(), total.as_secs()),
+        Progress::ArmDone { result } if bar.is_shown() => bar.print_above(result),
+        Progress::ArmDone { result } => output::note(result),
+    }
 }
 
 fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
@@ -109,7 +125,7 @@ fn cell(list: &str) -> Result<Cell, String> {
         let mcs: u8 = text
             .trim()
             .parse()
-            .map_err(|_| format!("{text:?} is no MCS index"))?;
+            .map_err(|_| format!("{text:?} is not an MCS index"))?;
         airpace_lab::bench::saturation::vht80(mcs).map_err(|error| error.to_string())?;
         Ok(mcs)
     };

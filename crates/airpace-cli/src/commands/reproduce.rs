@@ -1,11 +1,18 @@
 //! `airpace reproduce`: the papers' figures and tables from our own runs.
 
+use crate::bar::Bar;
 use crate::failure::{Interrupted, bad_input};
 use crate::output;
 use airpace_config::quantity::Span;
+use airpace_lab::demo::{self, ArmKind, DemoOptions};
 use airpace_lab::interrupt::with_signals;
-use airpace_papers::verdicts::{ListedRow, RowKind};
-use airpace_papers::{Claim, Effort, catalogue, render, reproduce, select, store};
+use airpace_papers::reproduction::verdicts::{ListedRow, RowKind};
+use airpace_papers::reproduction::{
+    Claim, Effort, Progress, ReproduceError, render, reproduce, select, store,
+};
+use airpace_papers::{LiveDownload, LiveSender, LiveTestbed, catalogue};
+use airpace_scenario::stop::Stop;
+use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -13,33 +20,35 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const EXAMPLES: &str =
-    "A row is reproduced if every relation that the paper states holds in our runs; otherwise it says which does not.
+    "A row is reproduced if every relation that the paper states holds in our runs. Otherwise the output says which do not.
 
 Examples:
   airpace reproduce                     the rows that exist
   airpace reproduce 003 004 --json      every row of two papers
   airpace reproduce 004-T2 --seeds 10 --out out/reproduce";
 
-/// Make the papers' figures and tables again from our own runs, and tell which of their claims hold.
+/// Reproduce the papers' figures and tables with our own runs, and report which of their claims
+/// hold.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// Papers (004), rows (004-T2) or figures (003-F3); without any, the rows are listed.
+    /// Papers (004), rows (004-T2) or figures (003-F3). Without any, the rows are listed.
     #[arg(value_name = "ROW")]
     ids: Vec<String>,
-    /// Seeds of each case, in place of each row's own number (10 for 004, 5 for 003, 3 for 000 and 002); figures are means over them.
+    /// Seeds of each case [default: 10 for 004, 5 for 003, 3 for 000 and 002]. Figures are means
+    /// over the seeds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Measured time of every scenario, in place of its own.
+    /// Measured time of every scenario [default: the scenario's own].
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// One seed and 5 s of every scenario: to see that it runs, not to judge.
+    /// One seed and 5 s of every scenario: shows that the rows run, but does not judge them.
     #[arg(long, conflicts_with_all = ["seeds", "duration"])]
     quick: bool,
-    /// Runs at a time; by default one per core.
+    /// Runs at a time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Folder for the data behind each row, as JSON.
@@ -53,13 +62,13 @@ pub(crate) struct Reproduce {
     markdown: bool,
 }
 
-/// What is printed without rows.
+/// The output when no rows are named.
 #[derive(Serialize)]
 struct Listing {
     rows: Vec<ListedRow>,
 }
 
-/// What `--quick` runs.
+/// Measured time of every scenario with `--quick`.
 const QUICK: &str = "5 s";
 
 pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
@@ -70,30 +79,90 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<ExitCode> {
     let claims = select(&all, &args.ids).map_err(bad_input)?;
     let effort = effort(args)?;
     if let Some(folder) = &args.out {
-        // A folder that cannot be had is better known before the runs than after them.
+        // Fail before the runs, not after them.
         std::fs::create_dir_all(folder)
-            .map_err(|e| bad_input(format!("--out: cannot make {}: {e}", folder.display())))?;
+            .map_err(|e| bad_input(format!("--out: cannot create {}: {e}", folder.display())))?;
     }
     if claims.iter().any(|claim| claim.kind == RowKind::Live) {
-        // Before any other thread exists.
+        // A process can only get a user namespace while it has a single thread.
         airpace_net::netns::acquire_rights()?;
     }
-    let (made, _) = with_signals(|stop| reproduce(&claims, &effort, stop))?;
-    let Some(made) = made else {
-        return Err(Interrupted.into());
+    let bar = Bar::new("{bar:30} {pos}/{len} runs, {elapsed} elapsed, {eta} left");
+    let progress = |event: Progress<'_>| show(&bar, event);
+    let (result, _) =
+        with_signals(|stop| reproduce(&claims, &effort, Some(&Demo), &progress, stop))?;
+    drop(bar);
+    let completed = match result {
+        Err(ReproduceError::Stopped) => return Err(Interrupted.into()),
+        other => other?,
     };
     if let Some(folder) = &args.out {
-        let files = store::store(folder, &made)?;
+        let files = store::store(folder, &completed)?;
         tracing::info!("wrote {} files to {}", files.len(), folder.display());
     }
     if args.json {
-        output::json(&made.reproduction)?;
+        output::json(&completed.reproduction)?;
     } else if args.markdown {
-        output::text(&render::markdown(&made.reproduction))?;
+        output::text(&render::markdown(&completed.reproduction))?;
     } else {
-        output::text(&render::text(&made.reproduction))?;
+        output::text(&render::text(&completed.reproduction))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(bar: &Bar, event: Progress<'_>) {
+    match event {
+        Progress::Runs { done, total } => bar.set(done as u64, total as u64),
+        Progress::RowJudged { id, outcome } => {
+            let line = format!("{id}: {}", outcome.word());
+            if bar.is_shown() {
+                bar.print_above(&line);
+            } else {
+                tracing::info!("{line}");
+            }
+        }
+    }
+}
+
+/// Runs the arms of the demo for rows that need real packets.
+struct Demo;
+
+impl LiveTestbed for Demo {
+    fn downloads(
+        &self,
+        senders: &[LiveSender],
+        seed: u64,
+        stop: &Stop,
+    ) -> anyhow::Result<Vec<LiveDownload>> {
+        let folder = std::env::temp_dir().join(format!("airpace-reproduce-{}", std::process::id()));
+        let program = std::env::current_exe()
+            .context("finding this program to start proxies and agents from")?;
+        let mut options = DemoOptions::new(folder.clone(), program);
+        options.arms = senders.iter().map(|&sender| arm(sender)).collect();
+        options.cells = vec![vec![9]];
+        options.seed = seed;
+        let summary = demo::run(&options, stop, &mut |_| {});
+        // The summary has all that is needed. A folder that cannot be removed does no harm.
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut downloads = Vec::new();
+        for arm in summary?.arms {
+            downloads.push(LiveDownload {
+                goodput_mbps: arm.figures.goodput_mbps,
+                mean_ping_ms: arm.figures.ping_ms.mean,
+                loss: arm.figures.loss,
+                trusted: arm.trusted,
+            });
+        }
+        Ok(downloads)
+    }
+}
+
+fn arm(sender: LiveSender) -> ArmKind {
+    match sender {
+        LiveSender::Cubic => ArmKind::Cubic,
+        LiveSender::Bbr => ArmKind::Bbr,
+        LiveSender::AirpaceUdp => ArmKind::AirpaceUdp,
+    }
 }
 
 fn list(args: &Reproduce, all: &[Claim]) -> anyhow::Result<ExitCode> {
@@ -106,7 +175,7 @@ fn list(args: &Reproduce, all: &[Claim]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shorter runs have nothing to measure.
+/// Shorter runs measure too little.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 fn effort(args: &Reproduce) -> anyhow::Result<Effort> {

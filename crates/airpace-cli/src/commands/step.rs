@@ -4,7 +4,7 @@ use crate::output::{self, Table};
 use airpace_core::control::Law;
 use airpace_sim::step::{Case, StepConfig, StepRow, step};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,11 +22,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
     /// Laws to run; by default the four published ones and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES))]
-    laws: Vec<String>,
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES).try_map(|name| name.parse::<Law>()))]
+    laws: Vec<Law>,
     /// Cases to run; by default all.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)))]
-    cases: Vec<String>,
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)).try_map(|name| name.parse::<Case>()))]
+    cases: Vec<Case>,
     /// Lengths of a slot (Δ) in ms.
     #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
     slot_ms: Vec<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Step {
 /// What is printed of a run; the means are over the second half of the horizon.
 #[derive(Serialize)]
 struct Row {
-    law: String,
+    law: &'static str,
     case: &'static str,
     slot_ms: f64,
     /// Slots until level and delay are back; null if that never came about.
@@ -70,32 +70,33 @@ pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
 }
 
 /// The runs, case by case, so that the laws stand together.
-fn configs(args: &Step) -> impl Iterator<Item = StepConfig<'_>> {
-    let laws = || {
-        let all = args
-            .laws
-            .is_empty()
-            .then_some(Law::COMPARED.map(Law::name))
-            .into_iter()
-            .flatten();
-        all.chain(args.laws.iter().map(String::as_str))
+fn configs(args: &Step) -> Vec<StepConfig> {
+    let laws = if args.laws.is_empty() {
+        &Law::COMPARED[..]
+    } else {
+        &args.laws
     };
-    let wanted =
-        |case: &Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name());
-    Case::ALL.into_iter().filter(wanted).flat_map(move |case| {
-        args.slot_ms.iter().flat_map(move |&ms| {
-            laws().map(move |law| StepConfig {
-                horizon: args.horizon as usize,
-                seed: args.seed,
-                ..StepConfig::new(law, case, Duration::from_millis(ms))
-            })
-        })
-    })
+    let mut configs = Vec::new();
+    for case in Case::ALL {
+        if !args.cases.is_empty() && !args.cases.contains(&case) {
+            continue;
+        }
+        for &slot_ms in &args.slot_ms {
+            for &law in laws {
+                configs.push(StepConfig {
+                    horizon: args.horizon as usize,
+                    seed: args.seed,
+                    ..StepConfig::new(law, case, Duration::from_millis(slot_ms))
+                });
+            }
+        }
+    }
+    configs
 }
 
 fn row(row: StepRow) -> Row {
     Row {
-        law: row.law,
+        law: row.law.name(),
         case: row.case.name(),
         slot_ms: row.slot.as_secs_f64() * 1e3,
         slots: row.slots,
@@ -121,7 +122,7 @@ fn describe(rows: &[Row]) -> String {
     ]);
     for row in rows {
         table.row([
-            row.law.clone(),
+            row.law.to_owned(),
             row.case.to_owned(),
             row.slot_ms.to_string(),
             row.slots.map_or("-".to_owned(), |slots| slots.to_string()),

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str =
-    "Servers run until Ctrl-C or SIGTERM and then print what they received. All print JSON.
+    "Servers run until Ctrl-C or SIGTERM and then print what they received. All tools print JSON.
 
 Examples:
   airpace emulate --mcs 9        a shell behind an access point; in it:
@@ -37,7 +37,7 @@ pub(crate) struct Tool {
 
 #[derive(Subcommand)]
 enum What {
-    /// Receive bulk TCP and count its goodput.
+    /// Receive bulk TCP and measure its goodput.
     Receive(Server),
     /// Send bulk TCP.
     Send(Send),
@@ -53,7 +53,7 @@ enum What {
 
 #[derive(Args)]
 struct Server {
-    /// Address and port to listen at.
+    /// Address and port to listen on.
     at: SocketAddr,
 }
 
@@ -61,13 +61,13 @@ struct Server {
 struct Send {
     /// The receiver.
     to: SocketAddr,
-    /// How long.
+    /// Duration.
     #[arg(long = "for", default_value = "10 s")]
     span: Span,
     /// Parallel flows.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: u16,
-    /// Congestion control of the kernel: cubic, bbr, reno, ...; the system's own by default.
+    /// Congestion control of the kernel: cubic, bbr, reno, ... [default: the system's].
     #[arg(long)]
     congestion: Option<String>,
 }
@@ -76,7 +76,7 @@ struct Send {
 struct PingArgs {
     /// The echo server.
     to: SocketAddr,
-    /// How long.
+    /// Duration.
     #[arg(long = "for", default_value = "10 s")]
     span: Span,
     /// Time between pings.
@@ -88,7 +88,7 @@ struct PingArgs {
 struct UdpSend {
     /// The receiver.
     to: SocketAddr,
-    /// How long.
+    /// Duration.
     #[arg(long = "for", default_value = "10 s")]
     span: Span,
     /// Payload per second in Mbit/s.
@@ -107,9 +107,9 @@ pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
         args.what,
         What::Receive(_) | What::Echo(_) | What::UdpReceive(_)
     );
-    let (result, stopped) = with_signals(|stop| work(&args.what, stop))?;
+    let (result, stopped) = with_signals(|stop| run_tool(&args.what, stop))?;
     output::json(&result?)?;
-    // A server is ended by a signal; whatever else is has not finished.
+    // Servers always run until a signal. Anything else that a signal ended is incomplete.
     if stopped && !serves {
         Err(Interrupted.into())
     } else {
@@ -119,16 +119,18 @@ pub(crate) fn run(args: &Tool) -> anyhow::Result<ExitCode> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the clock of a tool starts with it"
+    reason = "the tool's clock starts when the tool does"
 )]
-fn work(what: &What, stop: &Stop) -> anyhow::Result<Value> {
+fn run_tool(what: &What, stop: &Stop) -> anyhow::Result<Value> {
     let start = Instant::now();
     match what {
-        What::Receive(server) => Ok(received(&Receiver::bind(server.at)?.run(start, stop)?)),
+        What::Receive(server) => Ok(goodput_report(
+            &Receiver::bind(server.at)?.run(start, stop)?,
+        )),
         What::Send(args) => send(args, stop),
         What::Echo(server) => {
             let socket = UdpSocket::bind(server.at)
-                .with_context(|| format!("listening at {}", server.at))?;
+                .with_context(|| format!("listening on {}", server.at))?;
             Ok(json!({ "answered": ping::echo(&socket, stop)? }))
         }
         What::Ping(args) => {
@@ -142,11 +144,11 @@ fn work(what: &What, stop: &Stop) -> anyhow::Result<Value> {
                 duration,
                 patience: PATIENCE,
             };
-            Ok(pinged(&ping::ping(&config, start, stop)?))
+            Ok(ping_report(&ping::ping(&config, start, stop)?))
         }
         What::UdpReceive(server) => {
             let report = cbr::receive(&cbr::listen(server.at)?, start, stop)?;
-            let mut value = received(&report.bins);
+            let mut value = goodput_report(&report.bins);
             value["datagrams"] = json!(report.received);
             value["late"] = json!(report.late);
             value["loss"] = json!(report.loss());
@@ -175,8 +177,8 @@ fn send(args: &Send, stop: &Stop) -> anyhow::Result<Value> {
     Ok(json!({ "flows": bulk::send(&config, stop)? }))
 }
 
-/// Bytes by time, and the rate between the first and the last bin in which any came.
-fn received(bins: &Bins) -> Value {
+/// Bytes over time, and the rate between the first and the last bin in which any were received.
+fn goodput_report(bins: &Bins) -> Value {
     let bytes = bins.bytes();
     let first = bytes.iter().position(|&b| b > 0).unwrap_or(0);
     let last = bytes
@@ -190,10 +192,15 @@ fn received(bins: &Bins) -> Value {
     } else {
         0.0
     };
-    json!({ "bytes": bins.total(), "seconds": seconds, "goodput_mbps": mbps, "bytes_per_100_ms": &bytes[first..last] })
+    json!({
+        "bytes": bins.total(),
+        "seconds": seconds,
+        "goodput_mbps": mbps,
+        "bytes_per_100_ms": &bytes[first..last],
+    })
 }
 
-fn pinged(pings: &[Ping]) -> Value {
+fn ping_report(pings: &[Ping]) -> Value {
     let answered: Samples = pings.iter().filter_map(|ping| ping.rtt_ms).collect();
     let lost = pings.iter().filter(|ping| ping.rtt_ms.is_none()).count();
     json!({ "sent": pings.len(), "lost": lost, "ping_ms": answered.quantiles() })

@@ -1,23 +1,26 @@
 //! `airpace validate`: the simulator against ns-3.
 
+use crate::bar::Bar;
 use crate::output::{self, Table};
-use airpace_papers::ns3::{Extent, Ns3, Report, ValidateConfig, validate};
+use airpace_papers::ns3::{Extent, Ns3, Progress, Report, ValidateConfig, validate};
 use anyhow::Context as _;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run the same settings here and in ns-3, compare, and write a report. `make validate-ns3` builds what it needs and calls it.
+/// Run the same settings here and in ns-3, compare them, and write a report. `make validate-ns3`
+/// builds the programs that it needs and runs it.
 #[derive(Args)]
 pub(crate) struct Validate {
     /// The program built from validation/ns3.
     #[arg(long)]
     program: PathBuf,
-    /// The program built from validation/ns3/error_model.cc; without it the error models are not compared.
+    /// The program built from validation/ns3/error_model.cc. Without it the error models are not
+    /// compared.
     #[arg(long)]
     error_model: Option<PathBuf>,
-    /// A few settings of each family only: some three minutes.
+    /// Only a few settings of each family, which take some three minutes.
     #[arg(long)]
     quick: bool,
     /// Folder for report.json.
@@ -39,13 +42,26 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<ExitCode> {
             Extent::Full
         },
     };
-    let report = validate(&config)?;
+    let bar = Bar::new("{bar:30} {pos:>3}/{len}  {elapsed_precise}  {msg}");
+    let report = validate(&config, &|event| show(&bar, event))?;
+    drop(bar);
     let path = args.out.join("report.json");
-    std::fs::create_dir_all(&args.out).with_context(|| format!("making {}", args.out.display()))?;
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("creating {}", args.out.display()))?;
     std::fs::write(&path, serde_json::to_vec_pretty(&report)?)
         .with_context(|| format!("writing {}", path.display()))?;
     output::text(&format!("{}\n{}\n", describe(&report), path.display()))?;
     Ok(ExitCode::from(u8::from(!report.within)))
+}
+
+fn show(bar: &Bar, event: Progress<'_>) {
+    match event {
+        Progress::Settings { done, total } => bar.set(done as u64, total as u64),
+        Progress::Begun { setting, speed } => {
+            let what = if speed { "speed " } else { "" };
+            bar.set_message(format!("{what}{} {}", setting.family, setting.name));
+        }
+    }
 }
 
 fn describe(report: &Report) -> String {
@@ -115,7 +131,7 @@ fn speeds(report: &Report) -> Table {
     table
 }
 
-/// What is beyond its bar, row by row.
+/// The rows that miss their bar, one line each.
 fn missed(report: &Report) -> String {
     let rows = report.rows.iter().filter(|row| !row.within).map(|row| {
         let (quantity, setting) = (row.quantity, &row.setting);

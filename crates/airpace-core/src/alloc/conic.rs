@@ -65,6 +65,7 @@ pub fn conic(problem: &Problem, utility: &Utility) -> Result<Solution, ConicErro
             .gap_abs
             .max(solver.info.res_primal)
             .max(solver.info.res_dual);
+        // A later pass may end with a larger error than an earlier one, so the best is kept.
         if accepted && best.as_ref().is_none_or(|(least, _)| error < *least) {
             best = Some((error, model.solution(problem, utility, found)));
         }

@@ -89,6 +89,7 @@ impl Waterfill {
             station.check(index)?;
             smallest_s += station.seconds_per_packet;
         }
+        // One packet for each station is the least that a round can carry.
         if let Some(delay_s) = delay_s.filter(|&d| d <= smallest_s) {
             return Err(Infeasible {
                 delay_s,
@@ -178,6 +179,7 @@ impl Waterfill {
         let (mut weight, mut volume) = (0.0, overhead_s);
         let mut level = f64::INFINITY;
         for ranked in &self.order {
+            // The level does not reach this station's limit, nor that of any later one.
             if level <= ranked.reached_s {
                 break;
             }
@@ -193,6 +195,7 @@ impl Waterfill {
     fn tight_level(&self, payload_s: f64) -> Option<f64> {
         let mut left = payload_s;
         for ranked in &self.order {
+            // What is left does not bring the remaining stations to this limit: they divide it.
             if left <= ranked.reached_s * ranked.weight_from_here {
                 return Some(left / ranked.weight_from_here);
             }

@@ -108,6 +108,7 @@ impl Dual {
         let overhead_s = self.overhead_s();
         let states = self.roster.states_mut();
         for s in states.iter_mut() {
+            // Eq. 31, with (·)⁺ around the whole so that a multiplier can fall (see the errata).
             if let Some(level) = s.seen.level.take() {
                 s.level = level;
                 s.multiplier =

@@ -78,6 +78,7 @@ impl RateController for Linear {
         );
         let gain = gain_mbps / self.roster.states().len().max(1) as f64;
         for (seen, mbps) in self.roster.states_mut() {
+            // A station that did not report keeps its rate.
             if let Some(level) = seen.level.take() {
                 *mbps = stream.bounded(*mbps - gain * (level - target_level));
             }

@@ -127,6 +127,7 @@ impl Nonlinear {
     /// (w₁).
     fn slowest(&self) -> Option<(usize, f64)> {
         let airtime = |s: &NonlinearStation| s.seen.packet_airtime_s(&self.config.stream);
+        // `max_by` returns the last of equal ones, so the reversed order finds the first.
         let indexed = self.roster.states().iter().map(airtime).enumerate();
         indexed.rev().max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -143,6 +144,7 @@ impl Nonlinear {
             .iter()
             .map(|s| s.seen.packet_airtime_s(&stream) * s.rate_pps)
             .sum();
+        // Without a level or a rate there is no measurement, and the estimate stays.
         let implied = first
             .seen
             .level

@@ -176,6 +176,7 @@ impl Tally {
         self.bytes = self.bytes.saturating_add(frame.bytes);
         self.received = self.received.saturating_add(u64::from(frame.received));
         self.packets = self.packets.saturating_add(u64::from(frame.packets));
+        // Late packets and bytes count in every frame; the level and the round only in samples.
         if !frame.is_sample(previous) {
             return;
         }
@@ -263,6 +264,7 @@ impl FrameMeter {
             return;
         };
         self.tally.add(&frame, self.previous);
+        // Only samples show how many packets a frame holds at present.
         if frame.is_sample(self.previous) {
             self.previous = frame.fresh;
         }

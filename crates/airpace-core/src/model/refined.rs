@@ -15,6 +15,7 @@ pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let slope: f64 = active()
         .map(|(l, x)| x * (l.overhead_s + l.seconds_per_packet))
         .sum();
+    // At light load the stations take less than the round for every D: there are no rounds.
     if slope <= 1.0 {
         return Operating {
             level: vec![1.0; links.len()],
@@ -30,6 +31,7 @@ pub(super) fn operating(links: &[Link], rates_pps: &[f64]) -> Operating {
     let below = kinks.partition_point(|&kink| taken(kink) >= kink);
     let (low, high) = (kinks[below - 1], kinks.get(below).copied());
     let middle = high.map_or(2.0 * low, |high| f64::midpoint(low, high));
+    // The solution lies on the linear piece after that kink, where D = fixed + slope · D.
     let piece = line(active(), middle);
     let round_s = piece.fixed.max(0.0) / (1.0 - piece.slope);
     let level = links

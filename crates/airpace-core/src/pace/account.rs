@@ -67,6 +67,7 @@ impl Account {
             now.saturating_since(since.max(self.since))
         });
         let (mut elapsed, mut waited) = (elapsed, self.waited + running);
+        // A report soon after a late one: judge by both accounts.
         if elapsed < length / 2 {
             elapsed += self.before.0;
             waited += self.before.1;

@@ -172,6 +172,7 @@ impl Pacer {
         }
         let mode =
             Tariff::new(&self.config, allocation, phy_rate).map_or(Mode::Stopped, Mode::Paced);
+        // An unchanged tariff must not drop the fraction of a nanosecond.
         if mode == self.mode {
             return;
         }

@@ -218,11 +218,13 @@ impl MpduBytes {
             return Err(BreakdownError::NoMpdus);
         }
         let mpdu = mpdu_bytes(payload + IPV4_UDP_HEADER_BYTES);
+        // Only subframes before the last are padded (9.7.1).
         let padding = if mpdus > 1 {
             subframe_bytes(mpdu) - mpdu - DELIMITER_BYTES
         } else {
             0
         };
+        // HT and older send a single MPDU as it is, without A-MPDU.
         let delimiter = if mpdus == 1 && !standard.always_aggregates() {
             0
         } else {

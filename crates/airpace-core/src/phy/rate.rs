@@ -1,110 +1,19 @@
+//! Transmit rates and the durations that follow from them.
+
+mod error;
+mod tables;
+
+pub use error::RateError;
+
 use super::legacy::LegacyRate;
 use super::params::{DsssPreamble, GuardInterval, Standard, Timing, Width};
 use airpace_units::BitRate;
 use core::fmt;
 use core::time::Duration;
-use thiserror::Error;
-
-/// Why a combination of standard, width, streams, MCS and guard interval is not a rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum RateError {
-    /// HT has 20 and 40 MHz only.
-    #[error("{standard} has no {width} channels: choose 20 or 40 MHz")]
-    Width {
-        /// The standard requested.
-        standard: Standard,
-        /// The width requested.
-        width: Width,
-    },
-    /// The number of spatial streams is out of range.
-    #[error("{standard} has 1 to {max} spatial streams, not {nss}")]
-    Streams {
-        /// The standard requested.
-        standard: Standard,
-        /// The streams requested.
-        nss: u8,
-        /// The most streams of this standard.
-        max: u8,
-    },
-    /// The MCS index is out of range.
-    #[error("{standard} has MCS 0 to {max}, not {mcs}")]
-    Mcs {
-        /// The standard requested.
-        standard: Standard,
-        /// The index requested.
-        mcs: u8,
-        /// The largest index of this standard.
-        max: u8,
-    },
-    /// An HT MCS index fixes its number of streams: index / 8 + 1.
-    #[error("HT MCS {mcs} has {implied} spatial streams, not {nss}")]
-    HtStreams {
-        /// The index requested.
-        mcs: u8,
-        /// The streams requested.
-        nss: u8,
-        /// The streams that the index implies.
-        implied: u8,
-    },
-    /// The guard interval does not exist in this standard.
-    #[error(
-        "{standard} has no guard interval of {gi}: HT and VHT have 400 and 800 ns, HE has 800, 1600 and 3200 ns"
-    )]
-    GuardInterval {
-        /// The standard requested.
-        standard: Standard,
-        /// The guard interval requested.
-        gi: GuardInterval,
-    },
-    /// DSSS and OFDM rates leave no choice but the index.
-    #[error("{standard} rates have 20 MHz, one spatial stream and a guard interval of 800 ns only")]
-    Legacy {
-        /// The standard requested.
-        standard: Standard,
-    },
-    /// The short preamble of DSSS is for 2 Mbit/s and above (16.2.2.3).
-    #[error("{rate} has no short preamble: it is for DSSS 2, 5.5 and 11 Mbit/s")]
-    ShortPreamble {
-        /// The rate requested.
-        rate: LegacyRate,
-    },
-    /// A symbol of this VHT combination would not hold a whole number of data bits (clause 21.5).
-    #[error(
-        "VHT excludes MCS {mcs}, NSS {nss} at {width}: a symbol would hold {numerator}/{denominator} data bits, not a whole number"
-    )]
-    FractionalBits {
-        /// The width requested.
-        width: Width,
-        /// The streams requested.
-        nss: u8,
-        /// The index requested.
-        mcs: u8,
-        /// Coded bits of a symbol times the numerator of the code rate.
-        numerator: u32,
-        /// Denominator of the code rate.
-        denominator: u32,
-    },
-    /// The bits of a symbol of this VHT combination cannot be shared out among its encoders (clause
-    /// 21.5).
-    #[error(
-        "VHT excludes MCS {mcs}, NSS {nss} at {width}: {n_dbps} data and {n_cbps} coded bits of a symbol do not divide among {encoders} encoders"
-    )]
-    UnevenEncoders {
-        /// The width requested.
-        width: Width,
-        /// The streams requested.
-        nss: u8,
-        /// The index requested.
-        mcs: u8,
-        /// Data bits per symbol.
-        n_dbps: u32,
-        /// Coded bits per symbol.
-        n_cbps: u32,
-        /// Encoders that the data rate calls for.
-        encoders: u32,
-    },
-}
+use tables::{
+    CONSTELLATIONS, HT_ENCODER_BITS, OFDM_CONSTELLATIONS, SERVICE_BITS, TAIL_BITS,
+    VHT_ENCODER_BITS, VHT_RAISED,
+};
 
 /// A transmit rate that the standard allows, cheap to copy and to compare. See [`TxRate::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -121,67 +30,6 @@ pub struct TxRate {
     /// Long unless the rate is a DSSS one with the short preamble.
     preamble: DsssPreamble,
 }
-
-/// SERVICE field bits before the PSDU (16 in every OFDM PHY: 17.3.5.2, 19.3.11.1, 21.3.10.1,
-/// 27.3.12.1).
-const SERVICE_BITS: u64 = 16;
-/// Tail bits that flush one binary convolutional encoder.
-const TAIL_BITS: u8 = 6;
-
-/// Bits per subcarrier and stream, and code rate (numerator, denominator) of each constellation
-/// (19.5, 21.5, 27.5)
-const CONSTELLATIONS: [(u32, u32, u32); 12] = [
-    (1, 1, 2),
-    (2, 1, 2),
-    (2, 3, 4),
-    (4, 1, 2),
-    (4, 3, 4),
-    (6, 2, 3),
-    (6, 3, 4),
-    (6, 5, 6),
-    (8, 3, 4),
-    (8, 5, 6),
-    (10, 3, 4),
-    (10, 5, 6),
-];
-
-/// The same for the OFDM rates 6 to 54 Mbit/s (table 17-4).
-const OFDM_CONSTELLATIONS: [(u32, u32, u32); 8] = [
-    (1, 1, 2),
-    (1, 3, 4),
-    (2, 1, 2),
-    (2, 3, 4),
-    (4, 1, 2),
-    (4, 3, 4),
-    (6, 2, 3),
-    (6, 3, 4),
-];
-
-/// One VHT encoder serves at most 600 Mbit/s with the short guard interval, which is 2160 bits per
-/// 3.6 µs symbol (21.5).
-const VHT_ENCODER_BITS: u32 = 2_160;
-/// One HT encoder serves at most 300 Mbit/s with the long guard interval, which is 1200 bits per 4
-/// µs symbol (19.5).
-const HT_ENCODER_BITS: u32 = 1_200;
-
-/// The VHT combinations (width, NSS, MCS) that keep their rate although the encoders that the rate
-/// calls for do not divide the bits of a symbol, and the number that the standard's tables give
-/// them instead: the next that divides (21.5).
-const VHT_RAISED: [(Width, u8, u8, u32); 13] = [
-    (Width::Mhz80, 7, 2, 3),
-    (Width::Mhz80, 7, 7, 6),
-    (Width::Mhz80, 7, 8, 6),
-    (Width::Mhz80, 8, 7, 6),
-    (Width::Mhz160, 4, 7, 6),
-    (Width::Mhz160, 5, 8, 8),
-    (Width::Mhz160, 6, 7, 8),
-    (Width::Mhz160, 7, 4, 6),
-    (Width::Mhz160, 7, 7, 9),
-    (Width::Mhz160, 7, 8, 12),
-    (Width::Mhz160, 7, 9, 12),
-    (Width::Mhz160, 8, 5, 8),
-    (Width::Mhz160, 8, 8, 12),
-];
 
 impl TxRate {
     /// The rate of this combination. For HT, `mcs` is the HT index 0–31 and `nss` must be the

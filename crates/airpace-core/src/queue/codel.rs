@@ -90,6 +90,7 @@ impl CoDel {
         behind: u64,
         mark: impl FnOnce() -> bool,
     ) -> Verdict {
+        // Below the target, or with at most one packet behind, there is no standing queue (§5.5).
         if sojourn < config.target || behind <= u64::from(config.mtu) {
             self.on_empty();
             return Verdict::Pass;
@@ -121,6 +122,7 @@ impl CoDel {
 
     /// Whether a signal is due, given that the head has waited longer than the target.
     fn signal_due(&mut self, now: Time, interval: Duration) -> bool {
+        // The delay must stay above the target for a whole interval before anything happens (§5.5).
         let deadline = now.saturating_add(interval);
         if now < *self.first_above.get_or_insert(deadline) {
             return false;
@@ -143,6 +145,7 @@ impl CoDel {
     fn enter(&mut self, now: Time, interval: Duration) {
         let recent = now.saturating_since(self.drop_next) < interval * MEMORY_INTERVALS;
         let delta = self.count.saturating_sub(self.last_count);
+        // The signals of the last dropping state beyond its first show the rate that was needed.
         self.count = if recent && delta > 1 { delta } else { 1 };
         self.last_count = self.count;
         self.dropping = true;

@@ -139,7 +139,8 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
-    /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn time.
+    /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn
+    /// time.
     fn dequeue_from(&mut self, index: u32, now: Time) -> Option<(P, Duration)> {
         while let Some(mut queued) = self.pop(index) {
             let law = &mut self.flows[index as usize].law;
@@ -185,6 +186,7 @@ impl<P: Packet> FqCoDel<P> {
                 break;
             }
         }
+        // As in Linux, these drops count as signals to the flow.
         self.flows[index as usize].law.strengthen(dropped);
     }
 

@@ -36,7 +36,11 @@
 //!   have the shortest queue. (Linux uses bytes as the length, and counts the memory of the buffers
 //!   against the memory limit.)
 
-use super::codel::{CoDel, CoDelConfig};
+mod config;
+
+pub use config::FqMacConfig;
+
+use super::codel::CoDel;
 use super::counters::Ledger;
 use super::fifo::Queued;
 use super::flow_hash::FlowHash;
@@ -46,12 +50,7 @@ use super::store::{List, Store};
 use super::{Counters, DropReason, Dropped};
 use crate::packet::Packet;
 use airpace_units::{BitRate, Time};
-use core::time::Duration;
 use std::collections::BTreeMap;
-
-/// The smallest quantum. Below it a large packet would cost many turns of the scheduler (the same
-/// value as FQ-CoDel in Linux).
-const MIN_QUANTUM: u32 = 256;
 
 /// Smallest number of bytes with which a packet counts against the memory limit and in the length
 /// of its queue. The descriptor of a buffer takes about as much (`struct sk_buff` in Linux: 232
@@ -63,49 +62,6 @@ const NONE: u32 = u32::MAX;
 
 /// More than one TID.
 const SEVERAL: u32 = u32::MAX - 1;
-
-/// Parameters of [`FqMac`]. Defaults are those of Linux's mac80211 and, for slow stations, of the
-/// paper (§3.1.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FqMacConfig {
-    /// Number of queues that flows are hashed to, 1 to 65,536. Default 4096.
-    pub queues: u32,
-    /// Bytes that a queue may send per turn, at least 256. Default 300.
-    pub quantum: u32,
-    /// Packets that all queues may hold together. Default 8192.
-    pub packet_limit: u32,
-    /// Bytes that all queues may hold together, each packet counted with at least 256. Default 16
-    /// MiB.
-    pub memory_limit: u64,
-    /// Parameters of CoDel in queues of most stations. Default 20 ms and 100 ms, with marks.
-    pub codel: CoDelConfig,
-    /// Parameters of CoDel in queues of slow stations. Default 50 ms and 300 ms, with marks.
-    pub slow: CoDelConfig,
-    /// Stations that expect less are slow. Default 12 Mbit/s.
-    pub slow_below: BitRate,
-    /// A station's parameters change at most once in this time. Default 2 s.
-    pub hysteresis: Duration,
-}
-
-impl Default for FqMacConfig {
-    fn default() -> Self {
-        let codel = |target, interval| CoDelConfig {
-            target: Duration::from_millis(target),
-            interval: Duration::from_millis(interval),
-            ..CoDelConfig::default()
-        };
-        Self {
-            queues: 4096,
-            quantum: 300,
-            packet_limit: 8192,
-            memory_limit: 16 << 20,
-            codel: codel(20, 100),
-            slow: codel(50, 300),
-            slow_below: BitRate::from_mbps(12),
-            hysteresis: Duration::from_secs(2),
-        }
-    }
-}
 
 /// Identifies the queues of one station and category. It is valid only for the [`FqMac`] that
 /// returned it; another one panics or takes it for a different TID.
@@ -213,9 +169,8 @@ impl<P: Packet> FqMac<P> {
     ///
     /// Parameters outside their ranges are clamped to them.
     #[must_use]
-    pub fn new(mut config: FqMacConfig, key: [u8; 16]) -> Self {
-        config.queues = config.queues.clamp(1, 1 << 16);
-        config.quantum = config.quantum.max(MIN_QUANTUM);
+    pub fn new(config: FqMacConfig, key: [u8; 16]) -> Self {
+        let config = config.clamped();
         Self {
             config,
             hash: FlowHash::new(key),
@@ -304,6 +259,7 @@ impl<P: Packet> FqMac<P> {
         self.len += 1;
         self.bytes += u64::from(bytes);
         self.memory += weight;
+        // Dropping after the append keeps the limits for packets of any size.
         while self.over_limits() {
             self.drop_from_longest();
         }
@@ -319,9 +275,12 @@ impl<P: Packet> FqMac<P> {
                 return home;
             }
         } else if !strays.may_be_of(tid) {
+            // The queue is idle, and no packet of this TID waits in overflow for it, so none is
+            // overtaken.
             flow.give_to(tid);
             return home;
         }
+        // Another TID owns the queue, or earlier packets of the flow still wait in overflow.
         strays.add(tid);
         self.overflow(tid)
     }
@@ -351,6 +310,7 @@ impl<P: Packet> FqMac<P> {
                 self.release_if_empty(tid);
                 return Some((since, packet));
             }
+            // The queue is empty, or CoDel dropped all of it: it goes to the old queues or leaves.
             if let Some(left) = self.tids[tid.0 as usize].lists.found_empty(&mut self.turns) {
                 self.retire(left);
             }

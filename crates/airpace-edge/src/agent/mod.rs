@@ -180,6 +180,24 @@ impl<P: UplinkPacket> Agent<P> {
         self.queue.poll_drop()
     }
 
+    /// Ends the agent: the packets that waited for the uplink.
+    #[must_use]
+    pub fn into_waiting(mut self) -> Vec<P> {
+        self.release_acks(Time::MAX);
+        let mut waiting = Vec::with_capacity(self.backlog());
+        loop {
+            let packet = self.queue.dequeue(Time::MAX);
+            // The queue forgets its drops at the next call.
+            while let Some(dropped) = self.queue.poll_drop() {
+                waiting.push(dropped.packet);
+            }
+            match packet {
+                Some(packet) => waiting.push(packet),
+                None => return waiting,
+            }
+        }
+    }
+
     /// Takes an authentic message of the tunnel that arrived at `arrival`.
     pub fn on_message(&mut self, arrival: Time, message: Message) {
         if self.session.replace(message.session) != Some(message.session) {

@@ -42,7 +42,7 @@ pub struct Proxy<P> {
     stations: Vec<PacedStation<P>>,
     law: Option<Box<dyn RateController + Send>>,
     turns: Turns,
-    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations to introduce to the law.
+    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it introduces to the law.
     pending: Vec<SlotReport>,
     /// Stations whose report waits in `pending`.
     reported: usize,
@@ -287,9 +287,6 @@ impl<P: Packet> Proxy<P> {
         station.last_report = Some(report.clone());
         station.reported = true;
         self.reported += 1;
-        // It takes the place of the silent report by which the station was introduced.
-        self.pending
-            .retain(|pending| pending.station != report.station);
         self.pending.push(report);
         if self.reported >= self.awaited.max(1) {
             self.decide(now);
@@ -311,8 +308,11 @@ impl<P: Packet> Proxy<P> {
         if connected {
             paced.account = Account::new(now);
             if self.config.start == StartRate::FromLaw && self.law.is_some() {
+                // The next decision introduces it to the law, and need not wait for it.
                 self.pending
                     .push(SlotReport::silent(paced.id, self.config.slot));
+                paced.reported = true;
+                self.reported += 1;
             }
         } else {
             self.forget(now, station);
@@ -322,18 +322,20 @@ impl<P: Packet> Proxy<P> {
 
     /// Drops what waits for a station and what it reported.
     fn forget(&mut self, now: Time, station: usize) {
-        let paced = &mut self.stations[station];
-        while let Some(packet) = paced.queue.dequeue(now) {
+        while let Some(packet) = self.stations[station].queue.dequeue(now) {
+            // The queue forgets its own drops at the next call.
+            self.collect_drops(station);
             self.drops.push_back(DroppedPacket {
                 station,
                 reason: None,
                 packet,
             });
         }
+        self.collect_drops(station);
+        let paced = &mut self.stations[station];
         let id = paced.id;
         self.reported -= usize::from(core::mem::take(&mut paced.reported));
         self.pending.retain(|report| report.station != id);
-        self.collect_drops(station);
     }
 
     /// Sets the load of a station: see [`StationConfig::load_bytes`].

@@ -8,11 +8,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the helper's command does: says where its namespace is, leaves a daemon behind, and waits.
-const SCRIPT: &str = "readlink /proc/self/ns/net; test -n \"$AIRPACE_NS_STA0\" && nsenter --net=$AIRPACE_NS_STA0 \
-                      readlink /proc/self/ns/net; setsid sleep 987 & sleep 986";
+/// The helper's command: prints which namespaces it is in, leaves a daemon behind, and waits.
+const SCRIPT: &str = "readlink /proc/self/ns/net; \
+    test -n \"$AIRPACE_NS_STA0\" && nsenter --net=$AIRPACE_NS_STA0 readlink /proc/self/ns/net; \
+    setsid sleep 987 & sleep 986";
 
-/// Not a test of its own: the others run it as a process that they can kill.
+/// Not a test by itself: the other tests run it as a process that they can kill.
 #[test]
 #[ignore = "started by the tests of this module"]
 fn helper_holds_a_cell() {
@@ -29,7 +30,7 @@ fn helper_holds_a_cell() {
     }
 }
 
-/// The helper, and the namespaces of its server and station.
+/// A running helper, with the namespaces of its server and its station.
 struct Helper {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -49,7 +50,7 @@ fn helper() -> Option<Helper> {
     let mut namespaces = Vec::new();
     for line in &mut lines {
         let line = line.unwrap();
-        // The harness prints on the same line.
+        // The test harness prints on the same line.
         if line.contains("SKIPPED") {
             println!("SKIPPED, NOTHING WAS TESTED: no namespaces (try `unshare -rnm cargo test`)");
             child.wait().unwrap();
@@ -71,7 +72,7 @@ fn helper() -> Option<Helper> {
     })
 }
 
-/// Processes inside of the namespaces.
+/// Returns the number of processes inside the namespaces.
 fn inside(namespaces: &[String]) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let links = all.filter_map(|p| std::fs::read_link(p.path().join("ns/net")).ok());

@@ -1,9 +1,10 @@
-//! The emulated access point with real packets of the real kernel, in namespaces of the tests' own.
+//! Tests of the emulated access point with packets of the real kernel, each in namespaces of its
+//! own.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "tests by the real clock; what was skipped is said aloud"
+    reason = "tests by the real clock; they report what they skip"
 )]
 
 mod agreement;
@@ -16,7 +17,7 @@ use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_emu::{Emulator, EmulatorConfig, EmulatorError, NoObserver};
 use airpace_sim::mac::{CellConfig, StationConfig};
 
-/// VHT, 80 MHz, one stream.
+/// Returns a station with VHT, 80 MHz and one spatial stream.
 fn station(mcs: u8) -> StationConfig {
     StationConfig::new(
         TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800).unwrap(),
@@ -30,7 +31,7 @@ fn config(mcs: &[u8]) -> EmulatorConfig {
     )
 }
 
-/// A running cell, or a loud line and `None` where the system does not allow one.
+/// Starts a cell; prints a line and returns `None` where the system does not allow one.
 fn start(config: EmulatorConfig) -> Option<Emulator> {
     match Emulator::start(config, NoObserver) {
         Ok(emulator) => Some(emulator),

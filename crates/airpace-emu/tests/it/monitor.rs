@@ -1,4 +1,4 @@
-//! What a monitor interface shows is what was on the air.
+//! A monitor interface shows what was on the air.
 
 use super::{config, start, station};
 use airpace_core::phy::TxRate;
@@ -12,7 +12,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One MPDU as heard.
+/// One MPDU as the monitor shows it.
 #[derive(Clone, Debug)]
 struct Heard {
     reference: u32,
@@ -47,7 +47,8 @@ fn parse(bytes: &[u8], length: usize) -> Heard {
     }
 }
 
-/// Sends `n` datagrams at once from the server to the first station and returns what its monitor has heard.
+/// Sends `n` datagrams at once from the server to the first station and returns the MPDUs that its
+/// monitor shows.
 fn listen(emulator: &Emulator, n: u16) -> Vec<Heard> {
     let network = emulator.network();
     let monitor = network
@@ -78,7 +79,7 @@ fn listen(emulator: &Emulator, n: u16) -> Vec<Heard> {
 }
 
 #[test]
-fn every_mpdu_is_shown_with_its_frame_rate_and_packet() {
+fn every_mpdu_is_shown_with_its_ampdu_rate_and_packet() {
     let Some(emulator) = start(config(&[9])) else {
         return;
     };
@@ -94,7 +95,7 @@ fn every_mpdu_is_shown_with_its_frame_rate_and_packet() {
         );
         assert_eq!(h.rate, station(9).rate);
     }
-    // Frames by reference are frames by time, and each ends with its last subframe.
+    // The reference number and the time change together, after the last subframe of an A-MPDU.
     let ends: Vec<bool> = heard.iter().map(|h| h.last).collect();
     let changes: Vec<bool> = heard
         .windows(2)
@@ -112,7 +113,7 @@ fn every_mpdu_is_shown_with_its_frame_rate_and_packet() {
 }
 
 #[test]
-fn retransmissions_are_flagged_and_holes_filled() {
+fn retransmissions_have_the_retry_bit_and_complete_the_sequence() {
     let mut config = config(&[9]);
     config.cell.stations[0].loss = 0.2;
     config.monitor = Monitor::Snap(80);
@@ -134,7 +135,7 @@ fn retransmissions_are_flagged_and_holes_filled() {
 }
 
 #[test]
-fn tcpdump_reads_it_as_wifi() {
+fn tcpdump_decodes_the_frames_as_wifi() {
     if Command::new("tcpdump")
         .arg("--version")
         .stdout(Stdio::null())
@@ -148,7 +149,8 @@ fn tcpdump_reads_it_as_wifi() {
     let Some(emulator) = start(config(&[9])) else {
         return;
     };
-    // With whole packets and immediate output libpcap's ring has room for eight frames only; a burst brings thirty.
+    // With whole packets and --immediate-mode, libpcap's ring has room for eight frames only, and
+    // the burst has thirty.
     let mut command = Command::new("timeout");
     command
         .args([
@@ -167,19 +169,20 @@ fn tcpdump_reads_it_as_wifi() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut dump = emulator.network().station(0).spawn(command).unwrap();
-    // It says "listening on mon0, link-type …" when it does. As root of a user namespace it cannot become another user.
+    // It prints "listening on mon0, link-type …" when it is ready. As root of a user namespace, it
+    // cannot change to its unprivileged user.
     let lines = BufReader::new(dump.stderr.take().unwrap()).lines();
-    let telling = |line: &String| line.contains("listening") || line.contains("Couldn't change");
-    let said = lines
+    let is_ready = |line: &String| line.contains("listening") || line.contains("Couldn't change");
+    let message = lines
         .map_while(Result::ok)
-        .find(telling)
+        .find(is_ready)
         .unwrap_or_default();
-    if said.contains("Couldn't change") {
-        println!("SKIPPED, NOTHING WAS TESTED: {said}");
+    if message.contains("Couldn't change") {
+        println!("SKIPPED, NOTHING WAS TESTED: {message}");
         dump.wait().unwrap();
         return;
     }
-    assert!(said.contains("IEEE802_11_RADIO"), "{said}");
+    assert!(message.contains("IEEE802_11_RADIO"), "{message}");
     listen(&emulator, 30);
     let output = dump.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! The access point's own queues with real packets.
+//! The access point's queueing schemes with real packets.
 
 use super::{config, start, station};
 use airpace_core::phy::AccessCategory;
@@ -10,11 +10,12 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// ECT(0) of RFC 3168, and expedited forwarding of RFC 3246, as values of the IP header's second byte.
+/// ECT(0) of RFC 3168, and expedited forwarding of RFC 3246, as values of the IP header's second
+/// byte.
 const ECT0: i32 = 2;
 const EXPEDITED: i32 = 46 << 2;
 
-/// A socket on the wired side whose datagrams have this type of service.
+/// Returns a socket on the wired side whose datagrams have this type of service.
 fn sender(emulator: &Emulator, tos: i32) -> UdpSocket {
     let socket = emulator
         .network()
@@ -25,7 +26,7 @@ fn sender(emulator: &Emulator, tos: i32) -> UdpSocket {
     socket
 }
 
-/// 48 Mbit/s to `to` for a second and a half, however late the machine lets this thread run.
+/// Sends 48 Mbit/s to `to` for a second and a half, whenever the machine lets this thread run.
 fn flood(socket: &UdpSocket, to: &str) {
     let (begun, mut sent) = (Instant::now(), 0);
     while begun.elapsed() < Duration::from_millis(1_500) {
@@ -39,8 +40,8 @@ fn flood(socket: &UdpSocket, to: &str) {
 }
 
 #[test]
-fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
-    // A station at 29 Mbit/s: half as much as is sent, and CoDel's ordinary parameters.
+fn codel_marks_packets_that_are_ecn_capable_and_their_checksums_stay_correct() {
+    // A station at 29 Mbit/s, about half of the load.
     let Some(emulator) = start(config(&[0]).with_access_point(Scheme::FqMac)) else {
         return;
     };
@@ -53,7 +54,7 @@ fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
         .set_read_timeout(Some(Duration::from_millis(500)))
         .unwrap();
     let receiving = std::thread::spawn(move || {
-        // What is not read at once may not fit the socket's buffer.
+        // The socket's buffer has no room for all of them, so they are read as they arrive.
         core::iter::from_fn(|| receiver.recv(&mut [0; 2_000]).ok()).count() as u64
     });
     flood(&sender(&emulator, ECT0), "10.77.0.10:9");
@@ -68,12 +69,12 @@ fn codel_marks_packets_that_take_part_in_ecn_and_their_checksums_stay_right() {
     );
     assert!(
         received + down.marked > down.packets,
-        "the kernel drops what has a wrong checksum: {received} of {down:?}"
+        "the kernel drops packets with a wrong checksum: {received} of {down:?}"
     );
 }
 
 #[test]
-fn codel_drops_packets_that_take_no_part_and_the_reasons_add_up() {
+fn codel_drops_packets_that_are_not_ecn_capable_and_the_reasons_add_up() {
     for scheme in [Scheme::Codel, Scheme::FqCodel, Scheme::Airtime] {
         let Some(emulator) = start(config(&[0]).with_access_point(scheme)) else {
             return;
@@ -91,10 +92,10 @@ fn codel_drops_packets_that_take_no_part_and_the_reasons_add_up() {
     }
 }
 
-/// Keeps the categories of frames.
-struct Categories(Arc<Mutex<Vec<AccessCategory>>>);
+/// An observer that keeps the access categories of downlink frames.
+struct KeptCategories(Arc<Mutex<Vec<AccessCategory>>>);
 
-impl Observer for Categories {
+impl Observer for KeptCategories {
     fn on_frame(&mut self, frame: &FrameRecord) {
         if frame.direction() == Direction::Down {
             self.0.lock().unwrap().push(frame.category);
@@ -103,18 +104,18 @@ impl Observer for Categories {
     fn on_dropped(&mut self, _: Time, _: StationId, _: Direction, _: DropReason) {}
 }
 
-/// In which categories a best-effort datagram and an expedited one are sent.
-fn categories(heeded: bool) -> Option<Vec<AccessCategory>> {
+/// Returns the access categories in which a best-effort datagram and an expedited one are sent.
+fn categories(by_dscp: bool) -> Option<Vec<AccessCategory>> {
     let cell = CellConfig::new(vec![station(9)]);
     let cell = CellConfig {
-        category: cell.category.filter(|_| !heeded),
+        category: cell.category.filter(|_| !by_dscp),
         ..cell
     };
     let config = EmulatorConfig::new(cell, 1).with_access_point(Scheme::Airtime);
-    // Says loudly if nothing can be tested.
+    // Prints a line if nothing can be tested.
     start(config.clone())?;
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let emulator = Emulator::start(config, Categories(Arc::clone(&seen))).unwrap();
+    let emulator = Emulator::start(config, KeptCategories(Arc::clone(&seen))).unwrap();
     for tos in [0, EXPEDITED] {
         sender(&emulator, tos)
             .send_to(b"datagram", "10.77.0.10:9")
@@ -129,9 +130,9 @@ fn categories(heeded: bool) -> Option<Vec<AccessCategory>> {
 #[test]
 fn differentiated_services_choose_the_access_category_when_asked() {
     use AccessCategory::{BestEffort, Voice};
-    let (Some(plain), Some(heeded)) = (categories(false), categories(true)) else {
+    let (Some(plain), Some(by_dscp)) = (categories(false), categories(true)) else {
         return;
     };
     assert_eq!(plain, [BestEffort, BestEffort]);
-    assert_eq!(heeded, [BestEffort, Voice]);
+    assert_eq!(by_dscp, [BestEffort, Voice]);
 }

@@ -1,3 +1,5 @@
+//! Traffic of the real kernel through the cell.
+
 use super::{config, start};
 use airpace_emu::{Emulator, EmulatorError, NoObserver, Observer};
 use airpace_sim::mac::{Direction, DropReason, FrameRecord};
@@ -8,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
+fn the_round_trip_of_a_datagram_takes_the_time_of_wire_and_air() {
     let Some(emulator) = start(config(&[9, 4])) else {
         return;
     };
@@ -41,7 +43,7 @@ fn datagrams_go_there_and_back_within_the_wire_and_the_air() {
         best = best.min(sent.elapsed());
     }
     echoing.join().unwrap();
-    // Twice the wire of 1 ms and a little air; never less.
+    // Twice 1 ms on the wire, and a little time on the air.
     assert!(
         best >= Duration::from_millis(2) && best < Duration::from_millis(20),
         "{best:?}"
@@ -118,14 +120,14 @@ fn a_tcp_download_fills_frames() {
     let down = &report.stations[0].down;
     println!("{:?} {:?} {down:?}", report.lag, report.stray);
     assert_eq!(report.stray.overflowed, 0, "every packet was read");
-    assert!(down.bytes > bytes, "headers come on top");
+    assert!(down.bytes > bytes, "the headers count too");
     assert!(
         down.goodput_mbps > 100.0 && down.level.unwrap() > 10.0,
         "{down:?}"
     );
     assert!(
         report.stations[0].up.packets > 100,
-        "acknowledgements take the air"
+        "acknowledgements are sent over the air"
     );
     let slots = &report.stations[0].slots;
     assert!(slots.len() >= 19 && slots.iter().map(|s| s.bytes).sum::<u64>() <= down.bytes);
@@ -193,10 +195,10 @@ fn a_trace_changes_the_rate_in_the_middle_of_a_run() {
     );
 }
 
-/// Holds the emulator up at every frame.
-struct Slow;
+/// An observer that delays the emulator at every frame.
+struct SlowObserver;
 
-impl Observer for Slow {
+impl Observer for SlowObserver {
     fn on_frame(&mut self, _: &FrameRecord) {
         std::thread::sleep(Duration::from_millis(300));
     }
@@ -208,7 +210,7 @@ fn packets_that_a_late_emulator_does_not_read_are_counted() {
     if start(config(&[9])).is_none() {
         return;
     }
-    let emulator = Emulator::start(config(&[9]), Slow).unwrap();
+    let emulator = Emulator::start(config(&[9]), SlowObserver).unwrap();
     let socket = emulator
         .network()
         .server()
@@ -216,7 +218,7 @@ fn packets_that_a_late_emulator_does_not_read_are_counted() {
         .unwrap();
     let begun = Instant::now();
     let mut sent = 0;
-    // More than the 4000 packets that the system keeps for the emulator.
+    // More than the 4000 packets that the kernel's queue has room for.
     while sent < 20_000 && begun.elapsed() < Duration::from_secs(5) {
         socket.send_to(&[0; 100], "10.77.0.10:9").unwrap();
         sent += 1;
@@ -258,7 +260,7 @@ fn iperf3_runs_through_it() {
         .stdout(Stdio::null());
     let mut server = network.station(0).spawn(server).unwrap();
     let mbps = (0..50).find_map(|_| {
-        // The server may not listen yet.
+        // The server may not be listening yet.
         std::thread::sleep(Duration::from_millis(100));
         let mut client = Command::new("timeout");
         client.args([
@@ -291,7 +293,7 @@ fn iperf3_runs_through_it() {
 }
 
 #[test]
-fn impossible_cells_are_refused_before_anything_is_made() {
+fn invalid_cells_are_refused_before_anything_is_created() {
     let refused = |change: fn(&mut airpace_emu::EmulatorConfig)| {
         let mut config = config(&[9]);
         change(&mut config);

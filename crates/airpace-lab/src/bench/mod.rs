@@ -1,7 +1,7 @@
-//! Benchmarks whose results are figures of the system, not of a function.
+//! Benchmarks of the whole system.
 
 pub mod ap;
-pub mod comparison;
 pub mod datapath;
+pub mod emulator;
 pub mod saturation;
 pub mod tcp;

@@ -1,7 +1,8 @@
-//! A saturated cell in virtual time: what the emulator, which runs the same MAC under a real clock, is compared with.
+//! A saturated cell in virtual time. The emulator, which runs the same MAC under a real clock, is
+//! compared with it.
 
 use crate::frames::FrameLog;
-use airpace_api::results::MacFigures;
+use crate::results::MacFigures;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
 use airpace_sim::mac::{
     CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, PathConfig, StationConfig,
@@ -10,10 +11,11 @@ use airpace_sim::mac::{
 use airpace_units::{StationId, Time};
 use std::time::Duration;
 
-/// IPv4 and UDP headers.
+/// Bytes of the IPv4 and UDP headers.
 pub const UDP_OVERHEAD: u32 = 28;
 
-/// Slots in which frames are counted; short, so that a window loses little at its ends.
+/// Length of the slots in which frames are counted: short, because partial slots at the ends of the
+/// window are left out.
 const SLOT: Duration = Duration::from_millis(10);
 
 /// A saturated downlink.
@@ -27,9 +29,9 @@ pub struct Saturation {
     pub ap_buffer_packets: u32,
     /// Seed of the cell.
     pub seed: u64,
-    /// What is left out at the beginning.
+    /// Time at the beginning that is not measured.
     pub ramp: Duration,
-    /// What is measured after it.
+    /// Time that is measured after it.
     pub measure: Duration,
 }
 
@@ -37,15 +39,16 @@ pub struct Saturation {
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaturationError {
-    /// A rate that the standard does not have.
+    /// The standard does not have the rate.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// A cell that cannot be.
+    /// The MAC refuses the cell.
     #[error(transparent)]
     Cell(#[from] ConfigError),
 }
 
-/// The rate of a station of the demo and of the benchmarks: VHT, 80 MHz, one stream, long guard interval.
+/// The rate of a station of the demo and of the benchmarks: VHT, 80 MHz, one stream, long guard
+/// interval.
 ///
 /// # Errors
 /// If there is no such MCS.
@@ -53,7 +56,7 @@ pub fn vht80(mcs: u8) -> Result<TxRate, RateError> {
     TxRate::new(Standard::Vht, Width::Mhz80, 1, mcs, GuardInterval::Ns800)
 }
 
-/// What one station got.
+/// Figures of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StationFigures {
     /// Payload delivered, Mbit/s.
@@ -62,7 +65,8 @@ pub struct StationFigures {
     pub level: f64,
 }
 
-/// Runs the cell in virtual time with every buffer kept full; the whole cell's figures and those per station.
+/// Runs the cell in virtual time with every buffer kept full. Returns the figures of the whole cell
+/// and of each station.
 ///
 /// # Errors
 /// If the MCS or the cell is impossible.
@@ -76,7 +80,7 @@ pub fn simulate(
         .collect::<Result<_, RateError>>()?;
     let mut config = CellConfig::new(stations);
     config.access_point = PathConfig::per_station(scenario.ap_buffer_packets as usize);
-    let mut run = Run {
+    let mut run = SaturatedRun {
         mac: Mac::cell(&config, scenario.seed)?,
         frames: FrameLog::new(scenario.mcs.len(), Time::ZERO, SLOT),
         delivered: vec![0; scenario.mcs.len()],
@@ -90,7 +94,7 @@ pub fn simulate(
     Ok(run.figures(scenario))
 }
 
-struct Run {
+struct SaturatedRun {
     mac: Mac<Datagram>,
     frames: FrameLog,
     /// Packets delivered to each station since `from`.
@@ -99,7 +103,7 @@ struct Run {
     packet: Datagram,
 }
 
-impl Run {
+impl SaturatedRun {
     fn until(&mut self, end: Time, buffer: usize) {
         let mut now = Time::ZERO;
         while now < end {
@@ -113,6 +117,7 @@ impl Run {
         }
     }
 
+    /// Fills the access point's buffers.
     fn top_up(&mut self, now: Time, buffer: usize) {
         for index in 0..self.delivered.len() {
             let (from, to) = ends(StationId::from_index(index), Direction::Down);
@@ -164,36 +169,37 @@ impl Run {
     }
 }
 
-/// Figures of a cell from its frame records within `from..to` and from what its stations received.
+/// Figures of a cell and its stations from its frame records within `from..to` and from the
+/// stations' goodput.
 #[must_use]
 pub fn cell_figures(
-    frames: &FrameLog,
+    log: &FrameLog,
     goodputs: &[f64],
     from: Duration,
     to: Duration,
 ) -> (MacFigures, Vec<StationFigures>) {
     let sums: Vec<_> = (0..goodputs.len())
-        .map(|station| frames.sum(station, from, to))
+        .map(|station| log.sum(station, from, to))
         .collect();
-    let n_frames: u32 = sums.iter().map(|s| s.frames).sum();
-    let packets: u64 = sums.iter().map(|s| s.packets).sum();
-    let dropped: u64 = sums.iter().map(|s| s.dropped).sum();
-    let rounds: f64 = sums
-        .iter()
-        .filter_map(|s| s.round())
-        .map(|round| round.as_secs_f64())
-        .sum();
+    let (mut frames, mut packets, mut dropped, mut rounds_s) = (0, 0, 0, 0.0);
+    let mut stations = Vec::new();
+    for (sum, &goodput_mbps) in sums.iter().zip(goodputs) {
+        frames += sum.down.frames;
+        packets += sum.down.packets;
+        dropped += sum.dropped;
+        rounds_s += sum.down.round().unwrap_or_default().as_secs_f64();
+        stations.push(StationFigures {
+            goodput_mbps,
+            level: sum.down.level().unwrap_or(0.0),
+        });
+    }
     let cell = MacFigures {
         goodput_mbps: goodputs.iter().sum(),
-        level: packets as f64 / f64::from(n_frames.max(1)),
-        round_ms: rounds * 1e3 / goodputs.len().max(1) as f64,
+        level: packets as f64 / frames.max(1) as f64,
+        round_ms: rounds_s * 1e3 / goodputs.len().max(1) as f64,
         loss: dropped as f64 / (packets + dropped).max(1) as f64,
     };
-    let station = |(sum, &goodput_mbps): (&crate::frames::SlotCount, &f64)| StationFigures {
-        goodput_mbps,
-        level: sum.level().unwrap_or(0.0),
-    };
-    (cell, sums.iter().zip(goodputs).map(station).collect())
+    (cell, stations)
 }
 
 #[cfg(test)]

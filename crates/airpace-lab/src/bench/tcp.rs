@@ -1,4 +1,5 @@
-//! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and with real packets.
+//! Simulated TCP against the kernel's: the same download through the same cell, in virtual time and
+//! with real packets.
 
 use super::saturation::vht80;
 use crate::cell::{Cell, closed};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 7_010;
 
-/// Packets that the access point queues.
+/// Packets that the access point can queue.
 const AP_BUFFER_PACKETS: u32 = 1_000;
 
 /// MCS of the station: VHT, 80 MHz, one stream, 390 Mbit/s.
@@ -33,37 +34,37 @@ pub struct Download {
     pub algorithm: Algorithm,
     /// Delay of the wired link, each way.
     pub wired_delay: Duration,
-    /// What is left out at the beginning.
+    /// Time at the beginning that is not measured.
     pub ramp: Duration,
-    /// What is measured after it.
+    /// Time that is measured after it.
     pub measure: Duration,
     /// Seed of the cell.
     pub seed: u64,
 }
 
-/// How a download went.
+/// Figures of a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DownloadFigures {
     /// Payload delivered, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean of the sender's smoothed round-trip time, asked for at fixed intervals, ms.
+    /// Mean of the sender's smoothed round-trip time, read at fixed intervals, ms.
     pub rtt_ms: f64,
-    /// Share of segments sent again, over the whole flow.
+    /// Segments sent again, as a share of all segments of the flow.
     pub resent: f64,
 }
 
-/// A download with the kernel's TCP, and whether the emulator kept up.
+/// A download with the kernel's TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelDownload {
-    /// How it went.
+    /// Its figures.
     pub figures: DownloadFigures,
-    /// How late the emulator was at the 99th percentile, ms.
+    /// 99th percentile of the emulator's lateness, ms.
     pub lag_p99_ms: f64,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
 }
 
-/// A download with the kernel's TCP and with the simulated one.
+/// A download with the kernel's TCP and with simulated TCP.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TcpComparison {
     /// Congestion control.
@@ -74,11 +75,11 @@ pub struct TcpComparison {
     pub kernel: DownloadFigures,
     /// In virtual time.
     pub simulated: DownloadFigures,
-    /// Simulated over kernel, less one.
+    /// Relative difference of goodput: simulated over kernel, minus one.
     pub goodput_difference: f64,
-    /// The same of the round-trip time.
+    /// Relative difference of the round-trip time.
     pub rtt_difference: f64,
-    /// How late the emulator was at the 99th percentile, ms.
+    /// 99th percentile of the emulator's lateness, ms.
     pub lag_p99_ms: f64,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
@@ -87,7 +88,8 @@ pub struct TcpComparison {
 /// Runs the download in virtual time and then with the kernel's TCP, and compares.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be had, the kernel lacks the algorithm, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was
+/// raised.
 pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
     let simulated = simulate(download, Hosts::KERNEL)?;
     let KernelDownload {
@@ -107,14 +109,16 @@ pub fn compare(download: &Download, stop: &Stop) -> Result<TcpComparison> {
     })
 }
 
-/// What a host beside the access point does to packets, which differs between the kernel under the emulator and ns-3.
+/// Properties of the hosts that differ between the kernel under the emulator and ns-3.
 #[derive(Clone, Copy, Debug)]
 pub struct Hosts {
-    /// Rate of the wired link; the emulator has none.
+    /// Rate of the wired link; `None` for the emulator, which does not limit it.
     pub wired_rate: Option<BitRate>,
-    /// Whether the station merges packets of one frame before it acknowledges them, as the kernel does.
+    /// Whether the station merges the packets of a frame before it acknowledges them, as the kernel
+    /// does.
     pub merge: bool,
-    /// Whether BBR allows for acknowledgements that come in bunches; see [`SenderConfig::allow_for_bunches`].
+    /// Whether BBR allows for acknowledgements that arrive in bunches; see
+    /// [`SenderConfig::allow_for_bunches`].
     pub allow_for_bunches: bool,
 }
 
@@ -125,7 +129,7 @@ impl Hosts {
         merge: true,
         allow_for_bunches: true,
     };
-    /// Those of ns-3's reference runs.
+    /// The hosts of ns-3's reference runs.
     pub const NS3: Self = Self {
         wired_rate: Some(BitRate::from_mbps(1_000)),
         merge: false,
@@ -146,7 +150,7 @@ pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
     let mut world = World::new(network(download, hosts)?)?;
     world.run_until(Time::ZERO + download.ramp);
     let (mut rtt_sum_ms, mut n) = (0.0, 0);
-    // The kernel is asked for its smoothed round-trip time at fixed intervals; so is the simulation.
+    // The kernel's smoothed round-trip time is read at the same intervals.
     while world.now() < world.end() {
         world.run_until(world.now() + RTT_INTERVAL);
         let (_, tcp) = flow(&mut world)?;
@@ -161,7 +165,7 @@ pub fn simulate(download: &Download, hosts: Hosts) -> Result<DownloadFigures> {
     })
 }
 
-/// Goodput of the one flow so far, Mbit/s, and what its ends say.
+/// Goodput of the only flow so far, Mbit/s, and the reports of its ends.
 fn flow(world: &mut World) -> Result<(f64, TcpReport)> {
     let outcome = world.outcome();
     let flow = outcome.flows.first().context("there is one flow")?;
@@ -194,7 +198,7 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
         ends: (SERVER, ACCESS_POINT),
         rate: hosts.wired_rate,
         delay: download.wired_delay,
-        // No bottleneck: as many packets as the send buffer holds.
+        // As many packets as the send buffer holds, so that the wire is never the bottleneck.
         queue: 10_000,
     };
     Ok(WorldConfig {
@@ -227,7 +231,8 @@ fn network(download: &Download, hosts: Hosts) -> Result<WorldConfig> {
 /// Runs the download with the kernel's TCP through the emulated access point.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be had, the kernel lacks the algorithm, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, the kernel lacks the algorithm, or `stop` was
+/// raised.
 pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
     let mut config = closed(&[MCS], AP_BUFFER_PACKETS, download.seed)?;
     config.wired_delay = download.wired_delay;
@@ -250,7 +255,7 @@ pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
         (flows, receiving.join())
     });
     if stop.is_raised() {
-        bail!("stopped");
+        bail!("the comparison was stopped");
     }
     let flows = flows??;
     let bins = bins.map_err(|_| anyhow!("the receiver panicked"))??;
@@ -268,7 +273,7 @@ pub fn kernel(download: &Download, stop: &Stop) -> Result<KernelDownload> {
     })
 }
 
-/// The mean of the smoothed round-trip time after the ramp.
+/// Mean of the smoothed round-trip time after the ramp.
 fn mean_rtt_ms(flow: &FlowReport, ramp: Duration) -> f64 {
     let after: Vec<f64> = flow
         .smoothed_rtts

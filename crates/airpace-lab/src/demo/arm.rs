@@ -1,21 +1,19 @@
-//! One arm from the empty cell to its figures.
+//! Running an arm, from starting the cell to its figures.
 
 use super::collect::{Recorded, Reported};
 use super::plan::{ArmKind, DemoOptions};
-use super::progress::Progress;
-use super::tunnel::{Site, Tunnel, TunnelPlan};
+use super::tunnel::{AgentSite, Tunnel, TunnelPlan};
 use crate::bench::saturation::{UDP_OVERHEAD, vht80};
 use crate::cell::{Cell, closed};
 use crate::load::{Load, Measured, Target};
+use crate::results::{ArmResult, ArmSeries};
 use crate::tool::Stop;
 use airpace_api::config::UdpLoadConfig;
-use airpace_api::results::{ArmResult, ArmSeries};
-use airpace_api::telemetry::AgentSlot;
 use airpace_sim::mac::Scheme;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// An arm to be run.
+/// An arm that will be run.
 pub(super) struct Arm<'a> {
     pub(super) options: &'a DemoOptions,
     pub(super) kind: ArmKind,
@@ -23,13 +21,18 @@ pub(super) struct Arm<'a> {
 }
 
 impl Arm<'_> {
-    /// Runs the arm. Whatever happens, nothing of it is left running.
-    pub(super) fn run(&self, stop: &Stop, progress: &Progress) -> Result<(ArmResult, ArmSeries)> {
+    /// Runs the arm and ends everything that it started, even if it fails. `tick` gets the time
+    /// since the arm began.
+    pub(super) fn run(
+        &self,
+        stop: &Stop,
+        tick: &mut dyn FnMut(Duration),
+    ) -> Result<(ArmResult, ArmSeries)> {
         let cell = self.cell()?;
         let (start, unix_start) = (Instant::now(), unix_now());
         cell.record_from_now();
-        let tick = |elapsed: Duration| progress.at(elapsed);
-        // The proxy's constant load begins with the proxy, so that arm's idle pings take the plain path before it.
+        // The proxy's constant load begins when the proxy starts. So in that arm the idle pings are
+        // sent before, without the tunnel.
         let mut tunnel = if self.kind == ArmKind::AirpaceCubic {
             Some(self.tunnel(&cell, stop)?)
         } else {
@@ -38,7 +41,7 @@ impl Arm<'_> {
         let idle_from = start.elapsed();
         let idle = self
             .phase(&cell, tunnel.is_some(), true)
-            .run(start, stop, tick)?;
+            .run(start, stop, &mut *tick)?;
         if self.kind == ArmKind::AirpaceUdp {
             tunnel = Some(self.tunnel(&cell, stop)?);
         }
@@ -47,14 +50,13 @@ impl Arm<'_> {
             .phase(&cell, tunnel.is_some(), false)
             .run(start, stop, tick)?;
         if stop.is_raised() {
-            bail!("stopped");
+            bail!("the demo was stopped");
         }
         let reported = self.reported(tunnel, unix_start)?;
         let record = cell.finish()?;
-        record
-            .warnings
-            .iter()
-            .for_each(|warning| tracing::warn!("{warning}"));
+        for warning in &record.warnings {
+            tracing::warn!("{warning}");
+        }
         let recorded = Recorded {
             options: self.options,
             kind: self.kind,
@@ -76,8 +78,10 @@ impl Arm<'_> {
         config.wired_delay = self.options.wired_delay;
         if self.kind.is_modified() {
             config = config.with_access_point(Scheme::Airtime);
-            // The firmware of 802.11ac composes an aggregate when it is due. Composed ahead, two of 64 packets do not fit the block-ack window, and
-            // the fastest station could not have two frames in succession, which it is due.
+            // The firmware of 802.11ac composes an aggregate when its turn comes. If aggregates
+            // were composed ahead, two of 64 packets would not fit the block-ack window, and the
+            // fastest station could not send two frames in succession, to which equal airtime
+            // entitles it.
             config.cell.access_point.hardware = 0;
         }
         Cell::start(config, self.options.slot)
@@ -108,13 +112,14 @@ impl Arm<'_> {
     }
 
     fn tunnel(&self, cell: &Cell, stop: &Stop) -> Result<Tunnel> {
-        let site = |station| Site {
+        let site = |station| AgentSite {
             namespace: cell.station(station),
             monitor: "mon0".to_owned(),
         };
         let plan = TunnelPlan {
             program: &self.options.program,
-            server: (cell.server(), cell.server_address()),
+            server: cell.server(),
+            server_address: cell.server_address(),
             sites: (0..self.mcs.len()).map(site).collect(),
             target_level: self.options.target_level,
             slot: self.options.slot,
@@ -123,14 +128,15 @@ impl Arm<'_> {
         Tunnel::start(&plan, stop)
     }
 
-    /// What proxy and agents wrote, on the arm's clock. Both live on this machine, so the wall clock lines them up.
+    /// The telemetry of proxy and agents, on the arm's clock. Proxy and agents run on this machine,
+    /// so their wall clocks agree.
     fn reported(&self, tunnel: Option<Tunnel>, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
         let Some(mut tunnel) = tunnel else {
             return Ok(Vec::new());
         };
         tunnel
             .check()
-            .context("proxy and agents must last as long as the load")?;
+            .context("proxy and agents must run until the load ends")?;
         tunnel.keep_telemetry(
             &self.options.out,
             &format!("{}-{}", self.mcs.len(), self.kind.name()),
@@ -146,32 +152,31 @@ impl Arm<'_> {
         station: usize,
         unix_start: f64,
     ) -> Result<Vec<Reported>> {
-        let granted = tunnel.proxy_slots(station)?;
-        let mut rows = granted.iter().peekable();
-        let report = |slot: AgentSlot| {
-            let since_last = core::iter::from_fn(|| rows.next_if(|row| row.unix_s <= slot.unix_s));
-            let dropped = since_last.map(|row| row.dropped).sum();
-            Reported {
+        let proxy_slots = tunnel.proxy_slots(station)?;
+        let mut pending = proxy_slots.iter().peekable();
+        let mut allocated_mbps = None;
+        let mut reports = Vec::new();
+        for slot in tunnel.agent_slots(station)? {
+            // The proxy's slots that ended since the agent's last one.
+            let mut dropped = 0;
+            while let Some(row) = pending.next_if(|row| row.unix_s <= slot.unix_s) {
+                dropped += row.dropped;
+                allocated_mbps = row.rate_mbps;
+            }
+            reports.push(Reported {
                 at_s: slot.unix_s - unix_start,
                 frames: slot.frames,
                 packets: slot.packets,
                 payload_mbps: self.payload_mbps(slot.bytes),
-                allocated_mbps: granted
-                    .iter()
-                    .rev()
-                    .find(|row| row.unix_s <= slot.unix_s)
-                    .and_then(|row| row.rate_mbps),
+                allocated_mbps,
                 dropped,
-            }
-        };
-        Ok(tunnel
-            .agent_slots(station)?
-            .into_iter()
-            .map(report)
-            .collect())
+            });
+        }
+        Ok(reports)
     }
 
-    /// UDP payload in a slot's bytes of IP packets, when all are of the constant load. Pings among them are a few parts in 10⁴.
+    /// Rate of UDP payload in a slot with this many bytes of IP packets, if all belong to the
+    /// constant load. Pings make up less than a thousandth of them.
     fn payload_mbps(&self, ip_bytes: u64) -> f64 {
         let payload = UdpLoadConfig::default().payload.0.0 as f64;
         let share = payload / (payload + f64::from(UDP_OVERHEAD));
@@ -184,6 +189,7 @@ impl Arm<'_> {
     }
 }
 
+/// The measurements of both phases together.
 fn merge(mut idle: Vec<Measured>, loaded: Vec<Measured>) -> Vec<Measured> {
     for (all, later) in idle.iter_mut().zip(loaded) {
         all.pings.extend(later.pings);

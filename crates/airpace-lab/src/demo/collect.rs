@@ -1,16 +1,18 @@
-//! From what was recorded to the figures of an arm.
+//! Computing the figures of an arm from its records.
 
 use super::plan::{ArmKind, DemoOptions};
-use crate::frames::{FrameLog, SlotCount};
+use crate::frames::{FrameLog, StationFrames};
 use crate::load::Measured;
-use crate::stats::{Samples, jain};
-use crate::tool::ping::Ping;
-use airpace_api::results::{
-    ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries,
+use crate::results::{
+    ArmResult, ArmSeries, DEMO_FORMAT, SlotSample, StationResult, StationSeries, SteadyFigures,
 };
+use crate::stats::Samples;
+use crate::tool::ping::Ping;
+use airpace_core::model::jain;
+use std::ops::Range;
 use std::time::Duration;
 
-/// Everything recorded during one arm; times count from the start of the load's clock.
+/// The records of one arm. Times count from the start of the arm's clock.
 pub(super) struct Recorded<'a> {
     pub(super) options: &'a DemoOptions,
     pub(super) kind: ArmKind,
@@ -18,7 +20,7 @@ pub(super) struct Recorded<'a> {
     pub(super) phy_mbps: &'a [f64],
     pub(super) frames: &'a FrameLog,
     pub(super) measured: &'a [Measured],
-    /// Per station, in order; empty lists without a proxy.
+    /// Per station, in order; empty without a proxy.
     pub(super) reported: &'a [Vec<Reported>],
     pub(super) lag_p99: Duration,
     pub(super) trusted: bool,
@@ -35,14 +37,14 @@ pub(super) struct Reported {
     pub(super) at_s: f64,
     pub(super) frames: u32,
     pub(super) packets: u32,
-    /// Payload that the agent received, for the arm without TCP.
+    /// Rate of payload that the agent received. Only meaningful in the arm without TCP.
     pub(super) payload_mbps: f64,
     pub(super) allocated_mbps: Option<f64>,
-    /// Packets that the proxy's queue dropped since the slot before.
+    /// Packets that the proxy's queue dropped since the last slot.
     pub(super) dropped: u64,
 }
 
-/// Spans of an arm.
+/// Phases of an arm.
 #[derive(Clone, Copy, Debug)]
 struct Spans {
     load_from: Duration,
@@ -64,42 +66,52 @@ impl Recorded<'_> {
     pub(super) fn result(&self) -> ArmResult {
         let per_station: Vec<StationResult> =
             (0..self.mcs.len()).map(|i| self.station(i)).collect();
+        let downlink: Vec<f64> = per_station.iter().map(|station| station.airtime).collect();
+        let both_ways: Vec<f64> = per_station
+            .iter()
+            .map(|station| station.airtime + station.uplink_airtime)
+            .collect();
+        ArmResult {
+            stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
+            name: self.kind.name().to_owned(),
+            title: self.kind.title().to_owned(),
+            figures: self.figures_of_all(&per_station),
+            jain_airtime: jain(&downlink),
+            jain_airtime_both_ways: jain(&both_ways),
+            lag_p99_ms: self.lag_p99.as_secs_f64() * 1e3,
+            trusted: self.trusted,
+            per_station,
+        }
+    }
+
+    fn figures_of_all(&self, per_station: &[StationResult]) -> SteadyFigures {
         let spans = self.spans();
-        let sums: Vec<SlotCount> = (0..self.mcs.len()).map(|i| self.steady(i)).collect();
-        let (frames, packets) = totals(&sums);
-        let dropped: u64 = sums.iter().map(|s| s.dropped).sum::<u64>()
-            + self.dropped_at_proxy(0..self.reported.len());
+        let (mut frames, mut packets, mut dropped) = (0, 0, 0);
+        for station in 0..self.mcs.len() {
+            let steady = self.steady(station);
+            frames += steady.down.frames;
+            packets += steady.down.packets;
+            dropped += steady.dropped;
+        }
+        dropped += self.dropped_at_proxy(0..self.reported.len());
         let pings = |from, to| -> Samples {
             self.measured
                 .iter()
                 .flat_map(|m| window(&m.pings, from, to))
                 .collect()
         };
-        let airtimes =
-            |of: fn(&StationResult) -> f64| per_station.iter().map(of).collect::<Vec<_>>();
-        ArmResult {
-            stations: u32::try_from(self.mcs.len()).unwrap_or(u32::MAX),
-            name: self.kind.name().to_owned(),
-            title: self.kind.title().to_owned(),
-            goodput_mbps: per_station.iter().map(|s| s.goodput_mbps).sum(),
+        let stations = || per_station.iter().map(|station| station.figures);
+        SteadyFigures {
+            goodput_mbps: stations().map(|s| s.goodput_mbps).sum(),
             ping_ms: pings(spans.steady_from, spans.load_to).quantiles(),
             idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle).quantiles(),
             loss: share(dropped, packets + dropped),
-            ping_loss: mean(per_station.iter().map(|s| s.ping_loss)),
+            ping_loss: mean(stations().map(|s| s.ping_loss)),
             level: ratio(packets as f64, frames),
             level_reported: self.reported_level(0..self.reported.len()),
-            round_ms: mean(
-                per_station
-                    .iter()
-                    .map(|s| s.round_ms)
-                    .filter(|&round| round > 0.0),
-            ),
-            jain_airtime: jain(&airtimes(|s| s.airtime)),
-            jain_airtime_both_ways: jain(&airtimes(|s| s.airtime + s.uplink_airtime)),
-            lag_p99_ms: self.lag_p99.as_secs_f64() * 1e3,
-            trusted: self.trusted,
-            retransmits: per_station.iter().map(|s| s.retransmits).sum(),
-            per_station,
+            // A station with fewer than two frames has no round.
+            round_ms: mean(stations().map(|s| s.round_ms).filter(|&round| round > 0.0)),
+            retransmits: stations().map(|s| s.retransmits).sum(),
         }
     }
 
@@ -111,33 +123,39 @@ impl Recorded<'_> {
                 .quantiles()
         };
         let length = (spans.load_to - spans.steady_from).as_secs_f64();
+        let dropped = sum.dropped + self.dropped_at_proxy(index..index + 1);
+        let figures = SteadyFigures {
+            goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
+            ping_ms: pings(spans.steady_from, spans.load_to),
+            idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
+            loss: share(dropped, sum.down.packets + dropped),
+            ping_loss: unanswered(&measured.pings, spans.steady_from, spans.load_to),
+            level: sum.down.level().unwrap_or(0.0),
+            level_reported: self.reported_level(index..index + 1),
+            round_ms: sum
+                .down
+                .round()
+                .map_or(0.0, |round| round.as_secs_f64() * 1e3),
+            retransmits: measured.flows.iter().map(|f| f.retransmits).sum(),
+        };
         StationResult {
             station: u32::try_from(index).unwrap_or(u32::MAX),
             mcs: self.mcs[index],
             phy_mbps: self.phy_mbps[index],
-            goodput_mbps: self.goodput(index, spans.steady_from, spans.load_to),
-            ping_ms: pings(spans.steady_from, spans.load_to),
-            idle_ping_ms: pings(self.idle_from, self.idle_from + self.options.idle),
-            loss: {
-                let dropped = sum.dropped + self.dropped_at_proxy(index..index + 1);
-                share(dropped, sum.packets + dropped)
-            },
-            ping_loss: unanswered(&measured.pings, spans.steady_from, spans.load_to),
-            level: sum.level().unwrap_or(0.0),
-            level_reported: self.reported_level(index..index + 1),
-            round_ms: sum.round().map_or(0.0, |round| round.as_secs_f64() * 1e3),
-            airtime: sum.airtime.as_secs_f64() / length,
+            figures,
+            airtime: sum.down.airtime.as_secs_f64() / length,
             uplink_airtime: sum.up_airtime.as_secs_f64() / length,
-            retransmits: measured.flows.iter().map(|f| f.retransmits).sum(),
         }
     }
 
-    fn steady(&self, station: usize) -> SlotCount {
+    /// The frames of a station in the steady state.
+    fn steady(&self, station: usize) -> StationFrames {
         let spans = self.spans();
         self.frames.sum(station, spans.steady_from, spans.load_to)
     }
 
-    /// Payload received: by the TCP receiver, or as the agent counted it in the arm without TCP.
+    /// Payload received, Mbit/s: by the TCP receiver, or as the agent counted it in the arm without
+    /// TCP.
     fn goodput(&self, station: usize, from: Duration, to: Duration) -> f64 {
         match self.kind {
             ArmKind::AirpaceUdp => mean(self.reports(station, from, to).map(|r| r.payload_mbps)),
@@ -157,7 +175,7 @@ impl Recorded<'_> {
             .filter(move |r| r.at_s > from.as_secs_f64() && r.at_s <= to.as_secs_f64())
     }
 
-    fn reported_level(&self, stations: std::ops::Range<usize>) -> Option<f64> {
+    fn reported_level(&self, stations: Range<usize>) -> Option<f64> {
         let spans = self.spans();
         let slots: Vec<&Reported> = stations
             .flat_map(|i| self.reports(i, spans.steady_from, spans.load_to))
@@ -167,8 +185,9 @@ impl Recorded<'_> {
         (frames > 0).then(|| packets as f64 / frames as f64)
     }
 
-    /// Packets that the proxy's queues dropped in the steady state: the queue that stands in the access point without a proxy stands there.
-    fn dropped_at_proxy(&self, stations: std::ops::Range<usize>) -> u64 {
+    /// Packets that the proxy's queues dropped in the steady state. They count as losses, because
+    /// these queues take the place of the access point's.
+    fn dropped_at_proxy(&self, stations: Range<usize>) -> u64 {
         let spans = self.spans();
         stations
             .flat_map(|i| self.reports(i, spans.steady_from, spans.load_to))
@@ -208,7 +227,7 @@ impl Recorded<'_> {
     fn slot_sample(&self, station: usize, slot: usize) -> SlotSample {
         let length = self.options.slot;
         let from = length * u32::try_from(slot).unwrap_or(u32::MAX);
-        let count = self
+        let frames = self
             .frames
             .slots(station)
             .get(slot)
@@ -218,10 +237,10 @@ impl Recorded<'_> {
         SlotSample {
             at_s: from.as_secs_f64(),
             goodput_mbps: self.goodput(station, from, from + length),
-            frames: count.frames,
-            level: count.level(),
-            airtime: count.airtime.as_secs_f64() / length.as_secs_f64(),
-            ap_queue: count.queued,
+            frames: u32::try_from(frames.down.frames).unwrap_or(u32::MAX),
+            level: frames.down.level(),
+            airtime: frames.down.airtime.as_secs_f64() / length.as_secs_f64(),
+            ap_queue: frames.down.queued,
             allocated_mbps: reported.and_then(|r| r.allocated_mbps),
         }
     }
@@ -238,6 +257,7 @@ fn within(pings: &[Ping], from: Duration, to: Duration) -> impl Iterator<Item = 
         .filter(move |p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64())
 }
 
+/// Share of the pings sent within `from..to` that were not answered.
 fn unanswered(pings: &[Ping], from: Duration, to: Duration) -> f64 {
     let (mut all, mut lost) = (0, 0);
     for ping in within(pings, from, to) {
@@ -247,17 +267,11 @@ fn unanswered(pings: &[Ping], from: Duration, to: Duration) -> f64 {
     share(lost, all)
 }
 
-fn totals(sums: &[SlotCount]) -> (u64, u64) {
-    (
-        sums.iter().map(|s| u64::from(s.frames)).sum(),
-        sums.iter().map(|s| s.packets).sum(),
-    )
-}
-
 fn share(part: u64, whole: u64) -> f64 {
     ratio(part as f64, whole)
 }
 
+/// Zero if `count` is.
 fn ratio(sum: f64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
@@ -267,7 +281,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     ratio(sum, count)
 }
 
-/// A thousandth of a second or of a millisecond is as fine as the series need to be; the files stay small.
+/// Rounds to a thousandth of a second or of a millisecond, which is fine enough for the series and
+/// keeps the files small.
 fn round3(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -288,7 +303,8 @@ mod tests {
         }
     }
 
-    /// Frames of 20 packets every 10 ms under load, 8 Mbit/s, pings of 2 ms idle, 9 ms in the ramp, 5 ms after it.
+    /// Frames of 20 packets every 10 ms under load, 8 Mbit/s; pings of 2 ms before the load, 9 ms
+    /// in the ramp, 5 ms after it.
     fn recorded() -> (FrameLog, Measured) {
         let mut frames = FrameLog::new(2, Time::ZERO, Duration::from_millis(100));
         let mut received = Bins::default();
@@ -317,7 +333,7 @@ mod tests {
         )
     }
 
-    fn with<T>(
+    fn with_records<T>(
         kind: ArmKind,
         reported: &[Vec<Reported>],
         read: impl FnOnce(&Recorded<'_>) -> T,
@@ -340,23 +356,19 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_of_the_steady_state_only() {
-        let result = with(ArmKind::Cubic, &[], |r| r.result());
-        assert!((result.goodput_mbps - 8.0).abs() < 1e-9);
-        assert!(
-            (result.ping_ms.max - 5.0).abs() < 0.01 && (result.idle_ping_ms.max - 2.0).abs() < 0.01
-        );
-        assert!((result.per_station[0].ping_loss - 0.1).abs() < 1e-9);
-        assert!(
-            (result.level - 20.0).abs() < 1e-9
-                && (result.per_station[0].round_ms - 10.0).abs() < 1e-9
-        );
+    fn figures_cover_only_the_steady_state() {
+        let result = with_records(ArmKind::Cubic, &[], |r| r.result());
+        let (all, first) = (&result.figures, &result.per_station[0].figures);
+        assert!((all.goodput_mbps - 8.0).abs() < 1e-9);
+        assert!((all.ping_ms.max - 5.0).abs() < 0.01 && (all.idle_ping_ms.max - 2.0).abs() < 0.01);
+        assert!((first.ping_loss - 0.1).abs() < 1e-9);
+        assert!((all.level - 20.0).abs() < 1e-9 && (first.round_ms - 10.0).abs() < 1e-9);
         assert!((result.per_station[0].airtime - 0.1).abs() < 1e-9);
         assert!(
             (result.jain_airtime - 0.5).abs() < 1e-9,
             "one of two stations had all of the airtime"
         );
-        assert!(result.trusted && result.level_reported.is_none());
+        assert!(result.trusted && all.level_reported.is_none());
     }
 
     #[test]
@@ -373,13 +385,13 @@ mod tests {
             (1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(),
             Vec::new(),
         ];
-        with(ArmKind::AirpaceUdp, &reported, |recorded| {
+        with_records(ArmKind::AirpaceUdp, &reported, |recorded| {
             let (result, series) = (recorded.result(), recorded.series());
-            assert!((result.goodput_mbps - 12.0).abs() < 1e-9);
-            assert_eq!(result.level_reported, Some(33.0));
+            assert!((result.figures.goodput_mbps - 12.0).abs() < 1e-9);
+            assert_eq!(result.figures.level_reported, Some(33.0));
             assert!(
-                result.loss > 0.0,
-                "what the proxy's queue drops is lost as well"
+                result.figures.loss > 0.0,
+                "packets that the proxy's queue drops are lost"
             );
             assert_eq!(series.per_station[0].slots.len(), 30);
             assert_eq!(series.per_station[0].slots[15].allocated_mbps, Some(13.0));

@@ -1,4 +1,4 @@
-//! The configurations that the demo gives to proxy and agents: the defaults, except for addresses, keys and files.
+//! The configurations of proxy and agents: the defaults, except for addresses, keys and files.
 
 use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
 use airpace_api::config::{
@@ -11,11 +11,11 @@ use airpace_live::keys::KeyPair;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-/// The tunnel's network; the emulated cell uses others.
+/// The tunnel's network, which differs from those of the emulated cell.
 const TUNNEL: [u8; 3] = [10, 99, 0];
 const TUNNEL_PREFIX: u8 = 24;
 
-/// The tunnel's address with host part `host`.
+/// The address within the tunnel with host part `host`.
 pub(super) fn tunnel_address(host: u8) -> IpAddr {
     let [a, b, c] = TUNNEL;
     Ipv4Addr::new(a, b, c, host).into()
@@ -25,7 +25,7 @@ fn tun(address: IpAddr) -> TunConfig {
     TunConfig {
         name: "airpace0".to_owned(),
         address: Network::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
-        // The default of the configuration: 1500 bytes on the path less what the tunnel adds.
+        // The default of the configuration: 1500 bytes on the path less the headers of the tunnel.
         mtu: Size::from_bytes(1420),
     }
 }
@@ -44,7 +44,7 @@ pub(super) fn proxy(
         weight: 1.0,
     };
     ProxyConfig {
-        listen: SocketAddr::new(plan.server.1, PORT),
+        listen: SocketAddr::new(plan.server_address, PORT),
         private_key: Some(own.private.clone()),
         private_key_file: None,
         telemetry: Some(folder.join("proxy.jsonl")),
@@ -71,7 +71,7 @@ pub(super) fn agent(
     folder: &Path,
 ) -> AgentConfig {
     AgentConfig {
-        proxy: SocketAddr::new(plan.server.1, PORT),
+        proxy: SocketAddr::new(plan.server_address, PORT),
         proxy_public_key: proxy.public,
         private_key: Some(own.private.clone()),
         private_key_file: None,

@@ -1,32 +1,59 @@
-//! The demo: the same download over the same emulated access point with Cubic, BBR and airpace, and over one with FQ-MAC and airtime
-//! fairness.
+//! The demo: the same download through the same emulated access point with Cubic, BBR and airpace,
+//! and through one with FQ-MAC and airtime fairness.
 //!
-//! [`run`] runs every arm in namespaces of its own, writes what it measured to a folder and returns the summary; [`table::render`]
-//! makes a table of it. Proxies and agents are children of this process, started from the airpace program.
+//! [`run`] runs each arm in its own namespaces, writes what it measured to a folder and returns the
+//! summary; [`table::render`] makes a table of it. Proxies and agents are child processes, started
+//! from the airpace program.
 
 mod arm;
 mod collect;
 mod configs;
 mod plan;
-mod progress;
 mod store;
 pub mod table;
 mod tunnel;
 
 pub use plan::{ArmKind, DemoOptions};
 
+use crate::results::{ArmResult, DEMO_FORMAT, DemoSummary};
 use crate::tool::Stop;
-use airpace_api::results::{ArmResult, DEMO_FORMAT, DemoSummary};
 use anyhow::{Context, Result};
 use arm::Arm;
-use progress::Progress;
+use std::time::Duration;
 
-/// Runs all arms and leaves `summary.json` and the series in the output folder. The summary is written after every arm, so that a
-/// run that ends early leaves what it had.
+/// What happens while the demo runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// An arm begins.
+    ArmBegun {
+        /// What it is.
+        title: &'a str,
+    },
+    /// Time has passed.
+    Elapsed {
+        /// Run time of the arms so far.
+        done: Duration,
+        /// Run time of all arms.
+        total: Duration,
+    },
+    /// An arm has ended.
+    ArmDone {
+        /// Its main figures on one line.
+        result: &'a str,
+    },
+}
+
+/// Runs all arms and writes `summary.json` and the series to the output folder. The summary is
+/// written after every arm, so that a run that ends early leaves the arms that it finished.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be had, a file cannot be written, an arm fails, or `stop` was raised.
-pub fn run(options: &DemoOptions, stop: &Stop) -> Result<DemoSummary> {
+/// If namespaces or TUN devices cannot be created, a file cannot be written, an arm fails, or
+/// `stop` was raised.
+pub fn run(
+    options: &DemoOptions,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<DemoSummary> {
     store::prepare(&options.out)?;
     let mut summary = DemoSummary {
         format: DEMO_FORMAT,
@@ -36,21 +63,29 @@ pub fn run(options: &DemoOptions, stop: &Stop) -> Result<DemoSummary> {
     };
     let span = options.idle + options.load;
     let arms = u32::try_from(options.cells.len() * options.arms.len()).unwrap_or(u32::MAX);
-    let mut progress = Progress::new(span * arms);
+    let total = span * arms;
+    let mut done = Duration::ZERO;
     for mcs in &options.cells {
         for &kind in &options.arms {
             let title = format!("{} on {}", kind.title(), stations(mcs.len()));
-            progress.begin(&title);
+            progress(Progress::ArmBegun { title: &title });
+            let mut tick = |elapsed: Duration| {
+                let done = done + elapsed;
+                progress(Progress::Elapsed { done, total });
+            };
             let (result, series) = Arm { options, kind, mcs }
-                .run(stop, &progress)
+                .run(stop, &mut tick)
                 .with_context(|| title.clone())?;
-            progress.end(span, &one_line(&title, &result));
+            done += span;
+            progress(Progress::Elapsed { done, total });
+            progress(Progress::ArmDone {
+                result: &one_line(&title, &result),
+            });
             store::series(&options.out, &series)?;
             summary.arms.push(result);
             store::summary(&options.out, &summary)?;
         }
     }
-    progress.finish();
     Ok(summary)
 }
 
@@ -65,13 +100,13 @@ fn stations(n: usize) -> String {
 fn one_line(title: &str, arm: &ArmResult) -> String {
     format!(
         "{title}: {:.0} Mbit/s, p95 ping {:.1} ms, {:.1} packets per frame{}",
-        arm.goodput_mbps,
-        arm.ping_ms.p95,
-        arm.level,
+        arm.figures.goodput_mbps,
+        arm.figures.ping_ms.p95,
+        arm.figures.level,
         if arm.trusted {
             ""
         } else {
-            " (the emulator was late: not to be trusted)"
+            " (the emulator was late: do not trust these figures)"
         }
     )
 }

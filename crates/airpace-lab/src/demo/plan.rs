@@ -1,21 +1,21 @@
-//! What a demo runs: arms, stations, spans of time.
+//! What the demo runs: arms, stations and times.
 
-use airpace_api::results::DemoSettings;
+use crate::results::DemoSettings;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// One way of sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArmKind {
-    /// The kernel's Cubic through the access point as it is.
+    /// The kernel's Cubic through a closed access point.
     Cubic,
-    /// The kernel's BBR through the access point as it is.
+    /// The kernel's BBR through a closed access point.
     Bbr,
-    /// The kernel's Cubic through an access point with FQ-MAC and airtime fairness: what a modified one achieves.
+    /// The kernel's Cubic through a modified access point, with FQ-MAC and airtime fairness.
     ModifiedCubic,
-    /// The same Cubic through proxy and agents.
+    /// The kernel's Cubic through proxy and agents and a closed access point.
     AirpaceCubic,
-    /// Constant UDP from the proxy at the allocated rate: the papers' prototype.
+    /// Constant UDP from the proxy at the allocated rate, like the papers' prototype.
     AirpaceUdp,
 }
 
@@ -41,7 +41,7 @@ impl ArmKind {
         }
     }
 
-    /// What it is, for titles and tables.
+    /// Description for titles and tables.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl ArmKind {
         }
     }
 
-    /// Whether the access point has queues and a schedule of its own, and is no closed one.
+    /// Whether the access point is a modified one, with its own queues and schedule.
     #[must_use]
     pub const fn is_modified(self) -> bool {
         matches!(self, Self::ModifiedCubic)
@@ -82,12 +82,12 @@ impl ArmKind {
     }
 }
 
-/// What to run, for how long and where to leave it.
+/// What to run, for how long, and where to store the results.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
     /// The folder for the results.
     pub out: PathBuf,
-    /// The airpace program, which proxies and agents are started from.
+    /// The airpace program, from which proxies and agents are started.
     pub program: PathBuf,
     /// Seed of the emulated access point.
     pub seed: u64,
@@ -95,29 +95,31 @@ pub struct DemoOptions {
     pub cells: Vec<Vec<u8>>,
     /// The arms to run on each set.
     pub arms: Vec<ArmKind>,
-    /// Idle pings before the load.
+    /// Duration of the pings before the load.
     pub idle: Duration,
-    /// The load.
+    /// Duration of the load.
     pub load: Duration,
-    /// The load's beginning that the figures leave out: slow start, and Cubic filling the buffer.
+    /// Beginning of the load that the figures leave out: slow start, and Cubic filling the buffer.
     pub ramp: Duration,
     /// Time between pings to one station.
     pub ping_interval: Duration,
     /// Delay of the wired link, each way.
     pub wired_delay: Duration,
-    /// The access point's buffer per station.
+    /// The access point's buffer per station, packets.
     pub ap_buffer_packets: u32,
     /// TCP flows per station.
     pub flows: u16,
-    /// Mean packets per frame that airpace aims at. Default 24: on one station at MCS 9 that is 0.88 of Cubic's goodput at 1/12 of its p95 ping, 32
-    /// is 0.91 at 1/10, 16 is 0.8 at 1/16.
+    /// Level that airpace aims at, mean packets per frame. With the default of 24, one station at
+    /// MCS 9 gets 0.88 of Cubic's goodput at 1/12 of its p95 ping; with 32 it is 0.91 at 1/10, with
+    /// 16 it is 0.8 at 1/16.
     pub target_level: f64,
-    /// The interval of reports.
+    /// The interval of the reports.
     pub slot: Duration,
 }
 
 impl DemoOptions {
-    /// The demo as `make demo` runs it: one station at MCS 9, then three at MCS 9, 4 and 1; ten arms in less than three minutes.
+    /// The demo that `make demo` runs: one station at MCS 9, then three at MCS 9, 4 and 1. Its ten
+    /// arms take less than three minutes.
     #[must_use]
     pub fn new(out: PathBuf, program: PathBuf) -> Self {
         Self {
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_plan_leaves_time_for_set_up_within_three_minutes() {
+    fn the_default_plan_leaves_time_for_setup_within_three_minutes() {
         let options = DemoOptions::new("out".into(), "airpace".into());
         let arms = u32::try_from(options.cells.len() * options.arms.len()).unwrap();
         assert!((options.idle + options.load) * arms <= Duration::from_secs(140));

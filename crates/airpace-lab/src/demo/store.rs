@@ -1,6 +1,6 @@
 //! Writing the results.
 
-use airpace_api::results::{ArmSeries, DemoSummary, Environment};
+use crate::results::{ArmSeries, DemoSummary, Environment};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Makes the folder and removes what an earlier run left in it, so that no file of another run is taken for one of this.
+/// Creates the folder and removes the files of earlier runs from it, so that they are not taken for
+/// files of this run.
 pub(super) fn prepare(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
@@ -20,6 +21,7 @@ pub(super) fn prepare(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether the demo or its report writes files of this name.
 fn is_ours(path: &Path) -> bool {
     let name = path
         .file_name()
@@ -46,7 +48,7 @@ pub(super) fn series(folder: &Path, series: &ArmSeries) -> Result<()> {
     )
 }
 
-/// Puts a whole file in place at once, so that a reader never sees half of one.
+/// Writes a file under another name and renames it, so that no reader sees half of it.
 fn replace(path: &Path, text: &str) -> Result<()> {
     let partial = path.with_extension("partial");
     let write = || -> std::io::Result<()> {
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_has_the_fields_that_others_rely_on() {
+    fn the_summary_has_the_fields_that_the_report_reads() {
         let folder = scratch("summary");
         prepare(&folder).unwrap();
         summary(
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_an_earlier_run_go_and_foreign_files_stay() {
+    fn files_of_an_earlier_run_are_removed_and_other_files_stay() {
         let folder = scratch("prepare");
         prepare(&folder).unwrap();
         for name in ["series-7-cubic.json", "summary.json", "notes.txt"] {

@@ -1,6 +1,6 @@
-//! The demo's summary as a table of text.
+//! The demo's summary as a text table.
 
-use airpace_api::results::{ArmResult, DemoSummary, Quantiles};
+use crate::results::{ArmResult, DemoSummary, Quantiles, SteadyFigures};
 use std::fmt::Write;
 
 const HEADERS: [&str; 11] = [
@@ -17,7 +17,7 @@ const HEADERS: [&str; 11] = [
     "lag p99 ms",
 ];
 
-/// One line per arm, and a note for every arm whose figures are not to be trusted.
+/// One line per arm, and a warning for every arm whose figures cannot be trusted.
 #[must_use]
 pub fn render(summary: &DemoSummary) -> String {
     let rows: Vec<Vec<String>> = summary.arms.iter().map(row).collect();
@@ -26,7 +26,7 @@ pub fn render(summary: &DemoSummary) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             table,
-            "! {} on {} station(s): the emulator ran up to {:.1} ms late (p99); its figures are not to be trusted",
+            "! {} on {} station(s): the emulator ran up to {:.1} ms late (p99); do not trust the figures",
             arm.title, arm.stations, arm.lag_p99_ms
         );
     }
@@ -34,16 +34,17 @@ pub fn render(summary: &DemoSummary) -> String {
 }
 
 fn row(arm: &ArmResult) -> Vec<String> {
+    let figures = &arm.figures;
     vec![
         arm.stations.to_string(),
         arm.title.clone(),
-        format!("{:.1}", arm.goodput_mbps),
-        quantiles(&arm.idle_ping_ms),
-        quantiles(&arm.ping_ms),
-        format!("{:.2}", arm.loss * 100.0),
-        format!("{:.1}", arm.ping_loss * 100.0),
-        level(arm),
-        format!("{:.2}", arm.round_ms),
+        format!("{:.1}", figures.goodput_mbps),
+        quantiles(&figures.idle_ping_ms),
+        quantiles(&figures.ping_ms),
+        format!("{:.2}", figures.loss * 100.0),
+        format!("{:.1}", figures.ping_loss * 100.0),
+        level(figures),
+        format!("{:.2}", figures.round_ms),
         format!("{:.3}", arm.jain_airtime_both_ways),
         format!(
             "{:.2}{}",
@@ -61,13 +62,13 @@ fn quantiles(q: &Quantiles) -> String {
     }
 }
 
-/// The true level, and the agents' measurement beside it where the two differ by more than 2 %.
-fn level(arm: &ArmResult) -> String {
-    match arm.level_reported {
-        Some(reported) if (reported - arm.level).abs() > 0.02 * arm.level => {
-            format!("{:.1} (agent {reported:.1})", arm.level)
+/// The true level, with the level that the agents measured if the two differ by more than 2 %.
+fn level(figures: &SteadyFigures) -> String {
+    match figures.level_reported {
+        Some(reported) if (reported - figures.level).abs() > 0.02 * figures.level => {
+            format!("{:.1} (agent {reported:.1})", figures.level)
         }
-        _ => format!("{:.1}", arm.level),
+        _ => format!("{:.1}", figures.level),
     }
 }
 
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_lagged_is_flagged() {
+    fn an_arm_whose_emulator_lagged_is_flagged() {
         let late = ArmResult {
             lag_p99_ms: 3.2,
             trusted: false,
@@ -123,23 +124,20 @@ mod tests {
         };
         let table = render(&summary(vec![late]));
         assert!(
-            table.contains("3.20 !") && table.contains("not to be trusted"),
+            table.contains("3.20 !") && table.contains("do not trust"),
             "{table}"
         );
     }
 
     #[test]
     fn the_agents_level_is_shown_where_it_differs() {
-        let differs = ArmResult {
-            level: 30.0,
-            level_reported: Some(33.0),
-            ..arm("airpace-udp", 1)
+        let reported = |level_reported: f64| {
+            let mut arm = arm("airpace-udp", 1);
+            arm.figures.level = 30.0;
+            arm.figures.level_reported = Some(level_reported);
+            arm
         };
-        let agrees = ArmResult {
-            level: 30.0,
-            level_reported: Some(30.1),
-            ..arm("airpace-udp", 1)
-        };
+        let (differs, agrees) = (reported(33.0), reported(30.1));
         assert!(render(&summary(vec![differs])).contains("30.0 (agent 33.0)"));
         assert!(!render(&summary(vec![agrees])).contains("agent"));
     }

@@ -1,8 +1,9 @@
 //! Plausible results for the tests of tables and files.
 
 use crate::demo::ArmKind;
-use airpace_api::results::{
+use crate::results::{
     ArmResult, DEMO_FORMAT, DemoSettings, DemoSummary, Environment, Quantiles, StationResult,
+    SteadyFigures,
 };
 
 /// A summary without arms.
@@ -30,7 +31,23 @@ pub(super) fn summary() -> DemoSummary {
 
 /// An arm with every figure set.
 pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
-    let ping = Quantiles {
+    ArmResult {
+        stations,
+        name: name.to_owned(),
+        title: ArmKind::from_name(name)
+            .map_or("an arm", ArmKind::title)
+            .to_owned(),
+        figures: figures(),
+        jain_airtime: 1.0,
+        jain_airtime_both_ways: 1.0,
+        lag_p99_ms: 0.3,
+        trusted: true,
+        per_station: (0..stations).map(station_result).collect(),
+    }
+}
+
+fn figures() -> SteadyFigures {
+    let ping_ms = Quantiles {
         p50: 80.0,
         p95: 95.0,
         p99: 99.0,
@@ -46,46 +63,26 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
         max: 4.0,
         count: 200,
     };
-    ArmResult {
-        stations,
-        name: name.to_owned(),
-        title: ArmKind::from_name(name)
-            .map_or("an arm", ArmKind::title)
-            .to_owned(),
+    SteadyFigures {
         goodput_mbps: 331.2,
-        ping_ms: ping,
+        ping_ms,
         idle_ping_ms,
         loss: 0.001,
         ping_loss: 0.0,
         level: 60.1,
         level_reported: None,
         round_ms: 2.1,
-        jain_airtime: 1.0,
-        jain_airtime_both_ways: 1.0,
-        lag_p99_ms: 0.3,
-        trusted: true,
         retransmits: 7,
-        per_station: (0..stations)
-            .map(|station| station_result(station, ping))
-            .collect(),
     }
 }
 
-fn station_result(station: u32, ping_ms: Quantiles) -> StationResult {
+fn station_result(station: u32) -> StationResult {
     StationResult {
         station,
         mcs: 9,
         phy_mbps: 390.0,
-        goodput_mbps: 331.2,
-        ping_ms,
-        idle_ping_ms: ping_ms,
-        loss: 0.001,
-        ping_loss: 0.0,
-        level: 60.1,
-        level_reported: None,
-        round_ms: 2.1,
+        figures: figures(),
         airtime: 0.9,
         uplink_airtime: 0.05,
-        retransmits: 7,
     }
 }

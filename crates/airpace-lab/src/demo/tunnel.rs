@@ -1,4 +1,4 @@
-//! Proxy and agents as child processes with keys and configurations of their own.
+//! The proxy and the agents as child processes, with fresh keys and configurations.
 
 use super::configs;
 use crate::tool::Stop;
@@ -14,42 +14,44 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where proxies listen.
+/// UDP port at which the proxy listens.
 pub(super) const PORT: u16 = 51_900;
 
-/// How long proxy and agents may take until the first report of every station has come.
+/// How long proxy and agents may take until every station has reported.
 const READY_WITHIN: Duration = Duration::from_secs(8);
 
-/// How long a child may take to end by itself before it is killed.
+/// How long a child may take to end after SIGTERM before it is killed.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
-/// A station that is to have an agent.
+/// A station on which an agent will run.
 #[derive(Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct AgentSite<'a> {
     /// Its namespace.
     pub(super) namespace: &'a Namespace,
     /// Its monitor interface.
     pub(super) monitor: String,
 }
 
-/// What proxy and agents are to do.
+/// What proxy and agents will do.
 #[derive(Debug)]
 pub(super) struct TunnelPlan<'a> {
     /// The airpace program.
     pub(super) program: &'a Path,
-    /// The namespace of the proxy, and the address at which agents reach it.
-    pub(super) server: (&'a Namespace, IpAddr),
+    /// Where the proxy runs.
+    pub(super) server: &'a Namespace,
+    /// The address at which agents reach the proxy.
+    pub(super) server_address: IpAddr,
     /// The stations in order.
-    pub(super) sites: Vec<Site<'a>>,
-    /// Mean packets per frame to aim at.
+    pub(super) sites: Vec<AgentSite<'a>>,
+    /// Target level, mean packets per frame.
     pub(super) target_level: f64,
-    /// The interval of reports.
+    /// The interval of the reports.
     pub(super) slot: Duration,
-    /// Whether the proxy sends a constant load by itself.
+    /// Whether the proxy itself sends a constant load.
     pub(super) udp_load: bool,
 }
 
-/// Running proxy and agents. They end, and their files go, when this is dropped.
+/// Running proxy and agents. Dropping this ends them and removes their files.
 #[derive(Debug)]
 pub(super) struct Tunnel {
     folder: PathBuf,
@@ -73,11 +75,11 @@ impl Tunnel {
 
     /// The address of a station within the tunnel.
     pub(super) fn address(station: usize) -> IpAddr {
-        // The proxy has host part 1; a cell of more than 250 stations is refused before.
+        // The proxy has host part 1. The command line allows far fewer than 250 stations.
         configs::tunnel_address(u8::try_from(station + 2).unwrap_or(u8::MAX))
     }
 
-    /// What the proxy wrote of `station` so far.
+    /// The telemetry that the proxy has written about `station` so far.
     pub(super) fn proxy_slots(&self, station: usize) -> Result<Vec<ProxySlot>> {
         let text = read(&self.folder.join("proxy.jsonl"))?;
         let rows: Vec<ProxySlot> = parse_lines(&text).context("the proxy's telemetry")?;
@@ -85,13 +87,13 @@ impl Tunnel {
         Ok(rows.into_iter().filter(|row| row.station == name).collect())
     }
 
-    /// What the agent of `station` wrote so far.
+    /// The telemetry that the agent of `station` has written so far.
     pub(super) fn agent_slots(&self, station: usize) -> Result<Vec<AgentSlot>> {
         let text = read(&self.folder.join(format!("{}.jsonl", station_name(station))))?;
         parse_lines(&text).context("an agent's telemetry")
     }
 
-    /// Copies the telemetry of proxy and agents to `folder`, each name followed by `suffix`.
+    /// Copies the telemetry of proxy and agents to `folder`, with `-suffix` appended to each name.
     pub(super) fn keep_telemetry(&self, folder: &Path, suffix: &str) -> Result<()> {
         for (name, _) in &self.children {
             let to = folder.join(format!("{name}-{suffix}.jsonl"));
@@ -105,7 +107,7 @@ impl Tunnel {
         let proxy_keys = KeyPair::generate();
         let agent_keys: Vec<KeyPair> = plan.sites.iter().map(|_| KeyPair::generate()).collect();
         let config = configs::proxy(plan, &proxy_keys, &agent_keys, &self.folder);
-        self.spawn(plan, plan.server.0, "proxy", &config.to_toml())?;
+        self.spawn(plan, plan.server, "proxy", &config.to_toml())?;
         for (index, site) in plan.sites.iter().enumerate() {
             let config = configs::agent(plan, index, &agent_keys[index], &proxy_keys, &self.folder);
             self.spawn(
@@ -150,13 +152,13 @@ impl Tunnel {
         while !self.is_ready() {
             self.check()?;
             if stop.is_raised() {
-                bail!("stopped");
+                bail!("the demo was stopped");
             }
             if Instant::now() > deadline {
                 bail!(
                     "proxy and agents did not connect within {} s; {}",
                     READY_WITHIN.as_secs(),
-                    self.last_words()
+                    self.last_lines()
                 );
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -164,7 +166,7 @@ impl Tunnel {
         Ok(())
     }
 
-    /// Whether every station has reported: the proxy then knows a rate for it or is in its starting mode.
+    /// Whether every station has reported. Before that the proxy calls it away.
     fn is_ready(&self) -> bool {
         (0..self.stations).all(|station| {
             let slots = self.proxy_slots(station).unwrap_or_default();
@@ -176,7 +178,7 @@ impl Tunnel {
     pub(super) fn check(&mut self) -> Result<()> {
         for index in 0..self.children.len() {
             let (name, child) = &mut self.children[index];
-            if let Some(status) = child.try_wait().context("asking for a child")? {
+            if let Some(status) = child.try_wait().context("querying a child process")? {
                 let name = name.clone();
                 bail!("{name} ended ({status}): {}", self.last_line(&name));
             }
@@ -184,7 +186,7 @@ impl Tunnel {
         Ok(())
     }
 
-    fn last_words(&self) -> String {
+    fn last_lines(&self) -> String {
         let lines: Vec<String> = self
             .children
             .iter()
@@ -195,14 +197,17 @@ impl Tunnel {
 
     fn last_line(&self, name: &str) -> String {
         let text = read(&self.folder.join(format!("{name}.log"))).unwrap_or_default();
-        text.lines().last().unwrap_or("it said nothing").to_owned()
+        text.lines()
+            .last()
+            .unwrap_or("it logged nothing")
+            .to_owned()
     }
 }
 
 impl Drop for Tunnel {
     fn drop(&mut self) {
         for (_, child) in &self.children {
-            // It may have ended already.
+            // This fails only if the child has already ended.
             let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
         }
         let deadline = Instant::now() + END_WITHIN;
@@ -210,7 +215,7 @@ impl Drop for Tunnel {
             end(name, child, deadline);
         }
         if let Err(error) = fs::remove_dir_all(&self.folder) {
-            tracing::warn!(%error, folder = %self.folder.display(), "temporary files are left");
+            tracing::warn!(%error, folder = %self.folder.display(), "temporary files were not removed");
         }
     }
 }
@@ -222,17 +227,18 @@ fn end(name: &str, child: &mut Child, deadline: Instant) {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    tracing::warn!(name, "did not end by itself and is killed");
-    // Neither can fail for a child that runs.
+    tracing::warn!(name, "did not end after SIGTERM and is killed");
+    // Neither call can fail for a running child.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Name of the temporary folders, before the number of their process.
+/// Beginning of the names of temporary folders; the id of the process follows.
 const FOLDER: &str = "airpace-demo-";
 
-/// Removes what demos left that were killed: their keys are of no use, but nobody else should have them.
-fn sweep() {
+/// Removes the folders of demos that were killed. Their keys are of no use, but nobody should find
+/// them.
+fn remove_stale_folders() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
         return;
     };
@@ -245,14 +251,15 @@ fn sweep() {
             pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()
         });
         if dead && let Err(error) = fs::remove_dir_all(entry.path()) {
-            tracing::debug!(%error, folder = %entry.path().display(), "not ours to remove");
+            tracing::debug!(%error, folder = %entry.path().display(), "a folder of another demo was not removed");
         }
     }
 }
 
+/// Creates a temporary folder that other users cannot read, because it will hold keys.
 fn private_folder() -> Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
-    sweep();
+    remove_stale_folders();
     for attempt in 0..100 {
         let folder = std::env::temp_dir().join(format!("{FOLDER}{}-{attempt}", std::process::id()));
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
@@ -264,7 +271,7 @@ fn private_folder() -> Result<PathBuf> {
         }
     }
     bail!(
-        "no temporary folder could be made in {}",
+        "no temporary folder could be created in {}",
         std::env::temp_dir().display()
     )
 }

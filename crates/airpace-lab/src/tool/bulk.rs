@@ -10,20 +10,21 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes per write and per read: large, so that the tool's own system calls cost little next to the network's work.
+/// Bytes per write and per read: so many that the tool's own system calls cost little beside the
+/// network's work.
 const CHUNK: usize = 128 * 1024;
 
-/// How often a sender asks the kernel for the round-trip time.
+/// How often a sender reads the round-trip time from the kernel.
 pub const RTT_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a sender is asked to do.
+/// Configuration of a sender.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
     /// The receiver.
     pub to: SocketAddr,
     /// Parallel flows, at least one.
     pub flows: u16,
-    /// Congestion control of the kernel by name (`cubic`, `bbr`); the system's default if absent.
+    /// Name of the kernel's congestion control (`cubic`, `bbr`); `None` for the system's default.
     pub congestion: Option<String>,
     /// How long data is sent.
     pub duration: Duration,
@@ -31,30 +32,31 @@ pub struct SendConfig {
     pub patience: Duration,
 }
 
-/// What a flow did.
+/// Statistics of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowReport {
     /// Bytes handed to the kernel.
     pub bytes_written: u64,
     /// Segments sent again.
     pub retransmits: u64,
-    /// Segments sent in all, with payload.
+    /// Segments with payload sent in all.
     pub segments: u64,
     /// The kernel's smoothed round-trip time at the end, in milliseconds.
     pub smoothed_rtt_ms: f64,
     /// The congestion window at the end, in segments.
     pub window_segments: u32,
-    /// The kernel's smoothed round-trip time over time: since the flow began, and milliseconds.
+    /// Samples of the kernel's smoothed round-trip time: time since the flow began, and
+    /// milliseconds.
     #[serde(skip)]
     pub smoothed_rtts: Vec<(Duration, f64)>,
 }
 
 /// Sends on every flow until the duration is over or `stop` is raised.
 ///
-/// Connections are aborted at the end (no wait for what still stands in queues).
+/// Connections are aborted at the end, so that nobody waits for data in queues.
 ///
 /// # Errors
-/// If a connection cannot be opened or the congestion control is not known to the kernel.
+/// If a connection cannot be opened, or the kernel does not have the congestion control.
 pub fn send(config: &SendConfig, stop: &Stop) -> Result<Vec<FlowReport>> {
     thread::scope(|scope| {
         let flows: Vec<_> = (0..config.flows.max(1))
@@ -99,7 +101,8 @@ fn send_flow(config: &SendConfig, stop: &Stop) -> Result<FlowReport> {
     Ok(report)
 }
 
-/// Makes closing send a reset, so that the kernel drops what it has not sent. A failure only means an ordinary close.
+/// Makes closing send a reset, so that the kernel drops the data that it has not sent. If that
+/// fails, the flow is closed normally.
 fn abort(stream: &TcpStream) {
     let linger = nix::libc::linger {
         l_onoff: 1,
@@ -141,17 +144,17 @@ impl Receiver {
     /// The address it listens at.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel refuses the query.
     pub fn local_addr(&self) -> Result<SocketAddr> {
         self.listener
             .local_addr()
-            .context("asking for a listener's address")
+            .context("reading the address of a listener")
     }
 
-    /// Receives on all flows until `stop` is raised and counts bytes by time after `start`.
+    /// Receives on all flows until `stop` is raised, and counts bytes by time after `start`.
     ///
     /// # Errors
-    /// If accepting fails. A flow that breaks is not an error: its bytes up to then count.
+    /// If accepting fails. A flow that breaks is not an error; its bytes count until then.
     pub fn run(&self, start: Instant, stop: &Stop) -> Result<Bins> {
         thread::scope(|scope| {
             let mut flows = Vec::new();

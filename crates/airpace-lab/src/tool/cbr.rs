@@ -8,22 +8,22 @@ use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// Marks our datagrams; everything else that arrives is ignored.
+/// Marks our datagrams. All others are ignored.
 const MAGIC: [u8; 8] = *b"aircbr_1";
 
-/// Magic and sequence number.
+/// Bytes of the mark and the sequence number.
 const HEADER: usize = 16;
 
-/// Datagrams are sent in bursts this far apart: a timer below 100 µs would be late on an ordinary machine anyway.
+/// Time between bursts of datagrams. A much shorter timer would be late on an ordinary machine.
 const BURST_INTERVAL: Duration = Duration::from_micros(500);
 
-/// Bursts are not made up for beyond this: a generator that was held up longer skips the rest.
+/// A generator that was delayed catches up on at most this much time and skips the rest.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// Bytes of the largest message that IPv4 and UDP allow.
+/// Bytes of the largest UDP payload over IPv4.
 const MAX_MESSAGE: usize = 65_507;
 
-/// What a generator is asked to do.
+/// Configuration of a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct CbrConfig {
     /// The receiver.
@@ -36,14 +36,15 @@ pub struct CbrConfig {
     pub duration: Duration,
 }
 
-/// What a receiver counted.
+/// Statistics of a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CbrReport {
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams with a lower sequence number than the highest received that never came.
+    /// Datagrams that never arrived, among those with a lower sequence number than the highest
+    /// received.
     pub lost: u64,
-    /// Datagrams that came after one with a higher sequence number.
+    /// Datagrams that arrived after one with a higher sequence number.
     pub late: u64,
     /// Payload bytes by time.
     pub bins: Bins,
@@ -65,7 +66,8 @@ impl CbrReport {
 /// Sends at the configured rate; returns how many datagrams were sent.
 ///
 /// # Errors
-/// If the payload cannot hold the header, the rate is no rate, or the socket fails for good.
+/// If the payload cannot hold the header, the rate is not above zero, or the socket cannot be
+/// opened.
 pub fn generate(config: &CbrConfig, stop: &Stop) -> Result<u64> {
     ensure!(
         (HEADER..=MAX_MESSAGE).contains(&config.payload),
@@ -101,7 +103,7 @@ pub fn generate(config: &CbrConfig, stop: &Stop) -> Result<u64> {
     Ok(burst.sequence)
 }
 
-/// Datagrams that are handed to the kernel in one message, which costs a tenth of one call each.
+/// Datagrams that are handed to the kernel in one message, which costs a tenth of a call for each.
 struct Burst {
     bytes: Vec<u8>,
     payload: usize,
@@ -135,7 +137,7 @@ impl Burst {
             segment,
             ecn: Ecn::NOT_ECT,
         };
-        // Refused datagrams are losses that the receiver sees by their sequence numbers.
+        // The receiver sees refused datagrams as losses by their sequence numbers.
         let _refused = socket.send(&[message]).is_err();
         n
     }
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_datagrams_are_ignored() {
+    fn datagrams_without_the_mark_are_ignored() {
         let (mut report, mut expected) = (CbrReport::default(), 0);
         count(&mut report, &mut expected, Duration::ZERO, b"hello");
         count(&mut report, &mut expected, Duration::ZERO, &MAGIC);

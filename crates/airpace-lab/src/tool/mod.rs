@@ -1,8 +1,9 @@
 //! The built-in traffic tools: bulk TCP, ping, constant-rate UDP.
 //!
-//! Each tool is a blocking function that owns its sockets, ends by itself after its duration, and ends early when its [`Stop`] is raised.
-//! It works in whatever network namespace its thread is in when it opens its sockets, so an experiment starts one thread per tool, moves it
-//! into the namespace and calls the function.
+//! Each tool is a blocking function that owns its sockets. It ends after its duration, or early
+//! when its [`Stop`] is raised. It uses the network namespace that its thread is in when it opens
+//! its sockets, so an experiment starts one thread per tool, moves it into the namespace and calls
+//! the function.
 
 pub mod bulk;
 pub mod cbr;
@@ -15,20 +16,23 @@ use std::time::Duration;
 /// Width of the bins in which receivers count goodput.
 pub const BIN: Duration = Duration::from_millis(100);
 
-/// How often a blocked tool looks at its deadline and at its [`Stop`].
+/// Bins of one day, the most that are kept.
+const MAX_BINS: usize = 864_000;
+
+/// How often a blocked tool checks its deadline and its [`Stop`].
 const WAKE: Duration = Duration::from_millis(50);
 
 pub use airpace_scenario::stop::Stop;
 
-/// Bytes received in consecutive bins of [`BIN`], counted from a start that the experiment chooses.
+/// Bytes received in consecutive bins of length [`BIN`] from a start that the experiment chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bins(Vec<u64>);
 
 impl Bins {
-    /// Counts `bytes` at `at` after the start. Bins beyond a day are not kept.
+    /// Counts `bytes` received at `at` after the start. Bytes after a day are not counted.
     pub fn add(&mut self, at: Duration, bytes: u64) {
         let index = (at.as_nanos() / BIN.as_nanos()) as usize;
-        if index < 864_000 {
+        if index < MAX_BINS {
             if index >= self.0.len() {
                 self.0.resize(index + 1, 0);
             }
@@ -36,7 +40,7 @@ impl Bins {
         }
     }
 
-    /// Adds another receiver's bins with the same start.
+    /// Adds the bins of another receiver with the same start.
     pub fn merge(&mut self, other: &Self) {
         if other.0.len() > self.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -58,7 +62,8 @@ impl Bins {
         self.0.iter().sum()
     }
 
-    /// Mean rate in Mbit/s over the whole bins within `from..to` after the start; zero if there is none.
+    /// Mean rate in Mbit/s over the whole bins within `from..to` after the start; zero if there are
+    /// none.
     #[must_use]
     pub fn mbps(&self, from: Duration, to: Duration) -> f64 {
         let first = from.as_nanos().div_ceil(BIN.as_nanos()) as usize;
@@ -76,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_of_a_window_counts_whole_bins_only() {
+    fn the_rate_of_a_window_counts_only_whole_bins() {
         let mut bins = Bins::default();
         for ms in (0..1_000).step_by(10) {
             bins.add(Duration::from_millis(ms), 12_500);
@@ -91,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_tail_counts_as_nothing_received() {
+    fn an_idle_tail_lowers_the_rate() {
         let mut bins = Bins::default();
         bins.add(Duration::ZERO, 1_000_000);
         assert!((bins.mbps(Duration::ZERO, Duration::from_secs(8)) - 1.0).abs() < 1e-9);

@@ -1,6 +1,8 @@
-//! Ping over UDP: an echo server and a client that sends at a fixed interval and keeps every round-trip time.
+//! Ping over UDP: an echo server and a client that sends at a fixed interval and keeps every
+//! round-trip time.
 //!
-//! UDP instead of ICMP, because it needs no privilege and because the kernel treats it like the data it travels with.
+//! It uses UDP instead of ICMP, because UDP needs no privileges and the kernel treats it like the
+//! data beside it.
 
 use super::socket::readable_until;
 use super::{Stop, WAKE};
@@ -10,13 +12,13 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Payload of a ping: as large as that of the ordinary `ping` program.
+/// Payload of a ping in bytes, that of the `ping` program.
 pub const PAYLOAD: usize = 56;
 
-/// Marks our datagrams; everything else that arrives is ignored.
+/// Marks our datagrams. All others are ignored.
 const MAGIC: [u8; 8] = *b"airping1";
 
-/// What a pinger is asked to do.
+/// Configuration of a pinger.
 #[derive(Clone, Copy, Debug)]
 pub struct PingConfig {
     /// The echo server.
@@ -32,7 +34,7 @@ pub struct PingConfig {
 /// One ping.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ping {
-    /// When it was sent, in seconds after the start of the experiment.
+    /// Time at which it was sent, seconds after the start of the experiment.
     pub at_s: f64,
     /// Round-trip time in milliseconds; `None` if no answer came.
     pub rtt_ms: Option<f64>,
@@ -51,7 +53,7 @@ pub fn echo(socket: &UdpSocket, stop: &Stop) -> Result<u64> {
         }
         match socket.recv_from(&mut buffer) {
             Ok((n, from)) if buffer[..n].starts_with(&MAGIC) => {
-                // A full send buffer or a vanished route loses an answer, which the pinger counts.
+                // An answer that cannot be sent is lost, and the pinger counts it.
                 answered += u64::from(socket.send_to(&buffer[..n], from).is_ok());
             }
             Ok(_) => {}
@@ -61,10 +63,11 @@ pub fn echo(socket: &UdpSocket, stop: &Stop) -> Result<u64> {
     Ok(answered)
 }
 
-/// Sends pings at the interval, waits for the answers and returns every ping in the order sent; times count from `start`.
+/// Sends pings at the interval, waits for the answers and returns the pings in the order in which
+/// they were sent. Times count from `start`.
 ///
 /// # Errors
-/// If no socket can be opened or the destination's family is not available.
+/// If no socket can be opened, or the destination's address family is not available.
 pub fn ping(config: &PingConfig, start: Instant, stop: &Stop) -> Result<Vec<Ping>> {
     let any: SocketAddr = if config.to.is_ipv4() {
         ([0, 0, 0, 0], 0).into()
@@ -104,7 +107,8 @@ impl Pinger {
                 self.receive();
             }
             self.send();
-            // A late wake-up does not shift the later pings, so the load they add stays constant.
+            // A late wake-up does not shift later pings, so that the load they add stays constant.
+            // After a long delay at most one ping is sent late.
             next = (next + config.interval).max(Instant::now() - config.interval);
         }
         Ok(())
@@ -118,7 +122,7 @@ impl Pinger {
             at_s: self.start.elapsed().as_secs_f64(),
             rtt_ms: None,
         });
-        // A datagram that the kernel refuses counts as lost.
+        // A ping that the kernel refuses counts as lost.
         if let Err(error) = self.socket.send(&datagram) {
             tracing::debug!(%error, "a ping was not sent");
         }
@@ -130,7 +134,7 @@ impl Pinger {
             match self.socket.recv(&mut buffer) {
                 Ok(n) => self.on_answer(&buffer[..n]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // ECONNREFUSED reports an earlier ping that found no listener.
+                // ECONNREFUSED: an earlier ping found no listener.
                 Err(_) => {}
             }
         }
@@ -146,7 +150,7 @@ impl Pinger {
         };
         let index = usize::try_from(u64::from_be_bytes(*sequence)).unwrap_or(usize::MAX);
         if let Some(ping) = self.sent.get_mut(index) {
-            // Only the first of duplicate answers counts.
+            // Only the first of several answers counts.
             ping.rtt_ms.get_or_insert((now_s - ping.at_s) * 1e3);
         }
     }

@@ -1,4 +1,5 @@
-//! What the tools share: waiting for a socket with a timer finer than `SO_RCVTIMEO`, and opening TCP with a chosen congestion control.
+//! Waiting for a socket with a finer timer than `SO_RCVTIMEO`, and opening TCP connections with a
+//! chosen congestion control.
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -13,7 +14,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Waits until `fd` can be read or `deadline` has come; tells whether it can be read.
+/// Waits until `fd` can be read or `deadline` has passed; returns whether it can be read.
 ///
 /// `SO_RCVTIMEO` counts in jiffies of up to 10 ms; `ppoll` uses a high-resolution timer.
 pub(super) fn readable_until(fd: &impl AsFd, deadline: Instant) -> Result<bool> {
@@ -32,7 +33,8 @@ fn ready_until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<boo
     }
 }
 
-/// Opens a TCP connection whose congestion control is set before the first segment; gives up after `patience`.
+/// Opens a TCP connection whose congestion control is set before the first segment. Gives up after
+/// `patience`.
 pub(super) fn connect_tcp(
     to: SocketAddr,
     congestion: Option<&str>,
@@ -48,7 +50,8 @@ pub(super) fn connect_tcp(
     }
 }
 
-/// One attempt. The socket does not block while it connects: the kernel's own patience is two minutes.
+/// One attempt. The socket is non-blocking while it connects, because the kernel would try for two
+/// minutes.
 fn try_connect_tcp(
     to: SocketAddr,
     congestion: Option<&str>,
@@ -76,7 +79,7 @@ fn try_connect_tcp(
     let stream = TcpStream::from(fd);
     stream
         .set_nonblocking(false)
-        .context("making the connection a blocking one")?;
+        .context("making the connection blocking")?;
     Ok(stream)
 }
 

@@ -1,4 +1,4 @@
-//! Schemes of queueing in the access point with the kernel's TCP.
+//! Queueing schemes of the access point with the kernel's TCP.
 
 use crate::namespaces_allowed;
 use airpace_lab::bench::ap::{ApComparison, JAIN_BAR, PING_BAR, Plan, compare};
@@ -12,7 +12,8 @@ fn run(plan: &Plan) -> ApComparison {
     result
 }
 
-/// A few seconds on a machine that has other things to do: bars far below those of the full comparison.
+/// Takes a few seconds on a machine that may be busy, so the bars are far below those of the full
+/// comparison.
 #[test]
 fn flow_queues_and_airtime_fairness_shorten_pings_and_share_the_air() {
     if !namespaces_allowed() {

@@ -1,6 +1,8 @@
+//! The demo, without the arms that need an airpace program.
+
 use crate::namespaces_allowed;
-use airpace_api::results::DemoSummary;
-use airpace_lab::demo::{self, ArmKind, DemoOptions};
+use airpace_lab::demo::{self, ArmKind, DemoOptions, Progress};
+use airpace_lab::results::DemoSummary;
 use airpace_lab::tool::Stop;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,7 +11,7 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airpace-lab-it-{name}-{}", std::process::id()))
 }
 
-/// The arms that need no proxy, so no airpace program, for a second each.
+/// The arms without a proxy, for a second or two each.
 fn short(name: &str) -> DemoOptions {
     DemoOptions {
         cells: vec![vec![9, 1]],
@@ -27,15 +29,20 @@ fn a_short_demo_leaves_a_summary_and_series() {
         return;
     }
     let options = short("short");
-    let summary = demo::run(&options, &Stop::default()).unwrap();
+    let mut arms_done = 0;
+    let mut progress =
+        |event: Progress<'_>| arms_done += u32::from(matches!(event, Progress::ArmDone { .. }));
+    let summary = demo::run(&options, &Stop::default(), &mut progress).unwrap();
+    assert_eq!(arms_done, 2);
     let text = std::fs::read_to_string(options.out.join("summary.json")).unwrap();
     let stored: DemoSummary = serde_json::from_str(&text).unwrap();
     assert_eq!(stored.arms.len(), 2);
     assert_eq!(stored.arms[0].per_station.len(), 2);
     for arm in &summary.arms {
-        assert!(arm.goodput_mbps > 1.0 && arm.level > 1.0, "{arm:?}");
+        let figures = &arm.figures;
+        assert!(figures.goodput_mbps > 1.0 && figures.level > 1.0, "{arm:?}");
         assert!(
-            arm.idle_ping_ms.p50 >= 2.0 && arm.ping_ms.p50 > arm.idle_ping_ms.p50,
+            figures.idle_ping_ms.p50 >= 2.0 && figures.ping_ms.p50 > figures.idle_ping_ms.p50,
             "{arm:?}"
         );
         assert!(arm.jain_airtime > 0.5 && arm.jain_airtime <= 1.0, "{arm:?}");
@@ -65,7 +72,7 @@ fn a_demo_that_is_stopped_ends_at_once() {
             std::thread::sleep(Duration::from_millis(1_500));
             stop.raise();
         });
-        assert!(demo::run(&options, &stop).is_err());
+        assert!(demo::run(&options, &stop, &mut |_| {}).is_err());
     });
     assert!(
         begun.elapsed() < Duration::from_secs(15),
@@ -76,7 +83,7 @@ fn a_demo_that_is_stopped_ends_at_once() {
 }
 
 #[test]
-fn a_proxy_that_cannot_start_is_named() {
+fn the_error_names_a_program_that_cannot_be_started() {
     if !namespaces_allowed() {
         return;
     }
@@ -84,7 +91,10 @@ fn a_proxy_that_cannot_start_is_named() {
         arms: vec![ArmKind::AirpaceCubic],
         ..short("noproxy")
     };
-    let error = format!("{:#}", demo::run(&options, &Stop::default()).unwrap_err());
+    let error = format!(
+        "{:#}",
+        demo::run(&options, &Stop::default(), &mut |_| {}).unwrap_err()
+    );
     assert!(error.contains("/nonexistent/airpace"), "{error}");
     std::fs::remove_dir_all(&options.out).unwrap();
 }

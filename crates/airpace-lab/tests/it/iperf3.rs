@@ -1,10 +1,13 @@
+//! iperf3 through the emulated access point.
+
 use crate::namespaces_allowed;
 use airpace_lab::cell::{Cell, closed};
 use airpace_net::netns::Namespace;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Runs iperf3 in a namespace; the thread waits, so that the child's end with its parent thread does no harm.
+/// Starts iperf3 in a namespace. The child ends with the thread that starts it, so the caller waits
+/// for it.
 fn iperf3(namespace: &Namespace, arguments: &[&str]) -> std::io::Result<std::process::Child> {
     let mut command = Command::new("iperf3");
     command
@@ -39,7 +42,7 @@ fn iperf3_works_through_the_emulated_access_point() {
         &["--server", "--one-off", "--bind", &station],
     )
     .unwrap();
-    // iperf3 has no option to wait for its server.
+    // The client of iperf3 cannot wait for its server.
     let client = (0..50).find_map(|_| {
         std::thread::sleep(Duration::from_millis(100));
         let client = iperf3(
@@ -51,7 +54,7 @@ fn iperf3_works_through_the_emulated_access_point() {
     });
     let rate = mbps(&client.expect("iperf3 connects within 5 s"));
     assert!(server.wait_with_output().unwrap().status.success());
-    // The rate of the air is 390 Mbit/s; a busy machine may not reach it, and nothing may exceed it.
+    // The PHY rate is 390 Mbit/s. A busy machine may stay far below it.
     assert!(rate > 20.0 && rate < 390.0, "{rate} Mbit/s");
     println!("iperf3: {rate:.1} Mbit/s");
     cell.finish().unwrap();

@@ -1,23 +1,25 @@
-//! Experiments on real packets, in namespaces of their own. Where the system allows none, they say so and are skipped.
+//! Experiments on real packets, in their own namespaces. Where the system does not permit
+//! namespaces, the tests say so and test nothing.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "tests against the real kernel and clock; they fail by panicking and say what they skip"
+    reason = "tests against the real kernel and clock, which print what they skip"
 )]
 
 mod ap;
-mod comparison;
 mod datapath;
 mod demo;
+mod emulator;
 mod iperf3;
 mod monitor;
 mod tcp;
 mod tunnel;
 
+use airpace_lab::bench::datapath::Testbed;
 use airpace_net::netns::Namespace;
 
-/// Whether this system allows what the tests need; says loudly if not.
+/// Whether this system permits namespaces and TUN devices. Prints the reason if it does not.
 fn namespaces_allowed() -> bool {
     let missing = match Namespace::new() {
         Err(error) => Some(error.to_string()),
@@ -27,7 +29,12 @@ fn namespaces_allowed() -> bool {
         Ok(_) => None,
     };
     if let Some(reason) = &missing {
-        println!("SKIPPED: {reason}");
+        println!("SKIPPED, NOTHING WAS TESTED: {reason} (try `unshare -rnm cargo test`)");
     }
     missing.is_none()
+}
+
+/// A test bed of proxy and agent; `None` where the system does not permit namespaces.
+fn testbed() -> Option<Testbed> {
+    namespaces_allowed().then(|| Testbed::new().unwrap())
 }

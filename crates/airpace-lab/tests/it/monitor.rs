@@ -1,24 +1,24 @@
-//! An agent whose monitor interface goes away and comes back.
+//! An agent whose monitor interface disappears and comes back.
 
-use crate::tunnel::testbed;
+use crate::testbed;
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr, write_frame};
-use airpace_core::wire::radiotap::{Ampdu, Radiotap};
+use airpace_core::wire::radiotap::{Ampdu, INTERFACE_TYPE, Radiotap};
 use airpace_lab::bench::datapath::{AGENT_OUTSIDE, Testbed};
 use airpace_net::interfaces::interface_of;
-use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use airpace_net::tun::{Tun, TunConfig};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A monitor interface that shows frames to the agent.
-struct Shown {
+/// A monitor interface on which the agent sees frames.
+struct Monitor {
     device: Tun,
     station: MacAddr,
     sequence: u16,
 }
 
-impl Shown {
+impl Monitor {
     fn new(bed: &Testbed) -> Self {
-        let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
+        let config = TunConfig::link("mon0").with_link_type(INTERFACE_TYPE);
         let device = bed.agent_side.run(|| Tun::open(&config)).unwrap().unwrap();
         bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
         let wire = bed
@@ -34,7 +34,7 @@ impl Shown {
         }
     }
 
-    /// One frame of three MPDUs.
+    /// Shows the agent a frame of three MPDUs.
     fn show(&mut self) {
         let reference = u32::from(self.sequence);
         for _ in 0..3 {
@@ -52,13 +52,14 @@ impl Shown {
     }
 }
 
-/// Shows frames, if there is a monitor, until the agent's slots come from `source`.
-fn source_becomes(telemetry: &Path, source: &str, mut shown: Option<&mut Shown>) -> bool {
+/// Shows frames, if there is a monitor, until the agent reports `source` as the source of its
+/// slots. Returns whether it did within 15 s.
+fn source_becomes(telemetry: &Path, source: &str, mut monitor: Option<&mut Monitor>) -> bool {
     let wanted = format!("\"source\":\"{source}\"");
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(15) {
-        if let Some(shown) = &mut shown {
-            shown.show();
+        if let Some(monitor) = &mut monitor {
+            monitor.show();
         }
         std::thread::sleep(Duration::from_millis(2));
         let text = std::fs::read_to_string(telemetry).unwrap_or_default();
@@ -74,26 +75,27 @@ fn source_becomes(telemetry: &Path, source: &str, mut shown: Option<&mut Shown>)
 }
 
 #[test]
-fn a_monitor_that_went_away_is_listened_to_again() {
+fn a_monitor_that_disappears_is_used_again_when_it_is_back() {
     let Some(mut bed) = testbed() else { return };
     let telemetry =
         std::env::temp_dir().join(format!("airpace-monitor-{}.jsonl", std::process::id()));
     let _ = std::fs::remove_file(&telemetry);
     bed.agent.monitor = Some("mon0".to_owned());
     bed.agent.telemetry = Some(telemetry.clone());
-    let mut shown = Shown::new(&bed);
+    let mut monitor = Monitor::new(&bed);
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
-    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
-    drop(shown);
-    // Keepalives of the proxy come one per second.
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
+    drop(monitor);
+    // Without frames the agent counts datagrams at its socket. The proxy sends a keepalive every
+    // second.
     assert!(source_becomes(&telemetry, "socket", None));
-    let mut shown = Shown::new(&bed);
-    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
+    let mut monitor = Monitor::new(&bed);
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
     // Down and up again.
     bed.agent_side.netlink().unwrap().set_down("mon0").unwrap();
     assert!(source_becomes(&telemetry, "socket", None));
     bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
-    assert!(source_becomes(&telemetry, "ampdu", Some(&mut shown)));
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
     agent.stop().unwrap();
     proxy.stop().unwrap();
     std::fs::remove_file(&telemetry).unwrap();

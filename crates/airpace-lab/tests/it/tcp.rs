@@ -5,10 +5,11 @@ use airpace_lab::tool::Stop;
 use airpace_sim::transport::tcp::Algorithm;
 use std::time::Duration;
 
-/// What was measured, by whom; see the file's head.
+/// Downloads that were measured; the head of the file says how.
 const MEASURED: &str = include_str!("../../../../validation/tcp/downloads.csv");
 
-/// Goodput within 10 % and round-trip time within 20 %, the bars of the task; a row may widen its own, with the reason in docs/design/tcp.md.
+/// Bars for the relative differences. docs/design/tcp.md gives the reasons where a row has a wider
+/// bar.
 const GOODPUT: f64 = 0.10;
 const RTT: f64 = 0.20;
 
@@ -39,7 +40,7 @@ fn measured() -> impl Iterator<Item = Measured<'static>> {
         })
 }
 
-/// The mean over three seeds.
+/// Figures of the simulated download, the mean over three seeds.
 fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigures {
     let (ramp, measure) = (Duration::from_secs(5), Duration::from_secs(10));
     let wired_delay = Duration::from_secs_f64(delay_ms / 1e3);
@@ -63,7 +64,8 @@ fn simulated(algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> DownloadFigur
     mean
 }
 
-/// Compares with the mean of the rows of one scenario; returns the relative differences.
+/// Relative differences of goodput and round-trip time between the simulation and the mean of the
+/// measured downloads.
 fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f64, f64) {
     let rows: Vec<_> = measured()
         .filter(|m| m.by == by && m.algorithm == algorithm && m.delay_ms == delay_ms)
@@ -84,7 +86,7 @@ fn difference(by: &str, algorithm: Algorithm, delay_ms: f64, hosts: Hosts) -> (f
 }
 
 #[test]
-fn simulated_tcp_does_what_the_kernel_did() {
+fn simulated_tcp_agrees_with_stored_downloads_of_the_kernel() {
     for &algorithm in Algorithm::ALL {
         for delay_ms in [10.0, 0.0] {
             let (goodput, rtt) = difference("kernel", algorithm, delay_ms, Hosts::KERNEL);
@@ -92,7 +94,8 @@ fn simulated_tcp_does_what_the_kernel_did() {
                 goodput.abs() < GOODPUT,
                 "{algorithm:?} at {delay_ms} ms: goodput {goodput:+.3}"
             );
-            // Without a wire BBR's queue is made by what the machine under the emulator adds to the path.
+            // Without a wire BBR's queue depends on the delay that the machine under the emulator
+            // adds to the path.
             let bar = if (algorithm, delay_ms) == (Algorithm::Bbr, 0.0) {
                 0.35
             } else {
@@ -107,7 +110,7 @@ fn simulated_tcp_does_what_the_kernel_did() {
 }
 
 #[test]
-fn simulated_tcp_does_what_ns3_did() {
+fn simulated_tcp_agrees_with_stored_downloads_of_ns3() {
     for algorithm in [Algorithm::Cubic, Algorithm::Bbr] {
         let (goodput, rtt) = difference("ns-3", algorithm, 10.0, Hosts::NS3);
         assert!(
@@ -120,7 +123,7 @@ fn simulated_tcp_does_what_ns3_did() {
 
 #[test]
 #[ignore = "needs the machine to itself"]
-fn simulated_tcp_does_what_the_kernel_does() {
+fn simulated_tcp_agrees_with_the_kernel() {
     if !super::namespaces_allowed() {
         return;
     }

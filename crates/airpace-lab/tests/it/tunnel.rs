@@ -1,24 +1,14 @@
-//! Traffic through the tunnel over a pair of virtual interfaces.
+//! Traffic through the tunnel, over a pair of virtual interfaces.
 
+use crate::testbed;
 use airpace_api::config::Law;
+use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
-use airpace_live::tunnel::Reason;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// A testbed, or a loud line and `None` where the system does not allow namespaces.
-pub(crate) fn testbed() -> Option<Testbed> {
-    match Testbed::new() {
-        Ok(testbed) => Some(testbed),
-        Err(error) => {
-            println!("SKIPPED, NOTHING WAS TESTED: {error:#} (try `unshare -rnm cargo test`)");
-            None
-        }
-    }
-}
-
-/// Sends datagrams from one side until an echo comes back; the time it took in all.
+/// Sends datagrams from the proxy's side until an echo comes back. Returns the time until then.
 fn echo_within(bed: &Testbed, limit: Duration) -> Option<Duration> {
     let server = bed.agent_side.run(|| UdpSocket::bind((AGENT, 7))).unwrap();
     let server = server
@@ -87,14 +77,14 @@ fn datagrams_and_tcp_pass_the_tunnel() {
     assert_eq!(answer, b"done");
     assert!(
         sink.join().unwrap() == data,
-        "what came is not what was sent"
+        "the data received differ from the data sent"
     );
     println!("TCP: {:.0} Mbit/s", BYTES as f64 * 8.0 / seconds / 1e6);
     agent.stop().unwrap();
     proxy.stop().unwrap();
 }
 
-/// Whether the agent leads 198.51.100.0/24 into the tunnel.
+/// Whether the agent routes 198.51.100.0/24 into the tunnel.
 fn is_routed(bed: &Testbed) -> bool {
     let table = bed
         .agent_side
@@ -106,7 +96,7 @@ fn is_routed(bed: &Testbed) -> bool {
         .any(|line| line.starts_with("airpace0\t006433C6"))
 }
 
-/// Waits for the route to come or go; the time it took.
+/// Waits until the route exists, or no longer does. Returns the time until then.
 fn routed_within(bed: &Testbed, routed: bool, limit: Duration) -> Option<Duration> {
     let start = Instant::now();
     while is_routed(bed) != routed {
@@ -119,14 +109,14 @@ fn routed_within(bed: &Testbed, routed: bool, limit: Duration) -> Option<Duratio
 }
 
 #[test]
-fn interface_and_routes_go_with_the_session_and_a_restarted_proxy_is_found_again() {
+fn interface_and_routes_end_with_the_session_and_a_restarted_proxy_is_found_again() {
     let Some(mut bed) = testbed() else { return };
     bed.agent.routes = vec!["198.51.100.0/24".parse().unwrap()];
     let agent = bed.start_agent().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(
         !is_routed(&bed),
-        "traffic is swallowed before there is a session"
+        "there is a route before there is a session"
     );
     let proxy = bed.start_proxy().unwrap();
     echo_within(&bed, Duration::from_secs(20)).expect("an echo");
@@ -153,16 +143,16 @@ fn interface_and_routes_go_with_the_session_and_a_restarted_proxy_is_found_again
     proxy.stop().unwrap();
 }
 
-/// Datagrams fired at the proxy.
+/// Datagrams that are fired at the proxy.
 const FIRED: u64 = 50_000;
 
-/// Fires noise, half of it with the outside of a genuine datagram; returns how much of it left.
+/// Fires noise, half of it with a genuine header. Returns the number of datagrams that were sent.
 fn fire(attacker: &UdpSocket, at: SocketAddr) -> u64 {
     let mut noise = [0_u8; 1400];
     let (mut state, mut left) = (1_u64, 0);
     for n in 0..FIRED as usize {
         for byte in &mut noise[..40] {
-            // Numerical Recipes' generator: any noise will do.
+            // The generator of Numerical Recipes is good enough for noise.
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
@@ -171,7 +161,7 @@ fn fire(attacker: &UdpSocket, at: SocketAddr) -> u64 {
         if n % 2 == 0 {
             noise[..4].copy_from_slice(&[1 + (n % 3) as u8, 1, 0, 0]);
         }
-        // Lengths of an initiation and of a response, where the outside is genuine.
+        // Lengths of an initiation and of a response, for which the header is genuine.
         let length = [128, 1400, 76, n % 1400][n % 4];
         left += u64::from(attacker.send_to(&noise[..length], at).is_ok());
         if n % 64 == 63 {
@@ -182,7 +172,8 @@ fn fire(attacker: &UdpSocket, at: SocketAddr) -> u64 {
     left
 }
 
-/// Memory of this process in KiB. Other tests may run beside this one, so only coarse growth can be told.
+/// Memory of this process in KiB. Other tests may run beside this one, so only large growth means
+/// anything.
 fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace()
@@ -193,7 +184,7 @@ fn resident_kib() -> u64 {
 }
 
 #[test]
-fn a_proxy_under_fire_answers_nobody_counts_everything_and_keeps_working() {
+fn a_proxy_under_fire_answers_nothing_counts_everything_and_keeps_working() {
     let Some(bed) = testbed() else { return };
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     echo_within(&bed, Duration::from_secs(20)).expect("an echo");
@@ -214,7 +205,7 @@ fn a_proxy_under_fire_answers_nobody_counts_everything_and_keeps_working() {
     let totals = proxy.stop().unwrap();
     let dropped = totals.tunnel.dropped();
     println!("{left} datagrams fired, {dropped} dropped and counted, memory grew by {growth} KiB");
-    // What the socket's buffer had no room for never reached the proxy.
+    // Datagrams that did not fit the socket's buffer never reached the proxy.
     assert!(
         (left * 9 / 10..=left).contains(&dropped),
         "{dropped} of {left} were counted"
@@ -222,7 +213,7 @@ fn a_proxy_under_fire_answers_nobody_counts_everything_and_keeps_working() {
     for reason in [Reason::Length, Reason::Kind, Reason::Check, Reason::Session] {
         assert!(
             totals.tunnel.dropped_for(reason) > 0,
-            "none was dropped for: {}",
+            "no datagram was dropped for: {}",
             reason.name()
         );
     }

@@ -3,20 +3,17 @@
 use super::Counts;
 use crate::device::Intake;
 use crate::packet::{PacketBuf, Pool};
+use crate::proxy::settings::TUNNEL_OVERHEAD;
 use crate::queues::fq_codel;
-use crate::tunnel::Opened;
 use airpace_api::config::AgentConfig;
 use airpace_api::telemetry::AgentSlot;
 use airpace_core::report::{LevelSource, SlotReport};
-use airpace_core::wire::data::OVERHEAD_BYTES;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report::{self, REPORT_BYTES};
 use airpace_edge::agent::{self, Agent, Message};
+use airpace_edge::tunnel::Opened;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-
-/// What the tunnel and UDP over IPv4 add to a packet.
-const TUNNEL_OVERHEAD: u32 = OVERHEAD_BYTES as u32 + 28;
 
 /// The agent's decisions about IP packets and the tunnel's messages.
 pub struct PacketAgent {

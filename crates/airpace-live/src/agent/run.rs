@@ -3,11 +3,12 @@
 use super::PacketAgent;
 use super::monitor::{Monitor, Own, any_address};
 use crate::batch::Batch;
+use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
-use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
 use airpace_api::config::AgentConfig;
+use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::Time;
@@ -24,15 +25,15 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
-    let tunnel = Tunnel::new(TunnelConfig {
-        keys,
-        peers: vec![config.proxy_public_key],
+    let crypto = NoiseIk::new(keys, config.cipher);
+    let tunnel_config = TunnelConfig {
+        peers: vec![StaticPublicKey(config.proxy_public_key.0)],
         connect_to: Some(config.proxy),
-        cipher: config.cipher,
         epoch,
         timing: Timing::default(),
-    });
-    let core = PacketAgent::new(clock.now(), config, epoch, runtime::random_key());
+    };
+    let tunnel = Tunnel::new(crypto, tunnel_config);
+    let core = PacketAgent::new(clock.now(), config, epoch, random_key());
     let mut device = Device::open(&config.tun, &config.routes)?;
     // The kernel takes the routes; they wait for a session.
     device.withdraw_routes();
@@ -46,7 +47,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         .context("opening the tunnel's socket")?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(proxy = %config.proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
-    let mut wait = Loop::new(clock, config.realtime, stop, (&device, &socket))?;
+    let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
     let monitor = config
         .monitor
         .as_deref()
@@ -54,7 +55,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         .transpose()?;
     let mut agent = Agent {
         stamps: clock.realtime_map(),
-        batch: Batch::holding(BATCH_BYTES),
+        batch: Batch::with_capacity(BATCH_BYTES),
         own: Own::default(),
         joining: false,
         metered: 0,
@@ -159,7 +160,7 @@ impl Agent<'_> {
             self.refresh(wait);
         }
         if now >= self.next_look {
-            self.next_look = now + runtime::LOOK;
+            self.next_look = now + runtime::SESSION_CHECK;
             self.look_after_routes(now);
         }
     }
@@ -203,7 +204,7 @@ impl Agent<'_> {
         // Without a session nobody is there to read it.
         let _ = self
             .batch
-            .seal(now, &mut self.tunnel, (0, InnerKind::Report), &report);
+            .seal(now, &mut self.tunnel, 0, InnerKind::Report, &report);
         self.journal.write(&record);
         self.journal.flush();
         true
@@ -247,7 +248,8 @@ impl Agent<'_> {
                 let _ = self.batch.seal(
                     now,
                     &mut self.tunnel,
-                    (0, InnerKind::Packet),
+                    0,
+                    InnerKind::Packet,
                     packet.as_bytes(),
                 );
                 self.core.pool().put(packet);

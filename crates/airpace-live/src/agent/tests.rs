@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::packet::PacketBuf;
-use crate::tunnel::{InnerKind, Opened, SendTime};
 use ::core::time::Duration;
 use airpace_api::config::AgentConfig;
 use airpace_core::report::LevelSource;
 use airpace_core::wire::ieee80211::{self, DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Radiotap};
 use airpace_core::wire::report;
+use airpace_edge::tunnel::{InnerKind, Opened, SendTime};
 use airpace_units::{StationId, Time};
 
 const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 5]);

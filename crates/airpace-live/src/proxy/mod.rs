@@ -4,14 +4,14 @@
 
 mod packets;
 mod run;
-mod settings;
+pub(crate) mod settings;
 
 pub use airpace_edge::proxy::Mode;
 pub use packets::PacketProxy;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
-use crate::tunnel;
+use airpace_edge::tunnel;
 
 /// What the proxy wants sent to a station.
 #[derive(Debug)]

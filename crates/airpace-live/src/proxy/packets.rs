@@ -9,7 +9,7 @@ use airpace_api::config::ProxyConfig;
 use airpace_api::telemetry::ProxySlot;
 use airpace_core::control::Diagnostics;
 use airpace_core::report::{DelayQuantiles, SlotReport};
-use airpace_core::wire::report;
+use airpace_core::wire::{ip, report};
 use airpace_edge::proxy::{self, Event, Mode, Proxy, SlotRecord};
 use airpace_units::{StationId, Time};
 use core::net::IpAddr;
@@ -38,7 +38,7 @@ impl PacketProxy {
     /// The law refuses its parameters, or a station's weight.
     pub fn new(config: &ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
         let stations = &config.stations;
-        let proxy = Proxy::new(settings::edge(config)?, |idx| station_key(key, idx));
+        let proxy = Proxy::new(settings::edge(config), |idx| station_key(key, idx));
         let proxy = proxy.map_err(|error| named(error, config))?;
         Ok(Self {
             proxy,
@@ -88,7 +88,7 @@ impl PacketProxy {
 
     /// Takes an IP packet for one of the stations. Packets for others are counted and dropped.
     pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
-        let station = destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to));
+        let station = ip::destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to));
         let Some(&station) = station else {
             self.unroutable += 1;
             return self.pool.put(packet);
@@ -242,21 +242,6 @@ fn named(error: proxy::ProxyError, config: &ProxyConfig) -> ProxyError {
             law,
         },
         other => ProxyError::Edge(other),
-    }
-}
-
-/// The destination of an IP packet.
-fn destination(packet: &[u8]) -> Option<IpAddr> {
-    match packet.first()? >> 4 {
-        4 => packet
-            .get(16..20)
-            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
-            .map(IpAddr::from),
-        6 => packet
-            .get(24..40)
-            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
-            .map(IpAddr::from),
-        _ => None,
     }
 }
 

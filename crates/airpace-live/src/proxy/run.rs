@@ -2,11 +2,12 @@
 
 use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
+use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
-use crate::tunnel::{InnerKind, Received, Timing, Tunnel, TunnelConfig};
 use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
 use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::Time;
@@ -25,19 +26,20 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
-    let tunnel = Tunnel::new(TunnelConfig {
-        keys,
+    // The agents choose the cipher of their sessions.
+    let crypto = NoiseIk::new(keys, Cipher::default());
+    let tunnel_config = TunnelConfig {
         peers: config
             .stations
             .iter()
-            .map(|station| station.public_key)
+            .map(|station| StaticPublicKey(station.public_key.0))
             .collect(),
         connect_to: None,
-        cipher: Cipher::default(),
         epoch,
         timing: Timing::default(),
-    });
-    let core = PacketProxy::new(config, epoch, runtime::random_key())?;
+    };
+    let tunnel = Tunnel::new(crypto, tunnel_config);
+    let core = PacketProxy::new(config, epoch, random_key())?;
     let device = Device::open(&config.tun, &[])?;
     let options = UdpOptions {
         stamp: false,
@@ -71,12 +73,9 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
 /// ([`Timing::keepalive`]), so that this many datagrams would have to be lost in a row.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
-/// Whether a station is there: it has a session and was heard of late.
-pub(super) fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
-    let heard = tunnel
-        .last_received(station)
-        .is_some_and(|at| now.saturating_since(at) < GONE_AFTER);
-    heard && tunnel.is_connected(now, station)
+/// Whether a station is present: it has a session and was heard from recently.
+fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
+    tunnel.is_alive(now, station, GONE_AFTER)
 }
 
 struct Proxy {
@@ -96,7 +95,7 @@ struct Proxy {
 
 impl Proxy {
     fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
-        let mut wait = Loop::new(clock, realtime, stop, (&self.device, &self.socket))?;
+        let mut wait = Loop::new(clock, realtime, stop, &self.device, &self.socket)?;
         let mut received = ReceiveBatch::new(16, 65_536);
         loop {
             let now = clock.now();
@@ -133,11 +132,15 @@ impl Proxy {
         self.core.handle_timeout(now);
         if now >= self.next_look {
             // Sessions end without an event.
-            self.next_look = now + runtime::LOOK;
+            self.next_look = now + runtime::SESSION_CHECK;
             for station in 0..self.addresses.len() {
                 self.core
                     .set_connected(now, station, is_present(&self.tunnel, now, station));
             }
+        }
+        if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
+            let station = self.addresses[peer];
+            tracing::warn!(%from, %station, "a handshake is older than the station's last one: the station's clock has gone back, or the handshake was recorded");
         }
         while let Some(record) = self.core.poll_record() {
             self.journal.write(&record);
@@ -172,16 +175,17 @@ impl Proxy {
         // Without a session there is nothing to be done; the core learns of it at the next look.
         match output {
             Output::Packet { station, packet } => {
-                let to = (station, InnerKind::Packet);
+                let payload = packet.as_bytes();
+                let kind = InnerKind::Packet;
                 let _ = self
                     .batch
-                    .seal(now, &mut self.tunnel, to, packet.as_bytes());
+                    .seal(now, &mut self.tunnel, station, kind, payload);
                 self.core.pool().put(packet);
             }
             Output::Load { station, body } => {
-                let to = (station, InnerKind::Padding);
                 let body = &self.load[..body.min(self.load.len())];
-                let _ = self.batch.seal(now, &mut self.tunnel, to, body);
+                let kind = InnerKind::Padding;
+                let _ = self.batch.seal(now, &mut self.tunnel, station, kind, body);
             }
         }
     }

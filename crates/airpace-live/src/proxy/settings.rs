@@ -1,31 +1,30 @@
 //! What a configuration file means to the proxy of [`airpace_edge`].
 
-use super::ProxyError;
 use crate::queues;
 use airpace_api::config::{Law, ProxyConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{self, Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
+use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
 use airpace_units::BitRate;
 
 /// What the tunnel, UDP and IPv4 add to a packet on its way: it is these packets that take airtime.
-pub(super) const TUNNEL_OVERHEAD: u32 = airpace_core::wire::data::OVERHEAD_BYTES as u32 + 28;
-
-/// Bytes of an IPv4 header: load is configured by the payload behind it.
-const IPV4_BYTES: u32 = 20;
+pub(crate) const TUNNEL_OVERHEAD: u32 =
+    airpace_core::wire::data::OVERHEAD_BYTES as u32 + IPV4_UDP_HEADER_BYTES;
 
 /// The edge's configuration. `config` has been validated.
-pub(super) fn edge(config: &ProxyConfig) -> Result<proxy::ProxyConfig, ProxyError> {
+pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
     let control = &config.control;
     // Validated to be at most 65000 bytes.
     let load_bytes = config
         .udp_load
         .as_ref()
-        .map(|load| u32::try_from(load.payload.0.0).unwrap_or(1470) + IPV4_BYTES);
+        .map(|load| u32::try_from(load.payload.0.0).unwrap_or(1470) + IPV4_HEADER_BYTES);
+    // Load is configured by what stands behind the IPv4 header.
     let station = |weight| StationConfig { weight, load_bytes };
-    Ok(proxy::ProxyConfig {
-        pacing: pacing(config)?,
+    proxy::ProxyConfig {
+        pacing: pacing(config),
         slot: control.slot.0,
         start: StartRate::Fixed(control.initial_rate.0),
         // Validated to be at most 9000 bytes.
@@ -51,10 +50,10 @@ pub(super) fn edge(config: &ProxyConfig) -> Result<proxy::ProxyConfig, ProxyErro
             .iter()
             .map(|own| station(own.weight))
             .collect(),
-    })
+    }
 }
 
-fn pacing(config: &ProxyConfig) -> Result<Pacing, ProxyError> {
+fn pacing(config: &ProxyConfig) -> Pacing {
     let control = &config.control;
     let name = match control.law {
         Law::Linear => control::Law::Linear,
@@ -65,9 +64,9 @@ fn pacing(config: &ProxyConfig) -> Result<Pacing, ProxyError> {
         // Validated: law `fixed` has its rate. Without one, packets would pass unpaced.
         Law::Fixed => {
             let Rate(rate) = control.fixed_rate.unwrap_or(Rate(BitRate::from_bps(0)));
-            return Ok(Pacing::Fixed(rate));
+            return Pacing::Fixed(rate);
         }
-        Law::None => return Ok(Pacing::Unpaced),
+        Law::None => return Pacing::Unpaced,
     };
     let goal = Goal {
         level: control.level_limit,
@@ -80,5 +79,5 @@ fn pacing(config: &ProxyConfig) -> Result<Pacing, ProxyError> {
         // A level beyond the window of 802.11ac means that the stations have a longer one.
         waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
     }
-    Ok(Pacing::Law(law))
+    Pacing::Law(law)
 }

@@ -1,17 +1,14 @@
 //! The proxy's decisions in simulated time.
 
 use super::*;
-use crate::keys::KeyPair;
 use crate::packet::PacketBuf;
-use crate::tunnel::{Timing, Tunnel, TunnelConfig};
-use ::core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use ::core::net::{IpAddr, Ipv4Addr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    Cipher, ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig,
-    UdpLoadConfig,
+    ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
 };
-use airpace_api::keys::{PrivateKey, PublicKey};
+use airpace_api::keys::PublicKey;
 use airpace_config::quantity::{Rate, Size};
 use airpace_core::pace::Account;
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
@@ -478,45 +475,4 @@ fn records_tell_of_a_delay_target_that_cannot_be_met() {
         .expect("200 us are too little for a frame");
     assert!((0.2..1.0).contains(&least), "{least} ms");
     assert_eq!(proxy.diagnostics().smallest_delay_s, Some(least / 1e3));
-}
-
-#[test]
-fn a_silent_station_is_gone_long_before_its_session_ends() {
-    let keys = |seed| KeyPair::from_private(PrivateKey([seed; 32]));
-    let addresses: [SocketAddr; 2] = [
-        "192.0.2.1:51900".parse().expect("valid"),
-        "192.0.2.2:40000".parse().expect("valid"),
-    ];
-    let end = |own, peer, connect_to| {
-        let (timing, epoch) = (Timing::default(), Duration::from_secs(1_700_000_000));
-        let peers = vec![keys(peer).public];
-        Tunnel::new(TunnelConfig {
-            keys: keys(own),
-            peers,
-            connect_to,
-            cipher: Cipher::default(),
-            epoch,
-            timing,
-        })
-    };
-    let (mut proxy, mut agent) = (end(1, 2, None), end(2, 1, Some(addresses[0])));
-    let mut now = Time::ZERO;
-    for _ in 0..100 {
-        agent.handle_timeout(now);
-        proxy.handle_timeout(now);
-        while let Some(mut up) = agent.poll() {
-            proxy.handle(now, addresses[1], &mut up.bytes);
-        }
-        while let Some(mut down) = proxy.poll() {
-            agent.handle(now, addresses[0], &mut down.bytes);
-        }
-        now += Duration::from_millis(50);
-    }
-    assert!(run::is_present(&proxy, now, 0), "keepalives come");
-    now += Duration::from_secs(11);
-    assert!(
-        proxy.is_connected(now, 0),
-        "the session lasts for three minutes"
-    );
-    assert!(!run::is_present(&proxy, now, 0));
 }

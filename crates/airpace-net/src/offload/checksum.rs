@@ -1,14 +1,17 @@
 //! The internet checksum (RFC 1071).
 
-/// A running one's-complement sum. Pieces may be added in any order; all but the last must have an even length.
+/// A running one's-complement sum. Pieces may be added in any order; each but the last must have an
+/// even length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sum(u64);
+pub(super) struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes.
+    /// Adds bytes; an odd last byte counts as if a zero followed.
     #[must_use]
-    pub fn bytes(self, bytes: &[u8]) -> Self {
-        // Words of 32 bits into 64 cannot overflow below 16 GiB, and the byte order is settled at the end.
+    pub(super) fn bytes(self, bytes: &[u8]) -> Self {
+        // RFC 1071, section 2: words of any width may be summed, in either byte order, as long as
+        // the carries are added and the sum is folded and stored in the same order. A sum of words
+        // of 32 bits in 64 cannot overflow below 16 GiB.
         let words = bytes.chunks_exact(4);
         let rest = words.remainder();
         let mut sum: u64 = words
@@ -22,22 +25,23 @@ impl Sum {
 
     /// Adds a number of 16 bits.
     #[must_use]
-    pub fn word(self, value: u16) -> Self {
+    pub(super) fn word(self, value: u16) -> Self {
         Self(fold64(self.0, u64::from(value.to_be())))
     }
 
-    /// The pseudo-header of TCP and UDP: addresses as in the packet, protocol, length of the segment.
+    /// Returns the sum of the pseudo-header of TCP and UDP: addresses as in the packet, protocol,
+    /// and length of the transport header with its payload.
     #[must_use]
-    pub fn pseudo_header(addresses: &[u8], protocol: u8, length: u16) -> Self {
+    pub(super) fn pseudo_header(addresses: &[u8], protocol: u8, length: u16) -> Self {
         Self::default()
             .bytes(addresses)
             .word(u16::from(protocol))
             .word(length)
     }
 
-    /// The sum, not complemented, as the bytes of a packet.
+    /// Returns the sum, not complemented, as the bytes of a packet.
     #[must_use]
-    pub fn partial(self) -> [u8; 2] {
+    pub(super) fn partial(self) -> [u8; 2] {
         let mut sum = self.0;
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
@@ -46,20 +50,20 @@ impl Sum {
         (sum as u16).to_ne_bytes()
     }
 
-    /// The checksum as the bytes of a packet.
+    /// Returns the checksum as the bytes of a packet.
     #[must_use]
-    pub fn finish(self) -> [u8; 2] {
+    pub(super) fn finish(self) -> [u8; 2] {
         self.partial().map(|b| !b)
     }
 
-    /// Whether the bytes summed contain their right checksum.
+    /// Returns whether the summed bytes contain their correct checksum.
     #[must_use]
-    pub fn is_valid(self) -> bool {
+    pub(super) fn is_valid(self) -> bool {
         self.partial() == [0xff, 0xff]
     }
 }
 
-/// Adds with the carry brought round.
+/// Adds with end-around carry.
 const fn fold64(a: u64, b: u64) -> u64 {
     let (sum, carry) = a.overflowing_add(b);
     sum + carry as u64
@@ -70,8 +74,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 1071 to the letter: sixteen bits at a time.
-    fn plain(bytes: &[u8]) -> [u8; 2] {
+    /// The checksum as RFC 1071 defines it: sixteen bits at a time.
+    fn checksum_by_definition(bytes: &[u8]) -> [u8; 2] {
         let mut sum = 0_u32;
         for pair in bytes.chunks(2) {
             sum += u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
@@ -81,19 +85,22 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_1071() {
+    fn the_sum_is_that_of_the_example_in_rfc_1071() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(Sum::default().bytes(&bytes).partial(), [0xdd, 0xf2]);
     }
 
     proptest! {
         #[test]
-        fn fast_and_plain_agree(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in 0_usize..150) {
+        fn the_sum_agrees_with_the_definition_in_any_order_of_the_pieces(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            cut in 0_usize..150,
+        ) {
             let cut = (2 * cut).min(bytes.len() & !1);
             let whole = Sum::default().bytes(&bytes);
             let pieces = Sum::default().bytes(&bytes[cut..]).bytes(&bytes[..cut]);
-            prop_assert_eq!(whole.finish(), plain(&bytes));
-            prop_assert_eq!(pieces.finish(), plain(&bytes));
+            prop_assert_eq!(whole.finish(), checksum_by_definition(&bytes));
+            prop_assert_eq!(pieces.finish(), checksum_by_definition(&bytes));
         }
     }
 }

@@ -1,42 +1,48 @@
-//! From packets to super-packets.
+//! Joins packets into super-packets.
 
 use super::packet::{Layout, TCP, word32};
 use super::{HEADER_BYTES, Header, Segmentation};
 
-/// Joins consecutive packets of the same flows, so that the kernel takes them in one write.
+/// Joins consecutive packets of a flow, so that the kernel takes them in one write.
 ///
-/// A few flows are held open at once; whatever order they come in, each flow's packets leave in their order, and a packet that
-/// cannot be joined leaves after those of its flow before it. Nothing is held back beyond [`Joiner::flush`].
+/// A few flows are open at once. Each flow's packets leave in the order in which they came,
+/// including those that cannot be joined; flows may overtake each other. Nothing is held back after
+/// [`Joiner::flush`].
 #[derive(Debug)]
 pub struct Joiner {
-    open: Vec<Open>,
+    /// The super-packets being built, the oldest first.
+    open: Vec<OpenFrame>,
+    /// Buffers to be reused.
     spare: Vec<Vec<u8>>,
     join_udp: bool,
 }
 
-/// A super-packet in the making.
+/// A super-packet being built.
 #[derive(Debug)]
-struct Open {
+struct OpenFrame {
     /// Room for the offload header, then the packet.
     frame: Vec<u8>,
     layout: Layout,
+    /// Payload of each packet but the last.
     segment_bytes: usize,
+    /// Number of packets.
     n: usize,
+    /// Sequence number of the TCP segment that would continue it.
     next_sequence: u32,
-    /// A short or pushed segment ends a super-packet.
+    /// Whether its last packet was shorter than the others or pushed, so that none can follow.
     closed: bool,
 }
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
-/// Largest IP packet whose length still fits its header.
+/// Longest packet whose length fits an IPv4 header.
 const MAX_PACKET: usize = 65_535;
 
 impl Joiner {
-    /// Flows held open. More than that at once and the oldest is written out.
+    /// Most flows that are open at once; a further one makes the oldest be written.
     const FLOWS: usize = 8;
 
-    /// A joiner for TCP, and for UDP if `join_udp` (see [`crate::tun::Tun::udp_offload`]).
+    /// Creates a joiner for TCP, and for UDP if `join_udp`: see [`crate::tun::Tun::udp_offload`].
     #[must_use]
     pub fn new(join_udp: bool) -> Self {
         Self {
@@ -46,12 +52,13 @@ impl Joiner {
         }
     }
 
-    /// Takes one packet; frames that are finished by this go to `write`, offload header first.
+    /// Takes one packet. Passes the frames that this completes to `write`, each with its offload
+    /// header first.
     pub fn push(&mut self, packet: &[u8], mut write: impl FnMut(&[u8])) {
         let layout = Layout::of(packet)
             .filter(|l| (l.protocol == TCP || self.join_udp) && l.length_fits(packet));
         let Some(layout) = layout else {
-            // Fragments and other protocols: keep them behind whatever came first.
+            // A fragment may belong to any open flow, so everything that came before it goes first.
             self.flush(&mut write);
             return self.write_alone(packet, &mut write);
         };
@@ -73,10 +80,10 @@ impl Joiner {
             self.finish(0, &mut write);
         }
         let frame = self.new_frame(packet);
-        self.open.push(Open::new(frame, layout));
+        self.open.push(OpenFrame::new(frame, layout));
     }
 
-    /// Writes out everything held.
+    /// Writes all frames that are open.
     pub fn flush(&mut self, mut write: impl FnMut(&[u8])) {
         while !self.open.is_empty() {
             self.finish(0, &mut write);
@@ -96,7 +103,7 @@ impl Joiner {
         self.spare.push(frame);
     }
 
-    /// A frame with an empty offload header and the packet.
+    /// Returns a frame of an empty offload header and the packet.
     fn new_frame(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut frame = self.spare.pop().unwrap_or_default();
         frame.clear();
@@ -106,13 +113,15 @@ impl Joiner {
     }
 }
 
-/// Whether a packet may begin or continue a super-packet: it has payload, nothing but ACK and PSH is set, and its checksum is
-/// right, because the kernel will trust the joined packet's.
+/// Returns whether a packet may begin or continue a super-packet: it has payload, no TCP flags but
+/// ACK and PSH, and a correct checksum. The kernel trusts the checksum of a super-packet, so a
+/// corrupted packet must not get into one.
 fn is_joinable(layout: &Layout, packet: &[u8]) -> bool {
     let transport = &packet[layout.transport..];
     let plain = if layout.protocol == TCP {
         transport[13] & !PSH == ACK
     } else {
+        // Zero means that the sender has not computed a checksum.
         transport[6..8] != [0, 0]
     };
     plain
@@ -123,7 +132,7 @@ fn is_joinable(layout: &Layout, packet: &[u8]) -> bool {
             .is_valid()
 }
 
-impl Open {
+impl OpenFrame {
     fn new(frame: Vec<u8>, layout: Layout) -> Self {
         let packet = &frame[HEADER_BYTES..];
         let segment_bytes = packet.len() - layout.payload;
@@ -145,19 +154,22 @@ impl Open {
         }
     }
 
+    /// The packet behind the offload header.
     fn packet(&self) -> &[u8] {
         &self.frame[HEADER_BYTES..]
     }
 
+    /// Returns whether a packet has the same addresses, protocol and ports.
     fn same_flow(&self, layout: &Layout, packet: &[u8]) -> bool {
-        let (mine, ports) = (self.packet(), layout.transport..layout.transport + 4);
+        let mine = self.packet();
+        let ports = layout.transport..layout.transport + 4;
         self.layout.v4 == layout.v4
             && self.layout.protocol == layout.protocol
             && mine[layout.addresses()] == packet[layout.addresses()]
             && mine[ports.clone()] == packet[ports]
     }
 
-    /// Appends the payload of a joinable packet of the same flow, if it continues this one in every respect.
+    /// Appends the payload of a joinable packet of the same flow if it continues the super-packet.
     fn try_append(&mut self, packet: &[u8]) -> bool {
         let layout = self.layout;
         let payload = packet.len() - layout.payload.min(packet.len());
@@ -180,11 +192,13 @@ impl Open {
         true
     }
 
-    /// Whether everything but lengths, checksums, identification, sequence number and PSH is equal.
+    /// Returns whether a packet's TCP sequence number follows, and its headers are otherwise equal
+    /// but for lengths, checksums, identification and PSH.
     fn headers_continue(&self, packet: &[u8]) -> bool {
         let (layout, mine) = (&self.layout, self.packet());
         let same = |range: core::ops::Range<usize>| mine[range.clone()] == packet[range];
-        // Class; then fragment flags, hop limit and protocol (IPv4), or flow label and hop limit (IPv6).
+        // IPv4: traffic class; fragment flags, TTL and protocol. IPv6: traffic class and flow
+        // label; next header and hop limit.
         let ip = if layout.v4 {
             same(0..2) && same(6..10)
         } else {
@@ -194,14 +208,15 @@ impl Open {
             return ip;
         }
         let at = layout.transport;
-        // Layout::of has found the same data offset in both, or the byte with it differs.
+        // Acknowledgement number and data offset; window; urgent pointer and options. The data
+        // offset is compared first, so the options have the same length.
         ip && word32(packet, at + 4) == self.next_sequence
             && same(at + 8..at + 13)
             && same(at + 14..at + 16)
             && same(at + 18..layout.payload)
     }
 
-    /// Writes the headers of the whole. A single packet stays as it came.
+    /// Writes the headers of the super-packet. A single packet stays as it came.
     fn seal(&mut self) {
         if self.n == 1 {
             return;
@@ -211,6 +226,7 @@ impl Open {
         let total = packet.len();
         layout.set_length(packet, total);
         let field = layout.transport + layout.checksum_offset();
+        // The kernel completes the checksum of each segment that it cuts off.
         let sum = layout.pseudo_header(packet, total).partial();
         packet[field..field + 2].copy_from_slice(&sum);
         let segmentation = match (layout.protocol == TCP, layout.v4) {
@@ -218,7 +234,7 @@ impl Open {
             (true, false) => Segmentation::Tcp6,
             (false, _) => Segmentation::Udp,
         };
-        // All lengths are below 65,536: Layout and MAX_PACKET bound them.
+        // All of these are below 65,536, because the packet is at most MAX_PACKET long.
         let header = Header {
             needs_checksum: true,
             segmentation,

@@ -1,6 +1,6 @@
-//! Receiving many datagrams with one system call.
+//! Receives many datagrams with one system call.
 
-use super::control::{self, Control, Facts};
+use super::control::{self, Control, Metadata};
 use super::{Ecn, MAX_MESSAGES};
 use crate::sys;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::BorrowedFd;
 
-/// Room for a socket address of any family the module handles, aligned as the kernel wants it.
+/// Room for a socket address of any family (`struct sockaddr_storage`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(crate) struct Name(pub(crate) [u8; 128]);
@@ -16,8 +16,10 @@ pub(crate) struct Name(pub(crate) [u8; 128]);
 /// What the kernel filled in for one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filled {
-    /// Bytes of the message, which may exceed the buffer's size for packet sockets (the rest is cut off).
+    /// Length of the message in bytes. It may exceed that of the slot, which then has its
+    /// beginning.
     pub(crate) bytes: usize,
+    /// Length of the control messages in bytes.
     pub(crate) control_bytes: usize,
 }
 
@@ -32,43 +34,48 @@ pub struct ReceiveBatch {
     pub(crate) n: usize,
 }
 
-/// One message as received: one datagram, or several of equal size that the kernel joined.
+/// One received message: one datagram, or several of equal size that the kernel has joined.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// The sender.
     pub from: SocketAddr,
-    /// The bytes; longer messages than the batch's slots are cut off.
+    /// The bytes, cut off at the size of the batch's slots.
     pub bytes: &'a [u8],
-    /// Size of the joined datagrams (the last may be shorter); equal to the length when there is only one.
+    /// Size in bytes of the joined datagrams (the last may be shorter). If there is only one, it is
+    /// the length of the message.
     pub segment: usize,
-    /// Arrival on the wall clock, as time since the Unix epoch: see [`crate::clock::Clock::realtime_map`].
+    /// Arrival by the wall clock, as time since the Unix epoch; see
+    /// [`crate::clock::Clock::realtime_map`].
     pub stamp: Option<Duration>,
-    /// Marking of the (last) datagram.
+    /// ECN field of the datagram; of the last one if several are joined.
     pub ecn: Ecn,
 }
 
-/// One message as received, in the buffer that it was received into: see [`Datagram`].
+/// One received message that can be changed (for example decrypted) in place; see [`Datagram`].
 #[derive(Debug)]
 pub struct DatagramMut<'a> {
     /// The sender.
     pub from: SocketAddr,
-    /// The bytes; longer messages than the batch's slots are cut off.
+    /// The bytes, cut off at the size of the batch's slots.
     pub bytes: &'a mut [u8],
-    /// Size of the joined datagrams (the last may be shorter); equal to the length when there is only one.
+    /// Size in bytes of the joined datagrams (the last may be shorter). If there is only one, it is
+    /// the length of the message.
     pub segment: usize,
-    /// Arrival on the wall clock, as time since the Unix epoch: see [`crate::clock::Clock::realtime_map`].
+    /// Arrival by the wall clock, as time since the Unix epoch; see
+    /// [`crate::clock::Clock::realtime_map`].
     pub stamp: Option<Duration>,
 }
 
 impl<'a> Datagram<'a> {
-    /// The datagrams one by one.
+    /// Returns the datagrams one by one.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         self.bytes.chunks(self.segment.max(1))
     }
 }
 
 impl ReceiveBatch {
-    /// Room for `slots` messages (1 to 64) of up to `slot_bytes` bytes. With joined datagrams give 65,536 bytes.
+    /// Makes room for `slots` messages (1 to 64) of up to `slot_bytes` bytes each. If the kernel
+    /// joins datagrams, give 65,536 bytes.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         let slots = slots.clamp(1, MAX_MESSAGES);
@@ -92,35 +99,36 @@ impl ReceiveBatch {
         Ok(self.n)
     }
 
-    /// Messages received by the last call.
+    /// Returns the number of messages that the last call received.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.n
     }
 
-    /// Whether the last call received nothing.
+    /// Returns whether the last call received nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// The messages received. Those of unknown address families are left out.
+    /// Returns the received messages, except those of unknown address families.
     pub fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
         (0..self.n).filter_map(|i| {
-            let (bytes, facts) = (self.bytes(i), self.facts(i));
-            let segment = facts.segment.map_or(bytes.len(), usize::from).max(1);
-            let ecn = Ecn(facts.traffic_class & 3);
+            let (bytes, metadata) = (self.bytes(i), self.metadata(i));
+            let segment = metadata.segment.map_or(bytes.len(), usize::from).max(1);
+            let ecn = Ecn(metadata.traffic_class & 3);
             Some(Datagram {
                 from: address(&self.names[i].0)?,
                 bytes,
                 segment,
-                stamp: facts.stamp,
+                stamp: metadata.stamp,
                 ecn,
             })
         })
     }
 
-    /// The messages received, to be changed (decrypted) in place. Those of unknown address families are left out.
+    /// Returns the received messages so that they can be changed in place, except those of unknown
+    /// address families.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = DatagramMut<'_>> {
         let slots = self.buffer.chunks_mut(self.slot_bytes.max(1)).take(self.n);
         slots
@@ -128,29 +136,31 @@ impl ReceiveBatch {
             .zip(self.controls.iter().zip(&self.filled))
             .filter_map(|((slot, name), (control, filled))| {
                 let n = filled.bytes.min(slot.len());
-                let facts = control::parse(&control.0[..filled.control_bytes.min(control.0.len())]);
-                let segment = facts.segment.map_or(n, usize::from).max(1);
+                let control_bytes = filled.control_bytes.min(control.0.len());
+                let metadata = control::parse(&control.0[..control_bytes]);
+                let segment = metadata.segment.map_or(n, usize::from).max(1);
                 Some(DatagramMut {
                     from: address(&name.0)?,
                     bytes: &mut slot[..n],
                     segment,
-                    stamp: facts.stamp,
+                    stamp: metadata.stamp,
                 })
             })
     }
 
+    /// Returns message `i`, as far as its slot has room.
     pub(crate) fn bytes(&self, i: usize) -> &[u8] {
         let n = self.filled[i].bytes.min(self.slot_bytes);
         &self.buffer[i * self.slot_bytes..][..n]
     }
 
-    pub(crate) fn facts(&self, i: usize) -> Facts {
+    pub(crate) fn metadata(&self, i: usize) -> Metadata {
         let control = &self.controls[i].0;
         control::parse(&control[..self.filled[i].control_bytes.min(control.len())])
     }
 }
 
-/// Reads `sockaddr_in` and `sockaddr_in6`.
+/// Reads a `struct sockaddr_in` or `struct sockaddr_in6`.
 fn address(name: &[u8; 128]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes([name[0], name[1]]);
     let port = u16::from_be_bytes([name[2], name[3]]);

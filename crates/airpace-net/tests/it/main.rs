@@ -1,8 +1,8 @@
-//! The plumbing against the real kernel, in namespaces of the tests' own.
+//! Tests against the real kernel, each in namespaces of its own.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "tests; what was skipped is said aloud"
+    reason = "tests; they report what they skip"
 )]
 
 mod namespaces;
@@ -14,7 +14,8 @@ mod udp;
 
 use airpace_net::netns::Namespace;
 
-/// A prepared namespace, or a loud line and `None` where the system does not allow one.
+/// Returns a prepared namespace; prints a line and returns `None` where the system does not allow
+/// one.
 fn namespace() -> Option<Namespace> {
     match Namespace::new() {
         Ok(namespace) => {

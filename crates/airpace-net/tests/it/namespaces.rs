@@ -1,7 +1,7 @@
 use super::namespace;
-use airpace_net::netlink::{Prefix, Route};
+use airpace_net::netlink::Route;
 use airpace_net::netns::Namespace;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -11,21 +11,20 @@ fn a_pair_of_interfaces_joins_two_namespaces() {
     };
     let mut link = a.netlink().unwrap();
     link.add_veth("left", "right", Some(&b)).unwrap();
-    link.add_address("left", Prefix::new(Ipv4Addr::new(10, 9, 0, 1), 24))
+    link.add_address("left", "10.9.0.1/24".parse().unwrap())
         .unwrap();
     link.set_up("left").unwrap();
     let mut other = b.netlink().unwrap();
     other
-        .add_address("right", Prefix::new(Ipv4Addr::new(10, 9, 0, 2), 24))
+        .add_address("right", "10.9.0.2/24".parse().unwrap())
         .unwrap();
     other.set_mtu("right", 1400).unwrap();
     other.set_up("right").unwrap();
-    other
-        .add_route(&Route::through(
-            Prefix::new(Ipv4Addr::new(10, 10, 0, 0), 16),
-            "right",
-        ))
-        .unwrap();
+    let route = Route::through("10.10.0.0/16".parse().unwrap(), "right");
+    other.add_route(&route).unwrap();
+    assert!(other.add_route(&route).is_err(), "it exists already");
+    other.delete_route(&route).unwrap();
+    assert!(other.delete_route(&route).is_err(), "it is gone");
 
     let receiver = b.run(|| UdpSocket::bind("10.9.0.2:0").unwrap()).unwrap();
     let sender = a.run(|| UdpSocket::bind("10.9.0.1:0").unwrap()).unwrap();
@@ -78,13 +77,11 @@ fn a_namespace_is_reached_by_its_path() {
 }
 
 #[test]
-fn congestion_control_is_per_namespace() {
+fn kernel_settings_are_those_of_the_namespace() {
     let Some(namespace) = namespace() else { return };
-    namespace.set_congestion_control("reno").unwrap();
-    let error = namespace
-        .set_congestion_control("no-such-law")
-        .unwrap_err()
-        .to_string();
+    let set = |name| namespace.set_sysctl("net/ipv4/tcp_congestion_control", name);
+    set("reno").unwrap();
+    let error = set("no-such-law").unwrap_err().to_string();
     assert!(
         error.contains("tcp_congestion_control") && error.contains("no-such-law"),
         "{error}"
@@ -98,7 +95,7 @@ fn congestion_control_is_per_namespace() {
 }
 
 #[test]
-fn refusals_say_what_was_wanted() {
+fn a_refusal_names_the_operation_and_the_kernels_reason() {
     let Some(namespace) = namespace() else { return };
     let error = namespace
         .netlink()

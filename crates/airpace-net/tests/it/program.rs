@@ -11,7 +11,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// Numbers of the processes that have `mark` in their command line.
+/// Returns how many processes have `mark` in their command line.
 fn processes(mark: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     all.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok())
@@ -19,12 +19,13 @@ fn processes(mark: &str) -> usize {
         .count()
 }
 
-/// A duration for `sleep` that no other process has.
+/// Returns a duration for `sleep` that no other process uses.
 fn mark(n: u32) -> String {
     format!("9{:06}{n}", std::process::id())
 }
 
-fn gone_soon(mark: &str) -> bool {
+/// Waits up to five seconds until no process has `mark` in its command line.
+fn all_end(mark: &str) -> bool {
     let clock = Clock::start();
     let mut poller = Poller::new().unwrap();
     while clock.now().as_secs_f64() < 5.0 {
@@ -39,7 +40,7 @@ fn gone_soon(mark: &str) -> bool {
 }
 
 #[test]
-fn a_program_runs_inside_and_its_status_comes_back() {
+fn a_program_runs_in_the_namespace_and_returns_its_status() {
     let Some(namespace) = namespace() else { return };
     namespace
         .netlink()
@@ -58,7 +59,7 @@ fn a_program_runs_inside_and_its_status_comes_back() {
 }
 
 #[test]
-fn its_end_can_be_polled() {
+fn the_end_of_a_program_can_be_polled() {
     if namespace().is_none() {
         return;
     }
@@ -76,18 +77,18 @@ fn its_end_can_be_polled() {
 }
 
 #[test]
-fn what_it_leaves_behind_ends_with_it() {
+fn background_processes_of_a_program_end_with_it() {
     if namespace().is_none() {
         return;
     }
     let mark = mark(1);
     let program = Program::spawn(shell(&format!("setsid sleep {mark} & exit 0")), None).unwrap();
     assert!(program.wait().unwrap().success());
-    assert!(gone_soon(&mark));
+    assert!(all_end(&mark));
 }
 
 #[test]
-fn it_is_asked_to_end_and_killed_when_dropped() {
+fn a_program_can_be_terminated_and_is_killed_when_dropped() {
     if namespace().is_none() {
         return;
     }
@@ -104,12 +105,12 @@ fn it_is_asked_to_end_and_killed_when_dropped() {
             .unwrap();
         program.terminate();
     }
-    // 128 + SIGTERM if it was asked before it had set its trap.
+    // 128 + SIGTERM if the signal came before the shell had set its trap.
     assert!(matches!(program.wait().unwrap().code(), Some(7 | 143)));
 
     let mark = mark(2);
     let program =
         Program::spawn(shell(&format!("trap '' TERM; sleep {mark} & wait")), None).unwrap();
     drop(program);
-    assert!(gone_soon(&mark));
+    assert!(all_end(&mark));
 }

@@ -1,16 +1,15 @@
 use super::namespace;
 use airpace_net::clock::Clock;
-use airpace_net::netlink::Prefix;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::{Interest, Poller};
-use airpace_net::tun::{LINK_TYPE_RADIOTAP, Tun, TunConfig};
+use airpace_net::tun::{Tun, TunConfig};
 use core::time::Duration;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::UdpSocket;
 
 fn device(namespace: &Namespace, config: TunConfig) -> Tun {
     let tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
     let mut link = namespace.netlink().unwrap();
-    link.add_address(tun.name(), Prefix::new(Ipv4Addr::new(10, 9, 0, 1), 24))
+    link.add_address(tun.name(), "10.9.0.1/24".parse().unwrap())
         .unwrap();
     link.set_queue_length(tun.name(), 2000).unwrap();
     link.set_up(tun.name()).unwrap();
@@ -25,14 +24,14 @@ fn read(tun: &Tun, buffer: &mut [u8]) -> usize {
     poller
         .wait(&clock, Some(clock.now() + Duration::from_secs(1)))
         .unwrap();
-    tun.read(buffer).unwrap().expect("a packet came")
+    tun.read(buffer).unwrap().expect("a packet arrives")
 }
 
 #[test]
-fn packets_of_the_kernel_come_and_go() {
+fn packets_pass_to_and_from_the_kernel() {
     let Some(namespace) = namespace() else { return };
-    let tun = device(&namespace, TunConfig::ip("wlan%d"));
-    assert_eq!(tun.name(), "wlan0");
+    let tun = device(&namespace, TunConfig::ip("test%d"));
+    assert_eq!(tun.name(), "test0");
     let mut buffer = [0; 2000];
     assert_eq!(tun.read(&mut buffer).unwrap(), None);
 
@@ -43,7 +42,7 @@ fn packets_of_the_kernel_come_and_go() {
     let n = read(&tun, &mut buffer);
     assert_eq!(&buffer[n - 8..n], b"question");
 
-    // Swapping addresses and ports turns the question into its echo and leaves the checksums right.
+    // Swapping addresses and ports turns the question into its echo; the checksums stay correct.
     let packet = &mut buffer[..n];
     for (a, b, len) in [(12, 16, 4), (20, 22, 2)] {
         for i in 0..len {
@@ -59,7 +58,7 @@ fn packets_of_the_kernel_come_and_go() {
 }
 
 #[test]
-fn the_interface_goes_with_its_device() {
+fn dropping_the_device_removes_the_interface() {
     let Some(namespace) = namespace() else { return };
     let tun = device(&namespace, TunConfig::ip("gone"));
     drop(tun);
@@ -67,16 +66,19 @@ fn the_interface_goes_with_its_device() {
 }
 
 #[test]
-fn a_monitor_has_the_radiotap_link_type() {
+fn a_device_has_the_link_type_that_it_was_given() {
     let Some(namespace) = namespace() else { return };
-    let config = TunConfig::link("mon0").with_link_type(LINK_TYPE_RADIOTAP);
-    let _tun = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
-    let kind = namespace.netlink().unwrap().link_type("mon0").unwrap();
-    assert_eq!(kind, LINK_TYPE_RADIOTAP);
+    // ARPHRD_IEEE80211_RADIOTAP and ARPHRD_RAWIP of linux/if_arp.h.
+    for link_type in [803, 519] {
+        let config = TunConfig::link("tap0").with_link_type(link_type);
+        let _tap = namespace.run(|| Tun::open(&config)).unwrap().unwrap();
+        let found = namespace.netlink().unwrap().link_type("tap0").unwrap();
+        assert_eq!(found, link_type);
+    }
 }
 
 #[test]
-fn what_the_full_queue_of_a_device_drops_is_counted() {
+fn packets_that_a_full_queue_drops_are_counted() {
     let Some(namespace) = namespace() else { return };
     let _unread = device(&namespace, TunConfig::ip("tun0"));
     let mut link = namespace.netlink().unwrap();

@@ -3,8 +3,8 @@ use airpace_net::udp::{Ecn, ReceiveBatch, Transmit, UdpOptions, UdpSocket};
 use core::time::Duration;
 use std::io::IoSlice;
 
-/// Two sockets on one loopback interface: of a namespace of their own where that is allowed, because that of the caller may be
-/// down.
+/// Two sockets on the loopback interface of a new namespace where that is allowed, because the
+/// caller's may be down.
 fn pair() -> (UdpSocket, UdpSocket) {
     let open = || {
         let socket =
@@ -18,7 +18,7 @@ fn pair() -> (UdpSocket, UdpSocket) {
 }
 
 #[test]
-fn segments_arrive_joined_stamped_and_marked() {
+fn segments_arrive_with_their_timestamp_and_ecn_field() {
     let (a, b) = pair();
     let clock = Clock::start();
     let before = clock.now();
@@ -57,7 +57,7 @@ fn segments_arrive_joined_stamped_and_marked() {
 }
 
 #[test]
-fn a_batch_may_exceed_one_system_call() {
+fn more_messages_than_fit_one_system_call_can_be_sent_at_once() {
     let (a, b) = pair();
     let to = b.local_addr().unwrap();
     let parts: Vec<[IoSlice<'_>; 1]> = (0..150).map(|_| [IoSlice::new(b"x")]).collect();
@@ -80,7 +80,7 @@ fn a_batch_may_exceed_one_system_call() {
 }
 
 #[test]
-fn oversized_messages_are_refused_not_lost_silently() {
+fn a_message_that_is_too_long_is_an_error() {
     let (a, b) = pair();
     assert!(
         a.send_one(b.local_addr().unwrap(), &[0; 70_000], Ecn::NOT_ECT)

@@ -1,16 +1,18 @@
-use super::super::case::{Case, Results, flows};
-use super::super::findings::{Bar, Findings};
-use super::super::sample::Sample;
-use super::{MAGNITUDE, SCHEMES, under};
+use super::{MAGNITUDE, SCHEMES, with_scheme};
+use crate::reproduction::{Bar, Case, Findings, Results, Sample, flows};
 
-pub(super) const VOICE: &str = "A call to the slow station beside bulk to all: best effort is useless under FIFO and FQ-CoDel (MOS 1.0 to 1.24) and as \
-     good as can be under FQ-MAC and airtime fairness (4.35 or more of 4.41); throughput grows from FQ-CoDel over FIFO and FQ-MAC to airtime fairness";
-pub(super) const WEB: &str = "Pages of a fast station beside a download of the slow one: slowest under FIFO (the large page takes tens of seconds), an \
-     order of magnitude better with FQ-CoDel, best with airtime fairness";
+pub(super) const VOICE: &str = "A call to the slow station beside bulk to all: best effort is \
+     useless under FIFO and FQ-CoDel (MOS 1.0 to 1.24) and as good as can be under FQ-MAC and \
+     airtime fairness (4.35 or more of 4.41); throughput grows from FQ-CoDel to FIFO, FQ-MAC and \
+     airtime fairness";
+pub(super) const WEB: &str = "Pages of a fast station beside a download of the slow one: slowest \
+     under FIFO (the large page takes tens of seconds), an order of magnitude better with FQ-CoDel, \
+     best with airtime fairness";
 
 const VOIP: &str = include_str!("../../../../scenarios/004-t2-voip.toml");
 const PAGES: &str = include_str!("../../../../scenarios/004-f11-web.toml");
 
+/// The paper's names of the access categories of the call, and ours.
 const CATEGORIES: [(&str, &str); 2] = [("VO", "voice"), ("BE", "best-effort")];
 const DELAYS: [&str; 2] = ["5 ms", "50 ms"];
 
@@ -19,11 +21,11 @@ pub(super) fn voice_cases() -> Vec<Case> {
     for (mark, category) in CATEGORIES {
         for delay in DELAYS {
             for scheme in SCHEMES {
-                let case = under(format!("{scheme}, {mark}, {delay}"), scheme, VOIP, &[]);
-                cases.push(
-                    case.set(format!("flow.voip.category=\"{category}\""))
-                        .set(format!("wire.0.delay=\"{delay}\"")),
-                );
+                let name = format!("{scheme}, {mark}, {delay}");
+                let case = with_scheme(name, scheme, VOIP, &[])
+                    .set(format!("flow.voip.category=\"{category}\""))
+                    .set(format!("wire.0.delay=\"{delay}\""));
+                cases.push(case);
             }
         }
     }
@@ -32,15 +34,17 @@ pub(super) fn voice_cases() -> Vec<Case> {
 
 pub(super) fn voice(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    findings.note("scored by the network's mean delay and loss, without a jitter buffer; the paper names delay, jitter and loss and prints no formula");
+    findings.note(
+        "the score is computed from the network's mean delay and loss, without a jitter buffer; the \
+         paper names delay, jitter and loss and prints no formula",
+    );
     for delay in DELAYS {
         for scheme in SCHEMES {
             let score = results.sample(&format!("{scheme}, BE, {delay}"), |summary| {
-                flows(summary, "voip")
-                    .next()
-                    .and_then(|flow| flow.network_mos)
+                flows(summary, "voip").next()?.network_mos
             });
-            // 1.00 to 1.24 are printed for the first two, 4.37 and 4.39 for the others.
+            // The paper prints 1.00 to 1.24 for the first two schemes, 4.37 and 4.39 for the
+            // others.
             let bar = if ["fifo", "fq-codel"].contains(&scheme) {
                 Bar::AtMost(1.3)
             } else {
@@ -52,12 +56,11 @@ pub(super) fn voice(results: &Results) -> Findings {
     for (mark, _) in CATEGORIES {
         for delay in DELAYS {
             for pair in ["fq-codel", "fifo", "fq-mac", "airtime"].windows(2) {
-                let total =
+                let goodput =
                     |scheme: &str| bulk_mbps(results, &format!("{scheme}, {mark}, {delay}"));
-                let gain = &total(pair[1]) / &total(pair[0]);
                 findings.ratio(
                     format!("{mark}, {delay}: throughput, {} over {}", pair[1], pair[0]),
-                    &gain,
+                    &(&goodput(pair[1]) / &goodput(pair[0])),
                     Bar::Above(1.0),
                 );
             }
@@ -65,13 +68,14 @@ pub(super) fn voice(results: &Results) -> Findings {
     }
     findings.because(
         "BE",
-        "the printed scores of FIFO and FQ-CoDel tell of lost packets (by G.107 the delay alone leaves 3 to 4 at 300 ms); here few packets \
-         of a call meet a full queue, and a channel that loses 15 % of the MPDUs changes little (3.4 for FQ-CoDel), as the MAC sends them again",
+        "the printed scores of FIFO and FQ-CoDel point to lost packets (by G.107 the delay alone \
+         leaves 3 to 4 at 300 ms). Here few packets of a call meet a full queue, and a channel that \
+         loses 15 % of the MPDUs changes little (3.4 for FQ-CoDel), as the MAC sends them again",
     );
     findings
 }
 
-/// Goodput of the bulk flows.
+/// Goodput of the bulk flows, Mbit/s.
 fn bulk_mbps(results: &Results, case: &str) -> Sample {
     results.sample(case, |summary| {
         Some(flows(summary, "bulk").map(|flow| flow.goodput_mbps).sum())
@@ -82,10 +86,8 @@ pub(super) fn web_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for page in ["small", "large"] {
         for scheme in SCHEMES {
-            cases.push(
-                under(format!("{page}, {scheme}"), scheme, PAGES, &[])
-                    .set(format!("flow.web.page=\"{page}\"")),
-            );
+            let case = with_scheme(format!("{page}, {scheme}"), scheme, PAGES, &[]);
+            cases.push(case.set(format!("flow.web.page=\"{page}\"")));
         }
     }
     cases
@@ -93,33 +95,29 @@ pub(super) fn web_cases() -> Vec<Case> {
 
 pub(super) fn web(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let load = |page: &str, scheme: &str| {
+    let load_s = |page: &str, scheme: &str| {
         results.sample(&format!("{page}, {scheme}"), |summary| {
-            flows(summary, "web")
-                .next()
-                .and_then(|flow| flow.page_load_s)
-                .map(|pages| pages.mean)
+            let flow = flows(summary, "web").next()?;
+            Some(flow.page_load_s?.mean)
         })
     };
-    // "35 seconds for the FIFO case"; from ten on they are tens.
+    // "35 seconds for the FIFO case". From ten on they are tens.
     findings.relate(
         "large, fifo: page load time",
         "s",
-        &load("large", "fifo"),
+        &load_s("large", "fifo"),
         Bar::AtLeast(10.0),
     );
     for page in ["small", "large"] {
-        let gain = &load(page, "fifo") / &load(page, "fq-codel");
         findings.ratio(
             format!("{page}: page load time, fifo over fq-codel"),
-            &gain,
+            &(&load_s(page, "fifo") / &load_s(page, "fq-codel")),
             Bar::AtLeast(MAGNITUDE),
         );
         for scheme in &SCHEMES[..3] {
-            let gain = &load(page, scheme) / &load(page, "airtime");
             findings.ratio(
                 format!("{page}: page load time, {scheme} over airtime"),
-                &gain,
+                &(&load_s(page, scheme) / &load_s(page, "airtime")),
                 Bar::Above(1.0),
             );
         }

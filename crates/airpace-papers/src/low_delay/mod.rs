@@ -1,75 +1,85 @@
-//! 000, Low Delay Rate Allocation: the level as a signal, Algorithms 1 and 2.
+//! Paper 000, Low Delay Rate Allocation in WLANs Using Aggregation: the level as a signal, the
+//! analytical model, Algorithms 1 and 2.
 
 mod laws;
 mod model;
 mod signal;
 
-use super::claim::Claim;
+use crate::reproduction::Claim;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    Claim::sim(
+    Claim::simulated(
         "000-F2",
         "000, Figure 2",
         signal::TIMESTAMPS,
-        (signal::timestamp_cases, signal::timestamps),
+        signal::timestamp_cases,
+        signal::timestamps,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F3",
         "000, Figure 3",
         signal::LOSSES,
-        (signal::loss_cases, signal::losses),
+        signal::loss_cases,
+        signal::losses,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F4",
         "000, Figure 4",
         signal::FLUCTUATING,
-        (signal::fluctuating_cases, signal::fluctuating),
+        signal::fluctuating_cases,
+        signal::fluctuating,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F5",
         "000, Figure 5",
         laws::TARGETS,
-        (laws::target_cases, laws::targets),
+        laws::target_cases,
+        laws::targets,
         SEEDS,
     ),
     Claim::model("000-F7", "000, Figure 7", model::KNEES, model::knees),
-    Claim::sim(
+    Claim::simulated(
         "000-F8",
         "000, Figure 8",
         model::LEVELS,
-        (model::level_cases, model::levels),
+        model::level_cases,
+        model::levels,
         SEEDS,
     ),
     Claim::model("000-F9", "000, Figure 9", model::REGION, model::region),
-    Claim::sim(
+    Claim::simulated(
         "000-F11",
         "000, Figure 11",
         laws::FAIR,
-        (laws::fair_cases, laws::fair),
+        laws::fair_cases,
+        laws::fair,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F13",
         "000, Figure 13",
         laws::STEP,
-        (laws::step_cases, laws::step),
+        laws::step_cases,
+        laws::step,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F15",
         "000, Figure 15",
         laws::GAINS,
-        (laws::gain_cases, laws::gains),
+        laws::gain_cases,
+        laws::gains,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "000-F16",
         "000, Figure 16",
         laws::SPREAD,
-        (laws::gain_cases, laws::spread),
+        laws::gain_cases,
+        laws::spread,
         SEEDS,
     ),
 ];

@@ -1,11 +1,11 @@
-use super::super::case::{Case, Results, links, mean};
-use super::super::findings::{Bar, Findings};
-use super::super::sample::Sample;
+use crate::reproduction::{Bar, Case, Findings, Results, Sample, links, mean_if_complete};
 use airpace_core::model::{Downlink, Link};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_scenario::results::SimulationSummary;
 use airpace_sim::rng::Stream;
 
-pub(super) const KNEES: &str = "Rates at which aggregation begins and saturates, at 513 and 850 Mbit/s with 106 + 108 µs of overhead: those of the model to 0.1 %";
+pub(super) const KNEES: &str = "The rates at which aggregation begins and saturates, at 513 and \
+     850 Mbit/s with 106 + 108 µs of overhead, are those of the model to 0.1 %";
 pub(super) const LEVELS: &str =
     "The simulated mean level is within 10 % of the refined model's away from the knees";
 pub(super) const REGION: &str =
@@ -16,39 +16,63 @@ const PACKET_BITS: f64 = 12_000.0;
 /// Access and other overhead of a frame, seconds.
 const OVERHEAD_S: f64 = 106e-6 + 108e-6;
 /// Most packets in a frame.
-const MOST: f64 = 64.0;
+const MAX_PACKETS: f64 = 64.0;
 
-fn downlink(mbps: f64, stations: usize) -> Option<Downlink> {
-    Downlink::new(vec![
-        Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST);
-        stations
-    ])
-    .ok()
+fn link(mbps: f64) -> Link {
+    Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MAX_PACKETS)
 }
 
-/// PHY rate, stations, rate per station in Mbit/s at which aggregation begins and at which it saturates. The first four are the paper's figure
-/// by hand from 1/(c + n w) and N/(c + n N w).
-const KNEES_MBPS: [(f64, usize, f64, f64); 3] = [
-    (513.0, 1, 50.5, 448.8),
-    (513.0, 2, 25.3, 224.4),
-    (850.0, 1, 52.6, 687.2),
+/// Stations with the same PHY rate, and the rates per station at which aggregation begins and
+/// saturates.
+struct Knees {
+    phy_mbps: f64,
+    stations: usize,
+    begins_mbps: f64,
+    saturates_mbps: f64,
+}
+
+/// The paper's figure, computed by hand from 1/(c + n w) and N/(c + n N w).
+const EXPECTED_KNEES: [Knees; 3] = [
+    Knees {
+        phy_mbps: 513.0,
+        stations: 1,
+        begins_mbps: 50.5,
+        saturates_mbps: 448.8,
+    },
+    Knees {
+        phy_mbps: 513.0,
+        stations: 2,
+        begins_mbps: 25.3,
+        saturates_mbps: 224.4,
+    },
+    Knees {
+        phy_mbps: 850.0,
+        stations: 1,
+        begins_mbps: 52.6,
+        saturates_mbps: 687.2,
+    },
 ];
 
 pub(super) fn knees(_: &Results) -> Findings {
     let mut findings = Findings::default();
-    for (mbps, stations, begins, saturates) in KNEES_MBPS {
-        let Some(downlink) = downlink(mbps, stations) else {
+    for expected in EXPECTED_KNEES {
+        let Knees {
+            phy_mbps, stations, ..
+        } = expected;
+        let Ok(downlink) = Downlink::new(vec![link(phy_mbps); stations]) else {
             continue;
         };
-        for (what, level, printed) in [("begins", 1.0, begins), ("saturates", MOST, saturates)] {
+        for (what, level, mbps) in [
+            ("begins", 1.0, expected.begins_mbps),
+            ("saturates", MAX_PACKETS, expected.saturates_mbps),
+        ] {
             let rate = downlink.rates_at_levels(&vec![level; stations])[0] * PACKET_BITS / 1e6;
-            let what = format!("{mbps} Mbit/s, {stations} station(s): aggregation {what} at");
-            // 0.1 %, and the rounding of the figure to compare with.
+            // 0.1 %, and the rounding of the expected figure.
             findings.relate(
-                what,
+                format!("{phy_mbps} Mbit/s, {stations} station(s): aggregation {what} at"),
                 "Mbit/s",
                 &Sample::exactly(rate),
-                Bar::About(printed, 0.001 * printed + 0.05),
+                Bar::About(mbps, 0.001 * mbps + 0.05),
             );
         }
     }
@@ -63,10 +87,12 @@ const HEADER_BYTES: f64 = 28.0;
 const PAYLOAD_BYTES: f64 = 1_470.0;
 
 pub(super) fn level_cases() -> Vec<Case> {
-    let case = |mbps: &f64| {
-        Case::scenario(mbps.to_string(), CELL, &[]).set(format!("flow.0.rate=\"{mbps} Mbit/s\""))
-    };
-    RATES_MBPS.iter().map(case).collect()
+    let mut cases = Vec::new();
+    for mbps in RATES_MBPS {
+        let rate = format!("flow.0.rate=\"{mbps} Mbit/s\"");
+        cases.push(Case::scenario(mbps.to_string(), CELL, &[]).set(rate));
+    }
+    cases
 }
 
 pub(super) fn levels(results: &Results) -> Findings {
@@ -78,14 +104,13 @@ pub(super) fn levels(results: &Results) -> Findings {
     let Ok(downlink) = Downlink::new(vec![link]) else {
         return findings;
     };
+    let level = |summary: &SimulationSummary| {
+        mean_if_complete(links(summary, "station").map(|link| Some(link.level)))
+    };
     for mbps in RATES_MBPS {
-        let model = downlink
-            .refined(&[mbps * 1e6 / (8.0 * PAYLOAD_BYTES)])
-            .level[0];
-        let level = |summary: &airpace_scenario::results::SimulationSummary| {
-            mean(links(summary, "station").map(|link| Some(link.level)))
-        };
-        let ratio = &results.sample(&mbps.to_string(), level) * (1.0 / model);
+        let packets_per_s = mbps * 1e6 / (8.0 * PAYLOAD_BYTES);
+        let modelled = downlink.refined(&[packets_per_s]).level[0];
+        let ratio = &results.sample(&mbps.to_string(), level) * (1.0 / modelled);
         findings.ratio(
             format!("{mbps} Mbit/s: level, simulated over modelled"),
             &ratio,
@@ -95,21 +120,18 @@ pub(super) fn levels(results: &Results) -> Findings {
     findings
 }
 
-/// Pairs of points tried.
+/// Chords that are tried for each pair of PHY rates.
 const CHORDS: u32 = 10_000;
 
 pub(super) fn region(_: &Results) -> Findings {
     let mut findings = Findings::default();
     for (first, second) in [(513.0, 513.0), (390.0, 117.0), (850.0, 58.5)] {
-        let links = [first, second]
-            .map(|mbps: f64| Link::new(PACKET_BITS / (mbps * 1e6), OVERHEAD_S, MOST));
-        let Ok(downlink) = Downlink::new(links.to_vec()) else {
+        let Ok(downlink) = Downlink::new(vec![link(first), link(second)]) else {
             continue;
         };
-        let share = inside(&downlink, &mut Stream::new(1, "chords", 0));
-        let what = format!("{first} and {second} Mbit/s: chords that lie within, of {CHORDS}");
+        let share = share_of_chords_within(&downlink, &mut Stream::new(1, "chords", 0));
         findings.relate(
-            what,
+            format!("{first} and {second} Mbit/s: chords that lie within, of {CHORDS}"),
             "%",
             &Sample::exactly(100.0 * share),
             Bar::AtLeast(100.0),
@@ -118,19 +140,26 @@ pub(super) fn region(_: &Results) -> Findings {
     findings
 }
 
-/// Share of random chords between stable points, in log rates, of which a random point is stable, too.
-fn inside(downlink: &Downlink, random: &mut Stream) -> f64 {
-    let mut stable_point = || loop {
-        // From 10 to 10⁵ packets per second, evenly in the logarithm.
+/// Draws chords between stable points in the logarithms of the rates, and a point on each. Returns
+/// the share of these points that are stable too.
+fn share_of_chords_within(downlink: &Downlink, random: &mut Stream) -> f64 {
+    let mut within = 0_u32;
+    for _ in 0..CHORDS {
+        let (a, position) = stable_point(downlink, random);
+        let (b, _) = stable_point(downlink, random);
+        let between = [0, 1].map(|i| (position * a[i].ln() + (1.0 - position) * b[i].ln()).exp());
+        within += u32::from(downlink.is_stable(&between));
+    }
+    f64::from(within) / f64::from(CHORDS)
+}
+
+/// A random stable pair of rates in packets per second, and a random position on a chord.
+fn stable_point(downlink: &Downlink, random: &mut Stream) -> ([f64; 2], f64) {
+    loop {
+        // From 10 to 10⁵ packets per second, uniform in the logarithm.
         let point = [random.unit(), random.unit()].map(|u| 10f64.powf(1.0 + 4.0 * u));
         if downlink.is_stable(&point) {
             return (point, random.unit());
         }
-    };
-    let holds = (0..CHORDS).filter(|_| {
-        let ((a, share), (b, _)) = (stable_point(), stable_point());
-        let between = [0, 1].map(|i| (share * a[i].ln() + (1.0 - share) * b[i].ln()).exp());
-        downlink.is_stable(&between)
-    });
-    holds.count() as f64 / f64::from(CHORDS)
+    }
 }

@@ -1,70 +1,111 @@
-use super::super::case::{Case, Figures, Results};
-use super::super::findings::{Bar, Findings};
-use airpace_api::results::ArmResult;
-use airpace_lab::demo::{self, ArmKind, DemoOptions};
+use crate::reproduction::{Bar, Case, Figures, Findings, Results};
 use airpace_scenario::stop::Stop;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-pub(super) const CLAIM: &str = "The same with real packets, the kernel's Cubic and BBR and the emulated access point: at least 80 % of Cubic's rate at a \
-     twentieth of its delay or less, hardly any loss";
+pub(super) const CLAIM: &str = "The same with real packets, the kernel's Cubic and BBR and the \
+     emulated access point: at least 80 % of Cubic's rate at a twentieth of its delay or less, \
+     hardly any loss";
 
-const ARMS: [ArmKind; 3] = [ArmKind::Cubic, ArmKind::Bbr, ArmKind::AirpaceUdp];
+/// Runs downloads with real packets through an emulated access point. This crate has no sockets;
+/// whoever calls it provides the test bed.
+pub trait LiveTestbed: Sync {
+    /// Runs a download to one station with 802.11ac, 80 MHz, MCS 9 and one stream, once per sender
+    /// and in their order.
+    ///
+    /// # Errors
+    /// If the test bed cannot be set up, or `stop` was raised.
+    fn downloads(
+        &self,
+        senders: &[LiveSender],
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<Vec<LiveDownload>>;
+}
+
+/// Who sends a download.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LiveSender {
+    /// The kernel's TCP with Cubic.
+    Cubic,
+    /// The kernel's TCP with BBR.
+    Bbr,
+    /// Our proxy: UDP at the allocated rate.
+    AirpaceUdp,
+}
+
+impl LiveSender {
+    const ALL: [Self; 3] = [Self::Cubic, Self::Bbr, Self::AirpaceUdp];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::AirpaceUdp => "airpace-udp",
+        }
+    }
+}
+
+/// The steady state of a download.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LiveDownload {
+    /// Payload received, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Mean round-trip time of pings under load, ms.
+    pub mean_ping_ms: f64,
+    /// Data packets lost, as a share.
+    pub loss: f64,
+    /// Whether the emulator kept up with real time.
+    pub trusted: bool,
+}
 
 pub(super) fn cases() -> Vec<Case> {
-    // Real time: once is enough, and two at a time would disturb each other.
-    vec![Case::call("demo", arms).seeds(1)]
+    // It takes real time, so that once must be enough.
+    vec![Case::live("demo", download).seeds(1)]
 }
 
-/// Runs the demo's arms on one station.
-fn arms(seed: u64, stop: &Stop) -> Result<Figures> {
-    let folder = std::env::temp_dir().join(format!("airpace-reproduce-{}", std::process::id()));
-    let program =
-        std::env::current_exe().context("finding this program to start proxies and agents from")?;
-    let mut options = DemoOptions::new(folder.clone(), program);
-    options.arms = ARMS.to_vec();
-    options.cells = vec![vec![9]];
-    options.seed = seed;
-    let summary = demo::run(&options, stop);
-    // What the row needs is in the summary; left behind at worst.
-    let _ = std::fs::remove_dir_all(&folder);
-    Ok(summary?.arms.iter().flat_map(figures).collect())
-}
-
-fn figures(arm: &ArmResult) -> [(String, Vec<f64>); 4] {
-    let named = |what: &str, value: f64| (format!("{} {what}", arm.name), vec![value]);
-    [
-        named("goodput", arm.goodput_mbps),
-        named("ping", arm.ping_ms.mean),
-        named("loss", 100.0 * arm.loss),
-        named("trusted", f64::from(u8::from(arm.trusted))),
-    ]
+fn download(testbed: &dyn LiveTestbed, seed: u64, stop: &Stop) -> Result<Figures> {
+    let downloads = testbed.downloads(&LiveSender::ALL, seed, stop)?;
+    let mut figures = Figures::new();
+    for (sender, download) in LiveSender::ALL.into_iter().zip(downloads) {
+        for (what, value) in [
+            ("goodput", download.goodput_mbps),
+            ("ping", download.mean_ping_ms),
+            ("loss", 100.0 * download.loss),
+            ("trusted", f64::from(u8::from(download.trusted))),
+        ] {
+            figures.insert(format!("{} {what}", sender.name()), vec![value]);
+        }
+    }
+    Ok(figures)
 }
 
 pub(super) fn judge(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let of = |arm: ArmKind, what: &str| results.figure("demo", &format!("{} {what}", arm.name()));
-    let (ours, cubic) = (ArmKind::AirpaceUdp, ArmKind::Cubic);
+    let figure = |sender: LiveSender, what: &str| {
+        results.figure("demo", &format!("{} {what}", sender.name()))
+    };
+    let (ours, cubic) = (LiveSender::AirpaceUdp, LiveSender::Cubic);
     findings.ratio(
         "goodput, ours over Cubic",
-        &(&of(ours, "goodput") / &of(cubic, "goodput")),
+        &(&figure(ours, "goodput") / &figure(cubic, "goodput")),
         Bar::AtLeast(0.8),
     );
     findings.ratio(
         "mean ping, ours over Cubic",
-        &(&of(ours, "ping") / &of(cubic, "ping")),
+        &(&figure(ours, "ping") / &figure(cubic, "ping")),
         Bar::AtMost(0.05),
     );
     findings.relate(
         "ours: packets lost",
         "%",
-        &of(ours, "loss"),
+        &figure(ours, "loss"),
         Bar::AtMost(0.1),
     );
-    for arm in ARMS {
+    for sender in LiveSender::ALL {
         findings.relate(
-            format!("{}: the emulator kept up", arm.name()),
+            format!("{}: the emulator kept up", sender.name()),
             "",
-            &of(arm, "trusted"),
+            &figure(sender, "trusted"),
             Bar::AtLeast(1.0),
         );
     }

@@ -1,72 +1,78 @@
-//! 002, the nonlinear controller: an inner loop for the level, an outer one for the delay.
+//! Paper 002 (001 is another copy of it), Low-Delay High-Rate Operation of 802.11ac WLAN Downlink:
+//! the nonlinear controller, with an inner loop for the level and an outer one for the delay.
 
 mod live;
 mod loops;
-mod state;
+mod operation;
 
-use super::claim::Claim;
-use crate::verdicts::RowKind;
+pub use live::{LiveDownload, LiveSender, LiveTestbed};
+
+use crate::reproduction::Claim;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    Claim::sim(
+    Claim::simulated(
         "002-F1",
         "002, Figure 1b",
-        state::CELL,
-        (state::cell_cases, state::cell),
+        operation::CELL,
+        operation::cell_cases,
+        operation::cell,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F4",
         "002, Figure 4",
         loops::INNER,
-        (loops::inner_cases, loops::inner),
+        loops::inner_cases,
+        loops::inner,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F5",
         "002, Figure 5",
         loops::OUTER,
-        (loops::outer_cases, loops::outer),
+        loops::outer_cases,
+        loops::outer,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F6",
         "002, Figure 6",
         loops::JOIN,
-        (loops::join_cases, loops::join),
+        loops::join_cases,
+        loops::join,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F7",
         "002, Figure 7",
-        state::DELAY,
-        (state::delay_cases, state::delay),
+        operation::DELAY,
+        operation::delay_cases,
+        operation::delay,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F8",
         "002, Figure 8",
-        state::MIXED,
-        (state::mixed_cases, state::mixed),
+        operation::MIXED,
+        operation::mixed_cases,
+        operation::mixed,
         SEEDS,
     ),
-    Claim::sim(
+    Claim::simulated(
         "002-F9",
         "002, Figure 9",
-        state::TCP,
-        (state::tcp_cases, state::tcp),
+        operation::TCP,
+        operation::tcp_cases,
+        operation::tcp,
         SEEDS,
     ),
-    Claim {
-        id: "002-F9-live",
-        source: "002, Figure 9, with the kernel's TCP",
-        kind: RowKind::Live,
-        claim: live::CLAIM,
-        only_by_id: true,
-        seeds: 1,
-        cases: live::cases,
-        judge: live::judge,
-    },
+    Claim::live(
+        "002-F9-live",
+        "002, Figure 9, with the kernel's TCP",
+        live::CLAIM,
+        live::cases,
+        live::judge,
+    ),
 ];
 
 /// Seeds of each case, unless another number is asked for.

@@ -1,19 +1,20 @@
-//! The error model against that of ns-3: the signal-to-noise ratio at which a tenth of the MPDUs is lost.
+//! Our error model against that of ns-3: the signal-to-noise ratio at which a tenth of the MPDUs is
+//! lost.
 
 use super::report::Row;
 use airpace_core::phy::error::{Coding, ErrorModel};
 use airpace_core::phy::{GuardInterval, LegacyRate, Standard, TxRate, Width};
 use anyhow::{Context as _, bail};
 
-/// The greatest difference in dB.
+/// Greatest difference that is allowed, in dB.
 const BAR_DB: f64 = 1.0;
-/// The length of the MPDU that is compared.
+/// Length of the MPDU that is compared.
 const BYTES: u32 = 1_458;
 
-/// One row per rate of what `validation/ns3/error_model.cc` prints.
+/// One row per rate that `validation/ns3/error_model.cc` printed.
 ///
 /// # Errors
-/// A line that is none of its.
+/// The first line that cannot be understood.
 pub(super) fn rows(printed: &str) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in printed.lines().skip(1) {
@@ -24,12 +25,12 @@ pub(super) fn rows(printed: &str) -> anyhow::Result<Vec<Row>> {
         if bytes != BYTES.to_string() {
             continue;
         }
-        let read = || -> Option<(u32, u8, f64)> {
+        let numbers = || -> Option<(u32, u8, f64)> {
             Some((mhz.parse().ok()?, mcs.parse().ok()?, at_tenth.parse().ok()?))
         };
         let (mhz, mcs, ns3_db) =
-            read().with_context(|| format!("the error model of ns-3 printed `{line}`"))?;
-        // What ns-3 knows and the standard does not, such as MCS 9 of VHT at 20 MHz, has nothing to be compared with.
+            numbers().with_context(|| format!("the error model of ns-3 printed `{line}`"))?;
+        // ns-3 also has rates that the standard does not, such as MCS 9 of VHT at 20 MHz.
         let Some(rate) = rate(standard, mhz, mcs) else {
             continue;
         };
@@ -49,8 +50,9 @@ pub(super) fn rows(printed: &str) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// `None` if the standard has no such rate.
 fn rate(standard: &str, mhz: u32, mcs: u8) -> Option<TxRate> {
-    let shape = |standard| {
+    let one_stream = |standard| {
         TxRate::new(
             standard,
             Width::from_mhz(mhz)?,
@@ -63,9 +65,9 @@ fn rate(standard: &str, mhz: u32, mcs: u8) -> Option<TxRate> {
     match standard {
         "dsss" => LegacyRate::of(Standard::Dsss, mcs).map(TxRate::legacy),
         "ofdm" => LegacyRate::of(Standard::Ofdm, mcs).map(TxRate::legacy),
-        "ht" => shape(Standard::Ht),
-        "vht" => shape(Standard::Vht),
-        "he" => shape(Standard::He),
+        "ht" => one_stream(Standard::Ht),
+        "vht" => one_stream(Standard::Vht),
+        "he" => one_stream(Standard::He),
         _ => None,
     }
 }

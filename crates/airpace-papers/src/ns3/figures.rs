@@ -1,4 +1,4 @@
-//! What a run of either simulator comes to.
+//! The figures of a run of either simulator.
 
 use super::setting::Setting;
 use airpace_sim::traffic::DelayStatistic;
@@ -6,27 +6,27 @@ use airpace_sim::world::{LinkCounts, Outcome, World};
 use serde::Deserialize;
 use std::time::Instant;
 
-/// What a run comes to.
+/// The figures of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
-    /// Each station.
+    /// Per station, in order.
     pub stations: Vec<Part>,
     /// All stations together.
     pub all: Part,
-    /// Packets received in the whole run, the warm-up included.
+    /// Packets received in the whole run, including the warm-up.
     pub received: u64,
-    /// What the simulation took of real time, in seconds.
+    /// Wall time of the simulation, seconds.
     pub wall_s: f64,
 }
 
-/// One station, or all.
+/// The figures of one station, or of all.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 pub struct Part {
     /// Payload received, Mbit/s.
     pub goodput_mbps: f64,
     /// Mean MPDUs per data frame.
     pub level: f64,
-    /// Delay from the source to the end of the PPDU; `None` if nothing came.
+    /// Delay from the source to the end of the PPDU; `None` if nothing arrived.
     #[serde(rename = "delay_ms")]
     pub delay: Option<Delay>,
 }
@@ -41,7 +41,7 @@ pub struct Delay {
 }
 
 impl Figures {
-    /// Packets received per second of real time.
+    /// Packets received per second of wall time.
     #[must_use]
     pub fn packets_per_s(&self) -> f64 {
         self.received as f64 / self.wall_s
@@ -51,7 +51,7 @@ impl Figures {
 /// Runs a setting in this project's simulator.
 ///
 /// # Errors
-/// A setting that cannot be.
+/// A setting that the simulator refuses.
 pub fn simulate(setting: &Setting) -> anyhow::Result<Figures> {
     let mut world = World::new(setting.world()?)?;
     let begin = Instant::now();
@@ -62,28 +62,24 @@ pub fn simulate(setting: &Setting) -> anyhow::Result<Figures> {
 
 fn figures(outcome: &Outcome, wall_s: f64) -> Figures {
     let window_s = outcome.window.as_secs_f64();
-    let mut all = (0, LinkCounts::default(), DelayStatistic::default());
+    let mut payload_bytes = 0;
+    let mut frames = LinkCounts::default();
+    let mut delays = DelayStatistic::default();
     let mut stations = Vec::new();
     for flow in &outcome.flows {
         let delay = &flow.counts.forward.delay;
-        let to_station = |link: &&airpace_sim::world::LinkSummary| link.to == flow.to;
-        let counts = outcome
-            .links
-            .iter()
-            .find(to_station)
-            .map(|link| link.counts)
-            .unwrap_or_default();
+        let link = outcome.links.iter().find(|link| link.to == flow.to);
+        let counts = link.map(|link| link.counts).unwrap_or_default();
         stations.push(part(flow.payload_bytes, &counts, delay, window_s));
-        all.0 += flow.payload_bytes;
-        all.1.frames += counts.frames;
-        all.1.mpdus += counts.mpdus;
-        all.2.merge(delay);
+        payload_bytes += flow.payload_bytes;
+        frames.frames += counts.frames;
+        frames.mpdus += counts.mpdus;
+        delays.merge(delay);
     }
-    let received = outcome.totals.delivered;
     Figures {
         stations,
-        all: part(all.0, &all.1, &all.2, window_s),
-        received,
+        all: part(payload_bytes, &frames, &delays, window_s),
+        received: outcome.totals.delivered,
         wall_s,
     }
 }

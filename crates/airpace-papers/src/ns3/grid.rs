@@ -9,25 +9,26 @@ use std::time::Duration;
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// A few settings of each family, some minutes.
+    /// A few settings of each family; takes some minutes.
     Quick,
-    /// A quarter of an hour.
+    /// All settings; takes a quarter of an hour.
     Full,
 }
 
-/// A setting, and where in its range of loads it lies.
+/// A setting and its load.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The setting.
     pub setting: Setting,
-    /// Offered load relative to what the cell can carry; `None` where a controller or TCP finds the load.
+    /// Offered load relative to the capacity of the cell; `None` where a controller or TCP sets the
+    /// load.
     pub load: Option<f64>,
 }
 
 /// Every setting of `extent`.
 ///
 /// # Errors
-/// A setting that cannot be, which would be a mistake in this file.
+/// A setting that the simulator refuses, which would be a mistake in this file.
 pub fn cases(extent: Extent) -> anyhow::Result<Vec<Case>> {
     let quick = extent == Extent::Quick;
     let mut cases = Vec::new();
@@ -41,7 +42,7 @@ pub fn cases(extent: Extent) -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The settings whose speed is compared: one saturated station, twenty stations, a controller.
+/// The settings on which speeds are compared: one saturated station, twenty stations, a controller.
 ///
 /// # Errors
 /// As [`cases`].
@@ -60,14 +61,16 @@ pub(super) fn speed_cases() -> anyhow::Result<Vec<Setting>> {
     let mut settings: Vec<Setting> = saturated.into_iter().map(|case| case.setting).collect();
     settings.push(controlled(
         "S5",
-        ("nonlinear", Some(10)),
+        "nonlinear",
+        Some(10),
         &[(9, 1); 5],
-        (2.0, 2.0),
+        2.0,
+        2.0,
     ));
     Ok(settings)
 }
 
-/// VHT, 80 MHz, a shared queue of 500 packets, UDP at even gaps.
+/// VHT, 80 MHz, a shared queue of 500 packets, UDP at even gaps. The stations are MCS and streams.
 fn base(family: &str, name: &str, stations: &[(u8, u8)]) -> Setting {
     Setting {
         family: family.to_owned(),
@@ -91,8 +94,8 @@ fn base(family: &str, name: &str, stations: &[(u8, u8)]) -> Setting {
     }
 }
 
-/// Phases spread by the golden ratio: with equal rates the order of arrivals, once chosen, stays for ever, so both simulators must
-/// have the same.
+/// A station without load. Its phase is that of a golden ratio sequence. At equal rates the order
+/// of arrivals never changes, so both simulators must start with the same phases.
 fn station(index: usize, (mcs, nss): (u8, u8)) -> Station {
     Station {
         mcs,
@@ -102,23 +105,23 @@ fn station(index: usize, (mcs, nss): (u8, u8)) -> Station {
     }
 }
 
-/// The setting at equal rates that are these shares of what the cell can carry.
+/// Adds the setting with the same load to each station, for each of these shares of the capacity of
+/// the cell.
 fn loads(setting: &Setting, shares: &[f64], cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let offer = |mbps: f64| {
+    let with_load = |mbps: f64| {
         let mut setting = setting.clone();
-        setting
-            .stations
-            .iter_mut()
-            .for_each(|station| station.offered_mbps = mbps);
+        for station in &mut setting.stations {
+            station.offered_mbps = mbps;
+        }
         setting
     };
+    let n = setting.stations.len() as f64;
+    // No station can be sent more than 400 Mbit/s per stream, so that this load saturates the cell.
     let phy_mbps = |station: &Station| f64::from(station.nss) * 400.0;
-    let most: f64 = setting.stations.iter().map(phy_mbps).sum();
-    let capacity = simulate(&offer(most / setting.stations.len() as f64))?
-        .all
-        .goodput_mbps;
+    let saturating_mbps: f64 = setting.stations.iter().map(phy_mbps).sum();
+    let capacity_mbps = simulate(&with_load(saturating_mbps / n))?.all.goodput_mbps;
     for &share in shares {
-        let mut loaded = offer(share * capacity / setting.stations.len() as f64);
+        let mut loaded = with_load(share * capacity_mbps / n);
         loaded.name = format!("{}, load {share}", setting.name);
         cases.push(Case {
             setting: loaded,
@@ -191,17 +194,20 @@ fn three_rates(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Settings with a controller: `(law, delay target in ms)`, `(warm-up, duration)` in seconds.
+/// A setting with a controller. The delay target is in ms, the stations are MCS and streams, the
+/// times are in seconds.
 fn controlled(
     family: &str,
-    law: (&str, Option<u64>),
+    law: &str,
+    delay_ms: Option<u64>,
     stations: &[(u8, u8)],
-    time_s: (f64, f64),
+    warm_up_s: f64,
+    duration_s: f64,
 ) -> Setting {
-    let (law, delay_ms) = law;
     let count = stations.len();
     let level = if law == "nonlinear" { 48.0 } else { 32.0 };
-    // The linear law climbs by 32 Mbit/s per slot at most: it starts near where it will end, so that it need not be waited for.
+    // The linear law climbs by at most 32 Mbit/s per slot. It starts near its final rate to save
+    // time.
     let initial_mbps = if law == "linear-pf" {
         500.0 / count as f64
     } else {
@@ -218,8 +224,8 @@ fn controlled(
     let target = delay_ms.map_or(String::new(), |ms| format!(", {ms} ms"));
     Setting {
         load: Load::Controlled(control),
-        warm_up: Duration::from_secs_f64(time_s.0),
-        duration: Duration::from_secs_f64(time_s.1),
+        warm_up: Duration::from_secs_f64(warm_up_s),
+        duration: Duration::from_secs_f64(duration_s),
         ..base(
             family,
             &format!("{law}, {count} stations{target}"),
@@ -230,21 +236,23 @@ fn controlled(
 
 fn linear(quick: bool, cases: &mut Vec<Case>) {
     let counts: &[usize] = if quick { &[1, 10] } else { &[1, 2, 10, 20] };
-    let time_s = if quick { (1.5, 2.0) } else { (3.0, 4.0) };
+    let (warm_up_s, duration_s) = if quick { (1.5, 2.0) } else { (3.0, 4.0) };
     for &count in counts {
-        let setting = controlled("S4", ("linear-pf", None), &vec![(9, 2); count], time_s);
+        let setting = controlled(
+            "S4",
+            "linear-pf",
+            None,
+            &vec![(9, 2); count],
+            warm_up_s,
+            duration_s,
+        );
         cases.push(Case {
             setting,
             load: None,
         });
     }
-    // Ours, in ns-3 as well.
-    let setting = controlled(
-        "S4",
-        ("waterfill", None),
-        &[(9, 2), (9, 1), (4, 1)],
-        (1.0, 2.0),
-    );
+    // Our own law also runs in ns-3.
+    let setting = controlled("S4", "waterfill", None, &[(9, 2), (9, 1), (4, 1)], 1.0, 2.0);
     cases.push(Case {
         setting,
         load: None,
@@ -268,27 +276,29 @@ fn nonlinear(quick: bool, cases: &mut Vec<Case>) {
         ]
     };
     for &(count, delay_ms) in settings {
-        // The overhead's estimator forgets within 20 slots.
-        let time_s = if quick { (6.0, 2.0) } else { (6.0, 4.0) };
+        // The estimator of the overhead needs 20 slots to forget its first value.
+        let (warm_up_s, duration_s) = if quick { (6.0, 2.0) } else { (6.0, 4.0) };
         let setting = controlled(
             "S5",
-            ("nonlinear", Some(delay_ms)),
+            "nonlinear",
+            Some(delay_ms),
             &vec![(9, 1); count],
-            time_s,
+            warm_up_s,
+            duration_s,
         );
         cases.push(Case {
             setting,
             load: None,
         });
     }
-    let setting = controlled("S5", ("waterfill", Some(5)), &[(9, 1); 5], (1.0, 2.0));
+    let setting = controlled("S5", "waterfill", Some(5), &[(9, 1); 5], 1.0, 2.0);
     cases.push(Case {
         setting,
         load: None,
     });
 }
 
-/// 802.11n, two fast stations and one at 7.2 Mbit/s, more offered than goes.
+/// 802.11n, two fast stations and one at 7.2 Mbit/s, with more load than the cell can carry.
 fn slow_station(quick: bool, cases: &mut Vec<Case>) {
     let shared = [
         (Schedule::OldestFirst, 500, QueueScope::Radio),

@@ -1,4 +1,4 @@
-//! This project's simulator against ns-3: the same settings in both, and the differences held against bars.
+//! This project's simulator against ns-3: the same settings in both, and bars for the differences.
 
 mod error_model;
 mod figures;
@@ -13,5 +13,5 @@ pub use figures::{Delay, Figures, Part, simulate};
 pub use grid::{Case, Extent, cases};
 pub use program::Ns3;
 pub use report::{Report, Row, Speed, rows};
-pub use run::{ValidateConfig, validate};
+pub use run::{Progress, ValidateConfig, validate};
 pub use setting::{Control, Load, Setting, Station};

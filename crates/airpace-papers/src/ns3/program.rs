@@ -12,11 +12,11 @@ use std::process::Command;
 pub struct Ns3 {
     /// The program built from `validation/ns3`.
     pub program: PathBuf,
-    /// This program: in ns-3 too it decides for the controllers.
+    /// The airpace program, whose controllers decide in ns-3 as well.
     pub airpace: PathBuf,
 }
 
-/// What of the program's output is used.
+/// The parts of the program's output that are used.
 #[derive(Deserialize)]
 struct Output {
     stations: Vec<Part>,
@@ -29,7 +29,7 @@ impl Ns3 {
     /// Runs a setting.
     ///
     /// # Errors
-    /// If the program cannot be started, fails, or prints something else than results.
+    /// If the program cannot be started, fails, or does not print results.
     pub fn run(&self, setting: &Setting) -> anyhow::Result<Figures> {
         let flags = setting.flags(&self.airpace.to_string_lossy());
         let text = run(&self.program, &flags)?;
@@ -44,10 +44,10 @@ impl Ns3 {
     }
 }
 
-/// What a program prints.
+/// Runs a program and returns its standard output.
 ///
 /// # Errors
-/// If it cannot be started or fails; with the first line of its complaint.
+/// If it cannot be started, or fails; with the first line of its standard error.
 pub(super) fn run(program: &Path, arguments: &[String]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.with_context(|| {
@@ -57,16 +57,16 @@ pub(super) fn run(program: &Path, arguments: &[String]) -> anyhow::Result<String
         )
     })?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        let first = complaint
+        let message = String::from_utf8_lossy(&output.stderr);
+        let first = message
             .lines()
             .find(|line| !line.trim().is_empty())
-            .unwrap_or("it says nothing");
+            .unwrap_or("it printed no message");
         bail!(
             "{} {} failed: {first}",
             program.display(),
             arguments.join(" ")
         );
     }
-    String::from_utf8(output.stdout).context("the program printed no text")
+    String::from_utf8(output.stdout).context("the program printed bytes that are not UTF-8")
 }

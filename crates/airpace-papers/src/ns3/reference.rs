@@ -1,4 +1,5 @@
-//! Results of ns-3 3.44 that are kept in the repository: `validation/ns3/reference/runs.csv`, one run per line.
+//! Results of ns-3 3.44 that are kept in the repository: `validation/ns3/reference/runs.csv`, one
+//! run per line.
 
 use super::figures::{Delay, Figures, Part};
 use super::setting::{Control, Load, Setting, Station};
@@ -12,7 +13,7 @@ const COLUMNS: &str = "family,run,standard,width_mhz,guard_ns,mcs,nss,offered_mb
 payload_bytes,law,level_target,delay_target_ms,slot_s,initial_mbps,report_bytes,seed,warm_s,duration_s,goodput_mbps,level,delay_ms,\
 total_goodput_mbps,total_level,total_delay_ms,total_sent,total_lost";
 
-/// Reads the runs with paced sources and controllers; those with TCP are left out.
+/// Reads the runs with paced sources and with controllers. Runs with TCP are left out.
 ///
 /// # Errors
 /// The first line that cannot be understood.
@@ -20,17 +21,21 @@ pub fn read(text: &str) -> anyhow::Result<Vec<(Setting, Figures)>> {
     let mut lines = text.lines();
     ensure!(
         lines.next() == Some(COLUMNS),
-        "the columns are not those that are expected"
+        "the file does not have the expected columns"
     );
-    let numbered = (2..)
-        .zip(lines)
-        .map(|(number, line)| (number, line.split(',').collect::<Vec<_>>()));
-    let rows = numbered.filter(|(_, cells)| !cells.iter().any(|cell| cell.starts_with("tcp-")));
-    rows.map(|(number, cells)| row(&cells).with_context(|| format!("line {number}")))
-        .collect()
+    let mut runs = Vec::new();
+    // The head is line 1.
+    for (number, line) in (2..).zip(lines) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if !cells.iter().any(|cell| cell.starts_with("tcp-")) {
+            runs.push(run(&cells).with_context(|| format!("line {number}"))?);
+        }
+    }
+    Ok(runs)
 }
 
-fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
+/// The run of one line.
+fn run(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
     let &[
         family,
         name,
@@ -48,7 +53,7 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
         ref rest @ ..,
     ] = cells
     else {
-        bail!("too few columns")
+        bail!("the line has too few columns")
     };
     let &[
         law,
@@ -63,7 +68,7 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
         ref results @ ..,
     ] = rest
     else {
-        bail!("too few columns")
+        bail!("the line has too few columns")
     };
     let offered = if law.is_empty() { offered } else { "0" };
     let setting = Setting {
@@ -114,21 +119,22 @@ fn row(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
 fn stations(mcs: &str, nss: &str, offered: &str, phases: &str) -> anyhow::Result<Vec<Station>> {
     let (mcs, nss) = (list::<u8>(mcs)?, list::<u8>(nss)?);
     let (offered, phases) = (list::<f64>(offered)?, list::<f64>(phases)?);
-    ensure!(mcs.len() == nss.len(), "lists of unequal length");
-    let station = |(index, (&mcs, &nss))| {
-        let offered_mbps = offered
-            .get(index)
-            .or(offered.first())
-            .copied()
-            .unwrap_or_default();
-        Station {
+    ensure!(
+        mcs.len() == nss.len(),
+        "the columns mcs and nss have lists of different length"
+    );
+    let mut stations = Vec::new();
+    for (index, (&mcs, &nss)) in mcs.iter().zip(&nss).enumerate() {
+        // A single rate is that of all stations.
+        let offered_mbps = offered.get(index).or(offered.first());
+        stations.push(Station {
             mcs,
             nss,
-            offered_mbps,
+            offered_mbps: offered_mbps.copied().unwrap_or_default(),
             phase: phases.get(index).copied(),
-        }
-    };
-    Ok(mcs.iter().zip(&nss).enumerate().map(station).collect())
+        });
+    }
+    Ok(stations)
 }
 
 fn figures(results: &[&str]) -> anyhow::Result<Figures> {
@@ -143,9 +149,10 @@ fn figures(results: &[&str]) -> anyhow::Result<Figures> {
         _lost,
     ] = results
     else {
-        bail!("wrong number of columns")
+        bail!("the line has the wrong number of columns")
     };
-    // The 95th percentile that was kept is to the end of the MPDU, which no simulator that hands over whole frames has.
+    // The stored 95th percentile counts to the end of the MPDU. Our simulator hands over whole
+    // frames and has no such delay.
     let part = |goodput_mbps, level, mean| Part {
         goodput_mbps,
         level,
@@ -173,7 +180,7 @@ fn figures(results: &[&str]) -> anyhow::Result<Figures> {
     })
 }
 
-/// `1;2;3` or `5*20` (twenty times 5); nothing for the empty text.
+/// Reads `1;2;3` or `5*20` (twenty times 5). The empty text is an empty list.
 fn list<T: FromStr + Clone>(text: &str) -> anyhow::Result<Vec<T>> {
     match text.split_once('*') {
         Some((value, count)) => Ok(vec![number(value)?; number(count)?]),
@@ -192,5 +199,5 @@ fn seconds(text: &str) -> anyhow::Result<Duration> {
 fn number<T: FromStr>(text: &str) -> anyhow::Result<T> {
     text.parse()
         .ok()
-        .with_context(|| format!("`{text}` is no number"))
+        .with_context(|| format!("`{text}` is not a number"))
 }

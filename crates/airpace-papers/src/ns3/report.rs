@@ -1,4 +1,4 @@
-//! What is compared, and the bars.
+//! The comparisons and their bars.
 
 use super::figures::{Figures, Part};
 use super::grid::Case;
@@ -29,21 +29,22 @@ pub struct Row {
     pub setting: String,
     /// `goodput_mbps`, `level`, `delay_ms`, `p95_delay_ms` or `snr_db`.
     pub quantity: &'static str,
-    /// What ns-3 says.
+    /// Its value in ns-3.
     pub ns3: f64,
-    /// What this project's simulator says.
+    /// Its value in this project's simulator.
     pub airpace: f64,
-    /// The difference relative to ns-3; of `snr_db` in dB.
+    /// The difference relative to ns-3; for `snr_db` the difference in dB.
     pub difference: f64,
-    /// The greatest difference that is allowed; none where the two need not agree, for the reason explained.
+    /// The greatest difference that is allowed. `None` where the two need not agree; `explained`
+    /// says why.
     pub bar: Option<f64>,
-    /// Whether the difference is within the bar; true without one.
+    /// Whether the difference is within the bar; true without a bar.
     pub within: bool,
-    /// Why the two differ, where there is a reason to.
+    /// Why the two differ, where a reason is known.
     pub explained: Option<&'static str>,
 }
 
-/// Packets per second of real time.
+/// Packets per second of wall time in both simulators.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Speed {
     /// Family of settings.
@@ -56,21 +57,24 @@ pub struct Speed {
     pub airpace: f64,
     /// How many times faster this is.
     pub ratio: f64,
-    /// The least ratio that is allowed.
+    /// The least ratio that is required.
     pub bar: f64,
     /// Whether it is reached.
     pub within: bool,
 }
 
-/// The least ratio of speeds.
+/// The least ratio of speeds that is required.
 const FASTER: f64 = 100.0;
-/// Loads this near to what the cell can carry are at the knee.
+/// Loads whose distance from the capacity of the cell, relative to it, is at most this are at the
+/// knee.
 const KNEE: f64 = 0.03;
-const AT_KNEE: &str = "within 3 % of what the cell can carry: a queue builds up or not by chance, and the run is too short to tell";
-const TAIL: &str = "shown for comparison; the bars are on the mean";
-const DOWNLOAD: &str = "two implementations of TCP: their start, their acknowledgements and their pacing differ in detail";
+const AT_KNEE: &str = "within 3 % of what the cell can carry: whether a queue builds up is chance, \
+     and the run is too short to average over it";
+const TAIL: &str = "shown for comparison; the bars apply to the mean";
+const DOWNLOAD: &str = "two implementations of TCP: their slow start, acknowledgements and pacing \
+     differ in detail";
 
-/// Bars of goodput, level, mean delay and 95th percentile; with the reason where there is none.
+/// Bars of goodput, level, mean delay and 95th percentile of the delay, and why some are missing.
 struct Bars {
     bars: [Option<f64>; 4],
     explained: Option<&'static str>,
@@ -104,21 +108,21 @@ impl Bars {
     }
 }
 
-/// The rows of one setting.
+/// Compares the figures of one setting: one row per quantity and group of like stations.
 #[must_use]
 pub fn rows(case: &Case, ns3: &Figures, ours: &Figures) -> Vec<Row> {
     let bars = Bars::of(case);
     let mut rows = Vec::new();
     let groups = groups(&case.setting);
     for (name, members) in &groups {
-        let of = |figures: &Figures| {
+        let group_mean = |figures: &Figures| {
             if groups.len() == 1 {
                 figures.all
             } else {
                 mean(figures, members)
             }
         };
-        let (a, b) = (of(ns3), of(ours));
+        let (ns3, ours) = (group_mean(ns3), group_mean(ours));
         for (index, (quantity, value)) in QUANTITIES.iter().enumerate() {
             let explained = bars.explained.or((index == 3).then_some(TAIL));
             let setting = format!("{}{name}", case.setting.name);
@@ -126,8 +130,10 @@ pub fn rows(case: &Case, ns3: &Figures, ours: &Figures) -> Vec<Row> {
                 &case.setting.family,
                 setting,
                 quantity,
-                (value(&a), value(&b)),
-                (bars.bars[index], explained),
+                value(&ns3),
+                value(&ours),
+                bars.bars[index],
+                explained,
             ));
         }
     }
@@ -147,7 +153,8 @@ const QUANTITIES: [Quantity; 4] = [
     }),
 ];
 
-/// Stations that are alike, with what to call them: which of two like stations gets more is chance.
+/// Groups of stations with the same rate, and their names. Which of two such stations gets more is
+/// chance, so that only the means of groups are compared.
 fn groups(setting: &Setting) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, station) in setting.stations.iter().enumerate() {
@@ -157,13 +164,14 @@ fn groups(setting: &Setting) -> Vec<(String, Vec<usize>)> {
             None => groups.push((name, vec![index])),
         }
     }
+    // A single group needs no name.
     if let [only] = groups.as_mut_slice() {
         only.0.clear();
     }
     groups
 }
 
-/// Goodput in total and means of the rest over some of the stations.
+/// Total goodput, and means of level and delay, over some of the stations.
 fn mean(figures: &Figures, members: &[usize]) -> Part {
     let parts = || {
         members
@@ -186,8 +194,10 @@ impl Row {
         family: &str,
         setting: String,
         quantity: &'static str,
-        (ns3, airpace): (f64, f64),
-        (bar, explained): (Option<f64>, Option<&'static str>),
+        ns3: f64,
+        airpace: f64,
+        bar: Option<f64>,
+        explained: Option<&'static str>,
     ) -> Self {
         let difference = airpace / ns3 - 1.0;
         let within = bar.is_none_or(|bar| difference.abs() <= bar);
@@ -204,7 +214,7 @@ impl Row {
         }
     }
 
-    /// A signal-to-noise ratio in dB, which is compared by difference.
+    /// Signal-to-noise ratios in dB, which are compared by their difference.
     pub(super) fn snr(setting: String, ns3: f64, airpace: f64, bar: f64) -> Self {
         let difference = airpace - ns3;
         let within = difference.abs() <= bar;
@@ -224,7 +234,7 @@ impl Row {
 }
 
 impl Speed {
-    /// The speeds of both simulators on a setting, in packets per second of real time.
+    /// The speeds of both simulators on a setting, in packets per second of wall time.
     #[must_use]
     pub fn new(setting: &Setting, ns3: f64, airpace: f64) -> Self {
         let ratio = airpace / ns3;

@@ -1,8 +1,7 @@
-//! One setting that both simulators run.
+//! A setting, as a network of our simulator and as flags of the ns-3 program.
 
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
-use airpace_core::queue::FqCoDelConfig;
 use airpace_sim::mac::{
     LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule,
 };
@@ -16,73 +15,74 @@ use airpace_units::{BitRate, Time};
 use anyhow::{Context as _, bail};
 use std::time::Duration;
 
-/// Bytes of IP and UDP headers.
+/// Bytes of the IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
-/// Buffers of TCP, as validation/ns3 has them.
+/// Buffers of TCP in bytes, the same as in validation/ns3.
 const SEND_BUFFER: u64 = 4 << 20;
 const RECEIVE_BUFFER: u32 = 6 << 20;
-/// The cable of the TCP downloads; the access point is the bottleneck, not the server's own queue.
+/// The cable of the TCP downloads. Its queue is so long that the access point is the bottleneck,
+/// not the server's queue.
 const CABLE: WireConfig = WireConfig {
     ends: (NodeId(0), NodeId(0)),
     rate: Some(BitRate::from_bps(1_000_000_000)),
     delay: Duration::from_millis(10),
     queue: 100_000,
 };
-/// The access point is node and radio 0, the stations follow.
+/// The access point is node 0 and radio 0; the stations follow.
 const ACCESS_POINT: NodeId = NodeId(0);
 
-/// One access point, its stations, and what is sent to them.
+/// An access point, its stations, and the traffic to them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// Family of settings, `S1` to `S7`.
     pub family: String,
-    /// What tells it from others of its family.
+    /// Its name within the family.
     pub name: String,
     /// `n`, `ac` or `ax`.
     pub standard: String,
-    /// Channel width.
+    /// Channel width, MHz.
     pub width_mhz: u32,
-    /// Guard interval.
+    /// Guard interval, ns.
     pub guard_ns: u32,
     /// The stations.
     pub stations: Vec<Station>,
-    /// How the access point chooses among its queues.
+    /// How the access point chooses the next queue.
     pub schedule: Schedule,
-    /// Packets that it holds, those in flight included.
+    /// Packets that it holds, including those in flight.
     pub queue_packets: usize,
-    /// Whose limit that is.
+    /// Whether each link or the whole radio has this limit.
     pub queue_scope: QueueScope,
-    /// UDP payload of a packet.
+    /// UDP payload of a packet, bytes.
     pub payload_bytes: u32,
-    /// What sends.
+    /// The sources.
     pub load: Load,
     /// Seed of both simulators.
     pub seed: u64,
-    /// Time before the statistics.
+    /// Time before the measurement.
     pub warm_up: Duration,
-    /// Time of the statistics.
+    /// Time of the measurement.
     pub duration: Duration,
 }
 
 /// One station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Station {
-    /// MCS; for HT the index of 0 to 31 that implies the streams.
+    /// MCS index; for HT the index 0 to 31, which implies the streams.
     pub mcs: u8,
     /// Spatial streams.
     pub nss: u8,
     /// Payload offered in Mbit/s; 0 with a controller.
     pub offered_mbps: f64,
-    /// Where in its first gap its first packet is sent, 0 to 1; drawn if `None`.
+    /// Time of its first packet as a share of the gap between packets, 0 to 1; random if `None`.
     pub phase: Option<f64>,
 }
 
-/// What sends.
+/// The sources.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Load {
-    /// Each station's packets at even gaps, as offered.
+    /// A packet to each station at even gaps, at the station's offered rate.
     Constant,
-    /// Packets at the rates that a controller sets at the end of every slot.
+    /// Packets to each station at the rate that a controller sets at the end of every slot.
     Controlled(Control),
     /// One TCP download per station from a server behind a cable of 1 Gbit/s and 10 ms each way.
     Tcp(Algorithm),
@@ -93,7 +93,7 @@ pub enum Load {
 pub struct Control {
     /// Name of the law.
     pub law: String,
-    /// Level aimed at, or not to be exceeded.
+    /// Target or limit of the level, packets per frame.
     pub level: f64,
     /// Delay target.
     pub delay: Option<Duration>,
@@ -101,12 +101,13 @@ pub struct Control {
     pub slot: Duration,
     /// Rate that the published laws start a station with, Mbit/s of payload.
     pub initial_mbps: f64,
-    /// UDP payload of the reports that each station sends once per slot; 0 for none.
+    /// UDP payload of the report that each station sends once per slot, bytes; 0 for no reports on
+    /// the air.
     pub report_bytes: u32,
 }
 
 impl Setting {
-    /// The setting as a network of this project's simulator, with the PPDU durations of ns-3.
+    /// The setting as a network of our simulator, with the PPDU durations of ns-3.
     ///
     /// # Errors
     /// A rate or law that does not exist.
@@ -139,7 +140,7 @@ impl Setting {
             routes: Vec::new(),
             flows: (1..)
                 .zip(&self.stations)
-                .map(|(node, station)| self.flow((from, NodeId(node)), station))
+                .map(|(node, station)| self.flow(from, NodeId(node), station))
                 .collect(),
             proxies: self.proxy(radios)?.into_iter().collect(),
             changes: Vec::new(),
@@ -179,19 +180,19 @@ impl Setting {
             "n" => Standard::Ht,
             "ac" => Standard::Vht,
             "ax" => Standard::He,
-            other => bail!("no standard is called {other}: it is n, ac or ax"),
+            other => bail!("there is no standard {other}; give n, ac or ax"),
         };
         let width = match self.width_mhz {
             20 => Width::Mhz20,
             40 => Width::Mhz40,
             80 => Width::Mhz80,
             160 => Width::Mhz160,
-            other => bail!("no channel is {other} MHz wide"),
+            other => bail!("there is no channel width of {other} MHz"),
         };
         let guard = match self.guard_ns {
             400 => GuardInterval::Ns400,
             800 => GuardInterval::Ns800,
-            other => bail!("no guard interval of {other} ns is known here"),
+            other => bail!("a guard interval of {other} ns is not supported"),
         };
         Ok(TxRate::new(
             standard,
@@ -202,10 +203,11 @@ impl Setting {
         )?)
     }
 
-    fn flow(&self, (from, to): (NodeId, NodeId), station: &Station) -> FlowConfig {
+    fn flow(&self, from: NodeId, to: NodeId, station: &Station) -> FlowConfig {
         let traffic = match self.load {
             Load::Constant => self.paced(station),
-            // Behind a proxy such a source always has packets, and they leave at the proxy's pace.
+            // Behind a proxy this source always has a packet, which leaves at the rate that the
+            // proxy allocates.
             Load::Controlled(_) => Traffic::Saturating {
                 payload: self.payload_bytes,
                 window: 1,
@@ -253,20 +255,17 @@ impl Setting {
         let Load::Controlled(control) = &self.load else {
             return Ok(None);
         };
+        let law = control.law(self.payload_bytes)?;
+        let stations = (1..nodes).map(NodeId).collect();
         Ok(Some(ProxyConfig {
-            at: ACCESS_POINT,
-            stations: (1..nodes).map(NodeId).collect(),
-            law: Some(control.law(self.payload_bytes)?),
-            slot: control.slot,
             report_bytes: (control.report_bytes > 0).then_some(control.report_bytes + HEADER_BYTES),
             feedback: Feedback::Direct,
-            queue: FqCoDelConfig::default(),
-            tunnel_bytes: 0,
-            joins: Vec::new(),
+            ..ProxyConfig::new(ACCESS_POINT, stations, Some(law), control.slot)
         }))
     }
 
-    /// The setting as flags of `validation/ns3`; `airpace` is this program, which decides for the controllers there.
+    /// The setting as flags of the program in `validation/ns3`. `airpace` is the path of this
+    /// program, which runs the controller there.
     #[must_use]
     pub fn flags(&self, airpace: &str) -> Vec<String> {
         let list = |value: &dyn Fn(&Station) -> String| {
@@ -336,7 +335,7 @@ impl Setting {
         flags
     }
 
-    /// Mbit/s of payload offered in all; `None` with a controller.
+    /// Payload offered to all stations, Mbit/s; `None` unless the load is constant.
     #[must_use]
     pub fn offered_mbps(&self) -> Option<f64> {
         matches!(self.load, Load::Constant).then(|| {

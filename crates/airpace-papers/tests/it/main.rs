@@ -1,2 +1,3 @@
-//! Integration tests of the reproduction.
+//! Integration tests against stored results of other programs.
+
 mod ns3;

@@ -50,13 +50,29 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Ke
             Time::ZERO.saturating_add(network.table(idx).joins.0),
         )
     };
+    let joins = stations.iter().filter(|idx| late(idx)).map(joins).collect();
+    let nodes = stations.into_iter().map(Network::id).collect();
+    let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
+    let base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
+    let queue = FqCoDelConfig {
+        packet_limit: proxy.queue.0,
+        codel: CoDelConfig {
+            ecn: proxy.ecn,
+            ..CoDelConfig::default()
+        },
+        ..FqCoDelConfig::default()
+    };
     Ok(ProxyConfig {
-        at: Network::id(place),
-        joins: stations.iter().filter(|idx| late(idx)).map(joins).collect(),
-        stations: stations.into_iter().map(Network::id).collect(),
-        law: law(proxy, payload, at)?,
-        slot: proxy.slot.unwrap_or(network.scenario.slot).0,
-        // The bounds of the keys keep sizes within 32 bits.
+        joins,
+        edge: airpace_edge::proxy::ProxyConfig {
+            packet_bytes: payload + UDP_HEADERS,
+            level: proxy.level,
+            delay_target: proxy.delay.map(|delay| delay.0),
+            queue,
+            // The bounds of the keys keep sizes within 32 bits.
+            packet_overhead: proxy.tunnel.0.0 as u32,
+            ..base.edge
+        },
         report_bytes: (proxy.reports != Reports::Free)
             .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
         feedback: if proxy.reports == Reports::Air {
@@ -64,15 +80,7 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Ke
         } else {
             Feedback::Direct
         },
-        queue: FqCoDelConfig {
-            packet_limit: proxy.queue.0,
-            codel: CoDelConfig {
-                ecn: proxy.ecn,
-                ..CoDelConfig::default()
-            },
-            ..FqCoDelConfig::default()
-        },
-        tunnel_bytes: proxy.tunnel.0.0 as u16,
+        ..base
     })
 }
 

@@ -6,8 +6,10 @@ use crate::traffic::web::BrowserConfig;
 use crate::traffic::{PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_core::control::LawConfig;
+use airpace_core::pace::PaceConfig;
 use airpace_core::phy::{AccessCategory, TxRate};
-use airpace_core::queue::FqCoDelConfig;
+use airpace_edge::agent::AgentConfig;
+use airpace_edge::proxy::{self, Pacing, StartRate};
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
@@ -136,8 +138,8 @@ pub enum Traffic {
     },
     /// Echo requests and replies. The configuration's own start and stop are not looked at.
     Ping(PingConfig),
-    /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind a proxy it
-    /// is a source that always has packets waiting, whatever the window.
+    /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind
+    /// a proxy it is a source that always has packets waiting, whatever the window.
     Saturating {
         /// UDP payload bytes of a packet.
         payload: u32,
@@ -157,27 +159,83 @@ pub struct TcpConfig {
     pub bytes: Option<u64>,
 }
 
-/// An airpace proxy: packets that pass its node for its stations wait there and are paced.
-#[derive(Clone, Debug)]
+/// An airpace proxy: packets that pass its node for its stations wait there and are paced. Proxy and agents are those of
+/// [`airpace_edge`], which run live as well.
+#[derive(Clone, PartialEq, Debug)]
 pub struct ProxyConfig {
     /// Where it is: the access point itself or a node before it.
     pub at: NodeId,
     /// Its stations.
     pub stations: Vec<NodeId>,
-    /// Stations that are there only from a time on: before, they send no reports and the law does not know them.
+    /// Stations that are there only from a time on: before, they send no reports, the law does not know them, and what is sent to
+    /// them passes by the proxy.
     pub joins: Vec<(NodeId, Time)>,
-    /// The law; `None` forwards unshaped and only measures.
-    pub law: Option<LawConfig>,
-    /// Length of a slot (Δ).
-    pub slot: Duration,
+    /// Stations whose agents have no monitor interface: arrival times tell the frames apart.
+    pub unmonitored: Vec<NodeId>,
+    /// The proxy itself. Its stations are those of the lists above; weights and loads may be given, in the same order.
+    pub edge: proxy::ProxyConfig,
+    /// The agent of every station. Its station number and first slot are set by the world.
+    pub agent: AgentConfig,
     /// IP bytes of the report that each station sends once per slot (88 for 60 bytes of UDP payload); `None` sends none.
     pub report_bytes: Option<u32>,
     /// How the controller learns what the stations saw.
     pub feedback: Feedback,
-    /// The queue per station.
-    pub queue: FqCoDelConfig,
-    /// Bytes that tunnelling adds to each packet.
-    pub tunnel_bytes: u16,
+}
+
+impl ProxyConfig {
+    /// A proxy in-line before `stations`, under `law` or, without one, only measuring. Slots are as long at the proxy and at the
+    /// agents; the law gives the first rates, as in the papers; packets leave on the nanosecond; reports of 60 bytes of
+    /// payload go over the air; agents hold no acknowledgements.
+    #[must_use]
+    pub fn new(at: NodeId, stations: Vec<NodeId>, law: Option<LawConfig>, slot: Duration) -> Self {
+        // Virtual time wakes the proxy on the nanosecond, so nothing needs to leave before it is paid for.
+        let pace = PaceConfig {
+            burst: Duration::ZERO,
+            burst_packets: 1,
+            ..PaceConfig::default()
+        };
+        Self {
+            at,
+            stations,
+            joins: Vec::new(),
+            unmonitored: Vec::new(),
+            edge: proxy::ProxyConfig {
+                pacing: law.map_or(Pacing::Unpaced, Pacing::Law),
+                slot,
+                start: StartRate::FromLaw,
+                pace,
+                ..proxy::ProxyConfig::default()
+            },
+            agent: AgentConfig {
+                slot,
+                gather_acks: Duration::ZERO,
+                ..AgentConfig::default()
+            },
+            report_bytes: Some(88),
+            feedback: Feedback::OverTheAir,
+        }
+    }
+}
+
+/// What goes wrong with the reports of a station on their way to the proxy, besides what happens to their packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReportFaults {
+    /// Probability that a report is lost, 0 to 1. Default 0.
+    pub loss: f64,
+    /// Time that a report takes longer. Default none.
+    pub delay: Duration,
+    /// How often a report that is not lost arrives. Default once.
+    pub copies: u8,
+}
+
+impl Default for ReportFaults {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            delay: Duration::ZERO,
+            copies: 1,
+        }
+    }
 }
 
 /// How reports reach the controller.
@@ -204,6 +262,25 @@ pub enum Change {
         channel: usize,
         /// What they are from now on.
         neighbours: Neighbours,
+    },
+    /// What goes wrong with the reports of a proxy's station.
+    Reports {
+        /// The station.
+        station: NodeId,
+        /// What goes wrong from now on.
+        faults: ReportFaults,
+    },
+    /// The agent of a proxy's station stops, or starts anew. What reaches the station meanwhile is not measured.
+    Agent {
+        /// The station.
+        station: NodeId,
+        /// Whether it runs from now on.
+        running: bool,
+    },
+    /// The proxy at a node loses all that it holds and begins anew; its stations connect at once.
+    ProxyRestart {
+        /// The node.
+        at: NodeId,
     },
     /// The rate of an open-loop source.
     FlowRate {

@@ -1,7 +1,7 @@
 use super::NodeId;
 use crate::mac;
 use crate::traffic::SourceError;
-use airpace_core::control;
+use airpace_edge::proxy::ProxyError;
 use thiserror::Error;
 
 /// Why a world cannot be built.
@@ -24,9 +24,9 @@ pub enum WorldError {
         /// What is wrong with it.
         error: SourceError,
     },
-    /// A law is refused.
+    /// A proxy is refused.
     #[error(transparent)]
-    Law(#[from] control::ConfigError),
+    Proxy(#[from] ProxyError),
     /// Something names a node that does not exist.
     #[error("there is no node {}: nodes are numbered from 0 to one less than their count", node.0)]
     UnknownNode {

@@ -10,25 +10,28 @@ pub(super) enum Class {
     Change,
     /// The end of a slot of statistics.
     Slot,
-    /// The end of a slot of a proxy.
-    Decision,
-    /// A station of a proxy sends its report.
-    Report,
+    /// A station of a proxy joins.
+    Join,
+    /// An agent's slot ends, or its uplink may send.
+    Agent,
+    /// A station sends a packet that is as long as a report and carries none.
+    ReportLoad,
     /// A packet arrives at the end of a wire, or the next one is sent.
     Wire,
-    /// A proxy may release a packet.
-    Release,
+    /// A proxy may release a packet, or its slot ends.
+    Proxy,
     /// A flow has something to do.
     Flow,
 }
 
-const CLASSES: [Class; 7] = [
+const CLASSES: [Class; 8] = [
     Class::Change,
     Class::Slot,
-    Class::Decision,
-    Class::Report,
+    Class::Join,
+    Class::Agent,
+    Class::ReportLoad,
     Class::Wire,
-    Class::Release,
+    Class::Proxy,
     Class::Flow,
 ];
 
@@ -176,8 +179,8 @@ mod tests {
             event(1, Class::Flow, 7),
             event(2, Class::Change, 9),
             event(2, Class::Slot, 0),
-            event(2, Class::Release, 1),
-            event(2, Class::Release, 2),
+            event(2, Class::Proxy, 1),
+            event(2, Class::Proxy, 2),
             event(3, Class::Change, 0),
         ];
         for index in [3, 0, 5, 2, 4, 1] {

@@ -21,6 +21,7 @@ mod statistics;
 mod tests;
 mod wire;
 
+pub use config::ReportFaults;
 pub use config::{
     Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig,
     TcpConfig, Traffic, WireConfig, WorldConfig,
@@ -29,7 +30,7 @@ pub use error::WorldError;
 pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, Outcome, Totals};
 pub use parcel::{Ecn, Parcel};
-pub use proxy::ProxySlot;
+pub use proxy::{ModeChange, ProxySlot};
 pub use record::{MpduRecord, PacketRecord};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
@@ -40,7 +41,7 @@ use airpace_units::Time;
 use event::{Agenda, Class, Event};
 use flow::Flow;
 use parcel::Payload;
-use proxy::Proxy;
+use proxy::ProxyNode;
 use record::Recorded;
 use route::{Hop, Routes};
 use slots::Slots;
@@ -59,7 +60,7 @@ pub struct World {
     lanes: Vec<[Lane; 2]>,
     routes: Routes,
     flows: Vec<Flow>,
-    proxies: Vec<Proxy>,
+    proxies: Vec<ProxyNode>,
     /// The proxy and port that paces each node.
     managed: Vec<Option<(usize, usize)>>,
     changes: Vec<Change>,
@@ -110,7 +111,7 @@ impl World {
             recorded: Recorded::default(),
             record: config.record,
         };
-        this.add_proxies(config.proxies, (&config.keys, config.seed))?;
+        this.add_proxies(config.proxies, &config.keys, config.seed)?;
         this.schedule(config.changes);
         Ok(this)
     }
@@ -207,10 +208,11 @@ impl World {
         match class {
             Class::Change => self.change(index),
             Class::Slot => self.end_slot(),
-            Class::Decision => self.decide(index),
-            Class::Report => self.report(index),
+            Class::Join => self.join(index),
+            Class::Agent => self.wake_agent(index),
+            Class::ReportLoad => self.send_report_load(index),
             Class::Wire => self.arrive(index),
-            Class::Release => self.release(index),
+            Class::Proxy => self.wake_proxy(index),
             Class::Flow => {
                 if self.flows[index].alarm.ring(at) {
                     self.attend(index);
@@ -224,7 +226,10 @@ impl World {
     fn attend(&mut self, index: usize) {
         while let Some((node, parcel)) = self.flows[index].poll(self.now) {
             self.totals.sent += 1;
-            self.forward(node, parcel);
+            self.send_from(node, parcel);
+        }
+        if self.flows[index].begins_to_be_taken(self.now) {
+            self.begin_taking(index);
         }
         let flow = &mut self.flows[index];
         let due = flow.deadline();
@@ -280,10 +285,10 @@ impl World {
                 }
                 let node = channel.nodes[mpdu.to.index()];
                 let managed = self.managed.get(node.0 as usize).copied().flatten();
-                if let Some(((proxy, port), frame)) =
+                if let Some(((proxy, station), frame)) =
                     managed.zip(channel.links.last_frame(mpdu.from, mpdu.to))
                 {
-                    self.proxies[proxy].hear(port, frame, &mpdu, &packet);
+                    self.proxies[proxy].stations[station].hear(frame, &mpdu, &packet);
                 }
             }
             Output::Delivered { mpdu, packet, .. } => {
@@ -300,8 +305,8 @@ impl World {
             return self.forward(node, parcel);
         }
         if let Some(tunnel) = parcel.tunnel.take() {
-            if let Some((proxy, port)) = self.managed[node.0 as usize] {
-                self.proxies[proxy].receive(port, self.now, &tunnel, &parcel);
+            if let Some((proxy, station)) = self.managed[node.0 as usize] {
+                self.proxies[proxy].stations[station].receive(self.now, &tunnel, &parcel);
             }
             parcel.bytes = parcel.bytes.saturating_sub(u32::from(tunnel.bytes));
         }
@@ -344,10 +349,11 @@ impl World {
     /// Sends a packet on from `node`: into the proxy that runs there, or to the next hop.
     fn forward(&mut self, node: NodeId, parcel: Parcel) {
         if parcel.tunnel.is_none()
-            && let Some((proxy, port)) = self.managed[parcel.to.0 as usize]
+            && let Some((proxy, station)) = self.managed[parcel.to.0 as usize]
             && self.proxies[proxy].config.at == node
+            && self.proxies[proxy].stations[station].joined
         {
-            return self.enqueue_at_proxy(proxy, port, parcel);
+            return self.enqueue_at_proxy(proxy, station, parcel);
         }
         self.transmit(node, parcel);
     }
@@ -439,6 +445,9 @@ impl World {
                     channel.handle(self.now, Input::SetNeighbours(neighbours));
                 }
             }
+            change @ (Change::Reports { .. }
+            | Change::Agent { .. }
+            | Change::ProxyRestart { .. }) => self.change_proxy(&change),
             Change::FlowRate { flow, rate } => {
                 if let Some(changed) = self.flows.get_mut(flow) {
                     changed.set_rate(self.now, rate);

@@ -3,7 +3,7 @@
 use super::air::Channel;
 use super::config::NodeId;
 use super::flow::Details;
-use super::proxy::ProxySlot;
+use super::proxy::{ModeChange, ProxySlot};
 use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
 use super::{MpduRecord, PacketRecord, World};
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub slots: Vec<SlotRecord>,
     /// What the proxies decided, in order of time, if the configuration has slots.
     pub decisions: Vec<Vec<ProxySlot>>,
+    /// When the proxies' stations came to be sent to in another way, in order of time.
+    pub modes: Vec<Vec<ModeChange>>,
     /// The frames, if they were asked for: index of the channel and record.
     pub frames: Vec<(u32, FrameRecord)>,
     /// The packets, if they were asked for.
@@ -126,7 +128,12 @@ impl World {
             decisions: self
                 .proxies
                 .iter_mut()
-                .map(|proxy| core::mem::take(&mut proxy.slots))
+                .map(|proxy| core::mem::take(&mut proxy.decisions))
+                .collect(),
+            modes: self
+                .proxies
+                .iter_mut()
+                .map(|proxy| core::mem::take(&mut proxy.modes))
                 .collect(),
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
@@ -157,7 +164,7 @@ impl World {
         };
         let air = self.channels.iter().map(radios);
         let wires = self.lanes.iter().flatten().map(super::wire::Lane::held);
-        let proxies = self.proxies.iter().map(super::proxy::Proxy::held);
+        let proxies = self.proxies.iter().map(super::proxy::ProxyNode::held);
         air.chain(wires)
             .chain(proxies)
             .map(|held| held as u64)

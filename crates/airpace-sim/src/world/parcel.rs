@@ -4,6 +4,7 @@ use crate::transport::tcp::{AckSegment, DataSegment};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
+use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
 
@@ -47,8 +48,10 @@ pub struct Parcel {
 pub(super) struct Tunnel {
     /// When the proxy let it go.
     pub(super) released: Time,
-    /// Number among the station's packets.
+    /// Number among the station's packets of the session.
     pub(super) sequence: u32,
+    /// Number of the session.
+    pub(super) session: u16,
     /// IP bytes that the header adds.
     pub(super) bytes: u16,
 }
@@ -99,6 +102,12 @@ impl Packet for Parcel {
             self.ecn = Ecn::Experienced;
         }
         capable
+    }
+}
+
+impl UplinkPacket for Parcel {
+    fn is_pure_ack(&self) -> bool {
+        matches!(self.payload, Payload::Ack(_))
     }
 }
 

@@ -1,54 +1,53 @@
-//! The airpace proxy as a node of the network: per station a queue, the live system's pacer and meter, and one controller.
+//! An airpace proxy as a function of a node, and the agents of its stations: [`airpace_edge`]'s, as they run live.
 
+use super::config::ReportFaults;
 use super::event::Alarm;
 use super::parcel::{Parcel, Tunnel};
-use super::{Feedback, NodeId, ProxyConfig};
+use super::{NodeId, ProxyConfig};
 use crate::mac::{self, FrameRecord};
 use crate::rng::Stream;
-use airpace_core::control::{self, AssumeRates, RateController};
-use airpace_core::meter::{FrameHints, Meter, MeterConfig, Received};
-use airpace_core::pace::{Account, PaceConfig, Pacer};
-use airpace_core::packet::Packet as _;
-use airpace_core::queue::{Dropped, FqCoDel};
-use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::report::SlotReport;
+use airpace_edge::agent::{Agent, AgentConfig, Message};
+use airpace_edge::proxy::{Event, Mode, Proxy, ProxyError, SlotRecord, StationConfig};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
-/// Virtual time wakes the sender on the nanosecond, so nothing leaves before it is paid for.
-const EXACT: (Duration, u32) = (Duration::ZERO, 1);
-
-/// A proxy.
-pub(super) struct Proxy {
+/// A proxy at its node.
+pub(super) struct ProxyNode {
     pub(super) config: ProxyConfig,
-    law: Option<Box<dyn RateController + Send>>,
-    pub(super) ports: Vec<Port>,
-    pending: Vec<SlotReport>,
-    /// Number of the decision that is waited for; earlier events are stale.
-    pub(super) next_decision: Time,
-    pub(super) slots: Vec<ProxySlot>,
+    pub(super) edge: Proxy<Parcel>,
+    pub(super) stations: Vec<ManagedStation>,
+    pub(super) alarm: Alarm,
+    /// Reports that faults hold up, and when they come.
+    pub(super) delayed: Vec<(Time, SlotReport)>,
+    pub(super) decisions: Vec<ProxySlot>,
+    pub(super) modes: Vec<ModeChange>,
+    /// Keys of the stations' queues.
+    hash_keys: Vec<[u8; 16]>,
+    /// Number of the tunnels' sessions: each restart begins new ones.
+    session: u16,
 }
 
-/// One station of a proxy.
-pub(super) struct Port {
+/// One station of a proxy, with its agent.
+pub(super) struct ManagedStation {
     pub(super) node: NodeId,
     /// When it comes.
     pub(super) joins: Time,
-    pub(super) queue: FqCoDel<Parcel>,
-    /// A flow that starts here and always has packets waiting.
-    pub(super) source: Option<usize>,
+    pub(super) joined: bool,
+    /// `None` before the station joins and while the agent is stopped.
+    pub(super) agent: Option<Agent<Parcel>>,
     pub(super) alarm: Alarm,
-    pacer: Pacer,
-    account: Account,
-    /// Nothing leaves before: senders start out of step.
-    not_before: Time,
-    /// Where within a gap the first packet leaves, and where within a slot the reports are sent (0 to 1).
-    phase: f64,
+    /// A flow that starts at the proxy and always has packets waiting.
+    pub(super) source: Option<usize>,
+    /// Where within a gap the first packet leaves, and where within a slot the reports are sent (0 to 1), so that
+    /// stations are out of step.
+    pub(super) source_phase: f64,
     pub(super) report_phase: f64,
+    pub(super) faults: ReportFaults,
+    pub(super) fault_draws: Stream,
+    monitored: bool,
     sequence: u32,
-    meter: Meter,
-    last: Option<SlotReport>,
-    reported: bool,
-    allocation: Option<Allocation>,
+    hash_key: [u8; 16],
 }
 
 /// What a proxy decided for one station at the end of one slot.
@@ -58,15 +57,19 @@ pub struct ProxySlot {
     pub at: Time,
     /// The station.
     pub station: NodeId,
+    /// How it is sent to from now on.
+    pub mode: Mode,
     /// Packets per second from now on; `None` if unshaped.
     pub rate_pps: Option<f64>,
-    /// Level that this rate aims at.
+    /// Level that this rate aims at; 0 if unshaped.
     pub target_level: f64,
-    /// Level that the last report told, if it told any.
+    /// Frames that the report told of; 0 if none came.
+    pub frames: u32,
+    /// Level that the report told, if it told any.
     pub level: Option<f64>,
-    /// Mean time between frames that the last report told, seconds.
+    /// Mean time between frames that the report told, seconds.
     pub round_s: Option<f64>,
-    /// Packets that never came, by the last report.
+    /// Packets that never came, by the report.
     pub lost: u32,
     /// Packets that wait at the proxy.
     pub queued: u32,
@@ -74,274 +77,225 @@ pub struct ProxySlot {
     pub overhead_s: Option<f64>,
 }
 
-impl Proxy {
+/// A station of a proxy is sent to in another way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModeChange {
+    /// When.
+    pub at: Time,
+    /// The station.
+    pub station: NodeId,
+    /// The mode before.
+    pub from: Mode,
+    /// The mode from then on.
+    pub to: Mode,
+}
+
+impl ProxyNode {
+    /// A proxy whose stations have not joined. `keys` tell the draws of nodes apart.
     pub(super) fn new(
-        config: ProxyConfig,
-        draws: (&[u64], u64),
-    ) -> Result<Self, control::ConfigError> {
-        // Stations without a monitor interface report no rates.
-        let overhead = PaceConfig::default().frame_overhead;
-        let law = config.law.map(|law| law.build()).transpose()?;
-        let law = law
-            .map(|law| Box::new(AssumeRates::new(law, overhead)) as Box<dyn RateController + Send>);
-        let ports = config
+        mut config: ProxyConfig,
+        keys: &[u64],
+        seed: u64,
+    ) -> Result<Self, ProxyError> {
+        let mut stations = Vec::with_capacity(config.stations.len());
+        for &node in &config.stations {
+            let key = keys
+                .get(node.0 as usize)
+                .copied()
+                .unwrap_or(u64::from(node.0));
+            stations.push(ManagedStation::new(node, &config, key, seed));
+        }
+        config
+            .edge
             .stations
-            .iter()
-            .map(|&node| Port::new(node, &config, draws))
-            .collect();
-        let next_decision = Time::ZERO.saturating_add(config.slot);
+            .resize(config.stations.len(), StationConfig::default());
+        let hash_keys: Vec<_> = stations.iter().map(|station| station.hash_key).collect();
         Ok(Self {
+            edge: Proxy::new(config.edge.clone(), |station| hash_keys[station])?,
             config,
-            law,
-            ports,
-            pending: Vec::new(),
-            next_decision,
-            slots: Vec::new(),
+            stations,
+            alarm: Alarm::default(),
+            delayed: Vec::new(),
+            decisions: Vec::new(),
+            modes: Vec::new(),
+            hash_keys,
+            session: 0,
         })
     }
 
-    /// Packets that wait.
+    /// Packets that wait here or at the agents.
     pub(super) fn held(&self) -> usize {
-        self.ports.iter().map(|port| port.queue.len()).sum()
-    }
-
-    /// The first rates: those that the law gives to stations of which it knows nothing.
-    pub(super) fn start(&mut self) {
-        let slot = self.config.slot;
-        let present = |&(_, port): &(usize, &Port)| port.joins == Time::ZERO;
-        self.pending = self
-            .ports
+        let at_agents = self
+            .stations
             .iter()
-            .enumerate()
-            .filter(present)
-            .map(|(port, _)| SlotReport::silent(StationId::from_index(port), slot))
-            .collect();
-        self.decide(Time::ZERO, false);
-        self.next_decision = Time::ZERO.saturating_add(slot);
+            .flat_map(|station| &station.agent)
+            .map(Agent::backlog);
+        self.edge.backlog() + at_agents.sum::<usize>()
     }
 
-    /// A packet comes to wait for a station.
-    pub(super) fn enqueue(
-        &mut self,
-        now: Time,
-        port: usize,
-        parcel: Parcel,
-    ) -> Option<Dropped<Parcel>> {
-        let port = &mut self.ports[port];
-        port.queue.enqueue(now, parcel);
-        port.account.wait(now);
-        port.queue.poll_drop()
-    }
-
-    /// A station's packet that leaves now; `pull` makes one of a source that always has packets.
-    pub(super) fn release(
-        &mut self,
-        now: Time,
-        port: usize,
-        pull: impl FnOnce() -> Option<Parcel>,
-    ) -> Option<Parcel> {
-        let tunnel_bytes = self.config.tunnel_bytes;
-        let port = &mut self.ports[port];
-        if now < port.not_before || !port.pacer.may_release(now) {
-            return None;
-        }
-        let queued = port.queue.dequeue(now);
-        if port.queue.is_empty() {
-            port.account.empty(now);
-        }
-        // Before its first rate a source that always has packets would never be done.
-        let pulled = port.source.is_some() && !port.pacer.is_unshaped();
-        let mut parcel = queued.or_else(|| if pulled { pull() } else { None })?;
-        parcel.bytes = parcel.bytes.saturating_add(u32::from(tunnel_bytes));
-        parcel.tunnel = Some(Tunnel {
-            released: now,
-            sequence: port.sequence,
-            bytes: tunnel_bytes,
-        });
-        port.sequence = port.sequence.wrapping_add(1);
-        port.pacer.charge(now, parcel.bytes());
-        port.account.sent(parcel.bytes());
-        Some(parcel)
-    }
-
-    /// When the station's next packet may leave, if any waits or its source has one from `source` on.
-    pub(super) fn next_release(
-        &self,
-        now: Time,
-        port: usize,
-        source: Option<Time>,
-    ) -> Option<Time> {
-        let port = &self.ports[port];
-        let from = if port.queue.is_empty() {
-            source.filter(|_| !port.pacer.is_unshaped())?
-        } else {
-            now
+    /// A station comes: it connects, and its agent's slots begin.
+    pub(super) fn join(&mut self, now: Time, station: usize) {
+        let managed = &mut self.stations[station];
+        managed.joined = true;
+        // Reports that the law is told directly end with the proxy's slot, as in the ns-3 runs.
+        let slot = self.config.agent.slot;
+        let first_slot = match self.config.feedback {
+            super::Feedback::OverTheAir => slot.mul_f64(managed.report_phase),
+            super::Feedback::Direct => until_slot_end(now, slot),
         };
-        Some(
-            port.pacer
-                .next_release()?
-                .max(port.not_before)
-                .max(from)
-                .max(now),
-        )
+        managed.start_agent(now, &self.config.agent, station, first_slot);
+        self.edge.set_connected(now, station, true);
     }
 
-    /// The station's monitor interface shows an MPDU of `frame`.
-    pub(super) fn hear(
-        &mut self,
-        port: usize,
-        frame: &FrameRecord,
-        mpdu: &mac::Mpdu,
-        parcel: &Parcel,
-    ) {
-        self.ports[port]
-            .meter
-            .on_mpdu(&frame.shown(mpdu, parcel.bytes()));
-    }
-
-    /// A packet of the tunnel has reached the station.
-    pub(super) fn receive(&mut self, port: usize, arrival: Time, tunnel: &Tunnel, parcel: &Parcel) {
-        // No delay runs for 2^63 ns.
-        let delay_ns = Some(arrival.saturating_since(tunnel.released).as_nanos() as i64);
-        let (frame, sequence, bytes) = (
-            FrameHints::default(),
-            u64::from(tunnel.sequence),
-            parcel.bytes(),
-        );
-        self.ports[port].meter.on_packet(&Received {
-            arrival,
-            frame,
-            sequence,
-            bytes,
-            delay_ns,
-        });
-    }
-
-    /// The station's slot ends: what it has to report.
-    pub(super) fn close_slot(&mut self, now: Time, port: usize) -> SlotReport {
-        self.ports[port].meter.close_slot(now)
-    }
-
-    /// A report has come; tells whether it was the last one of this slot.
-    pub(super) fn on_report(&mut self, now: Time, mut report: SlotReport) -> bool {
-        let idx = report.station.index();
-        let Some(port) = self.ports.get_mut(idx) else {
-            return false;
-        };
-        let before = port.last.as_ref().map(|last| last.slot);
-        if core::mem::replace(&mut port.reported, true) {
-            // Two reports of a station for one decision: the later one counts.
-            self.pending
-                .retain(|pending| pending.station != report.station);
+    /// The agent of a station is stopped, or starts anew.
+    pub(super) fn run_agent(&mut self, now: Time, station: usize, running: bool) {
+        let slot = self.config.agent.slot;
+        let managed = &mut self.stations[station];
+        if !running {
+            managed.agent = None;
+        } else if managed.joined && managed.agent.is_none() {
+            managed.start_agent(now, &self.config.agent, station, slot);
         }
-        let slots = before
-            .and_then(|before| report.slot.checked_sub(before))
-            .unwrap_or(1);
-        report.sender = port.account.close(now, report.length, slots);
-        report.sender.backlogged |= port.source.is_some();
-        port.last = Some(report.clone());
-        self.pending.push(report);
-        let present = self.ports.iter().filter(|port| port.joins <= now).count();
-        self.pending.len() >= present
     }
 
-    /// Takes the reports that are there and sets the pacers.
-    pub(super) fn decide(&mut self, now: Time, record: bool) {
-        // With reports in packets the last one decides; without it no longer than half a slot is waited.
-        let patience = if self.config.feedback == Feedback::Direct {
-            self.config.slot
-        } else {
-            self.config.slot * 3 / 2
-        };
-        self.next_decision = now.saturating_add(patience);
-        self.pending.sort_by_key(|report| report.station);
-        if let Some(law) = self.law.as_mut().filter(|_| !self.pending.is_empty()) {
-            for allocation in law.on_slot(now, &self.pending) {
-                if let Some(port) = self.ports.get_mut(allocation.station.index()) {
-                    port.grant(now, *allocation);
-                }
+    /// The proxy loses all that it holds and begins anew; its stations connect at once. Returns the proxy before, for what it held.
+    pub(super) fn restart(&mut self, now: Time) -> Proxy<Parcel> {
+        let edge = Proxy::new(self.config.edge.clone(), |station| self.hash_keys[station]);
+        let fresh = edge.expect("the same configuration was accepted before");
+        let before = core::mem::replace(&mut self.edge, fresh);
+        self.session = self.session.wrapping_add(1);
+        self.delayed.clear();
+        for (idx, station) in self.stations.iter_mut().enumerate() {
+            station.sequence = 0;
+            if station.joined {
+                self.edge.set_connected(now, idx, true);
             }
         }
-        self.pending.clear();
-        if record {
-            self.record(now);
-        }
-        self.ports.iter_mut().for_each(|port| port.reported = false);
+        self.edge.begin_slot(now);
+        before
     }
 
-    fn record(&mut self, now: Time) {
-        let overhead_s = self
-            .law
-            .as_ref()
-            .map(|law| law.diagnostics())
-            .unwrap_or_default()
-            .overhead_s;
-        for port in &self.ports {
-            let fresh = port.last.as_ref().filter(|_| port.reported);
-            self.slots.push(ProxySlot {
-                at: now,
-                station: port.node,
-                rate_pps: port.allocation.map(|allocation| allocation.rate_pps),
-                target_level: port.allocation.map_or(0.0, |allocation| allocation.level),
-                level: fresh.and_then(SlotReport::level),
-                round_s: fresh.and_then(SlotReport::round_s),
-                lost: fresh.map_or(0, |report| report.lost),
-                queued: port.queue.len() as u32,
-                overhead_s,
-            });
+    /// Puts the tunnel's header on a packet that leaves for a station.
+    pub(super) fn encapsulate(&mut self, now: Time, station: usize, parcel: &mut Parcel) {
+        let header = self.config.edge.packet_overhead;
+        let managed = &mut self.stations[station];
+        parcel.bytes = parcel.bytes.saturating_add(header);
+        parcel.tunnel = Some(Tunnel {
+            released: now,
+            sequence: managed.sequence,
+            session: self.session,
+            // Headers of more than 65 kB do not fit a packet.
+            bytes: u16::try_from(header).unwrap_or(u16::MAX),
+        });
+        managed.sequence = managed.sequence.wrapping_add(1);
+    }
+
+    /// When the proxy wants to be called next.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let delayed = self.delayed.iter().map(|(due, _)| *due);
+        self.edge.deadline().into_iter().chain(delayed).min()
+    }
+
+    /// Takes over what the proxy has to tell.
+    pub(super) fn take_records(&mut self) {
+        while let Some(record) = self.edge.poll_record() {
+            let station = self.stations[record.station.index()].node;
+            self.decisions.push(proxy_slot(station, &record));
+        }
+        while let Some(event) = self.edge.poll_event() {
+            if let Event::ModeChanged {
+                at,
+                station,
+                from,
+                to,
+                ..
+            } = event
+            {
+                let station = self.stations[station].node;
+                self.modes.push(ModeChange {
+                    at,
+                    station,
+                    from,
+                    to,
+                });
+            }
         }
     }
 }
 
-impl Port {
-    fn new(node: NodeId, config: &ProxyConfig, (keys, seed): (&[u64], u64)) -> Self {
-        let (burst, burst_packets) = EXACT;
-        let index = keys
-            .get(node.0 as usize)
-            .copied()
-            .unwrap_or(u64::from(node.0));
-        let station = config
-            .stations
-            .iter()
-            .position(|&station| station == node)
-            .unwrap_or_default();
-        let joins = config
-            .joins
-            .iter()
-            .find(|(late, _)| *late == node)
-            .map_or(Time::ZERO, |&(_, at)| at);
+impl ManagedStation {
+    fn new(node: NodeId, config: &ProxyConfig, key: u64, seed: u64) -> Self {
+        let late = config.joins.iter().find(|(late, _)| *late == node);
         Self {
             node,
-            joins,
-            queue: FqCoDel::new(config.queue, queue_key(seed, index)),
-            source: None,
+            joins: late.map_or(Time::ZERO, |&(_, at)| at),
+            joined: false,
+            agent: None,
             alarm: Alarm::default(),
-            pacer: Pacer::new(PaceConfig {
-                burst,
-                burst_packets,
-                ..PaceConfig::default()
-            }),
-            account: Account::new(Time::ZERO),
-            not_before: Time::ZERO,
-            phase: Stream::new(seed, "source phase", index).unit(),
-            report_phase: Stream::new(seed, "report phase", index).unit(),
+            source: None,
+            source_phase: Stream::new(seed, "source phase", key).unit(),
+            report_phase: Stream::new(seed, "report phase", key).unit(),
+            faults: ReportFaults::default(),
+            fault_draws: Stream::new(seed, "report faults", key),
+            monitored: !config.unmonitored.contains(&node),
             sequence: 0,
-            meter: Meter::new(MeterConfig::new(StationId::from_index(station)), Time::ZERO),
-            last: None,
-            reported: false,
-            allocation: None,
+            hash_key: queue_key(seed, key),
         }
     }
 
-    fn grant(&mut self, now: Time, allocation: Allocation) {
-        if self.pacer.is_unshaped() && allocation.rate_pps > 0.0 {
-            let first_gap =
-                Duration::try_from_secs_f64(self.phase / allocation.rate_pps).unwrap_or_default();
-            self.not_before = now.saturating_add(first_gap);
-        }
-        self.pacer.grant(now, &allocation, None);
-        self.allocation = Some(allocation);
+    fn start_agent(&mut self, now: Time, config: &AgentConfig, station: usize, first: Duration) {
+        let config = AgentConfig {
+            station: StationId::from_index(station),
+            first_slot: first,
+            ..config.clone()
+        };
+        self.agent = Some(Agent::new(now, &config, self.hash_key));
     }
+
+    /// The station's monitor interface shows an MPDU of `frame`.
+    pub(super) fn hear(&mut self, frame: &FrameRecord, mpdu: &mac::Mpdu, parcel: &Parcel) {
+        if let Some(agent) = self.agent.as_mut().filter(|_| self.monitored) {
+            agent.on_mpdu(&frame.shown(mpdu, parcel.bytes));
+        }
+    }
+
+    /// A packet of the tunnel has reached the station.
+    pub(super) fn receive(&mut self, arrival: Time, tunnel: &Tunnel, parcel: &Parcel) {
+        let Some(agent) = &mut self.agent else { return };
+        agent.on_message(
+            arrival,
+            Message {
+                session: u32::from(tunnel.session),
+                sequence: u64::from(tunnel.sequence),
+                bytes: parcel.bytes,
+                // No delay runs for 2^63 ns.
+                delay_ns: arrival.saturating_since(tunnel.released).as_nanos() as i64,
+            },
+        );
+    }
+}
+
+fn proxy_slot(station: NodeId, record: &SlotRecord) -> ProxySlot {
+    let report = record.report.as_ref();
+    ProxySlot {
+        at: record.at,
+        station,
+        mode: record.mode,
+        rate_pps: record.granted.map(|granted| granted.rate_pps),
+        target_level: record.granted.map_or(0.0, |granted| granted.level),
+        frames: report.map_or(0, |report| report.frames),
+        level: report.and_then(SlotReport::level),
+        round_s: report.and_then(SlotReport::round_s),
+        lost: report.map_or(0, |report| report.lost),
+        queued: u32::try_from(record.backlog_packets).unwrap_or(u32::MAX),
+        overhead_s: record.diagnostics.overhead_s,
+    }
+}
+
+/// Time from `now` to the next multiple of `slot`.
+fn until_slot_end(now: Time, slot: Duration) -> Duration {
+    let slot_ns = u64::try_from(slot.as_nanos()).unwrap_or(u64::MAX).max(1);
+    Duration::from_nanos(slot_ns - now.as_nanos() % slot_ns)
 }
 
 /// A secret key of each queue, drawn from the run's seed.

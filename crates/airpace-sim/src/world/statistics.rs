@@ -23,6 +23,8 @@ pub enum Loss {
     ProxyLimit,
     /// The proxy's CoDel dropped it.
     ProxySojourn,
+    /// It waited at a proxy or an agent that stopped.
+    ProxyAway,
     /// The queue of a wire was full.
     Wire,
     /// There was no next hop.
@@ -31,12 +33,13 @@ pub enum Loss {
 
 impl Loss {
     /// Every reason, in the order of the enumeration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::QueueLimit,
         Self::Sojourn,
         Self::RetryLimit,
         Self::ProxyLimit,
         Self::ProxySojourn,
+        Self::ProxyAway,
         Self::Wire,
         Self::NoRoute,
     ];
@@ -50,6 +53,7 @@ impl Loss {
             Self::RetryLimit => "retry_limit",
             Self::ProxyLimit => "proxy_limit",
             Self::ProxySojourn => "proxy_codel",
+            Self::ProxyAway => "proxy_away",
             Self::Wire => "wire",
             Self::NoRoute => "no_route",
         }

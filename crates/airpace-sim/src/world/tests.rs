@@ -5,10 +5,11 @@ use crate::traffic::{Pattern, PingConfig, Rate, SourceConfig, VoipSinkConfig};
 use crate::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};
-use airpace_core::queue::FqCoDelConfig;
 use airpace_units::BitRate;
 use core::time::Duration;
 use proptest::prelude::*;
+
+mod faults;
 
 fn mcs9(nss: u8) -> TxRate {
     TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800).expect("the rate exists")
@@ -258,15 +259,13 @@ fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
         },
     );
     ProxyConfig {
-        at: NodeId(0),
-        stations: (1..=stations).map(NodeId).collect(),
-        law: Some(law),
-        slot: Duration::from_millis(100),
-        report_bytes: Some(88),
         feedback,
-        queue: FqCoDelConfig::default(),
-        tunnel_bytes: 0,
-        joins: Vec::new(),
+        ..ProxyConfig::new(
+            NodeId(0),
+            (1..=stations).map(NodeId).collect(),
+            Some(law),
+            Duration::from_millis(100),
+        )
     }
 }
 

@@ -11,18 +11,19 @@ use clap::Args;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// Schemes of queueing in the access point: kernel TCP to the three stations of paper 004 (144.4, 144.4, 7.2 Mbit/s) under each, and the
-/// same cell in virtual time.
+/// Queueing schemes of the access point: kernel TCP to the three stations of paper 004 (144.4,
+/// 144.4, 7.2 Mbit/s) under each, and the same cell in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ap {
-    /// Schemes: per-station, fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq; by default those that the papers compare.
+    /// Schemes: per-station, fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq [default: those that
+    /// the papers compare].
     #[arg(long, value_delimiter = ',', value_parser = scheme)]
     schemes: Vec<Scheme>,
-    /// How long is measured under each, in seconds, after 5 that are not.
+    /// Duration of the measurement of each, in seconds. It begins after 5 s.
     #[arg(long, default_value = "20", value_parser = crate::args::positive)]
     seconds: f64,
-    /// Leave virtual time out.
+    /// Do not simulate the cell in virtual time.
     #[arg(long)]
     no_simulation: bool,
     /// Seed of the cell.
@@ -132,7 +133,7 @@ fn emulated(run: &SchemeFigures) -> [String; 11] {
     ]
 }
 
-/// What emulated and simulated rows share.
+/// The cells that emulated and simulated rows have in common.
 fn cells(figures: &CellFigures) -> [String; 6] {
     let each = |value: fn(&airpace_lab::bench::ap::StationFigures) -> f64, digits: usize| {
         let values: Vec<String> = figures

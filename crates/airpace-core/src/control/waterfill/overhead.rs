@@ -103,6 +103,7 @@ impl Overhead {
         let surprise = (innovation.abs() / quiet - 1.0).clamp(0.0, 1.0);
         // After a change, measurements from before it must not be averaged with those after it.
         self.averaged *= 1.0 - surprise;
+        // The mean of all measurements since the last change, and an exponential mean in the end.
         let gain = (1.0 / (self.averaged + 1.0)).max(self.quiet_gain);
         self.averaged += 1.0;
         self.scatter += SCATTER_GAIN * (innovation.abs().min(2.0 * quiet) - self.scatter);

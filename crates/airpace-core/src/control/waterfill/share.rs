@@ -126,6 +126,7 @@ impl Solver {
             .map(|s| s.seconds_per_packet / s.weight)
             .fold(f64::INFINITY, f64::min);
         let least = fastest * LEAST_LEVEL;
+        // If the target is not feasible, the smallest round that can still be measured is used.
         let airtime_s = wanted.max(least);
         let payload: f64 = self
             .greedy

@@ -1,6 +1,8 @@
 use super::*;
+use crate::queue::CoDelConfig;
 use crate::queue::Verdict;
 use crate::queue::tests::TestPacket;
+use core::time::Duration;
 
 mod hostile;
 mod model;

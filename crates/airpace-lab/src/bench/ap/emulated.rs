@@ -1,4 +1,4 @@
-//! With real packets.
+//! The cell with real packets.
 
 use super::{CellFigures, MAX_DURATION, MAX_MPDUS, Plan, StationFigures, WIRED_DELAY, rates};
 use crate::cell::{Cell, CellRecord};
@@ -31,13 +31,12 @@ pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<(CellFigur
     };
     let measured = load.run(start, stop, |_| {})?;
     if stop.is_raised() {
-        bail!("stopped");
+        bail!("the comparison was stopped");
     }
     let record = cell.finish()?;
-    record
-        .warnings
-        .iter()
-        .for_each(|warning| tracing::warn!("{warning}"));
+    for warning in &record.warnings {
+        tracing::warn!("{warning}");
+    }
     let figures = figures(plan, &rates, &record, &measured);
     if let Some(silent) = figures
         .stations
@@ -75,32 +74,25 @@ fn figures(
     let (from, to) = (plan.ramp, plan.ramp + plan.measure);
     let airtime = |i: usize| {
         let sum = record.frames.sum(i, from, to);
-        (sum.airtime + sum.up_airtime).as_secs_f64()
+        (sum.down.airtime + sum.up_airtime).as_secs_f64()
     };
     let all: f64 = (0..rates.len()).map(airtime).sum();
-    let station = |(i, (rate, measured)): (usize, (&TxRate, &Measured))| {
-        let pings = measured
+    let window = from.as_secs_f64()..to.as_secs_f64();
+    let mut stations = Vec::new();
+    for (i, (rate, measured)) in rates.iter().zip(measured).enumerate() {
+        let in_window = measured
             .pings
             .iter()
-            .filter(|p| p.at_s >= from.as_secs_f64() && p.at_s < to.as_secs_f64());
-        let pings = pings
-            .filter_map(|ping| ping.rtt_ms)
-            .collect::<Samples>()
-            .quantiles();
-        StationFigures {
+            .filter(|ping| window.contains(&ping.at_s));
+        let answered: Samples = in_window.filter_map(|ping| ping.rtt_ms).collect();
+        let pings = answered.quantiles();
+        stations.push(StationFigures {
             phy_mbps: rate.rate().as_mbps_f64(),
             goodput_mbps: measured.received.mbps(from, to),
             ping_p50_ms: pings.p50,
             ping_p95_ms: pings.p95,
             airtime: if all > 0.0 { airtime(i) / all } else { 0.0 },
-        }
-    };
-    CellFigures::new(
-        rates
-            .iter()
-            .zip(measured)
-            .enumerate()
-            .map(station)
-            .collect(),
-    )
+        });
+    }
+    CellFigures::new(stations)
 }

@@ -1,18 +1,20 @@
-//! The access point's own queues, compared by what the kernel's TCP does through them: the three stations of paper 004 (two at 144.4 Mbit/s, one at
-//! 7.2 Mbit/s), a download by Cubic and pings to each, under every scheme; and the same cell in virtual time beside it.
+//! Queueing schemes of the access point, compared with the kernel's TCP: the three stations of
+//! paper 004 (two at 144.4 Mbit/s, one at 7.2 Mbit/s), with a download by Cubic and pings to each,
+//! under every scheme; and the same cell in virtual time.
 
 mod emulated;
 mod simulated;
 
-use crate::stats::jain;
 use crate::tool::Stop;
+use airpace_core::model::jain;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
 use airpace_sim::mac::Scheme;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::time::Duration;
 
-/// MCS and streams of the stations: HT, 20 MHz, 400 ns (004 §4: two fast stations and one that is held to MCS 0).
+/// MCS and streams of the stations: HT, 20 MHz, 400 ns (004 §4: two fast stations and one that is
+/// limited to MCS 0).
 const STATIONS: [(u8, u8); 3] = [(15, 2), (15, 2), (0, 1)];
 
 /// Longest PPDU of ath9k.
@@ -21,13 +23,15 @@ const MAX_DURATION: Duration = Duration::from_millis(4);
 /// Most MPDUs in an A-MPDU of ath9k.
 const MAX_MPDUS: u16 = 32;
 
-/// Delay of the wire, each way: that of `scenarios/004-f1-latency.toml`, one hop of Ethernet.
+/// Delay of the wire, each way, as in `scenarios/004-f1-latency.toml`: one hop of Ethernet.
 const WIRED_DELAY: Duration = Duration::from_micros(100);
 
-/// Bar of the median ping, averaged over the stations: how many times shorter than under `fifo` (004 §4.1.1: an order of magnitude).
+/// Bar for the median ping, averaged over the stations: how many times shorter than under `fifo` it
+/// must be (004 §4.1.1: an order of magnitude).
 pub const PING_BAR: f64 = 8.0;
 
-/// Bar of Jain's index of airtime under `airtime` (004 figure 6: close to 1 one way).
+/// Bar for Jain's index of airtime under `airtime` (004 Figure 6: close to 1 with traffic in one
+/// direction).
 pub const JAIN_BAR: f64 = 0.99;
 
 /// What to measure.
@@ -35,9 +39,9 @@ pub const JAIN_BAR: f64 = 0.99;
 pub struct Plan {
     /// The schemes in the order in which they are run.
     pub schemes: Vec<Scheme>,
-    /// What is left out at the beginning.
+    /// Time at the beginning that is not measured.
     pub ramp: Duration,
-    /// What is measured after it.
+    /// Time that is measured after it.
     pub measure: Duration,
     /// Time between pings to one station.
     pub ping_interval: Duration,
@@ -48,7 +52,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every scheme that the papers compare, and the closed access point, for so long.
+    /// Every scheme that the papers compare, and the closed access point, each measured for
+    /// `measure`.
     #[must_use]
     pub fn new(measure: Duration) -> Self {
         let schemes = [
@@ -70,7 +75,7 @@ impl Plan {
     }
 }
 
-/// What one station had.
+/// Figures of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StationFigures {
     /// PHY rate, Mbit/s.
@@ -81,20 +86,20 @@ pub struct StationFigures {
     pub ping_p50_ms: f64,
     /// 95th percentile of the pings, ms.
     pub ping_p95_ms: f64,
-    /// Airtime of its frames, both ways, as a share of that of all stations.
+    /// Airtime of its frames in both directions, as a share of that of all stations.
     pub airtime: f64,
 }
 
-/// What a cell did under one scheme.
+/// Figures of a cell under one scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CellFigures {
     /// Payload received by all stations, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean over the stations of the medians of their pings, ms.
+    /// Median ping, ms; the mean over the stations.
     pub ping_p50_ms: f64,
-    /// The same of the 95th percentiles, ms.
+    /// 95th percentile of the pings, ms; the mean over the stations.
     pub ping_p95_ms: f64,
-    /// Jain's index of the stations' airtime, both ways.
+    /// Jain's index of the stations' airtime in both directions.
     pub jain_airtime: f64,
     /// Per station, in order.
     pub stations: Vec<StationFigures>,
@@ -121,26 +126,27 @@ pub struct SchemeFigures {
     pub scheme: &'static str,
     /// With the kernel's TCP.
     pub emulated: CellFigures,
-    /// In virtual time; `None` if that was not asked for.
+    /// In virtual time; `None` unless asked for.
     pub simulated: Option<CellFigures>,
-    /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not run.
+    /// Median ping under `fifo` over that under this scheme, emulated; `None` if `fifo` was not
+    /// run.
     pub ping_gain: Option<f64>,
-    /// The same per station; empty if `fifo` was not run.
+    /// The same for each station; empty if `fifo` was not run.
     pub ping_gains: Vec<f64>,
-    /// Goodput of all stations over that under `fifo`, emulated.
+    /// Goodput of all stations over that under `fifo`, emulated; `None` if `fifo` was not run.
     pub goodput_gain: Option<f64>,
-    /// How late the emulator was at the 99th percentile, ms.
+    /// 99th percentile of the emulator's lateness, ms.
     pub lag_p99_ms: f64,
     /// Whether the emulator itself trusts the run.
     pub trusted: bool,
 }
 
-/// What must hold, and whether it does.
+/// A bar and the figure that is compared with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// What.
+    /// What must hold.
     pub claim: String,
-    /// The least that is asked for.
+    /// The least that is required.
     pub bar: f64,
     /// What was measured.
     pub measured: f64,
@@ -148,23 +154,24 @@ pub struct Bar {
     pub holds: bool,
 }
 
-/// The comparison.
+/// All schemes compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct ApComparison {
     /// Per scheme, in the order in which they were run.
     pub schemes: Vec<SchemeFigures>,
-    /// The bars that the schemes that were run decide.
+    /// The bars for the schemes that were run.
     pub bars: Vec<Bar>,
 }
 
 /// Runs every scheme.
 ///
 /// # Errors
-/// If namespaces or TUN devices cannot be had, or `stop` was raised.
+/// If namespaces or TUN devices cannot be created, or `stop` was raised.
 pub fn compare(plan: &Plan, stop: &Stop) -> Result<ApComparison> {
     let mut schemes = Vec::new();
     for &scheme in &plan.schemes {
-        let run = one(plan, scheme, stop).with_context(|| format!("with {}", scheme.name()))?;
+        let run =
+            run_scheme(plan, scheme, stop).with_context(|| format!("with {}", scheme.name()))?;
         let CellFigures {
             goodput_mbps,
             ping_p50_ms,
@@ -180,7 +187,8 @@ pub fn compare(plan: &Plan, stop: &Stop) -> Result<ApComparison> {
     Ok(conclude(schemes))
 }
 
-fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
+/// Runs one scheme; its gains over `fifo` come later.
+fn run_scheme(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
     let simulated = plan
         .simulate
         .then(|| simulated::run(plan, scheme, stop))
@@ -198,7 +206,7 @@ fn one(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<SchemeFigures> {
     })
 }
 
-/// Puts the schemes beside `fifo` and holds them against the bars.
+/// Compares the schemes with `fifo` and with the bars.
 fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
     let fifo = schemes
         .iter()
@@ -214,30 +222,23 @@ fn conclude(mut schemes: Vec<SchemeFigures>) -> ApComparison {
                 .collect();
             run.goodput_gain = Some(run.emulated.goodput_mbps / fifo.emulated.goodput_mbps);
         }
-        let kinds = [
-            (
-                "kernel TCP",
-                Some(&run.emulated),
-                fifo.as_ref().map(|fifo| &fifo.emulated),
-            ),
-            (
-                "simulated",
-                run.simulated.as_ref(),
-                fifo.as_ref().and_then(|fifo| fifo.simulated.as_ref()),
-            ),
-        ];
-        for (kind, figures, fifo) in kinds {
-            bars.extend(
-                figures
-                    .into_iter()
-                    .flat_map(|figures| bars_of(run.scheme, kind, figures, fifo)),
-            );
+        let emulated_fifo = fifo.as_ref().map(|fifo| &fifo.emulated);
+        bars.extend(bars_for(
+            run.scheme,
+            "kernel TCP",
+            &run.emulated,
+            emulated_fifo,
+        ));
+        if let Some(simulated) = &run.simulated {
+            let simulated_fifo = fifo.as_ref().and_then(|fifo| fifo.simulated.as_ref());
+            bars.extend(bars_for(run.scheme, "simulated", simulated, simulated_fifo));
         }
     }
     ApComparison { schemes, bars }
 }
 
-fn bars_of(
+/// The bars for a scheme. `kind` says how it was run.
+fn bars_for(
     scheme: &str,
     kind: &str,
     figures: &CellFigures,
@@ -250,10 +251,9 @@ fn bars_of(
         holds: measured >= bar,
     };
     let mut bars = Vec::new();
+    let shortens_pings = [Scheme::FqMac, Scheme::Airtime].map(Scheme::name);
     if let Some(fifo) = fifo
-        && [Scheme::FqMac, Scheme::Airtime]
-            .iter()
-            .any(|s| s.name() == scheme)
+        && shortens_pings.contains(&scheme)
     {
         let gain = fifo.ping_p50_ms / figures.ping_p50_ms;
         bars.push(bar(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_are_held_against_fifo() {
+    fn schemes_are_compared_with_fifo() {
         let runs = vec![
             figures(Scheme::Airtime, 20.0, [0.33, 0.33, 0.34]),
             figures(Scheme::FqMac, 50.0, [0.2, 0.2, 0.6]),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn without_fifo_only_the_airtime_is_judged() {
+    fn without_fifo_only_airtime_has_a_bar() {
         let ApComparison { schemes, bars } =
             conclude(vec![figures(Scheme::Airtime, 20.0, [0.2, 0.2, 0.6])]);
         assert_eq!(schemes[0].ping_gain, None);

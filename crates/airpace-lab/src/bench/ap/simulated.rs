@@ -1,10 +1,11 @@
-//! In virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the plan.
+//! The cell in virtual time: `scenarios/004-f1-latency.toml` with the scheme and the times of the
+//! plan.
 
 use super::{CellFigures, Plan, StationFigures, rates};
 use crate::tool::Stop;
-use airpace_core::phy::TxRate;
 use airpace_scenario::file::Override;
-use airpace_scenario::results::{FlowSummary, SimulationSummary, StationSummary};
+use airpace_scenario::progress::Silent;
+use airpace_scenario::results::{FlowSummary, SimulationSummary};
 use airpace_scenario::{Loaded, run as simulation};
 use airpace_sim::mac::{PathConfig, Queues, Scheme};
 use anyhow::{Context, Result};
@@ -15,18 +16,18 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/004-f1-latency.tom
 pub(super) fn run(plan: &Plan, scheme: Scheme, stop: &Stop) -> Result<CellFigures> {
     let loaded = Loaded::new(SCENARIO, settings(plan, scheme), Path::new("."))?;
     let mut resolved = loaded.resolve()?;
-    // Nobody looks at what is recorded.
+    // Only the summary is used.
     (resolved.world.record, resolved.world.slot) = Default::default();
-    let finished = simulation::run(&loaded, resolved, stop, false)?;
+    let finished = simulation::run(&loaded, resolved, stop, &Silent)?;
     let finished = finished
         .filter(|run| !run.summary.interrupted)
-        .context("stopped")?;
+        .context("the comparison was stopped")?;
     figures(&finished.summary)
 }
 
 fn settings(plan: &Plan, scheme: Scheme) -> Vec<Override> {
     let queue = match PathConfig::of(scheme).queues {
-        // The closed access point of the emulator holds more than a scenario's default.
+        // The closed access point of the emulator has a larger buffer than a scenario's default.
         Queues::Fifo(limit) if scheme == Scheme::PerStation => {
             format!(
                 "{{ scheme = \"{}\", limit = \"{} packets\" }}",
@@ -56,17 +57,16 @@ fn settings(plan: &Plan, scheme: Scheme) -> Vec<Override> {
 
 fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
     let all: f64 = summary.stations.iter().map(|s| s.airtime_share).sum();
-    let station = |(rate, station): (TxRate, &StationSummary)| {
+    let mut stations = Vec::new();
+    for (rate, station) in rates()?.into_iter().zip(&summary.stations) {
         let is_ping = |flow: &&FlowSummary| {
             flow.kind == "ping" && [&flow.from, &flow.to].contains(&&station.name)
         };
-        let ping = summary
-            .flows
-            .iter()
-            .find(is_ping)
-            .and_then(|flow| flow.rtt_ms.as_ref());
-        let ping = ping.with_context(|| format!("no ping to {} was answered", station.name))?;
-        Ok(StationFigures {
+        let flow = summary.flows.iter().find(is_ping);
+        let ping = flow
+            .and_then(|flow| flow.rtt_ms.as_ref())
+            .with_context(|| format!("no ping to {} was answered", station.name))?;
+        stations.push(StationFigures {
             phy_mbps: rate.rate().as_mbps_f64(),
             goodput_mbps: station.goodput_mbps,
             ping_p50_ms: ping.p50,
@@ -76,13 +76,8 @@ fn figures(summary: &SimulationSummary) -> Result<CellFigures> {
             } else {
                 0.0
             },
-        })
-    };
-    let stations = rates()?
-        .into_iter()
-        .zip(&summary.stations)
-        .map(station)
-        .collect::<Result<_>>()?;
+        });
+    }
     Ok(CellFigures::new(stations))
 }
 
@@ -93,7 +88,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_scenario_is_the_cell_that_is_emulated() {
+    fn the_scenario_describes_the_emulated_cell() {
         let plan = Plan::new(Duration::from_secs(1));
         for &scheme in Scheme::ALL {
             let emulated = emulated::config(&plan, scheme, &rates().unwrap()).cell;
@@ -104,7 +99,7 @@ mod tests {
             assert!(mac.radios.iter().all(|radio| (radio.max_duration, radio.max_mpdus) == (MAX_DURATION, MAX_MPDUS)));
             for (simulated, emulated) in [(0, &emulated.access_point), (1, &emulated.station)] {
                 let simulated = &mac.radios[simulated].path;
-                // Each has a secret of its own.
+                // Each has its own hash key.
                 let emulated = PathConfig {
                     key: simulated.key,
                     ..emulated.clone()

@@ -1,10 +1,10 @@
-//! The datapath measured: proxy and agent over a link without Wi-Fi, in namespaces of their own.
+//! The datapath of proxy and agent, measured over a link without Wi-Fi, in their own namespaces.
 //!
-//! A source on the proxy's side sends datagrams through both to a sink on the agent's side. All of it, and the measuring,
-//! shares the machine's cores. Delay is taken from just before the send to just after the receive call; the same
-//! over the bare link is what the added delay is compared with.
+//! A source on the proxy's side sends datagrams through the tunnel to a sink on the agent's side.
+//! All of them share the machine's cores. The delay runs from just before the send call to just
+//! after the receive call. The added delay is that of the tunnel less that of the bare link.
 
-mod load;
+mod datagrams;
 mod testbed;
 
 pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
@@ -15,7 +15,7 @@ use airpace_units::BitRate;
 use anyhow::{Context as _, bail};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use load::{Pattern, Shared};
+use datagrams::{Pattern, Shared};
 use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -24,15 +24,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 pub struct DatapathPlan {
     /// Length of the IP packets, 64 to 1420 bytes. Default 1400.
     pub packet_bytes: usize,
-    /// Loads offered for the measurement of delay, in Mbit/s of IP packets. Default 100, 500, 1000.
+    /// Loads at which delay is measured, in Mbit/s of IP packets. Default 100, 500, 1000.
     pub loads_mbps: Vec<f64>,
     /// How long each load lasts. Default 3 s.
     pub span: Duration,
-    /// Cipher of the tunnel. Default the best that the processor has.
+    /// Cipher of the tunnel. Default: the fastest on this processor.
     pub cipher: Cipher,
-    /// Whether packets pass the pacer, at a rate that does not hold them up, or are unshaped. Default paced.
+    /// Whether packets pass the pacer, at a rate that does not delay them. Default true.
     pub paced: bool,
-    /// Whether proxy and agent ask for real-time scheduling. Default true, as theirs.
+    /// Whether proxy and agent ask for real-time scheduling. Default true, as in their
+    /// configuration.
     pub realtime: bool,
 }
 
@@ -49,7 +50,7 @@ impl Default for DatapathPlan {
     }
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DatapathReport {
     /// Length of the IP packets in bytes.
@@ -58,9 +59,9 @@ pub struct DatapathReport {
     pub cipher: Cipher,
     /// Whether packets passed the pacer.
     pub paced: bool,
-    /// As fast as the path carries packets.
+    /// Throughput with as many packets as the path carries.
     pub saturated: Throughput,
-    /// The same over the bare link, for comparison.
+    /// The same over the bare link.
     pub saturated_bare: Throughput,
     /// Delay at each offered load.
     pub loads: Vec<Delay>,
@@ -82,23 +83,24 @@ pub struct Throughput {
 pub struct Delay {
     /// Mbit/s offered.
     pub offered_mbps: f64,
-    /// What arrived.
+    /// Throughput of the tunnel.
     pub throughput: Throughput,
-    /// Median delay through proxy and agent, us.
+    /// Median delay through proxy and agent, µs.
     pub tunnel_p50_us: f64,
-    /// 99th percentile of that delay, us.
+    /// 99th percentile of that delay, µs.
     pub tunnel_p99_us: f64,
-    /// Median delay over the bare link, us.
+    /// Median delay over the bare link, µs.
     pub bare_p50_us: f64,
-    /// 99th percentile of that delay, us.
+    /// 99th percentile of that delay, µs.
     pub bare_p99_us: f64,
-    /// Difference of the medians, us.
+    /// Difference of the medians, µs.
     pub added_p50_us: f64,
-    /// Difference of the 99th percentiles, us.
+    /// Difference of the 99th percentiles, µs.
     pub added_p99_us: f64,
 }
 
-/// Packets under way in a saturated run: enough to keep all stages busy, few enough for every buffer.
+/// Packets in flight in a saturated run: enough to keep all stages busy, few enough for every
+/// buffer.
 const WINDOW: u64 = 512;
 /// How long the tunnel may take to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -106,11 +108,12 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Measures the datapath. Takes about `span` × 2 × (number of loads + 1).
 ///
 /// # Errors
-/// Namespaces are not permitted here (see [`airpace_net::netns::acquire_rights`]), or the tunnel does not come up.
+/// If namespaces are not permitted (see [`airpace_net::netns::acquire_rights`]), or the tunnel does
+/// not come up.
 pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     if !(64..=1420).contains(&plan.packet_bytes) {
         bail!(
-            "packets of {} B do not fit: 64 to 1420 B",
+            "packets of {} bytes are not possible; give 64 to 1420",
             plan.packet_bytes
         );
     }
@@ -141,7 +144,7 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
     })
 }
 
-/// Sends a little until something arrives.
+/// Sends a few packets until one arrives.
 fn await_tunnel(bed: &Testbed) -> anyhow::Result<()> {
     let probe = DatapathPlan {
         packet_bytes: 100,
@@ -150,7 +153,7 @@ fn await_tunnel(bed: &Testbed) -> anyhow::Result<()> {
     };
     let attempts = CONNECT_WITHIN.as_millis() / probe.span.as_millis();
     for _ in 0..attempts {
-        // The agent's address is there only once its interface is.
+        // Runs fail until the agent's interface, and with it its address, exists.
         if run(bed, AGENT, &probe, Pattern::Paced(1_000.0))
             .is_ok_and(|(throughput, _)| throughput.packets_per_s > 0.0)
         {
@@ -184,7 +187,7 @@ fn delay(bed: &Testbed, plan: &DatapathPlan, offered_mbps: f64) -> anyhow::Resul
     })
 }
 
-/// One run towards `to`: what arrived, and the delays in ns.
+/// Sends to `to` and returns the throughput and the delays in ns.
 fn run(
     bed: &Testbed,
     to: Ipv4Addr,
@@ -192,18 +195,18 @@ fn run(
     pattern: Pattern,
 ) -> anyhow::Result<(Throughput, hdrhistogram::Histogram<u64>)> {
     let to = SocketAddr::from((to, 9));
-    // The headers of IP and UDP have 28 bytes.
+    // The IPv4 and UDP headers take 28 bytes.
     let payload = plan.packet_bytes - 28;
     let shared = Shared::default();
     let socket = bed
         .agent_side
-        .run(|| load::sink_socket(to))?
+        .run(|| datagrams::sink_socket(to))?
         .context("opening the sink")?;
     let (sent, arrived) = std::thread::scope(|scope| {
-        let sink = scope.spawn(|| load::receive(&socket, &shared));
+        let sink = scope.spawn(|| datagrams::receive(&socket, &shared));
         let source = scope.spawn(|| {
             bed.proxy_side
-                .run(|| load::send(to, payload, pattern, plan.span, &shared))
+                .run(|| datagrams::send(to, payload, pattern, plan.span, &shared))
         });
         let sent = source.join();
         shared.end.store(true, Ordering::Release);

@@ -1,16 +1,19 @@
-//! A proxy and an agent in namespaces of their own, joined by a pair of virtual Ethernet interfaces.
+//! A proxy and an agent in their own namespaces, connected by a pair of virtual Ethernet
+//! interfaces.
 
 use airpace_api::config::{
-    AgentConfig, Cipher, ControlConfig, ProxyConfig, StationConfig, TunConfig,
+    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
+    TunConfig, UplinkConfig,
 };
 use airpace_api::network::Network;
+use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
 use airpace_live::proxy::Totals;
 use airpace_live::{run_agent, run_proxy};
-use airpace_net::netlink::Prefix;
 use airpace_net::netns::{Namespace, NamespaceError};
 use anyhow::Context as _;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use ipnet::Ipv4Net;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -26,39 +29,39 @@ pub const PROXY_OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
 pub const AGENT_OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 2);
 const PORT: u16 = 51_900;
 
-/// Two namespaces, a link between them, and configurations that fit.
+/// Two namespaces, a link between them, and matching configurations.
 pub struct Testbed {
     /// Where the proxy runs.
     pub proxy_side: Namespace,
     /// Where the agent runs.
     pub agent_side: Namespace,
-    /// To be changed before [`Testbed::start_proxy`].
+    /// Configuration of the proxy; change it before [`Testbed::start_proxy`].
     pub proxy: ProxyConfig,
-    /// To be changed before [`Testbed::start_agent`].
+    /// Configuration of the agent; change it before [`Testbed::start_agent`].
     pub agent: AgentConfig,
 }
 
-/// A proxy or an agent that runs in a thread; it ends when this is dropped. `T` is what it returns.
+/// A proxy or an agent that runs in a thread and returns `T`. Dropping it ends it.
 pub struct Running<T = ()> {
     stop: UnixStream,
     thread: Option<JoinHandle<Result<anyhow::Result<T>, NamespaceError>>>,
 }
 
 impl Testbed {
-    /// Makes the namespaces and the link. Nothing runs yet.
+    /// Creates the namespaces and the link. Nothing runs yet.
     ///
     /// # Errors
-    /// Rights are missing (see [`airpace_net::netns::acquire_rights`]).
+    /// If rights are missing (see [`airpace_net::netns::acquire_rights`]).
     pub fn new() -> anyhow::Result<Self> {
         let (proxy_side, agent_side) = (Namespace::new()?, Namespace::new()?);
         proxy_side.prepare()?;
         agent_side.prepare()?;
         let mut link = proxy_side.netlink()?;
         link.add_veth("wire0", "wire1", Some(&agent_side))?;
-        link.add_address("wire0", Prefix::new(PROXY_OUTSIDE, 24))?;
+        link.add_address("wire0", Ipv4Net::new_assert(PROXY_OUTSIDE, 24).into())?;
         link.set_up("wire0")?;
         let mut link = agent_side.netlink()?;
-        link.add_address("wire1", Prefix::new(AGENT_OUTSIDE, 24))?;
+        link.add_address("wire1", Ipv4Net::new_assert(AGENT_OUTSIDE, 24).into())?;
         link.set_up("wire1")?;
         let (proxy, agent) = configurations();
         Ok(Self {
@@ -72,7 +75,7 @@ impl Testbed {
     /// Starts the proxy.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// If no thread can be started.
     pub fn start_proxy(&self) -> anyhow::Result<Running<Totals>> {
         let config = self.proxy.clone();
         start(&self.proxy_side, "proxy", move |stop| {
@@ -83,7 +86,7 @@ impl Testbed {
     /// Starts the agent.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// If no thread can be started.
     pub fn start_agent(&self) -> anyhow::Result<Running> {
         let config = self.agent.clone();
         start(&self.agent_side, "agent", move |stop| {
@@ -109,19 +112,19 @@ impl<T> Running<T> {
     /// Ends the loop and waits for it.
     ///
     /// # Errors
-    /// Why it had ended by itself.
+    /// The reason why it had already ended.
     pub fn stop(mut self) -> anyhow::Result<T> {
         self.end()
             .context("the loop")?
-            .context("the loop was ended before")
+            .context("the loop had already been ended")
     }
 
-    /// `None` if the loop was ended before.
+    /// `None` if the loop had already been ended.
     fn end(&mut self) -> anyhow::Result<Option<T>> {
         let Some(thread) = self.thread.take() else {
             return Ok(None);
         };
-        // If it has ended, nobody reads this.
+        // If the loop has ended by itself, the write fails, and the join below says why.
         let _ = self.stop.write_all(b"x");
         thread
             .join()
@@ -143,7 +146,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
     let tun = |address: Ipv4Addr| TunConfig {
         name: "airpace0".to_owned(),
         address: Network::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
-        mtu: airpace_config::quantity::Size::from_bytes(1420),
+        mtu: Size::from_bytes(1420),
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
     let station = StationConfig {
@@ -160,8 +163,8 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         realtime: true,
         tun: tun(PROXY),
         control: ControlConfig::default(),
-        queue: airpace_api::config::QueueConfig::default(),
-        fallback: airpace_api::config::FallbackConfig::default(),
+        queue: QueueConfig::default(),
+        fallback: FallbackConfig::default(),
         udp_load: None,
         stations: vec![station],
     };
@@ -172,13 +175,13 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         private_key_file: None,
         cipher: Cipher::default(),
         monitor: None,
-        slot: airpace_config::quantity::Span::from_millis(100),
+        slot: Span::from_millis(100),
         telemetry: None,
         realtime: true,
         routes: Vec::new(),
         tun: tun(AGENT),
-        uplink: airpace_api::config::UplinkConfig::default(),
-        queue: airpace_api::config::QueueConfig::default(),
+        uplink: UplinkConfig::default(),
+        queue: QueueConfig::default(),
     };
     (proxy, agent)
 }

@@ -14,6 +14,7 @@ use crate::rng::Stream;
 use crate::traffic::{DelaySummary, Emission, PingReport, Rate, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
+use core::time::Duration;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
@@ -101,7 +102,7 @@ impl Flow {
                 Open::voip(sink, (start, stop, begin), stream("call")).map_err(refused)?,
             )),
             Traffic::Saturating { payload, window } => {
-                Ends::Saturating(Saturating::new(payload, window, (start, stop)))
+                Ends::Saturating(Saturating::new(payload, window, start, stop))
             }
             Traffic::Tcp(config) => {
                 let draws = u64::from(stream("tcp").up_to(u32::MAX));
@@ -160,21 +161,45 @@ impl Flow {
         Some(self.dispatch(now, departure).1)
     }
 
-    /// From when on [`Flow::pull`] has packets; `None` if it has none any more.
-    pub(super) fn available_from(&self, now: Time) -> Option<Time> {
-        let Ends::Saturating(saturating) = &self.ends else {
-            return None;
-        };
-        saturating.available_from(now)
-    }
-
-    /// Leaves the sending to a proxy, which pulls; tells whether the flow is of that kind.
-    pub(super) fn be_pulled(&mut self) -> bool {
+    /// Leaves it to a proxy when packets are sent, which then takes them with [`Flow::pull`]; returns whether the flow is of
+    /// that kind.
+    pub(super) fn hand_to_proxy(&mut self) -> bool {
         let Ends::Saturating(saturating) = &mut self.ends else {
             return false;
         };
-        saturating.be_pulled();
+        saturating.hand_to_proxy();
         true
+    }
+
+    /// Has a flow that a proxy takes packets from begin no earlier than `phase` after the start of the run.
+    pub(super) fn postpone(&mut self, phase: Duration) {
+        if let Ends::Saturating(saturating) = &mut self.ends {
+            saturating.postpone(phase);
+        }
+    }
+
+    /// Whether a flow that a proxy takes packets from begins now. It does so once.
+    pub(super) fn begins_to_be_taken(&mut self, now: Time) -> bool {
+        match &mut self.ends {
+            Ends::Saturating(saturating) => saturating.begins_to_be_taken(now),
+            _ => false,
+        }
+    }
+
+    /// Whether a proxy takes packets from the flow now.
+    pub(super) fn is_taken(&self, now: Time) -> bool {
+        match &self.ends {
+            Ends::Saturating(saturating) => saturating.is_taken(now),
+            _ => false,
+        }
+    }
+
+    /// IP bytes of the packets of a flow that always has one.
+    pub(super) fn packet_bytes(&self) -> Option<u32> {
+        match &self.ends {
+            Ends::Saturating(saturating) => Some(saturating.packet_bytes()),
+            _ => None,
+        }
     }
 
     fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {

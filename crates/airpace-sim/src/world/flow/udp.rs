@@ -112,36 +112,63 @@ impl Open {
     }
 }
 
-/// A source that keeps a number of packets under way, or as many as a proxy pulls.
+/// A source that keeps a number of packets under way, or that a proxy takes packets from.
 #[derive(Debug)]
 pub(super) struct Saturating {
     payload: u32,
     window: u32,
     under_way: u32,
-    pulled: bool,
     /// Nothing is sent before: the start, or the end of the pause after a loss.
     start: Time,
     stop: Time,
+    sender: Sender,
+}
+
+/// Who decides when a saturating source sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sender {
+    /// Its own window.
+    Window,
+    /// A proxy, from the start on.
+    ProxyLater,
+    /// A proxy, which takes packets by now.
+    Proxy,
 }
 
 impl Saturating {
-    pub(super) fn new(payload: u32, window: u32, (start, stop): (Time, Option<Time>)) -> Self {
+    pub(super) fn new(payload: u32, window: u32, start: Time, stop: Option<Time>) -> Self {
         Self {
             payload,
             window,
             under_way: 0,
-            pulled: false,
             start,
             stop: stop.unwrap_or(Time::MAX),
+            sender: Sender::Window,
         }
     }
 
-    pub(super) fn be_pulled(&mut self) {
-        self.pulled = true;
+    pub(super) fn hand_to_proxy(&mut self) {
+        self.sender = Sender::ProxyLater;
     }
 
-    pub(super) fn available_from(&self, now: Time) -> Option<Time> {
-        Some(self.start.max(now)).filter(|&from| from < self.stop)
+    pub(super) fn postpone(&mut self, phase: Duration) {
+        self.start = self.start.max(Time::ZERO.saturating_add(phase));
+    }
+
+    pub(super) fn begins_to_be_taken(&mut self, now: Time) -> bool {
+        let begins = self.sender == Sender::ProxyLater && (self.start..self.stop).contains(&now);
+        if begins {
+            self.sender = Sender::Proxy;
+        }
+        begins
+    }
+
+    pub(super) fn is_taken(&self, now: Time) -> bool {
+        self.sender == Sender::Proxy && now < self.stop
+    }
+
+    pub(super) fn packet_bytes(&self) -> u32 {
+        self.payload.saturating_add(HEADERS)
     }
 
     pub(super) fn pull(&mut self, now: Time) -> Option<Departure> {
@@ -151,7 +178,7 @@ impl Saturating {
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
-        if self.pulled || self.under_way >= self.window {
+        if self.sender != Sender::Window || self.under_way >= self.window {
             return None;
         }
         let departure = self.pull(now)?;
@@ -160,22 +187,27 @@ impl Saturating {
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        (!self.pulled && self.under_way < self.window && self.start < self.stop)
-            .then_some(self.start)
+        let waits = match self.sender {
+            Sender::Window => self.under_way < self.window,
+            Sender::ProxyLater => true,
+            Sender::Proxy => false,
+        };
+        (waits && self.start < self.stop).then_some(self.start)
     }
 
     pub(super) fn receive(&mut self) -> (u64, bool) {
         self.under_way = self.under_way.saturating_sub(1);
-        (u64::from(self.payload), !self.pulled)
+        (u64::from(self.payload), self.sender == Sender::Window)
     }
 
     /// Waits before it sends again: what was dropped at once would be dropped again at once, without end.
     pub(super) fn lose(&mut self, now: Time) -> bool {
         self.under_way = self.under_way.saturating_sub(1);
-        if !self.pulled {
+        let sends_itself = self.sender == Sender::Window;
+        if sends_itself {
             self.start = self.start.max(now.saturating_add(PAUSE));
         }
-        !self.pulled
+        sends_itself
     }
 }
 

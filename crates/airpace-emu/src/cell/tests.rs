@@ -1,0 +1,101 @@
+use super::*;
+use crate::network;
+use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+use airpace_sim::mac::{DropReason, StationConfig};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+/// An observer that keeps the frames.
+struct KeptFrames(Arc<Mutex<Vec<FrameRecord>>>);
+
+impl Observer for KeptFrames {
+    fn on_frame(&mut self, frame: &FrameRecord) {
+        self.0.lock().unwrap().push(*frame);
+    }
+    fn on_dropped(&mut self, _: Time, _: StationId, _: Direction, _: DropReason) {}
+}
+
+fn packet() -> EmulatedPacket {
+    let mut bytes = [0; 40];
+    (bytes[0], bytes[3]) = (0x45, 40);
+    EmulatedPacket::copy(&bytes).unwrap()
+}
+
+/// A cell with its devices, and the frames that have been on the air.
+struct TestCell {
+    cell: Cell,
+    ports: Ports,
+    frames: Arc<Mutex<Vec<FrameRecord>>>,
+}
+
+/// Returns a cell of one station with 1 ms of wire; prints a line and returns `None` where the
+/// system does not allow namespaces.
+fn test_cell() -> Option<TestCell> {
+    let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800).unwrap();
+    let config = EmulatorConfig::new(CellConfig::new(vec![StationConfig::new(rate)]), 1);
+    let Ok((_, devices)) = network::create(&config) else {
+        println!("SKIPPED, NOTHING WAS TESTED: no namespaces (try `unshare -rnm cargo test`)");
+        return None;
+    };
+    let frames = Arc::new(Mutex::new(Vec::new()));
+    let cell = Cell::new(&config, Box::new(KeptFrames(Arc::clone(&frames)))).unwrap();
+    let ports = Ports::new(devices, true);
+    Some(TestCell {
+        cell,
+        ports,
+        frames,
+    })
+}
+
+#[test]
+fn a_packet_on_the_wire_comes_before_one_that_is_read_later() {
+    let Some(test) = test_cell() else { return };
+    let (mut cell, mut ports) = (test.cell, test.ports);
+    let (clock, station) = (Clock::start(), StationId(0));
+    cell.wire_down.push(Time::ZERO, (station, packet()));
+    // The loop wakes at 5 ms and finds a packet from the station. The one on the wire has reached
+    // the access point at 1 ms.
+    cell.handle_now(
+        Time::from_millis(5),
+        Input::up(station, packet()),
+        &clock,
+        &mut ports,
+    );
+    cell.advance(Time::from_millis(6), &clock, &mut ports);
+    let frames = test.frames.lock().unwrap();
+    let starts: Vec<_> = frames
+        .iter()
+        .map(|frame| (frame.direction(), frame.start.as_nanos() / 1_000_000))
+        .collect();
+    assert_eq!(starts, [(Direction::Down, 1), (Direction::Up, 5)]);
+}
+
+#[test]
+fn the_lag_of_each_frame_and_each_delivery_is_measured() {
+    let Some(test) = test_cell() else { return };
+    let (mut cell, mut ports) = (test.cell, test.ports);
+    let (clock, station) = (Clock::start(), StationId(0));
+    cell.wire_down.push(Time::ZERO, (station, packet()));
+    cell.advance(Time::from_millis(3), &clock, &mut ports);
+    assert_eq!(
+        cell.statistics.lag().events,
+        2,
+        "the frame's end, and its delivery"
+    );
+    cell.handle_now(
+        Time::from_millis(4),
+        Input::up(station, packet()),
+        &clock,
+        &mut ports,
+    );
+    cell.advance(
+        Time::from_millis(5) + Duration::from_millis(1),
+        &clock,
+        &mut ports,
+    );
+    assert_eq!(
+        cell.statistics.lag().events,
+        4,
+        "the frame's end, and what comes out of the wire"
+    );
+}
