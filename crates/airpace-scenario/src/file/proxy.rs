@@ -94,7 +94,7 @@ section! {
 }
 
 section! {
-    /// What is kept besides the summary, for `--out`.
+    /// What is recorded besides the summary, for `--out`.
     Record as "[record]" {
         /// Counts per link and slot.
         slots: bool = default("true"),

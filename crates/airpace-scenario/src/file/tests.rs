@@ -328,7 +328,7 @@ fn mistakes_in_settings_name_the_flag() {
         ),
         (
             "flow.3.rate=1 Mbit/s",
-            "`flow` has 1 entries, counted from 0: there is no 3",
+            "`flow` has 1 entries, counted from 0: 3 is not one of them",
         ),
         ("title.x=1", "expected a string"),
         (

@@ -4,6 +4,8 @@ use super::FlowName;
 use super::network::Network;
 use crate::file::{Flow, FlowKind, NodeKind};
 use airpace_config::document::{KeyError, refuse};
+// The ICMP header of a ping is as long as that of UDP.
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_sim::traffic::web::BrowserConfig;
 use airpace_sim::traffic::{
     Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread,
@@ -15,7 +17,7 @@ use airpace_units::{BitRate, Time};
 use std::time::Duration;
 
 /// Payload of a UDP packet unless the scenario says otherwise, as in the papers.
-const UDP_PAYLOAD: u32 = 1_470;
+pub(super) const UDP_PAYLOAD: u32 = 1_470;
 /// Payload of a ping unless the scenario says otherwise, as of the command `ping`.
 const PING_PAYLOAD: u32 = 56;
 /// Time between bursts unless the scenario says otherwise: 60 pictures a second.
@@ -23,8 +25,6 @@ const PICTURE_INTERVAL: Duration = Duration::from_micros(16_667);
 
 /// Longest IP packet on the air, bytes: an MSDU of 2304 (IEEE 802.11-2020, 9.2.4.7.1) less 8 of LLC and SNAP.
 const LONGEST_PACKET: u32 = 2_304 - 8;
-/// Headers of IPv4 and UDP, or of IPv4 and ICMP, bytes.
-const UDP_HEADERS: u32 = 28;
 /// Headers of IPv4 and TCP with timestamps (RFC 7323), bytes.
 const TCP_HEADERS: u32 = 52;
 

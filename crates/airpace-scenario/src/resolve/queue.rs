@@ -1,4 +1,4 @@
-//! A node's transmit path: that of the scheme, with the parameters that the scenario gives.
+//! A node's transmit path: the scheme, with the parameters that the scenario gives.
 
 use crate::file::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
 use airpace_config::quantity::{Packets, Size, Span};
