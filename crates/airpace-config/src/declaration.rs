@@ -1,4 +1,4 @@
-//! What is declared of a key: its type, its range, and what holds if it is left out. The reference is made from this.
+//! What is declared of a key: its type, its range, and what holds if it is left out. The reference follows from this.
 
 use core::fmt;
 

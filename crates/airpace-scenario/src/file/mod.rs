@@ -35,17 +35,12 @@ mod tests;
 
 pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
-pub use channel::{
-    Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing,
-};
-pub use flow::{Category, Congestion, EACH_STATION, Flow, FlowKind, Page};
+pub use channel::{Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Standard, Timing};
+pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Route, Wire};
-pub use proxy::{Change, Law, Proxy, Record, Reports};
-pub use queue::{
-    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
-    WqmQueue,
-};
-pub use rate::{Adaptation, RateChoice, RateStep};
+pub use proxy::{Change, NoLaw, Proxy, ProxyLaw, Record, Reports};
+pub use queue::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
+pub use rate::{RateChoice, RateStep};
 
 use airpace_config::quantity::Span;
 use airpace_config::{document, section};

@@ -1,6 +1,8 @@
 use super::*;
 use airpace_config::declaration::{Absent, Field, Kind};
 use airpace_config::section::Section;
+use airpace_sim::mac::Scheme;
+use airpace_sim::rate::AdaptationKind;
 
 const CELL: &str = "\
 title = \"a cell\"
@@ -326,7 +328,7 @@ fn mistakes_in_settings_name_the_flag() {
         ),
         (
             "flow.3.rate=1 Mbit/s",
-            "`flow` has 1 entries, counted from 0: there is no 3",
+            "`flow` has 1 entries, counted from 0: 3 is not one of them",
         ),
         ("title.x=1", "expected a string"),
         (
@@ -454,7 +456,7 @@ fn the_path_of_a_queue_reads_and_settings_change_it() {
         ],
     );
     let queue = &aql.node[0].queue;
-    assert_eq!(queue.scheme, Scheme::Airtime);
+    assert_eq!(queue.scheme.0, Scheme::Airtime);
     let limit = queue.aql.as_ref().unwrap();
     assert!(limit.on && limit.high.is_none());
     assert_eq!(limit.low, Some("8 ms".parse().unwrap()));
@@ -506,11 +508,11 @@ fn every_key_is_explained_in_the_reference() {
 #[test]
 fn the_rates_that_have_no_standard_form_parse() {
     for (text, adaptation) in [
-        ("ideal", Adaptation::Ideal),
-        ("minstrel-ht", Adaptation::MinstrelHt),
-        ("mcs 0", Adaptation::Fixed),
+        ("ideal", AdaptationKind::Ideal),
+        ("minstrel-ht", AdaptationKind::MinstrelHt),
+        ("mcs 0", AdaptationKind::Fixed),
     ] {
-        assert_eq!(RateChoice::parse(text).unwrap().adaptation, adaptation);
+        assert_eq!(RateChoice::parse(text).unwrap().adaptation.0, adaptation);
     }
     assert_eq!(
         RateChoice::parse("5.5 Mbit/s")
