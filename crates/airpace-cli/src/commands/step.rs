@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
     /// Laws to run; by default the four published laws and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES).try_map(|name| name.parse::<Law>()))]
+    #[arg(long, value_delimiter = ',', value_parser = laws())]
     laws: Vec<Law>,
     /// Cases to run; by default all.
     #[arg(long, value_delimiter = ',', value_parser = cases())]
