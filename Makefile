@@ -10,7 +10,7 @@ VENV := .venv/ready
 export PYTHONPATH := python
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 build: tools ## build the program: target/release/airpace
 	$(CARGO) build --release --locked -p airpace-cli

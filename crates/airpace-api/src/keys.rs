@@ -110,7 +110,8 @@ key_text_form!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
 
 text_settings! {
     PublicKey: "public key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
-    PrivateKey: "private key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
+    // Not a key, so that nobody uses the example as one.
+    PrivateKey: "private key", "\"44 characters of base64\"";
 }
 
 impl fmt::Display for PublicKey {

@@ -52,10 +52,9 @@ impl Device {
         let address = config.address;
         netlink.add_address(&name, address)?;
         netlink.set_up(&name)?;
-        let routes = routes
-            .iter()
-            .map(|to| Route::through(to.trunc(), &name))
-            .collect();
+        netlink.add_address(&name, address)?;
+        netlink.set_up(&name)?;
+        let routes = routes.iter().map(|&to| Route::through(to, &name)).collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];
         let mut device = Self {

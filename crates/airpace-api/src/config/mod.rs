@@ -79,6 +79,10 @@ choice! {
     Aes256Gcm = "aes-256-gcm",
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "the macro that declares the enumeration cannot derive it"
+)]
 impl Default for Cipher {
     fn default() -> Self {
         Self::Auto

@@ -1,4 +1,4 @@
-//! `airpace step`: how fast each rate law recovers from a change, in virtual time.
+//! `airpace step`: how fast each law recovers from a change, in virtual time.
 
 use crate::output::{self, Table};
 use airpace_core::control::Law;
@@ -17,12 +17,12 @@ Examples:
   airpace step                 every law, every case, slots of 500 and 100 ms
   airpace step --laws waterfill,nonlinear --cases tight --slot-ms 100 --horizon 600 --json";
 
-/// Count the slots that each rate law needs to bring level and delay back after a change, in virtual time.
+/// Count the slots that each control law takes to bring level and delay back after a change, in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
     /// Laws to run; by default the four published laws and ours.
-    #[arg(long, value_delimiter = ',', value_parser = laws())]
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES).try_map(|name| name.parse::<Law>()))]
     laws: Vec<Law>,
     /// Cases to run; by default all.
     #[arg(long, value_delimiter = ',', value_parser = cases())]
@@ -30,10 +30,10 @@ pub(crate) struct Step {
     /// Lengths of a slot (Δ) in ms.
     #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
     slot_ms: Vec<u64>,
-    /// Number of slots after the change that are judged.
+    /// Slots judged after the change.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(8..=100_000))]
     horizon: u32,
-    /// Seed of every random draw.
+    /// Seed of every draw.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print JSON.

@@ -7,7 +7,6 @@ use airpace_api::config::{
 };
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
-use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 

@@ -146,6 +146,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
     let tun = |address: Ipv4Addr| TunConfig {
         name: "airpace0".to_owned(),
         address: IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
+        address: ipnet::IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
         mtu: Size::from_bytes(1420),
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
