@@ -16,7 +16,7 @@ use airpace_emu::{Emulator, EmulatorConfig, NoObserver, station_address};
 use airpace_lab::stats::Samples;
 use airpace_lab::tool::{Stop, bulk, ping};
 use airpace_sim::mac::{CellConfig, StationConfig};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,60 +39,45 @@ fn main() -> Result<()> {
         }
     };
 
-    // A tool uses the namespace of its thread.
+    // A tool uses the namespace of its thread, in which `run` puts it.
     let (server, station) = (emulator.network().server(), emulator.network().station(0));
-    let address = station_address(0);
-    let (tcp, echo) = (
-        SocketAddr::from((address, 7_008)),
-        SocketAddr::from((address, 7_007)),
-    );
-    let (start, stop) = (Instant::now(), Stop::default());
+    let tcp = SocketAddr::from((station_address(0), 7_008));
+    let echo = SocketAddr::from((station_address(0), 7_007));
     let receiver = station.run(|| bulk::Receiver::bind(tcp))??;
-    let socket = station.run(|| UdpSocket::bind(echo))??;
-    let pings = thread::scope(|scope| {
+    let echo_socket = station.run(|| UdpSocket::bind(echo))??;
+    let download = bulk::SendConfig {
+        to: tcp,
+        flows: 1,
+        congestion: Some("cubic".to_owned()),
+        duration: DURATION,
+        patience: DURATION,
+    };
+    let pings = ping::PingConfig {
+        to: echo,
+        interval: Duration::from_millis(10),
+        duration: DURATION,
+        patience: DURATION,
+    };
+
+    let (start, stop) = (Instant::now(), Stop::default());
+    let pings = thread::scope(|scope| -> Result<_> {
         scope.spawn(|| receiver.run(start, &stop));
-        scope.spawn(|| ping::echo(&socket, &stop));
-        let sender = scope.spawn(|| {
-            server.enter()?;
-            let (congestion, patience) = (Some("cubic".to_owned()), DURATION);
-            bulk::send(
-                &bulk::SendConfig {
-                    to: tcp,
-                    flows: 1,
-                    congestion,
-                    duration: DURATION,
-                    patience,
-                },
-                &stop,
-            )
-        });
-        let pinger = scope.spawn(|| {
-            server.enter()?;
-            let interval = Duration::from_millis(10);
-            ping::ping(
-                &ping::PingConfig {
-                    to: echo,
-                    interval,
-                    duration: DURATION,
-                    patience: DURATION,
-                },
-                start,
-                &stop,
-            )
-        });
-        let (flows, pings) = (sender.join(), pinger.join());
+        scope.spawn(|| ping::echo(&echo_socket, &stop));
+        let pinger = scope.spawn(|| server.run(|| ping::ping(&pings, start, &stop)));
+        let sent = server.run(|| bulk::send(&download, &stop));
+        let answered = pinger.join().expect("the pinger returns its errors");
+        // The servers run until they are told to stop, also if a client has failed.
         stop.raise();
-        flows.map_err(|_| anyhow!("the sender panicked"))??;
-        pings.map_err(|_| anyhow!("the pinger panicked"))?
+        sent??;
+        Ok(answered??)
     })?;
 
     let round_trips: Samples = pings.iter().filter_map(|ping| ping.rtt_ms).collect();
-    let report = emulator.stop()?;
-    let down = &report.stations[0].down;
+    let down = &emulator.stop()?.stations[0].down;
+    let level = down.level.unwrap_or_default();
     println!(
-        "goodput {:.0} Mbit/s in frames of {:.0} packets",
-        down.goodput_mbps,
-        down.level.unwrap_or_default()
+        "goodput {:.0} Mbit/s in frames of {level:.0} packets",
+        down.goodput_mbps
     );
     println!("ping p50 {:.0} ms", round_trips.quantiles().p50);
     Ok(())

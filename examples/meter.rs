@@ -63,8 +63,7 @@ fn main() -> Result<()> {
     let round_ms = report.round_s().unwrap_or_default() * 1e3;
     let rate_mbps = report.phy_rate_bps().unwrap_or_default() / 1e6;
     println!("frames {}, packets {}", report.frames, report.packets);
-    println!("level {level:.2}, of 16 sent: damaged packets count in their frame");
+    println!("level {level:.2}: packets that were sent again count in their first frame");
     println!("a frame every {round_ms:.2} ms, at {rate_mbps:.0} Mbit/s");
-    println!("measured by {:?}", report.source);
     Ok(())
 }

@@ -16,7 +16,17 @@ use airpace_units::{StationId, Time};
 use anyhow::{Context, Result};
 use std::{collections::VecDeque, path::Path};
 
-/// Raises a station's rate by 4 % while its frames are short, and lowers it by 8 % otherwise.
+const NETWORK: &str = r#"
+    warm_up = "4 s"
+    duration = "4 s"
+    node = [{ name = "server", kind = "host" }, { kind = "ap" }, { kind = "station" }]
+    wire = [{ a = "server", b = "ap", delay = "2 ms" }]
+    flow = [{ kind = "tcp" }, { kind = "ping", interval = "20 ms" }]
+    proxy = [{ law = "waterfill", level = 24 }]
+"#;
+
+/// Raises a station's rate by a tenth while its frames have fewer than 24 packets, and lowers it by
+/// a tenth otherwise.
 #[derive(Default)]
 struct UpAndDown(Vec<Allocation>);
 
@@ -24,53 +34,79 @@ impl RateController for UpAndDown {
     fn name(&self) -> &'static str {
         "up-and-down"
     }
+
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         for report in reports {
-            let station = report.station;
-            let Some(known) = self.0.iter_mut().find(|known| known.station == station) else {
-                // 1000 packets/s of 1500 bytes to begin with.
-                self.0.push(Allocation {
-                    station,
-                    rate_pps: 1e3,
-                    rate_bytes_per_s: 1.5e6,
-                    level: 24.0,
-                });
-                continue;
-            };
-            let factor = if report.level() < Some(known.level) {
-                1.04
+            let (station, level) = (report.station, 24.0);
+            let known = self.0.iter().find(|known| known.station == station);
+            let factor = if report.level() < Some(level) {
+                1.1
             } else {
-                0.92
+                0.9
             };
-            known.rate_pps *= factor;
-            known.rate_bytes_per_s *= factor;
+            let rate_pps = factor * known.map_or(2_000.0, |known| known.rate_pps);
+            self.remove(station);
+            self.0.push(Allocation {
+                station,
+                rate_pps,
+                rate_bytes_per_s: 1_500.0 * rate_pps,
+                level,
+            });
         }
         &self.0
     }
+
     fn remove(&mut self, station: StationId) {
         self.0.retain(|known| known.station != station);
     }
 }
 
-/// First in, first out; the oldest of more than 100 packets is dropped.
+/// First in, first out. Of more than a hundred packets the oldest is dropped.
 #[derive(Default)]
 struct DropOldest(VecDeque<QueuedPacket>);
 
 impl TransmitQueue for DropOldest {
     fn enqueue(&mut self, _now: Time, packet: QueuedPacket, store: &mut dyn PacketStore) {
         self.0.push_back(packet);
-        if self.0.len() > 100
-            && let Some(oldest) = self.0.pop_front()
-        {
+        if self.0.len() > 100 {
+            let oldest = self.0.pop_front().expect("there are a hundred packets");
             store.discard(oldest, DropReason::PacketLimit);
         }
     }
+
     fn dequeue(&mut self, _now: Time, _store: &mut dyn PacketStore) -> Option<QueuedPacket> {
         self.0.pop_front()
     }
 }
 
+fn own_queue(_site: &QueueSite) -> Box<dyn TransmitQueue> {
+    Box::new(DropOldest::default())
+}
+
 fn main() -> Result<()> {
-    println!("ok");
+    let loaded = Loaded::new(NETWORK, Vec::new(), Path::new("."))?;
+    let world = loaded.resolve()?.world;
+    let built_in_law = world.proxies[0].edge.pacing.clone();
+    let own_law = Pacing::Custom(CustomLaw::new(|| Box::new(UpAndDown::default())));
+    let built_in_queue = world.channels[0].mac.radios[0].path.clone();
+    let own_queue = PathConfig::custom(own_queue);
+
+    println!("law       queue     TCP Mbit/s  ping p95 ms");
+    for (law, pacing) in [
+        ("none", Pacing::Unpaced),
+        ("built-in", built_in_law),
+        ("own", own_law),
+    ] {
+        for (queue, path) in [("built-in", &built_in_queue), ("own", &own_queue)] {
+            let mut network = loaded.resolve()?;
+            network.world.proxies[0].edge.pacing = pacing.clone();
+            network.world.channels[0].mac.radios[0].path = path.clone();
+            let finished = run(&loaded, network, &Stop::default(), &Silent)?;
+            let flows = finished.context("the run was stopped")?.summary.flows;
+            let (tcp_mbps, rtt_ms) = (flows[0].goodput_mbps, flows[1].rtt_ms);
+            let p95_ms = rtt_ms.context("no reply came")?.p95;
+            println!("{law:8}  {queue:8}  {tcp_mbps:10.1}  {p95_ms:11.1}");
+        }
+    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The proxy driven by hand in virtual time: packets and reports go in, packets come out. Two
-//! stations receive frames of 20 packets; after a second, station 1 stops reporting.
+//! stations report frames of 20 packets, fewer than the 32 that the law aims at, so their rates rise.
+//! From slot 5 on, station 1 no longer reports: it gets the conservative rate, and in the end
+//! everything that waits for it.
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example proxy
@@ -9,9 +11,9 @@
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::packet::Packet;
 use airpace_core::report::SlotReport;
-use airpace_edge::proxy::{Output, Pacing, Proxy, ProxyConfig, StationConfig};
+use airpace_edge::proxy::{Fallback, Output, Pacing, Proxy, ProxyConfig, StationConfig};
 use airpace_units::{StationId, Time};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::hash::Hasher;
 use std::time::Duration;
 
@@ -31,9 +33,9 @@ impl Packet for ToyPacket {
 }
 
 /// A slot in which frames of 20 packets at 390 Mbit/s, one every 2 ms, reached the station.
-fn report(station: usize, slot: u64, now: Time) -> SlotReport {
+fn report(station: u32, slot: u32, now: Time) -> SlotReport {
     SlotReport {
-        slot,
+        slot: slot.into(),
         frames: 50,
         mpdus: 1_000,
         packets: 1_000,
@@ -43,47 +45,53 @@ fn report(station: usize, slot: u64, now: Time) -> SlotReport {
             now - Duration::from_millis(1),
         )),
         inverse_rate_sum: 50.0 / 390e6,
-        ..SlotReport::silent(StationId(station as u32), SLOT)
+        ..SlotReport::silent(StationId(station), SLOT)
     }
 }
 
 fn main() -> Result<()> {
-    let goal = Goal {
-        level: 32.0,
-        delay: None,
-    };
+    let (level, delay) = (32.0, None);
     let config = ProxyConfig {
-        pacing: Pacing::Law(LawConfig::named(Law::Linear, goal)),
+        pacing: Pacing::Law(LawConfig::named(Law::Linear, Goal { level, delay })),
         slot: SLOT,
+        fallback: Fallback {
+            conservative_after_slots: 3,
+            unshaped_after_slots: 6,
+            ..Fallback::default()
+        },
         stations: vec![StationConfig::default(); 2],
         ..ProxyConfig::default()
     };
     let mut proxy = Proxy::new(config, |station| [station as u8; 16])?;
-    (0..2).for_each(|station| proxy.set_connected(Time::ZERO, station, true));
+    proxy.set_connected(Time::ZERO, 0, true);
+    proxy.set_connected(Time::ZERO, 1, true);
 
-    println!("  time  packets sent  modes");
-    for slot in 0..70 {
-        let (begin, mut sent) = (Time::ZERO + SLOT * slot, [0, 0]);
-        // A burst arrives at the beginning of each slot; deadlines say when to come again.
+    println!("slot  sent to 0  to 1  waiting  mode of 1");
+    for slot in 0..14 {
+        let begin = Time::ZERO + SLOT * slot;
+        let end = begin + SLOT;
         for packet in 0..2_000 {
             proxy.enqueue(begin, packet % 2, ToyPacket);
         }
-        while let Some(now) = proxy
-            .deadline()
-            .map(|due| due.max(begin))
-            .filter(|due| *due < begin + SLOT)
-        {
+        let mut sent = [0, 0];
+        // The proxy says when it wants to be called again: now, or at some time of the slot.
+        while let Some(deadline) = proxy.deadline().filter(|&deadline| deadline < end) {
+            let now = deadline.max(begin);
             proxy.handle_timeout(now);
             while let Some(Output::Packet { station, .. }) = proxy.poll(now) {
                 sent[station] += 1;
             }
         }
-        let end = begin + SLOT;
-        proxy.on_report(end, report(0, slot.into(), end));
-        if slot < 10 {
-            proxy.on_report(end, report(1, slot.into(), end));
+        let mode = proxy.mode(1).context("there is a station 1")?;
+        let waiting = proxy.backlog();
+        println!(
+            "{slot:4}  {:9}  {:4}  {waiting:7}  {mode}",
+            sent[0], sent[1]
+        );
+        proxy.on_report(end, report(0, slot, end));
+        if slot < 5 {
+            proxy.on_report(end, report(1, slot, end));
         }
-        println!("{end:?} {sent:?} {:?} {:?}", proxy.mode(0), proxy.mode(1));
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A scenario of a few lines is read, run, and printed as a table. `airpace sim run FILE` does the
-//! same, and more; `scenarios/` is full of such files.
+//! same with a file; `scenarios/` has many.
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example scenario
@@ -13,7 +13,7 @@ use airpace_scenario::stop::Stop;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Three stations at different distances, sent packets whenever there is room, behind airpace.
+/// Three stations with different rates behind airpace, which always has packets for them.
 const SCENARIO: &str = r#"
     warm_up = "1 s"
     duration = "2 s"
@@ -28,7 +28,7 @@ const SCENARIO: &str = r#"
 "#;
 
 fn main() -> Result<()> {
-    // The folder is that in which files of traces are looked for; this scenario names none.
+    // Traces would be looked for in this folder; the scenario names none.
     let loaded = Loaded::new(SCENARIO, Vec::new(), Path::new("."))?;
     let network = loaded.resolve()?;
     let finished = run(&loaded, network, &Stop::default(), &Silent)?.context("stopped early")?;
