@@ -3,6 +3,20 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example allocate
+//! no delay target
+//!   2 x MCS 9:   82.1 Mbit/s in frames of 32.0
+//!   1 x MCS 9:   82.1 Mbit/s in frames of 32.0
+//!   1 x MCS 4:   42.6 Mbit/s in frames of 16.6
+//!   1 x MCS 1:   14.2 Mbit/s in frames of  5.5
+//!   a round takes 4.68 ms
+//! delay target 3 ms
+//!   2 x MCS 9:  128.0 Mbit/s in frames of 32.0
+//!   1 x MCS 9:   70.5 Mbit/s in frames of 17.6
+//!   1 x MCS 4:   31.7 Mbit/s in frames of  7.9
+//!   1 x MCS 1:   10.6 Mbit/s in frames of  2.6
+//!   a round takes 3.00 ms
+//! delay target 0.5 ms
+//!   a delay target of 0.5 ms cannot be held: overhead and one packet for each station take 1.1476207977207977 ms; ask for more than that
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -51,7 +65,7 @@ fn main() -> Result<()> {
         for (station, (streams, mcs)) in RATES.iter().enumerate() {
             let mbps = solution.rate_pps[station] * 8e-6 * f64::from(IP_BYTES);
             let level = solution.level[station];
-            println!("  MCS {mcs}, {streams} streams: {mbps:6.1} Mbit/s in frames of {level:4.1}");
+            println!("  {streams} x MCS {mcs}: {mbps:6.1} Mbit/s in frames of {level:4.1}");
         }
         println!("  a round takes {:.2} ms", solution.round_s * 1e3);
     }

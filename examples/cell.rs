@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example cell
+//! alone: TCP 288.6 Mbit/s, ping p95 77.1 ms
+//! with airpace: TCP 259.7 Mbit/s, ping p95 10.8 ms
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -73,7 +75,7 @@ fn main() -> Result<()> {
         };
         let p95 = ping.round_trip.context("no reply came")?.p95;
         println!(
-            "{name:12}: TCP {mbps:.1} Mbit/s, ping p95 {:.1} ms",
+            "{name}: TCP {mbps:.1} Mbit/s, ping p95 {:.1} ms",
             p95.as_secs_f64() * 1e3
         );
     }

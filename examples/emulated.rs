@@ -4,6 +4,8 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example emulated
+//! goodput 142 Mbit/s in frames of 62 packets
+//! ping p50 61 ms
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 #![expect(

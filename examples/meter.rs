@@ -3,6 +3,9 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example meter
+//! frames 100, packets 1599
+//! level 15.99: packets that were sent again count in their first frame
+//! a frame every 1.00 ms, at 390 Mbit/s
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -3,6 +3,12 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example model
+//! offered Mbit/s  stable  level  goodput Mbit/s  delay ms
+//!            200  true      4.6           200.0      0.82
+//!            400  true     14.4           400.0      1.36
+//!            500  true     25.1           500.0      1.95
+//!            600  true     49.1           600.0      3.28
+//!            700  false    64.0           630.5       inf
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -3,6 +3,13 @@
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example own_law_and_queue
+//! law       queue     TCP Mbit/s  ping p95 ms
+//! none      built-in       287.0         46.9
+//! none      own            289.9          5.6
+//! built-in  built-in       247.9          5.5
+//! built-in  own            248.1          5.1
+//! own       built-in       247.9          6.1
+//! own       own            247.9          6.1
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -19,15 +26,14 @@ use std::{collections::VecDeque, path::Path};
 const NETWORK: &str = r#"
     warm_up = "4 s"
     duration = "4 s"
-    node = [{ name = "server", kind = "host" }, { kind = "ap" }, { kind = "station" }]
-    wire = [{ a = "server", b = "ap", delay = "2 ms" }]
+    slot = "100 ms"
+    node = [{ kind = "ap" }, { kind = "station" }]
     flow = [{ kind = "tcp" }, { kind = "ping", interval = "20 ms" }]
     proxy = [{ law = "waterfill", level = 24 }]
 "#;
 
 /// Raises a station's rate by a tenth while its frames have fewer than 24 packets, and lowers it by
 /// a tenth otherwise.
-#[derive(Default)]
 struct UpAndDown(Vec<Allocation>);
 
 impl RateController for UpAndDown {
@@ -37,21 +43,13 @@ impl RateController for UpAndDown {
 
     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
         for report in reports {
-            let (station, level) = (report.station, 24.0);
-            let known = self.0.iter().find(|known| known.station == station);
-            let factor = if report.level() < Some(level) {
-                1.1
-            } else {
-                0.9
-            };
+            let known = self.0.iter().find(|old| old.station == report.station);
+            let frames_are_short = report.level() < Some(24.0);
+            let factor = if frames_are_short { 1.1 } else { 0.9 };
             let rate_pps = factor * known.map_or(2_000.0, |known| known.rate_pps);
-            self.remove(station);
-            self.0.push(Allocation {
-                station,
-                rate_pps,
-                rate_bytes_per_s: 1_500.0 * rate_pps,
-                level,
-            });
+            self.remove(report.station);
+            let granted = Allocation::new(report.station, rate_pps, 1_500.0, 24.0);
+            self.0.push(granted);
         }
         &self.0
     }
@@ -62,7 +60,6 @@ impl RateController for UpAndDown {
 }
 
 /// First in, first out. Of more than a hundred packets the oldest is dropped.
-#[derive(Default)]
 struct DropOldest(VecDeque<QueuedPacket>);
 
 impl TransmitQueue for DropOldest {
@@ -79,17 +76,15 @@ impl TransmitQueue for DropOldest {
     }
 }
 
-fn own_queue(_site: &QueueSite) -> Box<dyn TransmitQueue> {
-    Box::new(DropOldest::default())
-}
-
 fn main() -> Result<()> {
     let loaded = Loaded::new(NETWORK, Vec::new(), Path::new("."))?;
     let world = loaded.resolve()?.world;
     let built_in_law = world.proxies[0].edge.pacing.clone();
-    let own_law = Pacing::Custom(CustomLaw::new(|| Box::new(UpAndDown::default())));
+    let own_law = Pacing::Custom(CustomLaw::new(|| Box::new(UpAndDown(Vec::new()))));
     let built_in_queue = world.channels[0].mac.radios[0].path.clone();
-    let own_queue = PathConfig::custom(own_queue);
+    let own_queue = PathConfig::custom(|_: &QueueSite| -> Box<dyn TransmitQueue> {
+        Box::new(DropOldest(VecDeque::new()))
+    });
 
     println!("law       queue     TCP Mbit/s  ping p95 ms");
     for (law, pacing) in [
@@ -103,8 +98,8 @@ fn main() -> Result<()> {
             network.world.channels[0].mac.radios[0].path = path.clone();
             let finished = run(&loaded, network, &Stop::default(), &Silent)?;
             let flows = finished.context("the run was stopped")?.summary.flows;
-            let (tcp_mbps, rtt_ms) = (flows[0].goodput_mbps, flows[1].rtt_ms);
-            let p95_ms = rtt_ms.context("no reply came")?.p95;
+            let p95_ms = flows[1].rtt_ms.context("no reply came")?.p95;
+            let tcp_mbps = flows[0].goodput_mbps;
             println!("{law:8}  {queue:8}  {tcp_mbps:10.1}  {p95_ms:11.1}");
         }
     }

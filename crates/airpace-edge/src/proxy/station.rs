@@ -128,6 +128,13 @@ impl<P: Packet> PacedStation<P> {
         Some(release.max(Time::from_nanos(earliest)))
     }
 
+    /// Charges the pacer and the books for a packet that was due at `due` and leaves now.
+    pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
+        self.pacer.charge(due, bytes);
+        self.account.sent(bytes);
+        self.slot.on_sent(bytes, sojourn);
+    }
+
     /// Sets the pacer to the rate that belongs to the mode.
     pub(super) fn apply(&mut self, now: Time, config: &ProxyConfig) {
         let Some(allocation) = mode::granted(self, config) else {
