@@ -314,7 +314,7 @@ impl<P: Packet> Proxy<P> {
         if !paced.has_something() {
             return;
         }
-        match paced.pacer.next_release() {
+        match paced.next_release() {
             Some(release) if release <= now => paced.place = self.turns.push_ready(station),
             Some(release) => paced.place = self.turns.push_waiting(station, release),
             // Its rate is zero: the next grant brings it back.

@@ -85,7 +85,7 @@ impl<P: Packet> Proxy<P> {
         // The release may have moved with the rate. A station in the ring finds out when its turn comes.
         let unmoved = match paced.place {
             Place::Ready => true,
-            Place::Waiting(release) => paced.pacer.next_release() == Some(release),
+            Place::Waiting(release) => paced.next_release() == Some(release),
             Place::Idle => false,
         };
         if !unmoved {

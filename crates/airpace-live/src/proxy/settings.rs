@@ -22,7 +22,11 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         .as_ref()
         .map(|load| u32::try_from(load.payload.0.0).unwrap_or(1470) + IPV4_HEADER_BYTES);
     // Load is configured by what stands behind the IPv4 header.
-    let station = |weight| StationConfig { weight, load_bytes };
+    let station = |weight| StationConfig {
+        weight,
+        load_bytes,
+        ..StationConfig::default()
+    };
     proxy::ProxyConfig {
         pacing: pacing(config),
         slot: control.slot.0,

@@ -109,6 +109,9 @@ impl ProxyNode {
             .edge
             .stations
             .resize(config.stations.len(), StationConfig::default());
+        for (station, edge) in stations.iter().zip(&mut config.edge.stations) {
+            edge.phase = station.source_phase;
+        }
         let hash_keys: Vec<_> = stations.iter().map(|station| station.hash_key).collect();
         Ok(Self {
             edge: Proxy::new(config.edge.clone(), |station| hash_keys[station])?,
