@@ -8,8 +8,8 @@
 //! none      own            289.9          5.6
 //! built-in  built-in       247.9          5.5
 //! built-in  own            248.1          5.1
-//! own       built-in       247.9          6.1
-//! own       own            247.9          6.1
+//! own       built-in       248.4          6.3
+//! own       own            249.4          4.9
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -14,8 +14,8 @@ use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
 impl WorldConfig {
-    /// A network of `nodes` nodes that nothing connects and nothing is sent in, with seed 1. Fill in
-    /// what it consists of.
+    /// A network of `nodes` nodes without channels, wires and flows, with seed 1. The caller adds
+    /// what the network consists of.
     #[must_use]
     pub fn new(nodes: u32, warm_up: Duration, duration: Duration) -> Self {
         Self {
