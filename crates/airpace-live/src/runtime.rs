@@ -138,8 +138,7 @@ impl Journal {
         let file = match path {
             Some(path) => {
                 let file = File::options().create(true).append(true).open(path);
-                let file =
-                    file.with_context(|| format!("telemetry file {}", path.display()))?;
+                let file = file.with_context(|| format!("telemetry file {}", path.display()))?;
                 Some(BufWriter::new(file))
             }
             None => None,

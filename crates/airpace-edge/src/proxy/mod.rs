@@ -13,6 +13,8 @@ mod config;
 mod mode;
 mod record;
 mod station;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod warnings;
 

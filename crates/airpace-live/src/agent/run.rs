@@ -140,7 +140,10 @@ impl RunningAgent<'_> {
             } else {
                 self.packets.deadline()
             };
-            let deadline = [self.tunnel.deadline(), packets].into_iter().flatten().min();
+            let deadline = [self.tunnel.deadline(), packets]
+                .into_iter()
+                .flatten()
+                .min();
             let ready = wait.wait(&self.socket, deadline, blocked)?;
             if ready.stop {
                 break;
