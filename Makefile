@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-check reproduce test test-full validate-ns3 bench lint ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench lint check-all fuzz ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -10,10 +10,13 @@ VENV := .venv/ready
 export PYTHONPATH := python
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 build: tools ## build the program: target/release/airpace
 	$(CARGO) build --release --locked -p airpace-cli
+
+agent: tools ## build the small program for stations: target/dist/airpace-agent
+	$(CARGO) build --profile dist --locked -p airpace-agent
 
 demo: build $(VENV) ## the same download with Cubic, BBR, airpace and a modified access point, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
@@ -49,12 +52,26 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench ap
 	target/release/airpace step
 
-lint: tools ## formatting, clippy, documentation, the rules of the tree
+lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) run -q --locked -p xtask -- tidy
-	if scripts/prepare deny; then $(CARGO) deny --offline check licenses bans sources; fi
+	.venv/bin/typos
+	.venv/bin/ruff check python validation
+	if scripts/prepare has-deny; then $(CARGO) deny --offline check licenses bans sources; fi
+
+check-all: lint test-full ## lint and every test, then the agent's size, licences, advisories, and 30 s of fuzzing per parser
+	scripts/agent-size
+	@scripts/prepare deny
+	$(CARGO) deny --offline check licenses bans sources
+	if $(CARGO) deny fetch db; then $(CARGO) deny --offline check advisories; \
+	else echo "check-all: WITHOUT advisories: their database cannot be fetched; when it can: cargo deny check advisories" >&2; fi
+	$(MAKE) fuzz
+
+fuzz: tools ## fuzz every parser for 30 s, or for FUZZ_SECONDS
+	@scripts/prepare fuzz
+	scripts/fuzz $(or $(FUZZ_SECONDS),30)
 
 ci: ## what continuous integration runs
 	.ci/run

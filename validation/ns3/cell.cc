@@ -41,7 +41,7 @@ using namespace ns3;
 namespace
 {
 
-/// Stations associate before this; sources start at it.
+/// Stations associate before this time; sources start at it.
 const Time kStart = Seconds(2);
 constexpr uint16_t kPort = 5001;
 constexpr uint16_t kReportPort = 5002;
@@ -153,7 +153,7 @@ Cell::BuildRadios()
     auto queue = DynamicCast<WifiNetDevice>(m_radios.Get(0))->GetMac()->GetTxopQueue(AC_BE);
     auto limit = s.queuePerStation ? s.queuePackets * m_stations.GetN() : s.queuePackets;
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, limit));
-    // No packet dies of old age: by default ns-3 drops after 500 ms.
+    // By default ns-3 drops packets that are older than 500 ms.
     queue->SetMaxDelay(Seconds(1000));
     SetRates();
 }
@@ -187,7 +187,7 @@ Cell::BuildInternet()
     internet.Install(m_stations);
     Ipv4AddressHelper addresses("10.1.0.0", "255.255.0.0");
     auto interfaces = addresses.Assign(m_radios);
-    // Without a queueing discipline, what the MAC's queue cannot take is dropped.
+    // Without a queueing discipline, packets that do not fit the MAC's queue are dropped.
     TrafficControlHelper().Uninstall(m_radios);
     for (uint32_t index = 0; index < m_stations.GetN(); ++index)
     {
@@ -201,7 +201,7 @@ Cell::BuildInternet()
         PointToPointHelper cable;
         cable.SetDeviceAttribute("DataRate", StringValue(kCableRate));
         cable.SetChannelAttribute("Delay", StringValue(kCableDelay));
-        // The access point is to be the bottleneck, not the server's own queue.
+        // So long that the access point is the bottleneck, not the server's own queue.
         cable.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
         auto ends = cable.Install(m_accessPoint.Get(0), m_server);
         addresses.SetBase("10.2.0.0", "255.255.255.0");
@@ -280,7 +280,7 @@ Cell::OnDelivered(const Ipv4Header& header, Ptr<const Packet> packet, uint32_t)
     Stamp stamp;
     if (packet->PeekPacketTag(stamp))
     {
-        // TCP's header has 32 bytes with time stamps.
+        // TCP's header has 32 bytes with timestamps.
         uint32_t headers = header.GetProtocol() == 6 ? 32 : 8;
         m_meter.OnReceived(stamp, std::max(packet->GetSize(), headers) - headers);
     }
@@ -380,8 +380,8 @@ Cell::StartDownloads()
 void
 Cell::Listen(Ptr<Node> node, uint16_t port)
 {
-    // Nobody reads: the packets were counted below, and the buffer drops what it cannot hold. Without a socket, the host
-    // would answer each datagram that its port is unreachable.
+    // Nobody reads from this socket: the packets are counted below it, and its buffer drops the excess. Without a socket the
+    // host would answer each datagram with "port unreachable".
     auto socket = Socket::CreateSocket(node, UdpSocketFactory::GetTypeId());
     socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
 }
@@ -394,7 +394,7 @@ Cell::SetRate(std::size_t index, double packetsPerSecond)
     bool isNew = source.rate == 0;
     double waited = isNew ? 0 : 1 - (source.nextNs - now) * source.rate * 1e-9;
     source.rate = std::max(packetsPerSecond, 1e-3);
-    // A change of rate keeps the share of the gap that has passed.
+    // When the rate changes, the elapsed share of the gap stays the same.
     double left = isNew ? source.phase : 1 - waited;
     source.nextNs = now + left / source.rate * 1e9;
     source.event.Cancel();

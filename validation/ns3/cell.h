@@ -1,4 +1,4 @@
-// The network: an access point, its stations, and what sends through it.
+// The network: an access point, its stations, and the sources.
 #pragma once
 
 #include "control.h"
@@ -22,7 +22,7 @@ class Cell
   public:
     explicit Cell(const Scenario& scenario);
 
-    /// Runs the scenario and writes what came of it.
+    /// Runs the scenario and writes the results.
     void Run(std::ostream& out);
 
   private:
@@ -32,7 +32,7 @@ class Cell
         ns3::Ptr<ns3::Socket> socket;
         uint32_t number{0};
         double rate{0}; ///< packets per second
-        double phase{0}; ///< where in its first gap the first packet goes
+        double phase{0}; ///< time of its first packet as a share of the first gap
         double nextNs{0};
         ns3::EventId event;
     };
@@ -60,7 +60,7 @@ class Cell
     ns3::NodeContainer m_accessPoint;
     ns3::NodeContainer m_stations;
     ns3::Ptr<ns3::Node> m_server; ///< only with TCP
-    ns3::NetDeviceContainer m_radios; ///< the access point's, then the stations'
+    ns3::NetDeviceContainer m_radios; ///< that of the access point, then those of the stations
     std::map<ns3::Mac48Address, uint32_t> m_byMac;
     std::map<ns3::Ipv4Address, uint32_t> m_byIp;
     std::vector<ns3::Ipv4Address> m_addresses;

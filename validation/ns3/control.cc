@@ -21,7 +21,7 @@ Fail(const std::string& message)
     std::exit(1);
 }
 
-/// The number that follows `"key":` at or after `from`, which is moved behind it.
+/// The number that follows `"key":` at or after `from`. Moves `from` past it.
 double
 NumberAfter(const std::string& text, const std::string& key, std::size_t& from)
 {
@@ -59,7 +59,7 @@ Controller::Controller(const std::string& command)
     {
         Fail(std::string("gets no pipe: ") + std::strerror(errno));
     }
-    // A controller that has gone shows in what `write` returns.
+    // `write` then returns an error if the controller has ended.
     std::signal(SIGPIPE, SIG_IGN);
     m_process = fork();
     if (m_process < 0)

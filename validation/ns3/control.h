@@ -1,4 +1,4 @@
-// A rate controller in another process: reports out, allocations in, one line of JSON each.
+// A rate controller in another process: reports are sent and allocations received, one line of JSON each.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace airpace
 {
 
-/// What one station saw in one slot.
+/// What one station observed in one slot.
 struct SlotReport
 {
-    uint32_t frames{0}; ///< data frames with packets that were not sent before
+    uint32_t frames{0}; ///< data frames with packets that had not been sent before
     uint32_t packets{0};
     uint64_t bytes{0}; ///< of packets received, IP header included
     double firstUs{0}; ///< ends of the first and the last of the frames
@@ -32,7 +32,7 @@ class Controller
     Controller(const Controller&) = delete;
     Controller& operator=(const Controller&) = delete;
 
-    /// One slot: packets per second for each station.
+    /// Sends the reports of a slot and returns the rates, packets per second for each station.
     std::vector<double> Decide(double nowUs, double slotUs, const std::vector<SlotReport>& reports);
 
   private:

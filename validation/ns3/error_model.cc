@@ -1,6 +1,6 @@
 // Prints the signal-to-noise ratio in dB at which ns-3's default error model (TableBasedErrorRateModel with its default
 // attributes) loses given shares of the MPDUs, for every rate of HT, VHT, HE (one stream), OFDM and DSSS.
-// The output is what crates/airpace-core/tests/data/ns3_error_model.csv holds. Build and run:
+// Its output is crates/airpace-core/tests/data/ns3_error_model.csv. Build and run:
 //
 //   P=$(echo /path/to/venv/lib/python3*/site-packages/ns3)
 //   g++ -std=c++20 -O1 -I$P/include error_model.cc -L$P/lib64 -Wl,-rpath,$P/lib64 -lns3.44-wifi -lns3.44-network -lns3.44-core -o error_model
@@ -61,7 +61,7 @@ Print(const ErrorRateModel& model, const char* standard, uint32_t mhz, uint32_t 
         {
             std::printf(",%.3f", RatioAt(model, vector, loss, bytes));
         }
-        // What IdealWifiManager takes as the threshold of the rate: its default bit error rate.
+        // IdealWifiManager's threshold of the rate at its default bit error rate.
         std::printf(",%.3f\n", 10.0 * std::log10(model.CalculateSnr(vector, 1e-6)));
     }
 }

@@ -1,6 +1,6 @@
 // Prints the mean signal, noise and their ratio in dB of data frames that ns-3 receives over distances, with its default loss,
-// noise and antennas: VHT, 80 MHz, 16 dBm. Figures in crates/airpace-sim/src/channel/tests.rs are from here. Build it like
-// error_model.cc, with -lns3.44-mobility -lns3.44-propagation besides.
+// noise and antennas: VHT, 80 MHz, 16 dBm. The figures in crates/airpace-sim/src/channel/tests.rs are its output. Build it like
+// error_model.cc, with -lns3.44-mobility -lns3.44-propagation in addition.
 
 #include "ns3/mobility-module.h"
 #include "ns3/network-module.h"
@@ -20,7 +20,7 @@ uint32_t frames = 0;
 void
 Heard(Ptr<const Packet> packet, uint16_t, WifiTxVector vector, MpduInfo, SignalNoiseDbm power, uint16_t)
 {
-    // Beacons are in 20 MHz.
+    // Beacons are sent with 20 MHz and do not count.
     if (vector.GetChannelWidth() == MHz_u{80})
     {
         signalDbm += power.signal;

@@ -1,4 +1,4 @@
-// One scenario in ns-3: flags in, one JSON object out. See docs/design/ns3.md.
+// Runs one scenario in ns-3: flags in, one JSON object out. See docs/design/ns3.md.
 #include "cell.h"
 
 #include "ns3/config.h"

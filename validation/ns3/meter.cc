@@ -141,7 +141,7 @@ Meter::OnReceived(const Stamp& stamp, uint32_t payload)
     auto& station = m_stations.at(stamp.station);
     ++m_receivedAll;
     station.slot.bytes += payload + kIpUdpHeaders;
-    // Receivers hand up in order: a gap is a loss.
+    // Receivers deliver packets in order, so a gap is a loss.
     station.slot.lost += std::max(stamp.number, station.expected) - station.expected;
     station.expected = std::max(station.expected, stamp.number + 1);
     if (InWindow(Now()))
@@ -209,7 +209,7 @@ Meter::Report(Station& station, int64_t nowNs)
     station.isLastReported = true;
     auto& slot = station.slot;
     slot.late += frame.retries;
-    // A frame of retransmissions alone repeats one that was counted.
+    // A frame of retransmissions alone repeats a frame that was counted.
     if (frame.retries == frame.mpdus)
     {
         return;

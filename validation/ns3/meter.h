@@ -1,4 +1,4 @@
-// What happened: frames on the air, packets received, the access point's queue.
+// Measurements: frames on the air, packets received, the access point's queue.
 #pragma once
 
 #include "control.h"
@@ -13,7 +13,7 @@
 namespace airpace
 {
 
-/// Rides on a packet: whose it is, its number and when it was sent.
+/// A tag on a packet: its station, its number and the time at which it was sent.
 class Stamp : public ns3::Tag
 {
   public:
@@ -36,7 +36,7 @@ struct Frame
     int64_t startNs;
     int64_t endNs;
     uint32_t mpdus;
-    uint32_t retries; ///< MPDUs that were sent before
+    uint32_t retries; ///< MPDUs that had been sent before
     double rateBps;
 };
 
@@ -78,27 +78,27 @@ class Meter
     Meter(const Scenario& scenario, ns3::Time start);
 
     void OnSent(Stamp stamp);
-    /// A packet of `payload` bytes was handed up by its station.
+    /// Counts a packet of `payload` bytes that its station delivered.
     void OnReceived(const Stamp& stamp, uint32_t payload);
     void OnFrame(const Frame& frame);
     void OnQueue(uint32_t packets);
     void OnTimeout();
     void OnDropped(bool atEntry);
 
-    /// The reports of the slot that ends now; the next one begins.
+    /// Returns the reports of the slot that ends now, and begins the next.
     std::vector<SlotReport> CloseSlot();
 
-    /// Everything as one JSON object; `wallS` is what the simulation took, `events` how many it had.
+    /// All measurements as one JSON object. `wallS` is the wall time of the simulation, `events` the number of its events.
     void Write(std::ostream& out, double wallS, uint64_t events);
 
   private:
     struct Station
     {
         uint64_t sent{0};
-        uint64_t receivedOfSent{0}; ///< of the packets sent in the window, whenever they came
+        uint64_t receivedOfSent{0}; ///< of the packets sent in the window, whenever they were received
         uint64_t payloadBytes{0};   ///< received in the window
-        uint32_t expected{0};       ///< number of the packet that comes next if none is lost
-        Frame last{};               ///< the frame that goes, or went last
+        uint32_t expected{0};       ///< number of the next packet if none is lost
+        Frame last{};               ///< the frame on the air, or the last one
         Delays toMpdu;
         Delays toPpdu;
         Delays toStart;

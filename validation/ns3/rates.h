@@ -1,4 +1,4 @@
-// A constant rate per station, which ns-3's own manager (one rate per device) does not offer.
+// A constant rate per station. ns-3's own manager has one rate per device.
 #pragma once
 
 #include "ns3/wifi-remote-station-manager.h"
@@ -28,7 +28,7 @@ class StationRates : public ns3::WifiRemoteStationManager
     ns3::WifiTxVector DoGetRtsTxVector(ns3::WifiRemoteStation* station) override;
     ns3::WifiTxVector Vector(ns3::WifiRemoteStation* station, ns3::WifiMode mode, uint8_t streams, ns3::MHz_u width);
 
-    // Outcomes change nothing: the rates are constant.
+    // The rates are constant, so outcomes change nothing.
     void DoReportRxOk(ns3::WifiRemoteStation*, double, ns3::WifiMode) override {}
 
     void DoReportRtsFailed(ns3::WifiRemoteStation*) override {}

@@ -19,7 +19,7 @@ Refuse(const std::string& message)
     std::exit(2);
 }
 
-/// A comma-separated list with one value per station, or a single value for all.
+/// Reads a comma-separated list with one value per station, or a single value for all.
 template <typename T>
 std::vector<T>
 PerStation(const char* flag, const std::string& text, std::size_t stations)
@@ -109,7 +109,7 @@ ReadScenario(int argc, char* argv[])
     flags.AddValue("payload", "bytes of UDP payload", s.payload);
     flags.AddValue("longest", "most MPDUs in an A-MPDU", s.longest);
     flags.AddValue("traffic", "udp, cubic or bbr", traffic);
-    // ns-3 would read a string up to its first space.
+    // ns-3 reads a string value only up to its first space.
     flags.AddValue("control",
                    "command of a controller that reads and writes JSON lines",
                    ns3::Callback<bool, const std::string&>([&s](const std::string& command) {

@@ -14,7 +14,7 @@ NS_OBJECT_ENSURE_REGISTERED(Turns);
 TypeId
 Turns::GetTypeId()
 {
-    // The template between would register under a name that ns-3's own scheduler has taken.
+    // The template in between would register under the name of ns-3's own scheduler.
     static TypeId id = TypeId("airpace::Turns")
                            .SetParent<WifiMacQueueScheduler>()
                            .SetGroupName("Wifi")
@@ -69,7 +69,7 @@ Turns::DoNotifyDequeue(AcIndex ac, const std::list<Ptr<WifiMpdu>>& mpdus)
 void
 Turns::DoNotifyRemove(AcIndex, const std::list<Ptr<WifiMpdu>>&)
 {
-    // Packets that were given up leave their queue where it is.
+    // A queue keeps its place when packets are dropped at the retry limit.
 }
 
 void

@@ -1,4 +1,4 @@
-// The access point's queue: round robin over stations, and limits that are each station's own.
+// The access point's queue: round robin over stations, and a limit for each station.
 #pragma once
 
 #include "ns3/wifi-mac-queue-scheduler-impl.h"
@@ -8,7 +8,7 @@
 namespace airpace
 {
 
-/// Place in the order of service: management and control before data, then by turn.
+/// Priority of a queue: management and control before data, then by turn.
 struct Place
 {
     bool isData;
@@ -16,8 +16,8 @@ struct Place
     auto operator<=>(const Place&) const = default;
 };
 
-/// Serves stations in turn. A queue goes to the tail when it gets its first packet and whenever MPDUs of it are acknowledged; one
-/// whose frame failed keeps its place. Arrivals are dropped at the tail.
+/// Serves stations in turn. A queue moves to the end when it gets its first packet and whenever MPDUs of it are acknowledged. A
+/// queue whose frame failed keeps its place. Packets that find the queue full are dropped.
 class Turns : public ns3::WifiMacQueueSchedulerImpl<Place>
 {
   public:

@@ -1,9 +1,11 @@
 //! All checks, over every file of the tree.
 
 mod errata;
+mod graph;
 mod imports;
 mod source;
 mod text;
+mod walls;
 
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ struct File {
     content: String,
 }
 
-/// Folders that hold no source of ours: build products, results, and the repository itself.
+/// Folders without sources of ours: build products, results, and the repository itself.
 const SKIPPED: [&str; 6] = [
     "target",
     "out",
@@ -33,7 +35,7 @@ const SKIPPED: [&str; 6] = [
     "__pycache__",
 ];
 
-/// Endings of the files that are read; everything else is taken for binary.
+/// Endings of the files that are read; all others are taken to be binary.
 const TEXT: [&str; 10] = [
     "rs", "toml", "md", "py", "sh", "txt", "html", "js", "css", "lock",
 ];
@@ -45,7 +47,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
         files: files.len(),
         ..Report::default()
     };
-    imports::check(root, &mut report)?;
+    let members = imports::check(root, &mut report)?;
+    graph::check(root, &members, &mut report)?;
     for file in &files {
         text::check(file, &mut report);
         if file.path.ends_with(".rs") {

@@ -15,25 +15,25 @@ pub struct EmulationReport {
     /// Length of the run in seconds.
     pub duration_s: f64,
     /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms, and no packet was lost between it and the
-    /// system, either way.
+    /// system in either direction.
     pub trusted: bool,
-    /// Why the figures are not to be trusted, and what else should be known; one sentence each.
+    /// Why the figures should not be trusted, and other remarks; one sentence each.
     pub warnings: Vec<String>,
-    /// How late the emulator was against its own clock.
+    /// How late the emulator was, by its own clock.
     pub lag: Lag,
     /// Whether the loop ran with real-time priority.
     pub realtime: bool,
-    /// How the access point queues: the name of its scheme, `custom` if it is of none.
+    /// How the access point queues: the name of its scheme, or `custom`.
     #[serde(default)]
     pub access_point: String,
-    /// Jain's index of the stations' airtime, both ways; 1 is equal.
+    /// Jain's index of the stations' airtime in both directions together; 1 means equal shares.
     #[serde(default)]
     pub jain_airtime: f64,
     /// Per station, in order.
     pub stations: Vec<StationEmulation>,
     /// Packets that belong to no station, and packets that the system did not take.
     pub stray: Stray,
-    /// Length of the slots in seconds. In a long run neighbouring slots are merged, so that it doubles now and then.
+    /// Length of the slots in seconds. In a long run, neighbouring slots are merged and the length doubles.
     pub slot_s: f64,
 }
 
@@ -50,17 +50,17 @@ pub struct Lag {
     pub max_ms: f64,
 }
 
-/// Packets outside of the cell.
+/// Packets that did not belong to the cell or did not cross its border.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stray {
-    /// Not an IPv4 packet for a station (or not from the station's side for the server's).
+    /// Not IPv4 packets for a station or, from a station, not for the server.
     pub unroutable: u64,
     /// Refused by the system: an interface was down or its queue full.
     pub refused: u64,
-    /// Sent into the cell and dropped by the system, because the emulator did not read them in time.
+    /// Sent into the cell, but dropped by the system because the emulator did not read them in time.
     #[serde(default)]
     pub overflowed: u64,
-    /// Frames that a monitor did not take.
+    /// Frames for which a monitor interface had no room.
     pub unheard: u64,
 }
 
@@ -71,41 +71,41 @@ pub struct StationEmulation {
     pub station: u32,
     /// Its address.
     pub address: String,
-    /// Rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty if there was none.
+    /// PHY rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty without frames.
     pub rate: String,
-    /// Share of the run during which its frames, both ways, and their answers held the channel.
+    /// Share of the run during which its frames in both directions and their responses occupied the channel.
     #[serde(default)]
     pub airtime: f64,
     /// From the access point to the station.
     pub down: DirectionTotals,
     /// From the station to the access point.
     pub up: DirectionTotals,
-    /// The time series; empty if none was asked for.
+    /// The time series; empty if it was not asked for.
     pub slots: Vec<EmulationSlot>,
 }
 
 /// One direction's totals.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectionTotals {
-    /// Packets handed up by the receiver.
+    /// Packets that the receiver passed up.
     pub packets: u64,
-    /// Their bytes, IP header included.
+    /// Bytes of those packets, IP header included.
     pub bytes: u64,
     /// Those bytes over the whole run in Mbit/s.
     pub goodput_mbps: f64,
     /// Frames that carried new packets.
     pub frames: u64,
-    /// Frames of retransmissions alone.
+    /// Frames that carried retransmissions only.
     pub retry_frames: u64,
     /// Mean new packets per frame that carried any; `None` without frames.
     pub level: Option<f64>,
     /// Mean time between the ends of frames that carried new packets, in milliseconds.
     pub round_ms: Option<f64>,
-    /// Share of the run during which the frames and their answers held the channel.
+    /// Share of the run during which the frames and their responses occupied the channel.
     pub airtime: f64,
     /// MPDUs sent again.
     pub retries: u64,
-    /// Frames that met another on the air.
+    /// Frames that collided.
     pub collisions: u64,
     /// Packets dropped by the sender's queues: the sum of [`DirectionTotals::drops`].
     pub dropped_queue: u64,
@@ -117,7 +117,7 @@ pub struct DirectionTotals {
     pub marked: u64,
     /// Packets given up at the retry limit.
     pub dropped_retries: u64,
-    /// The longest that the sender's queue has been, in packets. Known for the access point's queue only; 0 uplink.
+    /// Longest queue of the sender, in packets. Known for the access point's queue only; 0 for the uplink.
     pub queue_max: u64,
 }
 
@@ -126,13 +126,13 @@ pub struct DirectionTotals {
 pub struct QueueDrops {
     /// The queue was full, in packets or bytes: tail drop.
     pub full: u64,
-    /// CoDel: packets had waited too long, and this one could not be marked.
+    /// CoDel: packets had waited too long, and the packet could not be marked.
     pub codel: u64,
-    /// The flow queues together were full, and this packet stood at the head of the longest.
+    /// All flow queues together were full, and the packet stood at the head of the longest.
     pub longest_flow: u64,
-    /// Its receiver was gone.
+    /// The receiver had left.
     pub gone: u64,
-    /// For another reason.
+    /// Any other reason.
     pub other: u64,
 }
 
@@ -161,7 +161,7 @@ pub struct EmulationSlot {
     pub queue: u32,
     /// The most that waited during the slot.
     pub queue_max: u32,
-    /// Time in seconds that the downlink frames and their answers held the channel.
+    /// Seconds during which the downlink frames and their responses occupied the channel.
     pub airtime_s: f64,
     /// MPDUs sent again, downlink.
     pub retries: u32,
@@ -171,6 +171,6 @@ pub struct EmulationSlot {
     pub up_frames: u32,
     /// Bytes delivered to the access point.
     pub up_bytes: u64,
-    /// Time in seconds that the uplink frames and their answers held the channel.
+    /// Seconds during which the uplink frames and their responses occupied the channel.
     pub up_airtime_s: f64,
 }

@@ -1,32 +1,30 @@
-//! Keys as text. Making keys needs randomness and belongs to the live system.
+//! Keys as text. Generating keys needs randomness and belongs to the live system.
 
+use airpace_config::setting::text_settings;
 use core::fmt;
 use core::str::FromStr;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
-/// 32 bytes of key material as base64 text with padding, 44 characters.
-///
-/// Whether it is a public or a private key is told by the field that holds it; [`PrivateKey`] hides itself from logs.
+/// A Curve25519 public key; as text 44 characters of base64 with padding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// A private key; printed only by serialisation, never by `Debug`.
+/// A Curve25519 private key, in the same text form. Serialization prints it, `Debug` never does.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey(pub [u8; 32]);
 
-/// Why a text is no key.
+/// Why a text was refused as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// It is not 32 bytes in base64.
     #[error(
-        "this is no key: 32 bytes in base64 (44 characters) are expected; `airpace keygen` makes them"
+        "this is not a key: 32 bytes in base64 (44 characters) are expected; the command `keygen` makes them"
     )]
     Malformed,
-    /// It is a public key with which everybody agrees on the same secret.
+    /// It is a public key with which every private key yields the same secret.
     #[error(
-        "this public key protects nothing (a point of low order): `airpace keygen` makes proper ones"
+        "this public key protects nothing (a point of low order): the command `keygen` makes proper ones"
     )]
     LowOrder,
 }
@@ -39,8 +37,8 @@ fn key_bytes(text: &str) -> Result<[u8; 32], KeyError> {
     bytes.try_into().map_err(|_| KeyError::Malformed)
 }
 
-/// Points of Curve25519 and its twist whose order divides the cofactor: the outcome of a key agreement with them is zero for every
-/// private key. Little-endian, as RFC 7748 encodes them: 0, 1, the two of order 8, and p − 1, p, p + 1 with p = 2²⁵⁵ − 19.
+/// Points of Curve25519 and its twist whose order divides the cofactor: a key agreement with them yields zero for every private key.
+/// Little-endian, as RFC 7748 encodes them: 0, 1, the two of order 8, and p − 1, p, p + 1 with p = 2²⁵⁵ − 19.
 #[rustfmt::skip]
 const LOW_ORDER: [[u8; 32]; 7] = [
     [0; 32],
@@ -54,7 +52,7 @@ const LOW_ORDER: [[u8; 32]; 7] = [
     near_p(0xee),
 ];
 
-/// 2²⁵⁵ − 256 and the lowest byte.
+/// 2²⁵⁵ − 256 plus the lowest byte.
 const fn near_p(lowest: u8) -> [u8; 32] {
     let mut bytes = [0xff; 32];
     bytes[0] = lowest;
@@ -63,10 +61,10 @@ const fn near_p(lowest: u8) -> [u8; 32] {
 }
 
 impl PublicKey {
-    /// Takes the bytes of a key unless a session with its owner would protect nothing.
+    /// The key of these bytes, unless a session with its owner would protect nothing.
     ///
     /// # Errors
-    /// [`KeyError::LowOrder`]: everybody agrees with this key on the same secret.
+    /// [`KeyError::LowOrder`]: every private key yields the same secret with this key.
     pub fn checked(bytes: [u8; 32]) -> Result<Self, KeyError> {
         // The topmost bit takes no part in a key agreement (RFC 7748, section 5).
         let mut point = bytes;
@@ -84,7 +82,8 @@ fn key_text(bytes: &[u8; 32]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-macro_rules! key_serde {
+/// The text form of a key; `$checked` turns its bytes into the key.
+macro_rules! key_text_form {
     ($name:ident, $checked:expr) => {
         impl FromStr for $name {
             type Err = KeyError;
@@ -104,17 +103,16 @@ macro_rules! key_serde {
                 serializer.serialize_str(&self.to_base64())
             }
         }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?
-                    .parse()
-                    .map_err(D::Error::custom)
-            }
-        }
     };
 }
-key_serde!(PublicKey, PublicKey::checked);
-key_serde!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
+key_text_form!(PublicKey, PublicKey::checked);
+key_text_form!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
+
+text_settings! {
+    PublicKey: "public key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
+    // Not a key, so that nobody uses the example as one.
+    PrivateKey: "private key", "\"44 characters of base64\"";
+}
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

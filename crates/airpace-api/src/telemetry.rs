@@ -1,43 +1,43 @@
-//! Telemetry: one JSON object per line, per station and slot, as proxy and agent write it and as plots read it.
+//! Telemetry: one JSON object per line, station and slot, as proxy and agent write it and plots read it.
 //!
-//! Numbers have the unit in their name. Fields are added, never renamed or given another meaning.
+//! Names contain the unit. Fields are added, but never renamed or given another meaning.
 
 use serde::{Deserialize, Serialize};
 
-/// One slot of one station as the proxy saw and decided it.
+/// One slot of one station: what the proxy saw and decided.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ProxySlot {
     /// End of the slot in seconds since the proxy started.
     pub time_s: f64,
-    /// Wall-clock time of the end of the slot, in seconds since 1970, to line up several programs' files.
+    /// Wall-clock time of the end of the slot in seconds since 1970, to align the files of several programs.
     pub unix_s: f64,
     /// Name of the station.
     pub station: String,
     /// `controlled`, `starting` (no report yet), `conservative` or `unshaped` (reports are missing), `away` (no session).
     pub mode: String,
-    /// Aggregation level reported, packets per frame.
+    /// Reported aggregation level, packets per frame.
     pub level: Option<f64>,
     /// Aggregation level aimed at, packets per frame.
     pub level_target: Option<f64>,
-    /// Rate granted, in packets per second; absent when unshaped.
+    /// Granted rate in packets per second; absent when unshaped.
     pub rate_pps: Option<f64>,
-    /// Rate granted, in Mbit/s of packets on the air; absent when unshaped.
+    /// Granted rate in Mbit/s of packets on the air; absent when unshaped.
     pub rate_mbps: Option<f64>,
-    /// Mbit/s handed to the network in the slot, tunnel headers included.
+    /// Mbit/s sent to the network in the slot, tunnel headers included.
     pub sent_mbps: f64,
-    /// Mbit/s the station says it received in its slot.
+    /// Mbit/s that the station reported as received in its slot.
     pub goodput_mbps: Option<f64>,
     /// Mean time between frames to the station, ms.
     pub round_ms: Option<f64>,
     /// The controller's estimate of the overhead of a round, us.
     pub overhead_us: Option<f64>,
-    /// Set while the delay target cannot be met: the least that can, ms. One value for all stations.
+    /// While the delay target cannot be met, the least that can be, ms. The same for all stations.
     #[serde(default)]
     pub smallest_delay_ms: Option<f64>,
     /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
     #[serde(default)]
     pub capped_elsewhere: u32,
-    /// Mean PHY rate reported, Mbit/s.
+    /// Reported mean PHY rate, Mbit/s.
     pub phy_mbps: Option<f64>,
     /// Packets waiting at the proxy for the station at the end of the slot.
     pub backlog_packets: u64,
@@ -47,11 +47,11 @@ pub struct ProxySlot {
     pub sojourn_p50_ms: Option<f64>,
     /// 95th percentile of the sojourn time, ms.
     pub sojourn_p95_ms: Option<f64>,
-    /// Median one-way delay behind the proxy relative to the least seen, ms.
+    /// Median one-way delay from the proxy to the station, relative to the smallest seen, ms.
     pub delay_p50_ms: Option<f64>,
-    /// 95th percentile of that delay, ms.
+    /// 95th percentile of the same delay, ms.
     pub delay_p95_ms: Option<f64>,
-    /// Packets the station reported lost.
+    /// Packets that the station reported as lost.
     pub lost: Option<u32>,
     /// Packets dropped by the proxy's queue in the slot.
     pub dropped: u64,
@@ -80,18 +80,18 @@ pub struct AgentSlot {
     pub round_ms: Option<f64>,
     /// Mean PHY rate, Mbit/s.
     pub phy_mbps: Option<f64>,
-    /// Packets that never came.
+    /// Packets that never arrived.
     pub lost: u32,
-    /// Packets that came after a later one.
+    /// Packets that arrived after one sent later.
     pub late: u32,
     /// How the level was measured: `ampdu`, `tsft`, `counters` or `socket`.
     pub source: String,
 }
 
-/// Parses a file of JSON lines; a last line cut short by a crash is skipped.
+/// Parses a file of JSON lines. A last line that a crash cut short is skipped.
 ///
 /// # Errors
-/// A complete line that is no object of the kind.
+/// A complete line is not an object of this type.
 pub fn parse_lines<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, serde_json::Error> {
     let mut rows = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_parse_back_and_a_torn_last_line_is_skipped() {
+    fn lines_are_read_back_and_an_incomplete_last_line_is_skipped() {
         let row = ProxySlot {
             time_s: 0.1,
             station: "laptop".to_owned(),

@@ -1,7 +1,7 @@
 //! Bars on standard error that show how far a command has come.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 /// A bar if standard error is a terminal, otherwise nothing. It is removed when this is dropped.
@@ -20,7 +20,7 @@ impl Bar {
         Self(Some(bar))
     }
 
-    /// Whether anybody sees the bar.
+    /// Whether there is a bar.
     pub(crate) fn is_shown(&self) -> bool {
         self.0.is_some()
     }
@@ -33,17 +33,20 @@ impl Bar {
         }
     }
 
-    /// Shows what is being done.
+    /// Shows on the bar what is being done.
     pub(crate) fn set_message(&self, message: impl Into<String>) {
         if let Some(bar) = &self.0 {
             bar.set_message(message.into());
         }
     }
 
-    /// Prints a line above the bar.
-    pub(crate) fn print_above(&self, line: &str) {
+    /// Prints a line to standard error, above the bar if there is one.
+    pub(crate) fn print_line(&self, line: &str) {
         if let Some(bar) = &self.0 {
             bar.println(line);
+        } else {
+            // A closed standard error is no reason to stop a measurement.
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
 }

@@ -1,32 +1,14 @@
 //! Results on standard output: JSON or a table.
 
-use std::io::Write as _;
+pub(crate) use airpace_agent::output::{json, text};
 
-/// Prints a result as JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    text(&format!("{}\n", serde_json::to_string_pretty(value)?))
-}
-
-/// Prints text as it is.
-pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
-}
-
-/// Prints a line to standard error. A closed standard error is no reason to stop.
-pub(crate) fn note(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// A table with a head. Columns of numbers stand to the right, others to the left.
+/// A table with a heading. Columns of numbers are aligned to the right, others to the left.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these column heads.
+    /// A table with these column headings.
     pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
         Self {
             rows: vec![heads.map(str::to_owned).to_vec()],
@@ -41,30 +23,44 @@ impl Table {
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let columns = 0..self.rows[0].len();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let is_number =
-            |cell: &String| cell == "-" || cell.is_empty() || cell.parse::<f64>().is_ok();
-        let numeric = |column: usize| self.rows.iter().skip(1).all(|row| is_number(&row[column]));
-        let layout: Vec<(usize, bool)> = columns
-            .map(|column| (width(column), numeric(column)))
-            .collect();
+        let columns: Vec<Column> = (0..self.rows[0].len()).map(|i| self.column(i)).collect();
         for row in &self.rows {
-            let cells = row.iter().zip(&layout).map(|(cell, &(width, numeric))| {
-                if numeric {
-                    format!("{cell:>width$}")
+            let mut line = String::new();
+            for (cell, column) in row.iter().zip(&columns) {
+                let width = column.width;
+                if column.numeric {
+                    line.push_str(&format!("{cell:>width$}  "));
                 } else {
-                    format!("{cell:<width$}")
+                    line.push_str(&format!("{cell:<width$}  "));
                 }
-            });
-            writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+            }
+            writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
+    }
+}
+
+/// The layout of one column.
+struct Column {
+    /// Characters of its widest cell.
+    width: usize,
+    /// Whether all cells below the heading are numbers, or `-` for none.
+    numeric: bool,
+}
+
+impl Table {
+    fn column(&self, index: usize) -> Column {
+        let mut column = Column {
+            width: 0,
+            numeric: true,
+        };
+        for (line, row) in self.rows.iter().enumerate() {
+            let cell = &row[index];
+            column.width = column.width.max(cell.chars().count());
+            let is_number = cell == "-" || cell.is_empty() || cell.parse::<f64>().is_ok();
+            let is_heading = line == 0;
+            column.numeric &= is_number || is_heading;
+        }
+        column
     }
 }

@@ -5,7 +5,7 @@ use airpace_core::phy;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// The rate that the arguments name, if the standard has it.
+/// The rate that the arguments name, if the standard defines it.
 pub(crate) fn checked(
     standard: Standard,
     width: phy::Width,
@@ -16,7 +16,7 @@ pub(crate) fn checked(
     phy::TxRate::new(standard.into(), width, nss, mcs, gi).map_err(refusal)
 }
 
-/// The reason for a refusal, with what to do where the reason does not tell.
+/// The reason for a refusal, with a remedy where the reason does not imply one.
 fn refusal(error: phy::RateError) -> anyhow::Error {
     let excluded = matches!(
         error,
@@ -33,10 +33,10 @@ fn refusal(error: phy::RateError) -> anyhow::Error {
 #[derive(Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Standard {
-    /// Direct sequence of 802.11 and 802.11b; named by its rate alone.
+    /// Direct sequence of 802.11 and 802.11b; chosen by its rate, not by this name.
     #[value(skip)]
     Dsss,
-    /// OFDM of 802.11a and 802.11g; named by its rate alone.
+    /// OFDM of 802.11a and 802.11g; chosen by its rate, not by this name.
     #[value(skip)]
     Ofdm,
     /// 802.11n.
@@ -67,7 +67,7 @@ impl From<Band> for phy::Band {
     }
 }
 
-/// Whose conventions durations follow.
+/// The source whose conventions durations follow.
 #[derive(Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Timing {

@@ -1,4 +1,4 @@
-//! What is declared of a key: its type, its range, and what holds if it is left out. The reference is made from this.
+//! What is declared of a key: its type, its range, and what holds if it is left out. The reference follows from this.
 
 use core::fmt;
 
@@ -99,7 +99,14 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Value { what, example } => write!(f, "a {what} such as {example}"),
+            Self::Value { what, example } => {
+                let article = if what.starts_with(['a', 'e', 'i', 'o', 'I']) {
+                    "an"
+                } else {
+                    "a"
+                };
+                write!(f, "{article} {what} such as {example}")
+            }
             Self::Choice(words) => {
                 let words: Vec<&str> = words().iter().map(|word| word.word).collect();
                 write!(f, "one of {}", words.join(", "))

@@ -45,6 +45,7 @@
 pub mod choice;
 pub mod declaration;
 pub mod document;
+mod network;
 pub mod point;
 pub mod quantity;
 pub mod schema;

@@ -28,9 +28,7 @@ impl Setting for Point {
         if plausible(point.0) && plausible(point.1) {
             Ok(point)
         } else {
-            Err(D::Error::custom(
-                "coordinates of more than 10000 km make no sense",
-            ))
+            Err(D::Error::custom("coordinates must be within 10000 km"))
         }
     }
 }

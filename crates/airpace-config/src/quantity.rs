@@ -1,7 +1,7 @@
-//! Values with their unit, as they stand in configuration files: `"100 ms"`, `"1.2 Gbit/s"`, `"2500 packets"`, `"64 KiB"`.
+//! Values with their unit, as configuration files have them: `"100 ms"`, `"1.2 Gbit/s"`, `"2500 packets"`, `"64 KiB"`.
 //!
-//! Parsing is exact: decimals are scaled as integers, a value finer than the base unit (1 ns, 1 bit/s, 1 byte) is refused,
-//! and what [`core::fmt::Display`] prints parses back to the same value. Bare numbers are refused with a hint.
+//! Parsing is exact: decimals are scaled as integers, and a value finer than the base unit (1 ns, 1 bit/s, 1 byte) is
+//! refused. What [`core::fmt::Display`] prints parses back to the same value. Bare numbers are refused with a hint.
 
 use airpace_units::{BitRate, Bytes};
 use core::fmt;
@@ -30,7 +30,7 @@ pub enum QuantityError {
         /// The units of the kind.
         allowed: &'static str,
     },
-    /// The number is no plain decimal number.
+    /// The number is not a plain decimal number.
     #[error("`{text}` is not a number: write for example \"{example}\"")]
     NoNumber {
         /// What was given.
@@ -48,14 +48,14 @@ pub enum QuantityError {
     },
 }
 
-/// A kind of quantity: its units as multiples of the base unit, from which the texts of errors are made.
+/// A kind of quantity, and the texts for its errors.
 struct Kind {
-    /// Unit and its size in base units. Among units of equal size the first is printed.
+    /// The units, largest first, each with its size in base units. Among units of equal size the first is printed.
     units: &'static [(&'static str, u64)],
     allowed: &'static str,
     example: &'static str,
     finest: &'static str,
-    /// Whether decimals are printed; sizes are printed whole.
+    /// Whether decimals are printed. Sizes are printed as whole numbers: fractions of KiB help nobody.
     decimals: bool,
 }
 
@@ -169,10 +169,10 @@ impl Kind {
 
     /// Prints `value` base units in the largest unit of which it is an exact short decimal of at least one.
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Three decimals are enough for any value that people write; finer ones fall to the next smaller unit.
+        // A value that needs more than three decimals is printed in the next smaller unit.
         let steps: u64 = if self.decimals { 1_000 } else { 1 };
         for (unit, size) in self.units.iter().filter(|(_, size)| value >= *size) {
-            // 2^64 · 10^3 < 2^74.
+            // The product stays below 2^64 · 10^3 < 2^74.
             let scaled = u128::from(value) * u128::from(steps);
             if scaled.is_multiple_of(u128::from(*size)) {
                 let scaled = scaled / u128::from(*size);
@@ -192,7 +192,7 @@ impl Kind {
     }
 }
 
-/// Takes a string, and refuses numbers with a hint at the missing unit.
+/// Reads a text, and refuses numbers with a hint at the missing unit.
 struct TextVisitor<T>(&'static str, core::marker::PhantomData<T>);
 
 impl<T: FromStr<Err = QuantityError>> Visitor<'_> for TextVisitor<T> {
@@ -223,7 +223,7 @@ impl<T: FromStr<Err = QuantityError>> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// serde through the text form.
+/// Reads and writes a quantity as its text.
 macro_rules! text_serde {
     ($name:ident, $example:expr) => {
         impl Serialize for $name {
@@ -254,9 +254,9 @@ pub struct Size(pub Bytes);
 /// A limit of a queue in packets or in bytes: `"2500 packets"`, `"64 KiB"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
-    /// At most so many packets.
+    /// A number of packets.
     Packets(u32),
-    /// At most so many bytes.
+    /// A number of bytes.
     Bytes(Bytes),
 }
 

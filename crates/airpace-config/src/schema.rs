@@ -41,7 +41,7 @@ fn row(field: &Field) -> String {
         None => String::new(),
     };
     let kind = describe((field.kind)());
-    let meaning = field.doc.trim();
+    let meaning = one_line(field.doc);
     format!(
         "| `{}`{mark} | {kind}{range} | {default} | {meaning} |\n",
         field.key
@@ -52,13 +52,23 @@ fn describe(kind: Kind) -> String {
     match kind {
         Kind::Value { what, example } => format!("{what}, {example}"),
         Kind::Choice(words) => {
-            let describe =
-                |word: &Word| format!("\"{}\" ({})", word.word, word.meaning.trim_end_matches('.'));
+            let describe = |word: &Word| {
+                format!(
+                    "\"{}\" ({})",
+                    word.word,
+                    one_line(word.meaning).trim_end_matches('.')
+                )
+            };
             words().iter().map(describe).collect::<Vec<_>>().join(", ")
         }
         Kind::Table { name, .. } => format!("table, see {name}"),
         Kind::List(of) => format!("{}, or a list", describe(of())),
     }
+}
+
+/// A doc comment as one line of text.
+fn one_line(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A table of the reference.
@@ -108,7 +118,7 @@ pub fn json<S: Section>(format: u32) -> Value {
 fn key(field: &Field) -> Value {
     let mut key = kind((field.kind)());
     let mut insert = |name: &str, value: Value| key.insert(name.to_owned(), value);
-    insert("meaning", json!(field.doc.trim()));
+    insert("meaning", json!(one_line(field.doc)));
     insert(
         "required",
         json!(matches!(field.absent, Absent::Required(_))),
@@ -132,7 +142,7 @@ fn kind(kind: Kind) -> Map<String, Value> {
             let words = words();
             let words = words
                 .iter()
-                .map(|word| (word.word.to_owned(), json!(word.meaning)));
+                .map(|word| (word.word.to_owned(), json!(one_line(word.meaning))));
             json!({ "type": "choice", "words": Map::from_iter(words) })
         }
         Kind::Table { name, .. } => json!({ "type": "table", "table": name }),

@@ -2,7 +2,6 @@
 
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
-use airpace_api::network::Network;
 use airpace_net::netlink::{LinkError, Netlink, Route};
 use airpace_net::offload::{Joiner, MAX_FRAME_BYTES, SuperPacket};
 use airpace_net::tun::{self, Tun};
@@ -46,7 +45,7 @@ pub(crate) struct Device {
 
 impl Device {
     /// Creates the interface with its address, brings it up and adds the routes.
-    pub(crate) fn open(config: &TunConfig, routes: &[Network]) -> anyhow::Result<Self> {
+    pub(crate) fn open(config: &TunConfig, routes: &[IpNet]) -> anyhow::Result<Self> {
         let tun = Tun::open(&tun::TunConfig::ip(&config.name).with_offload())?;
         let name = tun.name().to_owned();
         let mut netlink = Netlink::open()?;
@@ -54,15 +53,9 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(
-            &name,
-            IpNet::new_assert(address.address(), address.prefix()),
-        )?;
+        netlink.add_address(&name, address)?;
         netlink.set_up(&name)?;
-        let routes = routes
-            .iter()
-            .map(|to| Route::through(IpNet::new_assert(to.address(), to.prefix()), &name))
-            .collect();
+        let routes = routes.iter().map(|&to| Route::through(to, &name)).collect();
         let joiner = Joiner::new(tun.udp_offload());
         let frame = vec![0; MAX_FRAME_BYTES];
         let mut device = Self {

@@ -1,7 +1,41 @@
-//! Scenarios of networks in virtual time: the language of their files, resolution, runs, results as tables, sweeps.
+//! Scenarios of networks in virtual time: the language of their files, runs, results, and sweeps over settings and seeds.
 //!
-//! [`Loaded`] is a scenario file with the settings of the command line put in; [`run`](run::run) runs it; [`summary`] says what it comes
-//! to; [`store`] writes files; [`sweep`] runs a grid of them.
+//! A scenario file says which channels, nodes, wires, traffic and proxies there are, and what changes ([`file`]). It is
+//! resolved to the network that [`airpace_sim::world`] runs ([`resolve`]); the figures of a run ([`results`]) can be printed
+//! ([`table`]) or written to files ([`store`]); a grid of settings runs on all cores and can be resumed ([`sweep`]).
+//!
+//! What it refuses to do: read a clock, open a socket or draw on the terminal. Files are the scenario's traces and the
+//! results alone. The caller measures wall time, shows progress ([`progress`]) and raises the flag that stops a run
+//! ([`stop`]). The same scenario, seed and version give the same figures.
+//!
+//! Three types to know:
+//! - [`Loaded`], a scenario file with the settings of the command line put in;
+//! - [`Resolved`], the network that it describes and the names of its parts;
+//! - [`SimulationSummary`](results::SimulationSummary), the figures of a run.
+//!
+//! ```
+//! use airpace_scenario::progress::Silent;
+//! use airpace_scenario::{Loaded, run::run, stop::Stop};
+//!
+//! let text = r#"
+//! duration = "200 ms"
+//! warm_up = "50 ms"
+//! [[node]]
+//! kind = "ap"
+//! [[node]]
+//! kind = "station"
+//! count = 2
+//! rate = "mcs 9"
+//! [[flow]]
+//! kind = "udp-cbr"
+//! rate = "20 Mbit/s"
+//! "#;
+//! let loaded = Loaded::new(text, vec!["seed=7".parse()?], ".".as_ref())?;
+//! let finished = run(&loaded, loaded.resolve()?, &Stop::default(), &Silent)?;
+//! let summary = finished.expect("nothing stopped it").summary;
+//! assert!((summary.totals.goodput_mbps - 40.0).abs() < 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod file;
 pub mod progress;
@@ -16,20 +50,20 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::file::{self as scenario, DocumentError, Override, Scenario, Source};
+use crate::file::{DocumentError, Override, Scenario, Source};
 use crate::results::ScenarioRecord;
 use resolve::{Resolved, resolve};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::Hasher as _;
 use std::path::{Path, PathBuf};
 
-/// Version of the program that results tell.
+/// Version of the program, which results name.
 pub const PROGRAM_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A scenario that was read and checked.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The scenario, settings put in.
+    /// The scenario with the settings put in.
     pub scenario: Scenario,
     text: String,
     settings: Vec<Override>,
@@ -38,12 +72,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads `text` with `settings` put in; files that it names are looked for in `folder`.
+    /// Reads `text` with `settings` put in. Paths of files in it are relative to `folder`.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The text or a setting is refused; the error says where and proposes a remedy.
     pub fn new(text: &str, settings: Vec<Override>, folder: &Path) -> Result<Self, DocumentError> {
-        let (scenario, source) = scenario::read(text, &settings)?;
+        let (scenario, source) = file::read(text, &settings)?;
         Ok(Self {
             scenario,
             text: text.to_owned(),
@@ -53,10 +87,10 @@ impl Loaded {
         })
     }
 
-    /// The same with further settings, which win.
+    /// The same scenario with further settings, which override the earlier ones.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A setting is refused.
     pub fn with(&self, more: &[Override]) -> Result<Self, DocumentError> {
         let settings = self.settings.iter().chain(more).cloned().collect();
         Self::new(&self.text, settings, &self.folder)
@@ -65,12 +99,12 @@ impl Loaded {
     /// The network that it describes.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The scenario does not describe a network that can be run; the error says where and why.
     pub fn resolve(&self) -> Result<Resolved, DocumentError> {
         resolve(&self.scenario, &self.source, &self.folder)
     }
 
-    /// What results tell of the scenario.
+    /// What results say of the scenario.
     #[must_use]
     pub fn record(&self) -> ScenarioRecord {
         ScenarioRecord {
@@ -81,7 +115,7 @@ impl Loaded {
         }
     }
 
-    /// Hash of every setting, defaults included, but of the seed, and of the files of traces.
+    /// Hash of every setting but the seed, defaults included, and of the contents of the files with traces.
     fn hash(&self) -> String {
         let scenario = Scenario {
             seed: 0,
@@ -89,16 +123,15 @@ impl Loaded {
         };
         let text = serde_json::to_string(&scenario)
             .expect("texts, finite numbers and lists are all representable");
-        let files = scenario
-            .node
-            .iter()
-            .flat_map(|node| node.rate.iter().chain(&node.uplink_rate))
-            .filter_map(|rate| rate.file.as_ref());
         let mut hasher = SipHasher24::new();
         hasher.write(text.as_bytes());
-        for file in files {
-            // A file that cannot be read is refused when the scenario is resolved.
-            hasher.write(&std::fs::read(self.folder.join(file)).unwrap_or_default());
+        for node in &scenario.node {
+            for rate in node.rate.iter().chain(&node.uplink_rate) {
+                if let Some(file) = &rate.file {
+                    // A file that cannot be read is refused when the scenario is resolved.
+                    hasher.write(&std::fs::read(self.folder.join(file)).unwrap_or_default());
+                }
+            }
         }
         hex(hasher.finish128().as_u128())
     }

@@ -1,7 +1,7 @@
-//! What a run of the simulator comes to: the summary that `airpace sim run --json` prints.
+//! The figures of a run: the summary that `airpace sim run --json` prints.
 //!
-//! Fields are only ever added within one [`SIMULATION_FORMAT`]. Everything but [`SimulationSummary::wall_s`] and
-//! [`SimulationSummary::packets_per_wall_s`] is the same bytes for the same scenario, seed and version.
+//! Within one [`SIMULATION_FORMAT`], fields are added but never changed or removed. The same scenario, seed and version give
+//! the same bytes except for [`SimulationSummary::wall_s`] and [`SimulationSummary::packets_per_wall_s`].
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,27 +17,27 @@ pub struct SimulationSummary {
     pub format: u32,
     /// Version of airpace.
     pub program_version: String,
-    /// Seed of every draw.
+    /// Seed of every random draw.
     pub seed: u64,
     /// What was run.
     pub scenario: ScenarioRecord,
-    /// Time left out at the beginning, seconds.
+    /// Time at the beginning that the figures leave out, seconds.
     pub warm_up_s: f64,
-    /// Time over which the figures were taken, seconds. Shorter than the scenario's if the run was stopped.
+    /// Time over which the figures were taken, seconds; shorter than the scenario's if the run was stopped.
     pub duration_s: f64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// Every station, in the order of the scenario: the flows that end at it or start at it.
+    /// Every station, in the order of the scenario.
     pub stations: Vec<StationSummary>,
     /// Every flow.
     pub flows: Vec<FlowSummary>,
     /// Every directed radio link that carried frames.
     pub links: Vec<LinkSummary>,
-    /// The network.
+    /// The whole network.
     pub totals: TotalsSummary,
-    /// Time that the run took, seconds.
+    /// Wall time that the run took, seconds.
     pub wall_s: f64,
-    /// Packets that arrived, warm-up included, per second that the run took.
+    /// Packets that arrived, warm-up included, per second of wall time.
     pub packets_per_wall_s: f64,
 }
 
@@ -63,15 +63,15 @@ pub struct ScenarioRecord {
     pub set: Vec<String>,
 }
 
-/// A station's flows: those that end at it and those that start at it, each from its sender to its receiver, without answers. A flow
-/// between two stations is counted at both, so sums over stations can exceed [`TotalsSummary`].
+/// The flows that end at a station and those that start there, each from its sender to its receiver, without answers. A flow
+/// between two stations counts at both, so sums over stations can exceed [`TotalsSummary`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationSummary {
     /// Its name.
     pub name: String,
     /// Payload of its flows that was delivered to the receiving applications, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean MPDUs per data frame to it, or from it if there were none to it; `null` without frames.
+    /// Mean MPDUs per data frame to it, or from it if there were no frames to it; `null` without frames.
     pub level: Option<f64>,
     /// One-way delay of the packets of its flows, milliseconds; `null` without packets.
     pub delay_ms: Option<DelaySummary>,
@@ -108,7 +108,7 @@ pub struct DelaySummary {
     pub min: f64,
 }
 
-/// What became of a flow.
+/// The figures of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Its name.
@@ -129,13 +129,13 @@ pub struct FlowSummary {
     pub received: u64,
     /// Packets lost, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Round-trip time, milliseconds: of a ping, or as a TCP sender measures it.
+    /// Round-trip time, milliseconds: of pings, or as the TCP sender measures it.
     pub rtt_ms: Option<DelaySummary>,
-    /// Segments that a TCP sender sent again.
+    /// Segments that the TCP sender retransmitted.
     pub retransmits: Option<u64>,
-    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5: of what is heard, behind a jitter buffer that adapts.
+    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5, of what is heard behind an adaptive jitter buffer.
     pub mos: Option<f64>,
-    /// The same by the network's mean delay and loss alone, as papers print it that have no jitter buffer (004).
+    /// Mean opinion score by the network's mean delay and loss alone, as in papers without a jitter buffer (004).
     pub network_mos: Option<f64>,
     /// Time from request to the last object of a web page, seconds.
     pub page_load_s: Option<PageLoadSummary>,
@@ -144,7 +144,7 @@ pub struct FlowSummary {
 /// Loading times of web pages, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageLoadSummary {
-    /// Pages that were loaded.
+    /// Number of pages that were loaded.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -169,28 +169,28 @@ pub struct LinkSummary {
     pub level: f64,
     /// Standard deviation of the MPDUs per frame.
     pub level_deviation: f64,
-    /// MPDUs sent again, as a share of those sent.
+    /// Share of the sent MPDUs that were retransmissions.
     pub retry_share: f64,
-    /// Frames disturbed by others, as a share.
+    /// Share of the frames that others disturbed.
     pub collision_share: f64,
     /// Harmonic mean of the data rate, Mbit/s.
     pub phy_mbps: f64,
     /// Share of the time in which the channel carried its frames and their answers.
     pub airtime_share: f64,
-    /// Share of the time that its data frames alone took.
+    /// Share of the time in which the channel carried its data frames alone.
     pub ppdu_share: f64,
-    /// Mean packets left in the queue when a frame was built.
+    /// Mean number of packets left in the queue when a frame was built.
     pub queue: f64,
 }
 
-/// The network.
+/// The whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TotalsSummary {
     /// Payload delivered to all applications, Mbit/s.
     pub goodput_mbps: f64,
     /// Mean of the stations' levels.
     pub level: Option<f64>,
-    /// Delay of the packets of all flows from sender to receiver, milliseconds; answers are not counted.
+    /// Delay of the packets of all flows from sender to receiver, milliseconds; answers do not count.
     pub delay_ms: Option<DelaySummary>,
     /// Packets that the flows' senders sent.
     pub sent: u64,
@@ -198,9 +198,9 @@ pub struct TotalsSummary {
     pub received: u64,
     /// Packets that were lost, for whatever reason.
     pub dropped: u64,
-    /// Share of the time in which something was on the air, mean over the channels, as the first radio of each hears it.
+    /// Share of the time in which the air was busy, mean over the channels, as the first radio of each hears it.
     pub airtime_share: f64,
-    /// Jain's index of the stations' airtime; 1 is equal.
+    /// Jain's index of the stations' airtime; 1 if all are equal.
     pub jain_airtime: Option<f64>,
     /// Jain's index of the stations' goodput.
     pub jain_goodput: Option<f64>,
@@ -209,7 +209,7 @@ pub struct TotalsSummary {
     pub run: RunTotals,
 }
 
-/// Packets of all flows both ways over the whole run, the warm-up included: `sent = delivered + dropped + held`.
+/// Packets of all flows in both directions over the whole run, warm-up included: `sent = delivered + dropped + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Packets that left their sources, answers included.
@@ -225,12 +225,12 @@ pub struct RunTotals {
 /// One finished run of a sweep: a line of `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
-    /// What makes the run what it is: hash of scenario, seed and program version.
+    /// Hash of scenario, seed and program version, which tells one run from another.
     pub key: String,
-    /// The values swept over, in the order of the command line: `key=value`.
+    /// The values of the point, in the order of the command line: `key=value`.
     pub over: Vec<String>,
     /// Number of the repetition, from zero.
     pub repeat: u32,
-    /// Its result.
+    /// Its figures.
     pub summary: SimulationSummary,
 }

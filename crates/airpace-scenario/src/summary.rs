@@ -1,19 +1,19 @@
 //! The figures of a run.
 
-use super::resolve::{FlowName, Member, Resolved};
-use super::{Loaded, PROGRAM_VERSION};
 use crate::file::{FlowKind, NodeKind};
+use crate::resolve::{FlowName, Resolved};
 use crate::results::{
     DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, RunTotals, SIMULATION_FORMAT,
     SimulationSummary, StationSummary, TotalsSummary,
 };
+use crate::{Loaded, PROGRAM_VERSION};
 use airpace_core::model::jain;
 use airpace_sim::traffic::{self, DelayStatistic};
 use airpace_sim::world::{self, Details, DirectionCounts, LinkCounts, Losses, NodeId, Outcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The figures of `outcome`; how long it took is left at zero.
+/// The figures of `outcome`. The time that the run took is left at zero.
 #[must_use]
 pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> SimulationSummary {
     let stations = stations(resolved, outcome);
@@ -36,105 +36,99 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
 }
 
 fn stations(resolved: &Resolved, outcome: &Outcome) -> Vec<StationSummary> {
-    let own = own_flows(resolved, outcome);
-    let nodes = resolved.nodes.iter().zip(&own).enumerate();
-    let stations = nodes.filter(|(_, (member, _))| member.kind == NodeKind::Station);
-    let station = |(idx, (member, node)): (usize, (&Member, &Own))| {
-        let DirectionCounts {
-            sent,
-            received,
-            lost,
-            delay,
-            ..
-        } = &node.counts;
-        StationSummary {
-            name: member.name.clone(),
-            goodput_mbps: mbps(node.payload_bytes, outcome.window),
-            level: level_of(outcome, idx),
-            delay_ms: delays(delay),
-            sent: *sent,
-            received: *received,
-            dropped: dropped(lost),
-            airtime_share: share(airtime_of(outcome, idx), outcome.window),
+    let traffic = node_traffic(resolved, outcome);
+    let mut stations = Vec::new();
+    for (idx, member) in resolved.nodes.iter().enumerate() {
+        if member.kind != NodeKind::Station {
+            continue;
         }
-    };
-    stations.map(station).collect()
+        let NodeTraffic {
+            counts,
+            payload_bytes,
+        } = &traffic[idx];
+        stations.push(StationSummary {
+            name: member.name.clone(),
+            goodput_mbps: mbps(*payload_bytes, outcome.window),
+            level: level_of(outcome, idx),
+            delay_ms: delays(&counts.delay),
+            sent: counts.sent,
+            received: counts.received,
+            dropped: dropped(&counts.lost),
+            airtime_share: share(airtime_of(outcome, idx), outcome.window),
+        });
+    }
+    stations
 }
 
-/// What a node's own flows came to.
+/// The flows that end at a node and those that start there, each in its main direction, added up.
 #[derive(Clone, Default)]
-struct Own {
+struct NodeTraffic {
     counts: DirectionCounts,
     payload_bytes: u64,
 }
 
-/// For every node, its flows: those that end there and those that start there, each in its main direction.
-fn own_flows(resolved: &Resolved, outcome: &Outcome) -> Vec<Own> {
-    let mut own = vec![Own::default(); resolved.nodes.len()];
-    for (named, flow) in named(resolved, outcome) {
-        let (from, to, counts) = main_direction(named, flow);
-        for node in [from, to] {
-            let node = &mut own[node.0 as usize];
-            node.counts.merge(counts);
+/// The traffic of every node.
+fn node_traffic(resolved: &Resolved, outcome: &Outcome) -> Vec<NodeTraffic> {
+    let mut traffic = vec![NodeTraffic::default(); resolved.nodes.len()];
+    for (name, flow) in named_flows(resolved, outcome) {
+        let main = main_direction(name, flow);
+        for node in [main.from, main.to] {
+            let node = &mut traffic[node.0 as usize];
+            node.counts.merge(main.counts);
             node.payload_bytes += flow.payload_bytes;
         }
     }
-    own
+    traffic
 }
 
 /// Mean MPDUs per frame to a node, or from it if there are no frames to it.
 fn level_of(outcome: &Outcome, node: usize) -> Option<f64> {
-    let level = |is_meant: fn(&world::LinkSummary, usize) -> bool| {
-        let mut sum = LinkCounts::default();
-        for link in outcome.links.iter().filter(|link| is_meant(link, node)) {
-            sum.frames += link.counts.frames;
-            sum.mpdus += link.counts.mpdus;
+    let (mut to_node, mut from_node) = (LinkCounts::default(), LinkCounts::default());
+    for link in &outcome.links {
+        for (end, sum) in [(link.to, &mut to_node), (link.from, &mut from_node)] {
+            if end.0 as usize == node {
+                sum.frames += link.counts.frames;
+                sum.mpdus += link.counts.mpdus;
+            }
         }
-        sum.level()
-    };
-    level(|link, node| link.to.0 as usize == node)
-        .or_else(|| level(|link, node| link.from.0 as usize == node))
+    }
+    to_node.level().or_else(|| from_node.level())
 }
 
 /// Airtime of all frames to and from a node.
 fn airtime_of(outcome: &Outcome, node: usize) -> Duration {
-    let ends =
-        |link: &&world::LinkSummary| [link.from.0 as usize, link.to.0 as usize].contains(&node);
-    outcome
-        .links
-        .iter()
-        .filter(ends)
-        .map(|link| link.counts.airtime)
-        .sum()
+    let mut airtime = Duration::ZERO;
+    for link in &outcome.links {
+        if [link.from.0 as usize, link.to.0 as usize].contains(&node) {
+            airtime += link.counts.airtime;
+        }
+    }
+    airtime
 }
 
 fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -> TotalsSummary {
     let mut all = DirectionCounts::default();
-    for (named, flow) in named(resolved, outcome) {
-        all.merge(main_direction(named, flow).2);
+    let mut goodput_mbps = 0.0;
+    for (name, flow) in named_flows(resolved, outcome) {
+        all.merge(main_direction(name, flow).counts);
+        goodput_mbps += mbps(flow.payload_bytes, outcome.window);
     }
     let levels: Vec<f64> = stations
         .iter()
         .filter_map(|station| station.level)
         .collect();
+    let level = (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64);
     let busy: Duration = outcome.busy.iter().sum();
-    // There are at most 20,000 channels, one per node.
     let channels = resolved.channels.len() as f64;
-    let run = outcome.totals;
+    // Shares that are all zero are not fair but undefined.
     let fairness = |value: fn(&StationSummary) -> f64| {
         let shares: Vec<f64> = stations.iter().map(value).collect();
-        shares
-            .iter()
-            .any(|&share| share > 0.0)
-            .then(|| jain(&shares))
+        let any = shares.iter().any(|&share| share > 0.0);
+        any.then(|| jain(&shares))
     };
     TotalsSummary {
-        goodput_mbps: outcome
-            .flows
-            .iter()
-            .map(|flow| mbps(flow.payload_bytes, outcome.window))
-            .sum(),
-        level: (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64),
+        goodput_mbps,
+        level,
         delay_ms: delays(&all.delay),
         sent: all.sent,
         received: all.received,
@@ -143,28 +137,41 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
         jain_airtime: fairness(|station| station.airtime_share),
         jain_goodput: fairness(|station| station.goodput_mbps),
         run: RunTotals {
-            sent: run.sent,
-            delivered: run.delivered,
-            dropped: run.dropped,
-            held: run.held,
+            sent: outcome.totals.sent,
+            delivered: outcome.totals.delivered,
+            dropped: outcome.totals.dropped,
+            held: outcome.totals.held,
         },
     }
 }
 
-/// What a flow carries from the sender that the scenario names: of a web page that is the answers to its receiver's requests.
-fn main_direction<'o>(
-    named: &FlowName,
-    flow: &'o world::FlowSummary,
-) -> (NodeId, NodeId, &'o DirectionCounts) {
-    if named.kind == FlowKind::Web.word() {
-        (flow.to, flow.from, &flow.counts.backward)
+/// One direction of a flow.
+struct Direction<'o> {
+    from: NodeId,
+    to: NodeId,
+    counts: &'o DirectionCounts,
+}
+
+/// The direction of a flow from the sender that the scenario names. Of web pages these are the answers, because the
+/// simulator calls the client their sender.
+fn main_direction<'o>(name: &FlowName, flow: &'o world::FlowSummary) -> Direction<'o> {
+    if name.kind == FlowKind::Web.word() {
+        Direction {
+            from: flow.to,
+            to: flow.from,
+            counts: &flow.counts.backward,
+        }
     } else {
-        (flow.from, flow.to, &flow.counts.forward)
+        Direction {
+            from: flow.from,
+            to: flow.to,
+            counts: &flow.counts.forward,
+        }
     }
 }
 
 /// The flows with their names.
-fn named<'o>(
+fn named_flows<'o>(
     resolved: &'o Resolved,
     outcome: &'o Outcome,
 ) -> impl Iterator<Item = (&'o FlowName, &'o world::FlowSummary)> {
@@ -172,43 +179,34 @@ fn named<'o>(
 }
 
 fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
-    let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
-    let flow = |(named, flow): (&FlowName, &world::FlowSummary)| {
-        let (
-            from,
-            to,
-            DirectionCounts {
-                sent,
-                received,
-                lost,
-                delay,
-                ..
-            },
-        ) = main_direction(named, flow);
+    let node_name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
+    let mut flows = Vec::new();
+    for (name, flow) in named_flows(resolved, outcome) {
+        let Direction { from, to, counts } = main_direction(name, flow);
         let mut summary = FlowSummary {
-            name: named.name.clone(),
-            kind: named.kind.to_owned(),
-            from: name(from),
-            to: name(to),
+            name: name.name.clone(),
+            kind: name.kind.to_owned(),
+            from: node_name(from),
+            to: node_name(to),
             goodput_mbps: mbps(flow.payload_bytes, outcome.window),
-            delay_ms: delays(delay),
-            sent: *sent,
-            received: *received,
-            dropped: dropped(lost),
+            delay_ms: delays(&counts.delay),
+            sent: counts.sent,
+            received: counts.received,
+            dropped: dropped(&counts.lost),
             rtt_ms: None,
             retransmits: None,
             mos: None,
             network_mos: None,
             page_load_s: None,
         };
-        detail(&mut summary, &flow.details);
-        summary
-    };
-    named(resolved, outcome).map(flow).collect()
+        add_details(&mut summary, &flow.details);
+        flows.push(summary);
+    }
+    flows
 }
 
-/// What the kind of traffic tells besides.
-fn detail(summary: &mut FlowSummary, details: &Details) {
+/// Adds the figures that only this kind of traffic has.
+fn add_details(summary: &mut FlowSummary, details: &Details) {
     match details {
         Details::Tcp(tcp) => {
             summary.rtt_ms = tcp.round_trip.as_ref().map(in_ms);
@@ -232,32 +230,42 @@ fn detail(summary: &mut FlowSummary, details: &Details) {
 }
 
 fn links(resolved: &Resolved, outcome: &Outcome) -> Vec<LinkSummary> {
+    let links = outcome.links.iter();
+    links
+        .filter_map(|link| link_summary(resolved, outcome, link))
+        .collect()
+}
+
+/// The figures of a link; `None` if it carried no frames.
+fn link_summary(
+    resolved: &Resolved,
+    outcome: &Outcome,
+    link: &world::LinkSummary,
+) -> Option<LinkSummary> {
     let name = |node: NodeId| resolved.nodes[node.0 as usize].name.clone();
-    let link = |link: &world::LinkSummary| {
-        let counts = link.counts;
-        let per = |count: u64, of: u64| {
-            if of == 0 {
-                0.0
-            } else {
-                count as f64 / of as f64
-            }
-        };
-        Some(LinkSummary {
-            channel: resolved.channels[link.channel].clone(),
-            from: name(link.from),
-            to: name(link.to),
-            frames: counts.frames,
-            level: counts.level()?,
-            level_deviation: counts.level_deviation()?,
-            retry_share: per(counts.retries, counts.mpdus),
-            collision_share: per(counts.collisions, counts.frames),
-            phy_mbps: counts.mean_rate_bps()? / 1e6,
-            airtime_share: share(counts.airtime, outcome.window),
-            ppdu_share: share(counts.ppdu_time, outcome.window),
-            queue: per(counts.queued_sum, counts.frames),
-        })
-    };
-    outcome.links.iter().filter_map(link).collect()
+    let counts = link.counts;
+    Some(LinkSummary {
+        channel: resolved.channels[link.channel].clone(),
+        from: name(link.from),
+        to: name(link.to),
+        frames: counts.frames,
+        level: counts.level()?,
+        level_deviation: counts.level_deviation()?,
+        retry_share: ratio(counts.retries, counts.mpdus),
+        collision_share: ratio(counts.collisions, counts.frames),
+        phy_mbps: counts.mean_rate_bps()? / 1e6,
+        airtime_share: share(counts.airtime, outcome.window),
+        ppdu_share: share(counts.ppdu_time, outcome.window),
+        queue: ratio(counts.queued_sum, counts.frames),
+    })
+}
+
+fn ratio(count: u64, of: u64) -> f64 {
+    if of == 0 {
+        0.0
+    } else {
+        count as f64 / of as f64
+    }
 }
 
 fn mbps(bytes: u64, window: Duration) -> f64 {
@@ -283,7 +291,7 @@ fn dropped(losses: &Losses) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Delays in milliseconds; `None` without any.
+/// Delays in milliseconds; `None` if there are none.
 fn delays(delay: &DelayStatistic) -> Option<DelaySummary> {
     delay.summary().map(|summary| in_ms(&summary))
 }

@@ -170,7 +170,7 @@ fn rates_that_do_not_exist_are_refused_with_the_reason_and_the_line() {
         "{said}"
     );
     let said = with("\"mcs 9 nss 2\"", "\"7 Mbit/s\"");
-    assert!(said.contains("7 Mbit/s is no legacy rate"), "{said}");
+    assert!(said.contains("7 Mbit/s is not a legacy rate"), "{said}");
     let said = with("\"mcs 9 nss 2\"", "\"1 Mbit/s\"");
     assert!(
         said.contains("there is no DSSS at 5 GHz: set the channel's band to \"2.4 GHz\""),
@@ -188,7 +188,7 @@ fn what_cannot_be_reached_is_refused_with_its_line() {
     let host = "[[node]]\nname = \"server\"\nkind = \"host\"\n";
     let said = refusal(&format!("{CELL}{host}"));
     assert!(
-        said.contains("there is no way from `server` to `station-1`: connect them"),
+        said.contains("there is no path from `server` to `station-1`: connect them"),
         "{said}"
     );
     let wire = "[[wire]]\na = \"server\"\nb = \"ap\"\n";
@@ -258,20 +258,18 @@ fn neighbours_take_their_share_from_the_beginning() {
 
 #[test]
 fn every_scheme_runs_and_its_keys_reach_the_path() {
-    use crate::file::Scheme;
-    use airpace_config::choice::Words as _;
-    use airpace_config::declaration::Word;
-    use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues};
+    use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, Queues, Scheme};
     let path = |settings: &[&str]| {
         let resolved = loaded(CELL, settings)
             .resolve()
             .unwrap_or_else(|error| panic!("{}", error.one_line("x.toml")));
         resolved.world.channels[0].mac.radios[0].path.clone()
     };
-    for Word { word, .. } in Scheme::words() {
-        let scheme = format!("node.ap.queue.scheme={word}");
-        let expected = PathConfig::of(word.parse().unwrap());
-        let found = path(&[&scheme]);
+    for &scheme in Scheme::ALL {
+        let word = scheme.name();
+        let setting = format!("node.ap.queue.scheme={word}");
+        let expected = PathConfig::of(scheme);
+        let found = path(&[&setting]);
         assert_eq!(
             (&found.qdisc, found.hardware),
             (&expected.qdisc, expected.hardware),
@@ -279,7 +277,7 @@ fn every_scheme_runs_and_its_keys_reach_the_path() {
         );
         let summary = finished(&loaded(
             CELL,
-            &[&scheme, "flow.0.rate=100 Mbit/s", "duration=1 s"],
+            &[&setting, "flow.0.rate=100 Mbit/s", "duration=1 s"],
         ))
         .summary;
         let totals = summary.totals;

@@ -150,7 +150,7 @@ impl LoopConfig {
                 .collect(),
             report_bytes: self.report_bytes,
             feedback: Feedback::Direct,
-            ..ProxyConfig::new(SERVER, stations, Some(self.law.clone()), self.slot)
+            ..ProxyConfig::new(SERVER, stations, Some(self.law), self.slot)
         }
     }
 

@@ -1,4 +1,4 @@
-//! Every erratum names the test that shows it, and that test exists.
+//! Every erratum names the test that demonstrates it, and that test exists.
 
 use super::{File, Report};
 
@@ -36,7 +36,7 @@ pub(super) fn check(files: &[File], report: &mut Report) {
     }
 }
 
-/// Whether the line is a row of a table that is neither its head nor the rule below the head.
+/// Whether the line is a row of a table, and neither its head nor the rule below the head.
 fn is_row(content: &str, index: usize) -> bool {
     let lines: Vec<&str> = content.lines().collect();
     let is_rule = |line: &&str| {

@@ -1,158 +1,22 @@
-//! The direction of imports between our crates, and crates that the sans-IO ones never depend on.
+//! The direction of imports between our crates, as the manifests state them. Tests and benchmarks are bound by it, too.
 
 use super::Report;
+use super::walls::IMPORTS;
 use anyhow::Context;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Our crates, lowest first, each with all of ours that it may import. The picture of it is in `ARCHITECTURE.md`.
-const EDGES: [(&str, &[&str]); 15] = [
-    ("airpace-units", &[]),
-    ("airpace-core", &["airpace-units"]),
-    ("airpace-edge", &["airpace-units", "airpace-core"]),
-    (
-        "airpace-sim",
-        &["airpace-units", "airpace-core", "airpace-edge"],
-    ),
-    ("airpace-config", &["airpace-units"]),
-    (
-        "airpace-scenario",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-sim",
-            "airpace-config",
-        ],
-    ),
-    (
-        "airpace-api",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-config",
-        ],
-    ),
-    ("airpace-net", &["airpace-units"]),
-    (
-        "airpace-live",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-config",
-            "airpace-api",
-            "airpace-net",
-        ],
-    ),
-    (
-        "airpace-emu",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-sim",
-            "airpace-config",
-            "airpace-api",
-            "airpace-net",
-        ],
-    ),
-    (
-        "airpace-lab",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-sim",
-            "airpace-config",
-            "airpace-scenario",
-            "airpace-api",
-            "airpace-net",
-            "airpace-live",
-            "airpace-emu",
-        ],
-    ),
-    (
-        "airpace-papers",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-sim",
-            "airpace-config",
-            "airpace-scenario",
-            "airpace-api",
-            "airpace-lab",
-        ],
-    ),
-    (
-        "airpace-cli",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-edge",
-            "airpace-sim",
-            "airpace-config",
-            "airpace-scenario",
-            "airpace-api",
-            "airpace-net",
-            "airpace-live",
-            "airpace-emu",
-            "airpace-lab",
-            "airpace-papers",
-        ],
-    ),
-    (
-        "airpace-py",
-        &[
-            "airpace-units",
-            "airpace-core",
-            "airpace-sim",
-            "airpace-scenario",
-        ],
-    ),
-    ("xtask", &[]),
-];
-
-/// Crates that own no clock, socket, file, environment variable, thread or global random generator.
-pub(super) const SANS_IO: [&str; 4] = [
-    "airpace-units",
-    "airpace-core",
-    "airpace-sim",
-    "airpace-api",
-];
-
-/// Crates that reach the operating system, or a global generator, on behalf of whoever depends on them.
-const OS_CRATES: [&str; 18] = [
-    "async-std",
-    "crossbeam",
-    "fastrand",
-    "getrandom",
-    "libc",
-    "mio",
-    "nix",
-    "pcap",
-    "polling",
-    "rand",
-    "rayon",
-    "rustix",
-    "signal-hook",
-    "smol",
-    "socket2",
-    "tokio",
-    "tun-rs",
-    "windows-sys",
-];
-
-/// Checks the manifests of all members, as cargo understands them.
-pub(super) fn check(root: &Path, report: &mut Report) -> anyhow::Result<()> {
+/// Checks the manifests of all members and returns their names.
+pub(super) fn check(root: &Path, report: &mut Report) -> anyhow::Result<Vec<String>> {
     let packages = metadata(root)?;
+    let mut members = Vec::new();
     for package in packages.as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
-        let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
+        members.push(name.to_owned());
+        let Some(allowed) = allowed(name) else {
             report.faults.push(format!(
-                "crate {name}: unknown to xtask; say in imports.rs what it may import"
+                "crate {name}: unknown to xtask; say in walls.rs what it may import"
             ));
             continue;
         };
@@ -160,38 +24,37 @@ pub(super) fn check(root: &Path, report: &mut Report) -> anyhow::Result<()> {
             check_edge(name, allowed, dependency, report);
         }
     }
-    Ok(())
+    Ok(members)
 }
 
-fn check_edge(name: &str, allowed: &[&str], dependency: &Value, report: &mut Report) {
+/// The short names of our crates that `name` may import; `None` if it is not in the table.
+fn allowed(name: &str) -> Option<&'static str> {
+    let (_, allowed) = IMPORTS.iter().find(|(known, _)| *known == short(name))?;
+    Some(allowed)
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("airpace-").unwrap_or(name)
+}
+
+fn check_edge(name: &str, allowed: &str, dependency: &Value, report: &mut Report) {
     let to = dependency["name"].as_str().unwrap_or_default();
-    // A crate depends on itself to switch a feature on for its tests and benchmarks.
-    if to.starts_with("airpace-") && to != name && !allowed.contains(&to) {
+    let Some(ours) = to.strip_prefix("airpace-") else {
+        return;
+    };
+    // A crate may depend on itself for its tests, with features that its users do not have.
+    if to != name && !allowed.split(' ').any(|below| below == ours) {
         report
             .faults
             .push(format!("crate {name}: imports {to}, which is not below it"));
     }
-    // A test or bench may use what it likes from outside; the library may not.
-    let ships = dependency["kind"].as_str() != Some("dev");
-    if ships && SANS_IO.contains(&name) && OS_CRATES.contains(&to) {
-        report.faults.push(format!(
-            "crate {name}: depends on {to}; it is sans-IO, so the caller must bring this in"
-        ));
-    }
 }
 
-/// The members' manifests. Without the graph of other people's crates, so that nothing is downloaded.
+/// The members' manifests, without the graph of other people's crates.
 fn metadata(root: &Path) -> anyhow::Result<Value> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--locked",
-            "--offline",
-        ])
+    let output = cargo()
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .args(["--locked", "--offline"])
         .current_dir(root)
         .output()
         .context("cannot run cargo metadata")?;
@@ -201,8 +64,13 @@ fn metadata(root: &Path) -> anyhow::Result<Value> {
         String::from_utf8_lossy(&output.stderr)
     );
     let mut all: Value =
-        serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        serde_json::from_slice(&output.stdout).context("cargo metadata did not print JSON")?;
     Ok(all["packages"].take())
+}
+
+/// The cargo that runs us, so that a toolchain chosen on the command line stays chosen.
+pub(super) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 #[cfg(test)]
@@ -210,37 +78,30 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn faults(name: &str, allowed: &[&str], dependency: &Value) -> Vec<String> {
+    fn faults(name: &str, to: &str) -> Vec<String> {
         let mut report = Report::default();
-        check_edge(name, allowed, dependency, &mut report);
+        let allowed = allowed(name).expect("a crate of the table");
+        let dependency = json!({"name": to, "kind": "dev"});
+        check_edge(name, allowed, &dependency, &mut report);
         report.faults
     }
 
     #[test]
     fn an_import_against_the_direction_is_a_fault_even_in_tests() {
-        let dependency = json!({"name": "airpace-sim", "kind": "dev"});
         assert_eq!(
-            faults("airpace-core", &["airpace-units"], &dependency).len(),
-            1
+            faults("airpace-core", "airpace-sim"),
+            ["crate airpace-core: imports airpace-sim, which is not below it"]
         );
-        assert!(faults("airpace-emu", &["airpace-sim"], &dependency).is_empty());
+        assert!(faults("airpace-emu", "airpace-sim").is_empty());
+        assert!(faults("airpace-core", "airpace-core").is_empty());
+        assert!(faults("airpace-core", "proptest").is_empty());
     }
 
     #[test]
-    fn an_operating_system_crate_is_a_fault_in_a_sans_io_library_only() {
-        assert_eq!(
-            faults("airpace-core", &[], &json!({"name": "libc", "kind": null})).len(),
-            1
-        );
-        assert!(faults("airpace-core", &[], &json!({"name": "libc", "kind": "dev"})).is_empty());
-        assert!(faults("airpace-net", &[], &json!({"name": "libc", "kind": null})).is_empty());
-    }
-
-    #[test]
-    fn edges_only_point_down() {
-        for (index, (name, allowed)) in EDGES.iter().enumerate() {
-            for to in *allowed {
-                let below = EDGES[..index].iter().any(|(lower, _)| lower == to);
+    fn the_table_of_imports_points_down_only() {
+        for (index, (name, allowed)) in IMPORTS.iter().enumerate() {
+            for to in allowed.split_whitespace() {
+                let below = IMPORTS[..index].iter().any(|(lower, _)| *lower == to);
                 assert!(below, "{name} may import {to}, which stands above it");
             }
         }

@@ -1,6 +1,7 @@
-//! Rust sources: length, and the paths that the sans-IO crates must not name. Works on tokens, so comments and strings do not count.
+//! Rust sources: their length, and the paths that the crates behind a wall must not name. Works on tokens, so comments and strings do
+//! not count.
 
-use super::imports::SANS_IO;
+use super::walls::{self, Reach, Wall};
 use super::{File, Report};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -9,39 +10,78 @@ const LONGEST: usize = 800;
 /// A file longer than this is worth a thought.
 const LONG: usize = 500;
 
-/// What a sans-IO crate never names, and what to do instead. A path is at fault when it has these segments in a row.
-const PROHIBITED: [(&[&str], &str); 15] = [
+/// What a walled crate never names unless it is permitted, and what to do instead. A path is at fault when it has these segments in
+/// a row.
+const PROHIBITED: [(&[&str], Reach, &str); 15] = [
     (
         &["std", "net"],
+        Reach::Network,
         "no sockets here; for addresses use core::net",
     ),
-    (&["std", "fs"], "no files here; take or return bytes"),
-    (&["std", "env"], "no environment here; take an argument"),
-    (&["std", "thread"], "no threads here"),
-    (&["std", "process"], "no processes here"),
-    (&["std", "os"], "no operating system here"),
-    (&["Instant"], "no clock here; take `now: Time`"),
-    (&["SystemTime"], "no clock here; take `now: Time`"),
+    (
+        &["std", "fs"],
+        Reach::Files,
+        "no files here; take or return bytes",
+    ),
+    (
+        &["std", "env"],
+        Reach::Environment,
+        "no environment here; take an argument",
+    ),
+    (
+        &["std", "thread"],
+        Reach::Threads,
+        "no threads here; they belong to the caller",
+    ),
+    (&["std", "process"], Reach::Processes, "no processes here"),
+    (
+        &["std", "os"],
+        Reach::OperatingSystem,
+        "no operating system here",
+    ),
+    (
+        &["Instant"],
+        Reach::Clock,
+        "no clock here; take `now: Time`",
+    ),
+    (
+        &["SystemTime"],
+        Reach::Clock,
+        "no clock here; take `now: Time`",
+    ),
     (
         &["rand", "rng"],
+        Reach::Chance,
         "no global generator here; take a seeded one",
     ),
     (
         &["thread_rng"],
+        Reach::Chance,
         "no global generator here; take a seeded one",
     ),
     (
         &["StdRng"],
+        Reach::Chance,
         "its stream changes between versions; use rand_pcg",
     ),
-    (&["OsRng"], "no global generator here; take a seeded one"),
-    (&["SysRng"], "no global generator here; take a seeded one"),
+    (
+        &["OsRng"],
+        Reach::Chance,
+        "no global generator here; take a seeded one",
+    ),
+    (
+        &["SysRng"],
+        Reach::Chance,
+        "no global generator here; take a seeded one",
+    ),
     (
         &["DefaultHasher"],
+        Reach::Chance,
         "its hash changes between versions; use siphasher",
     ),
     (
         &["RandomState"],
+        Reach::Chance,
         "it is seeded by the system; use a fixed hasher or a BTreeMap",
     ),
 ];
@@ -58,8 +98,8 @@ pub(super) fn check(file: &File, report: &mut Report) {
     let mut production = Production::default();
     production.walk(tokens, &[]);
     check_length(file, &production, report);
-    if is_sans_io(&file.path) {
-        check_paths(file, &production, report);
+    if let Some(wall) = wall_around(&file.path) {
+        check_paths(file, wall, &production, report);
     }
 }
 
@@ -82,13 +122,13 @@ fn check_length(file: &File, production: &Production, report: &mut Report) {
     }
 }
 
-fn check_paths(file: &File, production: &Production, report: &mut Report) {
+fn check_paths(file: &File, wall: &Wall, production: &Production, report: &mut Report) {
     for (path, line) in &production.paths {
-        for (segments, advice) in PROHIBITED {
-            if path
+        for (segments, reach, advice) in PROHIBITED {
+            let named = path
                 .windows(segments.len())
-                .any(|window| window == segments)
-            {
+                .any(|window| window == segments);
+            if named && !wall.permits.contains(&reach) {
                 report.faults.push(format!(
                     "{}:{line}: names {}: {advice}",
                     file.path,
@@ -107,10 +147,10 @@ fn is_test_file(path: &str) -> bool {
     folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
-fn is_sans_io(path: &str) -> bool {
-    SANS_IO
-        .iter()
-        .any(|name| path.starts_with(&format!("crates/{name}/src/")))
+/// The wall around the crate whose source the file is.
+fn wall_around(path: &str) -> Option<&'static Wall> {
+    let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    rest.starts_with("src/").then(|| walls::wall(name))?
 }
 
 /// What stands outside test modules.
@@ -200,8 +240,12 @@ mod tests {
     use super::*;
 
     fn faults(content: &str) -> Vec<String> {
+        faults_in("airpace-core", content)
+    }
+
+    fn faults_in(name: &str, content: &str) -> Vec<String> {
         let file = File {
-            path: "crates/airpace-core/src/x.rs".into(),
+            path: format!("crates/{name}/src/x.rs"),
             content: content.into(),
         };
         let mut report = Report::default();
@@ -224,6 +268,16 @@ mod tests {
             1
         );
         assert_eq!(faults("macro_call!(rand::rng());").len(), 1);
+    }
+
+    #[test]
+    fn what_a_crate_is_permitted_is_no_fault_there() {
+        let content = "use std::{fs, thread, time::Instant, net::TcpStream};";
+        assert_eq!(faults_in("airpace-edge", content).len(), 4);
+        let faults = faults_in("airpace-scenario", content);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("no sockets here"), "{faults:?}");
+        assert!(faults_in("airpace-live", content).is_empty());
     }
 
     #[test]

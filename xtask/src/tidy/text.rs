@@ -1,15 +1,15 @@
-//! Any text file: no leftovers, no paths of somebody's machine.
+//! Any text file: no markers of unfinished work, no paths of one developer's machine.
 
 use super::{File, Report};
 
-/// Marks of unfinished work. In pieces, so that this file does not hold them.
+/// Markers of unfinished work. They are written in pieces, so that this file does not contain them.
 const LEFTOVERS: [&str; 3] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("XX", "X"),
 ];
 
-/// Folders that exist on the machine of whoever wrote them.
+/// Folders that exist on one developer's machine only.
 const MACHINE_PATHS: [&str; 4] = [
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -34,7 +34,7 @@ pub(super) fn check(file: &File, report: &mut Report) {
     }
 }
 
-/// Whether `word` stands in the line with no letter or digit on either side.
+/// Whether the line contains `word` without a letter or digit on either side.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -43,7 +43,7 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether the absolute path stands in the line, and not as the middle of a longer one or of an address.
+/// Whether the line contains the absolute path, and not as a part of a longer path or of an address.
 fn has_root(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         !line[..at]

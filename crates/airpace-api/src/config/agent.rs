@@ -1,72 +1,81 @@
 //! The agent's configuration.
 
-use super::{Cipher, ConfigError, KeySource, QueueConfig, TunConfig};
+use super::{Cipher, ConfigError, DocumentError, KeySource, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
-use crate::network::Network;
 use airpace_config::quantity::{Rate, Span};
+use airpace_config::section;
 use core::net::SocketAddr;
-use serde::{Deserialize, Serialize};
+use ipnet::IpNet;
 use std::path::PathBuf;
 
-/// The agent: a small program on a station that reports what the frames it receives look like.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AgentConfig {
-    /// UDP address of the proxy.
-    pub proxy: SocketAddr,
-    /// The proxy's public key.
-    pub proxy_public_key: PublicKey,
-    /// The agent's private key, if it is not in a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub private_key: Option<PrivateKey>,
-    /// File that holds the agent's private key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub private_key_file: Option<PathBuf>,
-    /// Cipher of the tunnel: `auto`, `chacha20-poly1305` or `aes-256-gcm`. Default `auto`.
-    #[serde(default)]
-    pub cipher: Cipher,
-    /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it the socket's receive
-    /// timestamps are grouped into frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub monitor: Option<String>,
-    /// Length of a slot Δ: one report each. Default 100 ms; 10 ms to 10 s. The proxy follows its own slot.
-    #[serde(default = "slot")]
-    pub slot: Span,
-    /// File to which one JSON object per slot is appended (see [`crate::telemetry`]).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub telemetry: Option<PathBuf>,
-    /// Whether real-time scheduling is asked for, so that deadlines are met on a busy machine; refused, the agent says so and goes on
-    /// without. Default true.
-    #[serde(default = "super::realtime")]
-    pub realtime: bool,
-    /// Networks that are routed into the tunnel besides the tunnel's own, while there is a session: traffic takes the plain path
-    /// before the first handshake, after 10 s without a sign of the proxy, and when the agent ends.
-    #[serde(default)]
-    pub routes: Vec<Network>,
-    /// The tunnel's interface.
-    pub tun: TunConfig,
-    /// The uplink.
-    #[serde(default)]
-    pub uplink: UplinkConfig,
-    /// The queue in front of the uplink.
-    #[serde(default)]
-    pub queue: QueueConfig,
+section! {
+    /// The agent: a small program on a station that reports what the frames it receives look like.
+    ///
+    /// Its `Default` has examples in place of keys that must be given; read a configuration with [`AgentConfig::from_toml`].
+    AgentConfig as "the agent's configuration" {
+        /// UDP address of the proxy.
+        proxy: SocketAddr = required("192.0.2.1:51900"),
+        /// The proxy's public key.
+        proxy_public_key: PublicKey = required("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
+        /// The agent's private key, if it is not in a file.
+        private_key: Option<PrivateKey> = optional,
+        /// File that holds the agent's private key.
+        private_key_file: Option<PathBuf> = optional,
+        /// Cipher of the tunnel.
+        cipher: Cipher = default("auto"),
+        /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it, the socket's receive timestamps
+        /// are grouped into frames.
+        monitor: Option<String> = optional,
+        /// Length of a slot Δ: one report each. The proxy follows its own slot.
+        slot: Span = default("100 ms", "10 ms", "10 s"),
+        /// File to which one JSON object per slot is appended.
+        telemetry: Option<PathBuf> = optional("not written"),
+        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If the system refuses it, the agent
+        /// logs that and continues without.
+        realtime: bool = default("true"),
+        /// Networks that are routed into the tunnel besides the tunnel's own, while there is a session. Traffic takes the plain path
+        /// before the first handshake, after 10 s without a sign of the proxy, and when the agent ends.
+        routes: Vec<IpNet> = nested,
+        /// The tunnel's interface.
+        tun: TunConfig = nested,
+        /// The way from the station to the proxy.
+        uplink: UplinkConfig = nested,
+        /// The queue in front of the uplink.
+        queue: QueueConfig = nested,
+    }
 }
 
-fn slot() -> Span {
-    Span::from_millis(100)
+section! {
+    /// The way from the station to the proxy.
+    UplinkConfig as "[uplink]" {
+        /// Rate to which the uplink is shaped, so that its queue stands in the agent. Without a rate, packets are sent as fast as the
+        /// network takes them: the queue then stands in the agent as far as the network exerts back-pressure on the socket. Wi-Fi
+        /// drivers do; TUN devices (and so the emulated access point) and virtual Ethernet do not, and need a rate.
+        rate: Option<Rate> = optional("unlimited", "10 kbit/s", "1000 Gbit/s"),
+        /// How long pure TCP acknowledgements may be held to share a frame with later packets; 0 ms holds none. Each frame of their own
+        /// contends with the access point, and one in sixteen collides with a whole data frame.
+        gather_acks: Span = default("5 ms", "0 ms", "20 ms"),
+    }
 }
 
 impl AgentConfig {
-    /// Parses TOML.
+    /// Reads a configuration and checks it.
     ///
     /// # Errors
-    /// Malformed TOML, unknown keys, values without a unit; the message shows the line.
-    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        Ok(toml::from_str(text)?)
+    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line and a remedy.
+    pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
+        super::read(text, Self::contradictions)
     }
 
-    /// The effective configuration as TOML that parses back to the same.
+    /// Checks a configuration that was not read from a file, as [`AgentConfig::from_toml`] does.
+    ///
+    /// # Errors
+    /// A value out of range, or a contradiction; the place is that in [`AgentConfig::to_toml`].
+    pub fn validate(&self) -> Result<(), DocumentError> {
+        Self::from_toml(&self.to_toml()).map(drop)
+    }
+
+    /// The effective configuration as TOML that reads back to the same.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self)
@@ -79,28 +88,5 @@ impl AgentConfig {
     /// Both places or none are given.
     pub fn key_source(&self) -> Result<KeySource<'_>, ConfigError> {
         super::check::key_source(self.private_key.as_ref(), self.private_key_file.as_ref())
-    }
-}
-
-/// The way from the station to the proxy.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct UplinkConfig {
-    /// Rate to which the uplink is shaped, so that its queue stands in the agent. Default none: sent as fast as the network takes
-    /// it. The queue then stands in the agent as far as the network exerts back-pressure on the socket, as Wi-Fi drivers do;
-    /// TUN devices (and so the emulated access point) and virtual Ethernet do not, and need a rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// How long pure TCP acknowledgements may be held to share a frame of the air with later packets. Each frame of their own
-    /// contends with the access point, and one in sixteen collides with a whole data frame. Default 5 ms; 0 to 20 ms, 0 holds none.
-    pub gather_acks: Span,
-}
-
-impl Default for UplinkConfig {
-    fn default() -> Self {
-        Self {
-            rate: None,
-            gather_acks: Span::from_millis(5),
-        }
     }
 }

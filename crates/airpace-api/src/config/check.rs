@@ -1,38 +1,34 @@
-//! The second step: whether a configuration that parsed makes sense. Nothing of the machine is looked at.
+//! The second step: whether the values of a configuration contradict each other. The machine is not looked at.
 
 use super::{
-    AgentConfig, ControlConfig, KeySource, Law, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+    AgentConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
-use airpace_config::quantity::{Size, Span};
+use airpace_config::quantity::{QueueLimit, Span};
 use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Why a configuration was refused. Every message is one line, except that of the TOML parser, which shows the place.
+/// A contradiction in a configuration. [`ConfigError::key`] tells which key it is about.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Malformed TOML, unknown key or malformed value.
-    #[error("{0}")]
-    Toml(#[from] toml::de::Error),
     /// Neither `private_key` nor `private_key_file`, or both.
-    #[error("give one of private_key and private_key_file (`airpace keygen` makes a key)")]
+    #[error("give one of private_key and private_key_file (the command `keygen` makes a key)")]
     KeySource,
-    /// A number outside of what makes sense.
-    #[error("{key} = {value} is impossible: {allowed}")]
-    Range {
-        /// The key.
-        key: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        allowed: &'static str,
+    /// There is no station.
+    #[error("at least one [[station]] is needed")]
+    NoStation,
+    /// A station without a name.
+    #[error("the name is empty: logs and telemetry need one")]
+    NoName {
+        /// Index of the station.
+        index: usize,
     },
     /// The delay target cannot be met by any rates.
     #[error(
-        "control.delay_target = {target} is below the feasible: {stations} stations need at least {least}, \
+        "{target} is below the feasible: {stations} stations need at least {least}, \
          the overhead of one frame each"
     )]
     DelayTarget {
@@ -50,7 +46,9 @@ pub enum ConfigError {
         first: String,
         /// Name of the second station.
         second: String,
-        /// What they share.
+        /// Index of the second station.
+        index: usize,
+        /// The key that they share.
         what: &'static str,
     },
     /// A station's address is outside of the tunnel's network.
@@ -58,6 +56,8 @@ pub enum ConfigError {
     OutsideTunnel {
         /// Name of the station.
         station: String,
+        /// Index of the station.
+        index: usize,
         /// Its address.
         address: IpAddr,
         /// The tunnel's network.
@@ -68,30 +68,90 @@ pub enum ConfigError {
     OwnAddress {
         /// Name of the station.
         station: String,
+        /// Index of the station.
+        index: usize,
         /// Its address.
         address: IpAddr,
     },
     /// A name that the kernel would refuse for an interface.
-    #[error("`{0}` is no name of an interface: 1 to 15 characters without `/` and blanks")]
-    InterfaceName(String),
+    #[error(
+        "`{name}` is not a name of an interface: give 1 to 15 characters without `/` and blanks"
+    )]
+    InterfaceName {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        name: String,
+    },
+    /// A queue in which no packet has room.
+    #[error("{limit} is too small: give at least 1 packet or 2048 B")]
+    QueueLimit {
+        /// What was given.
+        limit: QueueLimit,
+    },
+    /// A value must be larger than that of another key.
+    #[error("{value} is too small: it must be more than {other} = {least}")]
+    NotLarger {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// The other key.
+        other: &'static str,
+        /// The other key's value.
+        least: String,
+    },
     /// Law `fixed` without its rate.
-    #[error("control.law = \"fixed\" needs control.fixed_rate")]
+    #[error("law = \"fixed\" needs fixed_rate")]
     FixedRate,
     /// Load without a rate.
     #[error(
-        "udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate"
+        "udp_load needs a rate, and control.law = \"none\" has none: \
+         use another law, or `fixed` with control.fixed_rate"
     )]
     UnpacedLoad,
+    /// The proxy's address has no port.
+    #[error("{proxy} has no port that can be sent to: write for example \"192.0.2.1:51900\"")]
+    NoPort {
+        /// What was given.
+        proxy: core::net::SocketAddr,
+    },
     /// The proxy's own address would be routed into the tunnel.
     #[error(
         "route {route} contains the proxy's address {proxy}: the tunnel would swallow its own packets"
     )]
     RouteCycle {
+        /// The key.
+        key: String,
         /// The route.
         route: String,
         /// The proxy's address.
         proxy: IpAddr,
     },
+}
+
+impl ConfigError {
+    /// Dotted path of the key that the error is about, lists by index: `station.1.address`. Empty for the file as a whole.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            // A key that was left out has no place; if there are both, the inline one is the one to remove.
+            Self::KeySource => "private_key".to_owned(),
+            Self::NoStation => "station".to_owned(),
+            Self::NoName { index } => format!("station.{index}.name"),
+            Self::DelayTarget { .. } => "control.delay_target".to_owned(),
+            Self::Duplicate { index, what, .. } => format!("station.{index}.{what}"),
+            Self::OutsideTunnel { index, .. } | Self::OwnAddress { index, .. } => {
+                format!("station.{index}.address")
+            }
+            Self::InterfaceName { key, .. } | Self::NotLarger { key, .. } => (*key).to_owned(),
+            Self::QueueLimit { .. } => "queue.limit".to_owned(),
+            Self::FixedRate => "control.law".to_owned(),
+            Self::UnpacedLoad => "udp_load".to_owned(),
+            Self::NoPort { .. } => "proxy".to_owned(),
+            Self::RouteCycle { key, .. } => key.clone(),
+        }
+    }
 }
 
 /// Least overhead of one frame at 5 GHz: DIFS 34 µs, VHT preamble of one stream 40 µs, SIFS 16 µs and a block ack at
@@ -109,278 +169,40 @@ pub(super) fn key_source<'a>(
     }
 }
 
-fn range<T: ToString>(
-    key: &'static str,
-    value: T,
-    holds: bool,
-    allowed: &'static str,
-) -> Result<(), ConfigError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(ConfigError::Range {
-            key,
-            value: value.to_string(),
-            allowed,
-        })
-    }
-}
-
 impl ProxyConfig {
-    /// Checks what parsing cannot see.
-    ///
-    /// # Errors
     /// The first contradiction found.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
         self.key_source()?;
-        self.tun.check()?;
-        self.queue.check()?;
-        self.control.check(self.stations.len())?;
+        self.tun.contradictions()?;
+        self.queue.contradictions()?;
+        self.check_pacing()?;
+        self.check_delay_target()?;
         self.check_fallback()?;
-        if let Some(load) = &self.udp_load {
-            let fits = (64..=65_000).contains(&load.payload.0.0);
-            range("udp_load.payload", load.payload, fits, "64 B to 65000 B")?;
-            if self.control.law == Law::None {
-                return Err(ConfigError::UnpacedLoad);
-            }
+        if self.station.is_empty() {
+            return Err(ConfigError::NoStation);
         }
-        range(
-            "station",
-            "[]",
-            !self.stations.is_empty(),
-            "at least one [[station]] is needed",
-        )?;
-        for station in &self.stations {
-            self.check_station(station)?;
+        for (index, station) in self.station.iter().enumerate() {
+            self.check_station(index, station)?;
         }
-        unique(&self.stations, "name", |s| s.name.clone())?;
-        unique(&self.stations, "public_key", |s| s.public_key.to_base64())?;
-        unique(&self.stations, "address", |s| s.address.to_string())
+        unique(&self.station, "name", |s| s.name.clone())?;
+        unique(&self.station, "public_key", |s| s.public_key.to_base64())?;
+        unique(&self.station, "address", |s| s.address.to_string())
     }
 
-    fn check_fallback(&self) -> Result<(), ConfigError> {
-        let fallback = &self.fallback;
-        let (conservative, unshaped) = (
-            fallback.conservative_after_slots,
-            fallback.unshaped_after_slots,
-        );
-        range(
-            "fallback.conservative_after_slots",
-            conservative,
-            conservative >= 1,
-            "at least 1",
-        )?;
-        let later = unshaped > conservative;
-        range(
-            "fallback.unshaped_after_slots",
-            unshaped,
-            later,
-            "more than conservative_after_slots",
-        )?;
-        range(
-            "fallback.rate",
-            fallback.rate,
-            fallback.rate.0.bps() >= 10_000,
-            "at least 10 kbit/s",
-        )
-    }
-
-    fn check_station(&self, station: &StationConfig) -> Result<(), ConfigError> {
-        range(
-            "station.name",
-            format!("\"{}\"", station.name),
-            !station.name.is_empty(),
-            "a name is needed",
-        )?;
-        let weight = station.weight;
-        range(
-            "station.weight",
-            weight,
-            weight.is_finite() && weight > 0.0,
-            "a number greater than 0",
-        )?;
-        let (name, address) = (station.name.clone(), station.address);
-        if address == self.tun.address.address() {
-            return Err(ConfigError::OwnAddress {
-                station: name,
-                address,
-            });
-        }
-        if !self.tun.address.contains(address) {
-            return Err(ConfigError::OutsideTunnel {
-                station: name,
-                address,
-                network: self.tun.address.to_string(),
-            });
-        }
-        Ok(())
-    }
-}
-
-impl AgentConfig {
-    /// Checks what parsing cannot see.
-    ///
-    /// # Errors
-    /// The first contradiction found.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        self.key_source()?;
-        self.tun.check()?;
-        self.queue.check()?;
-        check_slot("slot", self.slot)?;
-        range(
-            "proxy",
-            self.proxy,
-            self.proxy.port() != 0,
-            "a port is needed",
-        )?;
-        if let Some(monitor) = &self.monitor {
-            check_interface(monitor)?;
-        }
-        let gather = self.uplink.gather_acks;
-        range(
-            "uplink.gather_acks",
-            gather,
-            gather.0 <= Duration::from_millis(20),
-            "at most 20 ms",
-        )?;
-        if let Some(rate) = self.uplink.rate {
-            range(
-                "uplink.rate",
-                rate,
-                rate.0.bps() >= 10_000,
-                "at least 10 kbit/s",
-            )?;
-        }
-        for route in self.routes.iter().chain([&self.tun.address]) {
-            if route.contains(self.proxy.ip()) {
-                return Err(ConfigError::RouteCycle {
-                    route: route.to_string(),
-                    proxy: self.proxy.ip(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl TunConfig {
-    fn check(&self) -> Result<(), ConfigError> {
-        check_interface(&self.name)?;
-        range(
-            "tun.mtu",
-            self.mtu,
-            (576..=9000).contains(&self.mtu.0.0),
-            "576 B to 9000 B",
-        )
-    }
-}
-
-impl QueueConfig {
-    fn check(&self) -> Result<(), ConfigError> {
-        let least = match self.limit {
-            airpace_config::quantity::QueueLimit::Packets(n) => n >= 1,
-            airpace_config::quantity::QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
-        };
-        range(
-            "queue.limit",
-            self.limit,
-            least,
-            "at least 1 packet or 2048 B",
-        )?;
-        range(
-            "queue.memory",
-            self.memory,
-            self.memory >= Size::from_bytes(64 << 10),
-            "at least 64 KiB",
-        )?;
-        range(
-            "queue.flows",
-            self.flows,
-            (1..=65_536).contains(&self.flows),
-            "1 to 65536",
-        )?;
-        let quantum = self.quantum.0.0;
-        range(
-            "queue.quantum",
-            self.quantum,
-            (64..=65_536).contains(&quantum),
-            "64 B to 65536 B",
-        )?;
-        let target = self.target.0;
-        range(
-            "queue.target",
-            self.target,
-            !target.is_zero(),
-            "more than 0",
-        )?;
-        range(
-            "queue.interval",
-            self.interval,
-            self.interval.0 > target,
-            "more than queue.target",
-        )
-    }
-}
-
-impl ControlConfig {
-    fn check(&self, stations: usize) -> Result<(), ConfigError> {
-        check_slot("control.slot", self.slot)?;
-        let level = self.level_limit;
-        range(
-            "control.level_limit",
-            level,
-            (1.0..=1024.0).contains(&level),
-            "1 to 1024 packets per frame",
-        )?;
-        let packet = self.packet.0.0;
-        range(
-            "control.packet",
-            self.packet,
-            (64..=9000).contains(&packet),
-            "64 B to 9000 B",
-        )?;
-        range(
-            "control.initial_rate",
-            self.initial_rate,
-            self.initial_rate.0.bps() >= 10_000,
-            "at least 10 kbit/s",
-        )?;
-        let overhead = self.initial_overhead;
-        let plausible =
-            (Duration::from_micros(10)..=Duration::from_millis(100)).contains(&overhead.0);
-        range(
-            "control.initial_overhead",
-            overhead,
-            plausible,
-            "10 us to 100 ms",
-        )?;
-        range(
-            "control.burst",
-            self.burst,
-            self.burst.0 <= Duration::from_millis(10),
-            "at most 10 ms",
-        )?;
-        self.check_fixed_rate()?;
-        self.check_delay_target(stations)
-    }
-
-    fn check_fixed_rate(&self) -> Result<(), ConfigError> {
-        match self.fixed_rate {
-            None if self.law == Law::Fixed => Err(ConfigError::FixedRate),
-            Some(rate) => range(
-                "control.fixed_rate",
-                rate,
-                rate.0.bps() >= 10_000,
-                "at least 10 kbit/s",
-            ),
-            None => Ok(()),
+    fn check_pacing(&self) -> Result<(), ConfigError> {
+        match self.control.law {
+            LawChoice::Fixed if self.control.fixed_rate.is_none() => Err(ConfigError::FixedRate),
+            LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
+            LawChoice::Measured(_) | LawChoice::Fixed | LawChoice::None => Ok(()),
         }
     }
 
-    fn check_delay_target(&self, stations: usize) -> Result<(), ConfigError> {
-        let Some(target) = self.delay_target else {
+    fn check_delay_target(&self) -> Result<(), ConfigError> {
+        let Some(target) = self.control.delay_target else {
             return Ok(());
         };
+        // Between two frames to one station, each of the others has one (at equal rates), which takes its overhead at least.
+        let stations = self.station.len();
         let least = LEAST_OVERHEAD.saturating_mul(u32::try_from(stations).unwrap_or(u32::MAX));
         if target.0 > least {
             Ok(())
@@ -392,18 +214,114 @@ impl ControlConfig {
             })
         }
     }
+
+    fn check_fallback(&self) -> Result<(), ConfigError> {
+        let (conservative, unshaped) = (
+            self.fallback.conservative_after_slots,
+            self.fallback.unshaped_after_slots,
+        );
+        if unshaped > conservative {
+            Ok(())
+        } else {
+            Err(ConfigError::NotLarger {
+                key: "fallback.unshaped_after_slots",
+                value: unshaped.to_string(),
+                other: "conservative_after_slots",
+                least: conservative.to_string(),
+            })
+        }
+    }
+
+    fn check_station(&self, index: usize, station: &StationConfig) -> Result<(), ConfigError> {
+        let address = station.address;
+        if station.name.is_empty() {
+            return Err(ConfigError::NoName { index });
+        }
+        if address == self.tun.address.addr() {
+            return Err(ConfigError::OwnAddress {
+                station: station.name.clone(),
+                index,
+                address,
+            });
+        }
+        if !self.tun.address.contains(&address) {
+            return Err(ConfigError::OutsideTunnel {
+                station: station.name.clone(),
+                index,
+                address,
+                network: self.tun.address.to_string(),
+            });
+        }
+        Ok(())
+    }
 }
 
-fn check_slot(key: &'static str, slot: Span) -> Result<(), ConfigError> {
-    range(
-        key,
-        slot,
-        (10..=10_000).contains(&slot.0.as_millis()),
-        "10 ms to 10 s",
-    )
+impl AgentConfig {
+    /// The first contradiction found.
+    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
+        self.key_source()?;
+        self.tun.contradictions()?;
+        self.queue.contradictions()?;
+        if self.proxy.port() == 0 {
+            return Err(ConfigError::NoPort { proxy: self.proxy });
+        }
+        if let Some(monitor) = &self.monitor {
+            check_interface("monitor", monitor)?;
+        }
+        self.check_routes()
+    }
+
+    /// The tunnel's packets to the proxy must not be routed into the tunnel.
+    fn check_routes(&self) -> Result<(), ConfigError> {
+        let proxy = self.proxy.ip();
+        let mut routes = Vec::new();
+        for (index, route) in self.routes.iter().enumerate() {
+            routes.push((format!("routes.{index}"), route));
+        }
+        // The kernel routes the network of the interface's own address into it.
+        routes.push(("tun.address".to_owned(), &self.tun.address));
+        for (key, route) in routes {
+            if route.contains(&proxy) {
+                return Err(ConfigError::RouteCycle {
+                    key,
+                    route: route.to_string(),
+                    proxy,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
-fn check_interface(name: &str) -> Result<(), ConfigError> {
+impl TunConfig {
+    fn contradictions(&self) -> Result<(), ConfigError> {
+        check_interface("tun.name", &self.name)
+    }
+}
+
+impl QueueConfig {
+    fn contradictions(&self) -> Result<(), ConfigError> {
+        let has_room = match self.limit {
+            QueueLimit::Packets(packets) => packets >= 1,
+            QueueLimit::Bytes(bytes) => bytes.0 >= 2048,
+        };
+        if !has_room {
+            return Err(ConfigError::QueueLimit { limit: self.limit });
+        }
+        if self.interval > self.target {
+            Ok(())
+        } else {
+            Err(ConfigError::NotLarger {
+                key: "queue.interval",
+                value: self.interval.to_string(),
+                other: "target",
+                least: self.target.to_string(),
+            })
+        }
+    }
+}
+
+fn check_interface(key: &'static str, name: &str) -> Result<(), ConfigError> {
     // IFNAMSIZ is 16 with the final zero; the kernel refuses `/`, blanks and the names `.` and `..`.
     let valid = (1..=15).contains(&name.len())
         && !name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control())
@@ -412,21 +330,26 @@ fn check_interface(name: &str) -> Result<(), ConfigError> {
     if valid {
         Ok(())
     } else {
-        Err(ConfigError::InterfaceName(name.to_owned()))
+        Err(ConfigError::InterfaceName {
+            key,
+            name: name.to_owned(),
+        })
     }
 }
 
+/// Refuses two stations with the same value of the key `what`.
 fn unique(
     stations: &[StationConfig],
     what: &'static str,
-    key: impl Fn(&StationConfig) -> String,
+    value: impl Fn(&StationConfig) -> String,
 ) -> Result<(), ConfigError> {
     let mut seen = BTreeMap::new();
-    for station in stations {
-        if let Some(first) = seen.insert(key(station), &station.name) {
+    for (index, station) in stations.iter().enumerate() {
+        if let Some(first) = seen.insert(value(station), &station.name) {
             return Err(ConfigError::Duplicate {
                 first: first.clone(),
                 second: station.name.clone(),
+                index,
                 what,
             });
         }

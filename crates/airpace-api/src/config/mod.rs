@@ -1,22 +1,28 @@
 //! Configuration of the proxy and of the agent, as TOML.
 //!
-//! Parsing ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine and refuses unknown keys;
-//! checking ([`ProxyConfig::validate`], [`AgentConfig::validate`]) is a second step that still touches nothing. Every value
-//! with a dimension carries its unit (see [`airpace_config::quantity`]). Serialising gives the effective configuration, defaults
-//! included, in a form that parses back to the same.
+//! Reading ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It refuses unknown keys, values
+//! without a unit and values out of range, then contradictions between keys, each with the line and a remedy. Serializing gives the
+//! effective configuration, defaults included, in a form that reads back to the same. The tables are declared with
+//! [`airpace_config`]; `airpace proxy --schema` and `airpace agent --schema` print the reference made from these declarations.
 
 mod agent;
 mod check;
+mod hide;
+mod law;
 mod proxy;
 
 pub use agent::{AgentConfig, UplinkConfig};
+pub use airpace_config::document::DocumentError;
 pub use check::ConfigError;
-pub use proxy::{ControlConfig, FallbackConfig, Law, ProxyConfig, StationConfig, UdpLoadConfig};
+pub use law::LawChoice;
+pub use proxy::{ControlConfig, FallbackConfig, ProxyConfig, StationConfig, UdpLoadConfig};
 
 use crate::keys::PrivateKey;
-use crate::network::Network;
+use airpace_config::document::{self, Override};
 use airpace_config::quantity::{QueueLimit, Size, Span};
-use serde::{Deserialize, Serialize};
+use airpace_config::section::Section;
+use airpace_config::{choice, section};
+use ipnet::IpNet;
 use std::path::PathBuf;
 
 /// Where the private key is: in the configuration or in a file of its own (mode 0600), one of both.
@@ -28,80 +34,75 @@ pub enum KeySource<'a> {
     File(&'a PathBuf),
 }
 
-/// The tunnel's network interface.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TunConfig {
-    /// Name of the interface, at most 15 characters. Default `airpace0`.
-    #[serde(default = "tun_name")]
-    pub name: String,
-    /// Address of this end within the tunnel, with the prefix of the tunnel's network.
-    pub address: Network,
-    /// Largest packet on the interface. Default 1420 B: 1500 B on the path less 28 B of IP and UDP and 40 B of the tunnel,
-    /// less some room.
-    #[serde(default = "tun_mtu")]
-    pub mtu: Size,
-}
-
-/// Real-time scheduling of proxy and agent unless configured otherwise.
-const fn realtime() -> bool {
-    true
-}
-
-fn tun_name() -> String {
-    "airpace0".to_owned()
-}
-
-fn tun_mtu() -> Size {
-    Size::from_bytes(1420)
-}
-
-/// FQ-CoDel (RFC 8290) in front of the pacer.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct QueueConfig {
-    /// Most packets in the queue. Default 10240 packets (RFC 8290 §5.2.3). A limit in bytes also permits at most one packet
-    /// per 512 bytes, as short packets occupy whole buffers.
-    pub limit: QueueLimit,
-    /// Most memory the packets may hold. Default 32 MiB (as Linux).
-    pub memory: Size,
-    /// Number of flow queues that flows are hashed to. Default 1024 (RFC 8290 §5.2.4).
-    pub flows: u32,
-    /// Bytes a flow may send per turn. Default 1514 B (RFC 8290 §5.2.5).
-    pub quantum: Size,
-    /// CoDel's target of the standing sojourn time. Default 5 ms (RFC 8289 §4.4).
-    pub target: Span,
-    /// CoDel's interval. Default 100 ms (RFC 8289 §4.3).
-    pub interval: Span,
-    /// Whether packets of ECN-capable flows are marked in place of being dropped. Default true.
-    pub ecn: bool,
-}
-
-impl Default for QueueConfig {
-    fn default() -> Self {
-        Self {
-            limit: QueueLimit::Packets(10_240),
-            memory: Size::from_bytes(32 << 20),
-            flows: 1024,
-            quantum: Size::from_bytes(1514),
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: true,
-        }
+section! {
+    /// The tunnel's network interface.
+    TunConfig as "[tun]" {
+        /// Name of the interface, at most 15 characters.
+        name: String = default("airpace0"),
+        /// Address of this end within the tunnel, with the prefix of the tunnel's network.
+        address: IpNet = required("10.77.0.1/24"),
+        /// Largest packet on the interface (MTU). 1420 B are 1500 B on the path, less 28 B of IPv4 and UDP and 40 B of the tunnel,
+        /// less 12 B to spare.
+        mtu: Size = default("1420 B", "576 B", "9000 B"),
     }
 }
 
-/// The AEAD cipher of a tunnel. The agent chooses; the proxy accepts either.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cipher {
-    /// AES-256-GCM if the agent's processor has AES instructions, else ChaCha20-Poly1305.
-    #[default]
-    Auto,
-    /// ChaCha20-Poly1305, fast on any processor.
-    Chacha20Poly1305,
-    /// AES-256-GCM, about twice as fast where the processor has AES instructions.
-    Aes256Gcm,
+section! {
+    /// The queue in front of a pacer: FQ-CoDel (RFC 8290). The defaults are those of the RFCs, the memory that of Linux.
+    QueueConfig as "[queue]" {
+        /// Most packets or bytes in the queue (RFC 8290, section 5.2.3); at least 1 packet or 2048 B. A limit in bytes also permits
+        /// at most one packet per 512 bytes, because short packets occupy whole buffers.
+        limit: QueueLimit = default("10240 packets"),
+        /// Most memory that the packets may hold.
+        memory: Size = default("32 MiB", "64 KiB", "64 GiB"),
+        /// Number of flow queues to which flows are hashed (RFC 8290, section 5.2.4).
+        flows: u32 = default("1024", "1", "65536"),
+        /// Bytes that a flow may send per turn (RFC 8290, section 5.2.5).
+        quantum: Size = default("1514 B", "64 B", "65536 B"),
+        /// CoDel's target of the standing sojourn time (RFC 8289, section 4.4).
+        target: Span = default("5 ms", "1 ns", "10 s"),
+        /// CoDel's interval (RFC 8289, section 4.3); longer than the target.
+        interval: Span = default("100 ms", "2 ns", "100 s"),
+        /// Whether packets of ECN-capable flows are marked instead of dropped.
+        ecn: bool = default("true"),
+    }
+}
+
+choice! {
+    /// The AEAD cipher of a tunnel. The agent chooses; the proxy accepts either.
+    Cipher:
+    /// AES-256-GCM if the agent's processor has AES instructions, otherwise ChaCha20-Poly1305.
+    Auto = "auto",
+    /// Fast on any processor.
+    Chacha20Poly1305 = "chacha20-poly1305",
+    /// About twice as fast where the processor has AES instructions.
+    Aes256Gcm = "aes-256-gcm",
+}
+
+#[expect(
+    clippy::derivable_impls,
+    reason = "the macro that declares the enumeration cannot derive it"
+)]
+impl Default for Cipher {
+    fn default() -> Self {
+        Self::Auto
+    }
+}
+
+/// Reads a configuration, then checks it for contradictions; errors of both have their place in `text`.
+fn read<T: Section>(
+    text: &str,
+    check: impl FnOnce(&T) -> Result<(), ConfigError>,
+) -> Result<T, DocumentError> {
+    const NO_SETTINGS: &[Override] = &[];
+    let (config, source) =
+        document::read::<T>(text, NO_SETTINGS).map_err(hide::secrets_in_excerpt)?;
+    match check(&config) {
+        Ok(()) => Ok(config),
+        Err(error) => Err(hide::secrets_in_excerpt(
+            source.refuse(&error.key(), error.to_string()),
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What parses, what is refused and with which words.
+//! What is read, what is refused and with which message.
 
 use super::*;
 
@@ -50,49 +50,65 @@ rate = "58.5 Mbit/s"
     )
 }
 
-fn proxy(edit: impl Fn(String) -> String) -> Result<ProxyConfig, ConfigError> {
-    let config = ProxyConfig::from_toml(&edit(proxy_text()))?;
-    config.validate().map(|()| config)
+/// The refusal of the sample in which `from` is replaced by `to`.
+fn refused(from: &str, to: &str) -> DocumentError {
+    assert!(proxy_text().contains(from), "the sample lacks {from}");
+    ProxyConfig::from_toml(&proxy_text().replacen(from, to, 1)).expect_err("must be refused")
 }
 
-/// The message for a configuration that was edited into a wrong one.
 fn refusal(from: &str, to: &str) -> String {
-    assert!(proxy_text().contains(from), "the sample lacks {from}");
-    proxy(|text| text.replacen(from, to, 1))
-        .expect_err("must be refused")
-        .to_string()
+    refused(from, to).one_line("proxy.toml")
 }
 
 #[test]
-fn the_effective_configuration_parses_back_to_the_same() {
-    let config = proxy(|text| text).expect("valid");
+fn the_effective_configuration_reads_back_to_the_same() {
+    let config = ProxyConfig::from_toml(&proxy_text()).expect("valid");
+    config.validate().expect("valid");
     let printed = config.to_toml();
     assert!(printed.contains("slot = \"100 ms\""), "{printed}");
     assert!(printed.contains("level_limit = 32.0"), "{printed}");
+    assert!(printed.contains("law = \"waterfill\""), "{printed}");
     assert_eq!(ProxyConfig::from_toml(&printed).expect(&printed), config);
 
     let config = AgentConfig::from_toml(&agent_text()).expect("valid");
-    config.validate().expect("valid");
     let printed = config.to_toml();
     assert!(printed.contains("rate = \"58.5 Mbit/s\""), "{printed}");
     assert_eq!(AgentConfig::from_toml(&printed).expect(&printed), config);
 }
 
 #[test]
-fn unknown_keys_are_refused_with_their_line() {
-    let message = refusal("delay_target", "delay_taget");
-    assert!(
-        message.starts_with("TOML parse error at line 8, column 1"),
-        "{message}"
+fn unknown_keys_are_refused_with_their_line_and_the_nearest_known_key() {
+    let error = refused("delay_target", "delay_taget");
+    assert_eq!(
+        error.one_line("proxy.toml"),
+        "proxy.toml:8:1: [control] has no key `delay_taget`: did you mean `delay_target`?"
     );
-    assert!(
-        message.contains("unknown field `delay_taget`, expected one of `law`, `slot`"),
-        "{message}"
+    assert_eq!(
+        error.excerpt(),
+        Some("8 | delay_taget = \"20 ms\"\n  | ^^^^^^^^^^^")
+    );
+    assert_eq!(
+        refusal("[udp_load]", "[udp_laod]"),
+        "proxy.toml:10:2: the proxy's configuration has no key `udp_laod`: did you mean `udp_load`?"
     );
 }
 
 #[test]
-fn bare_numbers_are_refused_with_a_hint() {
+fn missing_keys_are_refused_with_an_example() {
+    let message = refusal("address = \"10.77.0.1/24\"", "");
+    assert!(
+        message.ends_with("[tun] lacks `address`: add for example address = \"10.77.0.1/24\""),
+        "{message}"
+    );
+    let error = AgentConfig::from_toml("").expect_err("must be refused");
+    assert_eq!(
+        error.message,
+        "the agent's configuration lacks `proxy`: add for example proxy = \"192.0.2.1:51900\""
+    );
+}
+
+#[test]
+fn numbers_without_a_unit_are_refused_with_a_hint() {
     let message = refusal("\"20 ms\"", "20");
     assert!(
         message.contains("`20` has no unit: write for example \"100 ms\""),
@@ -106,111 +122,179 @@ fn bare_numbers_are_refused_with_a_hint() {
 }
 
 #[test]
-fn contradictions_are_told_in_one_line() {
+fn words_that_are_not_laws_are_refused_with_those_that_are() {
+    assert_eq!(
+        refusal("delay_target = \"20 ms\"", "law = \"linear_pf\""),
+        "proxy.toml:8:7: `linear_pf` is not one of the choices: did you mean `linear-pf`?"
+    );
+    let message = refusal("delay_target = \"20 ms\"", "law = \"magic\"");
+    assert!(
+        message.contains("linear, linear-pf, dual, nonlinear, waterfill"),
+        "{message}"
+    );
+    assert!(message.ends_with("fixed, none"), "{message}");
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_the_range() {
+    let target = "delay_target = \"20 ms\"";
+    let weight = "weight = 2.5";
     let cases = [
         (
-            "\"20 ms\"",
-            "\"200 us\"",
-            "control.delay_target = 200 us is below the feasible: 2 stations need at least 244 us, the overhead of one frame each",
-        ),
-        (
-            "\"10.77.0.3\"",
-            "\"10.77.0.2\"",
-            "stations `laptop` and `phone` have the same address",
-        ),
-        (
-            OTHER_KEY,
-            KEY,
-            "stations `laptop` and `phone` have the same public_key",
-        ),
-        (
-            "\"phone\"",
-            "\"laptop\"",
-            "stations `laptop` and `laptop` have the same name",
-        ),
-        (
-            "\"10.77.0.3\"",
-            "\"10.78.0.3\"",
-            "station `phone`: 10.78.0.3 is outside of the tunnel's network 10.77.0.1/24",
-        ),
-        (
-            "\"10.77.0.3\"",
-            "\"10.77.0.1\"",
-            "station `phone`: 10.77.0.1 is the proxy's own address",
-        ),
-        (
-            "weight = 2.5",
+            weight,
             "weight = 0.0",
-            "station.weight = 0 is impossible: a number greater than 0",
+            "21:10: out of range: give 0.000001 to 1000000",
         ),
         (
-            "weight = 2.5",
+            weight,
             "weight = nan",
-            "station.weight = NaN is impossible: a number greater than 0",
+            "21:10: out of range: give 0.000001 to 1000000",
         ),
         (
-            "delay_target = \"20 ms\"",
+            target,
             "level_limit = 0.5",
-            "control.level_limit = 0.5 is impossible: 1 to 1024 packets per frame",
+            "8:15: out of range: give 1 to 1024",
         ),
         (
-            "delay_target = \"20 ms\"",
+            target,
             "slot = \"1 ms\"",
-            "control.slot = 1 ms is impossible: 10 ms to 10 s",
-        ),
-        (
-            "delay_target = \"20 ms\"",
-            "law = \"fixed\"",
-            "control.law = \"fixed\" needs control.fixed_rate",
-        ),
-        (
-            "delay_target = \"20 ms\"",
-            "law = \"none\"",
-            "udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate",
-        ),
-        (
-            "[tun]",
-            "[tun]\nname = \"a/b\"",
-            "`a/b` is no name of an interface: 1 to 15 characters without `/` and blanks",
+            "8:8: out of range: give 10 ms to 10 s",
         ),
         (
             "[tun]",
             "[tun]\nmtu = \"100 B\"",
-            "tun.mtu = 100 B is impossible: 576 B to 9000 B",
+            "5:7: out of range: give 576 B to 9000 B",
         ),
     ];
     for (from, to, expected) in cases {
+        let expected = format!("proxy.toml:{expected}");
         assert_eq!(refusal(from, to), expected);
     }
-    let keyless = proxy_text().replacen("private_key =", "#", 1);
-    let message = ProxyConfig::from_toml(&keyless)
-        .and_then(|c| c.validate())
-        .expect_err("no key")
-        .to_string();
-    assert_eq!(
-        message,
-        "give one of private_key and private_key_file (`airpace keygen` makes a key)"
-    );
+}
+
+#[test]
+fn contradictions_are_refused_at_the_line_of_the_key() {
+    let target = "delay_target = \"20 ms\"";
+    let phone = "\"10.77.0.3\"";
+    let cases = [
+        (
+            "\"20 ms\"",
+            "\"200 us\"",
+            ":8:16: 200 us is below the feasible: 2 stations need at least 244 us, the overhead of one frame each",
+        ),
+        (
+            phone,
+            "\"10.77.0.2\"",
+            ":20:11: stations `laptop` and `phone` have the same address",
+        ),
+        (
+            OTHER_KEY,
+            KEY,
+            ":19:14: stations `laptop` and `phone` have the same public_key",
+        ),
+        (
+            "\"phone\"",
+            "\"laptop\"",
+            ":18:8: stations `laptop` and `laptop` have the same name",
+        ),
+        (
+            phone,
+            "\"10.78.0.3\"",
+            ":20:11: station `phone`: 10.78.0.3 is outside of the tunnel's network 10.77.0.1/24",
+        ),
+        (
+            phone,
+            "\"10.77.0.1\"",
+            ":20:11: station `phone`: 10.77.0.1 is the proxy's own address",
+        ),
+        (
+            target,
+            "law = \"fixed\"",
+            ":8:7: law = \"fixed\" needs fixed_rate",
+        ),
+        (
+            target,
+            "law = \"none\"",
+            ":10:1: udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate",
+        ),
+        (
+            "[tun]",
+            "[tun]\nname = \"a/b\"",
+            ":5:8: `a/b` is not a name of an interface: give 1 to 15 characters without `/` and blanks",
+        ),
+        (
+            "[udp_load]",
+            "[fallback]\nunshaped_after_slots = 3",
+            ":11:24: 3 is too small: it must be more than conservative_after_slots = 5",
+        ),
+        (
+            "private_key =",
+            "#",
+            ": give one of private_key and private_key_file (the command `keygen` makes a key)",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        assert_eq!(refusal(from, to), format!("proxy.toml{expected}"));
+    }
+}
+
+#[test]
+fn a_configuration_that_was_not_read_from_a_file_is_checked_as_well() {
+    let mut config = ProxyConfig::from_toml(&proxy_text()).expect("valid");
+    config.control.slot = Span::from_millis(1);
+    let error = config.validate().expect_err("must be refused");
+    assert_eq!(error.message, "out of range: give 10 ms to 10 s");
+    config.control.slot = Span::from_millis(100);
+    config.station.clear();
+    let error = config.validate().expect_err("must be refused");
+    assert_eq!(error.message, "at least one [[station]] is needed");
 }
 
 #[test]
 fn an_agent_does_not_route_the_proxy_into_the_tunnel() {
     let text = agent_text().replace("10.1.0.0/16", "0.0.0.0/0");
-    let message = AgentConfig::from_toml(&text)
-        .and_then(|c| c.validate())
-        .expect_err("a cycle")
-        .to_string();
+    let error = AgentConfig::from_toml(&text).expect_err("a cycle");
     assert_eq!(
-        message,
-        "route 0.0.0.0/0 contains the proxy's address 192.0.2.1: the tunnel would swallow its own packets"
+        error.one_line("agent.toml"),
+        "agent.toml:6:11: route 0.0.0.0/0 contains the proxy's address 192.0.2.1: the tunnel would swallow its own packets"
     );
 }
 
 #[test]
-fn malformed_keys_are_refused() {
-    let message = refusal(KEY, "AAAA");
-    assert!(
-        message.contains("this is no key: 32 bytes in base64 (44 characters) are expected"),
-        "{message}"
+fn malformed_networks_are_refused_with_an_example() {
+    let text = agent_text().replace("10.77.0.2/24", "10.77.0.2/99");
+    let error = AgentConfig::from_toml(&text).expect_err("not a network");
+    assert_eq!(
+        error.one_line("agent.toml"),
+        "agent.toml:9:11: `10.77.0.2/99` is not an address with a prefix: write for example \"10.77.0.1/24\""
     );
+}
+
+#[test]
+fn malformed_keys_are_refused_and_private_keys_not_shown() {
+    let error = refused(KEY, "AAAA");
+    assert!(
+        error
+            .message
+            .contains("this is not a key: 32 bytes in base64 (44 characters) are expected"),
+        "{error}"
+    );
+    assert_eq!(
+        error.excerpt(),
+        Some("2 | private_key = \"****\"\n  |               ^^^^^^")
+    );
+}
+
+#[test]
+fn every_default_lies_within_its_bounds() {
+    // Validation reads what was written, so it refuses a default that is out of bounds.
+    let mut proxy = ProxyConfig::from_toml(&proxy_text()).expect("valid");
+    proxy.queue = QueueConfig::default();
+    proxy.fallback = FallbackConfig::default();
+    proxy.control = ControlConfig::default();
+    proxy.udp_load = Some(UdpLoadConfig::default());
+    proxy.validate().expect("defaults are valid");
+    let mut agent = AgentConfig::from_toml(&agent_text()).expect("valid");
+    agent.uplink = UplinkConfig::default();
+    agent.validate().expect("defaults are valid");
 }

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "Examples:
   airpace airtime --rate dsss/1
   airpace airtime --rate ofdm/54 --band 2.4";
 
-/// What a frame costs on the air: its duration and what it consists of.
+/// Show what a frame costs on the air: its duration and its parts.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Airtime {
@@ -34,13 +34,13 @@ pub(crate) struct Airtime {
     /// Guard interval in ns: 400, 800, 1600 or 3200.
     #[arg(long, default_value = "800", value_parser = rate::guard_interval)]
     gi: phy::GuardInterval,
-    /// A rate without MCS instead: dsss/1, dsss/2, dsss/5.5, dsss/11 or ofdm/6 to ofdm/54.
+    /// A rate without an MCS: dsss/1, dsss/2, dsss/5.5, dsss/11 or ofdm/6 to ofdm/54.
     #[arg(long, conflicts_with_all = ["standard", "width", "nss", "mcs", "gi"])]
     rate: Option<phy::LegacyRate>,
     /// Send a DSSS rate with the short preamble.
     #[arg(long, requires = "rate")]
     short_preamble: bool,
-    /// Band in GHz: 2.4 or 5. Default: 2.4 with long slots for DSSS, 5 otherwise.
+    /// Band in GHz; by default 2.4 with long slots for DSSS, otherwise 5.
     #[arg(long, value_enum)]
     band: Option<Band>,
     /// MPDUs in the frame, one packet in each; at most the block-ack window.
@@ -49,7 +49,7 @@ pub(crate) struct Airtime {
     /// UDP payload of each packet in bytes.
     #[arg(long, default_value_t = 1470)]
     payload: u32,
-    /// Whose conventions: the standard's, or ns-3's (no VHT-SIG-B, short guard interval not padded to 4 µs).
+    /// Whose conventions durations follow: the standard's, or ns-3's (no VHT-SIG-B, short guard interval not padded to 4 µs).
     #[arg(long, value_enum, default_value = "standard")]
     timing: Timing,
     /// Print JSON.
@@ -94,7 +94,7 @@ struct Frame {
     efficiency: f64,
 }
 
-/// A field of the preamble, or a run of equal ones.
+/// A field of the preamble, or several equal fields in a row.
 #[derive(Serialize)]
 struct Field {
     field: &'static str,

@@ -12,7 +12,7 @@ const EXAMPLES: &str = "Examples:
   airpace allocate --rates-mbps 58.5,175.5 --overhead-us 214 --packet-bits 12000 --level-limit 32
   airpace allocate --rates-mbps 58.5,175.5,390 --level-limit 48 --delay-ms 5 --weights 1,1,2 --json";
 
-/// Rates that share the air fairly: the largest sum of log rates within the level and delay limits.
+/// Compute the rates that share the air fairly: the largest sum of log rates within the level and delay limits.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Allocate {
@@ -37,7 +37,7 @@ pub(crate) struct Allocate {
     /// Weight of each station.
     #[arg(long, default_value = "1", value_delimiter = ',', value_parser = positive)]
     weights: Vec<f64>,
-    /// How to solve it.
+    /// How the problem is solved.
     #[arg(long, value_enum, default_value = "waterfill")]
     method: Method,
     /// Print JSON.
@@ -50,15 +50,15 @@ pub(crate) struct Allocate {
 enum Method {
     /// The closed form.
     Waterfill,
-    /// A conic solver; the same optimum.
+    /// A conic solver; it finds the same optimum.
     Conic,
-    /// Theorem 1 of the paper, fastest station at its limit: feasible, not optimal.
+    /// Theorem 1 of paper 000 with the fastest station at its limit: feasible, not optimal.
     Theorem1Min,
-    /// Theorem 1 as printed, slowest station at its limit: exceeds the others' limits.
+    /// Theorem 1 as printed, with the slowest station at its limit: exceeds the others' limits.
     Theorem1Max,
 }
 
-/// What is printed; lists are in the order of the stations given.
+/// What is printed; lists are in the order in which the stations were given.
 #[derive(Serialize)]
 struct Allocation {
     method: Method,
@@ -73,7 +73,7 @@ struct Allocation {
     violation: Option<String>,
 }
 
-/// Relative excess over a limit that is taken for rounding, above the conic solver's tolerance.
+/// Relative excess over a limit that counts as rounding; more than the conic solver's tolerance.
 const ROUNDING: f64 = 1e-6;
 
 pub(crate) fn run(args: &Allocate) -> anyhow::Result<ExitCode> {
@@ -111,21 +111,21 @@ fn problem(args: &Allocate) -> anyhow::Result<Problem> {
     let limit = per_station("--level-limit", &args.level_limit, n)?;
     let weight = per_station("--weights", &args.weights, n)?;
     let bits = args.packet_bits + args.mpdu_overhead_bits;
-    let station = |i: usize| {
-        let seconds_per_packet = bits / (args.rates_mbps[i] * 1e6);
-        Station {
-            seconds_per_packet,
+    let mut stations = Vec::with_capacity(n);
+    for i in 0..n {
+        stations.push(Station {
+            seconds_per_packet: bits / (args.rates_mbps[i] * 1e6),
             overhead_s: overhead[i] * 1e-6,
             level_limit: limit[i],
             weight: weight[i],
-        }
-    };
+        });
+    }
     let delay_s = args.delay_ms.map(|ms| ms * 1e-3);
-    Problem::new((0..n).map(station).collect(), delay_s).map_err(bad_input)
+    Problem::new(stations, delay_s).map_err(bad_input)
 }
 
 fn solve(problem: &Problem, method: Method) -> anyhow::Result<Solution> {
-    // Theorem 1 knows no delay target, but one that no allocation can meet is a mistake whatever the method.
+    // Theorem 1 ignores the delay target, but a target that no allocation can meet is a mistake with any method.
     problem.check_delay().map_err(bad_input)?;
     match method {
         Method::Waterfill => alloc::waterfill(problem).map_err(bad_input),

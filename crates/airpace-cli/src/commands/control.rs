@@ -5,7 +5,7 @@ use crate::failure::bad_input;
 use airpace_core::control::{Goal, Law};
 use airpace_papers::control::{ControlConfig, ControlError, serve};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ Examples:
 #[command(after_help = AFTER)]
 pub(crate) struct Control {
     /// The law.
-    #[arg(long, default_value = "waterfill", value_parser = PossibleValuesParser::new(Law::NAMES))]
-    law: String,
+    #[arg(long, default_value = "waterfill", value_parser = law())]
+    law: Law,
     /// Limit of the mean packets per frame (N̄), and target of the linear laws.
     #[arg(long, default_value = "32", value_parser = one_or_more)]
     level: f64,
@@ -46,6 +46,11 @@ pub(crate) struct Control {
     payload_bytes: u32,
 }
 
+fn law() -> impl TypedValueParser<Value = Law> {
+    PossibleValuesParser::new(Law::NAMES)
+        .map(|name| name.parse().expect("only names of laws pass the parser"))
+}
+
 pub(crate) fn run(args: &Control) -> anyhow::Result<ExitCode> {
     let delay = args
         .delay_ms
@@ -53,7 +58,7 @@ pub(crate) fn run(args: &Control) -> anyhow::Result<ExitCode> {
         .transpose();
     let delay = delay.map_err(|_| bad_input("--delay-ms is too large"))?;
     let config = ControlConfig {
-        law: args.law.clone(),
+        law: args.law,
         goal: Goal {
             level: args.level,
             delay,

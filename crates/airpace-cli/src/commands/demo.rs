@@ -85,10 +85,9 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
 fn show(bar: &Bar, event: Progress<'_>) {
     match event {
         Progress::ArmBegun { title } if bar.is_shown() => bar.set_message(title),
-        Progress::ArmBegun { title } => output::note(title),
+        Progress::ArmBegun { title } => bar.print_line(title),
         Progress::Elapsed { done, total } => bar.set(done.as_secs(), total.as_secs()),
-        Progress::ArmDone { result } if bar.is_shown() => bar.print_above(result),
-        Progress::ArmDone { result } => output::note(result),
+        Progress::ArmDone { result } => bar.print_line(result),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `airpace emulate`: an emulated access point for as long as a command runs.
+//! `airpace emulate`: an emulated access point that exists while a command runs.
 
 use crate::args::{per_station, probability};
 use crate::failure::{Interrupted, bad_input};
@@ -18,10 +18,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
-const EXAMPLES: &str = "CMD runs on the wired side; without one, a shell does. It finds in its environment:
+const EXAMPLES: &str = "CMD runs on the wired side; without CMD, a shell does. Its environment contains:
   AIRPACE_SERVER           address of the wired side
   AIRPACE_STATION_IPS      addresses of the stations
-  AIRPACE_NS_SERVER, AIRPACE_NS_STA0, AIRPACE_NS_STA1, ...   namespaces, for nsenter
+  AIRPACE_NS_SERVER, AIRPACE_NS_STA0, AIRPACE_NS_STA1, ...   network namespaces, for nsenter
 Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap).
 
 Examples:
@@ -59,26 +59,26 @@ pub(crate) struct Emulate {
     /// Probability that an MPDU is lost: one value for all stations, or one each.
     #[arg(long, default_value = "0", value_delimiter = ',', value_parser = probability, allow_negative_numbers = true)]
     loss: Vec<f64>,
-    /// File of rate changes: per line a time, a station's index, an MCS and maybe streams, for example "2500ms 0 4 1".
+    /// File of rate changes; each line has a time, a station's index, an MCS and optionally streams, for example "2500ms 0 4 1".
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How the access point queues: per-station (a closed one), fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq.
+    /// How the access point queues: per-station (as a closed access point), fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq.
     #[arg(long, default_value = "per-station", value_parser = scheme)]
     ap: Scheme,
-    /// Packets that a per-station access point queues for each; 2500 by default.
+    /// Packets that a per-station access point queues for each station; 2500 by default.
     #[arg(long, value_name = "PACKETS")]
     ap_buffer: Option<usize>,
-    /// Share of the airtime that stations are due, relative to others: one value for all, or one each; --ap airtime only.
+    /// Share of the airtime that a station is due, relative to the others: one value for all, or one each; --ap airtime only.
     #[arg(long, default_value = "256", value_delimiter = ',', value_name = "WEIGHT", value_parser = clap::value_parser!(u16).range(1..))]
     airtime_weight: Vec<u16>,
-    /// Limit the airtime that the access point composes ahead, as Linux does since 5.5; --ap fq-mac and airtime only.
+    /// Limit the airtime of the frames that the access point composes ahead, as Linux does since 5.5; --ap fq-mac and airtime only.
     #[arg(long)]
     aql: bool,
-    /// Aggregates per access category that the access point composes ahead, the one on the air included; 0: each when the channel is won.
-    /// 2 by default, as ath9k; 0 for --ap per-station.
+    /// Aggregates per access category that the access point composes ahead, the one on the air included; 0 composes each when the
+    /// channel is won. 2 by default, as ath9k; 0 for --ap per-station.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=64))]
     hardware_queue: Option<u16>,
-    /// Send packets in the access category of their DSCP (RFC 8325), not all as best effort.
+    /// Send packets in the access category of their DSCP (RFC 8325) instead of all as best effort.
     #[arg(long)]
     qos: bool,
     /// Longest frame.
@@ -90,7 +90,7 @@ pub(crate) struct Emulate {
     /// What the monitor interfaces show of each frame.
     #[arg(long, value_enum, default_value = "whole")]
     monitor: Shown,
-    /// Whose conventions durations follow.
+    /// Whose conventions durations follow: the standard's or ns-3's.
     #[arg(long, value_enum, default_value = "standard")]
     timing: Timing,
     /// Seed of back-off and losses.
@@ -110,22 +110,22 @@ enum Shown {
     Off,
     /// Headers only, 200 bytes of the frame.
     Headers,
-    /// Everything.
+    /// The whole frame.
     Whole,
 }
 
-/// Bytes of a frame that hold its headers up to those of the transport, with room for options.
+/// Bytes of a frame that contain its headers up to the transport's, with room for options.
 const HEADERS: usize = 200;
 
 pub(crate) fn run(args: &Emulate) -> anyhow::Result<ExitCode> {
     let config = config(args)?;
     config.validate().map_err(refusal)?;
-    // A report that cannot be written is better known before the run than after it.
+    // If the report cannot be written, the user wants to know before the run.
     if let Some(path) = &args.report {
         std::fs::File::create(path)
             .map_err(|e| bad_input(format!("--report: cannot write {}: {e}", path.display())))?;
     }
-    // Before the logs' or any other thread exists.
+    // A process can enter a user namespace only while it has a single thread.
     airpace_net::netns::acquire_rights()?;
     let outcome =
         airpace_emu::run_command(config, NoObserver, command(&args.command)).map_err(refusal)?;
@@ -150,32 +150,30 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     ];
     let named = named.into_iter().max().unwrap_or(1);
     let n = args.stations.unwrap_or(named);
-    // Before anything is made once for each.
+    // Checked before anything is allocated for each station.
     if n > MAX_STATIONS {
         return Err(bad_input(format!(
-            "{n} stations: there is room for {MAX_STATIONS} at most"
+            "{n} stations: give at most {MAX_STATIONS}"
         )));
     }
     let mcs = per_station("--mcs", &args.mcs, n)?;
     let nss = per_station("--nss", &args.nss, n)?;
     let loss = per_station("--loss", &args.loss, n)?;
     let weight = per_station("--airtime-weight", &args.airtime_weight, n)?;
-    let station = |i: usize| {
+    let mut stations = Vec::with_capacity(n);
+    for i in 0..n {
         let rate = rate::checked(args.standard, args.width, nss[i], mcs[i], args.gi)?;
-        Ok(StationConfig {
+        stations.push(StationConfig {
             loss: loss[i],
             weight: weight[i],
             ..StationConfig::new(rate)
-        })
+        });
+    }
+    let trace = match &args.trace {
+        Some(path) => read_trace(path, &stations)?,
+        None => Vec::new(),
     };
-    let stations = (0..n).map(station).collect::<anyhow::Result<Vec<_>>>()?;
-    let trace = args
-        .trace
-        .as_deref()
-        .map(|path| read_trace(path, &stations))
-        .transpose()?
-        .unwrap_or_default();
-    // What L-SIG can announce: the bound of every standard that there is a choice of.
+    // The longest frame that L-SIG can announce bounds every standard that can be chosen.
     let longest = AmpduLimits::of(phy::Standard::Vht).duration;
     if args.max_duration.0.is_zero() || args.max_duration.0 > longest {
         return Err(bad_input(
@@ -207,7 +205,7 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     })
 }
 
-/// What the arguments change of the scheme's path.
+/// Changes the scheme's transmit path as the arguments say.
 fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
     let only = |flag: &str, schemes: &[Scheme]| {
         let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
@@ -251,7 +249,7 @@ fn read_trace(path: &Path, stations: &[StationConfig]) -> anyhow::Result<Vec<Rat
     airpace_emu::parse_trace(&text, stations).map_err(bad_input)
 }
 
-/// What the arguments name, or the user's shell.
+/// The command that the arguments name, or the user's shell.
 fn command(words: &[OsString]) -> Command {
     let Some((program, arguments)) = words.split_first() else {
         return Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()));
@@ -289,7 +287,7 @@ fn summary(report: &EmulationReport) -> impl Iterator<Item = String> {
     core::iter::once(whole).chain(stations)
 }
 
-/// What became of the packets that did not arrive, and of those that were marked.
+/// Why packets did not arrive, and how many were marked.
 fn losses(down: &DirectionTotals) -> String {
     let QueueDrops {
         full,
@@ -302,7 +300,7 @@ fn losses(down: &DirectionTotals) -> String {
         (full, "by a full queue"),
         (codel, "by CoDel"),
         (longest_flow, "at the head of the longest flow"),
-        (gone, "with their receiver"),
+        (gone, "because their receiver had left"),
         (other, "for other reasons"),
         (down.dropped_retries, "at the retry limit"),
     ];
@@ -329,9 +327,9 @@ fn write_report(path: &Path, report: &EmulationReport) -> anyhow::Result<()> {
     std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The command's own exit code; Ctrl-C comes first.
+/// The command's own exit code, or that of Ctrl-C.
 fn finish(outcome: &Outcome) -> anyhow::Result<ExitCode> {
-    /// SIGINT, by POSIX.
+    /// The number of SIGINT on every system.
     const SIGINT: i32 = 2;
     if outcome.interrupted == Some(SIGINT) {
         return Err(Interrupted.into());
@@ -339,7 +337,7 @@ fn finish(outcome: &Outcome) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code(outcome.status)))
 }
 
-/// As shells have it: 128 + n for a command that signal n killed.
+/// The exit code that a shell would give: 128 + n for a command that signal n killed.
 fn code(status: ExitStatus) -> u8 {
     let code = status
         .code()

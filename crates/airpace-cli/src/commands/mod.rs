@@ -1,21 +1,20 @@
 //! One file per command: its arguments and the call of the library that does the work.
 
-mod agent;
 mod airtime;
 mod allocate;
 mod bench;
 mod control;
 mod demo;
 mod emulate;
-mod keygen;
 mod proxy;
 mod reproduce;
 mod sim;
 mod step;
 mod tool;
-mod tunnel;
 mod validate;
 
+use airpace_agent::agent::{self, Agent};
+use airpace_agent::keygen::{self, Keygen};
 use clap::Subcommand;
 use std::process::ExitCode;
 
@@ -25,8 +24,10 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Emulate(emulate::Emulate),
     Proxy(proxy::Proxy),
-    Agent(agent::Agent),
-    Keygen(keygen::Keygen),
+    #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
+    Agent(Agent),
+    #[command(after_help = keygen::examples("airpace keygen", "proxy.key"))]
+    Keygen(Keygen),
     Allocate(allocate::Allocate),
     Airtime(airtime::Airtime),
     Sim(sim::Sim),
@@ -39,7 +40,7 @@ pub(crate) enum Command {
     Validate(validate::Validate),
 }
 
-/// Runs a command and says what the process ends with.
+/// Runs a command and returns what the process ends with.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),

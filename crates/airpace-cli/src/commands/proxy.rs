@@ -1,8 +1,10 @@
 //! `airpace proxy`.
 
-use super::tunnel;
-use crate::{config, output};
-use airpace_api::config::UdpLoadConfig;
+use crate::output;
+use airpace_agent::config;
+use airpace_agent::stop::until_stopped;
+use airpace_api::config::{ProxyConfig, UdpLoadConfig};
+use airpace_config::schema;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,14 +13,15 @@ const EXAMPLES: &str = "Examples:
   airpace proxy --config proxy.toml
   airpace proxy --config proxy.toml --udp-load     constant UDP to each agent at the rate it is granted
   airpace proxy --config proxy.toml --print-config
+  airpace proxy --schema                           every key of the configuration
 
-The least that a configuration needs:
-  private_key_file = \"proxy.key\"     # made by: airpace keygen --out proxy.key
+The smallest configuration:
+  private_key_file = \"proxy.key\"     # written by: airpace keygen --out proxy.key
   [tun]
   address = \"10.99.0.1/24\"
   [[station]]
   name = \"laptop\"
-  public_key = \"...\"                 # printed by: airpace keygen --out agent.key
+  public_key = \"...\"                 # printed on the station by: airpace-agent keygen --out agent.key
   address = \"10.99.0.2\"";
 
 /// Pace what each station is sent; runs in front of the access point.
@@ -26,18 +29,29 @@ The least that a configuration needs:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Proxy {
     /// Configuration (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "schema")]
+    config: Option<PathBuf>,
     /// Also send constant paced UDP to every connected station at its allocated rate.
     #[arg(long)]
     udp_load: bool,
     /// Print the configuration with all defaults, and do nothing else.
     #[arg(long)]
     print_config: bool,
+    /// Print the reference of the configuration's keys, and do nothing else.
+    #[arg(long)]
+    schema: bool,
 }
 
 pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
-    let mut config = config::proxy(&args.config)?;
+    if args.schema {
+        output::text(&schema::markdown::<ProxyConfig>(
+            "The proxy's configuration",
+        ))?;
+    }
+    let Some(path) = args.config.as_ref().filter(|_| !args.schema) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut config = config::proxy(path)?;
     if args.udp_load && config.udp_load.is_none() {
         config.udp_load = Some(UdpLoadConfig::default());
     }
@@ -45,5 +59,5 @@ pub(crate) fn run(args: &Proxy) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    tunnel::until_stopped(|stop| airpace_live::run_proxy(&config, stop).map(drop))
+    until_stopped(|stop| airpace_live::run_proxy(&config, stop).map(drop))
 }

@@ -116,7 +116,7 @@ fn show(bar: &Bar, event: Progress<'_>) {
         Progress::RowJudged { id, outcome } => {
             let line = format!("{id}: {}", outcome.word());
             if bar.is_shown() {
-                bar.print_above(&line);
+                bar.print_line(&line);
             } else {
                 tracing::info!("{line}");
             }

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "Examples:
-  airpace sim run scenarios/cell.toml
-  airpace sim run scenarios/cell.toml --set node.station.count=20 --seed 7 --json
-  airpace sim run scenarios/cell.toml --set record.pcap=true --out out/cell
-  airpace sim sweep scenarios/cell.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
+  airpace sim run scenarios/002-f1-cell.toml
+  airpace sim run scenarios/ns3-s2-equal.toml --set node.station.count=20 --seed 7 --json
+  airpace sim run scenarios/ns3-s2-equal.toml --set record.pcap=true --out out/equal
+  airpace sim sweep scenarios/ns3-s2-equal.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
   airpace sim schema";
 
 /// Run scenarios in virtual time: 802.11 cells, wired links, TCP, calls, web pages and airpace proxies.
@@ -41,12 +41,12 @@ pub(crate) fn run(args: &Sim) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Which scenario, with what in place of some of its settings.
+/// The scenario, and the settings that replace some of its own.
 #[derive(Args)]
 struct Chosen {
-    /// The scenario, a TOML file; `airpace sim schema` tells what may stand in it.
+    /// The scenario, a TOML file; `airpace sim schema` prints all its keys.
     file: PathBuf,
-    /// Replace a setting of the file: a dotted path, lists by index or name. May be repeated; the last one wins.
+    /// Replace a setting of the file: a dotted path, entries of lists by index or name. May be repeated; the last one wins.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Override>,
     /// Seed of every random draw, in place of the file's.
@@ -68,7 +68,7 @@ impl Chosen {
         Loaded::new(&text, settings, folder).map_err(|error| self.refusal(&error))
     }
 
-    /// A complaint about the scenario, with the line that it is about.
+    /// The failure of the program for a refused scenario, with the line that it is about.
     fn refusal(&self, error: &DocumentError) -> anyhow::Error {
         bad_input_with(
             error.one_line(&self.file.display().to_string()),

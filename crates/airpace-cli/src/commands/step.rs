@@ -4,14 +4,14 @@ use crate::output::{self, Table};
 use airpace_core::control::Law;
 use airpace_sim::step::{Case, StepConfig, StepRow, step};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
 
 const EXAMPLES: &str =
     "Cases: halve (one station falls from 780 to 390 Mbit/s), join (1 to 11 stations), contention (a neighbour
-doubles what access costs), tight (20 stations from a cold start, delay target 5 ms).
+doubles the cost of channel access), tight (20 stations from a cold start, delay target 5 ms).
 
 Examples:
   airpace step                 every law, every case, slots of 500 and 100 ms
@@ -21,11 +21,11 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {
-    /// Laws to run; by default the four published ones and ours.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Law::NAMES).try_map(|name| name.parse::<Law>()))]
+    /// Laws to run; by default the four published laws and ours.
+    #[arg(long, value_delimiter = ',', value_parser = laws())]
     laws: Vec<Law>,
     /// Cases to run; by default all.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Case::ALL.map(Case::name)).try_map(|name| name.parse::<Case>()))]
+    #[arg(long, value_delimiter = ',', value_parser = cases())]
     cases: Vec<Case>,
     /// Lengths of a slot (Δ) in ms.
     #[arg(long, default_value = "500,100", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(10..=10_000))]
@@ -47,13 +47,23 @@ struct Row {
     law: &'static str,
     case: &'static str,
     slot_ms: f64,
-    /// Slots until level and delay are back; null if that never came about.
+    /// Slots until level and delay are back; null if they never are.
     slots: Option<usize>,
     level: f64,
     round_ms: f64,
     delay_ms: f64,
     goodput_mbps: f64,
     lost: u64,
+}
+
+fn laws() -> impl TypedValueParser<Value = Law> {
+    PossibleValuesParser::new(Law::NAMES)
+        .map(|name| name.parse().expect("only names of laws pass the parser"))
+}
+
+fn cases() -> impl TypedValueParser<Value = Case> {
+    PossibleValuesParser::new(Case::ALL.map(Case::name))
+        .map(|name| name.parse().expect("only names of cases pass the parser"))
 }
 
 pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
@@ -69,7 +79,7 @@ pub(crate) fn run(args: &Step) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs, case by case, so that the laws stand together.
+/// The runs, case by case, so that the rows of all laws for one case follow each other.
 fn configs(args: &Step) -> Vec<StepConfig> {
     let laws = if args.laws.is_empty() {
         &Law::COMPARED[..]

@@ -1,13 +1,13 @@
 //! `airpace proxy` and `airpace agent`: their configuration, and how they end.
 
-use crate::shared::{Folder, airpace, assert_refused, folder, json};
+use crate::shared::{Folder, airpace, assert_refused, assert_refused_at_line, folder, json};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const STATION: &str = "[[station]]\nname = \"laptop\"\naddress = \"10.77.0.2\"";
 
-/// A proxy's configuration with fresh keys; `edit` spoils it.
+/// A file with a proxy's configuration and new keys, changed by `edit`.
 fn proxy_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
     let (own, station) = (json("keygen"), json("keygen"));
     let text = format!(
@@ -19,6 +19,7 @@ fn proxy_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
     path
 }
 
+/// A file with an agent's configuration and new keys, changed by `edit`.
 fn agent_file(folder: &Folder, edit: impl Fn(String) -> String) -> PathBuf {
     let (own, proxy) = (json("keygen"), json("keygen"));
     let text = format!(
@@ -70,43 +71,48 @@ fn flags_win_over_the_file() {
 }
 
 #[test]
-fn mistakes_in_a_configuration_are_one_line_with_their_place() {
+fn mistakes_in_a_configuration_are_shown_at_their_line_with_a_remedy() {
     let folder = folder("mistakes");
+    let target = "delay_target = \"20 ms\"";
     let cases = [
         (
-            "delay_target = \"20 ms\"",
-            "delay_goal = \"20 ms\"",
-            "proxy.toml:5:1: unknown field `delay_goal`",
+            target,
+            "delay_taget = \"20 ms\"",
+            "proxy.toml:5:1: [control] has no key `delay_taget`: did you mean `delay_target`?",
         ),
         (
-            "delay_target = \"20 ms\"",
+            target,
             "delay_target = 20",
-            "proxy.toml:5:",
+            "proxy.toml:5:16: `20` has no unit",
         ),
+        (target, "delay_target = \"20\"", "has no unit"),
         (
-            "delay_target = \"20 ms\"",
-            "delay_target = \"20\"",
-            "has no unit",
-        ),
-        (
-            "delay_target = \"20 ms\"",
+            target,
             "delay_target = \"1 us\"",
-            "below the feasible",
+            "proxy.toml:5:16: 1 us is below the feasible",
         ),
-        ("delay_target = \"20 ms\"", "level_limit = nan", "1 to 1024"),
+        (target, "level_limit = nan", "give 1 to 1024"),
         (
-            "delay_target = \"20 ms\"",
+            target,
             "law = \"magic\"",
-            "unknown variant `magic`",
+            "`magic` is not one of the choices",
         ),
         ("[tun]", "[tun", "proxy.toml:2:"),
-        ("[tun]", "[tunnel]\n[tun]", "unknown field `tunnel`"),
-        ("10.77.0.1/24", "10.77.0.1/99", "10.77.0.1/99"),
-        ("10.77.0.2", "10.78.0.2", "outside of the tunnel's network"),
+        (
+            "[tun]",
+            "[tunnel]\n[tun]",
+            "proxy.toml:2:2: the proxy's configuration has no key `tunnel`",
+        ),
+        ("10.77.0.1/24", "10.77.0.1/99", "`10.77.0.1/99` is not"),
+        (
+            "10.77.0.2",
+            "10.78.0.2",
+            "proxy.toml:8:11: station `laptop`: 10.78.0.2 is outside of the tunnel's network",
+        ),
         (
             "private_key",
             "private_key_file = \"x\"\nprivate_key",
-            "give one of",
+            "proxy.toml:2:15: give one of",
         ),
     ];
     for (from, to, advice) in cases {
@@ -114,22 +120,59 @@ fn mistakes_in_a_configuration_are_one_line_with_their_place() {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
         });
-        assert_refused(&format!("proxy --config {}", path.display()), advice);
+        assert_refused_at_line(&format!("proxy --config {}", path.display()), advice);
     }
     let path = agent_file(&folder, |text| text.replace("10.77.0.2/24", "192.0.2.7/24"));
-    assert_refused(
+    assert_refused_at_line(
         &format!("agent --config {}", path.display()),
         "the tunnel would swallow its own packets",
     );
     let path = agent_file(&folder, |text| text.replace("192.0.2.1:51900", "192.0.2.1"));
-    assert_refused(
+    assert_refused_at_line(
         &format!("agent --config {}", path.display()),
-        "agent.toml:1:",
+        "agent.toml:1:9: `192.0.2.1` does not fit here: give an IP address and port such as",
     );
 }
 
 #[test]
-fn files_that_are_not_there_are_refused() {
+fn an_error_message_does_not_show_a_private_key() {
+    let folder = folder("secret");
+    let path = proxy_file(&folder, |text| {
+        text.replacen("private_key", "privat_key", 1)
+    });
+    let text = std::fs::read_to_string(&path).unwrap();
+    let key = text.split('"').nth(1).unwrap();
+    let run = airpace(&format!("proxy --config {}", path.display()));
+    assert!(
+        run.stderr.contains("did you mean `private_key`?"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains(key), "{}", run.stderr);
+}
+
+#[test]
+fn the_reference_of_keys_needs_no_configuration() {
+    for verb in ["proxy", "agent"] {
+        let reference = airpace(&format!("{verb} --schema"));
+        assert_eq!(reference.code, Some(0), "{}", reference.stderr);
+        for part in [
+            "## [tun]",
+            "| `mtu` | ",
+            "1420 B",
+            "| `private_key_file` | ",
+        ] {
+            assert!(
+                reference.stdout.contains(part),
+                "{part}: {}",
+                reference.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn files_that_do_not_exist_are_refused() {
     let folder = folder("absent");
     assert_refused("proxy --config nowhere.toml", "cannot read nowhere.toml");
     assert_refused("agent --config nowhere.toml", "cannot read nowhere.toml");
@@ -143,8 +186,8 @@ fn files_that_are_not_there_are_refused() {
     assert_refused(&format!("proxy --config {}", path.display()), "nowhere.key");
 }
 
-/// Starts the program in namespaces of its own, sends it `signal` once it runs, and returns its exit code and log; `None` where the
-/// system does not let it run.
+/// Starts the program in its own namespaces, sends it `signal` once it runs, and returns its exit code and log; `None` if the system
+/// does not let it run.
 fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, String)> {
     let mut command = Command::new("unshare");
     command
@@ -158,7 +201,7 @@ fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, S
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut log = String::new();
-    // The first line tells that it runs, or why it does not.
+    // The first line says that it runs, or why it does not.
     stderr.read_line(&mut log).unwrap();
     if log.contains("INFO") {
         Command::new("kill")

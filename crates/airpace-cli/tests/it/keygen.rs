@@ -4,7 +4,7 @@ use crate::shared::{airpace, assert_refused, folder, json};
 use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
-fn the_private_key_goes_to_a_closed_file_and_the_public_one_is_printed() {
+fn the_private_key_goes_to_a_file_of_mode_600_and_the_public_key_is_printed() {
     let folder = folder("keygen");
     let path = folder.path().join("proxy.key");
     let line = format!("keygen --out {}", path.display());
@@ -41,7 +41,7 @@ fn a_file_without_a_key_is_refused() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     assert_refused(
         &format!("keygen --public-of {}", path.display()),
-        "this is no key",
+        "this is not a key",
     );
     assert_refused("keygen --public-of nowhere.key", "cannot read");
     assert_refused("keygen --out a --public-of b", "cannot be used with");

@@ -1,4 +1,4 @@
-//! The program as its users meet it: outputs, complaints and exit codes.
+//! The program as its users see it: output, error messages and exit codes.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 

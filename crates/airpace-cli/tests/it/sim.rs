@@ -1,4 +1,4 @@
-//! `airpace sim`: runs, sweeps, the reference, and complaints.
+//! `airpace sim`: runs, sweeps, the reference, and refusals.
 
 use crate::shared::{Folder, airpace, airpace_words, folder, json_of};
 use std::path::PathBuf;
@@ -185,7 +185,22 @@ fn files_are_left_in_the_folder() {
 }
 
 #[test]
-fn the_reference_lists_every_table() {
+fn every_scenario_that_the_help_names_exists() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = 0;
+    for command in ["sim", "sim run", "sim sweep"] {
+        let help = airpace(&format!("{command} --help")).stdout;
+        let words = help.split_whitespace();
+        for path in words.filter(|word| word.starts_with("scenarios/")) {
+            assert!(root.join(path).exists(), "{command}: {path}");
+            found += 1;
+        }
+    }
+    assert!(found >= 3, "{found}");
+}
+
+#[test]
+fn the_reference_lists_every_table_and_every_default() {
     let markdown = airpace("sim schema");
     assert_eq!(markdown.code, Some(0));
     for table in [
@@ -201,6 +216,11 @@ fn the_reference_lists_every_table() {
     }
     let json = crate::shared::json("sim schema");
     assert_eq!(json["tables"]["[[node]]"]["count"]["default"], "1");
+    assert_eq!(
+        json["tables"]["[[flow]]"]["mss"]["derived_default"],
+        "1448 B"
+    );
+    assert!(!markdown.stdout.contains("default is") && !markdown.stdout.contains("; default "));
 }
 
 #[test]

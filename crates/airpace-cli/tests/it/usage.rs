@@ -1,10 +1,22 @@
-//! What holds for every command.
+//! What all commands have in common.
 
 use crate::shared::{airpace, assert_refused};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 10] = [
-    "demo", "emulate", "proxy", "agent", "keygen", "allocate", "airtime", "step", "bench", "tool",
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "emulate",
+    "proxy",
+    "agent",
+    "keygen",
+    "allocate",
+    "airtime",
+    "sim",
+    "step",
+    "reproduce",
+    "control",
+    "bench",
+    "tool",
 ];
 
 #[test]
@@ -40,7 +52,7 @@ fn without_arguments_it_shows_help_and_fails() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_reader_that_closes_the_output_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_airpace"))
         .args(["airtime", "--mcs", "9"])
         .stdout(Stdio::piped())

@@ -168,7 +168,7 @@ fn select_entries(key: &str, array: &DeArray<'_>, which: &str) -> Result<Vec<usi
             Ok(vec![index])
         } else {
             Err(format!(
-                "`{key}` has {len} entries, counted from 0: there is no {index}"
+                "`{key}` has {len} entries, counted from 0: {index} is not one of them"
             ))
         };
     }

@@ -1,11 +1,12 @@
-//! Quantities of scenarios: lengths and levels, which may be negative and need not be exact; frequencies; counts of packets.
+//! Quantities of scenarios: lengths and levels, which may be negative and need not be exact, frequencies, and numbers of
+//! packets.
 
 use super::{Kind, QuantityError, TextVisitor};
 use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A kind of quantity that is a real number: its units as multiples of the first.
+/// A kind of quantity that is a real number, and the texts for its errors. Units are multiples of the first.
 struct Real {
     units: &'static [(&'static str, f64)],
     allowed: &'static str,
@@ -94,7 +95,7 @@ pub struct Decibels(pub f64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Frequency(pub u64);
 
-/// Text form and serde of a real quantity.
+/// Parses, prints, reads and writes a real quantity as its text.
 macro_rules! real {
     ($($name:ident: $kind:ident, $unit:literal, $example:literal;)*) => {
         $(impl FromStr for $name {

@@ -2,9 +2,23 @@ use crate::model::wqm;
 use crate::phy::AmpduLimits;
 use airpace_units::BitRate;
 use core::time::Duration;
+use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
-/// How the time that a backlog takes to drain is estimated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// How the time that a backlog takes to drain is estimated. Its name in configurations is the variant in kebab-case.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    Default,
+    Display,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum DrainEstimate {
     /// As published (003 eq. 2): backlog / rate / free share. It uses the PHY rate as the rate at
     /// which packets leave, so it underestimates the drain time: at 600 Mbit/s by a factor of 1.3

@@ -154,6 +154,9 @@ pub struct StationConfig {
     /// Bytes of a packet of load, IP header and tunnel included, that is sent whenever nothing else waits and the
     /// station is paced. Default none.
     pub load_bytes: Option<u32>,
+    /// Part of a gap (0 to 1) by which packets wait when pacing begins, so that stations which begin together are
+    /// out of step. Default 0.
+    pub phase: f64,
 }
 
 impl Default for StationConfig {
@@ -161,6 +164,7 @@ impl Default for StationConfig {
         Self {
             weight: 1.0,
             load_bytes: None,
+            phase: 0.0,
         }
     }
 }

@@ -10,8 +10,11 @@
 //! A slot ends, and the law decides, when every awaited report has come, or half a slot after they were due.
 
 mod config;
+mod law;
 mod mode;
+mod output;
 mod record;
+mod slot;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -20,15 +23,15 @@ mod warnings;
 
 pub use config::{CustomLaw, Fallback, Pacing, ProxyConfig, StartRate, StationConfig};
 pub use mode::Mode;
+pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;
 
-use airpace_core::control::{AssumeRates, ConfigError, Diagnostics, RateController};
+use airpace_core::control::{Diagnostics, RateController};
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
-use airpace_core::queue::{DropReason, Dropped};
+use airpace_core::queue::Dropped;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
-use core::time::Duration;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
@@ -58,118 +61,6 @@ pub struct Proxy<P> {
     counts: Counts,
 }
 
-/// What the proxy wants sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Output<P> {
-    /// A packet.
-    Packet {
-        /// The station that it is for.
-        station: usize,
-        /// The packet.
-        packet: P,
-    },
-    /// A packet of load without meaning.
-    Load {
-        /// The station that it is for.
-        station: usize,
-        /// Its length, IP header and tunnel included.
-        bytes: u32,
-    },
-}
-
-/// A packet that the proxy gave up.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DroppedPacket<P> {
-    /// The station that it was for.
-    pub station: usize,
-    /// Why; `None` if the station is away.
-    pub reason: Option<DropReason>,
-    /// The packet, so that its buffer can be used again.
-    pub packet: P,
-}
-
-/// What an operator should hear of.
-#[derive(Clone, PartialEq, Debug, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Event {
-    /// A station is sent to in another way.
-    ModeChanged {
-        /// When.
-        at: Time,
-        /// The station.
-        station: usize,
-        /// The mode before.
-        from: Mode,
-        /// The mode from now on.
-        to: Mode,
-        /// Time since its last report, or since it connected.
-        silence: Duration,
-    },
-    /// The delay target has become infeasible.
-    DelayTargetInfeasible {
-        /// The target (T̄).
-        target: Duration,
-        /// The smallest delay that is feasible, seconds.
-        least_s: f64,
-    },
-    /// More stations than before appear to have their bottleneck elsewhere than at the access point.
-    BottleneckElsewhere {
-        /// How many now.
-        stations: u32,
-    },
-}
-
-impl core::fmt::Display for Event {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::ModeChanged {
-                station, from, to, ..
-            } => write!(f, "station {station}: {from} becomes {to}"),
-            Self::DelayTargetInfeasible { target, least_s } => write!(
-                f,
-                "the delay target of {:.1} ms is below {:.1} ms, the least that is feasible for these \
-                 stations: running at that",
-                target.as_secs_f64() * 1e3,
-                least_s * 1e3
-            ),
-            Self::BottleneckElsewhere { stations } => write!(
-                f,
-                "stations whose bottleneck appears to lie elsewhere than at the access point: {stations} \
-                 (they are sent what arrives)"
-            ),
-        }
-    }
-}
-
-/// What was refused before it could matter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Packets for stations that are away.
-    pub away: u64,
-    /// Reports that were repeated or are of no station.
-    pub bad_reports: u64,
-}
-
-/// Why a proxy cannot begin.
-#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProxyError {
-    /// The law refuses its parameters.
-    #[error(transparent)]
-    Law(#[from] ConfigError),
-    /// The law does not follow the weight of a station.
-    #[error(
-        "the law `{law}` follows no weights, or not that of station {station}; `waterfill` takes 0.001 to 1000"
-    )]
-    Weight {
-        /// The station.
-        station: usize,
-        /// Name of the law.
-        law: &'static str,
-    },
-}
-
 impl<P: Packet> Proxy<P> {
     /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's queue a secret key, which keeps
     /// senders from aiming at the queue of a neighbour.
@@ -180,7 +71,7 @@ impl<P: Packet> Proxy<P> {
         config: ProxyConfig,
         hash_key: impl Fn(usize) -> [u8; 16],
     ) -> Result<Self, ProxyError> {
-        let law = build_law(&config)?;
+        let law = law::build(&config)?;
         let mut stations = Vec::with_capacity(config.stations.len());
         for (idx, &station) in config.stations.iter().enumerate() {
             let id = StationId::from_index(idx);
@@ -425,7 +316,7 @@ impl<P: Packet> Proxy<P> {
         if !paced.has_something() {
             return;
         }
-        match paced.pacer.next_release() {
+        match paced.next_release() {
             Some(release) if release <= now => paced.place = self.turns.push_ready(station),
             Some(release) => paced.place = self.turns.push_waiting(station, release),
             // Its rate is zero: the next grant brings it back.
@@ -472,119 +363,4 @@ impl<P: Packet> Proxy<P> {
             });
         }
     }
-
-    /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the records.
-    fn decide(&mut self, now: Time) {
-        // Reports are waited for half a slot longer than they are due.
-        self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
-        self.pending.sort_by_key(|report| report.station);
-        if let Some(law) = &mut self.law
-            && !self.pending.is_empty()
-        {
-            for allocation in law.on_slot(now, &self.pending) {
-                if let Some(station) = self.stations.get_mut(allocation.station.index()) {
-                    station.allocation = Some(*allocation);
-                }
-            }
-        }
-        for station in 0..self.stations.len() {
-            self.update_mode(now, station);
-        }
-        if let Some(law) = &self.law {
-            let events = self
-                .beliefs
-                .update(now, law.diagnostics(), self.config.delay_target);
-            self.events.extend(events.into_iter().flatten());
-        }
-        if self.config.records {
-            self.record(now);
-        }
-        for station in &mut self.stations {
-            station.reported = false;
-        }
-        self.reported = 0;
-        self.pending.clear();
-    }
-
-    /// Makes a record of every station's slot.
-    fn record(&mut self, now: Time) {
-        for station in &mut self.stations {
-            let report = match self
-                .pending
-                .binary_search_by_key(&station.id, |report| report.station)
-            {
-                Ok(at) if station.reported => Some(&self.pending[at]),
-                _ => None,
-            };
-            let diagnostics = self.beliefs.diagnostics();
-            let record = record::slot_record(now, station, &self.config, report, diagnostics);
-            self.records.push_back(record);
-            let counters = station.queue.counters();
-            let (dropped, marked) = (counters.dropped(), counters.marked);
-            station.slot.begin_slot(now, dropped, marked);
-        }
-    }
-
-    /// Puts a station into the mode that its reports, or their absence, ask for, and paces it accordingly.
-    fn update_mode(&mut self, now: Time, station: usize) {
-        let paced = &mut self.stations[station];
-        let to = mode::wanted(paced, now, &self.config);
-        if to != paced.mode {
-            let from = core::mem::replace(&mut paced.mode, to);
-            self.awaited -= usize::from(from.is_awaited());
-            self.awaited += usize::from(to.is_awaited());
-            self.events.push_back(Event::ModeChanged {
-                at: now,
-                station,
-                from,
-                to,
-                silence: now.saturating_since(paced.heard_at),
-            });
-            // Nothing that the law remembers of the station holds any more.
-            if let Some(law) = &mut self.law
-                && matches!(to, Mode::Away | Mode::Unshaped)
-            {
-                law.remove(paced.id);
-                paced.allocation = None;
-            }
-        }
-        paced.apply(now, &self.config);
-        // The release may have moved with the rate. A station in the ring finds out when its turn comes.
-        let unmoved = match paced.place {
-            Place::Ready => true,
-            Place::Waiting(release) => paced.pacer.next_release() == Some(release),
-            Place::Idle => false,
-        };
-        if !unmoved {
-            paced.place = Place::Idle;
-            self.activate_at(now, station);
-        }
-    }
-}
-
-impl<P: Packet> PacedStation<P> {
-    /// Charges the pacer and the books for a packet that was due at `due` and leaves now.
-    fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
-        self.pacer.charge(due, bytes);
-        self.account.sent(bytes);
-        self.slot.on_sent(bytes, sojourn);
-    }
-}
-
-/// The law of the configuration, told the stations' weights; `None` if nothing is measured.
-fn build_law(config: &ProxyConfig) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
-    let law = match &config.pacing {
-        Pacing::Law(law) => law.build()?,
-        Pacing::Custom(law) => law.make(),
-        Pacing::Fixed(_) | Pacing::Unpaced => return Ok(None),
-    };
-    let name = law.name();
-    // Stations without a monitor interface report no PHY rates.
-    let mut law = AssumeRates::new(law, config.frame_overhead);
-    for (station, StationConfig { weight, .. }) in config.stations.iter().enumerate() {
-        if *weight != 1.0 && !law.set_weight(StationId::from_index(station), *weight) {
-            return Err(ProxyError::Weight { station, law: name });
-        }
-    }
-    Ok(Some(Box::new(law)))
 }

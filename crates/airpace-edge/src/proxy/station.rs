@@ -36,6 +36,10 @@ pub(super) struct PacedStation<P> {
     pub(super) allocation: Option<Allocation>,
     /// See [`StationConfig::load_bytes`].
     pub(super) load_bytes: Option<u32>,
+    /// See [`StationConfig::phase`].
+    phase: f64,
+    /// Nothing paced leaves before.
+    not_before: Time,
     pub(super) account: Account,
     pub(super) slot: SlotStatistics,
 }
@@ -104,6 +108,8 @@ impl<P: Packet> PacedStation<P> {
             heard_at: Time::ZERO,
             allocation: None,
             load_bytes: station.load_bytes,
+            phase: station.phase,
+            not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
             slot: SlotStatistics::new(config.records),
         }
@@ -118,14 +124,30 @@ impl<P: Packet> PacedStation<P> {
         self.load_bytes.is_some() && self.connected && !self.pacer.is_unshaped()
     }
 
+    /// When the next packet may leave; `None` if not before another grant.
+    pub(super) fn next_release(&self) -> Option<Time> {
+        let release = self.pacer.next_release()?;
+        if self.pacer.is_unshaped() {
+            return Some(release);
+        }
+        Some(release.max(self.not_before))
+    }
+
     /// When the packet that may leave now was due; `None` if none may.
     pub(super) fn due(&self, now: Time) -> Option<Time> {
-        let release = self.pacer.next_release().filter(|at| *at <= now)?;
+        let release = self.next_release().filter(|at| *at <= now)?;
         if !self.held_back {
             return Some(now);
         }
         let earliest = now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64);
         Some(release.max(Time::from_nanos(earliest)))
+    }
+
+    /// Charges the pacer and the books for a packet that was due at `due` and leaves now.
+    pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
+        self.pacer.charge(due, bytes);
+        self.account.sent(bytes);
+        self.slot.on_sent(bytes, sojourn);
     }
 
     /// Sets the pacer to the rate that belongs to the mode.
@@ -138,6 +160,11 @@ impl<P: Packet> PacedStation<P> {
             Some(report) if self.mode == Mode::Controlled => report.phy_rate_bps(),
             _ => None,
         };
+        if self.pacer.is_unshaped() && allocation.rate_pps > 0.0 {
+            // A rate so small that the gap is no duration does not delay the station for ever.
+            let wait = Duration::try_from_secs_f64(self.phase / allocation.rate_pps);
+            self.not_before = now.saturating_add(wait.unwrap_or_default());
+        }
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
     }

@@ -1,6 +1,12 @@
 //! The proxy by itself, with packets that have a length and a flow and nothing else.
 
 use super::*;
+use airpace_core::control::RateController;
+use airpace_core::packet::Packet;
+use airpace_core::queue::DropReason;
+use airpace_core::report::{Allocation, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::queue::FqCoDelConfig;
@@ -238,7 +244,8 @@ fn a_station_at_rate_zero_waits_for_the_grant_that_brings_it_back() {
     *rate.lock().expect("free") = 12e6;
     proxy.on_report(ms(200), report(0, 1));
     assert_eq!(stations_served(&mut proxy, ms(200)), [0]);
-    assert_eq!(proxy.deadline(), Some(ms(201)));
+    // Packets waited, so the first is charged as if it had left up to 0.8 ms earlier.
+    assert_eq!(proxy.deadline(), Some(Time::from_micros(200_200)));
 }
 
 #[test]
@@ -306,6 +313,7 @@ fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
         bytes: 750,
     };
     assert_eq!(proxy.poll(Time::ZERO), Some(load.clone()));
+    assert!(proxy.poll(Time::ZERO).is_none());
     // A packet of the source goes first.
     proxy.enqueue(Time::ZERO, 0, ToyPacket::new(7));
     let half = Time::from_micros(500);
@@ -378,7 +386,7 @@ fn packets_of_a_station_that_leaves_are_handed_out_without_a_reason() {
 #[test]
 fn packets_that_the_queue_drops_are_handed_out_with_the_reason() {
     let queue = FqCoDelConfig {
-        packet_limit: 10,
+        packet_limit: 100,
         drop_batch: 1,
         ..FqCoDelConfig::default()
     };
@@ -386,7 +394,7 @@ fn packets_that_the_queue_drops_are_handed_out_with_the_reason() {
         queue,
         ..config(1, Pacing::Fixed(BitRate::from_mbps(1)))
     });
-    fill(&mut proxy, Time::ZERO, 0, 14);
+    fill(&mut proxy, Time::ZERO, 0, 104);
     let reasons: Vec<_> = std::iter::from_fn(|| proxy.poll_drop())
         .map(|dropped| (dropped.station, dropped.reason))
         .collect();

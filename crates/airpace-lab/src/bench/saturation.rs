@@ -4,15 +4,13 @@
 use crate::frames::FrameLog;
 use crate::results::MacFigures;
 use airpace_core::phy::{GuardInterval, RateError, Standard, TxRate, Width};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_sim::mac::{
     CellConfig, ConfigError, Datagram, Direction, Input, Mac, Output, PathConfig, StationConfig,
     ends, station_of,
 };
 use airpace_units::{StationId, Time};
 use std::time::Duration;
-
-/// Bytes of the IPv4 and UDP headers.
-pub const UDP_OVERHEAD: u32 = 28;
 
 /// Length of the slots in which frames are counted: short, because partial slots at the ends of the
 /// window are left out.
@@ -85,7 +83,7 @@ pub fn simulate(
         frames: FrameLog::new(scenario.mcs.len(), Time::ZERO, SLOT),
         delivered: vec![0; scenario.mcs.len()],
         from: Time::ZERO + scenario.ramp,
-        packet: Datagram::new(0, scenario.payload + UDP_OVERHEAD),
+        packet: Datagram::new(0, scenario.payload + IPV4_UDP_HEADER_BYTES),
     };
     run.until(
         Time::ZERO + scenario.ramp + scenario.measure,

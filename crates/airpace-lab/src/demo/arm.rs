@@ -3,12 +3,13 @@
 use super::collect::{Recorded, Reported};
 use super::plan::{ArmKind, DemoOptions};
 use super::tunnel::{AgentSite, Tunnel, TunnelPlan};
-use crate::bench::saturation::{UDP_OVERHEAD, vht80};
+use crate::bench::saturation::vht80;
 use crate::cell::{Cell, closed};
 use crate::load::{Load, Measured, Target};
 use crate::results::{ArmResult, ArmSeries};
 use crate::tool::Stop;
 use airpace_api::config::UdpLoadConfig;
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_sim::mac::Scheme;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -179,7 +180,7 @@ impl Arm<'_> {
     /// constant load. Pings make up less than a thousandth of them.
     fn payload_mbps(&self, ip_bytes: u64) -> f64 {
         let payload = UdpLoadConfig::default().payload.0.0 as f64;
-        let share = payload / (payload + f64::from(UDP_OVERHEAD));
+        let share = payload / (payload + f64::from(IPV4_UDP_HEADER_BYTES));
         ip_bytes as f64 * share * 8.0 / 1e6 / self.options.slot.as_secs_f64()
     }
 

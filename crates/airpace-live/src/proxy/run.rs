@@ -33,7 +33,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     let crypto = NoiseIk::new(keys, Cipher::default());
     let tunnel_config = TunnelConfig {
         peers: config
-            .stations
+            .station
             .iter()
             .map(|station| StaticPublicKey(station.public_key.0))
             .collect(),
@@ -51,10 +51,10 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     let socket = UdpSocket::bind(config.listen, options)
         .with_context(|| format!("listening on {}", config.listen))?;
     let journal = Journal::open(config.telemetry.as_deref())?;
-    tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.stations.len(), "proxy");
+    tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.station.len(), "proxy");
     let mut proxy = RunningProxy {
         addresses: config
-            .stations
+            .station
             .iter()
             .map(|station| station.address)
             .collect(),

@@ -1,9 +1,9 @@
 //! The configuration of the proxy of [`airpace_edge`] from a configuration file.
 
 use crate::queues;
-use airpace_api::config::{Law, ProxyConfig};
+use airpace_api::config::{LawChoice, ProxyConfig};
 use airpace_config::quantity::Rate;
-use airpace_core::control::{self, Goal, LawConfig};
+use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
@@ -45,11 +45,12 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         packet_overhead: TUNNEL_OVERHEAD,
         records: config.telemetry.is_some(),
         stations: config
-            .stations
+            .station
             .iter()
             .map(|station| StationConfig {
                 weight: station.weight,
                 load_bytes,
+                ..StationConfig::default()
             })
             .collect(),
     }
@@ -59,17 +60,13 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
 fn pacing(config: &ProxyConfig) -> Pacing {
     let control = &config.control;
     let name = match control.law {
-        Law::Linear => control::Law::Linear,
-        Law::LinearPf => control::Law::LinearPf,
-        Law::Dual => control::Law::Dual,
-        Law::Nonlinear => control::Law::Nonlinear,
-        Law::Waterfill => control::Law::Waterfill,
+        LawChoice::Measured(law) => law,
         // Validated: law `fixed` has its rate. Without one, packets would pass unpaced.
-        Law::Fixed => {
+        LawChoice::Fixed => {
             let Rate(rate) = control.fixed_rate.unwrap_or(Rate(BitRate::from_bps(0)));
             return Pacing::Fixed(rate);
         }
-        Law::None => return Pacing::Unpaced,
+        LawChoice::None => return Pacing::Unpaced,
     };
     let goal = Goal {
         level: control.level_limit,

@@ -6,7 +6,7 @@ use ::core::net::{IpAddr, Ipv4Addr};
 use ::core::time::Duration;
 use airpace_api::config::ProxyConfig;
 use airpace_api::config::{
-    ControlConfig, FallbackConfig, Law, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
+    ControlConfig, FallbackConfig, LawChoice, QueueConfig, StationConfig, TunConfig, UdpLoadConfig,
 };
 use airpace_api::keys::PublicKey;
 use airpace_config::quantity::{Rate, Size};
@@ -37,7 +37,7 @@ fn config(stations: u8) -> ProxyConfig {
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: None,
-        stations: (0..stations).map(station).collect(),
+        station: (0..stations).map(station).collect(),
     }
 }
 
@@ -280,7 +280,7 @@ fn a_sparse_flow_passes_a_standing_queue() {
 #[test]
 fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
     let mut config = config(3);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(50)));
     let mut proxy = core(config);
     for station in 0..3 {
@@ -300,7 +300,7 @@ fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
 #[test]
 fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(100)));
     config.udp_load = Some(UdpLoadConfig::default());
     let mut proxy = core(config);
@@ -334,7 +334,7 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
 #[test]
 fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
@@ -359,7 +359,7 @@ fn pacing_wakes_for_groups_of_packets_and_loses_no_rate_when_it_wakes_late() {
 #[test]
 fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more() {
     let mut config = config(1);
-    config.control.law = Law::Fixed;
+    config.control.law = LawChoice::Fixed;
     config.control.fixed_rate = Some(Rate(BitRate::from_mbps(600)));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);

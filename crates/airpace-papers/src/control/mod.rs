@@ -5,11 +5,11 @@
 //! standard input and output.
 //!
 //! ```
-//! use airpace_core::control::Goal;
+//! use airpace_core::control::{Goal, Law};
 //! use airpace_papers::control::{ControlConfig, serve};
 //!
 //! let config = ControlConfig {
-//!     law: "waterfill".to_owned(),
+//!     law: Law::Waterfill,
 //!     goal: Goal { level: 32.0, delay: None },
 //!     initial_mbps: None,
 //!     payload_bytes: 1_470,
@@ -25,10 +25,9 @@ mod messages;
 
 pub use messages::{Allocation, Decision, Report, Slot};
 
-use airpace_core::control::{
-    ConfigError, Goal, Law, LawConfig, RateController, StreamConfig, UnknownLaw,
-};
+use airpace_core::control::{ConfigError, Goal, Law, LawConfig, RateController, StreamConfig};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::{StationId, Time};
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -44,8 +43,8 @@ const TIME_MAX_US: f64 = 1e15;
 /// A law and those of its parameters that other simulators need to set.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ControlConfig {
-    /// Name of the law.
-    pub law: String,
+    /// The law.
+    pub law: Law,
     /// Target level and delay.
     pub goal: Goal,
     /// Rate that the published laws start a station with, Mbit/s of payload. `None` leaves the
@@ -53,18 +52,6 @@ pub struct ControlConfig {
     pub initial_mbps: Option<f64>,
     /// Bytes of UDP payload in a packet. The laws compute with packets of this size.
     pub payload_bytes: u32,
-}
-
-/// Why a controller cannot be built.
-#[derive(Clone, PartialEq, Debug, Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// No such law.
-    #[error(transparent)]
-    Law(#[from] UnknownLaw),
-    /// The law refuses a value.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
 }
 
 /// Why the exchange ended early.
@@ -88,18 +75,16 @@ impl ControlConfig {
     /// Builds the controller.
     ///
     /// # Errors
-    /// If the law does not exist or refuses a value.
-    pub fn build(&self) -> Result<Box<dyn RateController + Send>, SetupError> {
-        Ok(self.law()?.build()?)
+    /// If the law refuses a value.
+    pub fn build(&self) -> Result<Box<dyn RateController + Send>, ConfigError> {
+        self.law_config().build()
     }
 
     /// The configuration of the law.
-    ///
-    /// # Errors
-    /// If the law does not exist.
-    pub fn law(&self) -> Result<LawConfig, UnknownLaw> {
-        let mut law = LawConfig::named(self.law.parse::<Law>()?, self.goal);
-        let packet_bytes = self.payload_bytes.saturating_add(HEADER_BYTES);
+    #[must_use]
+    pub fn law_config(&self) -> LawConfig {
+        let mut law = LawConfig::named(self.law, self.goal);
+        let packet_bytes = self.payload_bytes.saturating_add(IPV4_UDP_HEADER_BYTES);
         let set_stream = |stream: &mut StreamConfig| {
             stream.payload_bytes = self.payload_bytes;
             stream.packet_bytes = packet_bytes;
@@ -115,12 +100,9 @@ impl ControlConfig {
             LawConfig::Waterfill(config) => config.packet_bytes = f64::from(packet_bytes),
             _ => {}
         }
-        Ok(law)
+        law
     }
 }
-
-/// Bytes of the IPv4 and UDP headers.
-const HEADER_BYTES: u32 = 28;
 
 /// Reads slots from `input`, one per line, and writes the law's decision on each to `output`, until
 /// the input ends. Empty lines are skipped.
@@ -269,20 +251,20 @@ fn time(name: &str, micros: f64) -> Result<Time, String> {
 mod tests {
     use super::*;
 
-    fn config(law: &str) -> ControlConfig {
+    fn config(law: Law) -> ControlConfig {
         let goal = Goal {
             level: 32.0,
             delay: None,
         };
         ControlConfig {
-            law: law.into(),
+            law,
             goal,
             initial_mbps: None,
             payload_bytes: 1_470,
         }
     }
 
-    fn answers(law: &str, input: impl AsRef<[u8]>) -> Result<Vec<Decision>, ControlError> {
+    fn answers(law: Law, input: impl AsRef<[u8]>) -> Result<Vec<Decision>, ControlError> {
         let mut output = Vec::new();
         serve(
             &mut *config(law).build().unwrap(),
@@ -306,7 +288,7 @@ mod tests {
             "\n",
             r#"{"time_us":200000,"left":[0]}"#,
         );
-        for law in Law::COMPARED.map(Law::name) {
+        for law in Law::COMPARED {
             let answers = answers(law, input).unwrap();
             let stations: Vec<Vec<u32>> = answers
                 .iter()
@@ -326,7 +308,7 @@ mod tests {
     #[test]
     fn the_decision_is_that_of_the_law() {
         let answer = answers(
-            "linear-pf",
+            Law::LinearPf,
             r#"{"time_us":0,"reports":[{"station":3,"length_us":5e5}]}"#,
         )
         .unwrap();
@@ -356,16 +338,16 @@ mod tests {
             (report(r#""length_us":9,"inverse_rate_sum":-1"#), "inverse_rate_sum"),
             (r#"{"time_us":1,"reports":[{"station":2,"length_us":9},{"station":2,"length_us":9}]}"#.into(), "twice"),
         ] {
-            let error = answers("waterfill", &input).unwrap_err().to_string();
+            let error = answers(Law::Waterfill, &input).unwrap_err().to_string();
             assert!(error.starts_with("line ") && error.contains(reason), "{input}: {error}");
         }
-        assert!(answers("waterfill", b"{\"\xff").is_err());
+        assert!(answers(Law::Waterfill, b"{\"\xff").is_err());
     }
 
     #[test]
     fn reports_that_contradict_themselves_are_counted_and_ignored() {
         let input = r#"{"time_us":0,"reports":[{"station":0,"length_us":9,"frames":4294967295,"packets":1,"first_us":8,"last_us":2}]}"#;
-        let answer = answers("waterfill", input).unwrap();
+        let answer = answers(Law::Waterfill, input).unwrap();
         assert_eq!(
             (answer[0].allocations.len(), answer[0].ignored_reports),
             (0, 1)
@@ -374,22 +356,14 @@ mod tests {
 
     #[test]
     fn impossible_configurations_are_refused() {
-        assert!(
-            config("magic")
-                .build()
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("waterfill")
-        );
         let none = ControlConfig {
             initial_mbps: Some(0.0),
-            ..config("linear")
+            ..config(Law::Linear)
         };
         assert!(none.build().is_err());
         let large = ControlConfig {
             payload_bytes: u32::MAX,
-            ..config("linear")
+            ..config(Law::Linear)
         };
         assert!(large.build().is_err());
     }

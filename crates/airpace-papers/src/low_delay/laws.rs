@@ -5,6 +5,7 @@ use crate::reproduction::{
 use airpace_core::control::Law;
 use airpace_core::model::{Link, jain};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_sim::step::{self, StepConfig};
 use std::time::Duration;
 
@@ -94,9 +95,9 @@ pub(super) fn fair_cases() -> Vec<Case> {
 const BEACONS: f64 = (236e-6 + 43e-6) / 102.4e-3;
 /// Slots per second. In each slot every station sends a report over the air.
 const REPORTS_PER_S: f64 = 2.0;
-/// Bytes of a report with its IP header, and of a packet.
-const REPORT_BYTES: u32 = 88;
-const PACKET_BYTES: u32 = 1_498;
+/// Bytes of a report and of a packet.
+const REPORT_BYTES: u32 = 60 + IPV4_UDP_HEADER_BYTES;
+const PACKET_BYTES: u32 = 1_470 + IPV4_UDP_HEADER_BYTES;
 const PAYLOAD_BITS: f64 = 8.0 * 1_470.0;
 
 /// Payload in Mbit/s that `n` stations can be sent with 32 packets in every frame, in the airtime

@@ -1,6 +1,7 @@
 use crate::reproduction::{Bar, Case, Findings, Results, Sample, links, mean_if_complete};
 use airpace_core::model::{Downlink, Link};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_scenario::results::SimulationSummary;
 use airpace_sim::rng::Stream;
 
@@ -82,9 +83,8 @@ pub(super) fn knees(_: &Results) -> Findings {
 const CELL: &str = include_str!("../../../../scenarios/000-f8-level.toml");
 /// Payload rates in Mbit/s between the knees, which are at 46 and 341 Mbit/s.
 const RATES_MBPS: [f64; 5] = [100.0, 150.0, 200.0, 250.0, 300.0];
-/// UDP and IP headers.
-const HEADER_BYTES: f64 = 28.0;
-const PAYLOAD_BYTES: f64 = 1_470.0;
+/// UDP payload of a packet.
+const PAYLOAD_BYTES: u32 = 1_470;
 
 pub(super) fn level_cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn levels(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let rate = TxRate::new(Standard::Vht, Width::Mhz80, 1, 9, GuardInterval::Ns800);
     let Ok(rate) = rate else { return findings };
-    let bytes = (PAYLOAD_BYTES + HEADER_BYTES) as u32;
+    let bytes = PAYLOAD_BYTES + IPV4_UDP_HEADER_BYTES;
     let link = Link::of_phy(rate, bytes, AccessCategory::BestEffort, Timing::Standard);
     let Ok(downlink) = Downlink::new(vec![link]) else {
         return findings;
@@ -108,7 +108,7 @@ pub(super) fn levels(results: &Results) -> Findings {
         mean_if_complete(links(summary, "station").map(|link| Some(link.level)))
     };
     for mbps in RATES_MBPS {
-        let packets_per_s = mbps * 1e6 / (8.0 * PAYLOAD_BYTES);
+        let packets_per_s = mbps * 1e6 / (8.0 * f64::from(PAYLOAD_BYTES));
         let modelled = downlink.refined(&[packets_per_s]).level[0];
         let ratio = &results.sample(&mbps.to_string(), level) * (1.0 / modelled);
         findings.ratio(

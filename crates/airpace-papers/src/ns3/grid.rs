@@ -2,6 +2,7 @@
 
 use super::figures::simulate;
 use super::setting::{Control, Load, Setting, Station};
+use airpace_core::control::Law;
 use airpace_sim::mac::{QueueScope, Schedule};
 use airpace_sim::transport::tcp::Algorithm;
 use std::time::Duration;
@@ -61,7 +62,7 @@ pub(super) fn speed_cases() -> anyhow::Result<Vec<Setting>> {
     let mut settings: Vec<Setting> = saturated.into_iter().map(|case| case.setting).collect();
     settings.push(controlled(
         "S5",
-        "nonlinear",
+        Law::Nonlinear,
         Some(10),
         &[(9, 1); 5],
         2.0,
@@ -198,23 +199,23 @@ fn three_rates(quick: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
 /// times are in seconds.
 fn controlled(
     family: &str,
-    law: &str,
+    law: Law,
     delay_ms: Option<u64>,
     stations: &[(u8, u8)],
     warm_up_s: f64,
     duration_s: f64,
 ) -> Setting {
     let count = stations.len();
-    let level = if law == "nonlinear" { 48.0 } else { 32.0 };
+    let level = if law == Law::Nonlinear { 48.0 } else { 32.0 };
     // The linear law climbs by at most 32 Mbit/s per slot. It starts near its final rate to save
     // time.
-    let initial_mbps = if law == "linear-pf" {
+    let initial_mbps = if law == Law::LinearPf {
         500.0 / count as f64
     } else {
         1.0
     };
     let control = Control {
-        law: law.to_owned(),
+        law,
         level,
         delay: delay_ms.map(Duration::from_millis),
         slot: Duration::from_millis(100),
@@ -240,7 +241,7 @@ fn linear(quick: bool, cases: &mut Vec<Case>) {
     for &count in counts {
         let setting = controlled(
             "S4",
-            "linear-pf",
+            Law::LinearPf,
             None,
             &vec![(9, 2); count],
             warm_up_s,
@@ -252,7 +253,14 @@ fn linear(quick: bool, cases: &mut Vec<Case>) {
         });
     }
     // Our own law also runs in ns-3.
-    let setting = controlled("S4", "waterfill", None, &[(9, 2), (9, 1), (4, 1)], 1.0, 2.0);
+    let setting = controlled(
+        "S4",
+        Law::Waterfill,
+        None,
+        &[(9, 2), (9, 1), (4, 1)],
+        1.0,
+        2.0,
+    );
     cases.push(Case {
         setting,
         load: None,
@@ -280,7 +288,7 @@ fn nonlinear(quick: bool, cases: &mut Vec<Case>) {
         let (warm_up_s, duration_s) = if quick { (6.0, 2.0) } else { (6.0, 4.0) };
         let setting = controlled(
             "S5",
-            "nonlinear",
+            Law::Nonlinear,
             Some(delay_ms),
             &vec![(9, 1); count],
             warm_up_s,
@@ -291,7 +299,7 @@ fn nonlinear(quick: bool, cases: &mut Vec<Case>) {
             load: None,
         });
     }
-    let setting = controlled("S5", "waterfill", Some(5), &[(9, 1); 5], 1.0, 2.0);
+    let setting = controlled("S5", Law::Waterfill, Some(5), &[(9, 1); 5], 1.0, 2.0);
     cases.push(Case {
         setting,
         load: None,

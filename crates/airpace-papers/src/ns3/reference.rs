@@ -93,7 +93,7 @@ fn run(cells: &[&str]) -> anyhow::Result<(Setting, Figures)> {
         load: match law {
             "" => Load::Constant,
             law => Load::Controlled(Control {
-                law: law.to_owned(),
+                law: law.parse()?,
                 level: number(level)?,
                 delay: if delay.is_empty() {
                     None

@@ -1,7 +1,8 @@
 //! A setting, as a network of our simulator and as flags of the ns-3 program.
 
-use airpace_core::control::{Goal, LawConfig};
+use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, Timing, TxRate, Width};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_sim::mac::{
     LinkConfig, MacConfig, PathConfig, QueueLimit, QueueScope, RadioConfig, RadioId, Schedule,
 };
@@ -15,8 +16,6 @@ use airpace_units::{BitRate, Time};
 use anyhow::{Context as _, bail};
 use std::time::Duration;
 
-/// Bytes of the IPv4 and UDP headers.
-const HEADER_BYTES: u32 = 28;
 /// Buffers of TCP in bytes, the same as in validation/ns3.
 const SEND_BUFFER: u64 = 4 << 20;
 const RECEIVE_BUFFER: u32 = 6 << 20;
@@ -91,8 +90,8 @@ pub enum Load {
 /// A controller and its surroundings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Control {
-    /// Name of the law.
-    pub law: String,
+    /// The law.
+    pub law: Law,
     /// Target or limit of the level, packets per frame.
     pub level: f64,
     /// Delay target.
@@ -110,7 +109,7 @@ impl Setting {
     /// The setting as a network of our simulator, with the PPDU durations of ns-3.
     ///
     /// # Errors
-    /// A rate or law that does not exist.
+    /// A rate that does not exist.
     pub fn world(&self) -> anyhow::Result<WorldConfig> {
         let radios = 1 + u32::try_from(self.stations.len()).context("too many stations")?;
         let channel = ChannelConfig {
@@ -255,10 +254,11 @@ impl Setting {
         let Load::Controlled(control) = &self.load else {
             return Ok(None);
         };
-        let law = control.law(self.payload_bytes)?;
+        let law = control.law_config(self.payload_bytes);
         let stations = (1..nodes).map(NodeId).collect();
         Ok(Some(ProxyConfig {
-            report_bytes: (control.report_bytes > 0).then_some(control.report_bytes + HEADER_BYTES),
+            report_bytes: (control.report_bytes > 0)
+                .then_some(control.report_bytes + IPV4_UDP_HEADER_BYTES),
             feedback: Feedback::Direct,
             ..ProxyConfig::new(ACCESS_POINT, stations, Some(law), control.slot)
         }))
@@ -348,9 +348,9 @@ impl Setting {
 }
 
 impl Control {
-    fn law(&self, payload_bytes: u32) -> anyhow::Result<LawConfig> {
+    fn law_config(&self, payload_bytes: u32) -> LawConfig {
         let config = crate::control::ControlConfig {
-            law: self.law.clone(),
+            law: self.law,
             goal: Goal {
                 level: self.level,
                 delay: self.delay,
@@ -358,7 +358,7 @@ impl Control {
             initial_mbps: Some(self.initial_mbps),
             payload_bytes,
         };
-        Ok(config.law()?)
+        config.law_config()
     }
 
     fn arguments(&self, payload_bytes: u32) -> String {

@@ -2,6 +2,7 @@
 
 use super::findings::{bar, measured};
 use super::verdicts::{ListedRow, ReproducedRow, Reproduction};
+use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 
 // Writing to a `String` cannot fail, so the results of `write!` are ignored in this file.
@@ -33,27 +34,37 @@ fn row_text(row: &ReproducedRow) -> String {
         row.kind.word(),
         runs(row)
     );
-    let mut lines = Vec::new();
+    let mut relations = Vec::new();
     for relation in &row.relations {
-        lines.push([relation.what.clone(), measured(relation), bar(relation)]);
-    }
-    let width = |column: usize| {
-        let widths = lines.iter().map(|line| line[column].chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let (first, second) = (width(0), width(1));
-    for ([what, measured, bar], relation) in lines.iter().zip(&row.relations) {
         let mark = if relation.holds { ' ' } else { '!' };
-        let _ = writeln!(
-            text,
-            "  {mark} {what:<first$}  {measured:<second$}  bar {bar}"
-        );
+        relations.push([
+            format!("  {mark} {}", relation.what),
+            measured(relation),
+            format!("bar {}", bar(relation)),
+        ]);
     }
+    text += &columns(relations);
     if !row.note.is_empty() {
         let _ = writeln!(text, "    {}", row.note);
     }
     text.push('\n');
     text
+}
+
+/// Lines with cells in columns that are two spaces apart; nothing without lines.
+fn columns<const N: usize>(lines: Vec<[String; N]>) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .add_rows(lines);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    format!("{}\n", table.trim_fmt())
 }
 
 /// How many runs the row uses.
@@ -68,23 +79,21 @@ fn runs(row: &ReproducedRow) -> String {
 /// The rows that exist.
 #[must_use]
 pub fn listing(rows: &[ListedRow]) -> String {
-    let ids = rows.iter().map(|row| row.id.chars().count());
-    let sources = rows.iter().map(|row| row.source.chars().count());
-    let (ids, sources) = (ids.max().unwrap_or(0), sources.max().unwrap_or(0));
-    let mut text = String::new();
+    let mut cells = Vec::new();
     for row in rows {
         let only = if row.only_by_id {
             " (only if named by this id)"
         } else {
             ""
         };
-        let (kind, claim) = (row.kind.word(), &row.claim);
-        let _ = writeln!(
-            text,
-            "{:<ids$}  {:<sources$}  {kind:<5}  {claim}{only}",
-            row.id, row.source
-        );
+        cells.push([
+            row.id.clone(),
+            row.source.clone(),
+            row.kind.word().to_owned(),
+            format!("{}{only}", row.claim),
+        ]);
     }
+    let mut text = columns(cells);
     text += "\nName rows or papers to reproduce them: airpace reproduce 003 004-T1\n";
     text
 }

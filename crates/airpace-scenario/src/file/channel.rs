@@ -1,8 +1,10 @@
 //! The channel: one collision domain and what holds on it.
 
 use airpace_config::choice;
+use airpace_config::choice::Choice;
 use airpace_config::quantity::{Decibels, Frequency, Length, Size, Span};
 use airpace_config::section;
+use airpace_sim::channel::FadingKind;
 
 choice! {
     /// Generation of the PHY.
@@ -35,19 +37,6 @@ choice! {
     Snr = "snr",
     /// The `loss` of the nodes alone. All nodes hear each other wherever they stand.
     None = "none",
-}
-
-choice! {
-    /// How a link's gain varies over time.
-    FadingLaw:
-    /// It is constant.
-    None = "none",
-    /// Rayleigh fading: no line of sight.
-    Rayleigh = "rayleigh",
-    /// Rician fading with `k_factor`: a line of sight and scattered paths.
-    Rician = "rician",
-    /// Nakagami fading with `shape`: 1 is Rayleigh, more is milder.
-    Nakagami = "nakagami",
 }
 
 section! {
@@ -144,7 +133,7 @@ section! {
     /// Fading, the same on both directions of a link.
     Fading as "fading" {
         /// How the gain is distributed.
-        law: FadingLaw = default("none"),
+        law: Choice<FadingKind> = default("none"),
         /// Time for which a link's gain keeps its value (block fading).
         coherence: Span = default("20 ms", "10 us", "1000 s"),
         /// Power of the line of sight over that of all other paths, for law = "rician".

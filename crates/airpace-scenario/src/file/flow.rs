@@ -1,8 +1,11 @@
 //! Traffic.
 
 use airpace_config::choice;
+use airpace_config::choice::Choice;
 use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::section;
+use airpace_sim::traffic::web::NamedPage;
+use airpace_sim::transport::tcp::Algorithm;
 
 choice! {
     /// What a flow is.
@@ -38,26 +41,6 @@ choice! {
     Voice = "voice",
 }
 
-choice! {
-    /// TCP's congestion control.
-    Congestion:
-    /// Cubic (RFC 9438), Linux's default.
-    Cubic = "cubic",
-    /// Reno (RFC 5681, RFC 6582).
-    Reno = "reno",
-    /// BBR.
-    Bbr = "bbr",
-}
-
-choice! {
-    /// A web page.
-    Page:
-    /// 56 KB in 3 requests.
-    Small = "small",
-    /// 3 MB in 110 requests.
-    Large = "large",
-}
-
 section! {
     /// A flow, or one per station.
     Flow as "[[flow]]" {
@@ -91,7 +74,7 @@ section! {
         /// Standard deviation of the bursts' sizes over their mean (log-normal).
         spread: Option<f64> = optional("0", "0", "2"),
         /// Congestion control of tcp and web.
-        congestion: Option<Congestion> = optional("cubic"),
+        congestion: Option<Choice<Algorithm>> = optional("cubic"),
         /// Whether tcp and web negotiate ECN.
         ecn: Option<bool> = optional("false"),
         /// Payload of the largest segment of tcp and web.
@@ -103,7 +86,7 @@ section! {
         /// Send buffer of tcp and web.
         send_buffer: Option<Size> = optional("6 MB", "2 kB", "1 GB"),
         /// The page that web loads.
-        page: Option<Page> = optional("small"),
+        page: Option<Choice<NamedPage>> = optional("small"),
         /// Connections that web opens at a time.
         connections: Option<u32> = optional("4", "1", "64"),
     }

@@ -1,8 +1,8 @@
-//! A scenario of `airpace sim`, as TOML: channels, nodes, wires, traffic, proxies, and what changes.
+//! The scenario language, TOML: channels, nodes, wires, traffic, proxies, and what changes.
 //!
-//! [`read`] parses a file, puts the settings of the command line in and checks what can be checked without the standard's tables; it
-//! never touches the machine. Every key is declared once (see [`airpace_config::section`](mod@airpace_config::section)), with its default, range and explanation, from which reading,
-//! refusals and the reference ([`airpace_config::schema`]) follow. Everything with a dimension carries its unit.
+//! [`read`] parses a file, puts the settings of the command line in, and checks what can be checked without the standard's
+//! tables; it never touches the machine. Every key is declared once, with its type, default, range and explanation, from
+//! which reading, refusals and the reference follow (see [`airpace_config`]).
 //!
 //! ```
 //! let text = r#"
@@ -35,17 +35,12 @@ mod tests;
 
 pub use airpace_config::document::{DocumentError, Override, Place, Source};
 pub use airpace_config::point::Point;
-pub use channel::{
-    Channel, Edca, EdcaSet, ErrorModel, Fading, FadingLaw, PathLoss, Standard, Timing,
-};
-pub use flow::{Category, Congestion, EACH_STATION, Flow, FlowKind, Page};
+pub use channel::{Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Standard, Timing};
+pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Route, Wire};
-pub use proxy::{Change, Law, Proxy, Record, Reports};
-pub use queue::{
-    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
-    WqmQueue,
-};
-pub use rate::{Adaptation, RateChoice, RateStep};
+pub use proxy::{Change, NoLaw, Proxy, ProxyLaw, Record, Reports};
+pub use queue::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
+pub use rate::{RateChoice, RateStep};
 
 use airpace_config::quantity::Span;
 use airpace_config::{document, section};
@@ -58,7 +53,7 @@ section! {
     Scenario as "a scenario" {
         /// Version of this format.
         format: u32 = default("1", "1", "1"),
-        /// What it is about, for people.
+        /// What it is about, for readers.
         title: String = default(""),
         /// Seed of every random draw.
         seed: u64 = default("1"),
@@ -66,9 +61,9 @@ section! {
         warm_up: Span = default("1 s", "0 s", "100000 s"),
         /// Time over which figures are taken, after the warm-up.
         duration: Span = default("10 s", "1 ms", "1000000 s"),
-        /// Length of a slot of the recorded series, and of the proxies' control.
+        /// Length of a slot, of the recorded series and of the proxies' control.
         slot: Span = default("500 ms", "1 ms", "100 s"),
-        /// The channel, or a list of several; one with all defaults if there is none.
+        /// The channel, or a list of several. If left out, there is one with all defaults.
         channel: Vec<Channel> = nested,
         /// The nodes.
         node: Vec<Node> = nested,
@@ -82,7 +77,7 @@ section! {
         proxy: Vec<Proxy> = nested,
         /// What changes in the course of the run.
         change: Vec<Change> = nested,
-        /// What is kept besides the summary.
+        /// What is recorded besides the summary.
         record: Record = nested,
     }
 }
@@ -90,7 +85,8 @@ section! {
 /// Reads a scenario: the text of a file, with `settings` in place of what the file says.
 ///
 /// # Errors
-/// Malformed TOML, unknown keys, values that do not fit or make no sense, references to nothing; with the place and a remedy.
+/// Malformed TOML, unknown keys, values out of range, keys that do not belong together, names of nothing; with the place and a
+/// remedy.
 pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), DocumentError> {
     let (mut scenario, source) = document::read::<Scenario>(text, settings)?;
     if scenario.channel.is_empty() {

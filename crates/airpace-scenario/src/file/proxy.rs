@@ -2,30 +2,21 @@
 
 use super::rate::RateChoice;
 use airpace_config::choice;
+use airpace_config::choice::{Choice, Extended};
 use airpace_config::point::Point;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
+use airpace_core::control::Law;
 
 choice! {
-    /// The rate control law.
-    Law:
-    /// Ours: the fair allocation on a measured round.
-    Waterfill = "waterfill",
-    /// Paper 000, Algorithm 1: each station's rate by its own level.
-    Linear = "linear",
-    /// Paper 000, Algorithm 2: the fastest station regulated, the others in proportion.
-    LinearPf = "linear-pf",
-    /// Algorithm 2 as printed: the slowest station regulated.
-    LinearPfArgmax = "linear-pf-argmax",
-    /// Paper 000, dual ascent.
-    Dual = "dual",
-    /// Paper 002, inner and outer loop.
-    Nonlinear = "nonlinear",
-    /// The same with the interior optimum as a further bound.
-    NonlinearCorrected = "nonlinear-corrected",
-    /// None: packets pass unshaped, and are only measured.
+    /// What a proxy does instead of a rate control law.
+    NoLaw:
+    /// No law: packets pass unshaped and are only measured.
     None = "none",
 }
+
+/// A rate control law by its name, or none.
+pub type ProxyLaw = Choice<Extended<Law, NoLaw>>;
 
 choice! {
     /// How the law learns what the stations measured.
@@ -44,7 +35,7 @@ section! {
         /// Node at which it stands.
         at: Option<String> = optional("the access point's wired side"),
         /// The rate control law.
-        law: Law = default("waterfill"),
+        law: ProxyLaw = default("waterfill"),
         /// Target of the level, or its limit, mean packets per frame (N_ε, N̄).
         level: f64 = default("32", "1", "1024"),
         /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual ignore it.
@@ -103,7 +94,7 @@ section! {
 }
 
 section! {
-    /// What is kept besides the summary, for `--out`.
+    /// What is recorded besides the summary, for `--out`.
     Record as "[record]" {
         /// Counts per link and slot.
         slots: bool = default("true"),

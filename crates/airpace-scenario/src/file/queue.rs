@@ -1,71 +1,25 @@
 //! A node's queues towards the radio.
 
-use airpace_config::choice;
+use airpace_config::choice::Choice;
 use airpace_config::document::KeyError;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
-
-choice! {
-    /// The path of packets from the network layer to the air: which queues there are, and in which order they are served.
-    Scheme:
-    /// One queue per receiver in the MAC and nothing above or below: an access point that cannot be changed.
-    PerStation = "per-station",
-    /// Linux before 4.8: a first-in-first-out queueing discipline (pfifo) over the driver's shared queue.
-    Fifo = "fifo",
-    /// As fifo, with CoDel (RFC 8289) as queueing discipline.
-    Codel = "codel",
-    /// As fifo, with FQ-CoDel (RFC 8290) as queueing discipline.
-    FqCodel = "fq-codel",
-    /// FQ-CoDel within the MAC, per receiver (paper 004, Linux since 4.8): nothing above.
-    FqMac = "fq-mac",
-    /// As fq-mac, with airtime shared equally among receivers (paper 004, Linux since 4.11).
-    Airtime = "airtime",
-    /// As fifo, with a limit that follows rate and load (paper 003, WQM).
-    Wqm = "wqm",
-    /// As fq-codel, with a limit that follows rate and load.
-    WqmFq = "wqm-fq",
-}
-
-choice! {
-    /// In which order a node serves its receivers.
-    Schedule:
-    /// Round robin: a receiver that was served goes to the end.
-    RoundRobin = "round-robin",
-    /// The receiver whose first packet has waited longest.
-    OldestFirst = "oldest-first",
-}
-
-choice! {
-    /// Whether receivers share the limit of a queue.
-    Sharing:
-    /// Each receiver has the whole limit.
-    Separate = "separate",
-    /// All receivers share the limit.
-    Shared = "shared",
-}
-
-choice! {
-    /// How WQM estimates the time that the backlog takes to send.
-    Drain:
-    /// At the PHY rate less the overhead of frames of the mean A-MPDU length.
-    WithOverhead = "with-overhead",
-    /// At the PHY rate, as the paper's equation 2 has it.
-    Published = "published",
-}
+use airpace_core::queue::DrainEstimate;
+use airpace_sim::mac::{QueueScope, Schedule, Scheme};
 
 section! {
     /// A node's queues towards the radio. Each key holds for some schemes only, which its meaning names first.
     NodeQueue as "queue" {
         /// The path that packets take.
-        scheme: Scheme = default("per-station"),
+        scheme: Choice<Scheme> = default("per-station"),
         /// per-station: packets that the queue holds.
         limit: Option<Packets> = optional("1000 packets", "1 packet", "10000000 packets"),
         /// per-station: whether receivers share the limit.
-        sharing: Option<Sharing> = optional("separate"),
+        sharing: Option<Choice<QueueScope>> = optional("separate"),
         /// per-station: whether packets in flight count towards the limit until they are acknowledged.
         in_flight: Option<bool> = optional("true if the limit is shared, as in ns-3"),
         /// All but airtime: in which order receivers are served.
-        schedule: Option<Schedule> = optional("round-robin"),
+        schedule: Option<Choice<Schedule>> = optional("round-robin"),
         /// fifo, codel, fq-codel: packets that the queueing discipline holds.
         qdisc_limit: Option<Packets> = optional("1000 packets (txqueuelen); fq-codel: 10240 packets", "1 packet", "10000000 packets"),
         /// fifo, codel, fq-codel, wqm, wqm-fq: packets that the driver holds for all receivers of an access category before the
@@ -143,7 +97,7 @@ section! {
         /// Time between measurements.
         interval: Option<Span> = optional("100 ms", "1 ms", "10 s"),
         /// How the time that the backlog takes to send is estimated.
-        drain: Option<Drain> = optional("with-overhead"),
+        drain: Option<Choice<DrainEstimate>> = optional("with-overhead"),
         /// Factor by which the limit shrinks after two measurements above `limit`.
         decrease: Option<f64> = optional("0.5", "0.01", "0.99"),
         /// Packets by which the limit grows after two measurements below `limit`.
@@ -166,25 +120,14 @@ impl AirtimeQueueLimit {
     }
 }
 
-impl Scheme {
-    /// Whether a queueing discipline stands above the driver's queue.
-    #[must_use]
-    pub const fn has_qdisc(self) -> bool {
-        matches!(
-            self,
-            Self::Fifo | Self::Codel | Self::FqCodel | Self::Wqm | Self::WqmFq
-        )
-    }
-}
-
 impl NodeQueue {
     /// Refuses keys that the scheme does not have; `at` is the path of the table.
     pub(super) fn check(&self, at: &str) -> Result<(), KeyError> {
         for (key, given, schemes) in self.keys() {
-            if !given || schemes.contains(&self.scheme) {
+            if !given || schemes.contains(&self.scheme.0) {
                 continue;
             }
-            let words: Vec<&str> = schemes.iter().map(|scheme| scheme.word()).collect();
+            let words: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
             let message = format!(
                 "`{key}` means nothing for scheme = \"{}\": it is for {}{}",
                 self.scheme,
@@ -241,7 +184,7 @@ impl NodeQueue {
 
     /// The key that probably does for this scheme what the user expected of `key`.
     fn remedy(&self, key: &str) -> &'static str {
-        match (key, self.scheme) {
+        match (key, self.scheme.0) {
             ("limit", Scheme::Fifo | Scheme::Codel | Scheme::FqCodel) => {
                 "; give `qdisc_limit` or `driver_limit`"
             }

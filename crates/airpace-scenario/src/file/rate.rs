@@ -1,28 +1,16 @@
 //! The rate at which frames are sent.
 
 use super::channel::Standard;
-use airpace_config::choice;
+use airpace_config::choice::Choice;
 use airpace_config::quantity::{Frequency, Rate, Span};
 use airpace_config::section;
-
-choice! {
-    /// How the rate is chosen.
-    Adaptation:
-    /// It is given and stays.
-    Fixed = "fixed",
-    /// By an oracle: the fastest rate with a small error probability at the present signal-to-noise ratio.
-    Ideal = "ideal",
-    /// By Minstrel-HT as in Linux.
-    MinstrelHt = "minstrel-ht",
-    /// By a list of times and rates.
-    Trace = "trace",
-}
+use airpace_sim::rate::AdaptationKind;
 
 section! {
     /// A rate, or how it is chosen. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal", "minstrel-ht".
     RateChoice as "rate" or RateChoice::parse {
         /// How the rate is chosen.
-        adaptation: Adaptation = default("fixed"),
+        adaptation: Choice<AdaptationKind> = default("fixed"),
         /// MCS index; for "ideal" and "minstrel-ht" the highest that is used. HT counts 0 to 31.
         mcs: Option<u8> = optional("9; ideal, minstrel-ht: the standard's highest", "0", "31"),
         /// Spatial streams; for "ideal" and "minstrel-ht" the most that are used.

@@ -1,6 +1,8 @@
 use super::*;
 use airpace_config::declaration::{Absent, Field, Kind};
 use airpace_config::section::Section;
+use airpace_sim::mac::Scheme;
+use airpace_sim::rate::AdaptationKind;
 
 const CELL: &str = "\
 title = \"a cell\"
@@ -69,152 +71,154 @@ fn what_is_written_reads_back_to_the_same() {
     assert_eq!(read_ok(&text, &[]), scenario, "{text}");
 }
 
+/// What of [`CELL`] is replaced, by what, and a part of the refusal.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    (
+        "width = \"80 MHz\"",
+        "widht = \"80 MHz\"",
+        "x.toml:3:1: [channel] has no key `widht`: did you mean `width`?\n3 | widht = \"80 MHz\"\n  | ^^^^^",
+    ),
+    (
+        "width = \"80 MHz\"",
+        "width = 80",
+        "x.toml:3:9: `80` has no unit: write for example \"80 MHz\"\n3 | width = 80\n  |         ^^",
+    ),
+    (
+        "[channel]",
+        "[channel",
+        "x.toml:2:9: unclosed table, expected `]`",
+    ),
+    (
+        "count = 5",
+        "count = 0",
+        "x.toml:8:9: out of range: give 1 to 2000",
+    ),
+    (
+        "count = 5",
+        "count = -5",
+        "x.toml:8:9: `-5` does not fit here: give a whole number such as 1000",
+    ),
+    (
+        "count = 5",
+        "count = 99999999999",
+        "`99999999999` does not fit here",
+    ),
+    (
+        "count = 5",
+        "count = \"5\"",
+        "expected a whole number such as",
+    ),
+    (
+        "count = 5",
+        "loss = nan",
+        "x.toml:8:8: out of range: give 0 to 0.999",
+    ),
+    (
+        "count = 5",
+        "loss = 1",
+        "x.toml:8:8: out of range: give 0 to 0.999",
+    ),
+    (
+        "count = 5",
+        "loss = [0, 0.1]",
+        "x.toml:8:8: 2 values for 1 nodes: give one for all or one for each (`count`)",
+    ),
+    (
+        "count = 5",
+        "ap = \"roof\"",
+        "x.toml:8:6: there is no access point `roof`: use one of ap",
+    ),
+    ("count = 5", "channel = \"b\"", "there is no channel `b`"),
+    (
+        "kind = \"ap\"",
+        "kind = \"app\"",
+        "x.toml:5:8: `app` is not one of the choices: did you mean `ap`?",
+    ),
+    (
+        "kind = \"ap\"\n",
+        "",
+        "[[node]] lacks `kind`: add for example kind = \"station\"",
+    ),
+    (
+        "kind = \"ap\"",
+        "kind = \"host\"",
+        "`station` has no access point: add a [[node]] with kind = \"ap\"",
+    ),
+    (
+        "kind = \"ap\"",
+        "kind = \"ap\"\nname = \"station\"",
+        "x.toml:7:1: the name `station` is taken",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
+        "\"mcs9\"",
+        "x.toml:9:8: `mcs9` is not a rate: write \"mcs 9\", \"mcs 9 nss 2\"",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
+        "{ msc = 9 }",
+        "x.toml:9:10: rate has no key `msc`: did you mean `mcs`?",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
+        "{ legacy = \"1 Mbit/s\", mcs = 9 }",
+        "a legacy rate has no MCS",
+    ),
+    (
+        "\"mcs 9 nss 2\"",
+        "{ adaptation = \"trace\" }",
+        "needs one of `trace` and `file`",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "",
+        "kind = \"udp-cbr\" needs `rate`",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"-50 Mbit/s\"",
+        "is not a number",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"0 bit/s\"",
+        "out of range: give 1 bit/s to 100 Gbit/s",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"5 Mbit/s\"\nto = \"statoin\"",
+        "there is no node `statoin`: did you mean `station`?",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"5 Mbit/s\"\nmss = \"1448 B\"",
+        "`mss` means nothing for kind = \"udp-cbr\": it is for tcp, web",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"5 Mbit/s\"\nstart = \"2 s\"\nstop = \"1 s\"",
+        "it stops before it starts",
+    ),
+    (
+        "rate = \"50 Mbit/s\"",
+        "rate = \"5 Mbit/s\"\non = \"2 s\"",
+        "`on` needs `off`",
+    ),
+    (
+        "title",
+        "format = 2\ntitle",
+        "x.toml:1:10: out of range: give 1 to 1",
+    ),
+    (
+        "title",
+        "colour = 2\ntitle",
+        "a scenario has no key `colour`: use one of format, title",
+    ),
+];
+
 #[test]
 fn mistakes_are_shown_with_their_line_and_a_remedy() {
-    let cases = [
-        (
-            "width = \"80 MHz\"",
-            "widht = \"80 MHz\"",
-            "x.toml:3:1: [channel] has no key `widht`: did you mean `width`?\n3 | widht = \"80 MHz\"\n  | ^^^^^",
-        ),
-        (
-            "width = \"80 MHz\"",
-            "width = 80",
-            "x.toml:3:9: `80` has no unit: write for example \"80 MHz\"\n3 | width = 80\n  |         ^^",
-        ),
-        (
-            "[channel]",
-            "[channel",
-            "x.toml:2:9: unclosed table, expected `]`",
-        ),
-        (
-            "count = 5",
-            "count = 0",
-            "x.toml:8:9: out of range: give 1 to 2000",
-        ),
-        (
-            "count = 5",
-            "count = -5",
-            "x.toml:8:9: `-5` does not fit here: give a whole number such as 1000",
-        ),
-        (
-            "count = 5",
-            "count = 99999999999",
-            "`99999999999` does not fit here",
-        ),
-        (
-            "count = 5",
-            "count = \"5\"",
-            "expected a whole number such as",
-        ),
-        (
-            "count = 5",
-            "loss = nan",
-            "x.toml:8:8: out of range: give 0 to 0.999",
-        ),
-        (
-            "count = 5",
-            "loss = 1",
-            "x.toml:8:8: out of range: give 0 to 0.999",
-        ),
-        (
-            "count = 5",
-            "loss = [0, 0.1]",
-            "x.toml:8:8: 2 values for 1 nodes: give one for all or one for each (`count`)",
-        ),
-        (
-            "count = 5",
-            "ap = \"roof\"",
-            "x.toml:8:6: there is no access point `roof`: use one of ap",
-        ),
-        ("count = 5", "channel = \"b\"", "there is no channel `b`"),
-        (
-            "kind = \"ap\"",
-            "kind = \"app\"",
-            "x.toml:5:8: `app` is not one of the choices: did you mean `ap`?",
-        ),
-        (
-            "kind = \"ap\"\n",
-            "",
-            "[[node]] lacks `kind`: add for example kind = \"station\"",
-        ),
-        (
-            "kind = \"ap\"",
-            "kind = \"host\"",
-            "`station` has no access point: add a [[node]] with kind = \"ap\"",
-        ),
-        (
-            "kind = \"ap\"",
-            "kind = \"ap\"\nname = \"station\"",
-            "x.toml:7:1: the name `station` is taken",
-        ),
-        (
-            "\"mcs 9 nss 2\"",
-            "\"mcs9\"",
-            "x.toml:9:8: `mcs9` is not a rate: write \"mcs 9\", \"mcs 9 nss 2\"",
-        ),
-        (
-            "\"mcs 9 nss 2\"",
-            "{ msc = 9 }",
-            "x.toml:9:10: rate has no key `msc`: did you mean `mcs`?",
-        ),
-        (
-            "\"mcs 9 nss 2\"",
-            "{ legacy = \"1 Mbit/s\", mcs = 9 }",
-            "a legacy rate has no MCS",
-        ),
-        (
-            "\"mcs 9 nss 2\"",
-            "{ adaptation = \"trace\" }",
-            "needs one of `trace` and `file`",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "",
-            "kind = \"udp-cbr\" needs `rate`",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"-50 Mbit/s\"",
-            "is not a number",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"0 bit/s\"",
-            "out of range: give 1 bit/s to 100 Gbit/s",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"5 Mbit/s\"\nto = \"statoin\"",
-            "there is no node `statoin`: did you mean `station`?",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"5 Mbit/s\"\nmss = \"1448 B\"",
-            "`mss` means nothing for kind = \"udp-cbr\": it is for tcp, web",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"5 Mbit/s\"\nstart = \"2 s\"\nstop = \"1 s\"",
-            "it stops before it starts",
-        ),
-        (
-            "rate = \"50 Mbit/s\"",
-            "rate = \"5 Mbit/s\"\non = \"2 s\"",
-            "`on` needs `off`",
-        ),
-        (
-            "title",
-            "format = 2\ntitle",
-            "x.toml:1:10: out of range: give 1 to 1",
-        ),
-        (
-            "title",
-            "colour = 2\ntitle",
-            "a scenario has no key `colour`: use one of format, title",
-        ),
-    ];
-    for (from, to, said) in cases {
+    for &(from, to, said) in MISTAKES {
         assert!(CELL.contains(from), "{from}");
         let said_of_it = refusal(&CELL.replacen(from, to, 1), &[]);
         assert!(
@@ -326,7 +330,7 @@ fn mistakes_in_settings_name_the_flag() {
         ),
         (
             "flow.3.rate=1 Mbit/s",
-            "`flow` has 1 entries, counted from 0: there is no 3",
+            "`flow` has 1 entries, counted from 0: 3 is not one of them",
         ),
         ("title.x=1", "expected a string"),
         (
@@ -454,7 +458,7 @@ fn the_path_of_a_queue_reads_and_settings_change_it() {
         ],
     );
     let queue = &aql.node[0].queue;
-    assert_eq!(queue.scheme, Scheme::Airtime);
+    assert_eq!(queue.scheme.0, Scheme::Airtime);
     let limit = queue.aql.as_ref().unwrap();
     assert!(limit.on && limit.high.is_none());
     assert_eq!(limit.low, Some("8 ms".parse().unwrap()));
@@ -506,11 +510,11 @@ fn every_key_is_explained_in_the_reference() {
 #[test]
 fn the_rates_that_have_no_standard_form_parse() {
     for (text, adaptation) in [
-        ("ideal", Adaptation::Ideal),
-        ("minstrel-ht", Adaptation::MinstrelHt),
-        ("mcs 0", Adaptation::Fixed),
+        ("ideal", AdaptationKind::Ideal),
+        ("minstrel-ht", AdaptationKind::MinstrelHt),
+        ("mcs 0", AdaptationKind::Fixed),
     ] {
-        assert_eq!(RateChoice::parse(text).unwrap().adaptation, adaptation);
+        assert_eq!(RateChoice::parse(text).unwrap().adaptation.0, adaptation);
     }
     assert_eq!(
         RateChoice::parse("5.5 Mbit/s")

@@ -3,12 +3,12 @@
 use super::network::{Member, Network};
 use super::rate::{LinkContext, Rates};
 use crate::file::{
-    Category, Channel, Edca, ErrorModel as ErrorModelName, FadingLaw, NodeKind, RateChoice, Timing,
+    Category, Channel, Edca, ErrorModel as ErrorModelName, NodeKind, RateChoice, Timing,
 };
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Length;
 use airpace_core::phy::{self, AccessCategory, Band, Medium};
-use airpace_sim::channel::{self, Position};
+use airpace_sim::channel::{self, FadingKind, FadingLaw, Position};
 use airpace_sim::mac::{
     Beacon, Hearing, LinkConfig, MacConfig, Quality, RadioConfig, RadioId, Relation, Signal,
 };
@@ -354,13 +354,13 @@ impl Air<'_> {
                     .map_or(free_space, |reference| reference.0),
             },
             fading: channel::Fading {
-                law: match fading.law {
-                    FadingLaw::None => channel::FadingLaw::None,
-                    FadingLaw::Rayleigh => channel::FadingLaw::Rayleigh,
-                    FadingLaw::Rician => channel::FadingLaw::Rician {
+                law: match fading.law.0 {
+                    FadingKind::None => FadingLaw::None,
+                    FadingKind::Rayleigh => FadingLaw::Rayleigh,
+                    FadingKind::Rician => FadingLaw::Rician {
                         factor: fading.k_factor,
                     },
-                    FadingLaw::Nakagami => channel::FadingLaw::Nakagami {
+                    FadingKind::Nakagami => FadingLaw::Nakagami {
                         shape: fading.shape,
                     },
                 },

@@ -3,10 +3,11 @@
 use super::flow::NamedFlow;
 use super::network::Network;
 use super::rate::{LinkContext, Rates};
-use crate::file::{Adaptation, Change, Channel};
+use crate::file::{Change, Channel};
 use airpace_config::document::{KeyError, refuse};
 use airpace_sim::channel::Position;
 use airpace_sim::mac::{Neighbours, Quality};
+use airpace_sim::rate::AdaptationKind;
 use airpace_sim::traffic::Rate;
 use airpace_sim::world;
 use airpace_units::Time;
@@ -62,7 +63,7 @@ fn of_nodes(
                 );
             };
             let rate_key = format!("{key}.rate");
-            if choice.adaptation != Adaptation::Fixed {
+            if choice.adaptation.0 != AdaptationKind::Fixed {
                 return refuse(
                     rate_key,
                     "a change is to a fixed rate: write for example rate = \"mcs 4 nss 1\"; an \

@@ -2,20 +2,22 @@
 
 use super::FlowName;
 use super::network::Network;
-use crate::file::{Congestion, Flow, FlowKind, NodeKind, Page};
+use crate::file::{Flow, FlowKind, NodeKind};
 use airpace_config::document::{KeyError, refuse};
-use airpace_sim::traffic::web::{self, BrowserConfig};
+// The ICMP header of a ping is as long as that of UDP.
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
+use airpace_sim::traffic::web::BrowserConfig;
 use airpace_sim::traffic::{
     Activity, FrameSize, Frames, Pattern, Period, PingConfig, Rate, SourceConfig, Spread,
     VoipSinkConfig,
 };
-use airpace_sim::transport::tcp::{Algorithm, ReceiverConfig, SenderConfig};
+use airpace_sim::transport::tcp::{ReceiverConfig, SenderConfig};
 use airpace_sim::world::{FlowConfig, TcpConfig, Traffic};
 use airpace_units::{BitRate, Time};
 use std::time::Duration;
 
 /// Payload of a UDP packet unless the scenario says otherwise, as in the papers.
-const UDP_PAYLOAD: u32 = 1_470;
+pub(super) const UDP_PAYLOAD: u32 = 1_470;
 /// Payload of a ping unless the scenario says otherwise, as of the command `ping`.
 const PING_PAYLOAD: u32 = 56;
 /// Time between bursts unless the scenario says otherwise: 60 pictures a second.
@@ -23,8 +25,6 @@ const PICTURE_INTERVAL: Duration = Duration::from_micros(16_667);
 
 /// Longest IP packet on the air, bytes: an MSDU of 2304 (IEEE 802.11-2020, 9.2.4.7.1) less 8 of LLC and SNAP.
 const LONGEST_PACKET: u32 = 2_304 - 8;
-/// Headers of IPv4 and UDP, or of IPv4 and ICMP, bytes.
-const UDP_HEADERS: u32 = 28;
 /// Headers of IPv4 and TCP with timestamps (RFC 7323), bytes.
 const TCP_HEADERS: u32 = 52;
 
@@ -298,11 +298,7 @@ fn burst(flow: &Flow, packet_bytes: u32, at: &str) -> Result<Pattern, KeyError> 
 }
 
 fn tcp(flow: &Flow) -> TcpConfig {
-    let algorithm = match flow.congestion.unwrap_or(Congestion::Cubic) {
-        Congestion::Cubic => Algorithm::Cubic,
-        Congestion::Reno => Algorithm::Reno,
-        Congestion::Bbr => Algorithm::Bbr,
-    };
+    let algorithm = flow.congestion.unwrap_or_default().0;
     let mut sender = SenderConfig::new(algorithm);
     let mut receiver = ReceiverConfig::default();
     // The bounds of the keys keep sizes within 32 bits.
@@ -320,10 +316,7 @@ fn tcp(flow: &Flow) -> TcpConfig {
 }
 
 fn web_pages(flow: &Flow) -> Traffic {
-    let page = match flow.page.unwrap_or(Page::Small) {
-        Page::Small => web::NamedPage::Small.page(),
-        Page::Large => web::NamedPage::Large.page(),
-    };
+    let page = flow.page.unwrap_or_default().0.page();
     let mut browser = BrowserConfig::new(page);
     browser.connections = flow.connections.unwrap_or(browser.connections);
     match flow.interval {

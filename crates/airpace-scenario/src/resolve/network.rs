@@ -314,8 +314,8 @@ fn at_random(seed: u64, name: &str, centre: Position, side: Length) -> Position 
     Position::new(along(centre.x), along(centre.y), 0.0)
 }
 
-/// A position on a circle, at the golden angle from that of the number before: any number of nodes stands evenly around the
-/// centre.
+/// A position on a circle, at the golden angle from the previous node's, so that any number of nodes stands evenly around
+/// the centre.
 fn on_circle(number: usize, centre: Position, distance: Length) -> Position {
     let golden = PI * (3.0 - 5_f64.sqrt());
     let angle = golden * number as f64;

@@ -1,26 +1,25 @@
 //! Proxies.
 
+use super::flow::UDP_PAYLOAD;
 use super::network::Network;
-use crate::file::{FlowKind, Law, NodeKind, Proxy, Reports};
+use crate::file::{FlowKind, NoLaw, NodeKind, Proxy, Reports};
+use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
-use airpace_core::control::{self, Goal, LawConfig, StreamConfig};
+use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
-/// IPv4 and UDP headers.
-const UDP_HEADERS: u32 = 28;
-/// Payload of the packets that a law reckons with, if no flow says another.
-const PAYLOAD: u32 = 1_470;
-
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
-    let proxies = network.scenario.proxy.iter().enumerate();
-    proxies
-        .map(|(index, proxy)| one(network, proxy, &format!("proxy.{index}")))
-        .collect()
+    let mut proxies = Vec::new();
+    for (index, proxy) in network.scenario.proxy.iter().enumerate() {
+        proxies.push(resolve_proxy(network, proxy, &format!("proxy.{index}"))?);
+    }
+    Ok(proxies)
 }
 
-fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, KeyError> {
+fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, KeyError> {
     let place = match &proxy.at {
         Some(name) => network.find(name),
         None => network.access_point(),
@@ -28,7 +27,7 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Ke
     let Some(place) = place else {
         return refuse(
             at,
-            "there is no access point to stand at: say with `at` where it is",
+            "there is no access point for it to stand at: say with `at` where it stands",
         );
     };
     let stations = stations(network, place);
@@ -42,14 +41,14 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Ke
         );
     }
     let payload = payload(network, proxy);
-    let late = |&idx: &usize| !network.table(idx).joins.0.is_zero();
-    let joins = |&idx: &usize| {
-        (
-            Network::id(idx),
-            Time::ZERO.saturating_add(network.table(idx).joins.0),
-        )
-    };
-    let joins = stations.iter().filter(|idx| late(idx)).map(joins).collect();
+    let mut joins = Vec::new();
+    for &station in &stations {
+        let joins_after = network.table(station).joins.0;
+        // Stations are there from the beginning unless they join later.
+        if !joins_after.is_zero() {
+            joins.push((Network::id(station), Time::ZERO.saturating_add(joins_after)));
+        }
+    }
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
@@ -83,29 +82,27 @@ fn one(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<ProxyConfig, Ke
     })
 }
 
-/// The stations below the access point at which the proxy stands; before several access points, all stations.
+/// The stations that a proxy at `place` paces: those below the access point or relay at which it stands, else all.
 fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
-    let above = matches!(network.members[place].kind, NodeKind::Ap | NodeKind::Relay);
-    let below = |idx: usize| {
-        let mut at = idx;
-        let mut steps = 0;
-        while let Some(next) = network.members[at]
-            .above
-            .filter(|_| steps < network.members.len())
-        {
-            if next == place {
+    let serves_clients = matches!(network.members[place].kind, NodeKind::Ap | NodeKind::Relay);
+    let is_below = |station: usize| {
+        let mut above = network.members[station].above;
+        while let Some(node) = above {
+            if node == place {
                 return true;
             }
-            (at, steps) = (next, steps + 1);
+            // Nodes that are below themselves were refused, so the path ends.
+            above = network.members[node].above;
         }
         false
     };
-    let stations =
-        (0..network.members.len()).filter(|&idx| network.members[idx].kind == NodeKind::Station);
-    stations.filter(|&idx| !above || below(idx)).collect()
+    let is_paced = |&idx: &usize| {
+        network.members[idx].kind == NodeKind::Station && (!serves_clients || is_below(idx))
+    };
+    (0..network.members.len()).filter(is_paced).collect()
 }
 
-/// Payload of the packets that the law reckons with: that of the first flow of UDP.
+/// Payload of the packets that the law assumes: that of the first UDP flow.
 fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
     if let Some(packet) = proxy.packet {
         return (packet.0.0 as u32).saturating_sub(UDP_HEADERS).max(1);
@@ -122,23 +119,21 @@ fn payload(network: &Network<'_>, proxy: &Proxy) -> u32 {
         .iter()
         .find(|flow| udp.contains(&flow.kind));
     flow.and_then(|flow| flow.payload)
-        .map_or(PAYLOAD, |size| size.0.0 as u32)
+        .map_or(UDP_PAYLOAD, |size| size.0.0 as u32)
 }
 
 fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyError> {
-    if proxy.law == Law::None {
-        return Ok(None);
-    }
+    let law = match proxy.law.0 {
+        Extended::Base(law) => law,
+        Extended::More(NoLaw::None) => return Ok(None),
+    };
     let goal = Goal {
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
     };
-    let mut law = match proxy.law.word().parse::<control::Law>() {
-        Ok(law) => LawConfig::named(law, goal),
-        Err(error) => return refuse(format!("{at}.law"), error.to_string()),
-    };
+    let mut law = LawConfig::named(law, goal);
     tune(&mut law, proxy, payload);
-    foreign_gains(&law, proxy, at)?;
+    refuse_foreign_gains(&law, proxy, at)?;
     match law.build() {
         Ok(_) => Ok(Some(law)),
         Err(error) => refuse(at, error.to_string()),
@@ -147,30 +142,30 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyEr
 
 /// Puts the parameters of the scenario into the law's configuration.
 fn tune(law: &mut LawConfig, proxy: &Proxy, payload: u32) {
-    let set = |stream: &mut StreamConfig| {
+    let tune_stream = |stream: &mut StreamConfig| {
         (stream.payload_bytes, stream.packet_bytes) = (payload, payload + UDP_HEADERS);
         if let Some(rate) = proxy.initial_rate {
             stream.initial_mbps = rate.0.as_bps_f64() / 1e6;
         }
     };
-    let replace = |value: &mut f64, by: Option<f64>| *value = by.unwrap_or(*value);
+    let replace = |gain: &mut f64, by: Option<f64>| *gain = by.unwrap_or(*gain);
     let overhead = proxy.overhead.map(|overhead| overhead.0);
     match law {
         LawConfig::Linear(config) => {
-            set(&mut config.stream);
+            tune_stream(&mut config.stream);
             replace(&mut config.gain_mbps, proxy.gain);
         }
         LawConfig::LinearPf(config) => {
-            set(&mut config.stream);
+            tune_stream(&mut config.stream);
             replace(&mut config.gain_mbps, proxy.gain);
         }
         LawConfig::Dual(config) => {
-            set(&mut config.stream);
+            tune_stream(&mut config.stream);
             replace(&mut config.dual_step, proxy.gain);
             config.frame_overhead = overhead.unwrap_or(config.frame_overhead);
         }
         LawConfig::Nonlinear(config) => {
-            set(&mut config.stream);
+            tune_stream(&mut config.stream);
             replace(&mut config.inner_gain, proxy.inner_gain);
             replace(&mut config.outer_gain, proxy.outer_gain);
             replace(&mut config.overhead_gain, proxy.overhead_gain);
@@ -185,46 +180,30 @@ fn tune(law: &mut LawConfig, proxy: &Proxy, payload: u32) {
 }
 
 /// Refuses gains that the law does not have.
-fn foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), KeyError> {
-    let (linear, nonlinear) = match law {
-        LawConfig::Linear(_) | LawConfig::LinearPf(_) | LawConfig::Dual(_) => (true, false),
-        LawConfig::Nonlinear(_) => (false, true),
-        _ => (false, false),
-    };
-    let keys = [
-        (
-            "gain",
-            proxy.gain.is_some(),
-            linear,
-            "linear, linear-pf and dual",
-        ),
-        (
-            "inner_gain",
-            proxy.inner_gain.is_some(),
-            nonlinear,
-            "nonlinear",
-        ),
-        (
-            "outer_gain",
-            proxy.outer_gain.is_some(),
-            nonlinear,
-            "nonlinear",
-        ),
+fn refuse_foreign_gains(law: &LawConfig, proxy: &Proxy, at: &str) -> Result<(), KeyError> {
+    let is_linear = matches!(
+        law,
+        LawConfig::Linear(_) | LawConfig::LinearPf(_) | LawConfig::Dual(_)
+    );
+    let is_nonlinear = matches!(law, LawConfig::Nonlinear(_));
+    // Each gain, whether the law has it, and the laws that have it.
+    for (key, gain, is_known, laws) in [
+        ("gain", proxy.gain, is_linear, "linear, linear-pf and dual"),
+        ("inner_gain", proxy.inner_gain, is_nonlinear, "nonlinear"),
+        ("outer_gain", proxy.outer_gain, is_nonlinear, "nonlinear"),
         (
             "overhead_gain",
-            proxy.overhead_gain.is_some(),
-            nonlinear,
+            proxy.overhead_gain,
+            is_nonlinear,
             "nonlinear",
         ),
-    ];
-    match keys
-        .into_iter()
-        .find(|&(_, given, known, _)| given && !known)
-    {
-        Some((key, _, _, laws)) => refuse(
-            format!("{at}.{key}"),
-            format!("law {} has no `{key}`: it is for {laws}", proxy.law),
-        ),
-        None => Ok(()),
+    ] {
+        if gain.is_some() && !is_known {
+            return refuse(
+                format!("{at}.{key}"),
+                format!("law {} has no `{key}`: it is for {laws}", proxy.law),
+            );
+        }
     }
+    Ok(())
 }

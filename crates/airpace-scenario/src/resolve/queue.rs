@@ -1,15 +1,11 @@
-//! A node's transmit path: that of the scheme, with the parameters that the scenario gives.
+//! A node's transmit path: the scheme, with the parameters that the scenario gives.
 
-use crate::file::{
-    AirtimeQueueLimit, CodelQueue, Drain, NodeQueue, Schedule, Scheme, Sharing, SlowStations,
-    WqmQueue,
-};
+use crate::file::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
 use airpace_config::quantity::{Packets, Size, Span};
 use airpace_core::queue::{
-    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, DrainEstimate, FqCoDelConfig, FqMacConfig,
-    WqmConfig,
+    AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
 };
-use airpace_sim::mac::{self, PathConfig, Qdisc, QueueLimit, QueueScope, Queues};
+use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Scheme};
 use airpace_sim::rng::Stream;
 
 /// The path that `queue` describes, of a node called `name`.
@@ -19,11 +15,10 @@ pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
         path.limit_airtime(limit);
     }
     replace(&mut path.hardware, queue.hardware_queue);
-    match queue.schedule {
-        Some(Schedule::RoundRobin) => path.schedule = mac::Schedule::RoundRobin,
-        Some(Schedule::OldestFirst) => path.schedule = mac::Schedule::OldestFirst,
-        None => {}
-    }
+    replace(
+        &mut path.schedule,
+        queue.schedule.map(|schedule| schedule.0),
+    );
     if let Some(qdisc) = &mut path.qdisc {
         change_qdisc(qdisc, queue);
     }
@@ -45,29 +40,19 @@ pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
 
 /// The path of the scheme with its own parameters.
 fn base(queue: &NodeQueue) -> PathConfig {
-    PathConfig::of(match queue.scheme {
-        Scheme::PerStation => return per_station(queue),
-        Scheme::Fifo => mac::Scheme::Fifo,
-        Scheme::Codel => mac::Scheme::Codel,
-        Scheme::FqCodel => mac::Scheme::FqCodel,
-        Scheme::FqMac => mac::Scheme::FqMac,
-        Scheme::Airtime => mac::Scheme::Airtime,
-        Scheme::Wqm => mac::Scheme::Wqm,
-        Scheme::WqmFq => mac::Scheme::WqmFq,
-    })
+    match queue.scheme.0 {
+        Scheme::PerStation => per_station(queue),
+        scheme => PathConfig::of(scheme),
+    }
 }
 
 /// Queues in the MAC alone. What is left out is as in ns-3.
 fn per_station(queue: &NodeQueue) -> PathConfig {
-    let shared = queue.sharing == Some(Sharing::Shared);
+    let scope = queue.sharing.unwrap_or_default().0;
     let limit = QueueLimit {
         packets: queue.limit.map_or(LIMIT, packets),
-        scope: if shared {
-            QueueScope::Radio
-        } else {
-            QueueScope::Link
-        },
-        in_flight: queue.in_flight.unwrap_or(shared),
+        scope,
+        in_flight: queue.in_flight.unwrap_or(scope == QueueScope::Radio),
     };
     PathConfig::queued(limit)
 }
@@ -140,11 +125,7 @@ fn change_wqm(config: &mut WqmConfig, wqm: &WqmQueue) {
     replace(&mut config.interval, span(wqm.interval));
     replace(&mut config.decrease, wqm.decrease);
     replace(&mut config.increase, wqm.increase);
-    let drain = wqm.drain.map(|drain| match drain {
-        Drain::Published => DrainEstimate::Published,
-        Drain::WithOverhead => DrainEstimate::WithOverhead,
-    });
-    replace(&mut config.drain, drain);
+    replace(&mut config.drain, wqm.drain.map(|drain| drain.0));
 }
 
 /// The airtime queue limit, unless it is switched off.

@@ -1,11 +1,13 @@
 //! Rates of the standard's tables, and the algorithms that choose among them.
 
-use crate::file::{Adaptation, Channel, RateChoice, RateStep, Scenario, Standard};
+use crate::file::{Channel, RateChoice, RateStep, Scenario, Standard};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::quantity::Frequency;
 use airpace_core::phy::error::ErrorModel;
 use airpace_core::phy::{self, Band, GuardInterval, LegacyRate, TxRate, Width};
-use airpace_sim::rate::{Ideal, MinstrelHt, MinstrelHtConfig, RateAdaptation, Trace, rates_up_to};
+use airpace_sim::rate::{
+    AdaptationKind, Ideal, MinstrelHt, MinstrelHtConfig, RateAdaptation, Trace, rates_up_to,
+};
 use airpace_units::Time;
 use std::path::Path;
 use std::time::Duration;
@@ -43,11 +45,11 @@ impl Rates<'_> {
         choice: &RateChoice,
         link: LinkContext<'_>,
     ) -> Result<RateAdaptation, KeyError> {
-        match choice.adaptation {
-            Adaptation::Fixed => self.fixed(choice, link).map(RateAdaptation::Fixed),
-            Adaptation::Trace => self.trace(choice, link),
-            Adaptation::MinstrelHt => self.minstrel(choice, link),
-            Adaptation::Ideal => self.ideal(choice, link),
+        match choice.adaptation.0 {
+            AdaptationKind::Fixed => self.fixed(choice, link).map(RateAdaptation::Fixed),
+            AdaptationKind::Trace => self.trace(choice, link),
+            AdaptationKind::MinstrelHt => self.minstrel(choice, link),
+            AdaptationKind::Ideal => self.ideal(choice, link),
         }
     }
 

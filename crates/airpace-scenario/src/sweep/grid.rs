@@ -1,4 +1,4 @@
-//! The values swept over.
+//! The settings that a sweep varies, and the grid of their values.
 
 use crate::file::Override;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A setting and its values: `--over key=a,b,c`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// The key, as of `--set`.
+    /// The key, as for `--set`.
     pub key: String,
     /// Its values.
     pub values: Vec<String>,
@@ -29,7 +29,7 @@ impl FromStr for Axis {
     }
 }
 
-/// Splits at commas that are not within brackets, braces or quotes.
+/// Splits at the commas outside brackets, braces and quotes.
 fn split(text: &str) -> Vec<String> {
     let (mut depth, mut quoted) = (0_i32, false);
     let mut values = vec![String::new()];
@@ -52,22 +52,25 @@ fn split(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every combination of the axes' values, the last axis varying fastest; without axes one point without settings.
+/// Every combination of the axes' values; the last axis varies fastest. Without axes there is one point without settings.
 #[must_use]
 pub fn grid(axes: &[Axis]) -> Vec<Point> {
-    axes.iter().fold(vec![Vec::new()], |points, axis| {
-        let extended = points.iter().flat_map(|point| {
-            axis.values.iter().map(|value| {
-                let mut point = point.clone();
+    let mut points = vec![Vec::new()];
+    for axis in axes {
+        let mut extended = Vec::new();
+        for point in &points {
+            for value in &axis.values {
+                let mut point: Point = point.clone();
                 point.push(Override {
                     key: axis.key.clone(),
                     value: value.clone(),
                 });
-                point
-            })
-        });
-        extended.collect()
-    })
+                extended.push(point);
+            }
+        }
+        points = extended;
+    }
+    points
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario and print what it comes to.
+/// Run a scenario and print its figures.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
@@ -20,7 +20,7 @@ pub(super) struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Folder for files: the summary as JSON, tables as Parquet and, as `[record]` of the scenario says, frames, packets, a capture.
+    /// Folder for files: the summary as JSON, tables as Parquet and, if `[record]` of the scenario asks for them, frames, packets and a capture.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

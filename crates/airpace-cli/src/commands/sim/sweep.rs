@@ -10,22 +10,22 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario over a grid of settings, several times each, on all cores; can be resumed.
+/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was stopped can be resumed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
     #[command(flatten)]
     chosen: Chosen,
-    /// A setting and its values; repeat it for a grid.
+    /// A setting and its values. Repeat the flag for a grid.
     #[arg(long, value_name = "KEY=A,B,C", required = true)]
     over: Vec<Axis>,
     /// Runs of each point, with seeds that count up from the scenario's.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
-    /// Runs at a time; by default one per core.
+    /// Runs at a time; one per core if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder in which finished runs are kept (`runs.jsonl`). What is there is not run again.
+    /// Folder for the finished runs (`runs.jsonl`). Runs that are there are not repeated.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Print the table as JSON.

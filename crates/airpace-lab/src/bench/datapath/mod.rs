@@ -9,8 +9,9 @@ mod testbed;
 
 pub use testbed::{AGENT, AGENT_OUTSIDE, PROXY, PROXY_OUTSIDE, Running, Testbed};
 
-use airpace_api::config::{Cipher, Law};
+use airpace_api::config::{Cipher, LawChoice};
 use airpace_config::quantity::Rate;
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::BitRate;
 use anyhow::{Context as _, bail};
 use core::sync::atomic::Ordering;
@@ -118,7 +119,11 @@ pub fn datapath(plan: &DatapathPlan) -> anyhow::Result<DatapathReport> {
         );
     }
     let mut bed = Testbed::new()?;
-    bed.proxy.control.law = if plan.paced { Law::Fixed } else { Law::None };
+    bed.proxy.control.law = if plan.paced {
+        LawChoice::Fixed
+    } else {
+        LawChoice::None
+    };
     bed.proxy.control.fixed_rate = Some(Rate(BitRate::from_mbps(20_000)));
     bed.agent.cipher = plan.cipher;
     (bed.proxy.realtime, bed.agent.realtime) = (plan.realtime, plan.realtime);
@@ -195,8 +200,7 @@ fn run(
     pattern: Pattern,
 ) -> anyhow::Result<(Throughput, hdrhistogram::Histogram<u64>)> {
     let to = SocketAddr::from((to, 9));
-    // The IPv4 and UDP headers take 28 bytes.
-    let payload = plan.packet_bytes - 28;
+    let payload = plan.packet_bytes - IPV4_UDP_HEADER_BYTES as usize;
     let shared = Shared::default();
     let socket = bed
         .agent_side

@@ -5,7 +5,6 @@ use airpace_api::config::{
     AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
     TunConfig, UplinkConfig,
 };
-use airpace_api::network::Network;
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
 use airpace_live::proxy::Totals;
@@ -13,6 +12,7 @@ use airpace_live::{run_agent, run_proxy};
 use airpace_net::netns::{Namespace, NamespaceError};
 use anyhow::Context as _;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use ipnet::IpNet;
 use ipnet::Ipv4Net;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
@@ -145,7 +145,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
     let (proxy_keys, agent_keys) = (KeyPair::generate(), KeyPair::generate());
     let tun = |address: Ipv4Addr| TunConfig {
         name: "airpace0".to_owned(),
-        address: Network::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
+        address: IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
         mtu: Size::from_bytes(1420),
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
@@ -166,7 +166,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: None,
-        stations: vec![station],
+        station: vec![station],
     };
     let agent = AgentConfig {
         proxy: outside,

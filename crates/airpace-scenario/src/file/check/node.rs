@@ -1,9 +1,10 @@
 //! Nodes: names, counts, rates, and where they belong.
 
 use super::{Checked, check_channel_name};
-use crate::file::{Adaptation, EACH_STATION, Node, NodeKind, RateChoice, Scenario};
+use crate::file::{EACH_STATION, Node, NodeKind, RateChoice, Scenario};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::suggest::remedy;
+use airpace_sim::rate::AdaptationKind;
 
 /// Most nodes of a scenario. A larger count is a typing error.
 const MAX_NODES: u64 = 20_000;
@@ -148,7 +149,7 @@ fn check_only_access_point(scenario: &Scenario, client: &Node, at: &str) -> Chec
 
 /// Checks that the keys of a rate belong together.
 pub(super) fn check_rate(rate: &RateChoice, at: &str) -> Checked {
-    let is_trace = rate.adaptation == Adaptation::Trace;
+    let is_trace = rate.adaptation.0 == AdaptationKind::Trace;
     let (has_steps, has_file) = (!rate.trace.is_empty(), rate.file.is_some());
     if is_trace && has_steps == has_file {
         return refuse(at, "adaptation \"trace\" needs one of `trace` and `file`");
@@ -157,7 +158,7 @@ pub(super) fn check_rate(rate: &RateChoice, at: &str) -> Checked {
         return refuse(at, "`trace` and `file` are for adaptation = \"trace\"");
     }
     let has_index = rate.mcs.is_some() || rate.nss.is_some();
-    if rate.legacy.is_some() && (has_index || rate.adaptation != Adaptation::Fixed) {
+    if rate.legacy.is_some() && (has_index || rate.adaptation.0 != AdaptationKind::Fixed) {
         return refuse(
             format!("{at}.legacy"),
             "a legacy rate has no MCS, no streams and no adaptation: leave one or the other out",

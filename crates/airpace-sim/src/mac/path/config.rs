@@ -5,7 +5,7 @@ use crate::mac::{ConfigError, RadioId};
 use airpace_core::queue::{
     AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
 };
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 
 /// The way of a packet from the network layer to the air: an optional queueing discipline, the
 /// queues of the driver or of the MAC, the schedule by which they are served, and the aggregates
@@ -95,9 +95,12 @@ pub struct QueueLimit {
     Debug,
     Default,
     Display,
+    EnumMessage,
     EnumString,
     IntoStaticStr,
     VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
 )]
 pub enum QueueScope {
     /// Each link has the whole limit.
@@ -122,9 +125,12 @@ pub enum QueueScope {
     Debug,
     Default,
     Display,
+    EnumMessage,
     EnumString,
     IntoStaticStr,
     VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Schedule {
@@ -150,13 +156,16 @@ pub enum Schedule {
     Debug,
     Default,
     Display,
+    EnumMessage,
     EnumString,
     IntoStaticStr,
     VariantArray,
+    // By its path, because the trait has a constant of the same name as `VariantArray`.
+    strum::VariantNames,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Scheme {
-    /// A closed access point: a FIFO of 2500 packets for each station, served in turn.
+    /// A closed access point: a FIFO for each station, served in turn.
     #[default]
     PerStation,
     /// Linux before 4.8: `pfifo` of 1000 packets over the driver's queue.

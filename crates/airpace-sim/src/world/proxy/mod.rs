@@ -100,6 +100,9 @@ impl ProxyNode {
             .edge
             .stations
             .resize(config.stations.len(), StationConfig::default());
+        for (station, edge) in stations.iter().zip(&mut config.edge.stations) {
+            edge.phase = station.source_phase;
+        }
         Ok(Self {
             edge: new_edge(&config, &stations)?,
             config,

@@ -1,0 +1,119 @@
+//! What a proxy hands out, and why it refuses.
+
+use super::Mode;
+use airpace_core::control::ConfigError;
+use airpace_core::queue::DropReason;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// What the proxy wants sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output<P> {
+    /// A packet.
+    Packet {
+        /// The station that it is for.
+        station: usize,
+        /// The packet.
+        packet: P,
+    },
+    /// A packet of load without meaning.
+    Load {
+        /// The station that it is for.
+        station: usize,
+        /// Its length, IP header and tunnel included.
+        bytes: u32,
+    },
+}
+
+/// A packet that the proxy gave up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DroppedPacket<P> {
+    /// The station that it was for.
+    pub station: usize,
+    /// Why; `None` if the station is away.
+    pub reason: Option<DropReason>,
+    /// The packet, so that its buffer can be used again.
+    pub packet: P,
+}
+
+/// What an operator should hear of.
+#[derive(Clone, PartialEq, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A station is sent to in another way.
+    ModeChanged {
+        /// When.
+        at: Time,
+        /// The station.
+        station: usize,
+        /// The mode before.
+        from: Mode,
+        /// The mode from now on.
+        to: Mode,
+        /// Time since its last report, or since it connected.
+        silence: Duration,
+    },
+    /// The delay target has become infeasible.
+    DelayTargetInfeasible {
+        /// The target (T̄).
+        target: Duration,
+        /// The smallest delay that is feasible, seconds.
+        least_s: f64,
+    },
+    /// More stations than before appear to have their bottleneck elsewhere than at the access point.
+    BottleneckElsewhere {
+        /// How many now.
+        stations: u32,
+    },
+}
+
+impl core::fmt::Display for Event {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::ModeChanged {
+                station, from, to, ..
+            } => write!(f, "station {station}: {from} becomes {to}"),
+            Self::DelayTargetInfeasible { target, least_s } => write!(
+                f,
+                "the delay target of {:.1} ms is below {:.1} ms, the least that is feasible for these \
+                 stations: running at that",
+                target.as_secs_f64() * 1e3,
+                least_s * 1e3
+            ),
+            Self::BottleneckElsewhere { stations } => write!(
+                f,
+                "stations whose bottleneck appears to lie elsewhere than at the access point: {stations} \
+                 (they are sent what arrives)"
+            ),
+        }
+    }
+}
+
+/// What was refused before it could matter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Packets for stations that are away.
+    pub away: u64,
+    /// Reports that were repeated or are of no station.
+    pub bad_reports: u64,
+}
+
+/// Why a proxy cannot begin.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The law refuses its parameters.
+    #[error(transparent)]
+    Law(#[from] ConfigError),
+    /// The law does not follow the weight of a station.
+    #[error(
+        "the law `{law}` follows no weights, or not that of station {station}; `waterfill` takes 0.001 to 1000"
+    )]
+    Weight {
+        /// The station.
+        station: usize,
+        /// Name of the law.
+        law: &'static str,
+    },
+}

@@ -1,0 +1,96 @@
+//! The end of a slot: the law decides, stations change their mode, records are made.
+
+use super::turns::Place;
+use super::{Event, Mode, Proxy, mode, record};
+use airpace_core::packet::Packet;
+use airpace_units::Time;
+
+impl<P: Packet> Proxy<P> {
+    /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the records.
+    pub(super) fn decide(&mut self, now: Time) {
+        // Reports are waited for half a slot longer than they are due.
+        self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
+        self.pending.sort_by_key(|report| report.station);
+        if let Some(law) = &mut self.law
+            && !self.pending.is_empty()
+        {
+            for allocation in law.on_slot(now, &self.pending) {
+                if let Some(station) = self.stations.get_mut(allocation.station.index()) {
+                    station.allocation = Some(*allocation);
+                }
+            }
+        }
+        for station in 0..self.stations.len() {
+            self.update_mode(now, station);
+        }
+        if let Some(law) = &self.law {
+            let events = self
+                .beliefs
+                .update(now, law.diagnostics(), self.config.delay_target);
+            self.events.extend(events.into_iter().flatten());
+        }
+        if self.config.records {
+            self.record(now);
+        }
+        for station in &mut self.stations {
+            station.reported = false;
+        }
+        self.reported = 0;
+        self.pending.clear();
+    }
+
+    /// Makes a record of every station's slot.
+    fn record(&mut self, now: Time) {
+        for station in &mut self.stations {
+            let report = match self
+                .pending
+                .binary_search_by_key(&station.id, |report| report.station)
+            {
+                Ok(at) if station.reported => Some(&self.pending[at]),
+                _ => None,
+            };
+            let diagnostics = self.beliefs.diagnostics();
+            let record = record::slot_record(now, station, &self.config, report, diagnostics);
+            self.records.push_back(record);
+            let counters = station.queue.counters();
+            let (dropped, marked) = (counters.dropped(), counters.marked);
+            station.slot.begin_slot(now, dropped, marked);
+        }
+    }
+
+    /// Puts a station into the mode that its reports, or their absence, ask for, and paces it accordingly.
+    pub(super) fn update_mode(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        let to = mode::wanted(paced, now, &self.config);
+        if to != paced.mode {
+            let from = core::mem::replace(&mut paced.mode, to);
+            self.awaited -= usize::from(from.is_awaited());
+            self.awaited += usize::from(to.is_awaited());
+            self.events.push_back(Event::ModeChanged {
+                at: now,
+                station,
+                from,
+                to,
+                silence: now.saturating_since(paced.heard_at),
+            });
+            // Nothing that the law remembers of the station holds any more.
+            if let Some(law) = &mut self.law
+                && matches!(to, Mode::Away | Mode::Unshaped)
+            {
+                law.remove(paced.id);
+                paced.allocation = None;
+            }
+        }
+        paced.apply(now, &self.config);
+        // The release may have moved with the rate. A station in the ring finds out when its turn comes.
+        let unmoved = match paced.place {
+            Place::Ready => true,
+            Place::Waiting(release) => paced.next_release() == Some(release),
+            Place::Idle => false,
+        };
+        if !unmoved {
+            paced.place = Place::Idle;
+            self.activate_at(now, station);
+        }
+    }
+}
