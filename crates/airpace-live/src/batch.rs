@@ -1,4 +1,4 @@
-//! Sealed datagrams on their way to the socket, grouped so that the kernel segments them (GSO).
+//! Sealed datagrams on their way to the socket, in groups that the kernel cuts into datagrams (GSO).
 
 use crate::crypto::Tunnel;
 use airpace_edge::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};
@@ -7,7 +7,7 @@ use airpace_units::Time;
 use core::net::SocketAddr;
 use std::io::{self, IoSlice};
 
-/// Bytes that a batch holds by default: two groups of the largest size, and few enough for the
+/// Bytes that a batch holds by default: two groups of the largest size, which fit into the
 /// processor's cache.
 const CAPACITY: usize = 128 << 10;
 /// Bytes that a group holds at most: the kernel takes a group as one UDP datagram over IPv4, which
@@ -23,8 +23,8 @@ struct Group {
     start: usize,
     len: usize,
     segment: usize,
-    /// Datagrams in the group.
-    n: usize,
+    /// Number of datagrams.
+    count: usize,
     /// The last datagram is shorter than the others, so the group takes no more.
     closed: bool,
 }
@@ -42,6 +42,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// A batch of the default capacity.
     pub(crate) fn new() -> Self {
         Self::with_capacity(CAPACITY)
     }
@@ -60,7 +61,7 @@ impl Batch {
     /// Whether there is room for another datagram with a payload of `len` bytes.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         let datagram = SEAL_HEAD + len + SEAL_TAIL;
-        // An empty batch takes any datagram, so that none is stuck.
+        // An empty batch takes a datagram of any length: it could otherwise never be sent.
         let fits = self.bytes.len() + datagram <= self.capacity.max(datagram);
         fits && self.groups.len() < MAX_GROUPS
     }
@@ -96,6 +97,7 @@ impl Batch {
         self.add(to, start, datagram.len());
     }
 
+    /// Adds a datagram whose bytes are in the batch already to the last group, or to a new one.
     fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
         // The kernel cuts a group into segments of equal length, of which only the last may be
         // shorter.
@@ -103,11 +105,11 @@ impl Batch {
             && last.to == to
             && !last.closed
             && len <= last.segment
-            && last.n < MAX_SEGMENTS
+            && last.count < MAX_SEGMENTS
             && last.len + len <= GROUP_BYTES
         {
             last.len += len;
-            last.n += 1;
+            last.count += 1;
             last.closed = len < last.segment;
             return;
         }
@@ -116,7 +118,7 @@ impl Batch {
             start,
             len,
             segment: len,
-            n: 1,
+            count: 1,
             closed: false,
         });
     }
@@ -127,7 +129,7 @@ impl Batch {
         while self.sent < self.groups.len() {
             match send(socket, &self.bytes, &self.groups[self.sent..]) {
                 Ok(0) => return false,
-                Ok(n) => self.sent += n,
+                Ok(groups) => self.sent += groups,
                 Err(_) => self.send_singly(socket),
             }
         }
@@ -145,10 +147,8 @@ impl Batch {
     fn send_singly(&mut self, socket: &UdpSocket) {
         let group = self.groups[self.sent];
         for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {
-            if !socket
-                .send_one(group.to, datagram, Ecn::NOT_ECT)
-                .unwrap_or(false)
-            {
+            let sent = socket.send_one(group.to, datagram, Ecn::NOT_ECT);
+            if !sent.unwrap_or(false) {
                 self.refused += 1;
             }
         }
@@ -156,6 +156,7 @@ impl Batch {
     }
 }
 
+/// Hands groups to the socket; returns how many it took.
 fn send(socket: &UdpSocket, bytes: &[u8], groups: &[Group]) -> io::Result<usize> {
     let parts: Vec<[IoSlice<'_>; 1]> = groups
         .iter()
@@ -171,7 +172,7 @@ fn send(socket: &UdpSocket, bytes: &[u8], groups: &[Group]) -> io::Result<usize>
 
 fn transmit<'a>(group: &Group, parts: &'a [IoSlice<'a>]) -> Transmit<'a> {
     // A segment is at most GROUP_BYTES long, which fits 16 bits.
-    let segment = (group.n > 1).then(|| u16::try_from(group.segment).unwrap_or(u16::MAX));
+    let segment = (group.count > 1).then(|| u16::try_from(group.segment).unwrap_or(u16::MAX));
     Transmit {
         to: Some(group.to),
         parts,

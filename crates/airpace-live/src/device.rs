@@ -1,4 +1,4 @@
-//! The tunnel's network interface: opening it, and moving packets in and out with offload.
+//! The tunnel's network interface: creates it, and moves packets in and out with offload.
 
 use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::TunConfig;
@@ -10,33 +10,36 @@ use anyhow::Context as _;
 use ipnet::IpNet;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets that wait in the kernel for the process to read them. Waiting is to happen in the queues, so the loop reads often;
-/// this is for bursts while it is not scheduled.
+/// Most packets that wait in the kernel for the process to read them. Packets should wait in the
+/// process's own queues, so the loop reads often; this is for bursts while it is not scheduled.
 const KERNEL_QUEUE: u32 = 1000;
 
-/// Frames read from the interface before the other things have their turn: up to 64 kB each.
+/// Frames of up to 64 kB that are read from the interface before the loop turns to its other work.
 const FRAMES_PER_TURN: usize = 8;
 
-/// Whoever takes the packets that applications send.
+/// Takes the packets that applications send.
 pub(crate) trait Intake {
-    /// Where their buffers come from.
+    /// The pool from which their buffers are taken.
     fn pool(&mut self) -> &mut Pool;
 
     /// Takes a packet.
     fn on_packet(&mut self, now: Time, packet: PacketBuf);
 }
 
-/// The interface, and what is needed to read and write super-packets.
+/// The interface, its routes, and the buffers for reading and writing super-packets.
 pub(crate) struct Device {
     tun: Tun,
     netlink: Netlink,
     routes: Vec<Route>,
+    /// Whether the routes lead into the tunnel.
     routed: bool,
+    /// Buffer of the frame that is read.
     frame: Vec<u8>,
+    /// Joins consecutive packets of a connection before they are written.
     joiner: Joiner,
-    /// Packets for which the kernel had no room, or that it refused.
+    /// Packets that the kernel refused, or for which it had no room.
     pub(crate) refused: u64,
-    /// Frames from the kernel that made no sense.
+    /// Malformed frames from the kernel.
     pub(crate) malformed: u64,
 }
 
@@ -50,8 +53,6 @@ impl Device {
         netlink.set_mtu(&name, u32::try_from(config.mtu.0.0).unwrap_or(1420))?;
         netlink.set_queue_length(&name, KERNEL_QUEUE)?;
         let address = config.address;
-        netlink.add_address(&name, address)?;
-        netlink.set_up(&name)?;
         netlink.add_address(&name, address)?;
         netlink.set_up(&name)?;
         let routes = routes.iter().map(|&to| Route::through(to, &name)).collect();
@@ -83,6 +84,7 @@ impl Device {
         for (n, route) in self.routes.iter().enumerate() {
             if let Err(error) = self.netlink.add_route(route) {
                 for added in &self.routes[..n] {
+                    // The first error is the one to report.
                     let _ = self.netlink.delete_route(added);
                 }
                 return Err(error);
@@ -92,9 +94,10 @@ impl Device {
         Ok(())
     }
 
-    /// Takes the routes away. What somebody else removed already is no matter.
+    /// Removes the routes.
     pub(crate) fn withdraw_routes(&mut self) {
         for route in &self.routes {
+            // It fails only if somebody else has removed the route already.
             let _ = self.netlink.delete_route(route);
         }
         self.routed = false;
@@ -104,15 +107,16 @@ impl Device {
         self.tun.name()
     }
 
-    /// Reads frames from the kernel, a turn's worth at most, and hands over their packets, each in a buffer of the pool.
+    /// Reads up to [`FRAMES_PER_TURN`] frames from the kernel and hands over their packets, each in a
+    /// buffer of the pool.
     pub(crate) fn read(&mut self, now: Time, to: &mut impl Intake) -> anyhow::Result<()> {
         for _ in 0..FRAMES_PER_TURN {
             let read = self
                 .tun
                 .read(&mut self.frame)
                 .context("reading the tunnel's interface")?;
-            let Some(n) = read else { break };
-            let Ok(packets) = SuperPacket::parse(&mut self.frame[..n]) else {
+            let Some(length) = read else { break };
+            let Ok(packets) = SuperPacket::parse(&mut self.frame[..length]) else {
                 self.malformed += 1;
                 continue;
             };
@@ -128,14 +132,14 @@ impl Device {
         Ok(())
     }
 
-    /// Takes a packet for the kernel; it is written at the latest by [`Device::flush`].
+    /// Takes a packet for the kernel. It may be held back for joining until [`Device::flush`].
     pub(crate) fn write(&mut self, packet: &[u8]) {
         let (tun, refused) = (&self.tun, &mut self.refused);
         self.joiner
             .push(packet, |frame| write_frame(tun, refused, frame));
     }
 
-    /// Writes what is held back for joining.
+    /// Writes the packets that are held back for joining.
     pub(crate) fn flush(&mut self) {
         let (tun, refused) = (&self.tun, &mut self.refused);
         self.joiner.flush(|frame| write_frame(tun, refused, frame));

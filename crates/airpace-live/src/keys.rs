@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 /// A Curve25519 key pair.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// The secret half, which stays on this machine.
+    /// The private key, which stays on this machine.
     pub private: PrivateKey,
-    /// The half that belongs into the other side's configuration.
+    /// The public key, for the configuration of the other end.
     pub public: PublicKey,
 }
 
-/// Why a private key could not be read or written.
+/// Why a private key cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
@@ -43,7 +43,7 @@ pub enum KeyFileError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with its content.
+        /// Why.
         source: KeyError,
     },
     /// Other users may read the file.
@@ -106,7 +106,7 @@ impl KeyPair {
             source,
         };
         let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
-        // Refused rather than corrected: a key that others could read may already be known.
+        // The mode is not corrected silently: others may have read the key already.
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Exposed {
                 path: path.to_owned(),

@@ -1,8 +1,8 @@
-//! Proxy and agent: the loops that join the core to the network.
+//! Proxy and agent as processes: the loops between the state machines and the network.
 //!
-//! The state machines of `airpace-edge` take the decisions: the tunnel, and within
-//! [`proxy::PacketProxy`] and [`agent::PacketAgent`] the proxy and the agent. The loops here carry
-//! bytes and time between them and the system, and `crypto` gives the tunnel its cryptography.
+//! The state machines of `airpace-edge` decide: the tunnel, and within [`proxy::PacketProxy`] and
+//! [`agent::PacketAgent`] the proxy and the agent. The loops here carry bytes and time between them
+//! and the system, and `crypto` gives the tunnel its cryptography.
 //!
 //! [`run_proxy`] and [`run_agent`] run in the calling thread and its network namespace until a file
 //! becomes readable; [`keys::KeyPair`] generates, reads and writes keys.

@@ -1,4 +1,4 @@
-//! Buffers that hold IP packets on their way, and the pool they return to.
+//! IP packets in buffers, and the pool of buffers.
 
 use airpace_core::packet::Packet;
 use airpace_core::wire::ip;
@@ -53,17 +53,17 @@ impl UplinkPacket for PacketBuf {
     }
 }
 
-/// Buffers for reuse, so that nothing is allocated per packet once the largest backlog has been held.
+/// Buffers for reuse, so that nothing is allocated per packet once the largest backlog has occurred.
 #[derive(Debug, Default)]
 pub struct Pool {
     spare: Vec<Vec<u8>>,
 }
 
-/// Buffers kept at most: beyond this the memory of a burst is given back.
+/// Most spare buffers: the memory of a larger burst is given back.
 const MAX_SPARE: usize = 4096;
 
 impl Pool {
-    /// A buffer of `len` zero or left-over bytes.
+    /// A buffer of `len` bytes: zero, or left over from an earlier packet.
     pub fn take(&mut self, len: usize) -> Vec<u8> {
         let mut buffer = self
             .spare
@@ -73,7 +73,7 @@ impl Pool {
         buffer
     }
 
-    /// Takes back the buffer of a packet that is done with.
+    /// Takes back the buffer of a packet that is no longer needed.
     pub fn put(&mut self, packet: PacketBuf) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(packet.bytes);

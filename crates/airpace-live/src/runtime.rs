@@ -1,4 +1,4 @@
-//! What the two loops share: waiting, the clock, telemetry files.
+//! What the loops of proxy and agent share: waiting, the clock, telemetry files.
 
 use airpace_edge::tunnel;
 use airpace_net::clock::Clock;
@@ -7,7 +7,6 @@ use airpace_net::realtime;
 use airpace_net::udp::UdpSocket;
 use airpace_units::Time;
 use anyhow::Context as _;
-use core::net::IpAddr;
 use core::time::Duration;
 use serde::Serialize;
 use std::fs::File;
@@ -21,6 +20,10 @@ pub type Stop<'a> = BorrowedFd<'a>;
 
 /// How often a loop checks which sessions exist: they end without an event.
 pub(crate) const SESSION_CHECK: Duration = Duration::from_millis(50);
+
+/// Largest payload of a datagram, bytes: the MTU of the interface is at most 9000, and padding as
+/// long.
+pub(crate) const MAX_PAYLOAD: usize = 9_100;
 
 /// Priority under SCHED_FIFO, if the configuration asks for it: above all ordinary processes, below
 /// the threads of the kernel that handle interrupts (50).
@@ -40,7 +43,7 @@ pub(crate) struct ReadyFor {
     pub(crate) monitor: bool,
 }
 
-/// Waits for the files of a loop.
+/// Waits until a file of a loop is ready.
 pub(crate) struct Loop {
     poller: Poller,
     clock: Clock,
@@ -88,7 +91,7 @@ impl Loop {
         deadline: Option<Time>,
         blocked: bool,
     ) -> anyhow::Result<ReadyFor> {
-        // The interest is changed only when it has to be: each change is a system call.
+        // Each change of the interest is a system call.
         if blocked != self.writing {
             self.writing = blocked;
             let interest = if blocked {
@@ -125,23 +128,25 @@ pub(crate) fn start_clock() -> (Clock, Duration) {
 /// The telemetry file, if there is one: one JSON object per line.
 pub(crate) struct Journal {
     file: Option<BufWriter<File>>,
-    /// Something was written since the last flush.
+    /// Whether something was written since the last flush.
     dirty: bool,
 }
 
 impl Journal {
-    /// Appends to the file at `path`, if there is one.
+    /// Appends to the file at `path`; without a path nothing is written.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let open = |path: &Path| {
-            let file = File::options().create(true).append(true).open(path);
-            file.with_context(|| format!("telemetry file {}", path.display()))
+        let file = match path {
+            Some(path) => {
+                let file = File::options().create(true).append(true).open(path);
+                let file = file.with_context(|| format!("telemetry file {}", path.display()))?;
+                Some(BufWriter::new(file))
+            }
+            None => None,
         };
-        Ok(Self {
-            file: path.map(open).transpose()?.map(BufWriter::new),
-            dirty: false,
-        })
+        Ok(Self { file, dirty: false })
     }
 
+    /// Writes one record.
     pub(crate) fn write(&mut self, record: &impl Serialize) {
         let Some(file) = &mut self.file else { return };
         self.dirty = true;
@@ -163,9 +168,9 @@ impl Journal {
     /// Ends the telemetry after an error. A full disk must not stop the datapath.
     fn stop_on_error(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        tracing::warn!(%error, "telemetry cannot be written and ends here; packets are still forwarded");
+        tracing::warn!(%error, "cannot write telemetry and stop writing it; packets are still forwarded");
         if let Some(file) = self.file.take() {
-            // Dropping the writer would try to write the rest of the buffer once more.
+            // Dropping the writer would try once more to write the rest of its buffer.
             let _ = file.into_parts();
         }
     }
@@ -174,21 +179,6 @@ impl Journal {
     #[cfg(test)]
     pub(crate) const fn is_open(&self) -> bool {
         self.file.is_some()
-    }
-}
-
-/// The source address of an IP packet; `None` if it has no complete IP header.
-pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
-    match packet.first()? >> 4 {
-        4 => packet
-            .get(12..16)
-            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
-            .map(IpAddr::from),
-        6 => packet
-            .get(8..24)
-            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
-            .map(IpAddr::from),
-        _ => None,
     }
 }
 

@@ -1,7 +1,8 @@
-//! The 802.11 MAC as one sans-IO state machine ([`mac`]), and virtual time to drive it.
+//! The 802.11 MAC as one sans-IO state machine ([`mac`]), and networks in virtual time ([`world`]).
 //!
-//! What is simulated here is what is emulated under a real clock: there is one MAC. Nothing reads a clock, a file, a socket or
-//! a global random generator; a run is a function of its configuration and its seed.
+//! The emulated access point runs the same MAC under a real clock. Nothing here reads a clock, a
+//! file, a socket or a global random generator; a run is a function of its configuration and its
+//! seed.
 
 pub mod channel;
 pub mod closed_loop;

@@ -1,11 +1,14 @@
-//! The agent: reports what the frames that a station receives look like, and shapes the station's uplink.
+//! The agent: it reports on the frames that a station receives, and shapes the station's uplink.
 //!
-//! [`Agent`] holds the meter, the rhythm of its slots, and the queue of the uplink. The caller hands in what the
-//! monitor interface shows ([`Agent::on_monitor_frame`], [`Agent::on_mpdu`]), what the tunnel brings
-//! ([`Agent::on_message`]) and what the station sends ([`Agent::enqueue`]); it takes uplink packets from
-//! [`Agent::poll`] and reports from [`Agent::handle_timeout`], and comes again at [`Agent::deadline`].
+//! [`Agent`] holds the meter, the times of its slots, and the queue of the uplink. The caller hands in
+//! the frames of the monitor interface ([`Agent::on_monitor_frame`], [`Agent::on_mpdu`]), the messages
+//! of the tunnel ([`Agent::on_message`]) and the packets of the station ([`Agent::enqueue`]). It takes
+//! uplink packets from [`Agent::poll`] and reports from [`Agent::handle_timeout`], and calls both again
+//! at [`Agent::deadline`].
 
 mod acks;
+#[cfg(test)]
+mod tests;
 
 use acks::AckGather;
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
@@ -20,24 +23,25 @@ use core::time::Duration;
 
 /// A packet of the station's uplink.
 pub trait UplinkPacket: Packet {
-    /// Whether it is a TCP acknowledgement that carries no data and changes nothing else, so that it may wait a few
-    /// milliseconds for others.
+    /// Whether it is a TCP acknowledgement without data or flags that matter at once, so that it may
+    /// wait a few milliseconds for others.
     fn is_pure_ack(&self) -> bool;
 }
 
 /// Configuration of an [`Agent`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentConfig {
-    /// The number that reports carry. The proxy puts in its own, so over a tunnel it does not matter.
+    /// The station's number in the reports. Over a tunnel it does not matter: the proxy knows the
+    /// station by its key.
     pub station: StationId,
-    /// Length of a slot (Δ): one report each. Default 100 ms.
+    /// Length of a slot (Δ), after each of which the agent reports. Default 100 ms.
     pub slot: Duration,
-    /// Length of the first slot, so that the agents of a simulation can report out of step. Default as long as all
-    /// others.
+    /// Length of the first slot, so that the agents of a simulation can report out of step. Default
+    /// [`AgentConfig::slot`].
     pub first_slot: Duration,
-    /// Rate that the uplink is shaped to; `None` sends at once.
+    /// Rate of the uplink; `None` does not shape it.
     pub uplink_rate: Option<BitRate>,
-    /// How long pure acknowledgements may be held to share a frame; zero holds none. Default 5 ms.
+    /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Default 5 ms.
     pub gather_acks: Duration,
     /// The queue in front of the uplink.
     pub queue: FqCoDelConfig,
@@ -63,34 +67,36 @@ impl Default for AgentConfig {
 /// A message of the tunnel that the agent received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Number of the tunnel's session: sequence numbers begin anew with each.
+    /// Number of the tunnel's session. Sequence numbers start again in each.
     pub session: u32,
-    /// Number within the session.
+    /// Sequence number within the session.
     pub sequence: u64,
-    /// Bytes of the IP packet on the air, the tunnel's headers included.
+    /// Bytes of the IP packet on the air, with the tunnel's headers.
     pub bytes: u32,
     /// Delay since it was sent, up to a constant offset between the clocks of both ends, ns.
     pub delay_ns: i64,
 }
 
-/// What was seen on the monitor interface.
+/// Counts of the frames that the monitor interface has shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Frames without a valid radiotap header.
     pub malformed: u64,
-    /// Frames that are no data for this station: management, uplink, other stations, multicast, damaged.
+    /// Other frames than data for this station: management, uplink, other stations, multicast, damaged.
     pub foreign: u64,
-    /// Data frames given to the meter.
+    /// Data frames that the meter has counted.
     pub metered: u64,
 }
 
-/// The agent's decisions, for uplink packets of type `P`.
+/// The agent's state machine, for uplink packets of type `P`.
 pub struct Agent<P> {
     slot: Duration,
-    /// Hardware address of the station, if the monitor may hear others.
+    /// Hardware address of the station, if the monitor interface may hear others.
     address: Option<MacAddr>,
     meter: Meter,
+    /// Session of the last message.
     session: Option<u32>,
+    /// When the slot that runs ends.
     next_slot: Time,
     acks: AckGather<P>,
     queue: FqCoDel<P>,
@@ -101,15 +107,16 @@ pub struct Agent<P> {
 
 /// Bytes that CCMP adds to an encrypted frame: header 8, integrity code 8 (IEEE 802.11-2020, 12.5.3.2).
 const CCMP_BYTES: usize = 16;
-/// The number of packets in an A-MSDU, which an encrypted frame does not tell, is guessed from its length: nearly all
-/// are full-sized.
+/// Bytes of a full-sized packet. How many packets an A-MSDU has cannot be seen in an encrypted frame;
+/// it is estimated from the length, because nearly all packets are full-sized.
 const FULL_PACKET: u32 = 1500;
-/// Bytes that an A-MSDU adds to each of its packets: subframe header 14, LLC/SNAP 8, padding, and what the packet's own
-/// tunnel adds to 1500 bytes (IEEE 802.11-2020, 9.3.2.2.2).
+/// Bytes of an A-MSDU per packet besides its 1500: subframe header 14, LLC/SNAP 8 and padding (IEEE
+/// 802.11-2020, 9.3.2.2.2), and what a tunnel adds to a full-sized packet.
 const AMSDU_SUBFRAME_BYTES: u32 = 64;
 
 impl<P: UplinkPacket> Agent<P> {
-    /// An agent whose first slot begins at `now`. `hash_key` is the secret key of the queue's hash.
+    /// An agent whose first slot begins at `now`. `hash_key` is the secret key of the queue's hash
+    /// function.
     #[must_use]
     pub fn new(now: Time, config: &AgentConfig, hash_key: [u8; 16]) -> Self {
         let mut pacer = Pacer::new(PaceConfig::default());
@@ -130,12 +137,13 @@ impl<P: UplinkPacket> Agent<P> {
         }
     }
 
-    /// Counts only frames to this hardware address from now on: a real monitor interface hears other stations as well.
+    /// From now on counts only frames to this hardware address: a real monitor interface also hears
+    /// other stations.
     pub const fn listen_for(&mut self, address: MacAddr) {
         self.address = Some(address);
     }
 
-    /// What was seen on the monitor interface.
+    /// Counts of the frames that the monitor interface has shown.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
@@ -150,11 +158,13 @@ impl<P: UplinkPacket> Agent<P> {
     /// Takes an IP packet of the station for the uplink.
     pub fn enqueue(&mut self, now: Time, packet: P) {
         if let Some(packet) = self.acks.hold(now, packet) {
+            // The packet wins the medium anyway, so the acknowledgements go with it, and before it.
             self.release_acks(now);
             self.queue.enqueue(now, packet);
         }
     }
 
+    /// Moves the held acknowledgements into the queue.
     fn release_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.release() {
             self.queue.enqueue(now, ack);
@@ -175,19 +185,20 @@ impl<P: UplinkPacket> Agent<P> {
         Some(packet)
     }
 
-    /// A packet that [`Agent::enqueue`] or [`Agent::poll`] dropped; to be called after each of them until there is none.
+    /// The next packet that [`Agent::enqueue`] or [`Agent::poll`] has dropped; to be called after each of
+    /// them until it returns `None`.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.queue.poll_drop()
     }
 
-    /// Ends the agent: the packets that waited for the uplink.
+    /// Ends the agent and returns the packets that wait for the uplink.
     #[must_use]
     pub fn into_waiting(mut self) -> Vec<P> {
         self.release_acks(Time::MAX);
         let mut waiting = Vec::with_capacity(self.backlog());
         loop {
             let packet = self.queue.dequeue(Time::MAX);
-            // The queue forgets its drops at the next call.
+            // CoDel may drop packets on the way; the queue keeps them only until the next call.
             while let Some(dropped) = self.queue.poll_drop() {
                 waiting.push(dropped.packet);
             }
@@ -198,8 +209,9 @@ impl<P: UplinkPacket> Agent<P> {
         }
     }
 
-    /// Takes an authentic message of the tunnel that arrived at `arrival`.
+    /// Takes an authentic message of the tunnel.
     pub fn on_message(&mut self, arrival: Time, message: Message) {
+        // A gap in sequence numbers means loss only within a session.
         if self.session.replace(message.session) != Some(message.session) {
             self.meter.restart_sequence();
         }
@@ -212,31 +224,34 @@ impl<P: UplinkPacket> Agent<P> {
         });
     }
 
-    /// Takes an MPDU to this station that a monitor has shown.
+    /// Takes an MPDU to this station that the monitor interface has shown.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         self.counts.metered += 1;
         self.meter.on_mpdu(mpdu);
     }
 
-    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and its whole length.
+    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and the
+    /// length of the whole frame in bytes.
     pub fn on_monitor_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
         let Ok((radiotap, start)) = Radiotap::parse(bytes) else {
             self.counts.malformed += 1;
             return;
         };
         let flags = radiotap.flags.unwrap_or_default();
-        let header = bytes
-            .get(start..)
-            .and_then(|frame| DataHeader::parse(frame).ok())
-            .filter(|(header, _)| self.is_mine(header) && !flags.bad_fcs());
-        let Some((header, header_bytes)) = header else {
+        // Frames that are not data have another header, and their parsing fails.
+        let parsed = bytes.get(start..).map(DataHeader::parse);
+        let Some(Ok((header, header_bytes))) = parsed else {
             self.counts.foreign += 1;
             return;
         };
+        if !self.is_own(&header) || flags.bad_fcs() {
+            self.counts.foreign += 1;
+            return;
+        }
         let fcs = if flags.fcs_at_end() { FCS_BYTES } else { 0 };
         let cipher = if header.protected { CCMP_BYTES } else { 0 };
-        let around = start + header_bytes + fcs + cipher + SNAP_BYTES;
-        let packet = u32::try_from(length.saturating_sub(around)).unwrap_or(u32::MAX);
+        let overhead = start + header_bytes + fcs + cipher + SNAP_BYTES;
+        let packet = u32::try_from(length.saturating_sub(overhead)).unwrap_or(u32::MAX);
         let mut mpdu = Mpdu::heard(arrival, &radiotap, &header, packet);
         if header.amsdu {
             let packets = packet.div_ceil(FULL_PACKET + AMSDU_SUBFRAME_BYTES);
@@ -245,15 +260,17 @@ impl<P: UplinkPacket> Agent<P> {
         self.on_mpdu(&mpdu);
     }
 
-    /// Whether a frame is data for this station alone.
-    fn is_mine(&self, header: &DataHeader) -> bool {
+    /// Whether a frame is unicast data from the access point for this station.
+    fn is_own(&self, header: &DataHeader) -> bool {
         let unicast = header.receiver.0[0] & 1 == 0;
-        let to_me = self
-            .address
-            .is_none_or(|address| address == header.receiver);
+        let to_this_station = match self.address {
+            Some(address) => address == header.receiver,
+            None => true,
+        };
+        // A packet in fragments counts once, with the first.
         header.direction == Direction::FromDs
             && unicast
-            && to_me
+            && to_this_station
             && !header.null
             && header.fragment == 0
     }
@@ -266,11 +283,8 @@ impl<P: UplinkPacket> Agent<P> {
         } else {
             self.pacer.next_release()
         };
-        release
-            .into_iter()
-            .chain(self.acks.deadline())
-            .chain([self.next_slot])
-            .min()
+        let deadlines = [release, self.acks.deadline(), Some(self.next_slot)];
+        deadlines.into_iter().flatten().min()
     }
 
     /// When the slot that runs ends.
@@ -279,15 +293,16 @@ impl<P: UplinkPacket> Agent<P> {
         self.next_slot
     }
 
-    /// Ends the slot if it is over: the report to send.
+    /// Ends the slot if it is over; returns the report to send.
     pub fn handle_timeout(&mut self, now: Time) -> Option<SlotReport> {
         if now < self.next_slot {
             return None;
         }
-        // Slots keep their rhythm; after a pause of the whole machine they begin anew.
-        let rhythm = self.next_slot.saturating_add(self.slot);
-        self.next_slot = if rhythm > now {
-            rhythm
+        // Slots keep their period however late the caller is. After a pause of the whole machine, in
+        // which slots were missed, they start again from now.
+        let next_slot = self.next_slot.saturating_add(self.slot);
+        self.next_slot = if next_slot > now {
+            next_slot
         } else {
             now.saturating_add(self.slot)
         };
@@ -295,7 +310,7 @@ impl<P: UplinkPacket> Agent<P> {
     }
 }
 
-/// The uplink's rate as the pacer takes it.
+/// The allocation by which the pacer holds the rate of the uplink.
 fn uplink_allocation(rate: BitRate) -> Allocation {
     let rate_bytes_per_s = rate.as_bps_f64() / 8.0;
     Allocation {

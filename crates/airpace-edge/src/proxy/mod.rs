@@ -16,6 +16,8 @@ mod output;
 mod record;
 mod slot;
 mod station;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod warnings;
 

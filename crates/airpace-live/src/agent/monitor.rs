@@ -1,21 +1,24 @@
 //! The monitor interface, which may go away and come back while the agent runs.
 
 use crate::runtime::Loop;
-use airpace_net::interfaces::interface_of;
+use airpace_net::interfaces::{Interface, interface_of};
 use airpace_net::packet::PacketSocket;
 use airpace_net::udp::ReceiveBatch;
 use anyhow::Context as _;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes of the buffer of captured frames: some hundred milliseconds of a fast network.
+/// Size of the kernel's buffer of captured frames in bytes: some hundred milliseconds of a fast
+/// network.
 const CAPTURE_BUFFER: usize = 8 << 20;
 
+/// A monitor interface, whether it is there or not.
 pub(super) struct Monitor {
     name: String,
+    /// `None` while the interface is down or away.
     socket: Option<PacketSocket>,
-    /// Whether its loss was told and its return was not.
+    /// Whether its loss was logged and its return was not.
     lost: bool,
-    /// Frames for which the buffers had no room.
+    /// Frames that the kernel dropped because the buffer was full.
     pub(super) dropped: u64,
 }
 
@@ -41,14 +44,16 @@ impl Monitor {
         Ok(())
     }
 
-    /// Listens again if the interface went away; to be called once in a while. Failure is no news: the loss was told.
+    /// Listens again if the interface went away; to be called once in a while. A failure is not logged,
+    /// because the loss was.
     pub(super) fn recover(&mut self, wait: &mut Loop) {
         if self.socket.is_none() {
             let _ = self.listen(wait);
         }
     }
 
-    /// Receives frames; an interface that went down or away is left.
+    /// Receives frames; returns `false` if there is no interface. An interface that goes down or away
+    /// is closed.
     pub(super) fn receive(&mut self, room: &mut ReceiveBatch) -> bool {
         let Some(socket) = &self.socket else {
             return false;
@@ -61,50 +66,50 @@ impl Monitor {
             }
             Ok(_) => {}
             Err(error) => {
-                self.leave(&error);
+                self.close(&error);
                 return false;
             }
         }
         true
     }
 
-    fn leave(&mut self, error: &std::io::Error) {
+    fn close(&mut self, error: &std::io::Error) {
         self.count_dropped();
-        // Closed, the socket is waited for no longer.
+        // Closing the socket also removes it from the poller.
         self.socket = None;
         if !self.lost {
             self.lost = true;
             let interface = &self.name;
-            tracing::warn!(%interface, %error, "no frames from the monitor interface: arrival times tell them apart for now");
+            tracing::warn!(%interface, %error, "the monitor interface is gone: frames are told apart by arrival times");
         }
     }
 
-    /// Adds what the kernel has counted since the last call.
+    /// Adds the frames that the kernel has dropped since the last call.
     pub(super) fn count_dropped(&mut self) {
-        let statistics = self
-            .socket
-            .as_ref()
-            .and_then(|socket| socket.statistics().ok());
-        self.dropped += u64::from(statistics.map_or(0, |statistics| statistics.dropped));
+        if let Some(socket) = &self.socket
+            && let Ok(statistics) = socket.statistics()
+        {
+            self.dropped += u64::from(statistics.dropped);
+        }
     }
 }
 
-/// Whose frames on the monitor are the station's own.
+/// Which frames on the monitor interface are for this station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Own {
-    /// The network that leads to the proxy is not up yet.
+pub(super) enum OwnFrames {
+    /// Unknown: the network that leads to the proxy is not up yet.
     #[default]
     Unknown,
-    /// All: the interface that leads to the proxy is an emulated one, without a hardware address.
+    /// All: the interface that leads to the proxy is emulated and has no hardware address.
     All,
     /// Those to this hardware address.
     To([u8; 6]),
 }
 
-impl Own {
-    /// What is to hold after the interface was looked up again. A station keeps its address while its network is away, and never
-    /// takes the frames of others for its own once it had one.
-    pub(super) const fn or_now(self, found: Self) -> Self {
+impl OwnFrames {
+    /// The value after the interface was looked up again with the result `found`. A station keeps its
+    /// address while its network is away, and never counts the frames of others once it has had one.
+    pub(super) const fn update(self, found: Self) -> Self {
         match (self, found) {
             (_, Self::To(_)) | (Self::Unknown, _) => found,
             _ => self,
@@ -113,18 +118,23 @@ impl Own {
 
     /// Looks up the interface that leads to the proxy.
     pub(super) fn look_up(proxy: SocketAddr) -> Self {
-        let find = || {
-            let probe = std::net::UdpSocket::bind(any_address(proxy)).ok()?;
-            probe.connect(proxy).ok()?;
-            interface_of(probe.local_addr().ok()?.ip()).ok()?
+        let Some(interface) = interface_towards(proxy) else {
+            return Self::Unknown;
         };
-        find().map_or(Self::Unknown, |interface| {
-            interface.hardware.map_or(Self::All, Self::To)
-        })
+        interface.hardware.map_or(Self::All, Self::To)
     }
 }
 
-/// Any address of this machine, of the family of `like`.
+/// The interface that leads to `address`; `None` if none does.
+fn interface_towards(address: SocketAddr) -> Option<Interface> {
+    // Connecting a UDP socket sends nothing: the kernel only chooses the route.
+    let probe = std::net::UdpSocket::bind(any_address(address)).ok()?;
+    probe.connect(address).ok()?;
+    let source = probe.local_addr().ok()?.ip();
+    interface_of(source).ok()?
+}
+
+/// The unspecified address (any address of this machine) of the same family as `like`.
 pub(super) fn any_address(like: SocketAddr) -> SocketAddr {
     let any = if like.is_ipv4() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED)
@@ -141,17 +151,17 @@ mod tests {
     #[test]
     fn the_station_takes_a_new_address_and_keeps_it_while_the_network_is_away() {
         let steps = [
-            (Own::Unknown, Own::Unknown),
-            (Own::To([2; 6]), Own::To([2; 6])),
-            (Own::Unknown, Own::To([2; 6])),
-            (Own::All, Own::To([2; 6])),
-            (Own::To([3; 6]), Own::To([3; 6])),
+            (OwnFrames::Unknown, OwnFrames::Unknown),
+            (OwnFrames::To([2; 6]), OwnFrames::To([2; 6])),
+            (OwnFrames::Unknown, OwnFrames::To([2; 6])),
+            (OwnFrames::All, OwnFrames::To([2; 6])),
+            (OwnFrames::To([3; 6]), OwnFrames::To([3; 6])),
         ];
-        let mut own = Own::default();
+        let mut own = OwnFrames::default();
         for (found, expected) in steps {
-            own = own.or_now(found);
+            own = own.update(found);
             assert_eq!(own, expected, "{found:?}");
         }
-        assert_eq!(Own::Unknown.or_now(Own::All), Own::All);
+        assert_eq!(OwnFrames::Unknown.update(OwnFrames::All), OwnFrames::All);
     }
 }

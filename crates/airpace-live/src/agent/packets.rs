@@ -30,7 +30,7 @@ impl PacketAgent {
     pub fn new(now: Time, config: &AgentConfig, epoch: Duration, key: [u8; 16]) -> Self {
         let slot = config.slot.0;
         let config = agent::AgentConfig {
-            // The proxy knows the station by the key of its tunnel.
+            // The proxy identifies the station by the key of its tunnel.
             station: StationId(0),
             slot,
             first_slot: slot,
@@ -46,22 +46,23 @@ impl PacketAgent {
         }
     }
 
-    /// Counts only frames to this hardware address from now on: a real monitor interface hears other stations as well.
+    /// From now on counts only frames to this hardware address: a real monitor interface also hears
+    /// other stations.
     pub const fn listen_for(&mut self, station: [u8; 6]) {
         self.agent.listen_for(MacAddr(station));
     }
 
-    /// Tells the wall-clock time since 1970 at [`Time::ZERO`] again, which changes when the wall clock is set.
+    /// Sets the wall-clock time since 1970 at [`Time::ZERO`], which changes when the wall clock is set.
     pub const fn set_epoch(&mut self, epoch: Duration) {
         self.epoch = epoch;
     }
 
-    /// The pool that packets are to be taken from and returned to.
+    /// The pool from which buffers of packets are taken and to which they are returned.
     pub const fn pool(&mut self) -> &mut Pool {
         &mut self.pool
     }
 
-    /// What was seen on the monitor interface.
+    /// Counts of the frames that the monitor interface has shown.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         self.agent.counts()
@@ -73,7 +74,7 @@ impl PacketAgent {
         self.recycle();
     }
 
-    /// The next uplink packet that may leave now; its buffer is to be returned to the pool.
+    /// The next uplink packet that may leave now. The caller returns its buffer to the pool.
     pub fn poll(&mut self, now: Time) -> Option<PacketBuf> {
         let packet = self.agent.poll(now);
         self.recycle();

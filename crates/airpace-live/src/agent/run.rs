@@ -1,7 +1,8 @@
-//! The agent's loop: bytes and time in and out of the sans-IO parts, nothing else.
+//! The agent's loop: it carries bytes and time between the system and the state machines, and decides
+//! nothing itself.
 
 use super::PacketAgent;
-use super::monitor::{Monitor, Own, any_address};
+use super::monitor::{Monitor, OwnFrames, any_address};
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
@@ -17,10 +18,12 @@ use core::time::Duration;
 
 /// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
 ///
-/// It creates the interface, its routes and the socket, and all are gone when it returns or the process ends.
+/// It creates the interface, its routes and the socket. All are gone when it returns or the process
+/// ends.
 ///
 /// # Errors
-/// The configuration is contradictory, the key cannot be read, or the system refuses the interface, the monitor or the socket.
+/// The configuration is contradictory, the key cannot be read, or the system refuses the interface,
+/// the monitor or the socket.
 pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
@@ -33,11 +36,13 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
-    let core = PacketAgent::new(clock.now(), config, epoch, random_key());
+    let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
     let mut device = Device::open(&config.tun, &config.routes)?;
-    // The kernel takes the routes; they wait for a session.
+    // Opening the device has shown that the kernel accepts the routes. Traffic takes them only once
+    // there is a session.
     device.withdraw_routes();
-    // Frames are told apart by the arrival of single datagrams until the monitor tells them.
+    // Until the monitor shows frames, they are told apart by the arrival times of datagrams, which
+    // must therefore not be joined.
     let options = UdpOptions {
         join: false,
         send_buffer: SEND_BUFFER,
@@ -53,18 +58,18 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         .as_deref()
         .map(|name| Monitor::open(name, &mut wait))
         .transpose()?;
-    let mut agent = Agent {
+    let mut agent = RunningAgent {
         stamps: clock.realtime_map(),
         batch: Batch::with_capacity(BATCH_BYTES),
-        own: Own::default(),
+        own_frames: OwnFrames::default(),
         joining: false,
-        metered: 0,
+        metered_before: 0,
         next_refresh: Time::ZERO,
-        next_look: Time::ZERO,
+        next_route_check: Time::ZERO,
         config,
         clock,
         tunnel,
-        core,
+        packets,
         device,
         socket,
         monitor,
@@ -73,135 +78,142 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     agent.run(&mut wait)
 }
 
-/// The socket's send buffer in bytes (the kernel counts twice this, bookkeeping included): where the network exerts back-pressure,
-/// packets are to wait in FQ-CoDel and not here. Some batches, so that the network need not wait for the process.
+/// The socket's send buffer in bytes (the kernel reserves twice this, for its bookkeeping). It is
+/// small, because packets should wait in FQ-CoDel and not here when the network exerts back-pressure,
+/// and holds two batches, so that the network need not wait for the process.
 const SEND_BUFFER: usize = 64 << 10;
-/// Bytes sealed at once, which no queue can reach any more.
+/// Bytes sealed at once. The queue can no longer drop, mark or reorder what is sealed.
 const BATCH_BYTES: usize = 32 << 10;
 /// Bytes read of each captured frame: the headers of radiotap and 802.11.
 const SNAP: usize = 160;
 
-struct Agent<'a> {
+/// The agent with everything that it has opened.
+struct RunningAgent<'a> {
     config: &'a AgentConfig,
     clock: Clock,
     tunnel: Tunnel,
-    core: PacketAgent,
+    packets: PacketAgent,
     device: Device,
     socket: UdpSocket,
     monitor: Option<Monitor>,
-    /// Whose frames the monitor's are to be to count.
-    own: Own,
-    /// Whether the kernel joins datagrams, which then share a stamp: only while the monitor tells frames apart.
+    /// Which of the monitor's frames are for this station.
+    own_frames: OwnFrames,
+    /// Whether the kernel joins datagrams. Joined datagrams share one timestamp, so this is only for
+    /// as long as the monitor tells frames apart.
     joining: bool,
-    /// Frames counted when the last slot ended.
-    metered: u64,
+    /// Frames metered until the end of the last slot.
+    metered_before: u64,
     batch: Batch,
     journal: Journal,
-    /// Maps the kernel's stamps onto the clock.
+    /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
     next_refresh: Time,
-    next_look: Time,
+    next_route_check: Time,
 }
 
-/// The wall clock is slewed by at most 500 ppm, so that a map of this age is wrong by at most half a millisecond.
+/// Age at which the map of timestamps is renewed. The kernel slews the wall clock by at most 500 ppm
+/// (adjtimex), so a map of this age is wrong by at most half a millisecond.
 const REFRESH: Duration = Duration::from_secs(1);
-/// Silence of the proxy, which sends a keepalive each second, after which traffic takes the plain path: long enough for losses and
-/// a handshake or two.
+/// Silence of the proxy after which traffic takes the path without the tunnel. The proxy sends a
+/// keepalive every second, so this is long enough for losses and a handshake or two.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Time until routes that the kernel refused are tried again.
-const ROUTES_AGAIN: Duration = Duration::from_secs(10);
-/// Batches of joined datagrams that are taken from the socket at most before the kernel joins no more.
-const DRAIN: usize = 64;
+/// Time after which routes that the kernel refused are tried again.
+const ROUTE_RETRY: Duration = Duration::from_secs(10);
+/// Most batches of joined datagrams that are taken from the socket before joining is turned off.
+const MAX_DRAINED_BATCHES: usize = 64;
 
-/// Room for what the kernel hands over at once.
-struct Rooms {
-    datagrams: ReceiveBatch,
-    frames: ReceiveBatch,
-}
-
-impl Agent<'_> {
+impl RunningAgent<'_> {
+    /// Runs until the stop file becomes readable.
     fn run(&mut self, wait: &mut Loop) -> anyhow::Result<()> {
-        let mut rooms = Rooms {
-            datagrams: ReceiveBatch::new(16, 65_536),
-            frames: ReceiveBatch::new(64, SNAP),
-        };
+        let mut datagrams = ReceiveBatch::new(16, 65_536);
+        let mut frames = ReceiveBatch::new(64, SNAP);
         loop {
             let now = self.clock.now();
             self.on_time(now, wait);
-            if self.on_slot(now) {
-                self.join_no_more_if_silent(&mut rooms.datagrams);
+            if self.end_slot(now) {
+                self.stop_joining_without_frames(&mut datagrams);
             }
             let blocked = !self.send(now);
-            let own = if blocked { None } else { self.core.deadline() };
-            let deadline = [self.tunnel.deadline(), own].into_iter().flatten().min();
+            // While the socket is full, the queue's deadlines would only spin the loop.
+            let packets = if blocked {
+                None
+            } else {
+                self.packets.deadline()
+            };
+            let deadline = [self.tunnel.deadline(), packets]
+                .into_iter()
+                .flatten()
+                .min();
             let ready = wait.wait(&self.socket, deadline, blocked)?;
             if ready.stop {
                 break;
             }
-            // Frames first, so that a slot that ends now has them.
+            // Frames first, so that the report of a slot that ends now includes them.
             if ready.monitor {
-                self.capture(&mut rooms.frames);
+                self.capture(&mut frames);
             }
             if ready.socket {
-                self.receive(&mut rooms.datagrams);
+                self.receive(&mut datagrams);
             }
             if ready.device {
-                self.device.read(self.clock.now(), &mut self.core)?;
+                self.device.read(self.clock.now(), &mut self.packets)?;
             }
         }
-        self.report_end();
+        self.log_end();
         Ok(())
     }
 
+    /// Does what is due: the tunnel's timers, the outside world, the routes.
     fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(wait);
         }
-        if now >= self.next_look {
-            self.next_look = now + runtime::SESSION_CHECK;
-            self.look_after_routes(now);
+        if now >= self.next_route_check {
+            self.next_route_check = now + runtime::SESSION_CHECK;
+            self.update_routes(now);
         }
     }
 
-    /// Follows what changes outside: the wall clock, the network, the monitor.
+    /// Follows changes of the wall clock, the network and the monitor interface.
     fn refresh(&mut self, wait: &mut Loop) {
         self.stamps = self.clock.realtime_map();
         self.tunnel.set_epoch(self.stamps.epoch());
-        self.core.set_epoch(self.stamps.epoch());
+        self.packets.set_epoch(self.stamps.epoch());
         if let Some(monitor) = &mut self.monitor {
             monitor.recover(wait);
-            self.own = self.own.or_now(Own::look_up(self.config.proxy));
-            if let Own::To(station) = self.own {
-                self.core.listen_for(station);
+            let found = OwnFrames::look_up(self.config.proxy);
+            self.own_frames = self.own_frames.update(found);
+            if let OwnFrames::To(station) = self.own_frames {
+                self.packets.listen_for(station);
             }
         }
     }
 
-    /// Leads the routes into the tunnel while it carries anything, and back to the plain path when it does not.
-    fn look_after_routes(&mut self, now: Time) {
+    /// Leads the routes into the tunnel while the proxy is heard, and withdraws them when it is not.
+    fn update_routes(&mut self, now: Time) {
         let alive = self.tunnel.is_alive(now, 0, SILENCE);
         if alive == self.device.is_routed() {
             return;
         }
         if !alive {
             self.device.withdraw_routes();
-            tracing::warn!("nothing from the proxy: the routes are withdrawn");
+            tracing::warn!("the proxy is silent: the routes into the tunnel are withdrawn");
         } else if let Err(error) = self.device.add_routes() {
-            self.next_look = now + ROUTES_AGAIN;
-            tracing::warn!(%error, "the routes are refused");
+            self.next_route_check = now + ROUTE_RETRY;
+            tracing::warn!(%error, "the kernel refuses the routes into the tunnel");
         } else {
             tracing::info!("the routes lead into the tunnel");
         }
     }
 
-    /// Ends a slot that is over, if one is.
-    fn on_slot(&mut self, now: Time) -> bool {
-        let Some((report, record)) = self.core.handle_timeout(now) else {
+    /// Ends the slot if it is over: reports and records it. Returns whether it was.
+    fn end_slot(&mut self, now: Time) -> bool {
+        let Some((report, record)) = self.packets.handle_timeout(now) else {
             return false;
         };
-        // Without a session nobody is there to read it.
+        // Without a session there is nobody to send the report to.
         let _ = self
             .batch
             .seal(now, &mut self.tunnel, 0, InnerKind::Report, &report);
@@ -210,41 +222,45 @@ impl Agent<'_> {
         true
     }
 
-    /// A slot has ended. If the monitor told no frames in it, arrival times have to, and datagrams that the kernel joins have but
-    /// one.
-    fn join_no_more_if_silent(&mut self, room: &mut ReceiveBatch) {
-        let metered = core::mem::replace(&mut self.metered, self.core.counts().metered);
-        if !self.joining || self.metered > metered {
+    /// At the end of a slot: if the monitor has shown no frames in it, tells the kernel to stop joining
+    /// datagrams. Frames must then be told apart by arrival times, and joined datagrams share one.
+    fn stop_joining_without_frames(&mut self, room: &mut ReceiveBatch) {
+        let metered = self.packets.counts().metered;
+        let is_silent = metered == self.metered_before;
+        self.metered_before = metered;
+        if !self.joining || !is_silent {
             return;
         }
-        // Of those joined already the kernel would not tell where to cut them.
-        for _ in 0..DRAIN {
+        // Once joining is off, the kernel no longer says where datagrams that it has joined already
+        // must be cut, so these are taken first.
+        for _ in 0..MAX_DRAINED_BATCHES {
             if self.receive(room) == 0 {
                 break;
             }
         }
-        self.join(false);
+        self.set_joining(false);
     }
 
-    fn join(&mut self, join: bool) {
-        // Where the kernel cannot join datagrams, they come singly.
-        let _ = self.socket.set_join(join);
-        self.joining = join;
+    fn set_joining(&mut self, joining: bool) {
+        // A kernel that cannot join datagrams hands them over one by one, which is as good.
+        let _ = self.socket.set_join(joining);
+        self.joining = joining;
     }
 
-    /// Sends what may leave now; `false` if the socket's buffer is full.
+    /// Sends everything that may leave now; returns `false` if the socket's buffer is full.
     fn send(&mut self, now: Time) -> bool {
-        while let Some(own) = self.tunnel.poll() {
-            self.batch.push(own.to, &own.bytes);
+        // Handshakes and keepalives are the tunnel's own.
+        while let Some(datagram) = self.tunnel.poll() {
+            self.batch.push(datagram.to, &datagram.bytes);
         }
         loop {
             let mut more = false;
-            while self.batch.has_room(9_100) {
-                let Some(packet) = self.core.poll(now) else {
+            while self.batch.has_room(runtime::MAX_PAYLOAD) {
+                let Some(packet) = self.packets.poll(now) else {
                     break;
                 };
                 more = true;
-                // Without a session the packet is lost, as it would be without a network.
+                // Without a session the packet is lost, as without a network.
                 let _ = self.batch.seal(
                     now,
                     &mut self.tunnel,
@@ -252,7 +268,7 @@ impl Agent<'_> {
                     InnerKind::Packet,
                     packet.as_bytes(),
                 );
-                self.core.pool().put(packet);
+                self.packets.pool().put(packet);
             }
             if !self.batch.flush(&self.socket) {
                 return false;
@@ -263,10 +279,10 @@ impl Agent<'_> {
         }
     }
 
-    /// Takes datagrams from the socket; returns how many messages there were.
+    /// Takes datagrams from the socket; returns the number of messages, each of one or more datagrams.
     fn receive(&mut self, room: &mut ReceiveBatch) -> usize {
-        // Errors that the network reports, such as a proxy that is gone, concern datagrams sent before.
-        let Ok(n) = self.socket.receive(room) else {
+        // An error of the network, such as an unreachable proxy, concerns datagrams sent earlier.
+        let Ok(messages) = self.socket.receive(room) else {
             return 0;
         };
         let now = self.clock.now();
@@ -278,41 +294,46 @@ impl Agent<'_> {
                 let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
                     continue;
                 };
-                self.core.on_message(arrival, &opened);
+                self.packets.on_message(arrival, &opened);
                 if opened.kind == InnerKind::Packet {
                     self.device.write(opened.payload);
                 }
             }
         }
         self.device.flush();
-        n
+        messages
     }
 
+    /// Takes frames from the monitor interface.
     fn capture(&mut self, room: &mut ReceiveBatch) {
         let Some(monitor) = &mut self.monitor else {
             return;
         };
-        if !monitor.receive(room) || self.own == Own::Unknown {
+        // Before the station's address is known, frames of others cannot be told from its own.
+        if !monitor.receive(room) || self.own_frames == OwnFrames::Unknown {
             return;
         }
-        let (now, metered) = (self.clock.now(), self.core.counts().metered);
+        let now = self.clock.now();
+        let metered_before = self.packets.counts().metered;
         for frame in room.frames() {
             let arrival = frame
                 .stamp
                 .map_or(now, |stamp| self.stamps.time(stamp).min(now));
-            self.core.on_frame(arrival, frame.bytes, frame.length);
+            self.packets.on_frame(arrival, frame.bytes, frame.length);
         }
-        if !self.joining && self.core.counts().metered > metered {
-            self.join(true);
+        if !self.joining && self.packets.counts().metered > metered_before {
+            self.set_joining(true);
         }
     }
 
-    fn report_end(&mut self) {
-        let (frames, tunnel) = (self.core.counts(), self.tunnel.counts());
-        let lost_frames = self.monitor.as_mut().map_or(0, |monitor| {
+    /// Logs what was counted in the whole run.
+    fn log_end(&mut self) {
+        let (frames, tunnel) = (self.packets.counts(), self.tunnel.counts());
+        let mut lost_frames = 0;
+        if let Some(monitor) = &mut self.monitor {
             monitor.count_dropped();
-            monitor.dropped
-        });
+            lost_frames = monitor.dropped;
+        }
         tracing::info!(
             received = tunnel.data,
             hostile = tunnel.dropped(),

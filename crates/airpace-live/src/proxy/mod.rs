@@ -1,6 +1,8 @@
-//! The proxy: paces what each station is sent, so that the queue stands here and not in the access point.
+//! The proxy: it paces what each station is sent, so that the queue builds up here and not in the
+//! access point.
 //!
-//! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets between it, the interface and the socket.
+//! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets between
+//! it, the interface and the socket.
 
 mod packets;
 mod run;
@@ -16,18 +18,18 @@ use airpace_edge::tunnel;
 /// What the proxy wants sent to a station.
 #[derive(Debug)]
 pub enum Output {
-    /// A packet; its buffer is to be returned to [`PacketProxy::pool`].
+    /// A packet. The caller returns its buffer to [`PacketProxy::pool`].
     Packet {
         /// The station.
         station: usize,
         /// The packet.
         packet: PacketBuf,
     },
-    /// Load without meaning, with a sealed body of so many bytes.
+    /// A datagram of load, whose content has no meaning.
     Load {
         /// The station.
         station: usize,
-        /// Bytes of the body.
+        /// Length of its payload in bytes.
         body: usize,
     },
 }
@@ -39,31 +41,31 @@ pub struct Counts {
     pub unroutable: u64,
     /// Packets for stations without a session.
     pub away: u64,
-    /// Authentic reports that made no sense or were repeated.
+    /// Authentic reports that were malformed or repeated.
     pub bad_reports: u64,
 }
 
 /// What a proxy counted from its start to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Datagrams, by fate.
+    /// Datagrams, by what was done with them.
     pub tunnel: tunnel::Counts,
     /// What was dropped before it reached a queue.
     pub core: Counts,
-    /// Packets from stations under an address that is not theirs.
+    /// Packets from a station whose source is not its own address.
     pub spoofed: u64,
 }
 
-/// Why a proxy could not be made.
+/// Why a proxy cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The law refuses its parameters.
+    /// The parameters of the law are invalid.
     #[error("control: {0}")]
     Edge(airpace_edge::proxy::ProxyError),
-    /// A weight that the law does not follow.
+    /// The law does not support the weight of a station.
     #[error(
-        "station `{station}`: the law `{law}` follows no weights, or not this one; `waterfill` takes 0.001 to 1000"
+        "station `{station}`: the law `{law}` does not support this weight; `waterfill` takes 0.001 to 1000"
     )]
     Weight {
         /// Name of the station.

@@ -1,5 +1,5 @@
-//! The proxy of [`airpace_edge`] for IP packets in buffers: addresses lead to stations, records to telemetry, events to
-//! the log.
+//! The proxy of [`airpace_edge`] for IP packets in buffers: it finds the station of an address, turns
+//! records into telemetry, and logs events.
 
 use super::settings;
 use super::{Counts, Output, ProxyError};
@@ -8,7 +8,7 @@ use crate::packet::{PacketBuf, Pool};
 use airpace_api::config::ProxyConfig;
 use airpace_api::telemetry::ProxySlot;
 use airpace_core::control::Diagnostics;
-use airpace_core::report::{DelayQuantiles, SlotReport};
+use airpace_core::report::SlotReport;
 use airpace_core::wire::{ip, report};
 use airpace_edge::proxy::{self, Event, Mode, Proxy, SlotRecord};
 use airpace_units::{StationId, Time};
@@ -31,15 +31,15 @@ pub struct PacketProxy {
 }
 
 impl PacketProxy {
-    /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`]; `key` is secret and
-    /// keeps senders from aiming at the queue of a neighbour.
+    /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`].
+    /// `key` is secret, so that senders cannot choose addresses that share the queue of another flow.
     ///
     /// # Errors
-    /// The law refuses its parameters, or a station's weight.
+    /// The law does not support its parameters or a station's weight.
     pub fn new(config: &ProxyConfig, epoch: Duration, key: [u8; 16]) -> Result<Self, ProxyError> {
         let stations = &config.station;
         let proxy = Proxy::new(settings::edge(config), |idx| station_key(key, idx));
-        let proxy = proxy.map_err(|error| named(error, config))?;
+        let proxy = proxy.map_err(|error| with_station_name(error, config))?;
         Ok(Self {
             proxy,
             names: stations
@@ -58,12 +58,12 @@ impl PacketProxy {
         })
     }
 
-    /// The pool that packets are to be taken from and returned to.
+    /// The pool from which buffers of packets are taken and to which they are returned.
     pub const fn pool(&mut self) -> &mut Pool {
         &mut self.pool
     }
 
-    /// What was counted so far.
+    /// What was dropped so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let proxy::Counts { away, bad_reports } = *self.proxy.counts();
@@ -97,7 +97,7 @@ impl PacketProxy {
         self.recycle();
     }
 
-    /// Takes the bytes of a report that came, authentic, from a station.
+    /// Takes the bytes of an authentic report of a station.
     pub fn on_report(&mut self, now: Time, station: usize, bytes: &[u8]) {
         if station >= self.names.len() {
             return;
@@ -109,7 +109,7 @@ impl PacketProxy {
         self.log_events();
     }
 
-    /// Notes whether the tunnel has a session with a station.
+    /// Sets whether the tunnel has a session with a station.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
         self.proxy.set_connected(now, station, connected);
         self.recycle();
@@ -154,6 +154,7 @@ impl PacketProxy {
         }
     }
 
+    /// Logs what the proxy has for an operator.
     fn log_events(&mut self) {
         while let Some(event) = self.proxy.poll_event() {
             self.log(&event);
@@ -169,6 +170,7 @@ impl PacketProxy {
             ..
         } = event
         else {
+            // What the law believes about the medium.
             return tracing::warn!("{event}");
         };
         let station = &self.names[*station];
@@ -181,14 +183,11 @@ impl PacketProxy {
         }
     }
 
+    /// The telemetry of a record.
     fn telemetry(&self, record: &SlotRecord) -> ProxySlot {
         let report = record.report.as_ref();
         let seconds = record.length.as_secs_f64().max(1e-9);
-        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
-        let delay = |pick: fn(&DelayQuantiles) -> Duration| {
-            let quantiles = report.and_then(|report| report.delay.as_ref());
-            quantiles.map(|quantiles| ms(pick(quantiles)))
-        };
+        let delay = report.and_then(|report| report.delay.as_ref());
         let goodput_mbps = report
             .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6);
         ProxySlot {
@@ -217,8 +216,8 @@ impl PacketProxy {
             backlog_bytes: record.backlog_bytes,
             sojourn_p50_ms: record.sojourn_p50.map(ms),
             sojourn_p95_ms: record.sojourn_p95.map(ms),
-            delay_p50_ms: delay(|quantiles| quantiles.p50),
-            delay_p95_ms: delay(|quantiles| quantiles.p95),
+            delay_p50_ms: delay.map(|quantiles| ms(quantiles.p50)),
+            delay_p95_ms: delay.map(|quantiles| ms(quantiles.p95)),
             lost: report.map(|report| report.lost),
             dropped: record.dropped,
             marked: record.marked,
@@ -226,7 +225,12 @@ impl PacketProxy {
     }
 }
 
-/// Each queue has a key of its own.
+/// A duration in milliseconds.
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// The key of a station's queue: each has one of its own.
 fn station_key(mut key: [u8; 16], station: usize) -> [u8; 16] {
     for (byte, own) in key.iter_mut().zip((station as u64).to_le_bytes()) {
         *byte ^= own;
@@ -234,8 +238,8 @@ fn station_key(mut key: [u8; 16], station: usize) -> [u8; 16] {
     key
 }
 
-/// The error with the station's name in place of its number.
-fn named(error: proxy::ProxyError, config: &ProxyConfig) -> ProxyError {
+/// The error, with the station's name instead of its number.
+fn with_station_name(error: proxy::ProxyError, config: &ProxyConfig) -> ProxyError {
     match error {
         proxy::ProxyError::Weight { station, law } => ProxyError::Weight {
             station: config.station[station].name.clone(),

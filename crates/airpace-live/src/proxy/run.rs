@@ -1,4 +1,5 @@
-//! The proxy's loop: bytes and time in and out of the sans-IO parts, nothing else.
+//! The proxy's loop: it carries bytes and time between the system and the state machines, and decides
+//! nothing itself.
 
 use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
@@ -7,21 +8,23 @@ use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
 use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_core::wire::ip;
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
 use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 /// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
 ///
-/// It creates the interface and the socket, and both are gone when it returns or the process ends. What it returns has also been
-/// logged.
+/// It creates the interface and the socket. Both are gone when it returns or the process ends. It also
+/// logs the totals that it returns.
 ///
 /// # Errors
-/// The configuration is contradictory, the key cannot be read, or the system refuses the interface or the socket.
+/// The configuration is contradictory, the key cannot be read, or the system refuses the interface or
+/// the socket.
 pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals> {
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
@@ -39,7 +42,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
-    let core = PacketProxy::new(config, epoch, random_key())?;
+    let packets = PacketProxy::new(config, epoch, random_key())?;
     let device = Device::open(&config.tun, &[])?;
     let options = UdpOptions {
         stamp: false,
@@ -49,51 +52,54 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         .with_context(|| format!("listening on {}", config.listen))?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.station.len(), "proxy");
-    let mut proxy = Proxy {
+    let mut proxy = RunningProxy {
         addresses: config
             .station
             .iter()
             .map(|station| station.address)
             .collect(),
-        load: vec![0; 65_536],
+        padding: vec![0; 65_536],
         batch: Batch::new(),
         spoofed: 0,
-        next_look: Time::ZERO,
+        next_session_check: Time::ZERO,
         tunnel,
-        core,
+        packets,
         device,
         socket,
         journal,
     };
     proxy.run(clock, config.realtime, stop)?;
-    Ok(proxy.report_end())
+    Ok(proxy.log_end())
 }
 
-/// Silence after which a station is gone although its session is not over. Both ends send at least once a second
-/// ([`Timing::keepalive`]), so that this many datagrams would have to be lost in a row.
+/// Silence after which a station counts as gone although its session has not ended. Both ends send at
+/// least once a second ([`Timing::keepalive`]), so ten datagrams would have to be lost in a row.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
-/// Whether a station is present: it has a session and was heard from recently.
+/// Whether a station is present: it has a session, and something came from it recently.
 fn is_present(tunnel: &Tunnel, now: Time, station: usize) -> bool {
     tunnel.is_alive(now, station, GONE_AFTER)
 }
 
-struct Proxy {
+/// The proxy with everything that it has opened.
+struct RunningProxy {
     tunnel: Tunnel,
-    core: PacketProxy,
+    packets: PacketProxy,
     device: Device,
     socket: UdpSocket,
     batch: Batch,
     journal: Journal,
+    /// Address of each station.
     addresses: Vec<IpAddr>,
-    /// Body of load datagrams.
-    load: Vec<u8>,
-    /// Packets from stations under an address that is not theirs.
+    /// Payload of load datagrams.
+    padding: Vec<u8>,
+    /// Packets from a station whose source is not its own address.
     spoofed: u64,
-    next_look: Time,
+    next_session_check: Time,
 }
 
-impl Proxy {
+impl RunningProxy {
+    /// Runs until the stop file becomes readable.
     fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
         let mut wait = Loop::new(clock, realtime, stop, &self.device, &self.socket)?;
         let mut received = ReceiveBatch::new(16, 65_536);
@@ -101,6 +107,7 @@ impl Proxy {
             let now = clock.now();
             self.on_time(now);
             let blocked = !self.send(now);
+            // While the socket is full, the pacers' deadlines would only spin the loop.
             let deadline = if blocked {
                 self.tunnel.deadline()
             } else {
@@ -114,49 +121,51 @@ impl Proxy {
                 self.receive(clock.now(), &mut received);
             }
             if ready.device {
-                self.device.read(clock.now(), &mut self.core)?;
+                self.device.read(clock.now(), &mut self.packets)?;
             }
         }
         Ok(())
     }
 
     fn deadline(&self) -> Option<Time> {
-        [self.tunnel.deadline(), self.core.deadline()]
+        [self.tunnel.deadline(), self.packets.deadline()]
             .into_iter()
             .flatten()
             .min()
     }
 
+    /// Does what is due: timers, sessions that have ended, telemetry.
     fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
-        self.core.handle_timeout(now);
-        if now >= self.next_look {
+        self.packets.handle_timeout(now);
+        if now >= self.next_session_check {
             // Sessions end without an event.
-            self.next_look = now + runtime::SESSION_CHECK;
+            self.next_session_check = now + runtime::SESSION_CHECK;
             for station in 0..self.addresses.len() {
-                self.core
-                    .set_connected(now, station, is_present(&self.tunnel, now, station));
+                let present = is_present(&self.tunnel, now, station);
+                self.packets.set_connected(now, station, present);
             }
         }
         if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
             let station = self.addresses[peer];
-            tracing::warn!(%from, %station, "a handshake is older than the station's last one: the station's clock has gone back, or the handshake was recorded");
+            tracing::warn!(%from, %station, "a handshake is older than the station's last one: the station's clock was set back, or somebody replays a recorded handshake");
         }
-        while let Some(record) = self.core.poll_record() {
+        while let Some(record) = self.packets.poll_record() {
             self.journal.write(&record);
         }
         self.journal.flush();
     }
 
-    /// Sends what may leave now; `false` if the socket's buffer is full.
+    /// Sends everything that may leave now; returns `false` if the socket's buffer is full.
     fn send(&mut self, now: Time) -> bool {
-        while let Some(own) = self.tunnel.poll() {
-            self.batch.push(own.to, &own.bytes);
+        // Handshakes and keepalives are the tunnel's own.
+        while let Some(datagram) = self.tunnel.poll() {
+            self.batch.push(datagram.to, &datagram.bytes);
         }
         loop {
             let mut more = false;
-            while self.batch.has_room(self.load.len().min(9_100)) {
-                let Some(output) = self.core.poll(now) else {
+            while self.batch.has_room(runtime::MAX_PAYLOAD) {
+                let Some(output) = self.packets.poll(now) else {
                     break;
                 };
                 more = true;
@@ -171,8 +180,9 @@ impl Proxy {
         }
     }
 
+    /// Seals a packet or load into the batch.
     fn seal(&mut self, now: Time, output: Output) {
-        // Without a session there is nothing to be done; the core learns of it at the next look.
+        // Without a session it is lost; the proxy learns of that at the next check of sessions.
         match output {
             Output::Packet { station, packet } => {
                 let payload = packet.as_bytes();
@@ -180,18 +190,19 @@ impl Proxy {
                 let _ = self
                     .batch
                     .seal(now, &mut self.tunnel, station, kind, payload);
-                self.core.pool().put(packet);
+                self.packets.pool().put(packet);
             }
             Output::Load { station, body } => {
-                let body = &self.load[..body.min(self.load.len())];
+                let body = &self.padding[..body.min(self.padding.len())];
                 let kind = InnerKind::Padding;
                 let _ = self.batch.seal(now, &mut self.tunnel, station, kind, body);
             }
         }
     }
 
+    /// Takes datagrams from the socket.
     fn receive(&mut self, now: Time, received: &mut ReceiveBatch) {
-        // Errors that the network reports, such as an agent that is gone, concern datagrams sent before.
+        // An error of the network, such as an unreachable agent, concerns datagrams sent earlier.
         if self.socket.receive(received).is_err() {
             return;
         }
@@ -204,25 +215,29 @@ impl Proxy {
         self.device.flush();
     }
 
-    fn on_datagram(&mut self, now: Time, from: core::net::SocketAddr, datagram: &mut [u8]) {
+    /// Handles a datagram: packets go to the interface, reports to the proxy.
+    fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else {
             return;
         };
-        self.core.set_connected(now, opened.peer, true);
+        self.packets.set_connected(now, opened.peer, true);
         match opened.kind {
-            InnerKind::Packet
-                if runtime::source(opened.payload) == Some(self.addresses[opened.peer]) =>
-            {
-                self.device.write(opened.payload);
+            InnerKind::Packet => {
+                // A station may only send under its own address.
+                if ip::source(opened.payload) == Some(self.addresses[opened.peer]) {
+                    self.device.write(opened.payload);
+                } else {
+                    self.spoofed += 1;
+                }
             }
-            InnerKind::Packet => self.spoofed += 1,
-            InnerKind::Report => self.core.on_report(now, opened.peer, opened.payload),
+            InnerKind::Report => self.packets.on_report(now, opened.peer, opened.payload),
             InnerKind::Padding | InnerKind::Keepalive => {}
         }
     }
 
-    fn report_end(&self) -> Totals {
-        let (counts, tunnel) = (self.core.counts(), self.tunnel.counts());
+    /// Logs what was counted in the whole run, and returns it.
+    fn log_end(&self) -> Totals {
+        let (counts, tunnel) = (self.packets.counts(), self.tunnel.counts());
         tracing::info!(
             received = tunnel.data,
             hostile = tunnel.dropped(),
@@ -232,7 +247,7 @@ impl Proxy {
             unroutable = counts.unroutable,
             away = counts.away,
             bad_reports = counts.bad_reports,
-            contradictory_reports = self.core.diagnostics().ignored_reports,
+            contradictory_reports = self.packets.diagnostics().ignored_reports,
             "proxy ends"
         );
         runtime::log_drops(tunnel);

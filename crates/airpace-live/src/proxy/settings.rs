@@ -1,4 +1,4 @@
-//! What a configuration file means to the proxy of [`airpace_edge`].
+//! The configuration of the proxy of [`airpace_edge`] from a configuration file.
 
 use crate::queues;
 use airpace_api::config::{LawChoice, ProxyConfig};
@@ -9,24 +9,19 @@ use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
 use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
 use airpace_units::BitRate;
 
-/// What the tunnel, UDP and IPv4 add to a packet on its way: it is these packets that take airtime.
+/// Bytes that the tunnel, UDP and IPv4 add to a packet on its way. They take airtime, so the pacers
+/// count them.
 pub(crate) const TUNNEL_OVERHEAD: u32 =
     airpace_core::wire::data::OVERHEAD_BYTES as u32 + IPV4_UDP_HEADER_BYTES;
 
-/// The edge's configuration. `config` has been validated.
+/// The state machine's configuration. `config` has been validated.
 pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
     let control = &config.control;
-    // Validated to be at most 65000 bytes.
+    // Load is configured without the IPv4 header, and validated to be at most 65000 bytes.
     let load_bytes = config
         .udp_load
         .as_ref()
         .map(|load| u32::try_from(load.payload.0.0).unwrap_or(1470) + IPV4_HEADER_BYTES);
-    // Load is configured by what stands behind the IPv4 header.
-    let station = |weight| StationConfig {
-        weight,
-        load_bytes,
-        ..StationConfig::default()
-    };
     proxy::ProxyConfig {
         pacing: pacing(config),
         slot: control.slot.0,
@@ -52,11 +47,16 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         stations: config
             .station
             .iter()
-            .map(|own| station(own.weight))
+            .map(|station| StationConfig {
+                weight: station.weight,
+                load_bytes,
+                ..StationConfig::default()
+            })
             .collect(),
     }
 }
 
+/// What sets the rates.
 fn pacing(config: &ProxyConfig) -> Pacing {
     let control = &config.control;
     let name = match control.law {
@@ -76,7 +76,8 @@ fn pacing(config: &ProxyConfig) -> Pacing {
     if let LawConfig::Waterfill(waterfill) = &mut law {
         waterfill.packet_bytes = control.packet.0.0 as f64;
         waterfill.frame_overhead = control.initial_overhead.0;
-        // A level beyond the window of 802.11ac means that the stations have a longer one.
+        // A level above the block-ack window of 802.11ac (64) means that the stations have a longer
+        // window.
         waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
     }
     Pacing::Law(law)

@@ -8,61 +8,70 @@ use crate::rng::Stream;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// A channel with its bookkeeping.
+/// A channel: its MAC and the counts of its links.
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) mac: Mac<Parcel>,
+    /// The node of each radio.
     pub(super) nodes: Vec<NodeId>,
     /// When the MAC must be called next.
     pub(super) due: Option<Time>,
     pub(super) links: Links,
-    /// How long the channel had been busy for its first radio when the statistics began.
+    /// How long the channel had been busy at its first radio when the statistics began.
     busy_before: Option<Duration>,
 }
 
+/// The channels of a network.
 pub(super) fn channels(config: &WorldConfig) -> Result<Vec<Channel>, WorldError> {
-    let channel = |(index, channel): (usize, &ChannelConfig)| {
-        let pairs: Vec<_> = channel
-            .mac
-            .links
-            .iter()
-            .map(|link| (link.from, link.to))
-            .collect();
-        let monitored = !config.proxies.is_empty() || config.record.mpdus;
-        let mut mac = MacConfig {
-            monitor: channel.mac.monitor || monitored,
-            ..channel.mac.clone()
-        };
-        for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
-            radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
-        }
-        // Each channel has draws of its own.
-        let mut draws = Stream::new(config.seed, "channel", index as u64);
-        let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
-        let radios = mac.radios.len();
-        let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac {
-            channel: index,
-            error,
-        })?;
-        let due = mac.deadline();
-        Ok(Channel {
-            mac,
-            nodes: channel.nodes.clone(),
-            due,
-            links: Links::new(pairs, radios),
-            busy_before: None,
-        })
+    let mut channels = Vec::with_capacity(config.channels.len());
+    for (index, channel) in config.channels.iter().enumerate() {
+        channels.push(new_channel(config, index, channel)?);
+    }
+    Ok(channels)
+}
+
+fn new_channel(
+    config: &WorldConfig,
+    index: usize,
+    channel: &ChannelConfig,
+) -> Result<Channel, WorldError> {
+    let links = &channel.mac.links;
+    let pairs: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
+    // Agents and records read what a monitor interface shows.
+    let monitored = !config.proxies.is_empty() || config.record.mpdus;
+    let mut mac = MacConfig {
+        monitor: channel.mac.monitor || monitored,
+        ..channel.mac.clone()
     };
-    config.channels.iter().enumerate().map(channel).collect()
+    for (radio, node) in mac.radios.iter_mut().zip(&channel.nodes) {
+        radio.stream = radio.stream.or(config.keys.get(node.0 as usize).copied());
+    }
+    // Each channel has a random stream of its own.
+    let mut draws = Stream::new(config.seed, "channel", index as u64);
+    let seed = u64::from(draws.up_to(u32::MAX)) << 32 | u64::from(draws.up_to(u32::MAX));
+    let radios = mac.radios.len();
+    let mac = Mac::new(mac, seed).map_err(|error| WorldError::Mac {
+        channel: index,
+        error,
+    })?;
+    let due = mac.deadline();
+    Ok(Channel {
+        mac,
+        nodes: channel.nodes.clone(),
+        due,
+        links: Links::new(pairs, radios),
+        busy_before: None,
+    })
 }
 
 impl Channel {
+    /// Hands an input to the MAC.
     pub(super) fn handle(&mut self, now: Time, input: Input<Parcel>) {
         self.mac.handle(now, input);
         self.due = self.mac.deadline();
     }
 
-    /// The statistics begin at `begin`.
+    /// Notes that the statistics begin at `begin`.
     pub(super) fn begin_statistics(&mut self, begin: Time) {
         self.busy_before = Some(self.busy(begin));
     }
@@ -73,23 +82,19 @@ impl Channel {
             .saturating_sub(self.busy_before.unwrap_or_default())
     }
 
-    /// How long the channel has been busy for its first radio, up to `now`.
+    /// How long the channel has been busy at its first radio, up to `now`.
     fn busy(&self, now: Time) -> Duration {
         self.mac.channel(RadioId(0), now).busy
     }
 
-    /// What the slot that ends was, per link.
+    /// The counts of every link in the slot that ends now.
     pub(super) fn take_slot(&mut self) -> Vec<LinkSlot> {
         let counts = self.links.take_slot();
-        let queued = |&(from, to): &(RadioId, RadioId)| self.mac.queued(from, to);
-        let pairs: Vec<_> = self.links.pairs().collect();
-        counts
-            .into_iter()
-            .zip(&pairs)
-            .map(|(counts, pair)| LinkSlot {
-                counts,
-                queued: queued(pair),
-            })
-            .collect()
+        let mut slots = Vec::with_capacity(counts.len());
+        for (counts, (from, to)) in counts.into_iter().zip(self.links.pairs()) {
+            let queued = self.mac.queued(from, to);
+            slots.push(LinkSlot { counts, queued });
+        }
+        slots
     }
 }

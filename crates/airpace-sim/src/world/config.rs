@@ -1,4 +1,4 @@
-//! What a simulated network consists of.
+//! The configuration of a simulated network.
 
 use super::WorldError;
 use crate::mac::{MacConfig, Neighbours, Quality};
@@ -35,7 +35,7 @@ impl WorldConfig {
         }
     }
 
-    /// Checks what the parts do not check themselves.
+    /// Checks what the parts of the network do not check themselves.
     pub(super) fn validate(&self) -> Result<(), WorldError> {
         if self.duration.is_zero() {
             return Err(WorldError::Zero {
@@ -45,12 +45,12 @@ impl WorldConfig {
         if self.slot.is_some_and(|slot| slot.is_zero()) {
             return Err(WorldError::Zero { what: "the slot" });
         }
-        let known = |&node: &NodeId| node.0 < self.nodes;
-        let named = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
-        named
-            .clone()
-            .find(|node| !known(node))
-            .map_or(Ok(()), |node| Err(WorldError::UnknownNode { node }))
+        for node in self.flows.iter().flat_map(|flow| [flow.from, flow.to]) {
+            if node.0 >= self.nodes {
+                return Err(WorldError::UnknownNode { node });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -58,21 +58,23 @@ impl WorldConfig {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NodeId(pub u32);
 
-/// A network and how long it is watched.
+/// A network, and how long it is observed.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
-    /// Seed of every draw.
+    /// Seed of every random stream.
     pub seed: u64,
-    /// Time before statistics begin.
+    /// Time before the statistics begin.
     pub warm_up: Duration,
     /// Time over which statistics are taken, after the warm-up.
     pub duration: Duration,
-    /// Length of the slots for which series are recorded and controllers run, unless a proxy has its own; `None` records no series.
+    /// Length of the slots for which series are recorded; `None` records no series and no decisions
+    /// of proxies.
     pub slot: Option<Duration>,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// What tells the draws of each node, its radios, flows and reports from those of others (see [`crate::rng::key`]), so that nodes added anywhere
-    /// change nothing for them. Empty for their numbers.
+    /// Keys from which the random streams of each node, its radios, flows and reports derive (see
+    /// [`crate::rng::key`]), so that adding nodes anywhere changes nothing for the others. If
+    /// empty, streams derive from the numbers of the nodes.
     pub keys: Vec<u64>,
     /// Radio channels. Frames of different channels never meet.
     pub channels: Vec<ChannelConfig>,
@@ -80,13 +82,13 @@ pub struct WorldConfig {
     pub wires: Vec<WireConfig>,
     /// Next hops that differ from those of the shortest path.
     pub routes: Vec<RouteConfig>,
-    /// What is sent.
+    /// The traffic.
     pub flows: Vec<FlowConfig>,
     /// Proxies that pace stations.
     pub proxies: Vec<ProxyConfig>,
-    /// What changes in the course of the run.
+    /// Changes in the course of the run.
     pub changes: Vec<(Time, Change)>,
-    /// What is kept beside the summary.
+    /// What is recorded besides the summary.
     pub record: Record,
 }
 
@@ -104,11 +106,11 @@ pub struct ChannelConfig {
 pub struct WireConfig {
     /// Its two ends.
     pub ends: (NodeId, NodeId),
-    /// Rate of each direction; `None` takes no time to send.
+    /// Rate of each direction; `None` if sending takes no time.
     pub rate: Option<BitRate>,
     /// Propagation delay.
     pub delay: Duration,
-    /// Packets that wait at each end at most, the one being sent not counted; tail drop.
+    /// Most packets that wait at each end, without the one being sent; tail drop.
     pub queue: u32,
 }
 
@@ -126,17 +128,17 @@ pub struct RouteConfig {
 /// Traffic from one node to another.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
-    /// Where it comes from (for `Ping` and `Web`: who asks).
+    /// Where it starts (for `Ping` and `Web`: the end that asks).
     pub from: NodeId,
-    /// Where it goes.
+    /// Where it ends.
     pub to: NodeId,
-    /// Access category on the air, both ways.
+    /// Access category on the air, in both directions.
     pub category: AccessCategory,
-    /// What it is.
+    /// The kind of traffic.
     pub traffic: Traffic,
     /// When it starts.
     pub start: Time,
-    /// When it stops sending; `None` goes on to the end.
+    /// When it stops sending; `None` for the end of the run.
     pub stop: Option<Time>,
 }
 
@@ -159,7 +161,7 @@ impl FlowConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// UDP from an open-loop source. Its own start and stop are not looked at: the flow has them.
+    /// UDP from an open-loop source. Its own start and stop are ignored: those of the flow count.
     Udp(SourceConfig),
     /// One direction of a G.711 call.
     Voip(VoipSinkConfig),
@@ -167,19 +169,20 @@ pub enum Traffic {
     Tcp(TcpConfig),
     /// A browser at `from` that loads pages from a server at `to`.
     Web {
-        /// The browser. Its own start and stop are not looked at.
+        /// The browser. Its own start and stop are ignored.
         browser: BrowserConfig,
-        /// The connections; of this the number of bytes is not looked at.
+        /// The connections; the number of bytes is ignored.
         tcp: TcpConfig,
     },
-    /// Echo requests and replies. The configuration's own start and stop are not looked at.
+    /// Echo requests and replies. The configuration's own start and stop are ignored.
     Ping(PingConfig),
-    /// UDP that always has `window` packets under way: each that arrives or is dropped makes room for the next. Behind
-    /// a proxy it is a source that always has packets waiting, whatever the window.
+    /// UDP that always has `window` packets in flight: each that arrives or is dropped makes room
+    /// for the next. At the node of a proxy it is a source that always has packets waiting,
+    /// whatever the window.
     Saturating {
         /// UDP payload bytes of a packet.
         payload: u32,
-        /// Packets under way.
+        /// Packets in flight.
         window: u32,
     },
 }
@@ -187,44 +190,47 @@ pub enum Traffic {
 /// A TCP connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpConfig {
-    /// How the sender behaves; its seed is not looked at.
+    /// How the sender behaves; its seed is ignored.
     pub sender: SenderConfig,
     /// How the receiver behaves.
     pub receiver: ReceiverConfig,
-    /// Bytes to send; `None` for as many as the time allows.
+    /// Bytes to send; `None` for an endless stream.
     pub bytes: Option<u64>,
 }
 
-/// An airpace proxy: packets that pass its node for its stations wait there and are paced. Proxy and agents are those of
-/// [`airpace_edge`], which run live as well.
+/// An airpace proxy: packets for its stations that pass its node wait there and are paced. Proxy
+/// and agents are those of [`airpace_edge`], which run live as well.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProxyConfig {
-    /// Where it is: the access point itself or a node before it.
+    /// Its node: the access point itself or a node in front of it.
     pub at: NodeId,
     /// Its stations.
     pub stations: Vec<NodeId>,
-    /// Stations that are there only from a time on: before, they send no reports, the law does not know them, and what is sent to
-    /// them passes by the proxy.
+    /// Stations that join only at a later time. Until then they send no reports, the law does not
+    /// know them, and packets for them bypass the proxy.
     pub joins: Vec<(NodeId, Time)>,
-    /// Stations whose agents have no monitor interface: arrival times tell the frames apart.
+    /// Stations whose agents have no monitor interface: they tell frames apart by arrival times.
     pub unmonitored: Vec<NodeId>,
-    /// The proxy itself. Its stations are those of the lists above; weights and loads may be given, in the same order.
+    /// The proxy itself. Its stations are those of `stations`, in the same order; weights may be
+    /// given here.
     pub edge: proxy::ProxyConfig,
-    /// The agent of every station. Its station number and first slot are set by the world.
+    /// The agent of every station. The world sets its station number and its first slot.
     pub agent: AgentConfig,
-    /// IP bytes of the report that each station sends once per slot (88 for 60 bytes of UDP payload); `None` sends none.
+    /// IP bytes of the report that each station sends once per slot (88 for 60 bytes of UDP
+    /// payload); `None` sends none.
     pub report_bytes: Option<u32>,
-    /// How the controller learns what the stations saw.
+    /// How reports reach the law.
     pub feedback: Feedback,
 }
 
 impl ProxyConfig {
-    /// A proxy in-line before `stations`, under `law` or, without one, only measuring. Slots are as long at the proxy and at the
-    /// agents; the law gives the first rates, as in the papers; packets leave on the nanosecond; reports of 60 bytes of
-    /// payload go over the air; agents hold no acknowledgements.
+    /// A proxy in-line in front of `stations`, under `law`; without one it only measures. Slots are
+    /// equally long at the proxy and at the agents; the law gives the first rates, as in the
+    /// papers; packets leave on the nanosecond; reports of 60 bytes of payload go over the air;
+    /// agents hold no acknowledgements.
     #[must_use]
     pub fn new(at: NodeId, stations: Vec<NodeId>, law: Option<LawConfig>, slot: Duration) -> Self {
-        // Virtual time wakes the proxy on the nanosecond, so nothing needs to leave before it is paid for.
+        // Virtual time wakes the proxy on the nanosecond, so no packet needs to leave early.
         let pace = PaceConfig {
             burst: Duration::ZERO,
             burst_packets: 1,
@@ -253,14 +259,14 @@ impl ProxyConfig {
     }
 }
 
-/// What goes wrong with the reports of a station on their way to the proxy, besides what happens to their packets.
+/// Faults of a station's reports on their way to the proxy, besides the fate of their packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReportFaults {
     /// Probability that a report is lost, 0 to 1. Default 0.
     pub loss: f64,
-    /// Time that a report takes longer. Default none.
+    /// Additional delay of every report. Default none.
     pub delay: Duration,
-    /// How often a report that is not lost arrives. Default once.
+    /// How many copies of a report that is not lost arrive. Default 1.
     pub copies: u8,
 }
 
@@ -274,13 +280,14 @@ impl Default for ReportFaults {
     }
 }
 
-/// How reports reach the controller.
+/// How reports reach the law.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Feedback {
-    /// In the packets that carry them: late if these are late, lost if they are lost.
+    /// In the packets that carry them: late if a packet is late, lost if it is lost.
     #[default]
     OverTheAir,
-    /// At the end of the slot, at once and complete, as in the ns-3 runs; packets are sent as load only.
+    /// At the end of the slot, without delay or loss, as in the ns-3 runs. Packets as long as
+    /// reports are sent as load only.
     Direct,
 }
 
@@ -296,24 +303,26 @@ pub enum Change {
     Neighbours {
         /// Index of the channel.
         channel: usize,
-        /// What they are from now on.
+        /// The other networks from now on.
         neighbours: Neighbours,
     },
-    /// What goes wrong with the reports of a proxy's station.
+    /// Faults of the reports of a proxy's station.
     Reports {
         /// The station.
         station: NodeId,
-        /// What goes wrong from now on.
+        /// The faults from now on.
         faults: ReportFaults,
     },
-    /// The agent of a proxy's station stops, or starts anew. What reaches the station meanwhile is not measured.
+    /// The agent of a proxy's station stops, or a new one starts. Packets that arrive in between
+    /// are not measured.
     Agent {
         /// The station.
         station: NodeId,
         /// Whether it runs from now on.
         running: bool,
     },
-    /// The proxy at a node loses all that it holds and begins anew; its stations connect at once.
+    /// The proxy at a node restarts: it loses everything that it holds, and its stations connect at
+    /// once.
     ProxyRestart {
         /// The node.
         at: NodeId,
@@ -327,7 +336,7 @@ pub enum Change {
     },
 }
 
-/// What is kept beside the summary.
+/// What is recorded besides the summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// Every data frame.

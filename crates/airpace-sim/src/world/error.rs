@@ -1,3 +1,5 @@
+//! Why a world cannot be built.
+
 use super::NodeId;
 use crate::mac;
 use crate::traffic::SourceError;
@@ -8,26 +10,26 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum WorldError {
-    /// A channel is refused.
+    /// The configuration of a channel is invalid.
     #[error("channel {channel}: {error}")]
     Mac {
         /// Its index.
         channel: usize,
-        /// What is wrong with it.
+        /// Why.
         error: mac::ConfigError,
     },
-    /// A source is refused.
+    /// The source of a flow is invalid.
     #[error("flow {flow}: {error}")]
     Source {
         /// Index of the flow.
         flow: u32,
-        /// What is wrong with it.
+        /// Why.
         error: SourceError,
     },
-    /// A proxy is refused.
+    /// The configuration of a proxy is invalid.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
-    /// Something names a node that does not exist.
+    /// The configuration names a node that does not exist.
     #[error("there is no node {}: nodes are numbered from 0 to one less than their count", node.0)]
     UnknownNode {
         /// The node named.
@@ -39,37 +41,38 @@ pub enum WorldError {
         /// The radio's number.
         radio: u32,
     },
-    /// A static route goes to a node that is no neighbour.
+    /// A static route leads to a node that is not a neighbour.
     #[error("the route at node {} goes via node {}, to which it has no link", at.0, via.0)]
     RouteWithoutLink {
         /// Where the route is.
         at: NodeId,
-        /// Where it points.
+        /// The next hop.
         via: NodeId,
     },
-    /// A flow has no way to its end.
-    #[error("flow {flow}: there is no way from node {} to node {}; add a link between them or a relay", from.0, to.0)]
+    /// A flow has no path to its end, or its answers none back.
+    #[error("flow {flow}: there is no path from node {} to node {}; add a link between them or a relay", from.0, to.0)]
     Unreachable {
         /// Index of the flow.
         flow: usize,
-        /// Where it comes from.
+        /// Where it starts.
         from: NodeId,
-        /// Where it goes.
+        /// Where it ends.
         to: NodeId,
     },
-    /// A flow's packets arrive the moment they are sent, so that nothing ever ends the sending.
-    #[error("flow {flow} takes no time: give a wire on its way a rate or a delay")]
+    /// The packets of a flow arrive at the instant at which they are sent, so that sending would
+    /// never end.
+    #[error("the packets of flow {flow} take no time: give a wire on their path a rate or a delay")]
     Instantaneous {
         /// Index of the flow.
         flow: usize,
     },
-    /// Something must be positive.
+    /// A duration is zero that must be positive.
     #[error("{what} must be longer than zero")]
     Zero {
-        /// What.
+        /// Which duration.
         what: &'static str,
     },
-    /// A station has two proxies, or a node has.
+    /// Two proxies have the same station, or the same node.
     #[error("node {} has two proxies: a station is paced by one proxy, and a node runs one", node.0)]
     TwoProxies {
         /// The node.

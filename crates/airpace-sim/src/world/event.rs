@@ -1,14 +1,16 @@
+//! The agenda of events, and alarms that move.
+
 use airpace_units::Time;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an event is, in the order in which events of one instant happen.
+/// The kinds of events, in the order in which events of one instant happen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Class {
     /// A change of the network.
     Change,
-    /// The end of a slot of statistics.
+    /// A slot of the recorded series ends.
     Slot,
     /// A station of a proxy joins.
     Join,
@@ -20,7 +22,7 @@ pub(super) enum Class {
     Wire,
     /// A proxy may release a packet, or its slot ends.
     Proxy,
-    /// A flow has something to do.
+    /// A flow must be polled.
     Flow,
 }
 
@@ -35,7 +37,7 @@ const CLASSES: [Class; 8] = [
     Class::Flow,
 ];
 
-/// An event: when, what and which.
+/// An event: when it happens, its kind, and which flow, wire or other part it concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Event {
     pub(super) at: Time,
@@ -43,12 +45,12 @@ pub(super) struct Event {
     pub(super) index: u32,
 }
 
-/// The events to come, in the total order time, class, index; but see [`salt`] for flows.
+/// The future events in the total order time, class, index; see [`salt`] for flows of one instant.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<u128>>,
-    /// Whether the first entry has been taken already. Most events bring about their successor, which then takes its place: one walk down
-    /// the heap instead of two.
+    /// Whether the first entry has been taken already. Most events schedule a successor, which then
+    /// replaces the first entry: one walk down the heap instead of two.
     taken: bool,
 }
 
@@ -76,7 +78,7 @@ impl Agenda {
         first
     }
 
-    /// Removes the entry that was taken, if nothing took its place.
+    /// Removes the entry that was taken, if no successor has replaced it.
     fn settle(&mut self) {
         if core::mem::take(&mut self.taken) {
             self.heap.pop();
@@ -85,7 +87,7 @@ impl Agenda {
 }
 
 impl Event {
-    /// One number to compare instead of three: measured twice as fast in a heap of 100.
+    /// The total order as one number: twice as fast as comparing three in a heap of 100 (measured).
     fn key(self) -> u128 {
         let index = self.index ^ salt(self.at, self.class);
         u128::from(self.at.as_nanos()) << 64 | (self.class as u128) << 32 | u128::from(index)
@@ -103,27 +105,29 @@ impl Event {
     }
 }
 
-/// What the numbers of flows are mixed with, so that the order of those with the same instant changes from instant to instant. The packets of a
-/// frame arrive at once and wake several flows; if the first flow always went first, its packets would find the places of a full
-/// queue and those of the others would be dropped for ever, where no machine has such an order (phase effects; Floyd and Jacobson 1991).
+/// A mask for the indices of flows, so that the order of flows changes from instant to instant. The
+/// packets of a frame arrive at one instant and wake several flows. If the first flow always went
+/// first, its packets would take every free place of a full queue, and those of the others would
+/// always be dropped, an order that no real machine has (phase effects: Floyd and Jacobson, 1991).
 const fn salt(at: Time, class: Class) -> u32 {
     match class {
-        // The golden ratio spreads successive times over the upper half (Knuth, volume 3, section 6.4).
+        // The golden ratio spreads successive times over the upper half (Knuth, volume 3, section
+        // 6.4).
         Class::Flow => (at.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32,
         _ => 0,
     }
 }
 
-/// An alarm that is moved far more often than it goes off: later settings cost nothing, the event already scheduled
-/// finds out.
+/// An alarm that is moved far more often than it goes off. Moving it to a later time costs nothing:
+/// the event on the agenda then comes too early, and its handler sets the alarm again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alarm {
-    /// The earliest event that is in the agenda.
+    /// The earliest event of this alarm on the agenda.
     scheduled: Option<Time>,
 }
 
 impl Alarm {
-    /// Sees to it that an event comes at `due` or before.
+    /// Ensures that an event comes at `due` or earlier.
     pub(super) fn set(&mut self, agenda: &mut Agenda, due: Option<Time>, class: Class, index: u32) {
         let Some(at) = due else { return };
         if self.scheduled.is_none_or(|scheduled| at < scheduled) {
@@ -132,7 +136,8 @@ impl Alarm {
         }
     }
 
-    /// An event of this alarm comes at `now`; tells whether it is the one that counts.
+    /// Notes that an event of this alarm has come at `now`; returns whether it is the earliest one
+    /// set. Others were superseded by an earlier setting.
     pub(super) fn ring(&mut self, now: Time) -> bool {
         let valid = self.scheduled == Some(now);
         if valid {
@@ -147,16 +152,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_of_one_instant_take_turns_in_coming_first() {
+    fn flows_of_one_instant_take_turns_at_going_first() {
         let first = |us| {
             let mut agenda = Agenda::default();
-            (0..3).for_each(|index| {
+            for index in 0..3 {
                 agenda.push(Event {
                     at: Time::from_micros(us),
                     class: Class::Flow,
                     index,
-                })
-            });
+                });
+            }
             agenda.pop().map(|event| event.index)
         };
         let count = |index| (0..3_000).filter(|&us| first(us) == Some(index)).count();

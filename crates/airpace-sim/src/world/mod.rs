@@ -1,7 +1,9 @@
-//! A network in virtual time: radio channels, wired links, routes, flows, proxies, and what became of every packet.
+//! A network in virtual time: radio channels, wired links, routes, flows, proxies, and the fate of
+//! every packet.
 //!
-//! The world owns one [`crate::mac::Mac`] per channel and moves packets between them, wires, proxies and the ends of flows. One agenda of events, in
-//! the total order time, class, index, drives everything that is not on the air; frames come from the MACs, which keep their own time.
+//! The world owns one [`crate::mac::Mac`] per channel and moves packets between them, wires,
+//! proxies and the ends of flows. One agenda of events, in the total order time, class, index,
+//! drives everything that is not on the air; frames come from the MACs, which keep their own time.
 //! A run is a function of its configuration.
 
 mod air;
@@ -10,7 +12,6 @@ mod error;
 mod event;
 mod flow;
 mod outcome;
-mod pacing;
 mod parcel;
 mod proxy;
 mod record;
@@ -21,10 +22,9 @@ mod statistics;
 mod tests;
 mod wire;
 
-pub use config::ReportFaults;
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, RouteConfig,
-    TcpConfig, Traffic, WireConfig, WorldConfig,
+    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, ReportFaults,
+    RouteConfig, TcpConfig, Traffic, WireConfig, WorldConfig,
 };
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
@@ -41,30 +41,33 @@ use airpace_units::Time;
 use event::{Agenda, Class, Event};
 use flow::Flow;
 use parcel::Payload;
-use proxy::ProxyNode;
+use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
 use route::{Hop, Routes};
-use slots::Slots;
+use slots::SlotSeries;
 use std::collections::BTreeMap;
 use wire::Lane;
 
-/// A network that runs. See the module's text.
+/// A simulated network: see the [module](self).
 pub struct World {
     now: Time,
+    /// When the statistics begin.
     begin: Time,
-    /// Whether the statistics have begun.
+    /// Whether they have begun.
     begun: bool,
+    /// When the run ends.
     end: Time,
     agenda: Agenda,
     channels: Vec<Channel>,
+    /// Both directions of every wired link.
     lanes: Vec<[Lane; 2]>,
     routes: Routes,
     flows: Vec<Flow>,
     proxies: Vec<ProxyNode>,
-    /// The proxy and port that paces each node.
-    managed: Vec<Option<(usize, usize)>>,
+    /// What paces each node, if a proxy does.
+    paced_by: Vec<Option<PacedBy>>,
     changes: Vec<Change>,
-    slots: Option<Slots>,
+    slots: Option<SlotSeries>,
     totals: Totals,
     recorded: Recorded,
     record: Record,
@@ -74,26 +77,13 @@ impl World {
     /// A network at time zero.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// The configuration is invalid.
     pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
         config.validate()?;
         let routes = Routes::new(&config)?;
-        for (index, flow) in config.flows.iter().enumerate() {
-            let way = |from, to| routes.takes_time(from, to, &config.wires);
-            match (way(flow.from, flow.to), way(flow.to, flow.from)) {
-                (Some(true), Some(_)) => {}
-                (Some(false), Some(_)) => return Err(WorldError::Instantaneous { flow: index }),
-                _ => {
-                    return Err(WorldError::Unreachable {
-                        flow: index,
-                        from: flow.from,
-                        to: flow.to,
-                    });
-                }
-            }
-        }
+        routes.check(&config)?;
         let begin = Time::ZERO.saturating_add(config.warm_up);
-        let mut this = Self {
+        let mut world = Self {
             now: Time::ZERO,
             begin,
             begun: false,
@@ -102,20 +92,23 @@ impl World {
             channels: channels(&config)?,
             lanes: config.wires.iter().map(|&wire| Lane::pair(wire)).collect(),
             routes,
-            flows: flows(config.flows, &config.keys, (config.seed, begin))?,
+            flows: flows(&config.flows, &config.keys, config.seed, begin)?,
             proxies: Vec::new(),
-            managed: vec![None; config.nodes as usize],
+            paced_by: vec![None; config.nodes as usize],
             changes: Vec::new(),
-            slots: config.slot.map(|length| Slots::new(length, config.nodes)),
+            slots: config
+                .slot
+                .map(|length| SlotSeries::new(length, config.nodes)),
             totals: Totals::default(),
             recorded: Recorded::default(),
             record: config.record,
         };
-        this.add_proxies(config.proxies, &config.keys, config.seed)?;
-        this.schedule(config.changes);
-        Ok(this)
+        world.add_proxies(config.proxies, &config.keys, config.seed)?;
+        world.schedule(config.changes);
+        Ok(world)
     }
 
+    /// Schedules the changes and the first slot, and starts the flows.
     fn schedule(&mut self, changes: Vec<(Time, Change)>) {
         for (index, (at, change)) in (0..).zip(changes) {
             self.changes.push(change);
@@ -154,7 +147,7 @@ impl World {
         self.run_until(self.end);
     }
 
-    /// Runs up to and including `until`, but not beyond the end; call again to go on.
+    /// Runs up to and including `until`, but not beyond the end. Call it again to continue.
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.end);
         loop {
@@ -164,7 +157,8 @@ impl World {
             if !self.begun && next.is_none_or(|next| next > self.begin) && until >= self.begin {
                 self.begin_statistics();
             }
-            // At one instant what comes to the cell is there before the cell moves.
+            // At one instant events go before frames: a packet that reaches an access point at the
+            // very moment at which a frame starts can still go with it.
             match (event, frame) {
                 (Some(at), frame) if at <= until && frame.is_none_or(|(due, _)| at <= due) => {
                     self.next_event()
@@ -191,7 +185,7 @@ impl World {
         self.settle();
     }
 
-    /// Notes how busy the channels were before the statistics.
+    /// Notes how long the channels had been busy when the statistics began.
     fn begin_statistics(&mut self) {
         for channel in &mut self.channels {
             channel.begin_statistics(self.begin);
@@ -211,7 +205,7 @@ impl World {
             Class::Join => self.join(index),
             Class::Agent => self.wake_agent(index),
             Class::ReportLoad => self.send_report_load(index),
-            Class::Wire => self.arrive(index),
+            Class::Wire => self.receive_from_wire(index),
             Class::Proxy => self.wake_proxy(index),
             Class::Flow => {
                 if self.flows[index].alarm.ring(at) {
@@ -222,34 +216,34 @@ impl World {
         self.settle();
     }
 
-    /// Lets a flow do what it has to, and sees to it that it is asked again in time.
+    /// Sends what a flow has to send now, and schedules the next time at which it must be polled.
     fn attend(&mut self, index: usize) {
         while let Some((node, parcel)) = self.flows[index].poll(self.now) {
             self.totals.sent += 1;
             self.send_from(node, parcel);
         }
-        if self.flows[index].begins_to_be_taken(self.now) {
-            self.begin_taking(index);
+        if self.flows[index].start_pulling(self.now) {
+            self.pull_from(index);
         }
         let flow = &mut self.flows[index];
         let due = flow.deadline();
-        // The index came out of a `u32`.
+        // The index was a `u32` before.
         flow.alarm
             .set(&mut self.agenda, due, Class::Flow, index as u32);
     }
 
-    /// Has a flow attended to as soon as all that happens at this instant has happened: packets of one frame come at once, and what
-    /// answers them sees them all.
+    /// Schedules a flow to be polled once everything of this instant has happened. The packets of
+    /// one frame arrive at one instant, and what answers them sees them all.
     fn wake(&mut self, index: usize) {
-        // The index came out of a `u32`.
+        // The index was a `u32` before.
         self.flows[index]
             .alarm
             .set(&mut self.agenda, Some(self.now), Class::Flow, index as u32);
     }
 
-    /// Takes what the channels have done until none has done anything more.
+    /// Handles the outputs of the channels until there are none.
     fn settle(&mut self) {
-        // What comes out of one channel may go into another before it.
+        // An output of one channel may be an input of another that was asked before it.
         let mut busy = true;
         while busy {
             busy = false;
@@ -269,26 +263,25 @@ impl World {
                 let counted = frame.end >= self.begin;
                 channel.links.on_frame(&frame, self.begin);
                 if self.record.frames && counted {
-                    // Channels are few.
+                    // There are far fewer than 2^32 channels.
                     self.recorded.frames.push((index as u32, frame));
                 }
             }
             Output::Heard { mpdu, packet } => {
                 if self.record.mpdus && self.now >= self.begin {
-                    let record = MpduRecord {
+                    self.recorded.mpdus.push(MpduRecord {
                         channel: index as u32,
                         mpdu,
                         flow: packet.flow,
                         bytes: packet.bytes,
-                    };
-                    self.recorded.mpdus.push(record);
+                    });
                 }
                 let node = channel.nodes[mpdu.to.index()];
-                let managed = self.managed.get(node.0 as usize).copied().flatten();
-                if let Some(((proxy, station), frame)) =
-                    managed.zip(channel.links.last_frame(mpdu.from, mpdu.to))
+                // The station's monitor interface shows what its proxy's agent counts.
+                if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize]
+                    && let Some(frame) = channel.links.last_frame(mpdu.from, mpdu.to)
                 {
-                    self.proxies[proxy].stations[station].hear(frame, &mpdu, &packet);
+                    self.proxies[proxy].stations[station].on_mpdu(frame, &mpdu, &packet);
                 }
             }
             Output::Delivered { mpdu, packet, .. } => {
@@ -299,15 +292,17 @@ impl World {
         }
     }
 
-    /// A packet has reached `node`.
+    /// Handles a packet that has reached `node`.
     fn deliver(&mut self, node: NodeId, mut parcel: Parcel) {
         if parcel.to != node {
             return self.forward(node, parcel);
         }
         if let Some(tunnel) = parcel.tunnel.take() {
-            if let Some((proxy, station)) = self.managed[node.0 as usize] {
-                self.proxies[proxy].stations[station].receive(self.now, &tunnel, &parcel);
+            if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize] {
+                let station = &mut self.proxies[proxy].stations[station];
+                station.on_tunnel_packet(self.now, &tunnel, &parcel);
             }
+            // Behind the station's end of the tunnel the packet has its own length again.
             parcel.bytes = parcel.bytes.saturating_sub(u32::from(tunnel.bytes));
         }
         if let Payload::Report(packet) = parcel.payload {
@@ -315,14 +310,14 @@ impl World {
         }
         self.totals.delivered += 1;
         let index = parcel.flow as usize;
-        self.note(&parcel);
+        self.record_arrival(&parcel);
         if self.flows[index].receive(self.now, parcel) {
             self.wake(index);
         }
     }
 
-    /// Keeps what was asked to be kept of a packet that has arrived.
-    fn note(&mut self, parcel: &Parcel) {
+    /// Records the arrival of a packet, as far as the configuration asks for it.
+    fn record_arrival(&mut self, parcel: &Parcel) {
         if let Some(slots) = &mut self.slots {
             slots.on_received(self.now, parcel);
         }
@@ -346,10 +341,11 @@ impl World {
         }
     }
 
-    /// Sends a packet on from `node`: into the proxy that runs there, or to the next hop.
+    /// Forwards a packet from `node`: into the proxy that runs there, or to the next hop.
     fn forward(&mut self, node: NodeId, parcel: Parcel) {
+        // A packet with a tunnel header has passed the proxy already.
         if parcel.tunnel.is_none()
-            && let Some((proxy, station)) = self.managed[parcel.to.0 as usize]
+            && let Some(PacedBy { proxy, station }) = self.paced_by[parcel.to.0 as usize]
             && self.proxies[proxy].config.at == node
             && self.proxies[proxy].stations[station].joined
         {
@@ -358,6 +354,7 @@ impl World {
         self.transmit(node, parcel);
     }
 
+    /// Sends a packet to the next hop on the route from `node`.
     fn transmit(&mut self, node: NodeId, parcel: Parcel) {
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
@@ -382,18 +379,18 @@ impl World {
         }
     }
 
-    /// Packets have arrived at the end of a wire.
-    fn arrive(&mut self, index: usize) {
+    /// Takes the packets that have arrived at the end of a wire.
+    fn receive_from_wire(&mut self, index: usize) {
         let (wire, backward) = (index / 2, index % 2);
         self.lanes[wire][backward].ring(self.now);
         while let Some((node, parcel)) = self.lanes[wire][backward].pop(self.now) {
             self.deliver(node, parcel);
         }
-        // The index came out of a `u32`.
+        // The index was a `u32` before.
         self.lanes[wire][backward].await_next(&mut self.agenda, index as u32);
     }
 
-    /// A packet is gone.
+    /// Counts a packet as lost, and tells its flow.
     fn lose(&mut self, loss: Loss, parcel: Parcel) {
         if matches!(parcel.payload, Payload::Report(_)) {
             self.totals.reports_dropped += 1;
@@ -409,6 +406,7 @@ impl World {
         }
     }
 
+    /// Ends a slot of the recorded series and schedules the end of the next.
     fn end_slot(&mut self) {
         let links = self
             .channels
@@ -425,6 +423,7 @@ impl World {
         });
     }
 
+    /// Applies a change of the configuration whose time has come.
     fn change(&mut self, index: usize) {
         match self.changes[index].clone() {
             Change::Rate(node, rate) => {
@@ -460,34 +459,38 @@ impl World {
     /// Applies an input to every link from and to a node.
     fn change_links(&mut self, node: NodeId, input: impl Fn(RadioId, RadioId) -> Input<Parcel>) {
         for channel in &mut self.channels {
-            let radio = |id: RadioId| channel.nodes[id.index()];
-            let pairs: Vec<_> = channel
-                .links
-                .pairs()
-                .filter(|&(a, b)| radio(a) == node || radio(b) == node)
-                .collect();
+            let pairs: Vec<(RadioId, RadioId)> = channel.links.pairs().collect();
             for (from, to) in pairs {
-                channel.handle(self.now, input(from, to));
+                let ends = [channel.nodes[from.index()], channel.nodes[to.index()]];
+                if ends.contains(&node) {
+                    channel.handle(self.now, input(from, to));
+                }
             }
         }
     }
 }
 
+/// The flows, each with random streams of its own.
 fn flows(
-    configs: Vec<FlowConfig>,
+    configs: &[FlowConfig],
     keys: &[u64],
-    (seed, begin): (u64, Time),
+    seed: u64,
+    begin: Time,
 ) -> Result<Vec<Flow>, WorldError> {
-    let mut alike = BTreeMap::new();
-    let flow = |(index, flow): (u32, FlowConfig)| {
-        let of = |node: NodeId| keys.get(node.0 as usize).copied();
+    let mut flows = Vec::with_capacity(configs.len());
+    let mut pair_counts: BTreeMap<(NodeId, NodeId), u64> = BTreeMap::new();
+    for (index, config) in (0..).zip(configs) {
         // Flows between the same nodes are told apart by their order.
-        let count = alike.entry((flow.from, flow.to)).or_insert(0_u64);
-        let key = of(flow.from)
-            .zip(of(flow.to))
-            .map(|(from, to)| (from.rotate_left(1) ^ to).wrapping_add(*count));
+        let count = pair_counts.entry((config.from, config.to)).or_insert(0);
+        let from = keys.get(config.from.0 as usize);
+        let to = keys.get(config.to.0 as usize);
+        let key = match (from, to) {
+            (Some(from), Some(to)) => (from.rotate_left(1) ^ to).wrapping_add(*count),
+            // Without keys of nodes, flows draw by their number.
+            _ => u64::from(index),
+        };
         *count += 1;
-        Flow::new(index, flow, (key.unwrap_or(u64::from(index)), seed, begin))
-    };
-    (0..).zip(configs).map(flow).collect()
+        flows.push(Flow::new(index, config, key, seed, begin)?);
+    }
+    Ok(flows)
 }

@@ -1,6 +1,5 @@
-//! What a run comes to.
+//! The results of a run.
 
-use super::air::Channel;
 use super::config::NodeId;
 use super::flow::Details;
 use super::proxy::{ModeChange, ProxySlot};
@@ -19,47 +18,48 @@ pub struct Outcome {
     pub flows: Vec<FlowSummary>,
     /// Every directed link of every channel.
     pub links: Vec<LinkSummary>,
-    /// Per channel, how long transmissions kept it busy for its first radio, which is the first access point: at most the window.
+    /// For every channel, how long transmissions kept it busy at its first radio, which is the
+    /// first access point: at most `window`.
     pub busy: Vec<Duration>,
-    /// Of the whole run, the warm-up included.
+    /// Packets of the whole run, with the warm-up.
     pub totals: Totals,
-    /// The slots, if the configuration has any.
+    /// The series of slots, if the configuration has slots.
     pub slots: Vec<SlotRecord>,
-    /// What the proxies decided, in order of time, if the configuration has slots.
+    /// The decisions of each proxy, in order of time, if the configuration has slots.
     pub decisions: Vec<Vec<ProxySlot>>,
-    /// When the proxies' stations came to be sent to in another way, in order of time.
+    /// The changes of mode of each proxy's stations, in order of time.
     pub modes: Vec<Vec<ModeChange>>,
-    /// The frames, if they were asked for: index of the channel and record.
+    /// The frames, if they were recorded: index of the channel and frame.
     pub frames: Vec<(u32, FrameRecord)>,
-    /// The packets, if they were asked for.
+    /// The packets, if they were recorded.
     pub packets: Vec<PacketRecord>,
-    /// The MPDUs that were decoded, if they were asked for.
+    /// The decoded MPDUs, if they were recorded.
     pub mpdus: Vec<MpduRecord>,
 }
 
-/// What became of a flow's packets.
+/// The results of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowSummary {
-    /// Where it comes from.
+    /// Where it starts.
     pub from: NodeId,
-    /// Where it goes.
+    /// Where it ends.
     pub to: NodeId,
-    /// Packets both ways.
+    /// Packets in both directions.
     pub counts: FlowCounts,
     /// Payload delivered to the application at `to`, bytes.
     pub payload_bytes: u64,
-    /// What the kind of traffic tells beside.
+    /// Results that only this kind of traffic has.
     pub details: Details,
 }
 
-/// What was sent over a directed link.
+/// The results of a directed link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkSummary {
     /// Index of the channel.
     pub channel: usize,
-    /// Who sends.
+    /// The sender.
     pub from: NodeId,
-    /// Who receives.
+    /// The receiver.
     pub to: NodeId,
     /// Frames, MPDUs and airtime.
     pub counts: LinkCounts,
@@ -72,9 +72,9 @@ pub struct Totals {
     pub sent: u64,
     /// Packets that arrived.
     pub delivered: u64,
-    /// Packets lost, for whatever reason.
+    /// Packets lost for any reason.
     pub dropped: u64,
-    /// Packets still under way.
+    /// Packets still in flight or waiting.
     pub held: u64,
     /// Reports that stations sent to proxies.
     pub reports_sent: u64,
@@ -82,92 +82,81 @@ pub struct Totals {
     pub reports_delivered: u64,
     /// Reports lost.
     pub reports_dropped: u64,
-    /// Reports still under way.
+    /// Reports still in flight or waiting.
     pub reports_held: u64,
 }
 
 impl World {
-    /// What the run comes to so far. Records that were asked for are handed over, not copied.
+    /// The results so far. Records and series are moved out of the world, not copied.
     pub fn outcome(&mut self) -> Outcome {
         let now = self.now;
-        let flows: Vec<FlowSummary> = self
-            .flows
-            .iter_mut()
-            .map(|flow| flow.summary(now))
-            .collect();
-        let links = self
-            .channels
-            .iter()
-            .enumerate()
-            .flat_map(|(index, channel)| {
-                channel
-                    .links
-                    .iter()
-                    .map(move |((from, to), counts)| LinkSummary {
-                        channel: index,
-                        from: channel.nodes[from.index()],
-                        to: channel.nodes[to.index()],
-                        counts: *counts,
-                    })
-            });
+        let mut flows = Vec::with_capacity(self.flows.len());
+        for flow in &mut self.flows {
+            flows.push(flow.summary(now));
+        }
+        let (mut links, mut busy) = (Vec::new(), Vec::new());
+        for (index, channel) in self.channels.iter().enumerate() {
+            busy.push(channel.busy_since(now));
+            for ((from, to), counts) in channel.links.iter() {
+                links.push(LinkSummary {
+                    channel: index,
+                    from: channel.nodes[from.index()],
+                    to: channel.nodes[to.index()],
+                    counts: *counts,
+                });
+            }
+        }
+        let (mut decisions, mut modes) = (Vec::new(), Vec::new());
+        for proxy in &mut self.proxies {
+            decisions.push(core::mem::take(&mut proxy.decisions));
+            modes.push(core::mem::take(&mut proxy.modes));
+        }
+        let slots = match &mut self.slots {
+            Some(slots) => core::mem::take(&mut slots.records),
+            None => Vec::new(),
+        };
         Outcome {
             window: self.now.min(self.end).saturating_since(self.begin),
-            links: links.collect(),
-            busy: self
-                .channels
-                .iter()
-                .map(|channel| channel.busy_since(now))
-                .collect(),
             flows,
+            links,
+            busy,
             totals: self.totals(),
-            slots: self
-                .slots
-                .as_mut()
-                .map(|slots| core::mem::take(&mut slots.records))
-                .unwrap_or_default(),
-            decisions: self
-                .proxies
-                .iter_mut()
-                .map(|proxy| core::mem::take(&mut proxy.decisions))
-                .collect(),
-            modes: self
-                .proxies
-                .iter_mut()
-                .map(|proxy| core::mem::take(&mut proxy.modes))
-                .collect(),
+            slots,
+            decisions,
+            modes,
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
             mpdus: core::mem::take(&mut self.recorded.mpdus),
         }
     }
 
-    /// Counts over the whole run, with what is under way.
+    /// Counts over the whole run so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let t = &self.totals;
-        let held = t.sent - t.delivered - t.dropped;
-        let reports_held = t.reports_sent - t.reports_delivered - t.reports_dropped;
+        let totals = &self.totals;
         Totals {
-            held,
-            reports_held,
-            ..*t
+            held: totals.sent - totals.delivered - totals.dropped,
+            reports_held: totals.reports_sent - totals.reports_delivered - totals.reports_dropped,
+            ..*totals
         }
     }
 
-    /// Packets and reports that wait or travel somewhere in the network, counted where they are.
+    /// Packets and reports that wait or are in flight, found by a count of every queue, window and
+    /// wire. It equals `held + reports_held` of [`World::totals`]: nothing gets lost uncounted.
     #[must_use]
     pub fn count_held(&self) -> u64 {
-        let radios = |channel: &Channel| {
-            (0..channel.nodes.len())
-                .map(|radio| channel.mac.held(RadioId::from_index(radio)))
-                .sum()
-        };
-        let air = self.channels.iter().map(radios);
-        let wires = self.lanes.iter().flatten().map(super::wire::Lane::held);
-        let proxies = self.proxies.iter().map(super::proxy::ProxyNode::held);
-        air.chain(wires)
-            .chain(proxies)
-            .map(|held| held as u64)
-            .sum()
+        let mut held = 0;
+        for channel in &self.channels {
+            for radio in 0..channel.nodes.len() {
+                held += channel.mac.held(RadioId::from_index(radio));
+            }
+        }
+        for lane in self.lanes.iter().flatten() {
+            held += lane.held();
+        }
+        for proxy in &self.proxies {
+            held += proxy.held();
+        }
+        held as u64
     }
 }

@@ -1,3 +1,5 @@
+//! A packet on its way through the network.
+
 use super::NodeId;
 use super::flow::PagePacket;
 use crate::transport::tcp::{AckSegment, DataSegment};
@@ -11,10 +13,10 @@ use core::hash::Hasher;
 /// Explicit congestion notification of a packet (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ecn {
-    /// The transport takes no part.
+    /// The transport does not use it.
     #[default]
     NotCapable,
-    /// It does (ECT).
+    /// The transport is capable of it (ECT).
     Capable,
     /// A queue has marked the packet (CE).
     Experienced,
@@ -23,32 +25,32 @@ pub enum Ecn {
 /// A packet on its way through the network.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// The flow that it belongs to; reports of stations belong to none.
+    /// Its flow; reports belong to none and have `u32::MAX`.
     pub flow: u32,
-    /// Its number within flow and direction, from zero.
+    /// Its sequence number within the flow and direction, from zero.
     pub sequence: u64,
     /// When it left its source.
     pub sent: Time,
     /// IP bytes.
     pub bytes: u32,
-    /// Where it goes.
+    /// Its destination.
     pub to: NodeId,
     /// Access category on the air.
     pub category: AccessCategory,
-    /// Congestion notification.
+    /// Explicit congestion notification.
     pub ecn: Ecn,
-    /// What the proxy put on it.
+    /// The header that a proxy has put in front.
     pub(super) tunnel: Option<Tunnel>,
     /// What it carries.
     pub(super) payload: Payload,
 }
 
-/// The header that a proxy puts in front.
+/// The header that a proxy puts in front of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunnel {
-    /// When the proxy let it go.
+    /// When the packet left the proxy.
     pub(super) released: Time,
-    /// Number among the station's packets of the session.
+    /// Sequence number among the station's packets of the session.
     pub(super) sequence: u32,
     /// Number of the session.
     pub(super) session: u16,
@@ -56,10 +58,11 @@ pub(super) struct Tunnel {
     pub(super) bytes: u16,
 }
 
-/// What a parcel carries, as far as its receiver must know. Boxes keep a parcel small: it is copied several times on its way.
+/// What a parcel carries, as far as its receiver must know. The contents are boxed to keep a parcel
+/// small, because it is moved several times on its way.
 #[derive(Clone, Debug)]
 pub(super) enum Payload {
-    /// Bytes of a source.
+    /// Bytes without meaning.
     Plain,
     /// A report.
     Report(Box<ReportPacket>),
@@ -69,16 +72,16 @@ pub(super) enum Payload {
     Data(Box<DataSegment>),
     /// TCP from receiver to sender.
     Ack(Box<AckSegment>),
-    /// A packet of a browser or of its server.
+    /// A packet between a browser and its server.
     Page(Box<PagePacket>),
 }
 
 /// A station's report on its way.
 #[derive(Clone, Debug)]
 pub(super) struct ReportPacket {
-    /// Index of the proxy that it is for.
+    /// Index of the proxy to which it is sent.
     pub(super) proxy: usize,
-    /// What it says; `None` if it is load only.
+    /// The report; `None` if the packet is load only.
     pub(super) report: Option<SlotReport>,
 }
 

@@ -1,10 +1,10 @@
-//! What a run keeps beside its statistics, when asked to.
+//! What a run records besides its statistics, if the configuration asks for it.
 
 use super::NodeId;
 use crate::mac;
 use airpace_units::Time;
 
-/// What was asked to be kept, until it is taken.
+/// The records so far, until [`World::outcome`](super::World::outcome) takes them.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) frames: Vec<(u32, mac::FrameRecord)>,
@@ -17,7 +17,7 @@ pub(super) struct Recorded {
 pub struct MpduRecord {
     /// Index of the channel.
     pub channel: u32,
-    /// The MPDU; its frame is that with the same [`mac::FrameRecord::ampdu`].
+    /// The MPDU; its frame is the one with the same [`mac::FrameRecord::ampdu`].
     pub mpdu: mac::Mpdu,
     /// The flow of its packet, or of the first of an A-MSDU.
     pub flow: u32,
@@ -30,9 +30,9 @@ pub struct MpduRecord {
 pub struct PacketRecord {
     /// Its flow.
     pub flow: u32,
-    /// Its number within the flow and direction.
+    /// Its sequence number within the flow and direction.
     pub sequence: u64,
-    /// Where it went.
+    /// Its destination.
     pub to: NodeId,
     /// When it left its source.
     pub sent: Time,

@@ -1,31 +1,31 @@
-//! Where a packet goes next.
+//! Routes: the next hop of a packet.
 
-use super::{NodeId, RouteConfig, WireConfig, WorldConfig, WorldError};
+use super::{FlowConfig, NodeId, RouteConfig, WireConfig, WorldConfig, WorldError};
 use crate::mac::RadioId;
 use std::collections::VecDeque;
 
-/// One step of a packet's way.
+/// One hop of a packet's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hop {
     /// Over the air.
     Radio {
         /// Index of the channel.
         channel: u32,
-        /// Radio that sends.
+        /// The sending radio.
         from: RadioId,
-        /// Radio that receives.
+        /// The receiving radio.
         to: RadioId,
     },
     /// Over a wire.
     Wire {
         /// Index of the wire.
         wire: u32,
-        /// Whether from its first end to its second.
+        /// Whether it goes from the wire's first end to its second.
         forward: bool,
     },
 }
 
-/// A step between two neighbours.
+/// A directed link between two neighbours.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: NodeId,
@@ -37,13 +37,15 @@ struct Edge {
 #[derive(Debug)]
 pub(super) struct Routes {
     nodes: usize,
+    /// By node and destination, row by row.
     next: Vec<Option<Hop>>,
     /// The node of each radio of each channel.
     radios: Vec<Vec<NodeId>>,
 }
 
 impl Routes {
-    /// Shortest paths by number of hops, earlier links first among equals; then the exceptions.
+    /// Shortest paths by number of hops; among equals the link that comes first in the
+    /// configuration. The configured routes override them.
     pub(super) fn new(config: &WorldConfig) -> Result<Self, WorldError> {
         let edges = edges(config)?;
         let nodes = config.nodes as usize;
@@ -52,7 +54,7 @@ impl Routes {
             .iter()
             .map(|channel| channel.nodes.clone())
             .collect();
-        let mut this = Self {
+        let mut routes = Self {
             nodes,
             next: vec![None; nodes * nodes],
             radios,
@@ -62,16 +64,16 @@ impl Routes {
             arriving[edge.to.0 as usize].push(*edge);
         }
         for to in 0..nodes {
-            this.spread(to, &arriving);
+            routes.find_paths_to(to, &arriving);
         }
         for route in &config.routes {
-            this.override_with(route, &edges)?;
+            routes.override_with(route, &edges)?;
         }
-        Ok(this)
+        Ok(routes)
     }
 
-    /// Finds every node's way to `to`, nearest first.
-    fn spread(&mut self, to: usize, arriving: &[Vec<Edge>]) {
+    /// Finds the next hop of every node on its path to `to`: breadth-first search from the end.
+    fn find_paths_to(&mut self, to: usize, arriving: &[Vec<Edge>]) {
         let mut reached = vec![false; self.nodes];
         reached[to] = true;
         let mut frontier = VecDeque::from([to]);
@@ -102,15 +104,31 @@ impl Routes {
         Ok(())
     }
 
-    /// Whether packets from `from` take any time to `to`; `None` if they do not get there.
-    pub(super) fn takes_time(
-        &self,
-        from: NodeId,
-        to: NodeId,
-        wires: &[WireConfig],
-    ) -> Option<bool> {
+    /// Checks that every flow has a path in both directions, and that its packets take time.
+    pub(super) fn check(&self, config: &WorldConfig) -> Result<(), WorldError> {
+        for (index, flow) in config.flows.iter().enumerate() {
+            let FlowConfig { from, to, .. } = *flow;
+            let forward = self.takes_time(from, to, &config.wires);
+            let backward = self.takes_time(to, from, &config.wires);
+            match (forward, backward) {
+                (Some(true), Some(_)) => {}
+                (Some(false), Some(_)) => return Err(WorldError::Instantaneous { flow: index }),
+                _ => {
+                    return Err(WorldError::Unreachable {
+                        flow: index,
+                        from,
+                        to,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether packets take any time from `from` to `to`; `None` if they do not get there.
+    fn takes_time(&self, from: NodeId, to: NodeId, wires: &[WireConfig]) -> Option<bool> {
         let (mut at, mut takes) = (from, false);
-        // A way that is longer than there are nodes goes in circles.
+        // A path with more hops than there are nodes is a loop.
         for _ in 0..=self.nodes {
             if at == to {
                 return (from != to).then_some(takes);
@@ -130,7 +148,7 @@ impl Routes {
         None
     }
 
-    /// The next hop from `at` to `to`; `None` if there is no way, or none is needed.
+    /// The next hop from `at` to `to`; `None` if there is no path, or if they are the same.
     pub(super) fn next(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         self.next
             .get(at.0 as usize * self.nodes + to.0 as usize)

@@ -1,3 +1,5 @@
+//! The series of slots: counts per link and node.
+
 use super::statistics::LinkCounts;
 use super::{NodeId, Parcel};
 use airpace_core::packet::Packet as _;
@@ -24,10 +26,10 @@ pub struct LinkSlot {
     pub queued: usize,
 }
 
-/// What reached one node in one slot.
+/// The packets that reached one node in one slot.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct NodeSlot {
-    /// Packets of flows.
+    /// Packets of flows that arrived.
     pub received: u32,
     /// Their IP bytes.
     pub bytes: u64,
@@ -39,16 +41,18 @@ pub struct NodeSlot {
     pub lost: u32,
 }
 
-/// The series of slots in the making.
+/// The slots so far, and the one that runs.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct SlotSeries {
     length: Duration,
+    /// When the slot that runs ends.
     next: Time,
     nodes: Vec<NodeSlot>,
     pub(super) records: Vec<SlotRecord>,
 }
 
-impl Slots {
+impl SlotSeries {
+    /// A series that begins at time zero.
     pub(super) fn new(length: Duration, nodes: u32) -> Self {
         let nodes = vec![NodeSlot::default(); nodes as usize];
         Self {
@@ -59,7 +63,7 @@ impl Slots {
         }
     }
 
-    /// When the present slot ends.
+    /// When the slot that runs ends.
     pub(super) const fn next(&self) -> Time {
         self.next
     }
@@ -77,6 +81,7 @@ impl Slots {
         self.nodes[to.0 as usize].lost += 1;
     }
 
+    /// Ends the slot, with the counts of every link in it.
     pub(super) fn close(&mut self, links: Vec<LinkSlot>) {
         let nodes = self.nodes.iter_mut().map(core::mem::take).collect();
         self.records.push(SlotRecord {

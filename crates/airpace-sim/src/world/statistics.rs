@@ -1,4 +1,4 @@
-//! What has become of packets and frames.
+//! Counts of packets and frames.
 
 use super::Parcel;
 use crate::mac::{self, FrameRecord, RadioId};
@@ -13,17 +13,17 @@ use core::time::Duration;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Loss {
-    /// A queue before the air was full.
+    /// A queue in front of the air was full.
     QueueLimit,
-    /// CoDel dropped it before the air.
+    /// CoDel dropped it in front of the air.
     Sojourn,
-    /// The MAC gave it up after the last retry.
+    /// The MAC gave up after the last retry.
     RetryLimit,
     /// The proxy's queue was full.
     ProxyLimit,
     /// The proxy's CoDel dropped it.
     ProxySojourn,
-    /// It waited at a proxy or an agent that stopped.
+    /// It waited at a proxy or an agent that stopped, or its station was away.
     ProxyAway,
     /// The queue of a wire was full.
     Wire,
@@ -59,7 +59,7 @@ impl Loss {
         }
     }
 
-    /// The reason as the proxy has it.
+    /// The loss of a packet that the queue of a proxy or an agent has dropped.
     pub(super) const fn at_proxy(reason: DropReason) -> Self {
         match reason {
             DropReason::Sojourn => Self::ProxySojourn,
@@ -84,19 +84,19 @@ impl From<mac::DropReason> for Loss {
 pub struct Losses([u64; Loss::ALL.len()]);
 
 impl Losses {
-    /// How many were lost for `loss`.
+    /// How many packets were lost for the reason `loss`.
     #[must_use]
     pub const fn of(&self, loss: Loss) -> u64 {
         self.0[loss as usize]
     }
 
-    /// How many were lost.
+    /// How many packets were lost.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons for which any were lost, with their numbers.
+    /// The reasons for which packets were lost, each with the number of packets.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         Loss::ALL
             .into_iter()
@@ -110,10 +110,9 @@ impl Losses {
 
     /// Adds another count.
     pub fn merge(&mut self, other: &Self) {
-        self.0
-            .iter_mut()
-            .zip(other.0)
-            .for_each(|(mine, theirs)| *mine += theirs);
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
     }
 }
 
@@ -128,7 +127,7 @@ pub struct DirectionCounts {
     pub received_bytes: u64,
     /// Packets lost.
     pub lost: Losses,
-    /// Delay from source to end of those that arrived.
+    /// Delay from the source to the end of the flow.
     pub delay: DelayStatistic,
 }
 
@@ -137,7 +136,7 @@ pub struct DirectionCounts {
 pub struct FlowCounts {
     /// From `from` to `to`.
     pub forward: DirectionCounts,
-    /// Answers.
+    /// Back from `to` to `from`.
     pub backward: DirectionCounts,
 }
 
@@ -163,7 +162,7 @@ impl DirectionCounts {
 pub struct LinkCounts {
     /// Data frames (PPDUs).
     pub frames: u64,
-    /// MPDUs in them, sent again or not.
+    /// MPDUs in them, with those sent again.
     pub mpdus: u64,
     /// Sum of the squares of the MPDUs per frame.
     pub mpdus_squared: u64,
@@ -173,9 +172,9 @@ pub struct LinkCounts {
     pub decoded: u64,
     /// Packets in the frames.
     pub packets: u64,
-    /// Frames that were disturbed.
+    /// Frames that collided.
     pub collisions: u64,
-    /// Time that frames and their answers held the channel.
+    /// Time for which the frames and their responses occupied the channel.
     pub airtime: Duration,
     /// Duration of the frames alone.
     pub ppdu_time: Duration,
@@ -183,7 +182,7 @@ pub struct LinkCounts {
     pub inverse_rate_sum: f64,
     /// Sum over the frames of the packets that were left in the queue.
     pub queued_sum: u64,
-    /// The most that were left.
+    /// The most packets that a frame left in the queue.
     pub queued_max: u32,
 }
 
@@ -214,11 +213,9 @@ impl LinkCounts {
     #[must_use]
     pub fn level_deviation(&self) -> Option<f64> {
         let mean = self.level()?;
-        Some(
-            (self.mpdus_squared as f64 / self.frames as f64 - mean * mean)
-                .max(0.0)
-                .sqrt(),
-        )
+        let mean_square = self.mpdus_squared as f64 / self.frames as f64;
+        // Rounding can make the difference of equal numbers negative.
+        Some((mean_square - mean * mean).max(0.0).sqrt())
     }
 
     /// Harmonic mean over the frames of the data rate in bit/s.
@@ -232,16 +229,18 @@ impl LinkCounts {
 #[derive(Debug)]
 pub(super) struct Links {
     pairs: Vec<(RadioId, RadioId)>,
-    /// Index of the link between two radios, one more than it is; zero for none.
+    /// Index of the link between each two radios plus one, row by row; zero if there is none.
     index: Vec<u32>,
     radios: usize,
-    links: Vec<LinkState>,
+    links: Vec<LinkTally>,
 }
 
+/// The counts of one link.
 #[derive(Debug, Default)]
-struct LinkState {
+struct LinkTally {
+    /// Since the statistics began.
     counts: LinkCounts,
-    /// Within this slot.
+    /// Within the slot that runs.
     slot: LinkCounts,
     last: Option<FrameRecord>,
 }
@@ -252,7 +251,7 @@ impl Links {
         for (number, (from, to)) in (1..).zip(&pairs) {
             index[from.index() * radios + to.index()] = number;
         }
-        let links = pairs.iter().map(|_| LinkState::default()).collect();
+        let links = pairs.iter().map(|_| LinkTally::default()).collect();
         Self {
             pairs,
             index,
@@ -261,12 +260,14 @@ impl Links {
         }
     }
 
+    /// Index of the link between two radios.
     fn of(&self, from: RadioId, to: RadioId) -> Option<usize> {
         let number = *self.index.get(from.index() * self.radios + to.index())?;
         (number as usize).checked_sub(1)
     }
 
-    /// Counts a frame; in the statistics, which begin at `begin`, if it ends later, and its airtime from then on only.
+    /// Counts a frame. The statistics begin at `begin`: they have frames that end later, with only
+    /// the airtime from then on.
     pub(super) fn on_frame(&mut self, frame: &FrameRecord, begin: Time) {
         let Some(link) = self.of(frame.from, frame.to) else {
             return;
@@ -290,7 +291,7 @@ impl Links {
         self.links[self.of(from, to)?].last.as_ref()
     }
 
-    /// The links, by their ends.
+    /// The ends of the links.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (RadioId, RadioId)> + '_ {
         self.pairs.iter().copied()
     }
@@ -302,7 +303,7 @@ impl Links {
             .zip(self.links.iter().map(|link| &link.counts))
     }
 
-    /// What the slot that ends now was, per link.
+    /// The counts of every link in the slot that ends now.
     pub(super) fn take_slot(&mut self) -> Vec<LinkCounts> {
         self.links
             .iter_mut()

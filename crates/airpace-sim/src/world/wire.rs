@@ -1,3 +1,5 @@
+//! Wired links.
+
 use super::event::{Agenda, Alarm, Class};
 use super::{NodeId, Parcel, WireConfig};
 use airpace_core::packet::Packet as _;
@@ -5,17 +7,26 @@ use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// One direction of a wired link: a queue, a sender and the packets on their way.
+/// One direction of a wired link: its queue, the packet being sent, and those in flight.
 #[derive(Debug)]
 pub(super) struct Lane {
     config: WireConfig,
-    /// When the sender has sent what it holds.
+    /// When everything in the queue will have been sent.
     free: Time,
-    /// Every packet not arrived yet, with the time at which its sending begins and the time at which it arrives.
-    packets: VecDeque<(Time, Time, Parcel)>,
+    /// Every packet that has not arrived yet, in order.
+    packets: VecDeque<Passage>,
     /// The node at the far end.
     end: NodeId,
     alarm: Alarm,
+}
+
+/// A packet on a wire.
+#[derive(Debug)]
+struct Passage {
+    /// When its sending begins.
+    begin: Time,
+    arrival: Time,
+    parcel: Parcel,
 }
 
 impl Lane {
@@ -38,53 +49,57 @@ impl Lane {
         }
         let begin = self.free.max(now);
         self.free = begin.saturating_add(self.sending_time(parcel.bytes()));
-        self.packets
-            .push_back((begin, self.free.saturating_add(self.config.delay), parcel));
+        self.packets.push_back(Passage {
+            begin,
+            arrival: self.free.saturating_add(self.config.delay),
+            parcel,
+        });
         None
     }
 
-    /// A packet that has arrived by `now`, and where.
+    /// The next packet that has arrived by `now`, and the node that it has reached.
     pub(super) fn pop(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
         if self.next()? > now {
             return None;
         }
-        self.packets
-            .pop_front()
-            .map(|(_, _, parcel)| (self.end, parcel))
+        let passage = self.packets.pop_front()?;
+        Some((self.end, passage.parcel))
     }
 
-    /// Sees to it that an event comes when the next packet arrives.
+    /// Schedules an event for the arrival of the next packet.
     pub(super) fn await_next(&mut self, agenda: &mut Agenda, index: u32) {
         self.alarm.set(agenda, self.next(), Class::Wire, index);
     }
 
-    /// The event has come.
+    /// Notes that the event has come.
     pub(super) fn ring(&mut self, now: Time) {
         self.alarm.ring(now);
     }
 
     /// When the next packet arrives.
     fn next(&self) -> Option<Time> {
-        self.packets.front().map(|&(_, arrival, _)| arrival)
+        self.packets.front().map(|passage| passage.arrival)
     }
 
-    /// Packets on the link, waiting or under way.
+    /// Packets on the link, waiting or in flight.
     pub(super) fn held(&self) -> usize {
         self.packets.len()
     }
 
     /// Packets whose sending has not begun.
     fn waiting(&self, now: Time) -> usize {
-        // Beginnings are in order.
-        self.packets.len() - self.packets.partition_point(|&(begin, _, _)| begin <= now)
+        // Packets begin to be sent in order.
+        let begun = self.packets.partition_point(|passage| passage.begin <= now);
+        self.packets.len() - begun
     }
 
     fn sending_time(&self, bytes: u32) -> Duration {
-        // A rate of zero is refused with the configuration.
-        let bits = 8 * u64::from(bytes);
-        let ns = |bps: u64| (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(bps.max(1)));
-        self.config.rate.map_or(Duration::ZERO, |rate| {
-            Duration::from_nanos(ns(rate.bps()).try_into().unwrap_or(u64::MAX))
-        })
+        let Some(rate) = self.config.rate else {
+            return Duration::ZERO;
+        };
+        let bits = 8 * u128::from(bytes);
+        // A rate of zero counts as 1 bit/s: nothing arrives within a run.
+        let ns = (bits * 1_000_000_000).div_ceil(u128::from(rate.bps().max(1)));
+        Duration::from_nanos(ns.try_into().unwrap_or(u64::MAX))
     }
 }

@@ -1,4 +1,4 @@
-//! One flow: what its two ends do, and what has become of its packets.
+//! One flow: its two ends and the counts of its packets.
 
 mod ping;
 mod tcp;
@@ -11,14 +11,14 @@ use super::parcel::{Ecn, Parcel, Payload};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
-use crate::traffic::{DelaySummary, Emission, PingReport, Rate, VoipReport};
+use crate::traffic::{DelaySummary, Emission, PingReport, Rate, SourceError, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use core::time::Duration;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
-use udp::{Open, Saturating};
+use udp::{OpenLoop, Saturating};
 pub(super) use web::PagePacket;
 use web::WebEnds;
 
@@ -31,38 +31,40 @@ pub(super) struct Flow {
     category: AccessCategory,
     ends: Ends,
     pub(super) alarm: Alarm,
-    /// Numbers of the next packets forward and backward.
+    /// Sequence numbers of the next packets forward and backward.
     sequences: [u64; 2],
-    /// Statistics begin here.
+    /// When the statistics begin.
     begin: Time,
     counts: FlowCounts,
+    /// Payload handed to the application at `to` since the statistics began.
     payload_bytes: u64,
 }
 
 /// A packet that one of the ends sends.
 #[derive(Debug)]
 pub(super) struct Departure {
-    /// Whether from `from` to `to`.
+    /// Whether it goes from `from` to `to`; otherwise it goes back.
     pub(super) forward: bool,
     pub(super) bytes: u32,
     pub(super) ecn: Ecn,
     pub(super) payload: Payload,
 }
 
+/// The two ends, by the kind of traffic.
 #[derive(Debug)]
 enum Ends {
-    Open(Box<Open>),
+    Open(Box<OpenLoop>),
     Saturating(Saturating),
     Tcp(Box<TcpEnds>),
     Ping(Box<PingEnds>),
     Web(Box<WebEnds>),
 }
 
-/// What a kind of traffic tells beside packets and delays.
+/// Results of a flow that only its kind of traffic has.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Details {
-    /// Nothing.
+    /// There are none.
     #[default]
     None,
     /// A TCP connection.
@@ -71,76 +73,36 @@ pub enum Details {
     Ping(PingReport),
     /// One direction of a call.
     Voip(VoipReport),
-    /// Load times of the pages that were loaded whole, over the whole run; `None` if none was.
+    /// Load times of the pages that were loaded completely in the whole run; `None` if there were
+    /// none.
     Web(Option<DelaySummary>),
 }
 
 impl Flow {
+    /// A flow. Its random streams derive from `seed` and `key`; its statistics begin at `begin`.
     pub(super) fn new(
         index: u32,
-        config: FlowConfig,
-        (key, seed, begin): (u64, u64, Time),
+        config: &FlowConfig,
+        key: u64,
+        seed: u64,
+        begin: Time,
     ) -> Result<Self, WorldError> {
-        let FlowConfig {
-            from,
-            to,
-            category,
-            traffic,
-            start,
-            stop,
-        } = config;
-        let refused = |error| WorldError::Source { flow: index, error };
-        let stream = |name| Stream::new(seed, name, key);
-        let ends = match traffic {
-            Traffic::Udp(mut source) => {
-                (source.start, source.stop) = (start, stop);
-                Ends::Open(Box::new(
-                    Open::udp(source, stream("source")).map_err(refused)?,
-                ))
-            }
-            Traffic::Voip(sink) => Ends::Open(Box::new(
-                Open::voip(sink, (start, stop, begin), stream("call")).map_err(refused)?,
-            )),
-            Traffic::Saturating { payload, window } => {
-                Ends::Saturating(Saturating::new(payload, window, start, stop))
-            }
-            Traffic::Tcp(config) => {
-                let draws = u64::from(stream("tcp").up_to(u32::MAX));
-                Ends::Tcp(Box::new(TcpEnds::new(
-                    config,
-                    (start, stop),
-                    (draws, begin),
-                )))
-            }
-            Traffic::Web { browser, tcp } => Ends::Web(Box::new(WebEnds::new(
-                browser,
-                tcp,
-                (start, stop),
-                stream("browser"),
-            ))),
-            Traffic::Ping(mut ping) => {
-                (ping.start, ping.stop) = (start, stop);
-                Ends::Ping(Box::new(
-                    PingEnds::new(ping, stream("ping"), begin).map_err(refused)?,
-                ))
-            }
-        };
-        let (sequences, counts) = ([0; 2], FlowCounts::default());
+        let ends = Ends::new(config, key, seed, begin);
         Ok(Self {
             index,
-            from,
-            to,
-            category,
-            ends,
+            from: config.from,
+            to: config.to,
+            category: config.category,
+            ends: ends.map_err(|error| WorldError::Source { flow: index, error })?,
             alarm: Alarm::default(),
-            sequences,
+            sequences: [0; 2],
             begin,
-            counts,
+            counts: FlowCounts::default(),
             payload_bytes: 0,
         })
     }
 
-    /// The next packet that leaves now, with the node that it leaves from.
+    /// The next packet to send now, and the node that sends it.
     pub(super) fn poll(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
@@ -152,7 +114,8 @@ impl Flow {
         Some(self.dispatch(now, departure))
     }
 
-    /// A packet of a flow that always has one, made because there is room for it.
+    /// A packet of a saturating flow for the proxy that pulls it; `None` before the flow starts,
+    /// after it has stopped, and for other kinds of traffic.
     pub(super) fn pull(&mut self, now: Time) -> Option<Parcel> {
         let Ends::Saturating(saturating) = &mut self.ends else {
             return None;
@@ -161,8 +124,8 @@ impl Flow {
         Some(self.dispatch(now, departure).1)
     }
 
-    /// Leaves it to a proxy when packets are sent, which then takes them with [`Flow::pull`]; returns whether the flow is of
-    /// that kind.
+    /// Leaves it to a proxy when packets are sent, which then pulls them with [`Flow::pull`].
+    /// Returns whether the flow is saturating; others are left as they are.
     pub(super) fn hand_to_proxy(&mut self) -> bool {
         let Ends::Saturating(saturating) = &mut self.ends else {
             return false;
@@ -171,30 +134,23 @@ impl Flow {
         true
     }
 
-    /// Has a flow that a proxy takes packets from begin no earlier than `phase` after the start of the run.
-    pub(super) fn postpone(&mut self, phase: Duration) {
-        if let Ends::Saturating(saturating) = &mut self.ends {
-            saturating.postpone(phase);
-        }
-    }
-
-    /// Whether a flow that a proxy takes packets from begins now. It does so once.
-    pub(super) fn begins_to_be_taken(&mut self, now: Time) -> bool {
+    /// Returns `true` once: when the flow has started and the proxy may begin to pull its packets.
+    pub(super) fn start_pulling(&mut self, now: Time) -> bool {
         match &mut self.ends {
-            Ends::Saturating(saturating) => saturating.begins_to_be_taken(now),
+            Ends::Saturating(saturating) => saturating.start_pulling(now),
             _ => false,
         }
     }
 
-    /// Whether a proxy takes packets from the flow now.
-    pub(super) fn is_taken(&self, now: Time) -> bool {
+    /// Whether a proxy pulls packets from the flow now.
+    pub(super) fn is_pulled(&self, now: Time) -> bool {
         match &self.ends {
-            Ends::Saturating(saturating) => saturating.is_taken(now),
+            Ends::Saturating(saturating) => saturating.is_pulled(now),
             _ => false,
         }
     }
 
-    /// IP bytes of the packets of a flow that always has one.
+    /// IP bytes of the packets of a saturating flow.
     pub(super) fn packet_bytes(&self) -> Option<u32> {
         match &self.ends {
             Ends::Saturating(saturating) => Some(saturating.packet_bytes()),
@@ -202,6 +158,7 @@ impl Flow {
         }
     }
 
+    /// Addresses and numbers a packet, and counts it as sent.
     fn dispatch(&mut self, now: Time, departure: Departure) -> (NodeId, Parcel) {
         let Departure {
             forward,
@@ -237,13 +194,13 @@ impl Flow {
         )
     }
 
-    /// A packet has arrived; tells whether the flow has something to do now.
+    /// Takes a packet that has arrived; returns whether the flow must be polled.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> bool {
         let forward = parcel.to == self.to;
         if now >= self.begin {
             self.direction(forward).on_received(now, &parcel);
         }
-        let (payload_bytes, busy) = match &mut self.ends {
+        let (payload_bytes, must_poll) = match &mut self.ends {
             Ends::Open(open) => (open.receive(now, &parcel), false),
             Ends::Saturating(saturating) => saturating.receive(),
             Ends::Tcp(tcp) => tcp.receive(now, parcel),
@@ -253,10 +210,11 @@ impl Flow {
         if now >= self.begin {
             self.payload_bytes += payload_bytes;
         }
-        busy
+        must_poll
     }
 
-    /// A packet was lost; tells whether the flow has something to do now.
+    /// Notes that a packet was lost; returns whether the flow must be polled. Only saturating
+    /// sources learn of a loss: all others find out for themselves, or never.
     pub(super) fn lose(&mut self, now: Time, loss: Loss, parcel: &Parcel) -> bool {
         if now >= self.begin {
             self.direction(parcel.to == self.to).lost.add(loss);
@@ -271,7 +229,7 @@ impl Flow {
         }
     }
 
-    /// When the flow must be polled next, if nothing arrives before.
+    /// When the flow must be polled next, unless a packet arrives earlier.
     pub(super) fn deadline(&self) -> Option<Time> {
         match &self.ends {
             Ends::Open(open) => open.deadline(),
@@ -297,6 +255,7 @@ impl Flow {
         }
     }
 
+    /// The results so far.
     pub(super) fn summary(&mut self, now: Time) -> FlowSummary {
         let details = match &mut self.ends {
             Ends::Open(open) => open.details(),
@@ -318,6 +277,39 @@ impl Flow {
             payload_bytes,
             details,
         }
+    }
+}
+
+impl Ends {
+    fn new(config: &FlowConfig, key: u64, seed: u64, begin: Time) -> Result<Self, SourceError> {
+        // Each kind of traffic draws from a stream of its own name.
+        let stream = |name| Stream::new(seed, name, key);
+        let (start, stop) = (config.start, config.stop);
+        Ok(match config.traffic.clone() {
+            Traffic::Udp(mut source) => {
+                (source.start, source.stop) = (start, stop);
+                Self::Open(Box::new(OpenLoop::udp(source, stream("source"))?))
+            }
+            Traffic::Voip(sink) => {
+                let call = OpenLoop::voip(sink, start, stop, begin, stream("call"))?;
+                Self::Open(Box::new(call))
+            }
+            Traffic::Saturating { payload, window } => {
+                Self::Saturating(Saturating::new(payload, window, start, stop))
+            }
+            Traffic::Tcp(tcp) => {
+                let sender_seed = u64::from(stream("tcp").up_to(u32::MAX));
+                Self::Tcp(Box::new(TcpEnds::new(tcp, start, stop, sender_seed, begin)))
+            }
+            Traffic::Web { browser, tcp } => {
+                let draws = stream("browser");
+                Self::Web(Box::new(WebEnds::new(browser, tcp, start, stop, draws)))
+            }
+            Traffic::Ping(mut ping) => {
+                (ping.start, ping.stop) = (start, stop);
+                Self::Ping(Box::new(PingEnds::new(ping, stream("ping"), begin)?))
+            }
+        })
     }
 }
 

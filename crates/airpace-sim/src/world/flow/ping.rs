@@ -5,18 +5,23 @@ use crate::rng::Stream;
 use crate::traffic::{Ping, PingConfig, PingReport, Request, SourceError};
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_core::packet::Packet as _;
+use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 use airpace_units::Time;
 use std::collections::VecDeque;
 
-/// Bytes of IPv4 and ICMP headers.
-const HEADERS: u32 = 28;
+/// Length of the header of an echo message (RFC 792).
+const ICMP_HEADER_BYTES: u32 = 8;
+/// Bytes that IPv4 and ICMP add to the payload of an echo request.
+const HEADER_BYTES: u32 = IPV4_HEADER_BYTES + ICMP_HEADER_BYTES;
 
+/// Both ends of a ping: who asks, and who replies at once.
 #[derive(Debug)]
 pub(super) struct PingEnds {
     ping: Ping,
     next: Option<Request>,
-    /// Replies that leave at once: number and IP bytes of the request.
+    /// Replies to send at once: the number and the IP bytes of each request.
     replies: VecDeque<(u64, u32)>,
+    /// When the statistics begin.
     begin: Time,
 }
 
@@ -26,7 +31,7 @@ impl PingEnds {
         stream: Stream,
         begin: Time,
     ) -> Result<Self, SourceError> {
-        // Requests of the warm-up are no part of the report.
+        // The report covers the time of the statistics only, so nothing is asked before.
         let start = config.start.max(begin);
         let mut ping = Ping::new(PingConfig { start, ..config }, stream)?;
         let next = ping.next_request();
@@ -46,18 +51,20 @@ impl PingEnds {
         self.next = self.ping.next_request();
         Some(echo(
             true,
-            request.payload_bytes.saturating_add(HEADERS),
+            request.payload_bytes.saturating_add(HEADER_BYTES),
             request.sequence,
         ))
     }
 
+    /// Takes a request or a reply. Returns the payload bytes handed over, and whether the flow has
+    /// something to send now.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
         let Payload::Echo { request, number } = parcel.payload else {
             return (0, false);
         };
         if request {
             self.replies.push_back((u64::from(number), parcel.bytes()));
-            return (u64::from(parcel.bytes().saturating_sub(HEADERS)), true);
+            return (u64::from(parcel.bytes().saturating_sub(HEADER_BYTES)), true);
         }
         self.ping.on_reply(now, u64::from(number));
         (0, false)

@@ -9,11 +9,11 @@ use crate::world::TcpConfig;
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_units::Time;
 
-/// Bytes that a stream without end is written ahead of what is sent: enough for a burst, little enough that it ends soon after its
-/// stop.
-const AHEAD: u64 = 256_000;
+/// Bytes that an endless stream has written ahead of what was sent: enough for a burst, and so few
+/// that the stream ends soon after its stop.
+const WRITE_AHEAD: u64 = 256_000;
 
-/// Both ends of a connection that carries data one way.
+/// Both ends of a connection that carries data in one direction.
 #[derive(Debug)]
 pub(super) struct TcpEnds {
     sender: Sender,
@@ -21,11 +21,12 @@ pub(super) struct TcpEnds {
     bytes: Option<u64>,
     start: Time,
     stop: Time,
-    /// Whether something was written, and whether everything was.
+    /// Whether the application has begun to write.
     opened: bool,
+    /// Whether the application has written everything.
     closed: bool,
     delivered: u64,
-    /// Statistics begin here.
+    /// When the statistics begin.
     begin: Time,
     round_trip: DelayStatistic,
     completed: Option<Time>,
@@ -38,7 +39,7 @@ pub struct TcpReport {
     pub sender: SenderStatistics,
     /// What the receiver saw, over the whole run.
     pub receiver: ReceiverStatistics,
-    /// Round-trip times by the timestamps that came back within the time of the statistics.
+    /// Round-trip times from the timestamps that were echoed within the time of the statistics.
     pub round_trip: Option<DelaySummary>,
     /// When the last byte arrived, if the stream has an end.
     pub completed: Option<Time>,
@@ -49,8 +50,10 @@ pub struct TcpReport {
 impl TcpEnds {
     pub(super) fn new(
         config: TcpConfig,
-        (start, stop): (Time, Option<Time>),
-        (seed, begin): (u64, Time),
+        start: Time,
+        stop: Option<Time>,
+        seed: u64,
+        begin: Time,
     ) -> Self {
         Self {
             sender: Sender::new(SenderConfig {
@@ -104,7 +107,7 @@ impl TcpEnds {
         })
     }
 
-    /// Writes what is to be sent, and the end when it has come.
+    /// Writes what the application has to send, and closes the stream when it is complete.
     fn write(&mut self, now: Time) {
         if self.closed {
             return;
@@ -113,9 +116,9 @@ impl TcpEnds {
         match self.bytes {
             Some(bytes) => self.sender.write(bytes),
             None if now < self.stop => {
-                // A stream without end is written a buffer ahead of what is sent.
-                if self.sender.unsent() < AHEAD {
-                    self.sender.write(AHEAD);
+                // An endless stream is kept a buffer ahead of what was sent.
+                if self.sender.unsent() < WRITE_AHEAD {
+                    self.sender.write(WRITE_AHEAD);
                 }
                 return;
             }
@@ -125,7 +128,8 @@ impl TcpEnds {
         self.sender.close();
     }
 
-    /// Returns the bytes handed to the application, and whether there is something to do.
+    /// Takes a packet that has arrived. Returns the bytes handed to the application, and whether
+    /// the flow must be polled.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
         match parcel.payload {
             Payload::Data(segment) => {

@@ -1,4 +1,5 @@
-//! UDP: sources that send whatever happens, and one that always has packets under way.
+//! UDP: open-loop sources, which send whatever happens, and a source that always has packets in
+//! flight.
 
 use super::{Departure, Details, due};
 use crate::rng::Stream;
@@ -7,29 +8,28 @@ use crate::traffic::{
 };
 use crate::world::parcel::{Ecn, Parcel, Payload};
 use airpace_core::packet::Packet as _;
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Bytes of IPv4 and UDP headers.
-const HEADERS: u32 = 28;
+/// How long a saturating source pauses after a loss.
+const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(1);
 
-/// Pause of a source that always has packets after one was lost.
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// An open-loop source and what listens at its other end.
+/// An open-loop source, and the receiver of a call if it is one.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenLoop {
     source: Source,
     next: Option<Emission>,
     sink: Option<VoipSink>,
-    /// Packets of a call since the sink's last restart, and those of the whole call that are neither there nor lost.
+    /// Packets sent since the start, or since the sink was restarted at the end of the warm-up.
     sent: u64,
-    under_way: u64,
-    /// A call is scored from here on; `None` from then on.
-    begin: Option<Time>,
+    /// Packets that have neither arrived nor been lost.
+    in_flight: u64,
+    /// When the scoring of a call begins; `None` once it has begun.
+    scoring_begins: Option<Time>,
 }
 
-impl Open {
+impl OpenLoop {
     pub(super) fn udp(config: SourceConfig, stream: Stream) -> Result<Self, SourceError> {
         let mut source = Source::new(config, stream)?;
         let next = source.next();
@@ -38,15 +38,17 @@ impl Open {
             next,
             sink: None,
             sent: 0,
-            under_way: 0,
-            begin: None,
+            in_flight: 0,
+            scoring_begins: None,
         })
     }
 
-    /// One direction of a call from `start` to `stop`, scored from `begin` on.
+    /// One direction of a call from `start` to `stop`, scored from `scoring_begins` on.
     pub(super) fn voip(
         sink: VoipSinkConfig,
-        (start, stop, begin): (Time, Option<Time>, Time),
+        start: Time,
+        stop: Option<Time>,
+        scoring_begins: Time,
         stream: Stream,
     ) -> Result<Self, SourceError> {
         let config = SourceConfig {
@@ -56,7 +58,7 @@ impl Open {
         };
         Ok(Self {
             sink: Some(VoipSink::new(sink)),
-            begin: Some(begin),
+            scoring_begins: Some(scoring_begins),
             ..Self::udp(config, stream)?
         })
     }
@@ -68,14 +70,16 @@ impl Open {
         let emission = self.next?;
         self.next = self.source.next();
         if let Some(sink) = &mut self.sink
-            && self.begin.take_if(|begin| now >= *begin).is_some()
+            && self.scoring_begins.is_some_and(|begins| now >= begins)
         {
+            // The warm-up has ended: packets sent before do not count for the score.
+            self.scoring_begins = None;
             sink.restart(self.sent);
             self.sent = 0;
         }
         self.sent += 1;
-        self.under_way += 1;
-        Some(plain(emission.payload_bytes))
+        self.in_flight += 1;
+        Some(datagram(emission.payload_bytes))
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
@@ -84,54 +88,56 @@ impl Open {
 
     pub(super) fn set_rate(&mut self, now: Time, rate: Rate) {
         self.source.set_rate(now, rate);
-        // A silent source speaks again; what was drawn before stands.
+        // A source whose rate was zero has no next emission. Otherwise the one that was drawn
+        // already stays.
         if self.next.is_none() {
             self.next = self.source.next();
         }
     }
 
-    /// Returns the bytes handed to the application.
+    /// Takes a packet that has arrived; returns the bytes handed to the application.
     pub(super) fn receive(&mut self, now: Time, parcel: &Parcel) -> u64 {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(sink) = &mut self.sink {
             sink.on_packet(now, parcel.sequence, parcel.sent);
         }
-        payload(parcel)
+        u64::from(parcel.bytes().saturating_sub(IPV4_UDP_HEADER_BYTES))
     }
 
+    /// Notes that a packet was lost.
     pub(super) fn lose(&mut self) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// What is still under way is not lost.
+    /// How a call went. Packets still in flight do not count as lost.
     pub(super) fn details(&self) -> Details {
-        let sent = self.sent.saturating_sub(self.under_way);
-        self.sink
-            .as_ref()
-            .map_or(Details::None, |sink| Details::Voip(sink.report(sent)))
+        let Some(sink) = &self.sink else {
+            return Details::None;
+        };
+        Details::Voip(sink.report(self.sent.saturating_sub(self.in_flight)))
     }
 }
 
-/// A source that keeps a number of packets under way, or that a proxy takes packets from.
+/// A source that keeps a number of packets in flight, or from which a proxy pulls packets.
 #[derive(Debug)]
 pub(super) struct Saturating {
     payload: u32,
     window: u32,
-    under_way: u32,
-    /// Nothing is sent before: the start, or the end of the pause after a loss.
+    in_flight: u32,
+    /// Nothing is sent before this: the start, or the end of the pause after a loss.
     start: Time,
     stop: Time,
-    sender: Sender,
+    driver: Driver,
 }
 
-/// Who decides when a saturating source sends.
+/// What decides when a saturating source sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sender {
+enum Driver {
     /// Its own window.
     Window,
-    /// A proxy, from the start on.
+    /// A proxy, once the flow has started.
     ProxyLater,
-    /// A proxy, which takes packets by now.
+    /// A proxy, which has begun to pull packets.
     Proxy,
 }
 
@@ -140,87 +146,83 @@ impl Saturating {
         Self {
             payload,
             window,
-            under_way: 0,
+            in_flight: 0,
             start,
             stop: stop.unwrap_or(Time::MAX),
-            sender: Sender::Window,
+            driver: Driver::Window,
         }
     }
 
     pub(super) fn hand_to_proxy(&mut self) {
-        self.sender = Sender::ProxyLater;
+        self.driver = Driver::ProxyLater;
     }
 
-    pub(super) fn postpone(&mut self, phase: Duration) {
-        self.start = self.start.max(Time::ZERO.saturating_add(phase));
-    }
-
-    pub(super) fn begins_to_be_taken(&mut self, now: Time) -> bool {
-        let begins = self.sender == Sender::ProxyLater && (self.start..self.stop).contains(&now);
-        if begins {
-            self.sender = Sender::Proxy;
+    pub(super) fn start_pulling(&mut self, now: Time) -> bool {
+        let starts = self.driver == Driver::ProxyLater && (self.start..self.stop).contains(&now);
+        if starts {
+            self.driver = Driver::Proxy;
         }
-        begins
+        starts
     }
 
-    pub(super) fn is_taken(&self, now: Time) -> bool {
-        self.sender == Sender::Proxy && now < self.stop
+    pub(super) fn is_pulled(&self, now: Time) -> bool {
+        self.driver == Driver::Proxy && now < self.stop
     }
 
     pub(super) fn packet_bytes(&self) -> u32 {
-        self.payload.saturating_add(HEADERS)
+        self.payload.saturating_add(IPV4_UDP_HEADER_BYTES)
     }
 
     pub(super) fn pull(&mut self, now: Time) -> Option<Departure> {
-        (self.start..self.stop)
-            .contains(&now)
-            .then(|| plain(self.payload))
+        let is_running = (self.start..self.stop).contains(&now);
+        is_running.then(|| datagram(self.payload))
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Option<Departure> {
-        if self.sender != Sender::Window || self.under_way >= self.window {
+        if self.driver != Driver::Window || self.in_flight >= self.window {
             return None;
         }
         let departure = self.pull(now)?;
-        self.under_way += 1;
+        self.in_flight += 1;
         Some(departure)
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        let waits = match self.sender {
-            Sender::Window => self.under_way < self.window,
-            Sender::ProxyLater => true,
-            Sender::Proxy => false,
+        let waits = match self.driver {
+            Driver::Window => self.in_flight < self.window,
+            Driver::ProxyLater => true,
+            Driver::Proxy => false,
         };
         (waits && self.start < self.stop).then_some(self.start)
     }
 
+    /// Takes a packet that has arrived. Returns the payload bytes handed over, and whether there is
+    /// room to send another packet.
     pub(super) fn receive(&mut self) -> (u64, bool) {
-        self.under_way = self.under_way.saturating_sub(1);
-        (u64::from(self.payload), self.sender == Sender::Window)
+        self.in_flight = self.in_flight.saturating_sub(1);
+        (u64::from(self.payload), self.driver == Driver::Window)
     }
 
-    /// Waits before it sends again: what was dropped at once would be dropped again at once, without end.
+    /// Notes that a packet was lost; returns whether the flow must be polled. The source pauses
+    /// before it sends again: a full queue would drop the next packet at the same instant, and the
+    /// one after it, without end.
     pub(super) fn lose(&mut self, now: Time) -> bool {
-        self.under_way = self.under_way.saturating_sub(1);
-        let sends_itself = self.sender == Sender::Window;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let sends_itself = self.driver == Driver::Window;
         if sends_itself {
-            self.start = self.start.max(now.saturating_add(PAUSE));
+            self.start = self.start.max(now.saturating_add(PAUSE_AFTER_LOSS));
         }
         sends_itself
     }
 }
 
-fn plain(payload_bytes: u32) -> Departure {
-    let bytes = payload_bytes.saturating_add(HEADERS);
+/// A datagram from `from` to `to`.
+fn datagram(payload_bytes: u32) -> Departure {
+    let bytes = payload_bytes.saturating_add(IPV4_UDP_HEADER_BYTES);
     Departure {
         forward: true,
         bytes,
         ecn: Ecn::NotCapable,
         payload: Payload::Plain,
     }
-}
-
-fn payload(parcel: &Parcel) -> u64 {
-    u64::from(parcel.bytes().saturating_sub(HEADERS))
 }

@@ -1,7 +1,8 @@
 //! Web pages: a browser at one end, a server at the other, TCP connections between them.
 //!
-//! A connection is two streams, requests one way and responses the other, each with its sender and receiver. Acknowledgements of the one do
-//! not ride on data of the other, as a host's would: some 52 bytes more per request.
+//! A connection is two streams, requests in one direction and responses in the other, each with its
+//! sender and receiver. Unlike a host's, acknowledgements of the one are not piggybacked on data of
+//! the other, which costs some 52 bytes more per request.
 
 use super::Departure;
 use crate::rng::Stream;
@@ -10,22 +11,20 @@ use crate::traffic::web::{self, Browser, BrowserConfig, ConnectionId};
 use crate::transport::tcp::{AckSegment, DataSegment, Receiver, Sender, SenderConfig};
 use crate::world::TcpConfig;
 use crate::world::parcel::{Ecn, Parcel, Payload};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::Time;
 use std::collections::VecDeque;
 
-/// Bytes of IPv4 and UDP headers.
-const UDP_HEADERS: u32 = 28;
-
-/// What a packet of a browser's is; the direction tells from whom.
+/// A packet between browser and server; its direction says which of them sent it.
 #[derive(Clone, Debug)]
 pub(in crate::world) enum PagePacket {
-    /// A query for an address, and the UDP payload of its answer.
+    /// A query for an address, and the bytes of UDP payload of its answer.
     Query { answer: u32 },
     /// The answer.
     Answer,
-    /// Data of the stream that its sender sends on this connection.
+    /// Data on this connection.
     Data(ConnectionId, DataSegment),
-    /// An acknowledgement of the stream that its sender receives.
+    /// An acknowledgement on this connection.
     Ack(ConnectionId, AckSegment),
 }
 
@@ -37,21 +36,31 @@ struct End {
     delivered: u64,
 }
 
-/// One connection with both ends.
+/// Both ends of one connection.
 #[derive(Debug)]
 struct Connection {
     id: ConnectionId,
     client: End,
     server: End,
-    /// Bytes of the request that is being sent and of the response to it, and where in the stream the request ends.
-    request: Option<(u64, u32)>,
+    request: Option<Request>,
 }
 
+/// A request that the client has written and the server has not answered.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    /// Where in the client's stream it ends.
+    ends_at: u64,
+    /// Bytes of the response to it.
+    response: u32,
+}
+
+/// The browser, the server and what is between them.
 #[derive(Debug)]
 pub(super) struct WebEnds {
     browser: Browser,
     tcp: TcpConfig,
     connections: Vec<Connection>,
+    /// Queries and answers to send.
     datagrams: VecDeque<Departure>,
 }
 
@@ -59,7 +68,8 @@ impl WebEnds {
     pub(super) fn new(
         config: BrowserConfig,
         tcp: TcpConfig,
-        (start, stop): (Time, Option<Time>),
+        start: Time,
+        stop: Option<Time>,
         draws: Stream,
     ) -> Self {
         let browser = Browser::new(
@@ -82,22 +92,27 @@ impl WebEnds {
         if self.browser.deadline().is_some_and(|due| due <= now) {
             self.browser.handle(now, web::Input::Tick);
         }
-        self.obey();
-        self.datagrams.pop_front().or_else(|| {
-            self.connections
-                .iter_mut()
-                .find_map(|connection| connection.poll(now))
-        })
+        self.carry_out_requests();
+        if let Some(datagram) = self.datagrams.pop_front() {
+            return Some(datagram);
+        }
+        // Connections opened earlier go first.
+        for connection in &mut self.connections {
+            if let Some(departure) = connection.poll(now) {
+                return Some(departure);
+            }
+        }
+        None
     }
 
-    /// Does what the browser wants.
-    fn obey(&mut self) {
+    /// Carries out what the browser asks for.
+    fn carry_out_requests(&mut self) {
         while let Some(output) = self.browser.poll() {
             match output {
                 web::Output::Query { bytes, answer } => {
                     self.datagrams.push_back(departure(
                         true,
-                        bytes.saturating_add(UDP_HEADERS),
+                        bytes.saturating_add(IPV4_UDP_HEADER_BYTES),
                         PagePacket::Query { answer },
                     ));
                 }
@@ -109,7 +124,7 @@ impl WebEnds {
                     ..
                 } => {
                     if let Some(connection) = self.find(connection) {
-                        connection.ask(bytes, response);
+                        connection.request(bytes, response);
                     }
                 }
                 web::Output::Close(id) => self.connections.retain(|connection| connection.id != id),
@@ -124,7 +139,8 @@ impl WebEnds {
             .find(|connection| connection.id == id)
     }
 
-    /// A packet has arrived at the server (`forward`) or at the client; returns the bytes handed to the browser.
+    /// Takes a packet that has arrived at the server (`forward`) or at the client. Returns the
+    /// bytes handed to the browser, and whether the flow must be polled.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel, forward: bool) -> (u64, bool) {
         let marked = parcel.ecn == Ecn::Experienced;
         let Payload::Page(packet) = parcel.payload else {
@@ -134,13 +150,13 @@ impl WebEnds {
             PagePacket::Query { answer } => {
                 self.datagrams.push_back(departure(
                     false,
-                    answer.saturating_add(UDP_HEADERS),
+                    answer.saturating_add(IPV4_UDP_HEADER_BYTES),
                     PagePacket::Answer,
                 ));
             }
             PagePacket::Answer => self.browser.handle(now, web::Input::Answered),
             PagePacket::Data(id, segment) => {
-                return (self.on_data(now, (id, segment), forward, marked), true);
+                return (self.on_data(now, id, &segment, forward, marked), true);
             }
             PagePacket::Ack(id, ack) => self.on_ack(now, id, &ack, forward),
         }
@@ -150,15 +166,16 @@ impl WebEnds {
     fn on_data(
         &mut self,
         now: Time,
-        (id, segment): (ConnectionId, DataSegment),
+        id: ConnectionId,
+        segment: &DataSegment,
         forward: bool,
         marked: bool,
     ) -> u64 {
-        // Segments of a connection that has been closed are nobody's.
+        // The connection may have been closed while the segment was in flight.
         let Some(connection) = self.find(id) else {
             return 0;
         };
-        let new = connection.end(!forward).take(now, &segment, marked);
+        let new = connection.end(!forward).take(now, segment, marked);
         if forward {
             connection.answer();
         } else if new > 0 {
@@ -186,7 +203,7 @@ impl WebEnds {
             .min()
     }
 
-    /// Page load times.
+    /// Load times of the pages; `None` if none was loaded.
     pub(super) fn load_times(&self) -> Option<DelaySummary> {
         self.browser.load_times().summary()
     }
@@ -203,7 +220,7 @@ impl Connection {
             receiver: Receiver::new(tcp.receiver),
             delivered: 0,
         };
-        // The two senders of a connection draw apart.
+        // The two senders of a connection have random streams of their own.
         Self {
             id,
             client: end(true, 2 * id.0),
@@ -221,45 +238,49 @@ impl Connection {
     }
 
     /// The client writes a request.
-    fn ask(&mut self, bytes: u32, response: u32) {
+    fn request(&mut self, bytes: u32, response: u32) {
         self.client.sender.write(u64::from(bytes));
-        let before = self
-            .request
-            .map_or(0, |(until, _)| until)
-            .max(self.server.delivered);
-        self.request = Some((before + u64::from(bytes), response));
+        // It begins where the request before it ends, which may not have arrived yet.
+        let before = self.request.map_or(0, |request| request.ends_at);
+        let begins_at = before.max(self.server.delivered);
+        self.request = Some(Request {
+            ends_at: begins_at + u64::from(bytes),
+            response,
+        });
     }
 
     /// The server writes the response once it has the whole request.
     fn answer(&mut self) {
-        if let Some((until, response)) = self.request
-            && self.server.delivered >= until
+        if let Some(request) = self.request
+            && self.server.delivered >= request.ends_at
         {
             self.request = None;
-            self.server.sender.write(u64::from(response));
+            self.server.sender.write(u64::from(request.response));
         }
     }
 
     fn poll(&mut self, now: Time) -> Option<Departure> {
-        let id = self.id;
-        let from_client = self.client.poll(now, id).map(|packet| (true, packet));
-        let (forward, (bytes, packet)) =
-            from_client.or_else(|| self.server.poll(now, id).map(|packet| (false, packet)))?;
-        Some(departure(forward, bytes, packet))
+        if let Some((bytes, packet)) = self.client.poll(now, self.id) {
+            return Some(departure(true, bytes, packet));
+        }
+        let (bytes, packet) = self.server.poll(now, self.id)?;
+        Some(departure(false, bytes, packet))
     }
 
     fn deadline(&self) -> Option<Time> {
-        let of = |end: &End| [end.sender.deadline(), end.receiver.deadline()];
-        of(&self.client)
-            .into_iter()
-            .chain(of(&self.server))
-            .flatten()
-            .min()
+        let (client, server) = (&self.client, &self.server);
+        let deadlines = [
+            client.sender.deadline(),
+            client.receiver.deadline(),
+            server.sender.deadline(),
+            server.receiver.deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 }
 
 impl End {
-    /// Takes a segment; returns the bytes that came in order with it.
+    /// Takes a segment; returns the bytes that became available in order with it.
     fn take(&mut self, now: Time, segment: &DataSegment, marked: bool) -> u64 {
         self.receiver.on_data(now, segment, marked);
         let delivered = self.receiver.delivered();

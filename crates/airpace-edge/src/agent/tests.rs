@@ -1,0 +1,227 @@
+//! The agent by itself, with packets that are acknowledgements or not.
+
+use super::*;
+use airpace_core::report::LevelSource;
+use core::hash::Hasher;
+use proptest::prelude::*;
+
+const SLOT: Duration = Duration::from_millis(100);
+
+const fn ms(ms: u64) -> Time {
+    Time::from_millis(ms)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ToyPacket {
+    number: u32,
+    bytes: u32,
+    is_ack: bool,
+}
+
+impl ToyPacket {
+    const fn data(number: u32) -> Self {
+        Self {
+            number,
+            bytes: 1250,
+            is_ack: false,
+        }
+    }
+
+    const fn ack(number: u32) -> Self {
+        Self {
+            number,
+            bytes: 52,
+            is_ack: true,
+        }
+    }
+}
+
+impl Packet for ToyPacket {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn hash_flow<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(0);
+    }
+
+    fn mark_ce(&mut self) -> bool {
+        false
+    }
+}
+
+impl UplinkPacket for ToyPacket {
+    fn is_pure_ack(&self) -> bool {
+        self.is_ack
+    }
+}
+
+fn agent(config: &AgentConfig) -> Agent<ToyPacket> {
+    Agent::new(Time::ZERO, config, [7; 16])
+}
+
+/// The numbers of the packets that leave at `now`.
+fn sent(agent: &mut Agent<ToyPacket>, now: Time) -> Vec<u32> {
+    let packets = std::iter::from_fn(|| agent.poll(now));
+    packets.map(|packet| packet.number).collect()
+}
+
+fn message(session: u32, sequence: u64) -> Message {
+    Message {
+        session,
+        sequence,
+        bytes: 1500,
+        delay_ns: 3_000_000,
+    }
+}
+
+#[test]
+fn a_shorter_first_slot_shifts_all_later_ones() {
+    let mut agent = agent(&AgentConfig {
+        first_slot: Duration::from_millis(30),
+        ..AgentConfig::default()
+    });
+    let mut ends = Vec::new();
+    for now in (0..400).map(ms) {
+        if agent.handle_timeout(now).is_some() {
+            ends.push(now);
+        }
+    }
+    assert_eq!(ends, [30, 130, 230, 330].map(ms));
+}
+
+#[test]
+fn reports_are_numbered_and_have_the_length_of_their_slot() {
+    let mut agent = agent(&AgentConfig {
+        station: StationId(5),
+        ..AgentConfig::default()
+    });
+    for slot in 0..5 {
+        let end = agent.slot_end();
+        assert_eq!(agent.deadline(), Some(end));
+        let report = agent.handle_timeout(end).expect("the slot is over");
+        assert_eq!((report.station, report.slot), (StationId(5), slot));
+        assert_eq!((report.length, report.frames), (SLOT, 0));
+    }
+}
+
+#[test]
+fn messages_that_arrive_together_count_as_one_frame_and_gaps_as_losses() {
+    let mut agent = agent(&AgentConfig::default());
+    let mut sequence = 0;
+    for frame in 0..30_u64 {
+        for packet in 0..8 {
+            let arrival = Time::from_micros(3_000 * frame + packet);
+            agent.on_message(arrival, message(1, sequence));
+            sequence += 1;
+        }
+        // Every frame is followed by a packet that is lost.
+        sequence += 1;
+    }
+    let report = agent.handle_timeout(ms(100)).expect("the slot is over");
+    assert_eq!(report.source, LevelSource::SocketTimestamps);
+    let level = report.level().expect("there were frames");
+    assert!((level - 8.0).abs() < 0.2, "{level}");
+    // A gap may still be filled by a retransmission until the end of the next slot.
+    assert_eq!(report.lost, 0);
+    let report = agent.handle_timeout(ms(200)).expect("the slot is over");
+    assert!((28..=30).contains(&report.lost), "{}", report.lost);
+}
+
+#[test]
+fn a_new_session_is_not_a_loss() {
+    let mut agent = agent(&AgentConfig::default());
+    for (session, first) in [(1, 0), (2, 0), (3, 1_000_000)] {
+        for sequence in first..first + 50 {
+            let us = 30_000 * u64::from(session) + 100 * (sequence - first);
+            agent.on_message(Time::from_micros(us), message(session, sequence));
+        }
+    }
+    let report = agent.handle_timeout(ms(120)).expect("the slot is over");
+    assert_eq!((report.lost, report.late), (0, 0));
+}
+
+#[test]
+fn the_uplink_is_paced_with_the_headers_of_the_tunnel() {
+    let mut agent = agent(&AgentConfig {
+        uplink_rate: Some(BitRate::from_mbps(8)),
+        packet_overhead: 250,
+        ..AgentConfig::default()
+    });
+    for number in 0..100 {
+        agent.enqueue(Time::ZERO, ToyPacket::data(number));
+    }
+    // 1500 bytes at 8 Mbit/s: one packet every 1.5 ms, and the pacer's burst of two at the start.
+    let mut count = 0;
+    for us in (0..60_000).step_by(100) {
+        count += sent(&mut agent, Time::from_micros(us)).len();
+    }
+    assert!((40..=42).contains(&count), "{count}");
+    let next = agent.deadline().expect("packets wait");
+    assert!(next < Time::from_micros(61_600), "{next:?}");
+}
+
+#[test]
+fn an_agent_that_ends_hands_out_everything_in_order() {
+    let mut agent = agent(&AgentConfig {
+        uplink_rate: Some(BitRate::from_mbps(1)),
+        ..AgentConfig::default()
+    });
+    agent.enqueue(Time::ZERO, ToyPacket::data(0));
+    agent.enqueue(Time::ZERO, ToyPacket::data(1));
+    agent.enqueue(Time::ZERO, ToyPacket::ack(2));
+    agent.enqueue(Time::ZERO, ToyPacket::ack(3));
+    assert_eq!(agent.backlog(), 4);
+    let waiting = agent.into_waiting();
+    let mut numbers: Vec<u32> = waiting.iter().map(|packet| packet.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+#[test]
+fn packets_that_the_queue_drops_are_handed_out() {
+    let mut agent = agent(&AgentConfig {
+        uplink_rate: Some(BitRate::from_mbps(1)),
+        queue: FqCoDelConfig {
+            packet_limit: 10,
+            drop_batch: 1,
+            ..FqCoDelConfig::default()
+        },
+        ..AgentConfig::default()
+    });
+    let mut dropped = 0;
+    for number in 0..15 {
+        agent.enqueue(Time::ZERO, ToyPacket::data(number));
+        dropped += std::iter::from_fn(|| agent.poll_drop()).count();
+    }
+    assert_eq!((dropped, agent.backlog()), (5, 10));
+}
+
+proptest! {
+    #[test]
+    fn packets_of_one_flow_leave_in_order_and_none_is_lost_unseen(
+        packets in prop::collection::vec((any::<bool>(), 0..4_000_u64), 1..200),
+        gather_ms in 0..8_u64,
+        shaped in any::<bool>(),
+    ) {
+        let mut agent = agent(&AgentConfig {
+            gather_acks: Duration::from_millis(gather_ms),
+            uplink_rate: shaped.then(|| BitRate::from_mbps(20)),
+            ..AgentConfig::default()
+        });
+        let (mut now, mut numbers, mut dropped) = (Time::ZERO, Vec::new(), 0);
+        for (number, (is_ack, gap_us)) in (0..).zip(packets.clone()) {
+            now += Duration::from_micros(gap_us);
+            let packet = if is_ack { ToyPacket::ack(number) } else { ToyPacket::data(number) };
+            agent.enqueue(now, packet);
+            dropped += std::iter::from_fn(|| agent.poll_drop()).count();
+            while let Some(packet) = agent.poll(now) {
+                numbers.push(packet.number);
+                dropped += std::iter::from_fn(|| agent.poll_drop()).count();
+            }
+            dropped += std::iter::from_fn(|| agent.poll_drop()).count();
+            prop_assert_eq!(numbers.len() + dropped + agent.backlog(), number as usize + 1);
+        }
+        prop_assert!(numbers.is_sorted(), "{:?}", numbers);
+    }
+}

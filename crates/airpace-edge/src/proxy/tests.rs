@@ -1,0 +1,542 @@
+//! The proxy by itself, with packets that have a length and a flow and nothing else.
+
+use super::*;
+use airpace_core::control::RateController;
+use airpace_core::control::{Goal, Law, LawConfig};
+use airpace_core::pace::PaceConfig;
+use airpace_core::packet::Packet;
+use airpace_core::queue::DropReason;
+use airpace_core::queue::FqCoDelConfig;
+use airpace_core::report::LevelSource;
+use airpace_core::report::{Allocation, SlotReport};
+use airpace_units::BitRate;
+use airpace_units::{StationId, Time};
+use core::hash::Hasher;
+use core::time::Duration;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+const SLOT: Duration = Duration::from_millis(100);
+const PACKET_BYTES: u32 = 1500;
+/// Packets that a station may send in its turn.
+const TURN: usize = 32;
+
+const fn ms(ms: u64) -> Time {
+    Time::from_millis(ms)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct ToyPacket {
+    number: u32,
+    flow: u32,
+    bytes: u32,
+}
+
+impl ToyPacket {
+    const fn new(number: u32) -> Self {
+        Self {
+            number,
+            flow: 0,
+            bytes: PACKET_BYTES,
+        }
+    }
+}
+
+impl Packet for ToyPacket {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn hash_flow<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.flow);
+    }
+
+    fn mark_ce(&mut self) -> bool {
+        false
+    }
+}
+
+/// A law that gives every known station the same rate, which a test can change at any time.
+struct TestLaw {
+    rate_bps: Arc<Mutex<f64>>,
+    allocations: Vec<Allocation>,
+}
+
+impl RateController for TestLaw {
+    fn name(&self) -> &'static str {
+        "test"
+    }
+
+    fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
+        let rate_bps = *self.rate_bps.lock().expect("no test panics with it");
+        for report in reports {
+            if self.allocations.iter().all(|a| a.station != report.station) {
+                self.allocations.push(allocation(report.station, rate_bps));
+            }
+        }
+        for known in &mut self.allocations {
+            *known = allocation(known.station, rate_bps);
+        }
+        &self.allocations
+    }
+
+    fn remove(&mut self, station: StationId) {
+        self.allocations.retain(|known| known.station != station);
+    }
+}
+
+fn allocation(station: StationId, rate_bps: f64) -> Allocation {
+    Allocation {
+        station,
+        rate_pps: rate_bps / 8.0 / f64::from(PACKET_BYTES),
+        rate_bytes_per_s: rate_bps / 8.0,
+        level: 32.0,
+    }
+}
+
+/// Stations without bursts, so that releases are exact.
+fn config(stations: usize, pacing: Pacing) -> ProxyConfig {
+    ProxyConfig {
+        pacing,
+        pace: PaceConfig {
+            burst: Duration::ZERO,
+            burst_packets: 1,
+            ..PaceConfig::default()
+        },
+        stations: vec![StationConfig::default(); stations],
+        ..ProxyConfig::default()
+    }
+}
+
+/// A proxy whose stations are all connected at time zero.
+fn connected(config: ProxyConfig) -> Proxy<ToyPacket> {
+    let stations = config.stations.len();
+    let mut proxy = Proxy::new(config, |station| [station as u8; 16]).expect("the law is valid");
+    for station in 0..stations {
+        proxy.set_connected(Time::ZERO, station, true);
+    }
+    proxy
+}
+
+/// A proxy under a law whose rate, in bit/s, the test sets through the second value.
+fn under_test_law(stations: usize, rate_bps: f64) -> (Proxy<ToyPacket>, Arc<Mutex<f64>>) {
+    let rate = Arc::new(Mutex::new(rate_bps));
+    let shared = Arc::clone(&rate);
+    let law = CustomLaw::new(move || {
+        Box::new(TestLaw {
+            rate_bps: Arc::clone(&shared),
+            allocations: Vec::new(),
+        })
+    });
+    (connected(config(stations, Pacing::Custom(law))), rate)
+}
+
+/// A report on a slot in which 20 frames of 16 packets came.
+fn report(station: usize, slot: u64) -> SlotReport {
+    SlotReport {
+        slot,
+        frames: 20,
+        mpdus: 320,
+        packets: 320,
+        bytes: 320 * u64::from(PACKET_BYTES),
+        span: Some((Time::ZERO, ms(95))),
+        source: LevelSource::SocketTimestamps,
+        ..SlotReport::silent(StationId::from_index(station), SLOT)
+    }
+}
+
+fn fill(proxy: &mut Proxy<ToyPacket>, now: Time, station: usize, packets: u32) {
+    for number in 0..packets {
+        proxy.enqueue(now, station, ToyPacket::new(number));
+    }
+}
+
+/// The stations of all packets that leave at `now`.
+fn stations_served(proxy: &mut Proxy<ToyPacket>, now: Time) -> Vec<usize> {
+    let mut served = Vec::new();
+    while let Some(output) = proxy.poll(now) {
+        match output {
+            Output::Packet { station, .. } | Output::Load { station, .. } => served.push(station),
+        }
+    }
+    served
+}
+
+#[test]
+fn many_stations_take_turns_of_at_most_32_packets() {
+    let stations = 40;
+    let mut proxy = connected(config(stations, Pacing::Unpaced));
+    for station in 0..stations {
+        fill(&mut proxy, Time::ZERO, station, 100);
+    }
+    let served = stations_served(&mut proxy, Time::ZERO);
+    assert_eq!(served.len(), 100 * stations);
+    // Three rounds of whole turns in the order in which the stations became busy, and one of what
+    // is left.
+    let mut expected = Vec::new();
+    for turn in [TURN, TURN, TURN, 100 - 3 * TURN] {
+        for station in 0..stations {
+            expected.extend(std::iter::repeat_n(station, turn));
+        }
+    }
+    assert_eq!(served, expected);
+}
+
+#[test]
+fn paced_stations_each_keep_their_rate_however_many_there_are() {
+    let stations = 100;
+    let rate = Pacing::Fixed(BitRate::from_mbps(12));
+    let mut proxy = connected(config(stations, rate));
+    for station in 0..stations {
+        fill(&mut proxy, Time::ZERO, station, 200);
+    }
+    let mut counts = vec![0; stations];
+    let mut now = Time::ZERO;
+    while now < ms(50) {
+        for station in stations_served(&mut proxy, now) {
+            counts[station] += 1;
+        }
+        now = proxy.deadline().expect("packets wait").max(now);
+    }
+    // 1500 bytes at 12 Mbit/s leave every millisecond.
+    assert_eq!(counts, vec![50; stations]);
+}
+
+#[test]
+fn a_station_whose_rate_rises_is_released_at_the_new_time() {
+    // 1 Mbit/s: a packet every 12 ms.
+    let (mut proxy, rate) = under_test_law(1, 1e6);
+    proxy.on_report(ms(100), report(0, 0));
+    fill(&mut proxy, ms(100), 0, 100);
+    assert_eq!(stations_served(&mut proxy, ms(100)), [0]);
+    assert_eq!(proxy.deadline(), Some(ms(112)));
+    *rate.lock().expect("free") = 4e6;
+    proxy.on_report(ms(100), report(0, 1));
+    assert_eq!(proxy.deadline(), Some(ms(103)));
+    assert!(stations_served(&mut proxy, Time::from_micros(102_999)).is_empty());
+    assert_eq!(stations_served(&mut proxy, ms(103)), [0]);
+}
+
+#[test]
+fn a_station_whose_rate_falls_waits_longer_and_the_old_release_does_nothing() {
+    let (mut proxy, rate) = under_test_law(1, 4e6);
+    proxy.on_report(ms(100), report(0, 0));
+    fill(&mut proxy, ms(100), 0, 100);
+    assert_eq!(stations_served(&mut proxy, ms(100)), [0]);
+    *rate.lock().expect("free") = 1e6;
+    proxy.on_report(ms(100), report(0, 1));
+    // The old entry of the heap still wakes the caller, and then goes.
+    assert_eq!(proxy.deadline(), Some(ms(103)));
+    assert!(stations_served(&mut proxy, ms(103)).is_empty());
+    assert_eq!(proxy.deadline(), Some(ms(112)));
+    assert_eq!(stations_served(&mut proxy, ms(112)), [0]);
+}
+
+#[test]
+fn a_station_at_rate_zero_waits_for_the_grant_that_brings_it_back() {
+    let (mut proxy, rate) = under_test_law(1, 0.0);
+    proxy.on_report(ms(100), report(0, 0));
+    fill(&mut proxy, ms(100), 0, 10);
+    assert!(stations_served(&mut proxy, ms(150)).is_empty());
+    // Only the end of the slot is due.
+    assert_eq!(proxy.deadline(), Some(ms(250)));
+    *rate.lock().expect("free") = 12e6;
+    proxy.on_report(ms(200), report(0, 1));
+    assert_eq!(stations_served(&mut proxy, ms(200)), [0]);
+    // Packets waited, so the first is charged as if it had left up to 0.8 ms earlier.
+    assert_eq!(proxy.deadline(), Some(Time::from_micros(200_200)));
+}
+
+#[test]
+fn a_start_rate_from_the_law_introduces_a_station_without_waiting_for_it() {
+    let goal = Goal {
+        level: 32.0,
+        delay: None,
+    };
+    let law = LawConfig::named(Law::Waterfill, goal);
+    let mut proxy = connected(ProxyConfig {
+        start: StartRate::FromLaw,
+        records: true,
+        ..config(2, Pacing::Law(law))
+    });
+    assert_eq!(proxy.granted(0), None, "the law has not decided yet");
+    proxy.begin_slot(Time::ZERO);
+    let first = proxy.granted(0).expect("the law gives a first rate");
+    assert!(first.rate_pps > 0.0);
+    assert_eq!(proxy.mode(0), Some(Mode::Starting));
+    while proxy.poll_record().is_some() {}
+    // Both stations are awaited now: one report alone decides nothing.
+    proxy.on_report(ms(100), report(0, 0));
+    assert!(proxy.poll_record().is_none());
+    proxy.on_report(ms(101), report(1, 0));
+    assert_eq!(proxy.poll_record().map(|record| record.at), Some(ms(101)));
+}
+
+#[test]
+fn a_station_that_joins_later_does_not_hold_up_the_decision_that_introduces_it() {
+    let goal = Goal {
+        level: 32.0,
+        delay: None,
+    };
+    let law = LawConfig::named(Law::Waterfill, goal);
+    let mut proxy: Proxy<ToyPacket> = Proxy::new(
+        ProxyConfig {
+            start: StartRate::FromLaw,
+            records: true,
+            ..config(2, Pacing::Law(law))
+        },
+        |_| [0; 16],
+    )
+    .expect("the law is valid");
+    proxy.set_connected(Time::ZERO, 0, true);
+    proxy.begin_slot(Time::ZERO);
+    proxy.on_report(ms(100), report(0, 0));
+    while proxy.poll_record().is_some() {}
+    proxy.set_connected(ms(150), 1, true);
+    assert!(proxy.granted(1).is_none());
+    proxy.on_report(ms(200), report(0, 1));
+    let records: Vec<SlotRecord> = std::iter::from_fn(|| proxy.poll_record()).collect();
+    assert_eq!(records.len(), 2, "the report of station 0 ends the slot");
+    assert!(records[1].granted.is_some(), "station 1 has a rate");
+    assert!(records[1].report.is_some(), "it was introduced as silent");
+}
+
+#[test]
+fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
+    let rate = Pacing::Fixed(BitRate::from_mbps(12));
+    let mut proxy = connected(config(1, rate));
+    assert!(proxy.poll(Time::ZERO).is_none());
+    proxy.set_load(0, Some(750));
+    let load = Output::Load {
+        station: 0,
+        bytes: 750,
+    };
+    assert_eq!(proxy.poll(Time::ZERO), Some(load.clone()));
+    assert!(proxy.poll(Time::ZERO).is_none());
+    // A packet of the source goes first.
+    proxy.enqueue(Time::ZERO, 0, ToyPacket::new(7));
+    let half = Time::from_micros(500);
+    assert_eq!(proxy.deadline(), Some(half));
+    let packet = Output::Packet {
+        station: 0,
+        packet: ToyPacket::new(7),
+    };
+    assert_eq!(proxy.poll(half), Some(packet));
+    let next = Time::from_micros(1_500);
+    assert_eq!(proxy.poll(next), Some(load));
+    proxy.set_load(0, None);
+    assert!(proxy.poll(ms(50)).is_none());
+    // A station that does not exist is ignored.
+    proxy.set_load(9, Some(750));
+}
+
+#[test]
+fn a_station_that_is_not_paced_is_sent_no_load() {
+    let mut proxy = connected(config(1, Pacing::Unpaced));
+    proxy.set_load(0, Some(750));
+    assert!(proxy.poll(ms(10)).is_none());
+}
+
+#[test]
+fn an_agent_that_restarts_counts_its_slots_from_zero_and_is_heard() {
+    let (mut proxy, _) = under_test_law(1, 1e6);
+    for slot in 0..30 {
+        proxy.on_report(ms(100 * (slot + 1)), report(0, slot));
+    }
+    // The first report of the new agent has a smaller number than the last one.
+    proxy.on_report(ms(3_100), report(0, 0));
+    proxy.on_report(ms(3_200), report(0, 1));
+    assert_eq!(proxy.counts().bad_reports, 0);
+    proxy.handle_timeout(ms(3_350));
+    assert_eq!(proxy.mode(0), Some(Mode::Controlled));
+}
+
+#[test]
+fn repeated_reports_and_reports_of_no_station_are_counted_and_ignored() {
+    let (mut proxy, rate) = under_test_law(1, 1e6);
+    proxy.on_report(ms(100), report(0, 5));
+    let granted = proxy.granted(0);
+    *rate.lock().expect("free") = 4e6;
+    proxy.on_report(ms(101), report(0, 5));
+    proxy.on_report(ms(102), report(7, 0));
+    assert_eq!(proxy.counts().bad_reports, 2);
+    assert_eq!(proxy.granted(0), granted, "the law did not run");
+}
+
+#[test]
+fn packets_of_a_station_that_leaves_are_handed_out_without_a_reason() {
+    let mut proxy = connected(config(2, Pacing::Fixed(BitRate::from_mbps(1))));
+    fill(&mut proxy, Time::ZERO, 0, 5);
+    fill(&mut proxy, Time::ZERO, 1, 3);
+    proxy.set_connected(ms(1), 0, false);
+    proxy.enqueue(ms(2), 0, ToyPacket::new(5));
+    let dropped: Vec<DroppedPacket<ToyPacket>> = std::iter::from_fn(|| proxy.poll_drop()).collect();
+    let expected: Vec<_> = (0..6)
+        .map(|number| DroppedPacket {
+            station: 0,
+            reason: None,
+            packet: ToyPacket::new(number),
+        })
+        .collect();
+    assert_eq!(dropped, expected);
+    assert_eq!((proxy.counts().away, proxy.backlog()), (1, 3));
+}
+
+#[test]
+fn packets_that_the_queue_drops_are_handed_out_with_the_reason() {
+    let queue = FqCoDelConfig {
+        packet_limit: 100,
+        drop_batch: 1,
+        ..FqCoDelConfig::default()
+    };
+    let mut proxy = connected(ProxyConfig {
+        queue,
+        ..config(1, Pacing::Fixed(BitRate::from_mbps(1)))
+    });
+    fill(&mut proxy, Time::ZERO, 0, 104);
+    let reasons: Vec<_> = std::iter::from_fn(|| proxy.poll_drop())
+        .map(|dropped| (dropped.station, dropped.reason))
+        .collect();
+    assert_eq!(reasons, [(0, Some(DropReason::FattestFlow)); 4]);
+    // CoDel drops from a queue that has stood for longer than its interval.
+    let (mut now, mut sojourn_drops) = (Time::ZERO, 0);
+    while proxy.backlog() > 0 {
+        proxy.poll(now);
+        while let Some(dropped) = proxy.poll_drop() {
+            assert_eq!(dropped.reason, Some(DropReason::Sojourn));
+            sojourn_drops += 1;
+        }
+        now = proxy.deadline().expect("packets wait").max(now);
+        proxy.handle_timeout(now);
+    }
+    assert!(sojourn_drops > 0);
+}
+
+#[test]
+fn a_custom_law_gets_the_reports_and_sets_the_rates() {
+    let (mut proxy, rate) = under_test_law(3, 5e6);
+    assert!(proxy.config().pacing == proxy.config().pacing.clone());
+    for station in 0..3 {
+        proxy.on_report(ms(100), report(station, 0));
+    }
+    for station in 0..3 {
+        let granted = proxy.granted(station).expect("the law has decided");
+        assert_eq!(granted.rate_bytes_per_s * 8.0, 5e6);
+    }
+    *rate.lock().expect("free") = 7e6;
+    for station in 0..3 {
+        proxy.on_report(ms(200), report(station, 1));
+    }
+    let granted = proxy.granted(2).expect("the law has decided");
+    assert_eq!(granted.rate_bytes_per_s * 8.0, 7e6);
+}
+
+#[test]
+fn a_weight_that_the_law_does_not_support_is_refused() {
+    let law = CustomLaw::new(|| {
+        Box::new(TestLaw {
+            rate_bps: Arc::default(),
+            allocations: Vec::new(),
+        })
+    });
+    let mut config = config(2, Pacing::Custom(law));
+    config.stations[1].weight = 2.0;
+    let error = Proxy::<ToyPacket>::new(config, |_| [0; 16]).err();
+    let expected = ProxyError::Weight {
+        station: 1,
+        law: "test",
+    };
+    assert_eq!(error, Some(expected));
+}
+
+/// Something that the caller of a proxy does.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue {
+        station: usize,
+        flow: u32,
+        bytes: u32,
+    },
+    Poll {
+        packets: usize,
+    },
+    Wait {
+        us: u64,
+    },
+    Report {
+        station: usize,
+    },
+    Connect {
+        station: usize,
+        connected: bool,
+    },
+    SetRate {
+        mbps: f64,
+    },
+}
+
+fn step(stations: usize) -> impl Strategy<Value = Step> {
+    let station = 0..stations;
+    prop_oneof![
+        8 => (station.clone(), 0..5_u32, 40..1500_u32)
+            .prop_map(|(station, flow, bytes)| Step::Enqueue { station, flow, bytes }),
+        4 => (1..40_usize).prop_map(|packets| Step::Poll { packets }),
+        4 => (0..60_000_u64).prop_map(|us| Step::Wait { us }),
+        2 => station.clone().prop_map(|station| Step::Report { station }),
+        1 => (station, any::<bool>())
+            .prop_map(|(station, connected)| Step::Connect { station, connected }),
+        1 => (0.0..50.0_f64).prop_map(|mbps| Step::SetRate { mbps }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_packet_is_sent_dropped_or_waiting(
+        steps in prop::collection::vec(step(4), 1..400),
+        packet_limit in 1..50_u32,
+    ) {
+        let (mut proxy, rate) = under_test_law(4, 10e6);
+        proxy.config.queue.packet_limit = packet_limit;
+        for station in &mut proxy.stations {
+            let queue = FqCoDelConfig { packet_limit, ..FqCoDelConfig::default() };
+            station.queue = airpace_core::queue::FqCoDel::new(queue, [1; 16]);
+        }
+        let (mut now, mut enqueued, mut slot) = (Time::ZERO, 0, 0);
+        let mut gone = BTreeSet::new();
+        for step in steps {
+            match step {
+                Step::Enqueue { station, flow, bytes } => {
+                    proxy.enqueue(now, station, ToyPacket { number: enqueued, flow, bytes });
+                    enqueued += 1;
+                }
+                Step::Poll { packets } => {
+                    for _ in 0..packets {
+                        let Some(output) = proxy.poll(now) else { break };
+                        let Output::Packet { station, packet } = output else {
+                            panic!("no station has load");
+                        };
+                        prop_assert!(proxy.mode(station) != Some(Mode::Away));
+                        prop_assert!(gone.insert(packet.number), "{packet:?} left twice");
+                    }
+                }
+                Step::Wait { us } => {
+                    now += Duration::from_micros(us);
+                    proxy.handle_timeout(now);
+                }
+                Step::Report { station } => {
+                    slot += 1;
+                    proxy.on_report(now, report(station, slot));
+                }
+                Step::Connect { station, connected } => {
+                    proxy.set_connected(now, station, connected);
+                }
+                Step::SetRate { mbps } => *rate.lock().expect("free") = mbps * 1e6,
+            }
+            while let Some(dropped) = proxy.poll_drop() {
+                prop_assert!(gone.insert(dropped.packet.number), "{dropped:?} left twice");
+            }
+            prop_assert_eq!(enqueued as usize, gone.len() + proxy.backlog());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! One station of a proxy: the agent that runs on it, and what the proxy's node keeps for it.
+
+use super::super::config::ReportFaults;
+use super::super::event::Alarm;
+use super::super::parcel::{Parcel, Tunnel};
+use super::super::{NodeId, ProxyConfig};
+use crate::mac::{self, FrameRecord};
+use crate::rng::{self, Stream};
+use airpace_edge::agent::{Agent, AgentConfig, Message};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// One station of a proxy, with its agent.
+pub(in crate::world) struct ManagedStation {
+    pub(in crate::world) node: NodeId,
+    /// When the station joins.
+    pub(super) joins: Time,
+    pub(in crate::world) joined: bool,
+    /// `None` before the station joins and while the agent is stopped.
+    pub(super) agent: Option<Agent<Parcel>>,
+    /// The agent's alarm.
+    pub(super) alarm: Alarm,
+    /// Index of a saturating flow that starts at the proxy, which pulls its packets.
+    pub(super) source: Option<usize>,
+    /// Where within a gap between packets the first one leaves, 0 to 1, so that stations are out of
+    /// step.
+    pub(super) source_phase: f64,
+    /// Where within a slot the station reports, 0 to 1, for the same reason.
+    pub(super) report_phase: f64,
+    pub(super) faults: ReportFaults,
+    /// Draws of the reports that faults lose.
+    pub(super) fault_draws: Stream,
+    /// Whether the agent has a monitor interface.
+    monitored: bool,
+    /// Sequence number of the next packet of the tunnel.
+    pub(super) next_sequence: u32,
+    /// Secret key of the flow queues for this station.
+    pub(super) hash_key: [u8; 16],
+}
+
+impl ManagedStation {
+    /// A station that has not joined. Its random streams derive from `seed` and `key`.
+    pub(super) fn new(node: NodeId, config: &ProxyConfig, key: u64, seed: u64) -> Self {
+        let late = config.joins.iter().find(|(late, _)| *late == node);
+        Self {
+            node,
+            joins: late.map_or(Time::ZERO, |&(_, at)| at),
+            joined: false,
+            agent: None,
+            alarm: Alarm::default(),
+            source: None,
+            source_phase: Stream::new(seed, "source phase", key).unit(),
+            report_phase: Stream::new(seed, "report phase", key).unit(),
+            faults: ReportFaults::default(),
+            fault_draws: Stream::new(seed, "report faults", key),
+            monitored: !config.unmonitored.contains(&node),
+            next_sequence: 0,
+            hash_key: rng::hash_key(seed, "proxy queue", key),
+        }
+    }
+
+    /// Starts the station's agent, whose first slot is as long as `first_slot`. `station` is its
+    /// index at the proxy.
+    pub(super) fn start_agent(
+        &mut self,
+        now: Time,
+        config: &AgentConfig,
+        station: usize,
+        first_slot: Duration,
+    ) {
+        let config = AgentConfig {
+            station: StationId::from_index(station),
+            first_slot,
+            ..config.clone()
+        };
+        self.agent = Some(Agent::new(now, &config, self.hash_key));
+    }
+
+    /// Hands an MPDU of `frame` to the agent, as the station's monitor interface shows it.
+    pub(in crate::world) fn on_mpdu(
+        &mut self,
+        frame: &FrameRecord,
+        mpdu: &mac::Mpdu,
+        parcel: &Parcel,
+    ) {
+        if self.monitored
+            && let Some(agent) = &mut self.agent
+        {
+            agent.on_mpdu(&frame.shown(mpdu, parcel.bytes));
+        }
+    }
+
+    /// Hands a packet of the tunnel to the agent.
+    pub(in crate::world) fn on_tunnel_packet(
+        &mut self,
+        arrival: Time,
+        tunnel: &Tunnel,
+        parcel: &Parcel,
+    ) {
+        let Some(agent) = &mut self.agent else { return };
+        let delay = arrival.saturating_since(tunnel.released);
+        agent.on_message(
+            arrival,
+            Message {
+                session: u32::from(tunnel.session),
+                sequence: u64::from(tunnel.sequence),
+                bytes: parcel.bytes,
+                // No packet is in flight for the 292 years of 2^63 ns.
+                delay_ns: delay.as_nanos() as i64,
+            },
+        );
+    }
+}
