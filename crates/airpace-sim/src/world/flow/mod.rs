@@ -14,7 +14,6 @@ use crate::rng::Stream;
 use crate::traffic::{DelaySummary, Emission, PingReport, Rate, SourceError, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
-use core::time::Duration;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;

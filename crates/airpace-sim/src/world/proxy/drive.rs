@@ -8,7 +8,6 @@ use super::{PacedBy, ProxyNode};
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Output, Pacing};
 use airpace_units::Time;
-use core::time::Duration;
 
 /// Bits of an event's index that hold the station of a proxy: a network has fewer nodes than 2^16.
 const STATION_BITS: u32 = 16;
