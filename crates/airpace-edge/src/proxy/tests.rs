@@ -2,17 +2,17 @@
 
 use super::*;
 use airpace_core::control::RateController;
-use airpace_core::packet::Packet;
-use airpace_core::queue::DropReason;
-use airpace_core::report::{Allocation, SlotReport};
-use airpace_units::{StationId, Time};
-use core::time::Duration;
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::pace::PaceConfig;
+use airpace_core::packet::Packet;
+use airpace_core::queue::DropReason;
 use airpace_core::queue::FqCoDelConfig;
 use airpace_core::report::LevelSource;
+use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::BitRate;
+use airpace_units::{StationId, Time};
 use core::hash::Hasher;
+use core::time::Duration;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
