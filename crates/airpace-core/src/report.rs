@@ -162,3 +162,17 @@ pub struct Allocation {
     /// Target aggregation level, packets per frame.
     pub level: f64,
 }
+
+impl Allocation {
+    /// A rate of `rate_pps` packets of `packet_bytes` each per second, at which frames should have
+    /// `level` packets.
+    #[must_use]
+    pub fn new(station: StationId, rate_pps: f64, packet_bytes: f64, level: f64) -> Self {
+        Self {
+            station,
+            rate_pps,
+            rate_bytes_per_s: rate_pps * packet_bytes,
+            level,
+        }
+    }
+}

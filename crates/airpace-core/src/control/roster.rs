@@ -84,12 +84,7 @@ impl<S> Roster<S> {
                     packet_bytes,
                     level,
                 } = grant(state);
-                Allocation {
-                    station,
-                    rate_pps,
-                    rate_bytes_per_s: rate_pps * packet_bytes,
-                    level,
-                }
+                Allocation::new(station, rate_pps, packet_bytes, level)
             }));
         &self.allocations
     }

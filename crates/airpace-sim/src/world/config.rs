@@ -14,6 +14,27 @@ use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
 impl WorldConfig {
+    /// A network of `nodes` nodes without channels, wires and flows, with seed 1. The caller adds
+    /// what the network consists of.
+    #[must_use]
+    pub fn new(nodes: u32, warm_up: Duration, duration: Duration) -> Self {
+        Self {
+            seed: 1,
+            warm_up,
+            duration,
+            slot: None,
+            nodes,
+            keys: Vec::new(),
+            channels: Vec::new(),
+            wires: Vec::new(),
+            routes: Vec::new(),
+            flows: Vec::new(),
+            proxies: Vec::new(),
+            changes: Vec::new(),
+            record: Record::default(),
+        }
+    }
+
     /// Checks what the parts of the network do not check themselves.
     pub(super) fn validate(&self) -> Result<(), WorldError> {
         if self.duration.is_zero() {
@@ -119,6 +140,21 @@ pub struct FlowConfig {
     pub start: Time,
     /// When it stops sending; `None` for the end of the run.
     pub stop: Option<Time>,
+}
+
+impl FlowConfig {
+    /// Best-effort traffic from the beginning of the run to its end.
+    #[must_use]
+    pub const fn new(from: NodeId, to: NodeId, traffic: Traffic) -> Self {
+        Self {
+            from,
+            to,
+            category: AccessCategory::BestEffort,
+            traffic,
+            start: Time::ZERO,
+            stop: None,
+        }
+    }
 }
 
 /// What a flow sends.

@@ -14,7 +14,6 @@ use crate::rng::Stream;
 use crate::traffic::{DelaySummary, Emission, PingReport, Rate, SourceError, VoipReport};
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
-use core::time::Duration;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
@@ -132,14 +131,6 @@ impl Flow {
         };
         saturating.hand_to_proxy();
         true
-    }
-
-    /// Lets a flow that a proxy pulls packets from start no earlier than `phase` after the start of
-    /// the run.
-    pub(super) fn postpone(&mut self, phase: Duration) {
-        if let Ends::Saturating(saturating) = &mut self.ends {
-            saturating.postpone(phase);
-        }
     }
 
     /// Returns `true` once: when the flow has started and the proxy may begin to pull its packets.

@@ -157,10 +157,6 @@ impl Saturating {
         self.driver = Driver::ProxyLater;
     }
 
-    pub(super) fn postpone(&mut self, phase: Duration) {
-        self.start = self.start.max(Time::ZERO.saturating_add(phase));
-    }
-
     pub(super) fn start_pulling(&mut self, now: Time) -> bool {
         let starts = self.driver == Driver::ProxyLater && (self.start..self.stop).contains(&now);
         if starts {

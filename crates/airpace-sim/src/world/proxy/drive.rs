@@ -8,7 +8,6 @@ use super::{PacedBy, ProxyNode};
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Output, Pacing};
 use airpace_units::Time;
-use core::time::Duration;
 
 /// Bits of an event's index that hold the station of a proxy: a network has fewer nodes than 2^16.
 const STATION_BITS: u32 = 16;
@@ -116,25 +115,10 @@ impl World {
         proxy.take_records();
         proxy.decisions.clear();
         for station in 0..self.proxies[index].stations.len() {
-            self.postpone_source(index, station);
             self.schedule_report_load(index, station);
             self.set_agent_alarm(index, station);
         }
         self.set_proxy_alarm(index);
-    }
-
-    /// Lets the source of a station start out of step with those of other stations.
-    fn postpone_source(&mut self, index: usize, station: usize) {
-        let proxy = &self.proxies[index];
-        let managed = &proxy.stations[station];
-        let Some(flow) = managed.source else { return };
-        let gap_s = match proxy.edge.granted(station) {
-            Some(granted) if granted.rate_pps > 0.0 => managed.source_phase / granted.rate_pps,
-            _ => 0.0,
-        };
-        let phase = Duration::try_from_secs_f64(gap_s).unwrap_or_default();
-        self.flows[flow].postpone(phase);
-        // Flows are polled for the first time once all proxies exist.
     }
 
     /// Lets the proxy pull packets from a flow that has started.
