@@ -1,4 +1,5 @@
-//! Sealed datagrams on their way to the socket, in groups that the kernel cuts into datagrams (GSO).
+//! Sealed datagrams on their way to the socket, in groups that the kernel cuts into datagrams
+//! (GSO).
 
 use crate::crypto::Tunnel;
 use airpace_edge::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};

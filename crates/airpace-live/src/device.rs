@@ -107,8 +107,8 @@ impl Device {
         self.tun.name()
     }
 
-    /// Reads up to [`FRAMES_PER_TURN`] frames from the kernel and hands over their packets, each in a
-    /// buffer of the pool.
+    /// Reads up to [`FRAMES_PER_TURN`] frames from the kernel and hands over their packets, each in
+    /// a buffer of the pool.
     pub(crate) fn read(&mut self, now: Time, to: &mut impl Intake) -> anyhow::Result<()> {
         for _ in 0..FRAMES_PER_TURN {
             let read = self

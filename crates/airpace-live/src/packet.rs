@@ -53,7 +53,8 @@ impl UplinkPacket for PacketBuf {
     }
 }
 
-/// Buffers for reuse, so that nothing is allocated per packet once the largest backlog has occurred.
+/// Buffers for reuse, so that nothing is allocated per packet once the largest backlog has
+/// occurred.
 #[derive(Debug, Default)]
 pub struct Pool {
     spare: Vec<Vec<u8>>,

@@ -4,8 +4,8 @@ use airpace_api::config::QueueConfig;
 use airpace_config::quantity::QueueLimit;
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 
-/// A limit in bytes also limits the number of packets, as if each had at least this many bytes. Even a
-/// short packet occupies a buffer of 2 KiB, so memory stays within four times the limit.
+/// A limit in bytes also limits the number of packets, as if each had at least this many bytes.
+/// Even a short packet occupies a buffer of 2 KiB, so memory stays within four times the limit.
 const LEAST_BYTES: u64 = 512;
 
 /// The parameters of an FQ-CoDel queue.

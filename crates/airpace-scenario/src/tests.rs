@@ -433,3 +433,62 @@ fn packets_too_long_for_the_air_are_refused_but_not_on_wires() {
     let wired = format!("{CELL}{host}{}", tcp.replace("station-1", "ap"));
     assert!(loaded(&wired, &[]).resolve().is_ok());
 }
+
+/// The modes that the proxy's station came to be in.
+fn modes(text: &str, settings: &[&str]) -> Vec<String> {
+    let outcome = finished(&loaded(text, settings)).outcome;
+    let changes = outcome.modes[0].iter();
+    changes.map(|change| change.to.to_string()).collect()
+}
+
+#[test]
+fn reports_that_a_change_loses_lead_to_the_conservative_rate_and_back() {
+    let cell = CELL.replace("count = 2", "count = 1");
+    let faults = "[[proxy]]\n\
+        [[change]]\nat = \"300 ms\"\nnode = \"station\"\nreport_loss = 1\n\
+        [[change]]\nat = \"1100 ms\"\nnode = \"station\"\nreport_copies = 2\nreport_delay = \"5 ms\"\n";
+    let settings = ["duration=1500 ms", "slot=100 ms"];
+    let expected = ["starting", "controlled", "conservative", "controlled"];
+    assert_eq!(modes(&format!("{cell}{faults}"), &settings), expected);
+    let agent = "[[proxy]]\n\
+        [[change]]\nat = \"300 ms\"\nnode = \"station\"\nagent = \"stopped\"\n\
+        [[change]]\nat = \"1100 ms\"\nnode = \"station\"\nagent = \"running\"\n";
+    assert_eq!(modes(&format!("{cell}{agent}"), &settings), expected);
+}
+
+#[test]
+fn a_proxy_that_a_change_restarts_begins_with_its_stations_anew() {
+    let cell = CELL.replace("count = 2", "count = 1");
+    let restart = "[[proxy]]\n[[change]]\nat = \"500 ms\"\nnode = \"ap\"\nproxy_restart = true\n";
+    let settings = ["duration=1 s", "slot=100 ms"];
+    let expected = ["starting", "controlled", "starting", "controlled"];
+    assert_eq!(modes(&format!("{cell}{restart}"), &settings), expected);
+}
+
+#[test]
+fn faults_of_nodes_without_proxy_or_agent_are_refused() {
+    let change = |keys: &str| format!("{CELL}[[proxy]]\n[[change]]\nat = \"10 ms\"\n{keys}\n");
+    let said = refusal(&change("node = \"ap\"\nreport_loss = 0.5"));
+    assert!(said.contains("`ap` is not a station of a proxy"), "{said}");
+    let said = refusal(&change("node = \"station-1\"\nproxy_restart = true"));
+    assert!(said.contains("no proxy stands at `station-1`"), "{said}");
+}
+
+#[test]
+fn a_station_without_a_monitor_interface_reports_all_the_same() {
+    let text = format!("{CELL}[[proxy]]\n");
+    let settings = ["node.station.monitor=false", "slot=50 ms"];
+    let loaded = loaded(&text, &settings);
+    let proxies = loaded
+        .resolve()
+        .expect("the scenario is valid")
+        .world
+        .proxies;
+    assert_eq!(proxies[0].unmonitored, proxies[0].stations);
+    let outcome = finished(&loaded).outcome;
+    assert!(
+        outcome.decisions[0]
+            .iter()
+            .any(|decision| decision.frames > 0)
+    );
+}

@@ -1,8 +1,9 @@
-//! A preset of [`world`](crate::world): one access point whose stations a proxy with one law keeps busy.
+//! A preset of [`world`](crate::world): one access point whose stations a proxy with one law keeps
+//! busy.
 //!
-//! The proxy stands at a server before the access point, always has packets for every station, and is told the stations'
-//! reports at the end of each slot, as in the papers' ns-3 runs; on the air reports are load only. A run is a function of
-//! its configuration.
+//! The proxy stands at a server in front of the access point and always has packets for every
+//! station. It gets the stations' reports directly at the end of each slot, as in the papers' ns-3
+//! runs; on the air reports are load only. A run is a function of its configuration.
 
 mod record;
 
@@ -27,13 +28,13 @@ use core::time::Duration;
 const SERVER: NodeId = NodeId(0);
 const ACCESS_POINT: NodeId = NodeId(1);
 
-/// A frame rate at which the second frame comes after the end of any run.
+/// A rate at which the second frame comes after the end of any run.
 const ONCE: Rate = Rate::Packets {
     count: 1,
     period: Duration::from_secs(1_000_000),
 };
 
-/// A closed loop.
+/// The configuration of a closed loop.
 #[derive(Clone, Debug)]
 pub struct LoopConfig {
     /// The cell, with every station that will ever take part.
@@ -44,19 +45,20 @@ pub struct LoopConfig {
     pub slot: Duration,
     /// Bytes of a packet with its IP header (default 1498, the papers' 1470 bytes of payload).
     pub packet_bytes: u32,
-    /// Bytes with IP header of a report that each station sends over the air once per slot; `None` sends none. What the controller
-    /// learns is the same: on the air a report is load.
+    /// Bytes with IP header of a report that each station sends over the air once per slot; `None`
+    /// sends none. The law learns the same either way: on the air a report is load only.
     pub report_bytes: Option<u32>,
-    /// Stations that take part only from a time on.
+    /// Stations that join only at a later time.
     pub joins: Vec<(StationId, Time)>,
-    /// What happens in the course of the run.
+    /// Changes in the course of the run.
     pub changes: Vec<(Time, Change)>,
-    /// Seed of every draw.
+    /// Seed of every random stream.
     pub seed: u64,
 }
 
 impl LoopConfig {
-    /// A loop in which every station takes part from the start, nothing changes, and reports cost nothing.
+    /// A loop in which every station takes part from the start, nothing changes, and reports take
+    /// no airtime.
     #[must_use]
     pub fn new(cell: CellConfig, law: LawConfig, slot: Duration) -> Self {
         Self {
@@ -74,15 +76,15 @@ impl LoopConfig {
     /// Runs `slots` slots from the start.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// The configuration is invalid.
     pub fn run(&self, slots: usize) -> Result<Vec<SlotRecord>, WorldError> {
         Ok(self.records(&self.outcome(slots)?))
     }
 
-    /// What the network of the loop comes to after `slots` slots.
+    /// The results of the simulated network after `slots` slots.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// The configuration is invalid.
     pub fn outcome(&self, slots: usize) -> Result<Outcome, WorldError> {
         let mut world = World::new(self.network(slots)?)?;
         world.run();
@@ -132,10 +134,10 @@ impl LoopConfig {
         })
     }
 
-    /// The draws of a station depend on its number in the cell.
+    /// Keys of the nodes' random streams: those of a station depend on its number in the cell.
     fn keys(&self) -> Vec<u64> {
         let stations = 0..self.cell.stations.len() as u64;
-        // The server and the access point draw by numbers that no station has.
+        // The server and the access point have numbers that no station has.
         [u64::MAX, u64::MAX - 1]
             .into_iter()
             .chain(stations)
@@ -163,7 +165,8 @@ impl LoopConfig {
         flow(SERVER, to, traffic, Time::ZERO)
     }
 
-    /// Packets that arrive at the access point all at once, beside what the proxy sends.
+    /// Packets that arrive at the access point at one instant, besides those of the proxy; `None`
+    /// for other changes.
     fn burst(&self, at: Time, change: Change) -> Option<FlowConfig> {
         let Change::Burst(station, packets) = change else {
             return None;
@@ -202,7 +205,7 @@ const fn station_node(station: StationId) -> NodeId {
     NodeId(station.0 + 2)
 }
 
-/// Something that happens to the cell while the loop runs.
+/// A change of the cell while the loop runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Change {
     /// A station's rate changes.
@@ -211,7 +214,8 @@ pub enum Change {
     Loss(StationId, f64),
     /// Neighbouring networks come, change or go.
     Neighbours(Neighbours),
-    /// Packets for a station arrive at the access point all at once, beside those of its paced source.
+    /// Packets for a station arrive at the access point at one instant, besides those of its paced
+    /// source.
     Burst(StationId, u32),
 }
 

@@ -43,20 +43,23 @@ pub struct SteadyConfig {
     pub delay: Duration,
     /// Length of a slot (Δ).
     pub slot: Duration,
-    /// Slots left out, and slots judged.
-    pub slots: (usize, usize),
+    /// Slots before the judged ones.
+    pub warm_up: usize,
+    /// Slots judged.
+    pub judged: usize,
     /// Seed of every draw.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SteadyRow {
     /// Packets per second that each station received.
     pub rate_pps: Vec<f64>,
-    /// What the optimum gives it.
+    /// Packets per second that the optimum gives each station.
     pub optimal_pps: Vec<f64>,
-    /// Σ log x of the optimum less that of the run, per station: 0.005 means rates half a per cent lower.
+    /// Σ log x of the optimum minus that of the run, per station: 0.005 means that the rates are
+    /// half a per cent lower.
     pub utility_gap: f64,
     /// Mean round time in seconds.
     pub round_s: f64,
@@ -64,14 +67,14 @@ pub struct SteadyRow {
     pub optimal_round_s: f64,
     /// Goodput in total, Mbit/s of payload.
     pub goodput_mbps: f64,
-    /// Greatest mean level over stations.
+    /// Greatest mean level of a station.
     pub level: f64,
 }
 
 /// Runs ten mixed stations in closed loop.
 ///
 /// # Errors
-/// If a configuration is refused.
+/// The configuration is invalid.
 pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
     let rates = RATES
         .map(|(nss, mcs)| TxRate::new(Standard::Vht, Width::Mhz80, nss, mcs, GuardInterval::Ns800));
@@ -90,11 +93,11 @@ pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
         seed: config.seed,
         ..LoopConfig::new(cell, law, config.slot)
     };
-    let (left_out, judged) = config.slots;
-    let records = closed_loop.run(left_out + judged)?;
-    Ok(compare(&records[left_out..], &rates, config.delay))
+    let records = closed_loop.run(config.warm_up + config.judged)?;
+    Ok(compare(&records[config.warm_up..], &rates, config.delay))
 }
 
+/// Compares the mean over `slots` with the optimum.
 fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow {
     let mean = |idx: usize, value: fn(&StationSlot) -> f64| {
         slots
@@ -112,7 +115,7 @@ fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow
         .iter()
         .map(|&rate| Station::new(packet_s(rate), frame_overhead_s(rate), LEVEL_LIMIT))
         .collect();
-    // The parameters are times of real frames and the targets of the table feasible.
+    // The parameters are times of real frames, and the targets of the table are feasible.
     let problem = Problem::new(stations, Some(delay.as_secs_f64())).expect("airtimes are positive");
     let optimum = waterfill(&problem).expect("the delay target exceeds ten frames of one packet");
     let gaps = rate_pps
@@ -130,14 +133,14 @@ fn compare(slots: &[SlotRecord], rates: &[TxRate], delay: Duration) -> SteadyRow
     }
 }
 
-/// Airtime that one more packet costs.
+/// Airtime of one more packet in a frame, seconds.
 fn packet_s(rate: TxRate) -> f64 {
     8.0 * f64::from(subframe_bytes(mpdu_bytes(PACKET_BYTES)))
         / rate.rate().as_bps_f64()
         / (1.0 - BEACONS)
 }
 
-/// Everything else that a frame costs, half a symbol of rounding included.
+/// Airtime of everything else in a frame, with half a symbol of rounding, seconds.
 fn frame_overhead_s(rate: TxRate) -> f64 {
     let edca = Edca::of(AccessCategory::BestEffort);
     let response = SIFS + control_rate(rate).duration(BLOCK_ACK_BYTES);

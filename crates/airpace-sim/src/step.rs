@@ -1,4 +1,5 @@
-//! The step-response table: how many slots a law needs until level and delay are back.
+//! The step-response table: how many slots a law needs after a change until level and delay are
+//! good again.
 
 use crate::closed_loop::{Change, LoopConfig, SlotRecord, mean_over, mean_round_s};
 use crate::mac::{CellConfig, Neighbours, PathConfig, StationConfig};
@@ -16,19 +17,22 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// What happens to the cell.
+/// The change of the cell.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display, EnumString, IntoStaticStr,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Case {
-    /// One station's rate falls from 780 to 390 Mbit/s (VHT MCS 9, 80 MHz, from two streams to one).
+    /// One station's rate falls from 780 to 390 Mbit/s (VHT MCS 9, 80 MHz, from two streams to
+    /// one).
     Halve,
     /// Ten stations (780 Mbit/s) join one.
     Join,
-    /// A neighbour comes that doubles what access costs one station's frames (780 Mbit/s), collisions included.
+    /// A neighbour comes that doubles the cost of channel access for one station's frames (780
+    /// Mbit/s), with collisions.
     Contention,
-    /// From a cold start: 20 stations at 390 Mbit/s and a delay target of 5 ms, of which 4 ms are overhead.
+    /// From a cold start: 20 stations at 390 Mbit/s and a delay target of 5 ms, of which 4 ms are
+    /// overhead.
     Tight,
 }
 
@@ -48,13 +52,13 @@ impl Case {
 pub struct StepConfig {
     /// The law.
     pub law: Law,
-    /// What happens.
+    /// The change.
     pub case: Case,
     /// Length of a slot (Δ).
     pub slot: Duration,
-    /// Slots before it happens (none in the tight case, which is a cold start).
+    /// Slots before the change (none in the tight case, which is a cold start).
     pub warm_up: usize,
-    /// Slots judged after it happens.
+    /// Slots judged after the change.
     pub horizon: usize,
     /// Seed of every draw.
     pub seed: u64,
@@ -80,13 +84,14 @@ impl StepConfig {
 pub struct StepRow {
     /// The law.
     pub law: Law,
-    /// What happened.
+    /// The change.
     pub case: Case,
     /// Length of a slot.
     pub slot: Duration,
-    /// Slots after the step until one is good from which on the medians of five are; `None` if that never came about.
+    /// Slots after the change until a slot is good and the medians of five slots stay good; `None`
+    /// if that never happened.
     pub slots: Option<usize>,
-    /// What a good slot has, for the reader.
+    /// What makes a slot good.
     pub target: Target,
     /// Mean level over stations and the second half of the horizon.
     pub level: f64,
@@ -100,22 +105,24 @@ pub struct StepRow {
     pub lost: u64,
 }
 
-/// What a good slot has.
+/// What makes a slot good.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Target {
-    /// The level (halve, join, contention) or the round time in seconds (tight) that the mean over stations must have.
+    /// The level (halve, join, contention) or the round time in seconds (tight) that the mean over
+    /// stations must have.
     pub value: f64,
-    /// How far it may be off, as a share.
+    /// The permitted deviation, as a share of `value`.
     pub band: f64,
-    /// The mean delay over stations must be below this, seconds: the model's for the target and some slack.
+    /// The mean delay over stations must be below this, seconds: the model's for the target and
+    /// some slack.
     pub delay_s: f64,
 }
 
-/// Why a run cannot be made.
+/// Why a run is impossible.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum StepError {
-    /// The loop is refused.
+    /// The configuration of the closed loop is invalid.
     #[error(transparent)]
     Loop(#[from] WorldError),
     /// A PHY rate does not exist.
@@ -125,32 +132,40 @@ pub enum StepError {
 
 /// Level aimed at in all cases but the tight one (the papers' target).
 const LEVEL: f64 = 32.0;
-/// Delay target of those cases: never the tighter constraint.
+/// Delay target of these cases: so long that the level limits instead.
 const LOOSE: Duration = Duration::from_millis(20);
-/// Level limit and delay target of the tight case.
-const TIGHT: (f64, Duration) = (48.0, Duration::from_millis(5));
-/// The neighbour takes every other access. With its collisions it doubles the overhead per frame, 205 to 430 µs.
+/// Level limit of the tight case.
+const TIGHT_LEVEL: f64 = 48.0;
+/// Delay target of the tight case.
+const TIGHT_DELAY: Duration = Duration::from_millis(5);
+/// The neighbour takes every other access. With its collisions it doubles the overhead per frame,
+/// from 205 to 430 µs.
 const NEIGHBOUR: Neighbours = Neighbours {
     count: 1,
     airtime: Duration::from_micros(90),
 };
-/// How far a slot's mean level may be off, under every law alike.
+/// The permitted deviation of a slot's mean level, the same for every law.
 const BAND: f64 = 0.15;
-/// How far the round may be off in the tight case.
+/// The permitted deviation of the round in the tight case.
 const TIGHT_BAND: f64 = 0.05;
-/// Medians are of this many successive slots: collisions, above all with the neighbour, throw single slots out under every law.
+/// Slots per median. Collisions, above all with the neighbour, push single slots out of the band
+/// under every law.
 const WINDOW: usize = 5;
-/// Share of the medians after the settled slot that must be good. A run of collisions, each of which doubles the contention window, throws out
-/// several slots of 100 ms in a row about once a minute, whatever the law.
+/// Share of the medians after the settled slot that must be good. About once a minute a series of
+/// collisions, each of which doubles the contention window, pushes several slots of 100 ms in a row
+/// out of the band, whatever the law.
 const STAYING_SHARE: f64 = 0.9;
-/// Least level of a good slot: in the tight case a law that sends so little that nothing aggregates has gaps, but no rounds.
+/// Lowest level of a good slot. In the tight case a law that sends too little for aggregation has
+/// gaps between frames, but no rounds.
 const LEAST_LEVEL: f64 = 1.2;
-/// Slack of the delay bound: the model does not know the spread of rounds. 2.0 ms where one station's rate is halved.
+/// Slack of the delay bound, because the model knows only the mean round: 2.0 ms where one
+/// station's rate is halved.
 const DELAY_SLACK: f64 = 1.2;
-/// Slack beside a neighbour: one frame in eight collides, and what it carried waits for another round.
+/// Slack beside a neighbour: one frame in eight collides, and its packets wait for another round.
 const COLLISION_SLACK: f64 = 2.0;
-/// Packets per station that arrive at once at a cold start, having waited for address resolution. ns-3's do: the rate to which the published
-/// nonlinear law has fallen there after 6 s (25 Mbit/s) follows from seven packets too many in the first slot.
+/// Packets per station that arrive at once at a cold start, after they have waited for address
+/// resolution, as in ns-3. The rate to which the published nonlinear law has fallen there after 6 s
+/// (25 Mbit/s) follows from seven excess packets in the first slot.
 const HELD_BACK: u32 = 8;
 /// Bytes with IP header of a report, 60 bytes of payload.
 const REPORT_BYTES: u32 = 88;
@@ -159,20 +174,20 @@ const PACKET_BYTES: u32 = 1_498;
 /// The access point's queue, packets per station.
 const QUEUE: usize = 2_000;
 
-/// Makes one run and judges it.
+/// Runs one case and judges it.
 ///
 /// # Errors
-/// If a configuration is refused.
+/// The configuration is invalid.
 pub fn step(config: &StepConfig) -> Result<StepRow, StepError> {
     let (records, begin) = step_records(config)?;
     let slots = &records[begin..];
     Ok(judge(config, slots, target(config.case)?))
 }
 
-/// Makes one run and returns its slots and the index of the first slot after the step.
+/// Runs one case; returns its slots and the index of the first slot after the change.
 ///
 /// # Errors
-/// If a configuration is refused.
+/// The configuration is invalid.
 pub fn step_records(config: &StepConfig) -> Result<(Vec<SlotRecord>, usize), StepError> {
     let begin = if config.case == Case::Tight {
         0
@@ -201,6 +216,7 @@ pub fn step_records(config: &StepConfig) -> Result<(Vec<SlotRecord>, usize), Ste
     Ok((records, begin))
 }
 
+/// The closed loop of a case, without its change.
 fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
     let (stations, nss) = match config.case {
         Case::Halve | Case::Contention => (1, 2),
@@ -208,7 +224,7 @@ fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
         Case::Tight => (20, 1),
     };
     let (level, delay) = if config.case == Case::Tight {
-        TIGHT
+        (TIGHT_LEVEL, TIGHT_DELAY)
     } else {
         (LEVEL, LOOSE)
     };
@@ -216,7 +232,7 @@ fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
         level,
         delay: Some(delay),
     };
-    let law = told_rate(LawConfig::named(config.law, goal), mcs9(nss)?);
+    let law = with_known_rate(LawConfig::named(config.law, goal), mcs9(nss)?);
     let mut cell = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
     cell.access_point = PathConfig::per_station(QUEUE);
     Ok(LoopConfig {
@@ -226,8 +242,9 @@ fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
     })
 }
 
-/// The published laws know the PHY rates from the start, as in the papers' runs; ours has to find out.
-fn told_rate(mut law: LawConfig, rate: TxRate) -> LawConfig {
+/// The law with the PHY rate that the published laws know from the start, as in the papers' runs.
+/// Ours must find out.
+fn with_known_rate(mut law: LawConfig, rate: TxRate) -> LawConfig {
     let stream = match &mut law {
         LawConfig::Linear(c) => &mut c.stream,
         LawConfig::LinearPf(c) => &mut c.stream,
@@ -244,7 +261,7 @@ fn mcs9(nss: u8) -> Result<TxRate, RateError> {
     TxRate::new(Standard::Vht, Width::Mhz80, nss, 9, GuardInterval::Ns800)
 }
 
-/// What a good slot has, from the model: the same for every law.
+/// What makes a slot good, from the model: the same for every law.
 fn target(case: Case) -> Result<Target, StepError> {
     let (rate, stations, value, overheads) = match case {
         Case::Halve => (mcs9(1)?, 1.0, LEVEL, 1.0),
@@ -252,7 +269,7 @@ fn target(case: Case) -> Result<Target, StepError> {
         Case::Contention => (mcs9(2)?, 1.0, LEVEL, 2.0),
         Case::Tight => {
             // Packets wait half a round and more.
-            let round_s = TIGHT.1.as_secs_f64();
+            let round_s = TIGHT_DELAY.as_secs_f64();
             return Ok(Target {
                 value: round_s,
                 band: TIGHT_BAND,
@@ -268,7 +285,8 @@ fn target(case: Case) -> Result<Target, StepError> {
         .as_secs_f64();
     let response_s = (SIFS + LegacyRate::Mbps24.duration(BLOCK_ACK_BYTES)).as_secs_f64();
     let frame_s = overheads * (access_s() + response_s) + ppdu_s;
-    // A packet arrives uniformly within a round, joins the next frame and is handed over at its end.
+    // A packet arrives at a uniformly distributed time within a round, goes with the next frame,
+    // and is handed over at the end of that frame.
     let slack = if case == Case::Contention {
         COLLISION_SLACK
     } else {
@@ -287,8 +305,8 @@ fn access_s() -> f64 {
     (edca.aifs() + edca.mean_backoff()).as_secs_f64()
 }
 
-/// Slots until a slot is good, the median of the [`WINDOW`] from it on is, and nearly all later medians are. `None` if less than a quarter of the
-/// horizon is left then.
+/// Slots until a slot is good, the median of the [`WINDOW`] slots from it on is good, and nearly
+/// all later medians are. `None` if less than a quarter of the horizon is left then.
 fn settled(case: Case, slots: &[SlotRecord], target: &Target) -> Option<usize> {
     let views: Vec<View> = slots.iter().map(|slot| View::of(case, slot)).collect();
     let windows: Vec<bool> = views
@@ -306,38 +324,33 @@ fn settled(case: Case, slots: &[SlotRecord], target: &Target) -> Option<usize> {
 #[derive(Clone, Copy)]
 struct View {
     level: f64,
-    /// What the target's value is of.
+    /// The quantity that has the target's value: the level, or the round in seconds.
     value: f64,
     delay_s: f64,
 }
 
 impl View {
     fn of(case: Case, slot: &SlotRecord) -> Self {
-        let one = core::slice::from_ref(slot);
-        let level = mean_over(one, |s| s.level);
+        let slots = core::slice::from_ref(slot);
+        let level = mean_over(slots, |s| s.level);
         let value = if case == Case::Tight {
-            mean_round_s(one)
+            mean_round_s(slots)
         } else {
             level
         };
         Self {
             level,
             value,
-            delay_s: mean_over(one, |s| s.delay_mean.as_secs_f64()),
+            delay_s: mean_over(slots, |s| s.delay_mean.as_secs_f64()),
         }
     }
 
-    /// The medians, each by itself.
+    /// The median of each quantity by itself.
     fn median(window: &[Self]) -> Self {
-        let middle = |of: fn(&Self) -> f64| {
-            let mut values: Vec<f64> = window.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        };
         Self {
-            level: middle(|v| v.level),
-            value: middle(|v| v.value),
-            delay_s: middle(|v| v.delay_s),
+            level: median(window.iter().map(|view| view.level)),
+            value: median(window.iter().map(|view| view.value)),
+            delay_s: median(window.iter().map(|view| view.delay_s)),
         }
     }
 
@@ -345,6 +358,13 @@ impl View {
         let near = (self.value / target.value - 1.0).abs() <= target.band;
         near && self.level >= LEAST_LEVEL && self.delay_s < target.delay_s
     }
+}
+
+/// The median of an odd number of values.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn judge(config: &StepConfig, slots: &[SlotRecord], target: Target) -> StepRow {

@@ -1,9 +1,9 @@
 //! Gathers pure TCP acknowledgements, so that several share a frame.
 //!
-//! A receiver of a paced download answers nearly every frame with an acknowledgement, and each of them
-//! contends with the access point for a frame of its own: with minimum contention windows of 16 one in
-//! sixteen collides, and a whole data frame is lost with it. Held for a few milliseconds, several go in
-//! one frame. None is dropped, and none overtakes another packet.
+//! A receiver of a paced download answers nearly every frame with an acknowledgement, and each of
+//! them contends with the access point for a frame of its own: with minimum contention windows of
+//! 16 one in sixteen collides, and a whole data frame is lost with it. Held for a few milliseconds,
+//! several go in one frame. None is dropped, and none overtakes another packet.
 
 use super::UplinkPacket;
 use airpace_units::Time;
@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 /// Most acknowledgements that are held: as many as an A-MPDU of 802.11ac carries.
 const MAX_HELD: usize = 64;
 
-/// Holds pure TCP acknowledgements until the first of them has waited long enough or another packet leaves.
+/// Holds pure TCP acknowledgements until the first of them has waited long enough or another packet
+/// leaves.
 pub(super) struct AckGather<P> {
     patience: Duration,
     held: VecDeque<P>,

@@ -1,10 +1,10 @@
 //! The agent: it reports on the frames that a station receives, and shapes the station's uplink.
 //!
-//! [`Agent`] holds the meter, the times of its slots, and the queue of the uplink. The caller hands in
-//! the frames of the monitor interface ([`Agent::on_monitor_frame`], [`Agent::on_mpdu`]), the messages
-//! of the tunnel ([`Agent::on_message`]) and the packets of the station ([`Agent::enqueue`]). It takes
-//! uplink packets from [`Agent::poll`] and reports from [`Agent::handle_timeout`], and calls both again
-//! at [`Agent::deadline`].
+//! [`Agent`] holds the meter, the times of its slots, and the queue of the uplink. The caller hands
+//! in the frames of the monitor interface ([`Agent::on_monitor_frame`], [`Agent::on_mpdu`]), the
+//! messages of the tunnel ([`Agent::on_message`]) and the packets of the station
+//! ([`Agent::enqueue`]). It takes uplink packets from [`Agent::poll`] and reports from
+//! [`Agent::handle_timeout`], and calls both again at [`Agent::deadline`].
 
 mod acks;
 #[cfg(test)]
@@ -23,8 +23,8 @@ use core::time::Duration;
 
 /// A packet of the station's uplink.
 pub trait UplinkPacket: Packet {
-    /// Whether it is a TCP acknowledgement without data or flags that matter at once, so that it may
-    /// wait a few milliseconds for others.
+    /// Whether it is a TCP acknowledgement without data or flags that matter at once, so that it
+    /// may wait a few milliseconds for others.
     fn is_pure_ack(&self) -> bool;
 }
 
@@ -41,7 +41,8 @@ pub struct AgentConfig {
     pub first_slot: Duration,
     /// Rate of the uplink; `None` does not shape it.
     pub uplink_rate: Option<BitRate>,
-    /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Default 5 ms.
+    /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Default 5
+    /// ms.
     pub gather_acks: Duration,
     /// The queue in front of the uplink.
     pub queue: FqCoDelConfig,
@@ -82,7 +83,8 @@ pub struct Message {
 pub struct Counts {
     /// Frames without a valid radiotap header.
     pub malformed: u64,
-    /// Other frames than data for this station: management, uplink, other stations, multicast, damaged.
+    /// Other frames than data for this station: management, uplink, other stations, multicast,
+    /// damaged.
     pub foreign: u64,
     /// Data frames that the meter has counted.
     pub metered: u64,
@@ -105,10 +107,11 @@ pub struct Agent<P> {
     counts: Counts,
 }
 
-/// Bytes that CCMP adds to an encrypted frame: header 8, integrity code 8 (IEEE 802.11-2020, 12.5.3.2).
+/// Bytes that CCMP adds to an encrypted frame: header 8, integrity code 8 (IEEE 802.11-2020,
+/// 12.5.3.2).
 const CCMP_BYTES: usize = 16;
-/// Bytes of a full-sized packet. How many packets an A-MSDU has cannot be seen in an encrypted frame;
-/// it is estimated from the length, because nearly all packets are full-sized.
+/// Bytes of a full-sized packet. How many packets an A-MSDU has cannot be seen in an encrypted
+/// frame; it is estimated from the length, because nearly all packets are full-sized.
 const FULL_PACKET: u32 = 1500;
 /// Bytes of an A-MSDU per packet besides its 1500: subframe header 14, LLC/SNAP 8 and padding (IEEE
 /// 802.11-2020, 9.3.2.2.2), and what a tunnel adds to a full-sized packet.
@@ -185,8 +188,8 @@ impl<P: UplinkPacket> Agent<P> {
         Some(packet)
     }
 
-    /// The next packet that [`Agent::enqueue`] or [`Agent::poll`] has dropped; to be called after each of
-    /// them until it returns `None`.
+    /// The next packet that [`Agent::enqueue`] or [`Agent::poll`] has dropped; to be called after
+    /// each of them until it returns `None`.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.queue.poll_drop()
     }
@@ -230,8 +233,8 @@ impl<P: UplinkPacket> Agent<P> {
         self.meter.on_mpdu(mpdu);
     }
 
-    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and the
-    /// length of the whole frame in bytes.
+    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and
+    /// the length of the whole frame in bytes.
     pub fn on_monitor_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
         let Ok((radiotap, start)) = Radiotap::parse(bytes) else {
             self.counts.malformed += 1;
@@ -275,7 +278,7 @@ impl<P: UplinkPacket> Agent<P> {
             && header.fragment == 0
     }
 
-    /// When [`Agent::poll`] or [`Agent::handle_timeout`] are to be called next.
+    /// When [`Agent::poll`] or [`Agent::handle_timeout`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let release = if self.queue.is_empty() {
@@ -298,8 +301,8 @@ impl<P: UplinkPacket> Agent<P> {
         if now < self.next_slot {
             return None;
         }
-        // Slots keep their period however late the caller is. After a pause of the whole machine, in
-        // which slots were missed, they start again from now.
+        // Slots keep their period however late the caller is. After a pause of the whole machine,
+        // in which slots were missed, they start again from now.
         let next_slot = self.next_slot.saturating_add(self.slot);
         self.next_slot = if next_slot > now {
             next_slot

@@ -1,7 +1,7 @@
 //! The agent: reports what the frames that a station receives look like, and carries its uplink.
 //!
-//! [`PacketAgent`] decides, without input or output of its own; [`run_agent`] carries packets between
-//! it, the interface, the socket and the monitor.
+//! [`PacketAgent`] decides, without input or output of its own; [`run_agent`] carries packets
+//! between it, the interface, the socket and the monitor.
 
 mod monitor;
 mod packets;

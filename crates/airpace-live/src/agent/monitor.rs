@@ -44,16 +44,16 @@ impl Monitor {
         Ok(())
     }
 
-    /// Listens again if the interface went away; to be called once in a while. A failure is not logged,
-    /// because the loss was.
+    /// Listens again if the interface went away; to be called once in a while. A failure is not
+    /// logged, because the loss was.
     pub(super) fn recover(&mut self, wait: &mut Loop) {
         if self.socket.is_none() {
             let _ = self.listen(wait);
         }
     }
 
-    /// Receives frames; returns `false` if there is no interface. An interface that goes down or away
-    /// is closed.
+    /// Receives frames; returns `false` if there is no interface. An interface that goes down or
+    /// away is closed.
     pub(super) fn receive(&mut self, room: &mut ReceiveBatch) -> bool {
         let Some(socket) = &self.socket else {
             return false;
@@ -107,8 +107,9 @@ pub(super) enum OwnFrames {
 }
 
 impl OwnFrames {
-    /// The value after the interface was looked up again with the result `found`. A station keeps its
-    /// address while its network is away, and never counts the frames of others once it has had one.
+    /// The value after the interface was looked up again with the result `found`. A station keeps
+    /// its address while its network is away, and never counts the frames of others once it has had
+    /// one.
     pub(super) const fn update(self, found: Self) -> Self {
         match (self, found) {
             (_, Self::To(_)) | (Self::Unknown, _) => found,

@@ -24,8 +24,8 @@ pub struct PacketAgent {
 }
 
 impl PacketAgent {
-    /// An agent whose first slot begins at `now`. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`], `key` is
-    /// the secret key of the queue's hash.
+    /// An agent whose first slot begins at `now`. `epoch` is the wall-clock time since 1970 at
+    /// [`Time::ZERO`], `key` is the secret key of the queue's hash.
     #[must_use]
     pub fn new(now: Time, config: &AgentConfig, epoch: Duration, key: [u8; 16]) -> Self {
         let slot = config.slot.0;
@@ -52,7 +52,8 @@ impl PacketAgent {
         self.agent.listen_for(MacAddr(station));
     }
 
-    /// Sets the wall-clock time since 1970 at [`Time::ZERO`], which changes when the wall clock is set.
+    /// Sets the wall-clock time since 1970 at [`Time::ZERO`], which changes when the wall clock is
+    /// set.
     pub const fn set_epoch(&mut self, epoch: Duration) {
         self.epoch = epoch;
     }
@@ -95,12 +96,13 @@ impl PacketAgent {
         );
     }
 
-    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and its whole length.
+    /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and
+    /// its whole length.
     pub fn on_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
         self.agent.on_monitor_frame(arrival, bytes, length);
     }
 
-    /// When [`PacketAgent::poll`] or [`PacketAgent::handle_timeout`] are to be called next.
+    /// When [`PacketAgent::poll`] or [`PacketAgent::handle_timeout`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.agent.deadline()

@@ -1,5 +1,5 @@
-//! The agent's loop: it carries bytes and time between the system and the state machines, and decides
-//! nothing itself.
+//! The agent's loop: it carries bytes and time between the system and the state machines, and
+//! decides nothing itself.
 
 use super::PacketAgent;
 use super::monitor::{Monitor, OwnFrames, any_address};
@@ -16,7 +16,8 @@ use airpace_units::Time;
 use anyhow::Context as _;
 use core::time::Duration;
 
-/// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
+/// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see
+/// [`Stop`]).
 ///
 /// It creates the interface, its routes and the socket. All are gone when it returns or the process
 /// ends.
@@ -79,8 +80,8 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
 }
 
 /// The socket's send buffer in bytes (the kernel reserves twice this, for its bookkeeping). It is
-/// small, because packets should wait in FQ-CoDel and not here when the network exerts back-pressure,
-/// and holds two batches, so that the network need not wait for the process.
+/// small, because packets should wait in FQ-CoDel and not here when the network exerts
+/// back-pressure, and holds two batches, so that the network need not wait for the process.
 const SEND_BUFFER: usize = 64 << 10;
 /// Bytes sealed at once. The queue can no longer drop, mark or reorder what is sealed.
 const BATCH_BYTES: usize = 32 << 10;
@@ -98,8 +99,8 @@ struct RunningAgent<'a> {
     monitor: Option<Monitor>,
     /// Which of the monitor's frames are for this station.
     own_frames: OwnFrames,
-    /// Whether the kernel joins datagrams. Joined datagrams share one timestamp, so this is only for
-    /// as long as the monitor tells frames apart.
+    /// Whether the kernel joins datagrams. Joined datagrams share one timestamp, so this is only
+    /// for as long as the monitor tells frames apart.
     joining: bool,
     /// Frames metered until the end of the last slot.
     metered_before: u64,
@@ -111,8 +112,8 @@ struct RunningAgent<'a> {
     next_route_check: Time,
 }
 
-/// Age at which the map of timestamps is renewed. The kernel slews the wall clock by at most 500 ppm
-/// (adjtimex), so a map of this age is wrong by at most half a millisecond.
+/// Age at which the map of timestamps is renewed. The kernel slews the wall clock by at most 500
+/// ppm (adjtimex), so a map of this age is wrong by at most half a millisecond.
 const REFRESH: Duration = Duration::from_secs(1);
 /// Silence of the proxy after which traffic takes the path without the tunnel. The proxy sends a
 /// keepalive every second, so this is long enough for losses and a handshake or two.
@@ -191,7 +192,8 @@ impl RunningAgent<'_> {
         }
     }
 
-    /// Leads the routes into the tunnel while the proxy is heard, and withdraws them when it is not.
+    /// Leads the routes into the tunnel while the proxy is heard, and withdraws them when it is
+    /// not.
     fn update_routes(&mut self, now: Time) {
         let alive = self.tunnel.is_alive(now, 0, SILENCE);
         if alive == self.device.is_routed() {
@@ -222,8 +224,9 @@ impl RunningAgent<'_> {
         true
     }
 
-    /// At the end of a slot: if the monitor has shown no frames in it, tells the kernel to stop joining
-    /// datagrams. Frames must then be told apart by arrival times, and joined datagrams share one.
+    /// At the end of a slot: if the monitor has shown no frames in it, tells the kernel to stop
+    /// joining datagrams. Frames must then be told apart by arrival times, and joined datagrams
+    /// share one.
     fn stop_joining_without_frames(&mut self, room: &mut ReceiveBatch) {
         let metered = self.packets.counts().metered;
         let is_silent = metered == self.metered_before;
@@ -279,7 +282,8 @@ impl RunningAgent<'_> {
         }
     }
 
-    /// Takes datagrams from the socket; returns the number of messages, each of one or more datagrams.
+    /// Takes datagrams from the socket; returns the number of messages, each of one or more
+    /// datagrams.
     fn receive(&mut self, room: &mut ReceiveBatch) -> usize {
         // An error of the network, such as an unreachable proxy, concerns datagrams sent earlier.
         let Ok(messages) = self.socket.receive(room) else {

@@ -1,8 +1,8 @@
 //! The proxy: it paces what each station is sent, so that the queue builds up here and not in the
 //! access point.
 //!
-//! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets between
-//! it, the interface and the socket.
+//! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets
+//! between it, the interface and the socket.
 
 mod packets;
 mod run;

@@ -1,5 +1,5 @@
-//! The proxy of [`airpace_edge`] for IP packets in buffers: it finds the station of an address, turns
-//! records into telemetry, and logs events.
+//! The proxy of [`airpace_edge`] for IP packets in buffers: it finds the station of an address,
+//! turns records into telemetry, and logs events.
 
 use super::settings;
 use super::{Counts, Output, ProxyError};
@@ -16,8 +16,8 @@ use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::HashMap;
 
-/// The proxy's decisions about IP packets. Stations are numbered as in the configuration, as are the peers of the
-/// tunnel.
+/// The proxy's decisions about IP packets. Stations are numbered as in the configuration, as are
+/// the peers of the tunnel.
 pub struct PacketProxy {
     proxy: Proxy<PacketBuf>,
     names: Vec<String>,
@@ -31,8 +31,9 @@ pub struct PacketProxy {
 }
 
 impl PacketProxy {
-    /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at [`Time::ZERO`].
-    /// `key` is secret, so that senders cannot choose addresses that share the queue of another flow.
+    /// A proxy without connected stations. `epoch` is the wall-clock time since 1970 at
+    /// [`Time::ZERO`]. `key` is secret, so that senders cannot choose addresses that share the
+    /// queue of another flow.
     ///
     /// # Errors
     /// The law does not support its parameters or a station's weight.
@@ -135,13 +136,14 @@ impl PacketProxy {
         Some(self.telemetry(&record))
     }
 
-    /// When [`PacketProxy::poll`] or [`PacketProxy::handle_timeout`] are to be called next.
+    /// When [`PacketProxy::poll`] or [`PacketProxy::handle_timeout`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.proxy.deadline()
     }
 
-    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
+    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are
+    /// missing.
     pub fn handle_timeout(&mut self, now: Time) {
         self.proxy.handle_timeout(now);
         self.log_events();

@@ -1,5 +1,5 @@
-//! The proxy's loop: it carries bytes and time between the system and the state machines, and decides
-//! nothing itself.
+//! The proxy's loop: it carries bytes and time between the system and the state machines, and
+//! decides nothing itself.
 
 use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
@@ -17,14 +17,15 @@ use anyhow::Context as _;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-/// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see [`Stop`]).
+/// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see
+/// [`Stop`]).
 ///
-/// It creates the interface and the socket. Both are gone when it returns or the process ends. It also
-/// logs the totals that it returns.
+/// It creates the interface and the socket. Both are gone when it returns or the process ends. It
+/// also logs the totals that it returns.
 ///
 /// # Errors
-/// The configuration is contradictory, the key cannot be read, or the system refuses the interface or
-/// the socket.
+/// The configuration is contradictory, the key cannot be read, or the system refuses the interface
+/// or the socket.
 pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals> {
     config.validate()?;
     let keys = KeyPair::load(&config.key_source()?)?;
@@ -72,8 +73,8 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     Ok(proxy.log_end())
 }
 
-/// Silence after which a station counts as gone although its session has not ended. Both ends send at
-/// least once a second ([`Timing::keepalive`]), so ten datagrams would have to be lost in a row.
+/// Silence after which a station counts as gone although its session has not ended. Both ends send
+/// at least once a second ([`Timing::keepalive`]), so ten datagrams would have to be lost in a row.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
 /// Whether a station is present: it has a session, and something came from it recently.

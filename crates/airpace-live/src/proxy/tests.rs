@@ -80,8 +80,9 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
     report::encode(&report).to_vec()
 }
 
-/// Runs until `end`, with a source that keeps `backlog` packets waiting; returns the bytes sent to each station.
-fn run(proxy: &mut PacketProxy, (start, end): (Time, Time), backlog: &[u8]) -> Vec<u64> {
+/// Runs until `end`, with a source that keeps `backlog` packets waiting; returns the bytes sent to
+/// each station.
+fn run(proxy: &mut PacketProxy, start: Time, end: Time, backlog: &[u8]) -> Vec<u64> {
     let mut sent = vec![0; 4];
     let mut now = start;
     while now < end {
@@ -132,7 +133,7 @@ fn a_new_station_is_paced_at_the_initial_rate_until_it_reports() {
     let mut proxy = core(config(1));
     proxy.set_connected(Time::ZERO, 0, true);
     assert_eq!(proxy.mode(0), Some(Mode::Starting));
-    let sent = run(&mut proxy, (Time::ZERO, Time::from_millis(300)), &[0]);
+    let sent = run(&mut proxy, Time::ZERO, Time::from_millis(300), &[0]);
     let rate = mbps(sent[0], Duration::from_millis(300));
     assert!((rate - 20.0).abs() < 1.0, "{rate} Mbit/s");
     assert_eq!(proxy.mode(0), Some(Mode::Starting));
@@ -145,9 +146,10 @@ fn reports_put_the_law_in_charge() {
     let mut now = Time::ZERO;
     let mut sent = 0;
     for slot in 0..10 {
-        sent = run(&mut proxy, (now, now + SLOT), &[0])[0];
+        sent = run(&mut proxy, now, now + SLOT, &[0])[0];
         now += SLOT;
-        // What a station at 390 Mbit/s and 200 µs of overhead would see at level 32: 32 packets of 31 µs each.
+        // What a station at 390 Mbit/s and 200 µs of overhead would see at level 32: 32 packets of
+        // 31 µs each.
         proxy.on_report(now, 0, &report_bytes(0, slot, 32, 1.19));
     }
     assert_eq!(proxy.mode(0), Some(Mode::Controlled));
@@ -175,27 +177,27 @@ fn missing_reports_lead_to_a_conservative_rate_then_to_none_and_the_next_report_
     proxy.set_connected(Time::ZERO, 0, true);
     let mut now = Time::ZERO;
     for slot in 0..5 {
-        run(&mut proxy, (now, now + SLOT), &[0]);
+        run(&mut proxy, now, now + SLOT, &[0]);
         now += SLOT;
         proxy.on_report(now, 0, &report_bytes(0, slot, 32, 1.19));
     }
     assert_eq!(proxy.mode(0), Some(Mode::Controlled));
     // Five slots without a report, one and a half more until it is looked at.
-    run(&mut proxy, (now, now + SLOT * 7), &[0]);
+    run(&mut proxy, now, now + SLOT * 7, &[0]);
     now += SLOT * 7;
     assert_eq!(proxy.mode(0), Some(Mode::Conservative));
-    let sent = run(&mut proxy, (now, now + SLOT), &[0]);
+    let sent = run(&mut proxy, now, now + SLOT, &[0]);
     assert!(
         (mbps(sent[0], SLOT) - 10.0).abs() < 1.0,
         "{} Mbit/s",
         mbps(sent[0], SLOT)
     );
     now += SLOT;
-    run(&mut proxy, (now, now + SLOT * 45), &[]);
+    run(&mut proxy, now, now + SLOT * 45, &[]);
     now += SLOT * 45;
     assert_eq!(proxy.mode(0), Some(Mode::Unshaped));
     proxy.on_packet(now, packet(now, 0, 7, 1400));
-    let burst = run(&mut proxy, (now, now + Duration::from_millis(1)), &[]);
+    let burst = run(&mut proxy, now, now + Duration::from_millis(1), &[]);
     assert!(burst[0] > 0, "everything passes at once");
     proxy.on_report(now, 0, &report_bytes(0, 99, 32, 1.19));
     assert_eq!(proxy.mode(0), Some(Mode::Controlled));
@@ -258,7 +260,7 @@ fn a_sparse_flow_passes_a_standing_queue() {
     for _ in 0..200 {
         proxy.on_packet(Time::ZERO, packet(Time::ZERO, 0, 7, 1400));
     }
-    run(&mut proxy, (Time::ZERO, Time::from_millis(20)), &[]);
+    run(&mut proxy, Time::ZERO, Time::from_millis(20), &[]);
     let now = Time::from_millis(20);
     proxy.on_packet(now, packet(now, 0, 99, 84));
     let mut at = now;
@@ -287,7 +289,7 @@ fn stations_share_the_loop_fairly_and_each_keeps_its_rate() {
         proxy.set_connected(Time::ZERO, station, true);
     }
     let span = Duration::from_millis(500);
-    let sent = run(&mut proxy, (Time::ZERO, Time::ZERO + span), &[0, 1, 2]);
+    let sent = run(&mut proxy, Time::ZERO, Time::ZERO + span, &[0, 1, 2]);
     for (station, &bytes) in sent.iter().take(3).enumerate() {
         let rate = mbps(bytes, span);
         assert!(
@@ -306,7 +308,7 @@ fn load_fills_the_granted_rate_and_leaves_real_packets_their_place() {
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
     let span = Duration::from_millis(500);
-    let sent = run(&mut proxy, (Time::ZERO, Time::ZERO + span), &[]);
+    let sent = run(&mut proxy, Time::ZERO, Time::ZERO + span, &[]);
     assert!(
         (mbps(sent[0], span) - 100.0).abs() < 2.0,
         "{} Mbit/s",
@@ -366,7 +368,7 @@ fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more
     for n in 0..5_000 {
         proxy.on_packet(Time::ZERO, packet(Time::ZERO, 0, n, 1400));
     }
-    run(&mut proxy, (Time::ZERO, Time::from_millis(10)), &[]);
+    run(&mut proxy, Time::ZERO, Time::from_millis(10), &[]);
     let now = Time::from_millis(60);
     let mut bytes = 0;
     while let Some(Output::Packet { packet, .. }) = proxy.poll(now) {
@@ -379,12 +381,13 @@ fn a_stall_of_the_loop_is_followed_by_a_millisecond_worth_of_packets_and_no_more
     );
 }
 
-/// The rate granted to a station that connects at `start` and reports a slot in which it had a backlog.
+/// The rate granted to a station that connects at `start` and reports a slot in which it had a
+/// backlog.
 fn rate_after_first_report(start: Time) -> f64 {
     let mut proxy = core(config(1));
     proxy.handle_timeout(start);
     proxy.set_connected(start, 0, true);
-    run(&mut proxy, (start, start + SLOT), &[0]);
+    run(&mut proxy, start, start + SLOT, &[0]);
     proxy.on_report(start + SLOT, 0, &report_bytes(0, 0, 4, 1.19));
     let records: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
     records
@@ -430,14 +433,14 @@ fn load_without_a_rate_neither_floods_nor_keeps_the_loop_awake_and_comes_back_wi
     config.udp_load = Some(UdpLoadConfig::default());
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
-    run(&mut proxy, (Time::ZERO, Time::from_millis(6_000)), &[]);
+    run(&mut proxy, Time::ZERO, Time::from_millis(6_000), &[]);
     assert_eq!(proxy.mode(0), Some(Mode::Unshaped));
     let now = Time::from_millis(6_000);
     assert!(proxy.poll(now).is_none());
     proxy.handle_timeout(now);
     assert!(proxy.deadline().expect("slots never end") > now + Duration::from_millis(10));
     proxy.on_report(now, 0, &report_bytes(0, 0, 32, 1.19));
-    let sent = run(&mut proxy, (now, now + SLOT), &[]);
+    let sent = run(&mut proxy, now, now + SLOT, &[]);
     assert!(sent[0] > 100_000, "{} bytes", sent[0]);
 }
 
@@ -451,11 +454,11 @@ fn reports_of_longer_slots_are_not_missed_between_them() {
             report::decode(StationId(0), &report_bytes(0, slot, 32, 1.19)).expect("valid");
         report.length = Duration::from_millis(1_000);
         proxy.on_report(now, 0, &report::encode(&report));
-        run(&mut proxy, (now, now + SLOT * 10), &[]);
+        run(&mut proxy, now, now + SLOT * 10, &[]);
         now += SLOT * 10;
         assert_eq!(proxy.mode(0), Some(Mode::Controlled), "slot {slot}");
     }
-    run(&mut proxy, (now, now + SLOT * 50), &[]);
+    run(&mut proxy, now, now + SLOT * 50, &[]);
     assert_eq!(proxy.mode(0), Some(Mode::Conservative), "five of its slots");
 }
 
@@ -465,7 +468,7 @@ fn records_tell_of_a_delay_target_that_cannot_be_met() {
     config.control.delay_target = Some("200 us".parse().expect("valid"));
     let mut proxy = core(config);
     proxy.set_connected(Time::ZERO, 0, true);
-    run(&mut proxy, (Time::ZERO, Time::ZERO + SLOT), &[0]);
+    run(&mut proxy, Time::ZERO, Time::ZERO + SLOT, &[0]);
     proxy.on_report(Time::ZERO + SLOT, 0, &report_bytes(0, 0, 32, 1.19));
     let record = std::iter::from_fn(|| proxy.poll_record())
         .last()

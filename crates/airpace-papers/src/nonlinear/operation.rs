@@ -119,7 +119,8 @@ fn utility_gap(law: &str, seed: u64) -> anyhow::Result<Figures> {
         law: law.parse()?,
         delay: Duration::from_millis(20),
         slot: Duration::from_millis(500),
-        slots: (40, 60),
+        warm_up: 40,
+        judged: 60,
         seed,
     })?;
     Ok(Figures::from([("gap".to_owned(), vec![row.utility_gap])]))

@@ -52,6 +52,9 @@ section! {
         joins: Span = default("0 s", "0 s", "1000000 s"),
         /// Its queues towards the radio.
         queue: NodeQueue = nested,
+        /// Whether its agent has a monitor interface. Without one the agent tells frames apart by arrival times, and reports no
+        /// PHY rate.
+        monitor: bool = default("true"),
         /// Its weight in the sharing of airtime, relative to others, if its access point has scheme = "airtime"; 256 as in Linux.
         airtime_weight: u16 = default("256", "1", "65535"),
     }

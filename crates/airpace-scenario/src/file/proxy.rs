@@ -69,12 +69,21 @@ section! {
     }
 }
 
+choice! {
+    /// Whether the agent of a station runs.
+    AgentState:
+    /// It runs: one that was stopped starts anew.
+    Running = "running",
+    /// It is stopped: it neither measures nor reports.
+    Stopped = "stopped",
+}
+
 section! {
     /// A change in the course of the run.
     Change as "[[change]]" {
         /// Time at which it happens.
         at: Span = required("20 s", "0 s", "1000000 s"),
-        /// Node or group whose `rate`, `loss` or `position` changes.
+        /// Node or group that changes: its `rate`, `loss`, `position`, reports, `agent` or proxy.
         node: Option<String> = optional,
         /// New rate of frames to and from it.
         rate: Option<RateChoice> = optional,
@@ -82,6 +91,17 @@ section! {
         loss: Option<f64> = optional("0", "0.999"),
         /// New coordinates, which decide about losses from then on. Who hears whom stays as it was.
         position: Option<Point> = optional,
+        /// Probability that a report of the station is lost on its way to its proxy, besides the fate of its packet. The three
+        /// `report_…` keys are set together: those left out are without fault.
+        report_loss: Option<f64> = optional("0", "1"),
+        /// Additional delay of its reports.
+        report_delay: Option<Span> = optional("0 s", "1000 s"),
+        /// Copies in which each of its reports arrives.
+        report_copies: Option<u8> = optional("1", "100"),
+        /// Whether the station's agent runs.
+        agent: Option<AgentState> = optional,
+        /// Whether the proxy at the node restarts: it loses all packets and everything that it has learnt.
+        proxy_restart: bool = default("false"),
         /// Flow whose rate changes.
         flow: Option<String> = optional,
         /// New rate of payload of that flow (udp-cbr, udp-poisson); 0 bit/s pauses it.

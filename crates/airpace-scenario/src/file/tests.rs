@@ -260,6 +260,10 @@ fn parts_that_do_not_fit_together_are_refused() {
         ),
         ("[[change]]\nat = \"2 s\"\nloss = 0.1", "say with `node`"),
         (
+            "[[change]]\nat = \"2 s\"\nproxy_restart = true",
+            "say with `node`",
+        ),
+        (
             "[[change]]\nat = \"2 s\"\nflow = \"tcp\"\nflow_rate = \"1 Mbit/s\"",
             "there is no flow `tcp`",
         ),

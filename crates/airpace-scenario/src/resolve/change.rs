@@ -3,20 +3,22 @@
 use super::flow::NamedFlow;
 use super::network::Network;
 use super::rate::{LinkContext, Rates};
-use crate::file::{Change, Channel};
+use crate::file::{AgentState, Change, Channel};
 use airpace_config::document::{KeyError, refuse};
 use airpace_sim::channel::Position;
 use airpace_sim::mac::{Neighbours, Quality};
 use airpace_sim::rate::AdaptationKind;
 use airpace_sim::traffic::Rate;
-use airpace_sim::world;
+use airpace_sim::world::{self, NodeId, ProxyConfig, ReportFaults};
 use airpace_units::Time;
+use core::time::Duration;
 
 /// All changes with their times, in their order.
 pub(super) fn changes(
     network: &Network<'_>,
     rates: &Rates<'_>,
     flows: &[NamedFlow],
+    proxies: &[ProxyConfig],
 ) -> Result<Vec<(Time, world::Change)>, KeyError> {
     let mut changes = Vec::new();
     // Neighbours that are there from the beginning come at time zero.
@@ -31,6 +33,9 @@ pub(super) fn changes(
         let key = format!("change.{index}");
         let mut push = |change| changes.push((at, change));
         of_nodes(network, rates, change, &key)?
+            .into_iter()
+            .for_each(&mut push);
+        of_proxies(network, change, proxies, &key)?
             .into_iter()
             .for_each(&mut push);
         of_flows(change, flows).into_iter().for_each(&mut push);
@@ -95,6 +100,80 @@ fn of_nodes(
         }
     }
     Ok(changes)
+}
+
+/// The faults of proxies, agents and reports.
+fn of_proxies(
+    network: &Network<'_>,
+    change: &Change,
+    proxies: &[ProxyConfig],
+    key: &str,
+) -> Result<Vec<world::Change>, KeyError> {
+    let mut changes = Vec::new();
+    let Some(name) = &change.node else {
+        return Ok(changes);
+    };
+    let faults = report_faults(change);
+    for member in network.group(name) {
+        let id = Network::id(member);
+        let is_paced = proxies.iter().any(|proxy| proxy.stations.contains(&id));
+        if !is_paced && (faults.is_some() || change.agent.is_some()) {
+            return refuse(
+                format!("{key}.node"),
+                format!("`{name}` is not a station of a proxy: it has no agent and no reports"),
+            );
+        }
+        if let Some(faults) = faults {
+            changes.push(world::Change::Reports {
+                station: id,
+                faults,
+            });
+        }
+        if let Some(state) = change.agent {
+            changes.push(world::Change::Agent {
+                station: id,
+                running: state == AgentState::Running,
+            });
+        }
+        if change.proxy_restart {
+            changes.push(restart(proxies, id, name, key)?);
+        }
+    }
+    Ok(changes)
+}
+
+/// The faults of reports from the change on; `None` if it does not concern reports.
+fn report_faults(change: &Change) -> Option<ReportFaults> {
+    let (loss, delay, copies) = (
+        change.report_loss,
+        change.report_delay,
+        change.report_copies,
+    );
+    if loss.is_none() && delay.is_none() && copies.is_none() {
+        return None;
+    }
+    Some(ReportFaults {
+        loss: loss.unwrap_or(0.0),
+        delay: delay.map_or(Duration::ZERO, |delay| delay.0),
+        copies: copies.unwrap_or(1),
+    })
+}
+
+fn restart(
+    proxies: &[ProxyConfig],
+    at: NodeId,
+    name: &str,
+    key: &str,
+) -> Result<world::Change, KeyError> {
+    if proxies.iter().any(|proxy| proxy.at == at) {
+        return Ok(world::Change::ProxyRestart { at });
+    }
+    refuse(
+        format!("{key}.node"),
+        format!(
+            "no proxy stands at `{name}`: name the node of a [[proxy]], by default the access point"
+        ),
+    )
 }
 
 /// The new rate of every flow that the named table of the scenario stands for.

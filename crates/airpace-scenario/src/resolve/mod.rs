@@ -102,7 +102,8 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
     let rates = rate::Rates { scenario, folder };
     let channels = air::channels(&network, &rates)?;
     let flows = flow::flows(&network)?;
-    let changes = change::changes(&network, &rates, &flows)?;
+    let proxies = proxy::proxies(&network)?;
+    let changes = change::changes(&network, &rates, &flows, &proxies)?;
     let (names, configs) = flows
         .into_iter()
         .map(|flow| (flow.name, flow.config))
@@ -121,7 +122,7 @@ fn build(scenario: &Scenario, folder: &Path) -> Result<Resolved, KeyError> {
         wires: network.wires(),
         routes: network.routes()?,
         flows: configs,
-        proxies: proxy::proxies(&network)?,
+        proxies,
         changes,
         record: record(&scenario.record),
     };

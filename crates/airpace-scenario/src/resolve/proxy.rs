@@ -49,6 +49,12 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             joins.push((Network::id(station), Time::ZERO.saturating_add(joins_after)));
         }
     }
+    let mut unmonitored = Vec::new();
+    for &station in &stations {
+        if !network.table(station).monitor {
+            unmonitored.push(Network::id(station));
+        }
+    }
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
@@ -62,6 +68,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     };
     Ok(ProxyConfig {
         joins,
+        unmonitored,
         edge: airpace_edge::proxy::ProxyConfig {
             packet_bytes: payload + UDP_HEADERS,
             level: proxy.level,

@@ -4,6 +4,7 @@ use super::table::{Column, Table};
 use crate::file::Record;
 use crate::results::{DelaySummary, SimulationSummary, StationSummary};
 use crate::run::Finished;
+use airpace_edge::proxy::Mode;
 use airpace_sim::mac::FrameRecord;
 use airpace_sim::world::{LinkSlot, LinkSummary, NodeSlot, SlotRecord};
 use airpace_units::Time;
@@ -182,6 +183,15 @@ fn slots(finished: &Finished) -> Table {
     rows.table
 }
 
+/// The modes in which a proxy sends to a station.
+const MODES: [Mode; 5] = [
+    Mode::Away,
+    Mode::Starting,
+    Mode::Controlled,
+    Mode::Conservative,
+    Mode::Unshaped,
+];
+
 /// One row per proxy, slot and station.
 fn decisions(finished: &Finished) -> Table {
     let mut items = Vec::new();
@@ -195,6 +205,12 @@ fn decisions(finished: &Finished) -> Table {
     rows.floats("at_s", |(_, decision)| seconds(decision.at));
     rows.names("station", node_names(finished), |(_, decision)| {
         decision.station.0
+    });
+    let modes = MODES.iter().map(Mode::to_string).collect();
+    rows.names("mode", modes, |(_, decision)| {
+        let index = MODES.iter().position(|mode| *mode == decision.mode);
+        // `MODES` has every mode.
+        index.unwrap_or_default() as u32
     });
     rows.optional_floats("rate_pps", |(_, decision)| decision.rate_pps);
     rows.floats("target_level", |(_, decision)| decision.target_level);

@@ -19,12 +19,12 @@ pub struct SlotRecord {
     pub overhead_s: Option<f64>,
 }
 
-/// What one station saw of a slot, and what was done to it.
+/// What one station received in a slot, and the rate decided for it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct StationSlot {
     /// Whether the station takes part.
     pub joined: bool,
-    /// Rate that it is sent at from the end of the slot on, packets per second.
+    /// Its rate from the end of the slot on, packets per second.
     pub rate_pps: f64,
     /// Level that this rate aims at, packets per frame.
     pub target_level: f64,
@@ -42,19 +42,19 @@ pub struct StationSlot {
     pub received_pps: f64,
     /// Payload received, Mbit/s.
     pub goodput_mbps: f64,
-    /// Packets that never came, by sequence number.
+    /// Packets that never arrived, by sequence number.
     pub lost: u32,
     /// Packets waiting at the access point at the end of the slot.
     pub queue: usize,
 }
 
 impl LoopConfig {
-    /// The slots of a run that this configuration led to.
+    /// The slots of a run of this configuration.
     pub(super) fn records(&self, outcome: &Outcome) -> Vec<SlotRecord> {
         let mut decisions = outcome.decisions.first().map_or(&[][..], Vec::as_slice);
         let mut records = Vec::with_capacity(outcome.slots.len());
         for (slot, network) in (0..).zip(&outcome.slots) {
-            // Reports are told at the end of the slot, so the decision has its time.
+            // Reports reach the law at the end of the slot, so its decision has the same time.
             let begin = decisions.partition_point(|decision| decision.at < network.end);
             let end = decisions.partition_point(|decision| decision.at <= network.end);
             let decided = &decisions[begin..end];
@@ -62,7 +62,8 @@ impl LoopConfig {
             let stations = (0..self.cell.stations.len()).map(|idx| {
                 let station = StationId::from_index(idx);
                 let node = station_node(station);
-                // A station that joins at this instant comes after the decision of those that were there.
+                // Where a station joins at this instant there are two decisions; the later one
+                // counts.
                 let decision = decided
                     .iter()
                     .rev()

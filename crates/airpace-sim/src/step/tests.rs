@@ -32,8 +32,8 @@ fn settling(case: Case, slot: Duration, seeds: core::ops::RangeInclusive<u64>) -
 fn waterfill_settles_within_two_slots_in_every_case() {
     for case in Case::ALL {
         for slot in SLOTS {
-            // Beside the neighbour, slots of 100 ms settle within two slots with hardly more than half of the seeds:
-            // the median needs more of them.
+            // Beside the neighbour, slots of 100 ms settle within two slots with hardly more than
+            // half of the seeds: the median needs more of them.
             let short = (case, slot) == (Case::Contention, MS(100));
             let slots = settling(case, slot, 1..=if short { 9 } else { 3 });
             assert!(slots[slots.len() / 2] <= 2, "{case:?} {slot:?}: {slots:?}");
@@ -48,8 +48,8 @@ fn waterfill_settles_within_two_slots_with_nearly_every_seed() {
         for slot in SLOTS {
             let slots = settling(case, slot, 1..=20);
             println!("{case:?} {slot:?} {slots:?}");
-            // Beside the neighbour a slot of 100 ms has 60 frames and collisions: the overhead is known to 12 % after the first, and 15 % is
-            // what a good slot may be off.
+            // Beside the neighbour a slot of 100 ms has 60 frames and collisions: the overhead is
+            // known to 12 % after the first, and 15 % is what a good slot may be off.
             let least = if (case, slot) == (Case::Contention, MS(100)) {
                 12
             } else {

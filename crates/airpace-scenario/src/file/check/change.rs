@@ -15,14 +15,14 @@ pub(super) fn check(scenario: &Scenario, change: &Change, at: &str) -> Checked {
             format!("the run ends at {}: the change would never come", Span(end)),
         );
     }
-    let changes_node = change.rate.is_some() || change.loss.is_some() || change.position.is_some();
+    let changes_node = change.rate.is_some()
+        || change.loss.is_some()
+        || change.position.is_some()
+        || has_fault(change);
     match &change.node {
         Some(node) => check_nodes(scenario, node, &format!("{at}.node"))?,
         None if changes_node => {
-            return refuse(
-                at,
-                "say with `node` whose `rate`, `loss` or `position` changes",
-            );
+            return refuse(at, "say with `node` which node changes");
         }
         None => {}
     }
@@ -36,10 +36,20 @@ pub(super) fn check(scenario: &Scenario, change: &Change, at: &str) -> Checked {
     if !changes_node && change.flow_rate.is_none() && change.neighbours.is_none() {
         return refuse(
             at,
-            "nothing changes: give `rate`, `loss`, `position`, `flow_rate` or `neighbours`",
+            "nothing changes: give `rate`, `loss`, `position`, `flow_rate`, `neighbours`, a `report_…` key, \
+             `agent` or `proxy_restart`",
         );
     }
     Ok(())
+}
+
+/// Whether the change is a fault of a proxy, an agent or its reports, or the end of one.
+const fn has_fault(change: &Change) -> bool {
+    change.report_loss.is_some()
+        || change.report_delay.is_some()
+        || change.report_copies.is_some()
+        || change.agent.is_some()
+        || change.proxy_restart
 }
 
 /// Checks that a new rate of a flow names a flow that has a rate.
