@@ -1,7 +1,7 @@
 //! Scenarios of networks in virtual time: the language of their files, runs, results, and sweeps over settings and seeds.
 //!
-//! A scenario file says which channels, nodes, wires, traffic and proxies there are, and what changes ([`file`]). It is
-//! resolved to the network that [`airpace_sim::world`] runs ([`resolve`]); the figures of a run ([`results`]) can be printed
+//! A scenario file says which channels, nodes, wires, traffic and proxies there are, and what changes ([`mod@file`]). It is
+//! resolved to the network that [`airpace_sim::world`] runs ([`mod@resolve`]); the figures of a run ([`results`]) can be printed
 //! ([`table`]) or written to files ([`store`]); a grid of settings runs on all cores and can be resumed ([`sweep`]).
 //!
 //! What it refuses to do: read a clock, open a socket or draw on the terminal. Files are the scenario's traces and the

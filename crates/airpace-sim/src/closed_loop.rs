@@ -1,4 +1,4 @@
-//! A preset of [`world`](crate::world): one access point whose stations a proxy with one law keeps
+//! A preset of [`crate::world`]: one access point whose stations a proxy with one law keeps
 //! busy.
 //!
 //! The proxy stands at a server in front of the access point and always has packets for every

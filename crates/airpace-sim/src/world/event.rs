@@ -55,6 +55,7 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
+    #[inline]
     pub(super) fn push(&mut self, event: Event) {
         let entry = Reverse(event.key());
         if core::mem::take(&mut self.taken)
@@ -66,11 +67,13 @@ impl Agenda {
         self.heap.push(entry);
     }
 
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Time> {
         self.settle();
         self.heap.peek().map(|Reverse(key)| Event::of(*key).at)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<Event> {
         self.settle();
         let first = self.heap.peek().map(|Reverse(key)| Event::of(*key));

@@ -95,6 +95,7 @@ impl<P: Packet + Clone> CategoryPath<P> {
 
     /// Takes a packet into the queueing discipline, if there is one, or else into the lane's own
     /// queue.
+    #[inline]
     pub(super) fn push(&mut self, now: Time, id: LaneId, packet: P) {
         if let Some(qdisc) = &mut self.qdisc {
             self.lanes[id.index()].upstream.add(packet.bytes());

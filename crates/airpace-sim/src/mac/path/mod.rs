@@ -107,6 +107,7 @@ impl<P: Packet + Clone> TransmitPaths<P> {
 
     /// Takes a packet for a lane. What is dropped for it, or is this packet, comes out of
     /// [`TransmitPaths::poll_drop`].
+    #[inline]
     pub(super) fn push(&mut self, now: Time, category: AccessCategory, id: LaneId, packet: P) {
         let path = &mut self.categories[category];
         let lane = path.lane_mut(id);

@@ -102,6 +102,7 @@ impl Flow {
     }
 
     /// The next packet to send now, and the node that sends it.
+    #[inline]
     pub(super) fn poll(&mut self, now: Time) -> Option<(NodeId, Parcel)> {
         let departure = match &mut self.ends {
             Ends::Open(open) => open.poll(now),
@@ -194,6 +195,7 @@ impl Flow {
     }
 
     /// Takes a packet that has arrived; returns whether the flow must be polled.
+    #[inline]
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> bool {
         let forward = parcel.to == self.to;
         if now >= self.begin {
@@ -229,6 +231,7 @@ impl Flow {
     }
 
     /// When the flow must be polled next, unless a packet arrives earlier.
+    #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         match &self.ends {
             Ends::Open(open) => open.deadline(),
