@@ -1,25 +1,42 @@
 //! The law of a configuration.
 
 use super::{Pacing, ProxyConfig, ProxyError, StationConfig};
-use airpace_core::control::{AssumeRates, RateController};
+use airpace_core::control::{AssumeRates, ConfigError, RateController};
 use airpace_units::StationId;
+use core::time::Duration;
 
-/// The law of the configuration, told the stations' weights; `None` if nothing is measured.
-pub(super) fn build(
-    config: &ProxyConfig,
-) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
-    let law = match &config.pacing {
+/// The controller that `pacing` asks for, as every proxy has it: stations without a monitor
+/// interface report no PHY rates, so rates are assumed for them from `frame_overhead`. `None` if
+/// nothing is measured.
+///
+/// # Errors
+/// The law refuses its parameters.
+pub fn controller(
+    pacing: &Pacing,
+    frame_overhead: Duration,
+) -> Result<Option<Box<dyn RateController + Send>>, ConfigError> {
+    let law = match pacing {
         Pacing::Law(law) => law.build()?,
         Pacing::Custom(law) => law.make(),
         Pacing::Fixed(_) | Pacing::Unpaced => return Ok(None),
     };
-    let name = law.name();
-    // Stations without a monitor interface report no PHY rates.
-    let mut law = AssumeRates::new(law, config.frame_overhead);
+    Ok(Some(Box::new(AssumeRates::new(law, frame_overhead))))
+}
+
+/// The controller of a configuration, told the stations' weights.
+pub(super) fn build(
+    config: &ProxyConfig,
+) -> Result<Option<Box<dyn RateController + Send>>, ProxyError> {
+    let Some(mut law) = controller(&config.pacing, config.frame_overhead)? else {
+        return Ok(None);
+    };
     for (station, StationConfig { weight, .. }) in config.stations.iter().enumerate() {
         if *weight != 1.0 && !law.set_weight(StationId::from_index(station), *weight) {
-            return Err(ProxyError::Weight { station, law: name });
+            return Err(ProxyError::Weight {
+                station,
+                law: law.name(),
+            });
         }
     }
-    Ok(Some(Box::new(law)))
+    Ok(Some(law))
 }

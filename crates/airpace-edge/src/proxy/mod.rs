@@ -22,6 +22,7 @@ mod turns;
 mod warnings;
 
 pub use config::{CustomLaw, Fallback, Pacing, ProxyConfig, StartRate, StationConfig};
+pub use law::controller;
 pub use mode::Mode;
 pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;

@@ -26,8 +26,10 @@ mod messages;
 pub use messages::{Allocation, Decision, Report, Slot};
 
 use airpace_core::control::{ConfigError, Goal, Law, LawConfig, RateController, StreamConfig};
+use airpace_core::pace::PaceConfig;
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
+use airpace_edge::proxy::{Pacing, controller};
 use airpace_units::{StationId, Time};
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -72,12 +74,15 @@ pub enum ControlError {
 }
 
 impl ControlConfig {
-    /// Builds the controller.
+    /// Builds the controller that a proxy would have. What else a proxy does (slots, missing and
+    /// repeated reports, pacing) is the other simulator's.
     ///
     /// # Errors
     /// If the law refuses a value.
     pub fn build(&self) -> Result<Box<dyn RateController + Send>, ConfigError> {
-        self.law_config().build()
+        let pacing = Pacing::Law(self.law_config());
+        let controller = controller(&pacing, PaceConfig::default().frame_overhead)?;
+        Ok(controller.expect("a law measures"))
     }
 
     /// The configuration of the law.

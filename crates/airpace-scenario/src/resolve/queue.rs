@@ -6,7 +6,7 @@ use airpace_core::queue::{
     AirtimeConfig, AirtimeLimitConfig, CoDelConfig, FqCoDelConfig, FqMacConfig, WqmConfig,
 };
 use airpace_sim::mac::{PathConfig, Qdisc, QueueLimit, QueueScope, Queues, Scheme};
-use airpace_sim::rng::Stream;
+use airpace_sim::rng::hash_key;
 
 /// The path that `queue` describes, of a node called `name`.
 pub(super) fn path(queue: &NodeQueue, seed: u64, name: &str) -> PathConfig {
@@ -139,12 +139,7 @@ fn airtime_limit(aql: &AirtimeQueueLimit) -> Option<AirtimeLimitConfig> {
 
 /// The key with which flows are hashed. It depends on seed and name alone, so that other nodes change nothing.
 fn secret(seed: u64, name: &str) -> [u8; 16] {
-    let mut stream = Stream::new(seed, &format!("flow hashes of {name}"), 0);
-    let mut key = [0; 16];
-    for word in key.chunks_exact_mut(4) {
-        word.copy_from_slice(&stream.up_to(u32::MAX).to_le_bytes());
-    }
-    key
+    hash_key(seed, &format!("flow hashes of {name}"), 0)
 }
 
 /// Replaces `parameter` if a value is given.
