@@ -33,6 +33,7 @@ use airpace_core::packet::Packet;
 use airpace_core::queue::Dropped;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use core::time::Duration;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
@@ -56,6 +57,8 @@ pub struct Proxy<P> {
     awaited: usize,
     beliefs: Beliefs,
     next_decision: Time,
+    /// See [`GATHER_SHARE`].
+    gather: Duration,
     records: VecDeque<SlotRecord>,
     events: VecDeque<Event>,
     drops: VecDeque<DroppedPacket<P>>,
@@ -80,6 +83,7 @@ impl<P: Packet> Proxy<P> {
         }
         Ok(Self {
             next_decision: Time::ZERO.saturating_add(config.slot),
+            gather: config.pace.burst / GATHER_SHARE,
             config,
             stations,
             law,
@@ -260,6 +264,7 @@ impl<P: Packet> Proxy<P> {
                 && let Some(output) = self.serve(now, station)
             {
                 self.turns.count();
+                self.move_on_unless_due(now, station);
                 return Some(output);
             }
             self.turns.end_turn();
@@ -290,10 +295,11 @@ impl<P: Packet> Proxy<P> {
         if self.turns.is_ready() {
             return Some(Time::ZERO);
         }
-        let gather = self.config.pace.burst / GATHER_SHARE;
-        let release = self.turns.next_release();
-        let release = release.map(|release| release.saturating_add(gather));
-        release.into_iter().chain([self.next_decision]).min()
+        let deadline = match self.turns.next_release() {
+            Some(release) => release.saturating_add(self.gather).min(self.next_decision),
+            None => self.next_decision,
+        };
+        Some(deadline)
     }
 
     /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
@@ -309,6 +315,22 @@ impl<P: Packet> Proxy<P> {
         if paced.place == Place::Idle {
             paced.place = self.turns.push_ready(station);
         }
+    }
+
+    /// Ends the turn of a station that has just sent and must wait for its pacer, as it mostly must: the next poll need not
+    /// find out.
+    fn move_on_unless_due(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        let Some(release) = paced.next_release().filter(|release| *release > now) else {
+            return;
+        };
+        self.turns.end_turn();
+        paced.held_back = paced.load_bytes.is_some() || !paced.queue.is_empty();
+        paced.place = if paced.has_something() {
+            self.turns.push_waiting(station, release)
+        } else {
+            Place::Idle
+        };
     }
 
     /// Puts a station that stands nowhere where it belongs now.
@@ -335,23 +357,30 @@ impl<P: Packet> Proxy<P> {
             paced.held_back = paced.load_bytes.is_some() || !paced.queue.is_empty();
             return None;
         };
+        if paced.queue.is_empty() {
+            return self.serve_load(due, station);
+        }
         let packet = paced.queue.dequeue_with_sojourn(now);
         if paced.queue.is_empty() {
             paced.account.empty(now);
             paced.held_back &= paced.load_bytes.is_some();
         }
-        let output = if let Some((packet, sojourn)) = packet {
+        let output = packet.map(|(packet, sojourn)| {
             let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
             paced.charge(due, bytes, Some(sojourn));
-            Some(Output::Packet { station, packet })
-        } else if let Some(bytes) = paced.load_bytes.filter(|_| paced.has_load()) {
-            paced.charge(due, bytes, None);
-            Some(Output::Load { station, bytes })
-        } else {
-            None
-        };
+            Output::Packet { station, packet }
+        });
         self.collect_drops(station);
-        output
+        // CoDel may have dropped all that waited.
+        output.or_else(|| self.serve_load(due, station))
+    }
+
+    /// Load of a station to which nothing else is to be sent.
+    fn serve_load(&mut self, due: Time, station: usize) -> Option<Output<P>> {
+        let paced = &mut self.stations[station];
+        let bytes = paced.load_bytes.filter(|_| paced.has_load())?;
+        paced.charge(due, bytes, None);
+        Some(Output::Load { station, bytes })
     }
 
     /// Takes over what the station's queue has dropped.

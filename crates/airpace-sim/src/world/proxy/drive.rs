@@ -150,12 +150,14 @@ impl World {
         if !proxy.alarm.ring(now) {
             return;
         }
-        let delayed = core::mem::take(&mut proxy.delayed);
-        for (due, report) in delayed {
-            if due <= now {
-                proxy.edge.on_report(now, report);
-            } else {
-                proxy.delayed.push((due, report));
+        if !proxy.delayed.is_empty() {
+            let delayed = core::mem::take(&mut proxy.delayed);
+            for (due, report) in delayed {
+                if due <= now {
+                    proxy.edge.on_report(now, report);
+                } else {
+                    proxy.delayed.push((due, report));
+                }
             }
         }
         proxy.edge.handle_timeout(now);

@@ -179,8 +179,12 @@ impl ProxyNode {
 
     /// When the proxy must be called next.
     fn deadline(&self) -> Option<Time> {
+        let deadline = self.edge.deadline();
+        if self.delayed.is_empty() {
+            return deadline;
+        }
         let delayed = self.delayed.iter().map(|(due, _)| *due);
-        self.edge.deadline().into_iter().chain(delayed).min()
+        deadline.into_iter().chain(delayed).min()
     }
 
     /// Takes over the proxy's records and changes of mode.
