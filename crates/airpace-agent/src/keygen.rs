@@ -41,7 +41,7 @@ struct Keys {
     public_key: String,
 }
 
-/// Makes a key pair, or reads one, and prints what is public of it.
+/// Generates a key pair, or reads one, and prints its public part.
 ///
 /// # Errors
 /// The file cannot be read or written, does not hold a key, or others may read it.

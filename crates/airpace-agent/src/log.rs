@@ -12,7 +12,7 @@ pub struct Verbosity {
     /// Log more: once for decisions, twice for every step.
     #[arg(short, long, action = ArgAction::Count, global = true, conflicts_with = "quiet", display_order = 1000)]
     verbose: u8,
-    /// Log only what makes results doubtful.
+    /// Log only warnings and errors.
     #[arg(short, long, global = true, display_order = 1000)]
     quiet: bool,
 }
@@ -44,7 +44,7 @@ impl Verbosity {
     }
 }
 
-/// The filter that the environment asks for; one that is not a filter counts as none.
+/// The filter that the environment asks for; an invalid filter is ignored.
 fn from_environment() -> Option<Targets> {
     let text = std::env::var_os("AIRPACE_LOG")?;
     text.to_str()?.parse().ok()

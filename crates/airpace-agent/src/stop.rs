@@ -14,7 +14,8 @@ use std::process::ExitCode;
 pub fn until_stopped(run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let signals = Signals::termination()?;
     run(signals.as_fd()).map_err(|error| {
-        // The configuration names the file of the key, so a bad one is bad input.
+        // The configuration names the file of the key, so an unusable key file is bad
+        // input.
         if error.is::<KeyFileError>() {
             bad_input(error)
         } else {

@@ -53,7 +53,7 @@ pub struct Lag {
 /// Packets that did not belong to the cell or did not cross its border.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stray {
-    /// Not IPv4 packets for a station or, from a station, not for the server.
+    /// Packets with no destination in the cell.
     pub unroutable: u64,
     /// Refused by the system: an interface was down or its queue full.
     pub refused: u64,

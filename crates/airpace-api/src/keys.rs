@@ -110,7 +110,7 @@ key_text_form!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
 
 text_settings! {
     PublicKey: "public key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
-    // Not a key, so that nobody uses the example as one.
+    // Deliberately invalid, so that the example cannot be used as a key.
     PrivateKey: "private key", "\"44 characters of base64\"";
 }
 

@@ -4,7 +4,7 @@
 //! default, range and explanation of every key ([`section!`](macro@section), [`choice!`](macro@choice)). Reading, writing,
 //! the refusal of unknown keys and the reference for people and programs ([`schema`]) all follow from that declaration.
 //!
-//! What it refuses to do: guess. A number without its unit, a key that is not declared and a value out of range are
+//! It never guesses. A number without its unit, a key that is not declared and a value out of range are
 //! errors, and each error points at its line, or at the setting of the command line that caused it, and proposes a
 //! remedy. It also never touches the machine: the caller reads the file and hands over its text.
 //!

@@ -183,7 +183,7 @@ impl<T: Setting + FromStr<Err: Display>> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// Reads a number or a truth value, each only as what it is: a text that holds a number is not a number.
+/// Reads a number or a boolean strictly: a quoted number is refused.
 struct PrimitiveVisitor<T>(PhantomData<T>);
 
 impl<T: Setting> PrimitiveVisitor<T> {
@@ -237,7 +237,7 @@ macro_rules! ordered_settings {
 
 ordered_settings! {
     |deserializer: D| deserializer.deserialize_any(PrimitiveVisitor(PhantomData));
-    bool: "truth value", "true";
+    bool: "boolean", "true";
     u8: "whole number", "9";
     u16: "whole number", "64";
     u32: "whole number", "1000";

@@ -1,4 +1,4 @@
-//! What stands between sensors and pacers, as state machines: the same live, emulated and simulated.
+//! The state machines between measurement and pacing: the same live, emulated and simulated.
 //!
 //! - [`proxy::Proxy`] turns the stations' reports into rates and releases packets at these rates.
 //! - [`agent::Agent`] turns what a station's radio receives into one report per slot, and shapes the

@@ -2,7 +2,7 @@
 
 /// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is left out. `ARCHITECTURE.md` has the
 /// picture of it.
-pub(super) const IMPORTS: [(&str, &str); 17] = [
+pub(super) const IMPORTS: [(&str, &str); 16] = [
     ("units", ""),
     ("core", "units"),
     ("edge", "units core"),
@@ -23,7 +23,6 @@ pub(super) const IMPORTS: [(&str, &str); 17] = [
         "cli",
         "units core edge sim config scenario api net live agent emu lab papers",
     ),
-    ("py", "units core edge sim config scenario"),
     ("examples", "units core edge sim scenario net emu lab"),
     ("xtask", ""),
 ];

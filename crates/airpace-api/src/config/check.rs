@@ -74,9 +74,7 @@ pub enum ConfigError {
         address: IpAddr,
     },
     /// A name that the kernel would refuse for an interface.
-    #[error(
-        "`{name}` is not a name of an interface: give 1 to 15 characters without `/` and blanks"
-    )]
+    #[error("`{name}` is not a valid interface name: use 1 to 15 characters without `/` or spaces")]
     InterfaceName {
         /// The key.
         key: &'static str,
@@ -111,7 +109,7 @@ pub enum ConfigError {
     )]
     UnpacedLoad,
     /// The proxy's address has no port.
-    #[error("{proxy} has no port that can be sent to: write for example \"192.0.2.1:51900\"")]
+    #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
         /// What was given.
         proxy: core::net::SocketAddr,

@@ -25,7 +25,8 @@ use airpace_config::{choice, section};
 use ipnet::IpNet;
 use std::path::PathBuf;
 
-/// Where the private key is: in the configuration or in a file of its own (mode 0600), one of both.
+/// Where the private key is: in the configuration or in a file of its own (mode 0600); exactly one
+/// must be given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeySource<'a> {
     /// The key itself.

@@ -5,7 +5,7 @@
 //! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and going of stations
 //!    ([`Proxy::set_connected`]);
 //! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with [`Proxy::poll_drop`];
-//! 3. comes again at [`Proxy::deadline`], with [`Proxy::handle_timeout`] first.
+//! 3. at [`Proxy::deadline`], calls [`Proxy::handle_timeout`], then [`Proxy::poll`].
 //!
 //! A slot ends, and the law decides, when every awaited report has come, or half a slot after they were due.
 
@@ -35,7 +35,7 @@ use airpace_units::{StationId, Time};
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
-use warnings::Beliefs;
+use warnings::MediumEstimates;
 
 /// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet, so that packets
 /// leave in small groups; what is sent at [`Proxy::poll`] in between still leaves on time.
@@ -53,7 +53,7 @@ pub struct Proxy<P> {
     reported: usize,
     /// Stations whose reports are waited for.
     awaited: usize,
-    beliefs: Beliefs,
+    estimates: MediumEstimates,
     next_decision: Time,
     records: VecDeque<SlotRecord>,
     events: VecDeque<Event>,
@@ -86,7 +86,7 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
-            beliefs: Beliefs::default(),
+            estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),
             drops: VecDeque::new(),
@@ -106,10 +106,10 @@ impl<P: Packet> Proxy<P> {
         &self.counts
     }
 
-    /// What the law believed about the medium at the last decision.
+    /// The law's estimates of the medium at the last decision.
     #[must_use]
     pub const fn diagnostics(&self) -> &Diagnostics {
-        self.beliefs.diagnostics()
+        self.estimates.diagnostics()
     }
 
     /// How a station is sent to; `None` if there is no such station.
@@ -124,7 +124,7 @@ impl<P: Packet> Proxy<P> {
         mode::granted(self.stations.get(station)?, &self.config)
     }
 
-    /// Packets that wait for all stations together.
+    /// Number of packets queued for all stations.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.stations
@@ -171,7 +171,7 @@ impl<P: Packet> Proxy<P> {
         }
         let station = &mut self.stations[idx];
         station.heard_at = now;
-        // The numbers of a station that has started anew begin at zero again.
+        // A restarted agent numbers its slots from zero.
         let slots = last_slot
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);

@@ -90,7 +90,7 @@ impl core::fmt::Display for Event {
     }
 }
 
-/// What was refused before it could matter.
+/// Counts of rejected input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets for stations that are away.

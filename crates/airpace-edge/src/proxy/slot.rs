@@ -25,7 +25,7 @@ impl<P: Packet> Proxy<P> {
         }
         if let Some(law) = &self.law {
             let events = self
-                .beliefs
+                .estimates
                 .update(now, law.diagnostics(), self.config.delay_target);
             self.events.extend(events.into_iter().flatten());
         }
@@ -49,7 +49,7 @@ impl<P: Packet> Proxy<P> {
                 Ok(at) if station.reported => Some(&self.pending[at]),
                 _ => None,
             };
-            let diagnostics = self.beliefs.diagnostics();
+            let diagnostics = self.estimates.diagnostics();
             let record = record::slot_record(now, station, &self.config, report, diagnostics);
             self.records.push_back(record);
             let counters = station.queue.counters();

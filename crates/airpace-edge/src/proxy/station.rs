@@ -10,10 +10,10 @@ use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 use hdrhistogram::Histogram;
 
-/// Lateness of the caller that is made up for, so that timers which are a little late cost no rate. What was held
-/// back longer is not sent at once, because it would then wait in the access point instead; with the pacer's burst
-/// this makes one millisecond. Lateness of user-space timers on a busy two-core machine: 0.1 ms at the median,
-/// 2.6 ms at the 99th percentile.
+/// Longest timer lateness that is compensated, so that timers which are a little late cost no rate.
+/// Packets held back longer are not sent at once, because they would then wait in the access point
+/// instead; with the pacer's burst this makes one millisecond. Lateness of user-space timers on a
+/// busy two-core machine: 0.1 ms at the median, 2.6 ms at the 99th percentile.
 const CATCH_UP: Duration = Duration::from_micros(800);
 
 /// One station at the proxy.
@@ -155,7 +155,7 @@ impl<P: Packet> PacedStation<P> {
         let Some(allocation) = mode::granted(self, config) else {
             return self.pacer.unshape();
         };
-        // Fallback rates are paced by bytes: a PHY rate of long ago says nothing about now.
+        // Fallback rates are paced by bytes: the last known PHY rate is out of date.
         let phy_rate = match &self.last_report {
             Some(report) if self.mode == Mode::Controlled => report.phy_rate_bps(),
             _ => None,

@@ -85,8 +85,8 @@ impl Turns {
         None
     }
 
-    /// The earliest entry of the heap. It may be of a station whose release has moved: then the caller comes once
-    /// for nothing, and the entry goes.
+    /// The earliest entry of the heap. It may be of a station whose release has moved: then one
+    /// wake-up is spurious and the entry is removed.
     pub(super) fn next_release(&self) -> Option<Time> {
         self.waiting.peek().map(|Reverse((release, _))| *release)
     }

@@ -50,7 +50,7 @@ section! {
         from: Option<String> = optional("the only host, or else the access point"),
         /// Receiver (of web pages: the client): a node, or a group or "each station" for one flow each.
         to: String = default("each station"),
-        /// What it is.
+        /// Kind of flow.
         kind: FlowKind = required("udp-cbr"),
         /// Number of such flows between each pair of nodes; 0 leaves the flow out.
         count: u32 = default("1", "0", "1000"),

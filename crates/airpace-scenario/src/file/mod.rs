@@ -53,7 +53,7 @@ section! {
     Scenario as "a scenario" {
         /// Version of this format.
         format: u32 = default("1", "1", "1"),
-        /// What it is about, for readers.
+        /// Title.
         title: String = default(""),
         /// Seed of every random draw.
         seed: u64 = default("1"),

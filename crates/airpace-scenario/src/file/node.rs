@@ -25,7 +25,7 @@ section! {
     Node as "[[node]]" {
         /// Name. With `count` above 1 the nodes are called NAME-1, NAME-2, ….
         name: Option<String> = optional("its `kind`"),
-        /// What it is.
+        /// Kind of node.
         kind: NodeKind = required("station"),
         /// Number of such nodes.
         count: u32 = default("1", "1", "2000"),
