@@ -49,6 +49,7 @@ pub trait Section: Setting + Default {
 /// | `optional`, `optional(low, high)` | `None` |
 /// | `optional("that of the AP")`, `optional("that of the AP", low, high)` | `None`; the reference shows the text as default |
 /// | `nested` | the defaults of the nested table, or an empty list |
+/// | `nested("one with all defaults")` | the same; the reference shows the text as default |
 /// | `list(low, high)` | an empty list |
 #[macro_export]
 macro_rules! section {
@@ -145,7 +146,7 @@ macro_rules! __default_of {
     ($type:ty, optional $(($($arg:literal),*))?) => {
         None
     };
-    ($type:ty, nested) => {
+    ($type:ty, nested $(($text:literal))?) => {
         <$type>::default()
     };
     ($type:ty, list($low:literal, $high:literal)) => {
@@ -171,6 +172,9 @@ macro_rules! __absent_of {
     };
     (nested) => {
         $crate::declaration::Absent::Nested
+    };
+    (nested($text:literal)) => {
+        $crate::declaration::Absent::Derived($text)
     };
     (list($low:literal, $high:literal)) => {
         $crate::declaration::Absent::Nothing

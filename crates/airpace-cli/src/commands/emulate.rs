@@ -65,9 +65,9 @@ pub(crate) struct Emulate {
     /// How the access point queues: per-station (as a closed access point), fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq.
     #[arg(long, default_value = "per-station", value_parser = scheme)]
     ap: Scheme,
-    /// Packets that a per-station access point queues for each station; 2500 by default.
-    #[arg(long, value_name = "PACKETS")]
-    ap_buffer: Option<usize>,
+    /// Packets that the access point queues for each station; --ap per-station only.
+    #[arg(long, value_name = "PACKETS", default_value_t = PathConfig::PER_STATION_PACKETS)]
+    ap_buffer: usize,
     /// Share of the airtime that a station is due, relative to the others: one value for all, or one each; --ap airtime only.
     #[arg(long, default_value = "256", value_delimiter = ',', value_name = "WEIGHT", value_parser = clap::value_parser!(u16).range(1..))]
     airtime_weight: Vec<u16>,
@@ -216,9 +216,9 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
             Err(bad_input(format!("{flag} needs --ap {names}")))
         }
     };
-    if let Some(packets) = args.ap_buffer {
+    if args.ap_buffer != PathConfig::PER_STATION_PACKETS {
         only("--ap-buffer", &[Scheme::PerStation])?;
-        path.queues = Queues::Fifo(QueueLimit::per_link(packets));
+        path.queues = Queues::Fifo(QueueLimit::per_link(args.ap_buffer));
     }
     if args.aql {
         only("--aql", &[Scheme::FqMac, Scheme::Airtime])?;

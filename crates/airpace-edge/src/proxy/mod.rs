@@ -278,7 +278,7 @@ impl<P: Packet> Proxy<P> {
         self.records.pop_front()
     }
 
-    /// What an operator should hear of.
+    /// The next event that an operator should know of.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

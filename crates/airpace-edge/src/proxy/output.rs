@@ -36,7 +36,7 @@ pub struct DroppedPacket<P> {
     pub packet: P,
 }
 
-/// What an operator should hear of.
+/// An event that an operator should know of.
 #[derive(Clone, PartialEq, Debug, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]

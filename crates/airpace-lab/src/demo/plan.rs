@@ -74,12 +74,6 @@ impl ArmKind {
     pub const fn is_modified(self) -> bool {
         matches!(self, Self::ModifiedCubic)
     }
-
-    /// Whether proxy and agents run.
-    #[must_use]
-    pub const fn has_proxy(self) -> bool {
-        matches!(self, Self::AirpaceCubic | Self::AirpaceUdp)
-    }
 }
 
 /// What to run, for how long, and where to store the results.

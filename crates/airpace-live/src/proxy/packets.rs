@@ -172,7 +172,7 @@ impl PacketProxy {
             ..
         } = event
         else {
-            // What the law believes about the medium.
+            // Warnings about the medium.
             return tracing::warn!("{event}");
         };
         let station = &self.names[*station];

@@ -63,8 +63,8 @@ section! {
         duration: Span = default("10 s", "1 ms", "1000000 s"),
         /// Length of a slot, of the recorded series and of the proxies' control.
         slot: Span = default("500 ms", "1 ms", "100 s"),
-        /// The channel, or a list of several. If left out, there is one with all defaults.
-        channel: Vec<Channel> = nested,
+        /// The channel, or a list of several.
+        channel: Vec<Channel> = nested("one with all defaults"),
         /// The nodes.
         node: Vec<Node> = nested,
         /// The wires.

@@ -31,9 +31,9 @@ section! {
         count: u32 = default("1", "1", "2000"),
         /// Name of the access point (or relay) that it is associated with.
         ap: Option<String> = optional("the only access point"),
-        /// Names of the channels that it is on; if left out, the channel of its access point, or the first. A relay may be on two:
-        /// that of its own access point, and that on which it serves its clients.
-        channel: Vec<String> = nested,
+        /// Names of the channels that it is on. A relay may be on two: that of its own access point, and that on which it serves
+        /// its clients.
+        channel: Vec<String> = nested("that of its access point, else the first"),
         /// Rate of frames to it, and from it if `uplink_rate` is left out. A list gives each of `count` nodes its own.
         rate: Vec<RateChoice> = default("mcs 9"),
         /// Rate of frames from it.

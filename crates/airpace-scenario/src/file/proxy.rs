@@ -92,12 +92,12 @@ section! {
         /// New coordinates, which decide about losses from then on. Who hears whom stays as it was.
         position: Option<Point> = optional,
         /// Probability that a report of the station is lost on its way to its proxy, besides the fate of its packet. The three
-        /// `report_…` keys are set together: those left out are without fault.
-        report_loss: Option<f64> = optional("0", "1"),
+        /// `report_…` keys are set together.
+        report_loss: Option<f64> = optional("0 with another `report_…` key", "0", "1"),
         /// Additional delay of its reports.
-        report_delay: Option<Span> = optional("0 s", "1000 s"),
+        report_delay: Option<Span> = optional("0 s with another `report_…` key", "0 s", "1000 s"),
         /// Copies in which each of its reports arrives.
-        report_copies: Option<u8> = optional("1", "100"),
+        report_copies: Option<u8> = optional("1 with another `report_…` key", "1", "100"),
         /// Whether the station's agent runs.
         agent: Option<AgentState> = optional,
         /// Whether the proxy at the node restarts: it loses all packets and everything that it has learnt.
