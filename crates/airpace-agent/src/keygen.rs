@@ -19,7 +19,8 @@ pub fn examples(command: &str, file: &str) -> String {
     )
 }
 
-/// Make a key pair: the private key stays on this machine, the public key goes into the other side's configuration.
+/// Make a key pair: the private key stays on this machine, the public key goes into the other
+/// side's configuration.
 #[derive(Args)]
 pub struct Keygen {
     /// New file for the private key, which only its owner may read; an existing file is left alone.

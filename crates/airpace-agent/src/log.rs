@@ -18,8 +18,8 @@ pub struct Verbosity {
 }
 
 impl Verbosity {
-    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over the flags: a level, or levels by module such as
-    /// `warn,airpace_live::agent=debug`.
+    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over the flags: a level, or
+    /// levels by module such as `warn,airpace_live::agent=debug`.
     pub fn start_logging(&self) {
         let level = match (self.quiet, self.verbose) {
             (true, _) => "warn",
@@ -32,7 +32,8 @@ impl Verbosity {
                 .parse()
                 .expect("the names of levels are filters for all modules")
         });
-        // `Targets` in place of `EnvFilter`: the latter brings a megabyte of regular expressions into the program.
+        // `Targets` in place of `EnvFilter`: the latter brings a megabyte of regular expressions
+        // into the program.
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())

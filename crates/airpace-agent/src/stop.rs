@@ -7,7 +7,8 @@ use airpace_net::signals::Signals;
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
-/// Runs until Ctrl-C or SIGTERM. The latter is how a service is asked to end, so it counts as success.
+/// Runs until Ctrl-C or SIGTERM. The latter is how a service is asked to end, so it counts as
+/// success.
 ///
 /// # Errors
 /// Whatever stopped `run`; [`Interrupted`] after Ctrl-C; signals cannot be received.

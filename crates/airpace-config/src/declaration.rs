@@ -17,7 +17,8 @@ pub struct Field {
     pub bounds: Option<Bounds>,
 }
 
-/// The smallest and the largest value that a key may have, both included, as they are written in a file.
+/// The smallest and the largest value that a key may have, both included, as they are written in a
+/// file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     /// The smallest value.

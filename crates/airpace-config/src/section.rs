@@ -38,9 +38,10 @@ pub trait Section: Setting + Default {
 
 /// Declares a table: a struct whose fields are the keys.
 ///
-/// `Name as "what messages call it" { keys }`, or `Name as "…" or Name::parse { keys }` where a single word may stand for
-/// the table. Each key has an explanation (its doc comment), a type that is a [`Setting`], and what holds if it is left
-/// out. Bounds are two further texts, `low, high`, both included:
+/// `Name as "what messages call it" { keys }`, or `Name as "…" or Name::parse { keys }` where a
+/// single word may stand for the table. Each key has an explanation (its doc comment), a type that
+/// is a [`Setting`], and what holds if it is left out. Bounds are two further texts, `low, high`,
+/// both included:
 ///
 /// | form | if the key is left out |
 /// |---|---|
@@ -208,7 +209,8 @@ pub fn read_section<'de, T: Section, D: Deserializer<'de>>(deserializer: D) -> R
     deserializer.deserialize_any(SectionVisitor(PhantomData))
 }
 
-/// Reads a table: refuses unknown keys with the nearest known one, and missing keys with an example.
+/// Reads a table: refuses unknown keys with the nearest known one, and missing keys with an
+/// example.
 struct SectionVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
@@ -240,7 +242,8 @@ impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
     }
 }
 
-/// The first key that must be given and was not, with an example. A nested table that is left out counts as empty.
+/// The first key that must be given and was not, with an example. A nested table that is left out
+/// counts as empty.
 fn first_missing(fields: &[Field], given: &[&str]) -> Option<String> {
     for field in fields.iter().filter(|field| !given.contains(&field.key)) {
         let key = field.key;

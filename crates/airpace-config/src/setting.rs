@@ -10,12 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// A value that can stand behind a key.
 ///
-/// Types that are written as text implement it by [`text_settings!`](macro@crate::text_settings), tables by
-/// [`section!`](macro@crate::section), and enumerations by [`choice!`](macro@crate::choice).
+/// Types that are written as text implement it by [`text_settings!`](macro@crate::text_settings),
+/// tables by [`section!`](macro@crate::section), and enumerations by
+/// [`choice!`](macro@crate::choice).
 pub trait Setting: Serialize + Sized {
     /// What the value may be.
     fn kind() -> Kind;
-    /// Parses the value from the form in which defaults, examples and bounds are declared: without quotes.
+    /// Parses the value from the form in which defaults, examples and bounds are declared: without
+    /// quotes.
     fn from_text(text: &str) -> Option<Self>;
     /// Reads the value from a file.
     ///
@@ -111,8 +113,9 @@ impl<'de, T: Setting> DeserializeSeed<'de> for Element<T> {
     }
 }
 
-/// Implements [`Setting`] for types that are written as text in quotes: they implement [`core::str::FromStr`] with an
-/// error that says what to write instead, and `Serialize` as the same text.
+/// Implements [`Setting`] for types that are written as text in quotes: they implement
+/// [`core::str::FromStr`] with an error that says what to write instead, and `Serialize` as the
+/// same text.
 ///
 /// ```
 /// use airpace_config::setting::text_settings;

@@ -1,7 +1,8 @@
-//! The walls: what each crate may import of ours, what it may reach beyond its arguments, and what never stands beneath it.
+//! The walls: what each crate may import of ours, what it may reach beyond its arguments, and what
+//! never stands beneath it.
 
-/// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is left out. `ARCHITECTURE.md` has the
-/// picture of it.
+/// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is
+/// left out. `ARCHITECTURE.md` has the picture of it.
 pub(super) const IMPORTS: [(&str, &str); 16] = [
     ("units", ""),
     ("core", "units"),
@@ -66,8 +67,8 @@ pub(super) const WALLS: [Wall; 7] = [
     sans_io("airpace-api"),
     Wall {
         name: "airpace-scenario",
-        // It reads rate tables, stores results, sweeps on all cores and says how long a run took; all of that works on any
-        // operating system that has the standard library.
+        // It reads rate tables, stores results, sweeps on all cores and says how long a run took;
+        // all of that works on any operating system that has the standard library.
         permits: &[Reach::Files, Reach::Threads, Reach::Clock],
     },
 ];
@@ -76,8 +77,8 @@ const fn sans_io(name: &'static str) -> Wall {
     Wall { name, permits: &[] }
 }
 
-/// Crates that call the operating system on behalf of whoever depends on them. `rand` is not one of them: it draws from the system
-/// only through `getrandom`.
+/// Crates that call the operating system on behalf of whoever depends on them. `rand` is not one of
+/// them: it draws from the system only through `getrandom`.
 pub(super) const OS_CRATES: [&str; 39] = [
     "async-io",
     "async-std",

@@ -1,13 +1,16 @@
-//! The proxy: paces what each station is sent, so that the queue stands here and not in the access point.
+//! The proxy: paces what each station is sent, so that the queue stands here and not in the access
+//! point.
 //!
 //! [`Proxy`] holds a flow queue and a pacer per station and one rate law. The caller
 //!
-//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and going of stations
-//!    ([`Proxy::set_connected`]);
-//! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with [`Proxy::poll_drop`];
+//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and
+//!    going of stations ([`Proxy::set_connected`]);
+//! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with
+//!    [`Proxy::poll_drop`];
 //! 3. at [`Proxy::deadline`], calls [`Proxy::handle_timeout`], then [`Proxy::poll`].
 //!
-//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they were due.
+//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they
+//! were due.
 
 mod config;
 mod law;
@@ -37,8 +40,9 @@ use std::collections::VecDeque;
 use turns::{Place, Turns};
 use warnings::MediumEstimates;
 
-/// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet, so that packets
-/// leave in small groups; what is sent at [`Proxy::poll`] in between still leaves on time.
+/// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet,
+/// so that packets leave in small groups; what is sent at [`Proxy::poll`] in between still leaves
+/// on time.
 pub const GATHER_SHARE: u32 = 4;
 
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
@@ -47,7 +51,8 @@ pub struct Proxy<P> {
     stations: Vec<PacedStation<P>>,
     law: Option<Box<dyn RateController + Send>>,
     turns: Turns,
-    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it introduces to the law.
+    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it
+    /// introduces to the law.
     pending: Vec<SlotReport>,
     /// Stations whose report waits in `pending`.
     reported: usize,
@@ -62,8 +67,8 @@ pub struct Proxy<P> {
 }
 
 impl<P: Packet> Proxy<P> {
-    /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's queue a secret key, which keeps
-    /// senders from aiming at the queue of a neighbour.
+    /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's
+    /// queue a secret key, which keeps senders from aiming at the queue of a neighbour.
     ///
     /// # Errors
     /// The law refuses its parameters or a weight.
@@ -118,7 +123,8 @@ impl<P: Packet> Proxy<P> {
         self.stations.get(station).map(|station| station.mode)
     }
 
-    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such station.
+    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such
+    /// station.
     #[must_use]
     pub fn granted(&self, station: usize) -> Option<Allocation> {
         mode::granted(self.stations.get(station)?, &self.config)
@@ -153,7 +159,8 @@ impl<P: Packet> Proxy<P> {
         self.activate(station);
     }
 
-    /// Takes an authentic report of a station. A report that repeats the last one is counted and ignored.
+    /// Takes an authentic report of a station. A report that repeats the last one is counted and
+    /// ignored.
     pub fn on_report(&mut self, now: Time, mut report: SlotReport) {
         let idx = report.station.index();
         let Some(station) = self.stations.get(idx) else {
@@ -186,7 +193,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its packets are dropped.
+    /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its
+    /// packets are dropped.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
         let Some(paced) = self.stations.get_mut(station) else {
             return;
@@ -242,8 +250,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Decides at once instead of waiting for reports, and begins a slot now. With [`StartRate::FromLaw`] this gives the stations that
-    /// have just connected their first rates.
+    /// Decides at once instead of waiting for reports, and begins a slot now. With
+    /// [`StartRate::FromLaw`] this gives the stations that have just connected their first rates.
     pub fn begin_slot(&mut self, now: Time) {
         self.decide(now);
         self.next_decision = now.saturating_add(self.config.slot);
@@ -295,7 +303,8 @@ impl<P: Packet> Proxy<P> {
         release.into_iter().chain([self.next_decision]).min()
     }
 
-    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
+    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are
+    /// missing.
     pub fn handle_timeout(&mut self, now: Time) {
         if now >= self.next_decision {
             self.decide(now);

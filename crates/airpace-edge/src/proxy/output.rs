@@ -61,7 +61,8 @@ pub enum Event {
         /// The smallest delay that is feasible, seconds.
         least_s: f64,
     },
-    /// More stations than before appear to have their bottleneck elsewhere than at the access point.
+    /// More stations than before appear to have their bottleneck elsewhere than at the access
+    /// point.
     BottleneckElsewhere {
         /// How many now.
         stations: u32,

@@ -27,8 +27,8 @@ pub(super) struct PacedStation<P> {
     pub(super) reported: bool,
     /// Where the station stands among those that have something to send.
     pub(super) place: Place,
-    /// Whether packets waited for the pacer when it was last asked: they are due when it said, however late the
-    /// caller is.
+    /// Whether packets waited for the pacer when it was last asked: they are due when it said,
+    /// however late the caller is.
     pub(super) held_back: bool,
     pub(super) last_report: Option<SlotReport>,
     /// When missing reports began to count: at the last report, or when the station connected.
@@ -115,7 +115,8 @@ impl<P: Packet> PacedStation<P> {
         }
     }
 
-    /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it would be a flood.
+    /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it
+    /// would be a flood.
     pub(super) fn has_something(&self) -> bool {
         self.has_load() || !self.queue.is_empty()
     }

@@ -1,8 +1,9 @@
 //! The scenario language, TOML: channels, nodes, wires, traffic, proxies, and what changes.
 //!
-//! [`read`] parses a file, puts the settings of the command line in, and checks what can be checked without the standard's
-//! tables; it never touches the machine. Every key is declared once, with its type, default, range and explanation, from
-//! which reading, refusals and the reference follow (see [`airpace_config`]).
+//! [`read`] parses a file, puts the settings of the command line in, and checks what can be checked
+//! without the standard's tables; it never touches the machine. Every key is declared once, with
+//! its type, default, range and explanation, from which reading, refusals and the reference follow
+//! (see [`airpace_config`]).
 //!
 //! ```
 //! let text = r#"
@@ -85,8 +86,8 @@ section! {
 /// Reads a scenario: the text of a file, with `settings` in place of what the file says.
 ///
 /// # Errors
-/// Malformed TOML, unknown keys, values out of range, keys that do not belong together, names of nothing; with the place and a
-/// remedy.
+/// Malformed TOML, unknown keys, values out of range, keys that do not belong together, names of
+/// nothing; with the place and a remedy.
 pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), DocumentError> {
     let (mut scenario, source) = document::read::<Scenario>(text, settings)?;
     if scenario.channel.is_empty() {

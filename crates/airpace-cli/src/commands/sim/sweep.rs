@@ -10,7 +10,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was stopped can be resumed.
+/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was
+/// stopped can be resumed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {

@@ -16,8 +16,8 @@ mod tests;
 pub use fields::{Ampdu, Channel, HeUser, HtMcs, VhtUser};
 pub use parse::RadiotapError;
 
-/// Type of network interfaces whose frames begin with a radiotap header (`ARPHRD_IEEE80211_RADIOTAP`
-/// of `linux/if_arp.h`).
+/// Type of network interfaces whose frames begin with a radiotap header
+/// (`ARPHRD_IEEE80211_RADIOTAP` of `linux/if_arp.h`).
 pub const INTERFACE_TYPE: u16 = 803;
 
 /// Link type of capture files whose records begin with a radiotap header
