@@ -1,6 +1,6 @@
 //! The proxy driven by hand in virtual time: packets and reports go in, packets come out. Two
-//! stations report frames of 20 packets, fewer than the 32 that the law aims at, so their rates rise.
-//! From slot 5 on, station 1 no longer reports: it gets the conservative rate, and in the end
+//! stations report frames of 20 packets, fewer than the 32 that the law aims at, so their rates
+//! rise. From slot 5 on, station 1 no longer reports: it gets the conservative rate, and in the end
 //! everything that waits for it.
 //!
 //! ```text

@@ -1,8 +1,9 @@
 //! Checks of the tree itself: `cargo run -p xtask -- tidy`.
 //!
-//! `tidy` checks that the tree is what `ARCHITECTURE.md` says: the direction of imports, what the crates behind a wall never reach and
-//! never depend on, what the agent does not contain, the length of files, no leftovers, and errata whose tests exist. It needs no
-//! network and no tool but cargo.
+//! `tidy` checks that the tree is what `ARCHITECTURE.md` says: the direction of imports, what the
+//! crates behind a wall never reach and never depend on, what the agent does not contain, the
+//! length of files, no leftovers, and errata whose tests exist. It needs no network and no tool but
+//! cargo.
 #![expect(clippy::print_stdout, reason = "a checker prints what it found")]
 
 mod tidy;

@@ -44,7 +44,8 @@ The smallest configuration:
 /// Runs the agent until a signal stops it.
 ///
 /// # Errors
-/// The configuration or the key is refused, the network interface cannot be created, or a signal ended the run.
+/// The configuration or the key is refused, the network interface cannot be created, or a signal
+/// ended the run.
 pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
     if args.schema {
         output::text(&schema::markdown::<AgentConfig>(

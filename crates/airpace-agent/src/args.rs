@@ -1,4 +1,4 @@
-//! The command line as a whole: parsed, with refusals of one line.
+//! Parses the command line; each error is one line.
 
 use crate::failure;
 use clap::Parser;
@@ -7,8 +7,8 @@ use std::process::ExitCode;
 /// Parses the command line.
 ///
 /// # Errors
-/// Nothing is to be run: help or the version was asked for and has been printed, or the arguments were refused and one line has said
-/// why. The value is what the process ends with.
+/// There is nothing to run: help or the version was requested and has been printed, or the
+/// arguments are invalid and one line says why. The value is the exit code.
 pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
         let shows_help =

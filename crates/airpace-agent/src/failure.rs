@@ -58,7 +58,8 @@ pub const BAD_INPUT: u8 = 2;
 /// Exit code after Ctrl-C: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// Reports a failure in one line, followed by the line of a file that it is about, and returns the exit code.
+/// Reports a failure in one line, followed by the line of a file that it is about, and returns the
+/// exit code.
 #[must_use]
 pub fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     let error = match result {

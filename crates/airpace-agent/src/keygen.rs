@@ -19,7 +19,8 @@ pub fn examples(command: &str, file: &str) -> String {
     )
 }
 
-/// Make a key pair: the private key stays on this machine, the public key goes into the other side's configuration.
+/// Make a key pair: the private key stays on this machine, the public key goes into the other
+/// side's configuration.
 #[derive(Args)]
 pub struct Keygen {
     /// New file for the private key, which only its owner may read; an existing file is left alone.
@@ -41,7 +42,7 @@ struct Keys {
     public_key: String,
 }
 
-/// Makes a key pair, or reads one, and prints what is public of it.
+/// Generates a key pair, or reads one, and prints its public part.
 ///
 /// # Errors
 /// The file cannot be read or written, does not hold a key, or others may read it.

@@ -1,8 +1,9 @@
-//! The commands that the small program for stations, `airpace-agent`, shares with the large one, `airpace`, and what every command
-//! needs: arguments, exit codes, logging, printing.
+//! The commands that the small program for stations, `airpace-agent`, shares with the large one,
+//! `airpace`, and what every command needs: arguments, exit codes, logging, printing.
 //!
-//! Nothing here depends on the simulator, the emulated access point or the experiments, so that `airpace-agent` stays small;
-//! `xtask tidy` checks that. What is decided is decided in `airpace-live` and below.
+//! Nothing here depends on the simulator, the emulated access point or the experiments, so that
+//! `airpace-agent` stays small; `xtask tidy` checks that. All decisions are made in `airpace-live`
+//! and below.
 //!
 //! Start at [`agent::Agent`] and [`keygen::Keygen`], the commands; [`failure`] has the exit codes.
 //!

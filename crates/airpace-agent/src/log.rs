@@ -12,14 +12,14 @@ pub struct Verbosity {
     /// Log more: once for decisions, twice for every step.
     #[arg(short, long, action = ArgAction::Count, global = true, conflicts_with = "quiet", display_order = 1000)]
     verbose: u8,
-    /// Log only what makes results doubtful.
+    /// Log only warnings and errors.
     #[arg(short, long, global = true, display_order = 1000)]
     quiet: bool,
 }
 
 impl Verbosity {
-    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over the flags: a level, or levels by module such as
-    /// `warn,airpace_live::agent=debug`.
+    /// Logs from now on. The environment variable `AIRPACE_LOG` wins over the flags: a level, or
+    /// levels by module such as `warn,airpace_live::agent=debug`.
     pub fn start_logging(&self) {
         let level = match (self.quiet, self.verbose) {
             (true, _) => "warn",
@@ -32,7 +32,8 @@ impl Verbosity {
                 .parse()
                 .expect("the names of levels are filters for all modules")
         });
-        // `Targets` in place of `EnvFilter`: the latter brings a megabyte of regular expressions into the program.
+        // `Targets` in place of `EnvFilter`: the latter brings a megabyte of regular expressions
+        // into the program.
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())
@@ -44,7 +45,7 @@ impl Verbosity {
     }
 }
 
-/// The filter that the environment asks for; one that is not a filter counts as none.
+/// The filter that the environment asks for; an invalid filter is ignored.
 fn from_environment() -> Option<Targets> {
     let text = std::env::var_os("AIRPACE_LOG")?;
     text.to_str()?.parse().ok()

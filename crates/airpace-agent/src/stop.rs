@@ -7,14 +7,16 @@ use airpace_net::signals::Signals;
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
-/// Runs until Ctrl-C or SIGTERM. The latter is how a service is asked to end, so it counts as success.
+/// Runs until Ctrl-C or SIGTERM. The latter is how a service is asked to end, so it counts as
+/// success.
 ///
 /// # Errors
 /// Whatever stopped `run`; [`Interrupted`] after Ctrl-C; signals cannot be received.
 pub fn until_stopped(run: impl FnOnce(Stop<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let signals = Signals::termination()?;
     run(signals.as_fd()).map_err(|error| {
-        // The configuration names the file of the key, so a bad one is bad input.
+        // The configuration names the file of the key, so an unusable key file is bad
+        // input.
         if error.is::<KeyFileError>() {
             bad_input(error)
         } else {

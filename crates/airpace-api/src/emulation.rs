@@ -14,8 +14,8 @@ pub struct EmulationReport {
     pub seed: u64,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms, and no packet was lost between it and the
-    /// system in either direction.
+    /// Whether the emulator kept up: the 99th percentile of its lag is at most 1 ms, and no packet
+    /// was lost between it and the system in either direction.
     pub trusted: bool,
     /// Why the figures should not be trusted, and other remarks; one sentence each.
     pub warnings: Vec<String>,
@@ -33,7 +33,8 @@ pub struct EmulationReport {
     pub stations: Vec<StationEmulation>,
     /// Packets that belong to no station, and packets that the system did not take.
     pub stray: Stray,
-    /// Length of the slots in seconds. In a long run, neighbouring slots are merged and the length doubles.
+    /// Length of the slots in seconds. In a long run, neighbouring slots are merged and the length
+    /// doubles.
     pub slot_s: f64,
 }
 
@@ -53,11 +54,12 @@ pub struct Lag {
 /// Packets that did not belong to the cell or did not cross its border.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stray {
-    /// Not IPv4 packets for a station or, from a station, not for the server.
+    /// Packets with no destination in the cell.
     pub unroutable: u64,
     /// Refused by the system: an interface was down or its queue full.
     pub refused: u64,
-    /// Sent into the cell, but dropped by the system because the emulator did not read them in time.
+    /// Sent into the cell, but dropped by the system because the emulator did not read them in
+    /// time.
     #[serde(default)]
     pub overflowed: u64,
     /// Frames for which a monitor interface had no room.
@@ -71,9 +73,11 @@ pub struct StationEmulation {
     pub station: u32,
     /// Its address.
     pub address: String,
-    /// PHY rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty without frames.
+    /// PHY rate of its last frame, for example `VHT 80 MHz MCS 9 × 1, 800 ns`; empty without
+    /// frames.
     pub rate: String,
-    /// Share of the run during which its frames in both directions and their responses occupied the channel.
+    /// Share of the run during which its frames in both directions and their responses occupied the
+    /// channel.
     #[serde(default)]
     pub airtime: f64,
     /// From the access point to the station.
@@ -117,7 +121,8 @@ pub struct DirectionTotals {
     pub marked: u64,
     /// Packets given up at the retry limit.
     pub dropped_retries: u64,
-    /// Longest queue of the sender, in packets. Known for the access point's queue only; 0 for the uplink.
+    /// Longest queue of the sender, in packets. Known for the access point's queue only; 0 for the
+    /// uplink.
     pub queue_max: u64,
 }
 

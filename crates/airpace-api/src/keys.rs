@@ -37,8 +37,9 @@ fn key_bytes(text: &str) -> Result<[u8; 32], KeyError> {
     bytes.try_into().map_err(|_| KeyError::Malformed)
 }
 
-/// Points of Curve25519 and its twist whose order divides the cofactor: a key agreement with them yields zero for every private key.
-/// Little-endian, as RFC 7748 encodes them: 0, 1, the two of order 8, and p − 1, p, p + 1 with p = 2²⁵⁵ − 19.
+/// Points of Curve25519 and its twist whose order divides the cofactor: a key agreement with them
+/// yields zero for every private key. Little-endian, as RFC 7748 encodes them: 0, 1, the two of
+/// order 8, and p − 1, p, p + 1 with p = 2²⁵⁵ − 19.
 #[rustfmt::skip]
 const LOW_ORDER: [[u8; 32]; 7] = [
     [0; 32],
@@ -110,7 +111,7 @@ key_text_form!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
 
 text_settings! {
     PublicKey: "public key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
-    // Not a key, so that nobody uses the example as one.
+    // Deliberately invalid, so that the example cannot be used as a key.
     PrivateKey: "private key", "\"44 characters of base64\"";
 }
 

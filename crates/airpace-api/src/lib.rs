@@ -1,7 +1,8 @@
-//! What the daemons and their users exchange: configuration and telemetry. No behaviour: nothing here touches the machine.
+//! What the daemons and their users exchange: configuration and telemetry. No behaviour: nothing
+//! here touches the machine.
 //!
-//! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its unit),
-//! [`telemetry::ProxySlot`] (one JSON line per station and slot).
+//! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its
+//! unit), [`telemetry::ProxySlot`] (one JSON line per station and slot).
 //!
 //! ```
 //! use airpace_api::config::ProxyConfig;

@@ -1,4 +1,5 @@
-//! Telemetry: one JSON object per line, station and slot, as proxy and agent write it and plots read it.
+//! Telemetry: one JSON object per line, station and slot, as proxy and agent write it and plots
+//! read it.
 //!
 //! Names contain the unit. Fields are added, but never renamed or given another meaning.
 
@@ -9,11 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct ProxySlot {
     /// End of the slot in seconds since the proxy started.
     pub time_s: f64,
-    /// Wall-clock time of the end of the slot in seconds since 1970, to align the files of several programs.
+    /// Wall-clock time of the end of the slot in seconds since 1970, to align the files of several
+    /// programs.
     pub unix_s: f64,
     /// Name of the station.
     pub station: String,
-    /// `controlled`, `starting` (no report yet), `conservative` or `unshaped` (reports are missing), `away` (no session).
+    /// `controlled`, `starting` (no report yet), `conservative` or `unshaped` (reports are
+    /// missing), `away` (no session).
     pub mode: String,
     /// Reported aggregation level, packets per frame.
     pub level: Option<f64>,

@@ -1,4 +1,5 @@
-//! The airpace program: it parses arguments, calls the libraries and prints what they return. It has no logic of its own.
+//! The airpace program: it parses arguments, calls the libraries and prints what they return. It
+//! has no logic of its own.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are in [`failure`].
 

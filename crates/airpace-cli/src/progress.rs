@@ -19,7 +19,8 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// A bar over the simulated time of one run. Appears on a terminal once the run has lasted for a while.
+/// A bar over the simulated time of one run. Appears on a terminal once the run has lasted for a
+/// while.
 pub(crate) struct RunBar {
     bar: ProgressBar,
     begun: Instant,

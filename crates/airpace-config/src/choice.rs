@@ -11,9 +11,9 @@ use serde::{Deserializer, Serialize, Serializer};
 
 /// A type each value of which goes by a word.
 ///
-/// Enumerations that derive strum's `EnumString`, `VariantNames`, `IntoStaticStr` and `EnumMessage` have it, so that the
-/// words are declared once, where the enumeration is; the doc comments of the variants are their meanings. So do those
-/// declared by [`choice!`](macro@crate::choice).
+/// Enumerations that derive strum's `EnumString`, `VariantNames`, `IntoStaticStr` and `EnumMessage`
+/// have it, so that the words are declared once, where the enumeration is; the doc comments of the
+/// variants are their meanings. So do those declared by [`choice!`](macro@crate::choice).
 pub trait Words: Clone {
     /// Every word with its meaning, in the order of the reference.
     fn words() -> Vec<Word>;
@@ -139,7 +139,8 @@ impl<T: Words> Visitor<'_> for WordVisitor<T> {
     }
 }
 
-/// Declares an enumeration that is a [`Setting`]: per variant what it means (its doc comment) and its word.
+/// Declares an enumeration that is a [`Setting`]: per variant what it means (its doc comment) and
+/// its word.
 ///
 /// ```
 /// airpace_config::choice! {

@@ -1,4 +1,4 @@
-//! What is declared of a key: its type, its range, and what holds if it is left out. The reference follows from this.
+//! The declaration of a key: type, range and default. The reference follows from this.
 
 use core::fmt;
 
@@ -17,7 +17,8 @@ pub struct Field {
     pub bounds: Option<Bounds>,
 }
 
-/// The smallest and the largest value that a key may have, both included, as they are written in a file.
+/// The smallest and the largest value that a key may have, both included, as they are written in a
+/// file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     /// The smallest value.
@@ -74,7 +75,7 @@ pub struct Word {
 }
 
 impl Kind {
-    /// `text` as it is written in TOML: within quotes unless it is a number or a truth value.
+    /// `text` as it is written in TOML: within quotes unless it is a number or a boolean.
     #[must_use]
     pub fn written(&self, text: &str) -> String {
         match self {

@@ -1,5 +1,6 @@
-//! Reading a file: the text becomes a table with the settings of the command line in place, and the place of every key is
-//! kept, so that any later refusal can point at the line, or the setting, that it is about.
+//! Reading a file: the text becomes a table with the settings of the command line in place, and the
+//! place of every key is kept, so that any later refusal can point at the line, or the setting,
+//! that it is about.
 
 mod overrides;
 
@@ -13,11 +14,12 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads a file: its `text`, with `settings` in place of what the text says.
 ///
-/// The [`Source`] that is returned turns the caller's own checks into errors that point at the right place.
+/// The [`Source`] that is returned turns the caller's own checks into errors that point at the
+/// right place.
 ///
 /// # Errors
-/// Malformed TOML, unknown and missing keys, values of the wrong type or out of range, settings of keys that do not
-/// exist; each with its place and a remedy.
+/// Malformed TOML, unknown and missing keys, values of the wrong type or out of range, settings of
+/// keys that do not exist; each with its place and a remedy.
 pub fn read<T: Section>(text: &str, settings: &[Override]) -> Result<(T, Source), DocumentError> {
     let (table, source) = parse(text, settings)?;
     let deserializer = toml::de::Deserializer::from(table);
@@ -105,8 +107,9 @@ pub fn refuse<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T
 
 /// The text and the settings that a file was read from, and where each key stands.
 ///
-/// Places are ranges of bytes of the text. A setting has an empty range behind the end of the text, one byte further for
-/// each setting, because the parser carries ranges of bytes along and nothing else.
+/// Places are ranges of bytes of the text. A setting has an empty range behind the end of the text,
+/// one byte further for each setting, because the parser carries ranges of bytes along and nothing
+/// else.
 #[derive(Clone, Debug)]
 pub struct Source {
     text: String,
@@ -115,7 +118,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// An error at the value of the dotted path `key`, or at the table around it if the key was left out.
+    /// An error at the value of the dotted path `key`, or at the table around it if the key was
+    /// left out.
     #[must_use]
     pub fn refuse(&self, key: &str, message: impl Into<String>) -> DocumentError {
         let mut key = key;

@@ -1,17 +1,20 @@
 //! The one dialect of configuration that scenarios, proxies and agents share.
 //!
-//! A file is TOML in which every value carries its unit ([`quantity`]). Each table is declared once, with the type,
-//! default, range and explanation of every key ([`section!`](macro@section), [`choice!`](macro@choice)). Reading, writing,
-//! the refusal of unknown keys and the reference for people and programs ([`schema`]) all follow from that declaration.
+//! A file is TOML in which every value carries its unit ([`quantity`]). Each table is declared
+//! once, with the type, default, range and explanation of every key ([`section!`](macro@section),
+//! [`choice!`](macro@choice)). Reading, writing, the refusal of unknown keys and the reference for
+//! people and programs ([`schema`]) all follow from that declaration.
 //!
-//! What it refuses to do: guess. A number without its unit, a key that is not declared and a value out of range are
-//! errors, and each error points at its line, or at the setting of the command line that caused it, and proposes a
-//! remedy. It also never touches the machine: the caller reads the file and hands over its text.
+//! It never guesses. A number without its unit, a key that is not declared and a value out of range
+//! are errors, and each error points at its line, or at the setting of the command line that caused
+//! it, and proposes a remedy. It also never touches the machine: the caller reads the file and
+//! hands over its text.
 //!
 //! Three types to know:
 //! - [`Section`](section::Section), a declared table, which [`document::read`] fills from a text;
 //! - [`Setting`](setting::Setting), a value that can stand behind a key;
-//! - [`DocumentError`](document::DocumentError), a refusal and the place in the file that it is about.
+//! - [`DocumentError`](document::DocumentError), a refusal and the place in the file that it is
+//!   about.
 //!
 //! ```
 //! use airpace_config::quantity::Span;
@@ -53,6 +56,7 @@ pub mod section;
 pub mod setting;
 pub mod suggest;
 
-// The macros `section!` and `choice!` expand in other crates, which need not depend on serde themselves.
+// The macros `section!` and `choice!` expand in other crates, which need not depend on serde
+// themselves.
 #[doc(hidden)]
 pub use serde;

@@ -8,7 +8,8 @@ use ipnet::IpNet;
 use serde::de::Visitor;
 use serde::{Deserializer, de};
 
-/// `"10.77.0.1/24"`, `"fd77::1/64"`; an address without a prefix is a network of one host (`/32`, `/128`).
+/// `"10.77.0.1/24"`, `"fd77::1/64"`; an address without a prefix is a network of one host (`/32`,
+/// `/128`).
 impl Setting for IpNet {
     fn kind() -> Kind {
         Kind::Value {

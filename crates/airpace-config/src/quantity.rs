@@ -1,7 +1,9 @@
-//! Values with their unit, as configuration files have them: `"100 ms"`, `"1.2 Gbit/s"`, `"2500 packets"`, `"64 KiB"`.
+//! Values with their unit, as configuration files have them: `"100 ms"`, `"1.2 Gbit/s"`,
+//! `"2500 packets"`, `"64 KiB"`.
 //!
-//! Parsing is exact: decimals are scaled as integers, and a value finer than the base unit (1 ns, 1 bit/s, 1 byte) is
-//! refused. What [`core::fmt::Display`] prints parses back to the same value. Bare numbers are refused with a hint.
+//! Parsing is exact: decimals are scaled as integers, and a value finer than the base unit (1 ns, 1
+//! bit/s, 1 byte) is refused. What [`core::fmt::Display`] prints parses back to the same value.
+//! Bare numbers are refused with a hint.
 
 use airpace_units::{BitRate, Bytes};
 use core::fmt;
@@ -50,12 +52,14 @@ pub enum QuantityError {
 
 /// A kind of quantity, and the texts for its errors.
 struct Kind {
-    /// The units, largest first, each with its size in base units. Among units of equal size the first is printed.
+    /// The units, largest first, each with its size in base units. Among units of equal size the
+    /// first is printed.
     units: &'static [(&'static str, u64)],
     allowed: &'static str,
     example: &'static str,
     finest: &'static str,
-    /// Whether decimals are printed. Sizes are printed as whole numbers: fractions of KiB help nobody.
+    /// Whether decimals are printed. Sizes are printed as whole numbers: fractions of KiB help
+    /// nobody.
     decimals: bool,
 }
 
@@ -167,7 +171,8 @@ impl Kind {
         u64::try_from(product / divisor).map_err(|_| out_of_range())
     }
 
-    /// Prints `value` base units in the largest unit of which it is an exact short decimal of at least one.
+    /// Prints `value` base units in the largest unit of which it is an exact short decimal of at
+    /// least one.
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A value that needs more than three decimals is printed in the next smaller unit.
         let steps: u64 = if self.decimals { 1_000 } else { 1 };

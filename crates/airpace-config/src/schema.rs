@@ -1,4 +1,5 @@
-//! The reference of a configuration file, made from the declarations: Markdown for people, JSON for programs.
+//! The reference of a configuration file, made from the declarations: Markdown for people, JSON for
+//! programs.
 
 use crate::declaration::{Absent, Bounds, Field, Kind, Word};
 use crate::section::Section;
@@ -101,8 +102,8 @@ fn tables<S: Section>() -> Vec<Table> {
     found
 }
 
-/// The reference as JSON: per table its keys with type, default, bounds and meaning. `format` is the version of the format
-/// of the files.
+/// The reference as JSON: per table its keys with type, default, bounds and meaning. `format` is
+/// the version of the format of the files.
 #[must_use]
 pub fn json<S: Section>(format: u32) -> Value {
     let mut described = Map::new();

@@ -38,9 +38,10 @@ pub trait Section: Setting + Default {
 
 /// Declares a table: a struct whose fields are the keys.
 ///
-/// `Name as "what messages call it" { keys }`, or `Name as "…" or Name::parse { keys }` where a single word may stand for
-/// the table. Each key has an explanation (its doc comment), a type that is a [`Setting`], and what holds if it is left
-/// out. Bounds are two further texts, `low, high`, both included:
+/// `Name as "what messages call it" { keys }`, or `Name as "…" or Name::parse { keys }` where a
+/// single word may stand for the table. Each key has an explanation (its doc comment), a type that
+/// is a [`Setting`], and what holds if it is left out. Bounds are two further texts, `low, high`,
+/// both included:
 ///
 /// | form | if the key is left out |
 /// |---|---|
@@ -49,6 +50,7 @@ pub trait Section: Setting + Default {
 /// | `optional`, `optional(low, high)` | `None` |
 /// | `optional("that of the AP")`, `optional("that of the AP", low, high)` | `None`; the reference shows the text as default |
 /// | `nested` | the defaults of the nested table, or an empty list |
+/// | `nested("one with all defaults")` | the same; the reference shows the text as default |
 /// | `list(low, high)` | an empty list |
 #[macro_export]
 macro_rules! section {
@@ -145,7 +147,7 @@ macro_rules! __default_of {
     ($type:ty, optional $(($($arg:literal),*))?) => {
         None
     };
-    ($type:ty, nested) => {
+    ($type:ty, nested $(($text:literal))?) => {
         <$type>::default()
     };
     ($type:ty, list($low:literal, $high:literal)) => {
@@ -171,6 +173,9 @@ macro_rules! __absent_of {
     };
     (nested) => {
         $crate::declaration::Absent::Nested
+    };
+    (nested($text:literal)) => {
+        $crate::declaration::Absent::Derived($text)
     };
     (list($low:literal, $high:literal)) => {
         $crate::declaration::Absent::Nothing
@@ -204,7 +209,8 @@ pub fn read_section<'de, T: Section, D: Deserializer<'de>>(deserializer: D) -> R
     deserializer.deserialize_any(SectionVisitor(PhantomData))
 }
 
-/// Reads a table: refuses unknown keys with the nearest known one, and missing keys with an example.
+/// Reads a table: refuses unknown keys with the nearest known one, and missing keys with an
+/// example.
 struct SectionVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
@@ -236,7 +242,8 @@ impl<'de, T: Section> Visitor<'de> for SectionVisitor<T> {
     }
 }
 
-/// The first key that must be given and was not, with an example. A nested table that is left out counts as empty.
+/// The first key that must be given and was not, with an example. A nested table that is left out
+/// counts as empty.
 fn first_missing(fields: &[Field], given: &[&str]) -> Option<String> {
     for field in fields.iter().filter(|field| !given.contains(&field.key)) {
         let key = field.key;

@@ -10,12 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// A value that can stand behind a key.
 ///
-/// Types that are written as text implement it by [`text_settings!`](macro@crate::text_settings), tables by
-/// [`section!`](macro@crate::section), and enumerations by [`choice!`](macro@crate::choice).
+/// Types that are written as text implement it by [`text_settings!`](macro@crate::text_settings),
+/// tables by [`section!`](macro@crate::section), and enumerations by
+/// [`choice!`](macro@crate::choice).
 pub trait Setting: Serialize + Sized {
     /// What the value may be.
     fn kind() -> Kind;
-    /// Parses the value from the form in which defaults, examples and bounds are declared: without quotes.
+    /// Parses the value from the form in which defaults, examples and bounds are declared: without
+    /// quotes.
     fn from_text(text: &str) -> Option<Self>;
     /// Reads the value from a file.
     ///
@@ -111,8 +113,9 @@ impl<'de, T: Setting> DeserializeSeed<'de> for Element<T> {
     }
 }
 
-/// Implements [`Setting`] for types that are written as text in quotes: they implement [`core::str::FromStr`] with an
-/// error that says what to write instead, and `Serialize` as the same text.
+/// Implements [`Setting`] for types that are written as text in quotes: they implement
+/// [`core::str::FromStr`] with an error that says what to write instead, and `Serialize` as the
+/// same text.
 ///
 /// ```
 /// use airpace_config::setting::text_settings;
@@ -183,7 +186,7 @@ impl<T: Setting + FromStr<Err: Display>> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// Reads a number or a truth value, each only as what it is: a text that holds a number is not a number.
+/// Reads a number or a boolean strictly: a quoted number is refused.
 struct PrimitiveVisitor<T>(PhantomData<T>);
 
 impl<T: Setting> PrimitiveVisitor<T> {
@@ -237,7 +240,7 @@ macro_rules! ordered_settings {
 
 ordered_settings! {
     |deserializer: D| deserializer.deserialize_any(PrimitiveVisitor(PhantomData));
-    bool: "truth value", "true";
+    bool: "boolean", "true";
     u8: "whole number", "9";
     u16: "whole number", "64";
     u32: "whole number", "1000";

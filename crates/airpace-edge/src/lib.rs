@@ -1,13 +1,13 @@
-//! What stands between sensors and pacers, as state machines: the same live, emulated and simulated.
+//! The state machines between measurement and pacing: the same live, emulated and simulated.
 //!
 //! - [`proxy::Proxy`] turns the stations' reports into rates and releases packets at these rates.
-//! - [`agent::Agent`] turns what a station's radio receives into one report per slot, and shapes the
-//!   station's uplink.
+//! - [`agent::Agent`] turns what a station's radio receives into one report per slot, and shapes
+//!   the station's uplink.
 //! - [`tunnel::Tunnel`] seals datagrams between the two.
 //!
-//! None of them reads a clock, opens a socket or a file, or has a random generator: time, packets, keys and
-//! randomness are arguments. Proxy and agent are generic over the packet that they carry, bytes live and a
-//! small record in simulation; the tunnel is generic over its cryptography.
+//! None of them reads a clock, opens a socket or a file, or has a random generator: time, packets,
+//! keys and randomness are arguments. Proxy and agent are generic over the packet that they carry,
+//! bytes live and a small record in simulation; the tunnel is generic over its cryptography.
 //!
 //! ```
 //! use airpace_core::packet::Packet;

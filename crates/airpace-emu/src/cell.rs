@@ -139,7 +139,8 @@ impl Cell {
                 break;
             }
             // Of events at the same time, packets come first, so that the MAC can send them in the
-            // frame that it composes now. A slot ends last, so that it has all events up to its end.
+            // frame that it composes now. A slot ends last, so that it has all events up to its
+            // end.
             if let Some((at, (station, packet))) = self.wire_down.pop(at) {
                 self.handle(at, Input::down(station, packet), clock, ports);
             } else if let Some((at, packet)) = self.wire_up.pop(at) {

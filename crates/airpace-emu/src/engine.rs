@@ -114,7 +114,7 @@ impl Engine {
         match self.network.overflowed() {
             Ok(packets) => statistics.stray.overflowed = packets,
             Err(error) => {
-                tracing::warn!(%error, "cannot find out whether the kernel dropped packets unread");
+                tracing::warn!(%error, "cannot read the kernel's drop counters");
             }
         }
         statistics

@@ -63,7 +63,7 @@ impl Loop {
             match realtime::try_fifo(PRIORITY) {
                 Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
                 Err(error) => {
-                    tracing::warn!(%error, "the system refuses real-time scheduling, so deadlines will be met less well")
+                    tracing::warn!(%error, "the system refuses real-time scheduling, so timers will be less accurate")
                 }
             }
         }
@@ -168,7 +168,7 @@ impl Journal {
     /// Ends the telemetry after an error. A full disk must not stop the datapath.
     fn stop_on_error(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        tracing::warn!(%error, "cannot write telemetry and stop writing it; packets are still forwarded");
+        tracing::warn!(%error, "telemetry stopped: the file cannot be written; packets are still forwarded");
         if let Some(file) = self.file.take() {
             // Dropping the writer would try once more to write the rest of its buffer.
             let _ = file.into_parts();

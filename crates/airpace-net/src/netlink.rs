@@ -272,17 +272,6 @@ impl Netlink {
             .map_err(|source| refused(format!("create the pair {name}, {peer}"), source))
     }
 
-    /// Removes an interface, and its peer if it is one of a pair.
-    ///
-    /// # Errors
-    /// When it does not exist or cannot be removed.
-    pub fn delete_interface(&mut self, name: &str) -> Result<(), LinkError> {
-        let mut message = LinkMessage::default();
-        message.header.index = self.index(name)?;
-        self.command(Request::DelLink(message), 0)
-            .map_err(|source| refused(format!("remove the interface {name}"), source))
-    }
-
     /// Sends a request that changes something and waits for its acknowledgement.
     fn command(&mut self, request: Request, flags: u16) -> io::Result<()> {
         self.request(request, flags | NLM_F_ACK).map(drop)

@@ -24,8 +24,6 @@ impl Ecn {
     pub const NOT_ECT: Self = Self(0);
     /// The transport is ECN-capable: ECT(1).
     pub const ECT_1: Self = Self(1);
-    /// The transport is ECN-capable: ECT(0).
-    pub const ECT_0: Self = Self(2);
     /// Congestion experienced.
     pub const CE: Self = Self(3);
 }

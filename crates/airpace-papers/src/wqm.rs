@@ -4,6 +4,7 @@
 use crate::reproduction::{Bar, Case, Claim, Findings, Results, Sample, flows, mean_if_complete};
 use airpace_core::model::{jain, wqm};
 use airpace_scenario::results::SimulationSummary;
+use airpace_sim::mac::Scheme;
 
 /// Seeds of each case, unless another number is asked for. The paper has three runs.
 const SEEDS: u32 = 5;
@@ -112,7 +113,7 @@ fn calculator(_: &Results) -> Findings {
 }
 
 /// The paper's three schemes. Its default is a FIFO queue of 1000 packets.
-const SCHEMES: [&str; 3] = ["fifo", "codel", "wqm"];
+const SCHEMES: [Scheme; 3] = [Scheme::Fifo, Scheme::Codel, Scheme::Wqm];
 /// 224.4 ms over 49.47 ms at three hops, which the paper calls "around 5 times".
 const BELOW_DEFAULT: f64 = 224.4 / 49.47;
 /// 90.428 ms over 49.47 ms, which it calls "2 times" and "almost twice".
@@ -123,14 +124,14 @@ const FLOWS: &str = include_str!("../../../scenarios/003-f4-flows.toml");
 const PARKING_LOT: &str = include_str!("../../../scenarios/003-f7-parking-lot.toml");
 
 /// The same case with the scheme at the source and at every relay, as in the paper.
-fn at_every_hop(mut case: Case, scheme: &str) -> Case {
+fn at_every_hop(mut case: Case, scheme: Scheme) -> Case {
     for node in ["gateway", "hop-1", "hop-2"] {
         case = case.set(queue(node, scheme));
     }
     case
 }
 
-fn queue(node: &str, scheme: &str) -> String {
+fn queue(node: &str, scheme: Scheme) -> String {
     format!("node.{node}.queue.scheme=\"{scheme}\"")
 }
 
@@ -155,21 +156,22 @@ fn rtt_ms(results: &Results, case: &str, flow: &str) -> Sample {
 fn hops(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for hops in 1..=3 {
-        let case = |scheme: &str| format!("{hops} hops, {scheme}");
-        let rtt = |scheme: &str| rtt_ms(results, &case(scheme), "tcp");
-        let below = &rtt("fifo") / &rtt("wqm");
+        let case = |scheme: Scheme| format!("{hops} hops, {scheme}");
+        let rtt = |scheme: Scheme| rtt_ms(results, &case(scheme), "tcp");
+        let below = &rtt(Scheme::Fifo) / &rtt(Scheme::Wqm);
         findings.ratio(
             format!("{hops} hops: mean RTT, default over WQM"),
             &below,
             Bar::AtLeast(BELOW_DEFAULT),
         );
-        let below = &rtt("codel") / &rtt("wqm");
+        let below = &rtt(Scheme::Codel) / &rtt(Scheme::Wqm);
         findings.ratio(
             format!("{hops} hops: mean RTT, CoDel over WQM"),
             &below,
             Bar::AtLeast(BELOW_CODEL),
         );
-        let kept = &results.goodput_mbps(&case("wqm")) / &results.goodput_mbps(&case("fifo"));
+        let kept =
+            &results.goodput_mbps(&case(Scheme::Wqm)) / &results.goodput_mbps(&case(Scheme::Fifo));
         findings.ratio(
             format!("{hops} hops: goodput, WQM over default"),
             &kept,
@@ -198,21 +200,23 @@ fn flow_cases() -> Vec<Case> {
 fn several_flows(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for count in COUNTS {
-        let case = |scheme: &str| format!("{count} flows, {scheme}");
-        let below = &rtt_ms(results, &case("fifo"), "tcp") / &rtt_ms(results, &case("wqm"), "tcp");
+        let case = |scheme: Scheme| format!("{count} flows, {scheme}");
+        let below = &rtt_ms(results, &case(Scheme::Fifo), "tcp")
+            / &rtt_ms(results, &case(Scheme::Wqm), "tcp");
         findings.ratio(
             format!("{count} flows: mean RTT, default over WQM"),
             &below,
             Bar::AtLeast(5.0),
         );
-        let kept = &results.goodput_mbps(&case("wqm")) / &results.goodput_mbps(&case("fifo"));
+        let kept =
+            &results.goodput_mbps(&case(Scheme::Wqm)) / &results.goodput_mbps(&case(Scheme::Fifo));
         findings.ratio(
             format!("{count} flows: goodput, WQM over default"),
             &kept,
             Bar::AtLeast(0.85),
         );
     }
-    let mean_index = |scheme: &str| {
+    let mean_index = |scheme: Scheme| {
         let mut indices = Vec::new();
         for count in &COUNTS[1..] {
             indices.push(results.sample(&format!("{count} flows, {scheme}"), jain_of_flows));
@@ -225,12 +229,12 @@ fn several_flows(results: &Results) -> Findings {
     // bed.
     findings.ratio(
         "3 and 5 flows: Jain's index of goodput, default",
-        &mean_index("fifo"),
+        &mean_index(Scheme::Fifo),
         Bar::About(0.77, 0.1),
     );
     findings.ratio(
         "3 and 5 flows: Jain's index of goodput, WQM",
-        &mean_index("wqm"),
+        &mean_index(Scheme::Wqm),
         Bar::AtLeast(0.985),
     );
     findings.because(
@@ -273,13 +277,13 @@ fn parking_cases() -> Vec<Case> {
 fn parking_lot(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for (flow, hops, bar) in [("one", 1, 8.0), ("two", 2, 6.0), ("three", 3, 4.0)] {
-        let over_wqm = |scheme: &str| {
+        let over_wqm = |scheme: Scheme| {
             RATES.map(|(rate, _)| {
-                let rtt = |scheme: &str| rtt_ms(results, &format!("{rate}, {scheme}"), flow);
-                &rtt(scheme) / &rtt("wqm")
+                let rtt = |scheme: Scheme| rtt_ms(results, &format!("{rate}, {scheme}"), flow);
+                &rtt(scheme) / &rtt(Scheme::Wqm)
             })
         };
-        let (default, codel) = (over_wqm("fifo"), over_wqm("codel"));
+        let (default, codel) = (over_wqm(Scheme::Fifo), over_wqm(Scheme::Codel));
         let what = format!("{hops}-hop flow: mean RTT");
         let mean = Sample::geometric_mean(&default);
         findings.ratio(

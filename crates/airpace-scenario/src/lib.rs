@@ -1,12 +1,15 @@
-//! Scenarios of networks in virtual time: the language of their files, runs, results, and sweeps over settings and seeds.
+//! Scenarios of networks in virtual time: the language of their files, runs, results, and sweeps
+//! over settings and seeds.
 //!
-//! A scenario file says which channels, nodes, wires, traffic and proxies there are, and what changes ([`mod@file`]). It is
-//! resolved to the network that [`airpace_sim::world`] runs ([`mod@resolve`]); the figures of a run ([`results`]) can be printed
-//! ([`table`]) or written to files ([`store`]); a grid of settings runs on all cores and can be resumed ([`sweep`]).
+//! A scenario file says which channels, nodes, wires, traffic and proxies there are, and what
+//! changes ([`mod@file`]). It is resolved to the network that [`airpace_sim::world`] runs
+//! ([`mod@resolve`]); the figures of a run ([`results`]) can be printed ([`table`]) or written to
+//! files ([`store`]); a grid of settings runs on all cores and can be resumed ([`sweep`]).
 //!
-//! What it refuses to do: read a clock, open a socket or draw on the terminal. Files are the scenario's traces and the
-//! results alone. The caller measures wall time, shows progress ([`progress`]) and raises the flag that stops a run
-//! ([`stop`]). The same scenario, seed and version give the same figures.
+//! What it refuses to do: read a clock, open a socket or draw on the terminal. Files are the
+//! scenario's traces and the results alone. The caller measures wall time, shows progress
+//! ([`progress`]) and raises the flag that stops a run ([`stop`]). The same scenario, seed and
+//! version give the same figures.
 //!
 //! Three types to know:
 //! - [`Loaded`], a scenario file with the settings of the command line put in;
@@ -115,7 +118,8 @@ impl Loaded {
         }
     }
 
-    /// Hash of every setting but the seed, defaults included, and of the contents of the files with traces.
+    /// Hash of every setting but the seed, defaults included, and of the contents of the files with
+    /// traces.
     fn hash(&self) -> String {
         let scenario = Scenario {
             seed: 0,

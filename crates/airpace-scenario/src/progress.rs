@@ -1,9 +1,9 @@
-//! How far long work has come, told to whoever wants to show it.
+//! Progress of long-running work.
 
-/// Is told how far work has come, in the unit `Amount`: simulated time of a run, runs of a sweep.
+/// Receives the progress of work in the unit `Amount`: simulated time of a run, runs of a sweep.
 ///
-/// Closures of `(done, total)` implement it. Calls are frequent (up to a thousand per run): what is shown, and how often, is
-/// the observer's matter.
+/// Closures of `(done, total)` implement it. Calls are frequent (up to a thousand per run); the
+/// observer decides what to show and how often.
 pub trait Progress<Amount> {
     /// `done` of `total` is done.
     fn update(&self, done: Amount, total: Amount);

@@ -1,7 +1,8 @@
 //! The figures of a run: the summary that `airpace sim run --json` prints.
 //!
-//! Within one [`SIMULATION_FORMAT`], fields are added but never changed or removed. The same scenario, seed and version give
-//! the same bytes except for [`SimulationSummary::wall_s`] and [`SimulationSummary::packets_per_wall_s`].
+//! Within one [`SIMULATION_FORMAT`], fields are added but never changed or removed. The same
+//! scenario, seed and version give the same bytes except for [`SimulationSummary::wall_s`] and
+//! [`SimulationSummary::packets_per_wall_s`].
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,7 +24,8 @@ pub struct SimulationSummary {
     pub scenario: ScenarioRecord,
     /// Time at the beginning that the figures leave out, seconds.
     pub warm_up_s: f64,
-    /// Time over which the figures were taken, seconds; shorter than the scenario's if the run was stopped.
+    /// Time over which the figures were taken, seconds; shorter than the scenario's if the run was
+    /// stopped.
     pub duration_s: f64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
@@ -55,7 +57,8 @@ impl SimulationSummary {
 pub struct ScenarioRecord {
     /// Its title.
     pub title: String,
-    /// Hash of every setting, defaults included, but not of the seed; 32 hexadecimal digits (SipHash-2-4, 128 bits).
+    /// Hash of every setting, defaults included, but not of the seed; 32 hexadecimal digits
+    /// (SipHash-2-4, 128 bits).
     pub hash: String,
     /// The file's text.
     pub text: String,
@@ -63,15 +66,17 @@ pub struct ScenarioRecord {
     pub set: Vec<String>,
 }
 
-/// The flows that end at a station and those that start there, each from its sender to its receiver, without answers. A flow
-/// between two stations counts at both, so sums over stations can exceed [`TotalsSummary`].
+/// The flows that end at a station and those that start there, each from its sender to its
+/// receiver, without answers. A flow between two stations counts at both, so sums over stations can
+/// exceed [`TotalsSummary`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationSummary {
     /// Its name.
     pub name: String,
     /// Payload of its flows that was delivered to the receiving applications, Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean MPDUs per data frame to it, or from it if there were no frames to it; `null` without frames.
+    /// Mean MPDUs per data frame to it, or from it if there were no frames to it; `null` without
+    /// frames.
     pub level: Option<f64>,
     /// One-way delay of the packets of its flows, milliseconds; `null` without packets.
     pub delay_ms: Option<DelaySummary>,
@@ -133,9 +138,11 @@ pub struct FlowSummary {
     pub rtt_ms: Option<DelaySummary>,
     /// Segments that the TCP sender retransmitted.
     pub retransmits: Option<u64>,
-    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5, of what is heard behind an adaptive jitter buffer.
+    /// Mean opinion score of a call (ITU-T G.107), 1 to 4.5, of what is heard behind an adaptive
+    /// jitter buffer.
     pub mos: Option<f64>,
-    /// Mean opinion score by the network's mean delay and loss alone, as in papers without a jitter buffer (004).
+    /// Mean opinion score by the network's mean delay and loss alone, as in papers without a jitter
+    /// buffer (004).
     pub network_mos: Option<f64>,
     /// Time from request to the last object of a web page, seconds.
     pub page_load_s: Option<PageLoadSummary>,
@@ -190,7 +197,8 @@ pub struct TotalsSummary {
     pub goodput_mbps: f64,
     /// Mean of the stations' levels.
     pub level: Option<f64>,
-    /// Delay of the packets of all flows from sender to receiver, milliseconds; answers do not count.
+    /// Delay of the packets of all flows from sender to receiver, milliseconds; answers do not
+    /// count.
     pub delay_ms: Option<DelaySummary>,
     /// Packets that the flows' senders sent.
     pub sent: u64,
@@ -198,7 +206,8 @@ pub struct TotalsSummary {
     pub received: u64,
     /// Packets that were lost, for whatever reason.
     pub dropped: u64,
-    /// Share of the time in which the air was busy, mean over the channels, as the first radio of each hears it.
+    /// Share of the time in which the air was busy, mean over the channels, as the first radio of
+    /// each hears it.
     pub airtime_share: f64,
     /// Jain's index of the stations' airtime; 1 if all are equal.
     pub jain_airtime: Option<f64>,
@@ -209,7 +218,8 @@ pub struct TotalsSummary {
     pub run: RunTotals,
 }
 
-/// Packets of all flows in both directions over the whole run, warm-up included: `sent = delivered + dropped + held`.
+/// Packets of all flows in both directions over the whole run, warm-up included:
+/// `sent = delivered + dropped + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Packets that left their sources, answers included.

@@ -9,7 +9,8 @@ use airpace_sim::world::{Outcome, World, WorldError};
 use airpace_units::Time;
 use std::time::Duration;
 
-/// Steps of a run, between which progress is told and a stop is noticed, unless they would be longer than [`LONGEST_STEP`].
+/// Steps of a run, between which progress is told and a stop is noticed, unless they would be
+/// longer than [`LONGEST_STEP`].
 const STEPS: u32 = 1_000;
 /// Longest simulated time between two steps, so that a stop is noticed soon in a long run as well.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
@@ -27,7 +28,8 @@ pub struct Finished {
 
 /// Runs `loaded`, which was resolved to `resolved`; `progress` is told the simulated time.
 ///
-/// Raising `stop` ends the run early. Returns what was measured until then, or `None` if the warm-up was not over yet.
+/// Raising `stop` ends the run early. Returns what was measured until then, or `None` if the
+/// warm-up was not over yet.
 ///
 /// # Errors
 /// The simulator refuses the network.

@@ -152,8 +152,8 @@ struct Direction<'o> {
     counts: &'o DirectionCounts,
 }
 
-/// The direction of a flow from the sender that the scenario names. Of web pages these are the answers, because the
-/// simulator calls the client their sender.
+/// The direction of a flow from the sender that the scenario names. Of web pages these are the
+/// answers, because the simulator calls the client their sender.
 fn main_direction<'o>(name: &FlowName, flow: &'o world::FlowSummary) -> Direction<'o> {
     if name.kind == FlowKind::Web.word() {
         Direction {

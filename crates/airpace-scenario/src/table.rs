@@ -157,7 +157,8 @@ fn all_stations_row(summary: &SimulationSummary) -> StationRow<'_> {
     }
 }
 
-/// Whether a flow has a row of its own: it has figures that the stations' table does not show, or does not end at a station.
+/// Whether a flow has a row of its own: it has figures that the stations' table does not show, or
+/// does not end at a station.
 fn is_shown(summary: &SimulationSummary, flow: &FlowSummary) -> bool {
     let has_own_figures = flow.rtt_ms.is_some()
         || flow.mos.is_some()

@@ -1,4 +1,5 @@
-//! Packets per second of wall time through a whole simulated network: sources, MAC, statistics, controllers.
+//! Packets per second of wall time through a whole simulated network: sources, MAC, statistics,
+//! controllers.
 
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::phy::{AccessCategory, GuardInterval, Standard, TxRate, Width};

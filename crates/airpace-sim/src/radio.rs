@@ -105,17 +105,6 @@ impl Relation {
 }
 
 impl Hearing {
-    /// Radios that decode every frame that they sense and disturb every radio that senses them: one
-    /// relation for all three.
-    #[must_use]
-    pub fn symmetric(relation: Relation) -> Self {
-        Self::Matrix {
-            senses: relation.clone(),
-            disturbs: relation.clone(),
-            decodes: relation,
-        }
-    }
-
     /// Whether a transmission of `from` makes the channel busy for `to`.
     #[must_use]
     pub fn senses(&self, from: RadioId, to: RadioId) -> bool {

@@ -1,4 +1,5 @@
-//! Time, rates, sizes and identifiers as types of their own, so that a rate is never added to a size.
+//! Time, rates, sizes and identifiers as types of their own, so that a rate is never added to a
+//! size.
 //!
 //! The crate reads no clock and depends on nothing. Clocks and counters are integers; floats appear
 //! only in conversions for models and output. There is no type for spans of time: they are

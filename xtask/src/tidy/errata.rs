@@ -4,7 +4,8 @@ use super::{File, Report};
 
 const ERRATA: &str = "docs/errata.md";
 
-/// Checks each row of each table in the errata: its last cell names tests in backticks, such as `control::tests::it_holds`.
+/// Checks each row of each table in the errata: its last cell names tests in backticks, such as
+/// `control::tests::it_holds`.
 pub(super) fn check(files: &[File], report: &mut Report) {
     let Some(errata) = files.iter().find(|file| file.path == ERRATA) else {
         report.faults.push(format!("{ERRATA}: is missing"));

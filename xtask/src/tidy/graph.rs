@@ -1,8 +1,9 @@
-//! What stands beneath a crate in the resolved dependency graph, directly or not: no operating system behind a wall, nothing large in
-//! a lean program.
+//! What stands beneath a crate in the resolved dependency graph, directly or not: no operating
+//! system behind a wall, nothing large in a lean program.
 //!
-//! Each crate is resolved by itself with its default features, as someone who depends on it alone would get it; within the workspace
-//! other members may switch on more. What only runs while compiling (build scripts, procedural macros) does not count.
+//! Each crate is resolved by itself with its default features, as someone who depends on it alone
+//! would get it; within the workspace other members may switch on more. What only runs while
+//! compiling (build scripts, procedural macros) does not count.
 
 use super::Report;
 use super::imports::cargo;
@@ -65,8 +66,9 @@ fn check_lean(lean: &Lean, tree: &str, report: &mut Report) {
 
 /// The paths from the root of a printed tree to each of its lines.
 ///
-/// Every line is the depth, directly followed by the name, as `cargo tree --prefix depth` prints it. What stands beneath a crate is
-/// printed where the crate is first met only, so each dependency of one crate on another appears once.
+/// Every line is the depth, directly followed by the name, as `cargo tree --prefix depth` prints
+/// it. What stands beneath a crate is printed where the crate is first met only, so each dependency
+/// of one crate on another appears once.
 fn paths(tree: &str) -> Vec<Vec<&str>> {
     let mut path: Vec<&str> = Vec::new();
     let mut found: Vec<Vec<&str>> = Vec::new();
@@ -83,7 +85,8 @@ fn paths(tree: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// What `cargo tree` prints of a member: for this machine's target, without what runs only while compiling.
+/// What `cargo tree` prints of a member: for this machine's target, without what runs only while
+/// compiling.
 fn tree(root: &Path, member: &str) -> anyhow::Result<String> {
     let output = cargo()
         .args(["tree", "--package", member])

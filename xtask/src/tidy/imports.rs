@@ -1,4 +1,5 @@
-//! The direction of imports between our crates, as the manifests state them. Tests and benchmarks are bound by it, too.
+//! The direction of imports between our crates, as the manifests state them. Tests and benchmarks
+//! are bound by it, too.
 
 use super::Report;
 use super::walls::IMPORTS;

@@ -1,5 +1,5 @@
-//! Rust sources: their length, and the paths that the crates behind a wall must not name. Works on tokens, so comments and strings do
-//! not count.
+//! Rust sources: their length, and the paths that the crates behind a wall must not name. Works on
+//! tokens, so comments and strings do not count.
 
 use super::walls::{self, Reach, Wall};
 use super::{File, Report};
@@ -10,8 +10,8 @@ const LONGEST: usize = 800;
 /// A file longer than this is worth a thought.
 const LONG: usize = 500;
 
-/// What a walled crate never names unless it is permitted, and what to do instead. A path is at fault when it has these segments in
-/// a row.
+/// What a walled crate never names unless it is permitted, and what to do instead. A path is at
+/// fault when it has these segments in a row.
 const PROHIBITED: [(&[&str], Reach, &str); 15] = [
     (
         &["std", "net"],

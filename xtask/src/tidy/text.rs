@@ -43,7 +43,8 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether the line contains the absolute path, and not as a part of a longer path or of an address.
+/// Whether the line contains the absolute path, and not as a part of a longer path or of an
+/// address.
 fn has_root(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         !line[..at]

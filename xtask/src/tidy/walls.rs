@@ -1,8 +1,9 @@
-//! The walls: what each crate may import of ours, what it may reach beyond its arguments, and what never stands beneath it.
+//! The walls: what each crate may import of ours, what it may reach beyond its arguments, and what
+//! never stands beneath it.
 
-/// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is left out. `ARCHITECTURE.md` has the
-/// picture of it.
-pub(super) const IMPORTS: [(&str, &str); 17] = [
+/// Our crates, lowest first, each with all of ours that it may import; the prefix `airpace-` is
+/// left out. `ARCHITECTURE.md` has the picture of it.
+pub(super) const IMPORTS: [(&str, &str); 16] = [
     ("units", ""),
     ("core", "units"),
     ("edge", "units core"),
@@ -23,7 +24,6 @@ pub(super) const IMPORTS: [(&str, &str); 17] = [
         "cli",
         "units core edge sim config scenario api net live agent emu lab papers",
     ),
-    ("py", "units core edge sim config scenario"),
     ("examples", "units core edge sim scenario net emu lab"),
     ("xtask", ""),
 ];
@@ -67,8 +67,8 @@ pub(super) const WALLS: [Wall; 7] = [
     sans_io("airpace-api"),
     Wall {
         name: "airpace-scenario",
-        // It reads rate tables, stores results, sweeps on all cores and says how long a run took; all of that works on any
-        // operating system that has the standard library.
+        // It reads rate tables, stores results, sweeps on all cores and says how long a run took;
+        // all of that works on any operating system that has the standard library.
         permits: &[Reach::Files, Reach::Threads, Reach::Clock],
     },
 ];
@@ -77,8 +77,8 @@ const fn sans_io(name: &'static str) -> Wall {
     Wall { name, permits: &[] }
 }
 
-/// Crates that call the operating system on behalf of whoever depends on them. `rand` is not one of them: it draws from the system
-/// only through `getrandom`.
+/// Crates that call the operating system on behalf of whoever depends on them. `rand` is not one of
+/// them: it draws from the system only through `getrandom`.
 pub(super) const OS_CRATES: [&str; 39] = [
     "async-io",
     "async-std",

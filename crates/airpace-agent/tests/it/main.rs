@@ -3,7 +3,8 @@
 
 use std::process::{Command, Stdio};
 
-/// Runs the program with these arguments and returns its exit code, standard output and standard error.
+/// Runs the program with these arguments and returns its exit code, standard output and standard
+/// error.
 fn agent(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_airpace-agent"))
         .args(arguments)

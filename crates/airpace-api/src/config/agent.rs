@@ -11,7 +11,8 @@ use std::path::PathBuf;
 section! {
     /// The agent: a small program on a station that reports what the frames it receives look like.
     ///
-    /// Its `Default` has examples in place of keys that must be given; read a configuration with [`AgentConfig::from_toml`].
+    /// Its `Default` has examples in place of keys that must be given; read a configuration with
+    /// [`AgentConfig::from_toml`].
     AgentConfig as "the agent's configuration" {
         /// UDP address of the proxy.
         proxy: SocketAddr = required("192.0.2.1:51900"),
@@ -23,18 +24,19 @@ section! {
         private_key_file: Option<PathBuf> = optional,
         /// Cipher of the tunnel.
         cipher: Cipher = default("auto"),
-        /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it, the socket's receive timestamps
-        /// are grouped into frames.
+        /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it,
+        /// the socket's receive timestamps are grouped into frames.
         monitor: Option<String> = optional,
         /// Length of a slot Δ: one report each. The proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),
         /// File to which one JSON object per slot is appended.
         telemetry: Option<PathBuf> = optional("not written"),
-        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If the system refuses it, the agent
-        /// logs that and continues without.
+        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
+        /// the system refuses it, the agent logs that and continues without.
         realtime: bool = default("true"),
-        /// Networks that are routed into the tunnel besides the tunnel's own, while there is a session. Traffic takes the plain path
-        /// before the first handshake, after 10 s without a sign of the proxy, and when the agent ends.
+        /// Networks that are routed into the tunnel besides the tunnel's own, while there is a
+        /// session. Traffic takes the plain path before the first handshake, after 10 s without a
+        /// sign of the proxy, and when the agent ends.
         routes: Vec<IpNet> = nested,
         /// The tunnel's interface.
         tun: TunConfig = nested,
@@ -48,12 +50,14 @@ section! {
 section! {
     /// The way from the station to the proxy.
     UplinkConfig as "[uplink]" {
-        /// Rate to which the uplink is shaped, so that its queue stands in the agent. Without a rate, packets are sent as fast as the
-        /// network takes them: the queue then stands in the agent as far as the network exerts back-pressure on the socket. Wi-Fi
-        /// drivers do; TUN devices (and so the emulated access point) and virtual Ethernet do not, and need a rate.
+        /// Rate to which the uplink is shaped, so that its queue stands in the agent. Without a
+        /// rate, packets are sent as fast as the network takes them: the queue then stands in the
+        /// agent as far as the network exerts back-pressure on the socket. Wi-Fi drivers do; TUN
+        /// devices (and so the emulated access point) and virtual Ethernet do not, and need a rate.
         rate: Option<Rate> = optional("unlimited", "10 kbit/s", "1000 Gbit/s"),
-        /// How long pure TCP acknowledgements may be held to share a frame with later packets; 0 ms holds none. Each frame of their own
-        /// contends with the access point, and one in sixteen collides with a whole data frame.
+        /// How long pure TCP acknowledgements may be held to share a frame with later packets; 0 ms
+        /// holds none. Each frame of their own contends with the access point, and one in sixteen
+        /// collides with a whole data frame.
         gather_acks: Span = default("5 ms", "0 ms", "20 ms"),
     }
 }
@@ -62,7 +66,8 @@ impl AgentConfig {
     /// Reads a configuration and checks it.
     ///
     /// # Errors
-    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line and a remedy.
+    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line
+    /// and a remedy.
     pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
         super::read(text, Self::contradictions)
     }

@@ -1,4 +1,5 @@
-//! The second step: whether the values of a configuration contradict each other. The machine is not looked at.
+//! The second step: whether the values of a configuration contradict each other. The machine is not
+//! looked at.
 
 use super::{
     AgentConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
@@ -74,9 +75,7 @@ pub enum ConfigError {
         address: IpAddr,
     },
     /// A name that the kernel would refuse for an interface.
-    #[error(
-        "`{name}` is not a name of an interface: give 1 to 15 characters without `/` and blanks"
-    )]
+    #[error("`{name}` is not a valid interface name: use 1 to 15 characters without `/` or spaces")]
     InterfaceName {
         /// The key.
         key: &'static str,
@@ -111,7 +110,7 @@ pub enum ConfigError {
     )]
     UnpacedLoad,
     /// The proxy's address has no port.
-    #[error("{proxy} has no port that can be sent to: write for example \"192.0.2.1:51900\"")]
+    #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
         /// What was given.
         proxy: core::net::SocketAddr,
@@ -131,11 +130,13 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Dotted path of the key that the error is about, lists by index: `station.1.address`. Empty for the file as a whole.
+    /// Dotted path of the key that the error is about, lists by index: `station.1.address`. Empty
+    /// for the file as a whole.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
-            // A key that was left out has no place; if there are both, the inline one is the one to remove.
+            // A key that was left out has no place; if there are both, the inline one is the one to
+            // remove.
             Self::KeySource => "private_key".to_owned(),
             Self::NoStation => "station".to_owned(),
             Self::NoName { index } => format!("station.{index}.name"),
@@ -154,8 +155,9 @@ impl ConfigError {
     }
 }
 
-/// Least overhead of one frame at 5 GHz: DIFS 34 µs, VHT preamble of one stream 40 µs, SIFS 16 µs and a block ack at
-/// 24 Mbit/s 32 µs (IEEE 802.11-2020, 10.3.2.3, 21.3.2, 17.3.2), without back-off.
+/// Least overhead of one frame at 5 GHz: DIFS 34 µs, VHT preamble of one stream 40 µs, SIFS 16 µs
+/// and a block ack at 24 Mbit/s 32 µs (IEEE 802.11-2020, 10.3.2.3, 21.3.2, 17.3.2), without
+/// back-off.
 const LEAST_OVERHEAD: Duration = Duration::from_micros(34 + 40 + 16 + 32);
 
 pub(super) fn key_source<'a>(
@@ -201,7 +203,8 @@ impl ProxyConfig {
         let Some(target) = self.control.delay_target else {
             return Ok(());
         };
-        // Between two frames to one station, each of the others has one (at equal rates), which takes its overhead at least.
+        // Between two frames to one station, each of the others has one (at equal rates), which
+        // takes its overhead at least.
         let stations = self.station.len();
         let least = LEAST_OVERHEAD.saturating_mul(u32::try_from(stations).unwrap_or(u32::MAX));
         if target.0 > least {
@@ -322,7 +325,8 @@ impl QueueConfig {
 }
 
 fn check_interface(key: &'static str, name: &str) -> Result<(), ConfigError> {
-    // IFNAMSIZ is 16 with the final zero; the kernel refuses `/`, blanks and the names `.` and `..`.
+    // IFNAMSIZ is 16 with the final zero; the kernel refuses `/`, blanks and the names `.` and
+    // `..`.
     let valid = (1..=15).contains(&name.len())
         && !name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control())
         && name != "."

@@ -2,13 +2,15 @@
 
 use airpace_config::document::{DocumentError, Place};
 
-/// From this length on, a text of base64 characters may be a key: one has 44 characters, a mistyped one perhaps fewer.
+/// From this length on, a text of base64 characters may be a key: one has 44 characters, a mistyped
+/// one perhaps fewer.
 const LIKE_A_KEY: usize = 40;
 
 /// Masks the values in the line that the error shows, if one may be a private key.
 pub(super) fn secrets_in_excerpt(mut error: DocumentError) -> DocumentError {
     if let Place::Line { excerpt, .. } = &mut error.place {
-        // The line itself comes first; carets follow and stay in place, as masked characters keep their number.
+        // The line itself comes first; carets follow and stay in place, as masked characters keep
+        // their number.
         let (line, carets) = excerpt.split_once('\n').unwrap_or((excerpt, ""));
         let line = masked(line);
         *excerpt = format!("{line}\n{carets}");

@@ -6,7 +6,8 @@ use airpace_config::setting::Setting;
 use airpace_core::control::Law;
 use serde::{Deserializer, Serialize, Serializer};
 
-/// What decides at which rate stations are sent packets: a law that follows their reports, or something simpler for comparison.
+/// What decides at which rate stations are sent packets: a law that follows their reports, or
+/// something simpler for comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LawChoice {
     /// A law decides from the stations' reports.

@@ -1,9 +1,11 @@
 //! Configuration of the proxy and of the agent, as TOML.
 //!
-//! Reading ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It refuses unknown keys, values
-//! without a unit and values out of range, then contradictions between keys, each with the line and a remedy. Serializing gives the
-//! effective configuration, defaults included, in a form that reads back to the same. The tables are declared with
-//! [`airpace_config`]; `airpace proxy --schema` and `airpace agent --schema` print the reference made from these declarations.
+//! Reading ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It
+//! refuses unknown keys, values without a unit and values out of range, then contradictions between
+//! keys, each with the line and a remedy. Serializing gives the effective configuration, defaults
+//! included, in a form that reads back to the same. The tables are declared with
+//! [`airpace_config`]; `airpace proxy --schema` and `airpace agent --schema` print the reference
+//! made from these declarations.
 
 mod agent;
 mod check;
@@ -25,7 +27,8 @@ use airpace_config::{choice, section};
 use ipnet::IpNet;
 use std::path::PathBuf;
 
-/// Where the private key is: in the configuration or in a file of its own (mode 0600), one of both.
+/// Where the private key is: in the configuration or in a file of its own (mode 0600); exactly one
+/// must be given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeySource<'a> {
     /// The key itself.
@@ -41,17 +44,19 @@ section! {
         name: String = default("airpace0"),
         /// Address of this end within the tunnel, with the prefix of the tunnel's network.
         address: IpNet = required("10.77.0.1/24"),
-        /// Largest packet on the interface (MTU). 1420 B are 1500 B on the path, less 28 B of IPv4 and UDP and 40 B of the tunnel,
-        /// less 12 B to spare.
+        /// Largest packet on the interface (MTU). 1420 B are 1500 B on the path, less 28 B of IPv4
+        /// and UDP and 40 B of the tunnel, less 12 B to spare.
         mtu: Size = default("1420 B", "576 B", "9000 B"),
     }
 }
 
 section! {
-    /// The queue in front of a pacer: FQ-CoDel (RFC 8290). The defaults are those of the RFCs, the memory that of Linux.
+    /// The queue in front of a pacer: FQ-CoDel (RFC 8290). The defaults are those of the RFCs, the
+    /// memory that of Linux.
     QueueConfig as "[queue]" {
-        /// Most packets or bytes in the queue (RFC 8290, section 5.2.3); at least 1 packet or 2048 B. A limit in bytes also permits
-        /// at most one packet per 512 bytes, because short packets occupy whole buffers.
+        /// Most packets or bytes in the queue (RFC 8290, section 5.2.3); at least 1 packet or 2048
+        /// B. A limit in bytes also permits at most one packet per 512 bytes, because short packets
+        /// occupy whole buffers.
         limit: QueueLimit = default("10240 packets"),
         /// Most memory that the packets may hold.
         memory: Size = default("32 MiB", "64 KiB", "64 GiB"),
@@ -89,7 +94,8 @@ impl Default for Cipher {
     }
 }
 
-/// Reads a configuration, then checks it for contradictions; errors of both have their place in `text`.
+/// Reads a configuration, then checks it for contradictions; errors of both have their place in
+/// `text`.
 fn read<T: Section>(
     text: &str,
     check: impl FnOnce(&T) -> Result<(), ConfigError>,

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 section! {
     /// The proxy: the box in front of the access point that paces what each station is sent.
     ///
-    /// Its `Default` has examples in place of keys that must be given; read a configuration with [`ProxyConfig::from_toml`].
+    /// Its `Default` has examples in place of keys that must be given; read a configuration with
+    /// [`ProxyConfig::from_toml`].
     ProxyConfig as "the proxy's configuration" {
         /// UDP address on which the proxy waits for agents.
         listen: SocketAddr = default("0.0.0.0:51900"),
@@ -20,8 +21,8 @@ section! {
         private_key_file: Option<PathBuf> = optional,
         /// File to which one JSON object per station and slot is appended.
         telemetry: Option<PathBuf> = optional("not written"),
-        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If the system refuses it, the proxy
-        /// logs that and continues without.
+        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
+        /// the system refuses it, the proxy logs that and continues without.
         realtime: bool = default("true"),
         /// The tunnel's interface.
         tun: TunConfig = nested,
@@ -49,9 +50,11 @@ section! {
         level_limit: f64 = default("32", "1", "1024"),
         /// Delay target T̄: the mean time between frames to one station that must not be exceeded.
         delay_target: Option<Span> = optional("the level alone limits the rates"),
-        /// Size of a typical IP packet on the air, by which packets per second become bytes per second.
+        /// Size of a typical IP packet on the air, by which packets per second become bytes per
+        /// second.
         packet: Size = default("1500 B", "64 B", "9000 B"),
-        /// Overhead of one frame that is assumed until it has been measured (channel access, preamble, acknowledgement).
+        /// Overhead of one frame that is assumed until it has been measured (channel access,
+        /// preamble, acknowledgement).
         initial_overhead: Span = default("214 us", "10 us", "100 ms"),
         /// Rate at which a station's first packets are paced, until a report has told more.
         initial_rate: Rate = default("20 Mbit/s", "10 kbit/s", "1000 Gbit/s"),
@@ -63,19 +66,22 @@ section! {
 }
 
 section! {
-    /// What happens while a station's reports are missing. Everything recovers by itself with the next report.
+    /// What happens while a station's reports are missing. Everything recovers by itself with the
+    /// next report.
     FallbackConfig as "[fallback]" {
         /// Slots without a report after which a station is sent at most `rate`.
         conservative_after_slots: u32 = default("5", "1", "1000000"),
         /// The conservative rate.
         rate: Rate = default("10 Mbit/s", "10 kbit/s", "1000 Gbit/s"),
-        /// Slots without a report after which a station is sent everything unshaped; more than `conservative_after_slots`.
+        /// Slots without a report after which a station is sent everything unshaped; more than
+        /// `conservative_after_slots`.
         unshaped_after_slots: u32 = default("50", "2", "1000000"),
     }
 }
 
 section! {
-    /// Constant paced UDP to every connected station at the rate that it is granted. Real traffic goes first.
+    /// Constant paced UDP to every connected station at the rate that it is granted. Real traffic
+    /// goes first.
     UdpLoadConfig as "[udp_load]" {
         /// Payload of the IP packets on the air (UDP header and tunnel included).
         payload: Size = default("1470 B", "64 B", "65000 B"),
@@ -100,7 +106,8 @@ impl ProxyConfig {
     /// Reads a configuration and checks it.
     ///
     /// # Errors
-    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line and a remedy.
+    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line
+    /// and a remedy.
     pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
         super::read(text, Self::contradictions)
     }

@@ -220,7 +220,7 @@ fn contradictions_are_refused_at_the_line_of_the_key() {
         (
             "[tun]",
             "[tun]\nname = \"a/b\"",
-            ":5:8: `a/b` is not a name of an interface: give 1 to 15 characters without `/` and blanks",
+            ":5:8: `a/b` is not a valid interface name: use 1 to 15 characters without `/` or spaces",
         ),
         (
             "[udp_load]",

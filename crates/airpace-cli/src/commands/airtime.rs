@@ -49,7 +49,8 @@ pub(crate) struct Airtime {
     /// UDP payload of each packet in bytes.
     #[arg(long, default_value_t = 1470)]
     payload: u32,
-    /// Whose conventions durations follow: the standard's, or ns-3's (no VHT-SIG-B, short guard interval not padded to 4 µs).
+    /// Whose conventions durations follow: the standard's, or ns-3's (no VHT-SIG-B, short guard
+    /// interval not padded to 4 µs).
     #[arg(long, value_enum, default_value = "standard")]
     timing: Timing,
     /// Print JSON.

@@ -12,14 +12,16 @@ const EXAMPLES: &str = "Examples:
   airpace allocate --rates-mbps 58.5,175.5 --overhead-us 214 --packet-bits 12000 --level-limit 32
   airpace allocate --rates-mbps 58.5,175.5,390 --level-limit 48 --delay-ms 5 --weights 1,1,2 --json";
 
-/// Compute the rates that share the air fairly: the largest sum of log rates within the level and delay limits.
+/// Compute the rates that share the air fairly: the largest sum of log rates within the level and
+/// delay limits.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Allocate {
     /// PHY rate of each station in Mbit/s.
     #[arg(long, required = true, value_delimiter = ',', value_parser = positive)]
     rates_mbps: Vec<f64>,
-    /// Overhead of one frame to a station in µs (access, preamble, SIFS, response): one value for all, or one each.
+    /// Overhead of one frame to a station in µs (access, preamble, SIFS, response): one value for
+    /// all, or one each.
     #[arg(long, default_value = "214", value_delimiter = ',', value_parser = positive)]
     overhead_us: Vec<f64>,
     /// Payload of a packet on the air in bits.
@@ -125,7 +127,8 @@ fn problem(args: &Allocate) -> anyhow::Result<Problem> {
 }
 
 fn solve(problem: &Problem, method: Method) -> anyhow::Result<Solution> {
-    // Theorem 1 ignores the delay target, but a target that no allocation can meet is a mistake with any method.
+    // Theorem 1 ignores the delay target, but a target that no allocation can meet is a mistake
+    // with any method.
     problem.check_delay().map_err(bad_input)?;
     match method {
         Method::Waterfill => alloc::waterfill(problem).map_err(bad_input),

@@ -113,7 +113,7 @@ fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
 }
 
 fn arm(name: &str) -> Result<ArmKind, String> {
-    ArmKind::from_name(name).ok_or_else(|| {
+    name.parse().map_err(|_| {
         let names: Vec<&str> = ArmKind::ALL.iter().map(|arm| arm.name()).collect();
         format!("give one of {}", names.join(", "))
     })

@@ -59,23 +59,28 @@ pub(crate) struct Emulate {
     /// Probability that an MPDU is lost: one value for all stations, or one each.
     #[arg(long, default_value = "0", value_delimiter = ',', value_parser = probability, allow_negative_numbers = true)]
     loss: Vec<f64>,
-    /// File of rate changes; each line has a time, a station's index, an MCS and optionally streams, for example "2500ms 0 4 1".
+    /// File of rate changes; each line has a time, a station's index, an MCS and optionally
+    /// streams, for example "2500ms 0 4 1".
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How the access point queues: per-station (as a closed access point), fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq.
+    /// How the access point queues: per-station (as a closed access point), fifo, codel, fq-codel,
+    /// fq-mac, airtime, wqm, wqm-fq.
     #[arg(long, default_value = "per-station", value_parser = scheme)]
     ap: Scheme,
-    /// Packets that a per-station access point queues for each station; 2500 by default.
-    #[arg(long, value_name = "PACKETS")]
-    ap_buffer: Option<usize>,
-    /// Share of the airtime that a station is due, relative to the others: one value for all, or one each; --ap airtime only.
+    /// Packets that the access point queues for each station; --ap per-station only.
+    #[arg(long, value_name = "PACKETS", default_value_t = PathConfig::PER_STATION_PACKETS)]
+    ap_buffer: usize,
+    /// Share of the airtime that a station is due, relative to the others: one value for all, or
+    /// one each; --ap airtime only.
     #[arg(long, default_value = "256", value_delimiter = ',', value_name = "WEIGHT", value_parser = clap::value_parser!(u16).range(1..))]
     airtime_weight: Vec<u16>,
-    /// Limit the airtime of the frames that the access point composes ahead, as Linux does since 5.5; --ap fq-mac and airtime only.
+    /// Limit the airtime of the frames that the access point composes ahead, as Linux does since
+    /// 5.5; --ap fq-mac and airtime only.
     #[arg(long)]
     aql: bool,
-    /// Aggregates per access category that the access point composes ahead, the one on the air included; 0 composes each when the
-    /// channel is won. 2 by default, as ath9k; 0 for --ap per-station.
+    /// Aggregates per access category that the access point composes ahead, the one on the air
+    /// included; 0 composes each when the channel is won. 2 by default, as ath9k; 0 for --ap
+    /// per-station.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=64))]
     hardware_queue: Option<u16>,
     /// Send packets in the access category of their DSCP (RFC 8325) instead of all as best effort.
@@ -216,9 +221,9 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
             Err(bad_input(format!("{flag} needs --ap {names}")))
         }
     };
-    if let Some(packets) = args.ap_buffer {
+    if args.ap_buffer != PathConfig::PER_STATION_PACKETS {
         only("--ap-buffer", &[Scheme::PerStation])?;
-        path.queues = Queues::Fifo(QueueLimit::per_link(packets));
+        path.queues = Queues::Fifo(QueueLimit::per_link(args.ap_buffer));
     }
     if args.aql {
         only("--aql", &[Scheme::FqMac, Scheme::Airtime])?;

@@ -18,7 +18,8 @@ const EXAMPLES: &str = "Examples:
   airpace sim sweep scenarios/ns3-s2-equal.toml --over node.station.count=1,2,5,10 --repeats 5 --out out/sweep
   airpace sim schema";
 
-/// Run scenarios in virtual time: 802.11 cells, wired links, TCP, calls, web pages and airpace proxies.
+/// Run scenarios in virtual time: 802.11 cells, wired links, TCP, calls, web pages and airpace
+/// proxies.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &Sim) -> anyhow::Result<ExitCode> {
 struct Chosen {
     /// The scenario, a TOML file; `airpace sim schema` prints all its keys.
     file: PathBuf,
-    /// Replace a setting of the file: a dotted path, entries of lists by index or name. May be repeated; the last one wins.
+    /// Replace a setting of the file: a dotted path, entries of lists by index or name. May be
+    /// repeated; the last one wins.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Override>,
     /// Seed of every random draw, in place of the file's.

@@ -17,7 +17,8 @@ Examples:
   airpace step                 every law, every case, slots of 500 and 100 ms
   airpace step --laws waterfill,nonlinear --cases tight --slot-ms 100 --horizon 600 --json";
 
-/// Count the slots that each control law takes to bring level and delay back after a change, in virtual time.
+/// Count the slots that each control law takes to bring level and delay back after a change, in
+/// virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Step {

@@ -186,8 +186,8 @@ fn files_that_do_not_exist_are_refused() {
     assert_refused(&format!("proxy --config {}", path.display()), "nowhere.key");
 }
 
-/// Starts the program in its own namespaces, sends it `signal` once it runs, and returns its exit code and log; `None` if the system
-/// does not let it run.
+/// Starts the program in its own namespaces, sends it `signal` once it runs, and returns its exit
+/// code and log; `None` if the system does not let it run.
 fn stopped_by(signal: &str, verb: &str, config: &Path) -> Option<(Option<i32>, String)> {
     let mut command = Command::new("unshare");
     command

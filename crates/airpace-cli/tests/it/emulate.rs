@@ -3,7 +3,8 @@
 use crate::shared::{Run, airpace_words, assert_refused, folder};
 use serde_json::Value;
 
-/// Runs `airpace emulate` with these arguments; `None`, loudly, where the system allows no namespaces or no TUN.
+/// Runs `airpace emulate` with these arguments; `None`, loudly, where the system allows no
+/// namespaces or no TUN.
 fn emulate(words: &[&str]) -> Option<Run> {
     let run = airpace_words(&[&["emulate"], words].concat());
     let denied = [

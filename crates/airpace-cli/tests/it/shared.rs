@@ -46,7 +46,8 @@ pub(crate) fn json_of(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// Asserts that the program refuses these arguments: exit code 2, nothing on standard output, one line that contains `advice`.
+/// Asserts that the program refuses these arguments: exit code 2, nothing on standard output, one
+/// line that contains `advice`.
 #[track_caller]
 pub(crate) fn assert_refused(line: &str, advice: &str) {
     let run = refused(line, advice);
@@ -58,7 +59,8 @@ pub(crate) fn assert_refused(line: &str, advice: &str) {
     );
 }
 
-/// Asserts that the program refuses a file: as [`assert_refused`], followed by the line of the file with a caret below it.
+/// Asserts that the program refuses a file: as [`assert_refused`], followed by the line of the file
+/// with a caret below it.
 #[track_caller]
 pub(crate) fn assert_refused_at_line(line: &str, advice: &str) {
     let run = refused(line, advice);

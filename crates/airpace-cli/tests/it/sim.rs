@@ -141,7 +141,7 @@ fn a_sweep_resumes_and_prints_means_with_intervals() {
     );
     let again = airpace(&format!("{line} --json"));
     assert!(
-        again.stderr.contains("4 of 4 runs are there already"),
+        again.stderr.contains("4 of 4 runs are already done"),
         "{}",
         again.stderr
     );

@@ -8,8 +8,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// A setting that replaces one of the file: `--set key=value`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Override {
-    /// Dotted path of the key. Entries of lists go by index, by `name` (or else `kind`), or `*` for all of them:
-    /// `flow.0.rate`, `node.station.count`.
+    /// Dotted path of the key. Entries of lists go by index, by `name` (or else `kind`), or `*` for
+    /// all of them: `flow.0.rate`, `node.station.count`.
     pub key: String,
     /// The value, as TOML or as bare text.
     pub value: String,
@@ -112,8 +112,8 @@ impl<'t> Assignment<'_, 't> {
         if let Some(value) = table.get_mut(*first) {
             return next.into_value(first, value);
         }
-        // What is not there yet becomes a table. A list of tables cannot be started like this: its entries need more
-        // than one key.
+        // What is not there yet becomes a table. A list of tables cannot be started like this: its
+        // entries need more than one key.
         let mut inner = DeTable::new();
         next.into_table(&mut inner)?;
         let key = Spanned::new(span.clone(), (*first).into());

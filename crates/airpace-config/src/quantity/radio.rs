@@ -1,12 +1,13 @@
-//! Quantities of scenarios: lengths and levels, which may be negative and need not be exact, frequencies, and numbers of
-//! packets.
+//! Quantities of scenarios: lengths and levels, which may be negative and need not be exact,
+//! frequencies, and numbers of packets.
 
 use super::{Kind, QuantityError, TextVisitor};
 use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A kind of quantity that is a real number, and the texts for its errors. Units are multiples of the first.
+/// A kind of quantity that is a real number, and the texts for its errors. Units are multiples of
+/// the first.
 struct Real {
     units: &'static [(&'static str, f64)],
     allowed: &'static str,

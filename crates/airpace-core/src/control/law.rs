@@ -46,7 +46,8 @@ pub enum Law {
     /// Our law: water-filling on the measured round.
     #[default]
     Waterfill,
-    /// `linear-pf` as Algorithm 2 is printed: it regulates the slowest station. For comparison only.
+    /// `linear-pf` as Algorithm 2 is printed: it regulates the slowest station. For comparison
+    /// only.
     LinearPfArgmax,
     /// `nonlinear` with the interior optimum as an additional bound on the level.
     NonlinearCorrected,

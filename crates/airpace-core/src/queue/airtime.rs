@@ -175,8 +175,8 @@ impl Ring {
 ///
 /// Differences from Algorithm 3 as printed, and the reasons:
 /// - A station that is charged into debt joins the list even if it has nothing to send (as in
-///   ath9k), so that it pays back during rounds that others use. If no station waits, nobody is
-///   owed anything, so all debts are cancelled. Otherwise a station that has sent for an hour
+///   ath9k), so that it repays its debt during rounds that others use. If no station waits, nobody
+///   is owed anything, so all debts are cancelled. Otherwise a station that has sent for an hour
 ///   without competition would later wait for an hour.
 /// - After a round that found all stations in debt, all rounds until the first is out of debt are
 ///   applied at once. The order is the same, and one call of [`AirtimeFairness::next`] visits each

@@ -4,7 +4,8 @@ use airpace_units::BitRate;
 use core::time::Duration;
 use strum::{Display, EnumMessage, EnumString, IntoStaticStr, VariantNames};
 
-/// How the time that a backlog takes to drain is estimated. Its name in configurations is the variant in kebab-case.
+/// How the time that a backlog takes to drain is estimated. Its name in configurations is the
+/// variant in kebab-case.
 #[derive(
     Clone,
     Copy,

@@ -83,7 +83,7 @@ pub struct Message {
 pub struct Counts {
     /// Frames without a valid radiotap header.
     pub malformed: u64,
-    /// Other frames than data for this station: management, uplink, other stations, multicast,
+    /// Frames other than data for this station: management, uplink, other stations, multicast,
     /// damaged.
     pub foreign: u64,
     /// Data frames that the meter has counted.

@@ -8,8 +8,8 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// Configuration of a [`Proxy`](super::Proxy). Durations of zero and rates that are not numbers are the caller's
-/// to refuse: see `airpace-api` for the checks that configuration files get.
+/// Configuration of a [`Proxy`](super::Proxy). Durations of zero and rates that are not numbers are
+/// the caller's to refuse: see `airpace-api` for the checks that configuration files get.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProxyConfig {
     /// What sets the stations' rates.
@@ -18,15 +18,16 @@ pub struct ProxyConfig {
     pub slot: Duration,
     /// The rate of a station before its first report.
     pub start: StartRate,
-    /// Bytes of a typical packet on the air, IP header included, by which rates in bit/s that no law gave become
-    /// packets per second. Default 1500.
+    /// Bytes of a typical packet on the air, IP header included, by which rates in bit/s that no
+    /// law gave become packets per second. Default 1500.
     pub packet_bytes: u32,
     /// Aggregation level assumed for rates that no law gave, packets per frame. Default 32.
     pub level: f64,
-    /// Delay target (T̄) that the law was given, for the warning that it cannot be met. The law itself has it in
-    /// [`ProxyConfig::pacing`].
+    /// Delay target (T̄) that the law was given, for the warning that it cannot be met. The law
+    /// itself has it in [`ProxyConfig::pacing`].
     pub delay_target: Option<Duration>,
-    /// The pacer of each station. Its `burst` is also how much packets are gathered: see [`super::GATHER_SHARE`].
+    /// The pacer of each station. Its `burst` is also how much packets are gathered: see
+    /// [`super::GATHER_SHARE`].
     pub pace: PaceConfig,
     /// Overhead of a frame assumed for stations that report no PHY rate. Default 214 µs.
     pub frame_overhead: Duration,
@@ -34,9 +35,11 @@ pub struct ProxyConfig {
     pub queue: FqCoDelConfig,
     /// What is done when reports stop coming.
     pub fallback: Fallback,
-    /// Bytes that the way to the station adds to each packet: the headers of a tunnel, or nothing in-line.
+    /// Bytes that the way to the station adds to each packet: the headers of a tunnel, or nothing
+    /// in-line.
     pub packet_overhead: u32,
-    /// Whether a record per station and slot is made (see [`super::SlotRecord`]). It costs 10 kB per station.
+    /// Whether a record per station and slot is made (see [`super::SlotRecord`]). It costs 10 kB
+    /// per station.
     pub records: bool,
     /// The stations, numbered in this order.
     pub stations: Vec<StationConfig>,
@@ -151,11 +154,11 @@ impl Default for Fallback {
 pub struct StationConfig {
     /// Weight (φ) of the station's share. Default 1; the water-filling law takes 0.001 to 1000.
     pub weight: f64,
-    /// Bytes of a packet of load, IP header and tunnel included, that is sent whenever nothing else waits and the
-    /// station is paced. Default none.
+    /// Bytes of a packet of load, IP header and tunnel included, that is sent whenever nothing else
+    /// waits and the station is paced. Default none.
     pub load_bytes: Option<u32>,
-    /// Part of a gap (0 to 1) by which packets wait when pacing begins, so that stations which begin together are
-    /// out of step. Default 0.
+    /// Part of a gap (0 to 1) by which packets wait when pacing begins, so that stations which
+    /// begin together are out of step. Default 0.
     pub phase: f64,
 }
 

@@ -1,13 +1,16 @@
-//! The proxy: paces what each station is sent, so that the queue stands here and not in the access point.
+//! The proxy: paces what each station is sent, so that the queue stands here and not in the access
+//! point.
 //!
 //! [`Proxy`] holds a flow queue and a pacer per station and one rate law. The caller
 //!
-//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and going of stations
-//!    ([`Proxy::set_connected`]);
-//! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with [`Proxy::poll_drop`];
-//! 3. comes again at [`Proxy::deadline`], with [`Proxy::handle_timeout`] first.
+//! 1. hands in packets ([`Proxy::enqueue`]), reports ([`Proxy::on_report`]) and the coming and
+//!    going of stations ([`Proxy::set_connected`]);
+//! 2. takes packets out with [`Proxy::poll`] until there is none, and what was dropped with
+//!    [`Proxy::poll_drop`];
+//! 3. at [`Proxy::deadline`], calls [`Proxy::handle_timeout`], then [`Proxy::poll`].
 //!
-//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they were due.
+//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they
+//! were due.
 
 mod config;
 mod law;
@@ -37,10 +40,11 @@ use core::time::Duration;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
-use warnings::Beliefs;
+use warnings::MediumEstimates;
 
-/// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet, so that packets
-/// leave in small groups; what is sent at [`Proxy::poll`] in between still leaves on time.
+/// [`Proxy::deadline`] comes this share of the permitted burst after the release of a paced packet,
+/// so that packets leave in small groups; what is sent at [`Proxy::poll`] in between still leaves
+/// on time.
 pub const GATHER_SHARE: u32 = 4;
 
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
@@ -49,13 +53,14 @@ pub struct Proxy<P> {
     stations: Vec<PacedStation<P>>,
     law: Option<Box<dyn RateController + Send>>,
     turns: Turns,
-    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it introduces to the law.
+    /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it
+    /// introduces to the law.
     pending: Vec<SlotReport>,
     /// Stations whose report waits in `pending`.
     reported: usize,
     /// Stations whose reports are waited for.
     awaited: usize,
-    beliefs: Beliefs,
+    estimates: MediumEstimates,
     next_decision: Time,
     /// See [`GATHER_SHARE`].
     gather: Duration,
@@ -66,8 +71,8 @@ pub struct Proxy<P> {
 }
 
 impl<P: Packet> Proxy<P> {
-    /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's queue a secret key, which keeps
-    /// senders from aiming at the queue of a neighbour.
+    /// A proxy whose stations are all away, at [`Time::ZERO`]. `hash_key` gives each station's
+    /// queue a secret key, which keeps senders from aiming at the queue of a neighbour.
     ///
     /// # Errors
     /// The law refuses its parameters or a weight.
@@ -91,7 +96,7 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
-            beliefs: Beliefs::default(),
+            estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),
             drops: VecDeque::new(),
@@ -111,10 +116,10 @@ impl<P: Packet> Proxy<P> {
         &self.counts
     }
 
-    /// What the law believed about the medium at the last decision.
+    /// The law's estimates of the medium at the last decision.
     #[must_use]
     pub const fn diagnostics(&self) -> &Diagnostics {
-        self.beliefs.diagnostics()
+        self.estimates.diagnostics()
     }
 
     /// How a station is sent to; `None` if there is no such station.
@@ -123,13 +128,14 @@ impl<P: Packet> Proxy<P> {
         self.stations.get(station).map(|station| station.mode)
     }
 
-    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such station.
+    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such
+    /// station.
     #[must_use]
     pub fn granted(&self, station: usize) -> Option<Allocation> {
         mode::granted(self.stations.get(station)?, &self.config)
     }
 
-    /// Packets that wait for all stations together.
+    /// Number of packets queued for all stations.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.stations
@@ -158,7 +164,8 @@ impl<P: Packet> Proxy<P> {
         self.activate(station);
     }
 
-    /// Takes an authentic report of a station. A report that repeats the last one is counted and ignored.
+    /// Takes an authentic report of a station. A report that repeats the last one is counted and
+    /// ignored.
     pub fn on_report(&mut self, now: Time, mut report: SlotReport) {
         let idx = report.station.index();
         let Some(station) = self.stations.get(idx) else {
@@ -176,7 +183,7 @@ impl<P: Packet> Proxy<P> {
         }
         let station = &mut self.stations[idx];
         station.heard_at = now;
-        // The numbers of a station that has started anew begin at zero again.
+        // A restarted agent numbers its slots from zero.
         let slots = last_slot
             .and_then(|last| report.slot.checked_sub(last))
             .unwrap_or(1);
@@ -191,7 +198,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its packets are dropped.
+    /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its
+    /// packets are dropped.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
         let Some(paced) = self.stations.get_mut(station) else {
             return;
@@ -247,8 +255,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Decides at once instead of waiting for reports, and begins a slot now. With [`StartRate::FromLaw`] this gives the stations that
-    /// have just connected their first rates.
+    /// Decides at once instead of waiting for reports, and begins a slot now. With
+    /// [`StartRate::FromLaw`] this gives the stations that have just connected their first rates.
     pub fn begin_slot(&mut self, now: Time) {
         self.decide(now);
         self.next_decision = now.saturating_add(self.config.slot);
@@ -284,7 +292,7 @@ impl<P: Packet> Proxy<P> {
         self.records.pop_front()
     }
 
-    /// What an operator should hear of.
+    /// The next event that an operator should know of.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -302,7 +310,8 @@ impl<P: Packet> Proxy<P> {
         Some(deadline)
     }
 
-    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are missing.
+    /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are
+    /// missing.
     pub fn handle_timeout(&mut self, now: Time) {
         if now >= self.next_decision {
             self.decide(now);

@@ -33,8 +33,8 @@ impl Mode {
     }
 }
 
-/// Longest slot that a station may claim in its reports, as the configuration of agents has it. A longer one would
-/// put off the fallback for as long as the station likes.
+/// Longest slot that a station may claim in its reports, as the configuration of agents has it. A
+/// longer one would put off the fallback for as long as the station likes.
 const LONGEST_SLOT: Duration = Duration::from_secs(10);
 
 /// The mode that the station's reports, or their absence, ask for.
@@ -91,7 +91,8 @@ pub(super) fn granted<P>(station: &PacedStation<P>, config: &ProxyConfig) -> Opt
     }
 }
 
-/// Whether the rates follow from reports: with a fixed rate, or none, nothing is expected of reports.
+/// Whether the rates follow from reports: with a fixed rate, or none, nothing is expected of
+/// reports.
 pub(super) const fn measures(pacing: &Pacing) -> bool {
     matches!(pacing, Pacing::Law(_) | Pacing::Custom(_))
 }

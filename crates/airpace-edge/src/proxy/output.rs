@@ -36,7 +36,7 @@ pub struct DroppedPacket<P> {
     pub packet: P,
 }
 
-/// What an operator should hear of.
+/// An event that an operator should know of.
 #[derive(Clone, PartialEq, Debug, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
@@ -61,7 +61,8 @@ pub enum Event {
         /// The smallest delay that is feasible, seconds.
         least_s: f64,
     },
-    /// More stations than before appear to have their bottleneck elsewhere than at the access point.
+    /// More stations than before appear to have their bottleneck elsewhere than at the access
+    /// point.
     BottleneckElsewhere {
         /// How many now.
         stations: u32,
@@ -90,7 +91,7 @@ impl core::fmt::Display for Event {
     }
 }
 
-/// What was refused before it could matter.
+/// Counts of rejected input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets for stations that are away.

@@ -22,7 +22,7 @@ pub struct SlotRecord {
     pub granted: Option<Allocation>,
     /// Its report on the slot; `None` if none came.
     pub report: Option<SlotReport>,
-    /// What the law believes about the medium.
+    /// The law's estimates of the medium.
     pub diagnostics: Diagnostics,
     /// Length of the slot at the proxy.
     pub length: Duration,

@@ -6,7 +6,8 @@ use airpace_core::packet::Packet;
 use airpace_units::Time;
 
 impl<P: Packet> Proxy<P> {
-    /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the records.
+    /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the
+    /// records.
     pub(super) fn decide(&mut self, now: Time) {
         // Reports are waited for half a slot longer than they are due.
         self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
@@ -25,7 +26,7 @@ impl<P: Packet> Proxy<P> {
         }
         if let Some(law) = &self.law {
             let events = self
-                .beliefs
+                .estimates
                 .update(now, law.diagnostics(), self.config.delay_target);
             self.events.extend(events.into_iter().flatten());
         }
@@ -49,7 +50,7 @@ impl<P: Packet> Proxy<P> {
                 Ok(at) if station.reported => Some(&self.pending[at]),
                 _ => None,
             };
-            let diagnostics = self.beliefs.diagnostics();
+            let diagnostics = self.estimates.diagnostics();
             let record = record::slot_record(now, station, &self.config, report, diagnostics);
             self.records.push_back(record);
             let counters = station.queue.counters();
@@ -58,7 +59,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Puts a station into the mode that its reports, or their absence, ask for, and paces it accordingly.
+    /// Puts a station into the mode that its reports, or their absence, ask for, and paces it
+    /// accordingly.
     pub(super) fn update_mode(&mut self, now: Time, station: usize) {
         let paced = &mut self.stations[station];
         let to = mode::wanted(paced, now, &self.config);
@@ -82,7 +84,8 @@ impl<P: Packet> Proxy<P> {
             }
         }
         paced.apply(now, &self.config);
-        // The release may have moved with the rate. A station in the ring finds out when its turn comes.
+        // The release may have moved with the rate. A station in the ring finds out when its turn
+        // comes.
         let unmoved = match paced.place {
             Place::Ready => true,
             Place::Waiting(release) => paced.next_release() == Some(release),

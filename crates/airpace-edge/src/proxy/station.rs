@@ -10,10 +10,10 @@ use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 use hdrhistogram::Histogram;
 
-/// Lateness of the caller that is made up for, so that timers which are a little late cost no rate. What was held
-/// back longer is not sent at once, because it would then wait in the access point instead; with the pacer's burst
-/// this makes one millisecond. Lateness of user-space timers on a busy two-core machine: 0.1 ms at the median,
-/// 2.6 ms at the 99th percentile.
+/// Longest timer lateness that is compensated, so that timers which are a little late cost no rate.
+/// Packets held back longer are not sent at once, because they would then wait in the access point
+/// instead; with the pacer's burst this makes one millisecond. Lateness of user-space timers on a
+/// busy two-core machine: 0.1 ms at the median, 2.6 ms at the 99th percentile.
 const CATCH_UP: Duration = Duration::from_micros(800);
 
 /// One station at the proxy.
@@ -27,8 +27,8 @@ pub(super) struct PacedStation<P> {
     pub(super) reported: bool,
     /// Where the station stands among those that have something to send.
     pub(super) place: Place,
-    /// Whether packets waited for the pacer when it was last asked: they are due when it said, however late the
-    /// caller is.
+    /// Whether packets waited for the pacer when it was last asked: they are due when it said,
+    /// however late the caller is.
     pub(super) held_back: bool,
     pub(super) last_report: Option<SlotReport>,
     /// When missing reports began to count: at the last report, or when the station connected.
@@ -115,7 +115,8 @@ impl<P: Packet> PacedStation<P> {
         }
     }
 
-    /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it would be a flood.
+    /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it
+    /// would be a flood.
     pub(super) fn has_something(&self) -> bool {
         self.has_load() || !self.queue.is_empty()
     }
@@ -155,7 +156,7 @@ impl<P: Packet> PacedStation<P> {
         let Some(allocation) = mode::granted(self, config) else {
             return self.pacer.unshape();
         };
-        // Fallback rates are paced by bytes: a PHY rate of long ago says nothing about now.
+        // Fallback rates are paced by bytes: the last known PHY rate is out of date.
         let phy_rate = match &self.last_report {
             Some(report) if self.mode == Mode::Controlled => report.phy_rate_bps(),
             _ => None,

@@ -1,8 +1,8 @@
 //! Whose turn it is to send.
 //!
-//! Stations whose pacers permit a packet now stand in a ring and take turns; those that must wait for their pacer
-//! stand in a heap by the time of their release. So a packet costs the logarithm of the number of stations, and not
-//! a walk over all of them.
+//! Stations whose pacers permit a packet now stand in a ring and take turns; those that must wait
+//! for their pacer stand in a heap by the time of their release. So a packet costs the logarithm of
+//! the number of stations, and not a walk over all of them.
 
 use airpace_units::Time;
 use core::cmp::Reverse;
@@ -26,8 +26,8 @@ pub(super) enum Place {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     ready: VecDeque<u32>,
-    /// An entry counts only while the station's [`Place`] says the same: a station whose release moves gets a new
-    /// entry, and the old one is skipped when its time comes.
+    /// An entry counts only while the station's [`Place`] says the same: a station whose release
+    /// moves gets a new entry, and the old one is skipped when its time comes.
     waiting: BinaryHeap<Reverse<(Time, u32)>>,
     /// Packets that the first station of the ring has sent in its turn.
     sent: u32,
@@ -85,8 +85,8 @@ impl Turns {
         None
     }
 
-    /// The earliest entry of the heap. It may be of a station whose release has moved: then the caller comes once
-    /// for nothing, and the entry goes.
+    /// The earliest entry of the heap. It may be of a station whose release has moved: then one
+    /// wake-up is spurious and the entry is removed.
     pub(super) fn next_release(&self) -> Option<Time> {
         self.waiting.peek().map(|Reverse((release, _))| *release)
     }

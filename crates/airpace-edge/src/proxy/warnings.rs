@@ -1,27 +1,27 @@
-//! What the law believes about the medium, and which changes of that an operator should hear of.
+//! The law's estimates of the medium, and which of their changes cause a warning.
 
 use super::Event;
 use airpace_core::control::Diagnostics;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Least time between two warnings of a kind: beliefs at the edge change back and forth.
+/// Least time between two warnings of a kind: estimates near a threshold flap.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// The beliefs of the last decision, and when they were last warned of.
+/// The estimates of the last decision, and when they last caused a warning.
 #[derive(Debug, Default)]
-pub(super) struct Beliefs {
+pub(super) struct MediumEstimates {
     diagnostics: Diagnostics,
     target_told: Option<Time>,
     elsewhere_told: Option<Time>,
 }
 
-impl Beliefs {
+impl MediumEstimates {
     pub(super) const fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Takes the beliefs of a decision and returns what has become true with it.
+    /// Takes the estimates of a decision and returns the warnings that it causes.
     pub(super) fn update(
         &mut self,
         now: Time,
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_infeasible_target_is_told_when_it_becomes_so_and_not_in_every_slot() {
-        let mut beliefs = Beliefs::default();
+        let mut estimates = MediumEstimates::default();
         let target = Some(Duration::from_millis(5));
         let bad = Diagnostics {
             smallest_delay_s: Some(0.0073),
@@ -87,7 +87,7 @@ mod tests {
             } else {
                 bad
             };
-            told.extend(beliefs.update(now, new, target).into_iter().flatten());
+            told.extend(estimates.update(now, new, target).into_iter().flatten());
         }
         assert_eq!(told.len(), 3, "{told:?}");
         assert_eq!(
@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn a_station_capped_elsewhere_is_told_once() {
-        let mut beliefs = Beliefs::default();
+        let mut estimates = MediumEstimates::default();
         let capped = Diagnostics {
             capped_elsewhere: 1,
             ..Diagnostics::default()
         };
-        let first = beliefs.update(Time::ZERO, capped, None);
+        let first = estimates.update(Time::ZERO, capped, None);
         assert_eq!(first[1], Some(Event::BottleneckElsewhere { stations: 1 }));
-        let again = beliefs.update(Time::from_millis(60_000), capped, None);
+        let again = estimates.update(Time::from_millis(60_000), capped, None);
         assert_eq!(again, [None, None]);
     }
 }

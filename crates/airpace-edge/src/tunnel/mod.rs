@@ -427,7 +427,7 @@ impl<C: Crypto> Tunnel<C> {
     }
 
     /// The message is not a repetition of one that this process has seen, so most likely the peer's
-    /// clock went back. Nobody would find out otherwise.
+    /// clock went back. Without this warning the cause would stay hidden.
     fn warn_of_old_handshake(&mut self, now: Time, from: SocketAddr, peer: PeerIdx) {
         if now >= self.next_warning {
             self.next_warning = now + WARNING_INTERVAL;

@@ -3,15 +3,18 @@
 use crate::results::DemoSettings;
 use std::path::PathBuf;
 use std::time::Duration;
+use strum::{EnumString, IntoStaticStr};
 
 /// One way of sending.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ArmKind {
     /// The kernel's Cubic through a closed access point.
     Cubic,
     /// The kernel's BBR through a closed access point.
     Bbr,
     /// The kernel's Cubic through a modified access point, with FQ-MAC and airtime fairness.
+    #[strum(serialize = "fqmac-airtime-cubic")]
     ModifiedCubic,
     /// The kernel's Cubic through proxy and agents and a closed access point.
     AirpaceCubic,
@@ -31,14 +34,8 @@ impl ArmKind {
 
     /// The name in files and tables.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cubic => "cubic",
-            Self::Bbr => "bbr",
-            Self::ModifiedCubic => "fqmac-airtime-cubic",
-            Self::AirpaceCubic => "airpace-cubic",
-            Self::AirpaceUdp => "airpace-udp",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Description for titles and tables.
@@ -51,12 +48,6 @@ impl ArmKind {
             Self::AirpaceCubic => "closed AP behind airpace",
             Self::AirpaceUdp => "closed AP behind airpace, UDP",
         }
-    }
-
-    /// The arm of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|arm| arm.name() == name)
     }
 
     /// The kernel's congestion control, for arms that send TCP.
@@ -73,12 +64,6 @@ impl ArmKind {
     #[must_use]
     pub const fn is_modified(self) -> bool {
         matches!(self, Self::ModifiedCubic)
-    }
-
-    /// Whether proxy and agents run.
-    #[must_use]
-    pub const fn has_proxy(self) -> bool {
-        matches!(self, Self::AirpaceCubic | Self::AirpaceUdp)
     }
 }
 
@@ -169,9 +154,11 @@ mod tests {
         assert!(
             ArmKind::ALL
                 .iter()
-                .all(|&arm| ArmKind::from_name(arm.name()) == Some(arm))
+                .all(|&arm| arm.name().parse() == Ok(arm))
         );
-        assert_eq!(ArmKind::from_name("vegas"), None);
+        assert_eq!(ArmKind::ModifiedCubic.name(), "fqmac-airtime-cubic");
+        assert_eq!(ArmKind::AirpaceUdp.name(), "airpace-udp");
+        assert!("vegas".parse::<ArmKind>().is_err());
     }
 
     #[test]

@@ -34,9 +34,7 @@ pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
     ArmResult {
         stations,
         name: name.to_owned(),
-        title: ArmKind::from_name(name)
-            .map_or("an arm", ArmKind::title)
-            .to_owned(),
+        title: name.parse().map_or("an arm", ArmKind::title).to_owned(),
         figures: figures(),
         jain_airtime: 1.0,
         jain_airtime_both_ways: 1.0,

@@ -164,7 +164,7 @@ impl RunningAgent<'_> {
         Ok(())
     }
 
-    /// Does what is due: the tunnel's timers, the outside world, the routes.
+    /// Runs due work: tunnel timers, monitor and proxy address, routes.
     fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
         if now >= self.next_refresh {
@@ -206,7 +206,7 @@ impl RunningAgent<'_> {
             self.next_route_check = now + ROUTE_RETRY;
             tracing::warn!(%error, "the kernel refuses the routes into the tunnel");
         } else {
-            tracing::info!("the routes lead into the tunnel");
+            tracing::info!("routes into the tunnel installed");
         }
     }
 

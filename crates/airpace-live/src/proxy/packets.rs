@@ -75,7 +75,7 @@ impl PacketProxy {
         }
     }
 
-    /// What the law believed about the medium at the last decision.
+    /// The law's estimates of the medium at the last decision.
     #[must_use]
     pub const fn diagnostics(&self) -> &Diagnostics {
         self.proxy.diagnostics()
@@ -156,7 +156,7 @@ impl PacketProxy {
         }
     }
 
-    /// Logs what the proxy has for an operator.
+    /// Logs the proxy's events.
     fn log_events(&mut self) {
         while let Some(event) = self.proxy.poll_event() {
             self.log(&event);
@@ -172,7 +172,7 @@ impl PacketProxy {
             ..
         } = event
         else {
-            // What the law believes about the medium.
+            // Warnings about the medium.
             return tracing::warn!("{event}");
         };
         let station = &self.names[*station];

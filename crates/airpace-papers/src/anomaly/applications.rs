@@ -1,5 +1,6 @@
 use super::{MAGNITUDE, SCHEMES, with_scheme};
 use crate::reproduction::{Bar, Case, Findings, Results, Sample, flows};
+use airpace_sim::mac::Scheme;
 
 pub(super) const VOICE: &str = "A call to the slow station beside bulk to all: best effort is \
      useless under FIFO and FQ-CoDel (MOS 1.0 to 1.24) and as good as can be under FQ-MAC and \
@@ -15,6 +16,13 @@ const PAGES: &str = include_str!("../../../../scenarios/004-f11-web.toml");
 /// The paper's names of the access categories of the call, and ours.
 const CATEGORIES: [(&str, &str); 2] = [("VO", "voice"), ("BE", "best-effort")];
 const DELAYS: [&str; 2] = ["5 ms", "50 ms"];
+/// The schemes from the least throughput to the most, as in Table 2.
+const BY_THROUGHPUT: [Scheme; 4] = [
+    Scheme::FqCodel,
+    Scheme::Fifo,
+    Scheme::FqMac,
+    Scheme::Airtime,
+];
 
 pub(super) fn voice_cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -45,7 +53,7 @@ pub(super) fn voice(results: &Results) -> Findings {
             });
             // The paper prints 1.00 to 1.24 for the first two schemes, 4.37 and 4.39 for the
             // others.
-            let bar = if ["fifo", "fq-codel"].contains(&scheme) {
+            let bar = if matches!(scheme, Scheme::Fifo | Scheme::FqCodel) {
                 Bar::AtMost(1.3)
             } else {
                 Bar::AtLeast(4.35)
@@ -55,12 +63,13 @@ pub(super) fn voice(results: &Results) -> Findings {
     }
     for (mark, _) in CATEGORIES {
         for delay in DELAYS {
-            for pair in ["fq-codel", "fifo", "fq-mac", "airtime"].windows(2) {
+            for pair in BY_THROUGHPUT.windows(2) {
+                let (before, after) = (pair[0], pair[1]);
                 let goodput =
-                    |scheme: &str| bulk_mbps(results, &format!("{scheme}, {mark}, {delay}"));
+                    |scheme: Scheme| bulk_mbps(results, &format!("{scheme}, {mark}, {delay}"));
                 findings.ratio(
-                    format!("{mark}, {delay}: throughput, {} over {}", pair[1], pair[0]),
-                    &(&goodput(pair[1]) / &goodput(pair[0])),
+                    format!("{mark}, {delay}: throughput, {after} over {before}"),
+                    &(&goodput(after) / &goodput(before)),
                     Bar::Above(1.0),
                 );
             }
@@ -95,7 +104,7 @@ pub(super) fn web_cases() -> Vec<Case> {
 
 pub(super) fn web(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let load_s = |page: &str, scheme: &str| {
+    let load_s = |page: &str, scheme: Scheme| {
         results.sample(&format!("{page}, {scheme}"), |summary| {
             let flow = flows(summary, "web").next()?;
             Some(flow.page_load_s?.mean)
@@ -105,19 +114,19 @@ pub(super) fn web(results: &Results) -> Findings {
     findings.relate(
         "large, fifo: page load time",
         "s",
-        &load_s("large", "fifo"),
+        &load_s("large", Scheme::Fifo),
         Bar::AtLeast(10.0),
     );
     for page in ["small", "large"] {
         findings.ratio(
             format!("{page}: page load time, fifo over fq-codel"),
-            &(&load_s(page, "fifo") / &load_s(page, "fq-codel")),
+            &(&load_s(page, Scheme::Fifo) / &load_s(page, Scheme::FqCodel)),
             Bar::AtLeast(MAGNITUDE),
         );
-        for scheme in &SCHEMES[..3] {
+        for &scheme in &SCHEMES[..3] {
             findings.ratio(
                 format!("{page}: page load time, {scheme} over airtime"),
-                &(&load_s(page, scheme) / &load_s(page, "airtime")),
+                &(&load_s(page, scheme) / &load_s(page, Scheme::Airtime)),
                 Bar::Above(1.0),
             );
         }

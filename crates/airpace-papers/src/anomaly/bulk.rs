@@ -3,6 +3,7 @@ use super::{SCHEMES, airtime_share, goodput, per_scheme, with_scheme};
 use crate::reproduction::{Bar, Case, Findings, Results, Sample, stations};
 use airpace_core::model::jain;
 use airpace_scenario::results::SimulationSummary;
+use airpace_sim::mac::Scheme;
 
 pub(super) const AIRTIME: &str = "Airtime of one-way UDP: about 80/10/10 under FIFO and FQ-CoDel, \
      FQ-MAC between, 33/33/33 under airtime fairness";
@@ -20,29 +21,29 @@ pub(super) fn udp_cases() -> Vec<Case> {
 }
 
 /// Airtime of a station called `name`, in per cent of that of all stations.
-fn airtime_percent(results: &Results, case: &str, name: &str) -> Sample {
-    &results.sample(case, |summary| airtime_share(summary, name)) * 100.0
+fn airtime_percent(results: &Results, scheme: Scheme, name: &str) -> Sample {
+    &results.sample(scheme.name(), |summary| airtime_share(summary, name)) * 100.0
 }
 
 pub(super) fn airtime(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let mut relate = |case: &str, name: &str, bar: Bar| {
+    let mut relate = |scheme: Scheme, name: &str, bar: Bar| {
         findings.relate(
-            format!("{case}, {name}: airtime"),
+            format!("{scheme}, {name}: airtime"),
             "%",
-            &airtime_percent(results, case, name),
+            &airtime_percent(results, scheme, name),
             bar,
         )
     };
-    for case in ["fifo", "fq-codel"] {
-        relate(case, "slow", Bar::About(80.0, 5.0));
-        relate(case, "fast-1", Bar::About(10.0, 3.0));
-        relate(case, "fast-2", Bar::About(10.0, 3.0));
+    for scheme in [Scheme::Fifo, Scheme::FqCodel] {
+        relate(scheme, "slow", Bar::About(80.0, 5.0));
+        relate(scheme, "fast-1", Bar::About(10.0, 3.0));
+        relate(scheme, "fast-2", Bar::About(10.0, 3.0));
     }
-    let fifo = airtime_percent(results, "fifo", "slow").mean();
-    relate("fq-mac", "slow", Bar::Between(100.0 / 3.0, fifo));
+    let fifo = airtime_percent(results, Scheme::Fifo, "slow").mean();
+    relate(Scheme::FqMac, "slow", Bar::Between(100.0 / 3.0, fifo));
     for name in ["slow", "fast-1", "fast-2"] {
-        relate("airtime", name, Bar::About(100.0 / 3.0, 1.0));
+        relate(Scheme::Airtime, name, Bar::About(100.0 / 3.0, 1.0));
     }
     findings.because("fifo, slow", EQUAL_THROUGHPUT);
     findings
@@ -91,30 +92,30 @@ fn jain_of_airtime(summary: &SimulationSummary) -> Option<f64> {
 pub(super) fn fairness(results: &Results) -> Findings {
     let mut findings = Findings::default();
     let index =
-        |kind: &str, scheme: &str| results.sample(&format!("{kind}, {scheme}"), jain_of_airtime);
+        |kind: &str, scheme: Scheme| results.sample(&format!("{kind}, {scheme}"), jain_of_airtime);
     for kind in ["udp", "down"] {
         findings.ratio(
             format!("{kind}: Jain's index, airtime"),
-            &index(kind, "airtime"),
+            &index(kind, Scheme::Airtime),
             Bar::AtLeast(0.99),
         );
     }
     // Figure 6 shows the bar of the bidirectional case a little below one.
     findings.ratio(
         "both: Jain's index, airtime",
-        &index("both", "airtime"),
+        &index("both", Scheme::Airtime),
         Bar::AtLeast(0.95),
     );
     findings.ratio(
         "both: dip against downloads alone, airtime",
-        &(&index("down", "airtime") - &index("both", "airtime")),
+        &(&index("down", Scheme::Airtime) - &index("both", Scheme::Airtime)),
         Bar::Above(0.0),
     );
     for kind in ["udp", "down", "both"] {
-        for scheme in &SCHEMES[..3] {
+        for &scheme in &SCHEMES[..3] {
             findings.ratio(
                 format!("{kind}: index of airtime less that of {scheme}"),
-                &(&index(kind, "airtime") - &index(kind, scheme)),
+                &(&index(kind, Scheme::Airtime) - &index(kind, scheme)),
                 Bar::Above(0.0),
             );
         }
@@ -128,7 +129,8 @@ pub(super) fn throughput(results: &Results) -> Findings {
         let (before, after) = (step[0], step[1]);
         // Growth of the goodput of the stations called `name`.
         let growth = |name: &str| {
-            let goodput = |case: &str| results.sample(case, |summary| goodput(summary, name));
+            let goodput =
+                |scheme: Scheme| results.sample(scheme.name(), |summary| goodput(summary, name));
             &goodput(after) / &goodput(before)
         };
         let mut relate = |what: &str, growth: &Sample, bar: Bar| {
@@ -136,7 +138,7 @@ pub(super) fn throughput(results: &Results) -> Findings {
         };
         relate("fast", &growth("fast"), Bar::AtLeast(1.0));
         relate("slow", &growth("slow"), Bar::AtMost(1.0));
-        let total = &results.goodput_mbps(after) / &results.goodput_mbps(before);
+        let total = &results.goodput_mbps(after.name()) / &results.goodput_mbps(before.name());
         relate("total", &total, Bar::AtLeast(1.0));
     }
     findings.because(

@@ -1,5 +1,6 @@
 use super::{MAGNITUDE, per_scheme, ping_ms, with_scheme};
 use crate::reproduction::{Bar, Case, Findings, Results, Sample};
+use airpace_sim::mac::Scheme;
 
 pub(super) const DOWNLOADS: &str = "Median ping during TCP downloads: several 100 ms under FIFO; \
      more than 200 ms for the slow and about 35 ms for the fast under FQ-CoDel; an order of \
@@ -16,35 +17,36 @@ pub(super) fn download_cases() -> Vec<Case> {
 
 pub(super) fn downloads(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    let ping =
-        |case: &str, name: &str| results.sample(case, |summary| ping_ms(summary, "ping", name));
+    let ping = |scheme: Scheme, name: &str| {
+        results.sample(scheme.name(), |summary| ping_ms(summary, "ping", name))
+    };
     for name in ["fast", "slow"] {
         // "several hundred milliseconds".
         findings.relate(
             format!("fifo, {name}: median ping"),
             "ms",
-            &ping("fifo", name),
+            &ping(Scheme::Fifo, name),
             Bar::Between(200.0, 1_000.0),
         );
     }
     findings.relate(
         "fq-codel, slow: median ping",
         "ms",
-        &ping("fq-codel", "slow"),
+        &ping(Scheme::FqCodel, "slow"),
         Bar::Above(200.0),
     );
     // "around 35 ms".
     findings.relate(
         "fq-codel, fast: median ping",
         "ms",
-        &ping("fq-codel", "fast"),
+        &ping(Scheme::FqCodel, "fast"),
         Bar::About(35.0, 10.0),
     );
-    for scheme in ["fq-mac", "airtime"] {
+    for scheme in [Scheme::FqMac, Scheme::Airtime] {
         for name in ["fast", "slow"] {
             findings.ratio(
                 format!("median ping of the {name}, fifo over {scheme}"),
-                &(&ping("fifo", name) / &ping(scheme, name)),
+                &(&ping(Scheme::Fifo, name) / &ping(scheme, name)),
                 Bar::AtLeast(MAGNITUDE),
             );
         }
@@ -72,7 +74,7 @@ pub(super) fn sparse_cases() -> Vec<Case> {
         let case = |name: &str| {
             with_scheme(
                 format!("{kind}, {name}"),
-                "airtime",
+                Scheme::Airtime,
                 SPARSE_STATION,
                 settings,
             )

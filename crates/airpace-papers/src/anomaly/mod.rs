@@ -9,6 +9,7 @@ mod thirty_stations;
 
 use crate::reproduction::{Case, Claim, flows, links, mean_if_complete, stations};
 use airpace_scenario::results::SimulationSummary;
+use airpace_sim::mac::Scheme;
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim::simulated(
@@ -89,7 +90,12 @@ pub(super) const CLAIMS: &[Claim] = &[
 const SEEDS: u32 = 10;
 
 /// The four schemes of the paper, from the unmodified kernel to the whole solution.
-const SCHEMES: [&str; 4] = ["fifo", "fq-codel", "fq-mac", "airtime"];
+const SCHEMES: [Scheme; 4] = [
+    Scheme::Fifo,
+    Scheme::FqCodel,
+    Scheme::FqMac,
+    Scheme::Airtime,
+];
 
 /// The least ratio that counts as "an order of magnitude": the 8 times that this project demands of
 /// `fq-mac` and `airtime` against `fifo`.
@@ -98,14 +104,14 @@ const MAGNITUDE: f64 = 8.0;
 /// One case per scheme, with the name of the scheme.
 fn per_scheme(text: &'static str, settings: &[&str]) -> Vec<Case> {
     SCHEMES
-        .map(|scheme| with_scheme(scheme, scheme, text, settings))
+        .map(|scheme| with_scheme(scheme.name(), scheme, text, settings))
         .to_vec()
 }
 
 /// A case with the access point's scheme.
 fn with_scheme(
     name: impl Into<String>,
-    scheme: &str,
+    scheme: Scheme,
     text: &'static str,
     settings: &[&str],
 ) -> Case {

@@ -179,12 +179,12 @@ pub(super) fn join_cases() -> Vec<Case> {
         "proxy.0.delay=\"100 ms\"",
         "duration=\"80 s\"",
     ];
-    let estimate = |law: &str| {
-        Case::scenario(law, JOINING, &settings)
+    let estimate = |law: Law| {
+        Case::scenario(law.name(), JOINING, &settings)
             .set(format!("proxy.0.law=\"{law}\""))
             .extract(decisions)
     };
-    vec![estimate("nonlinear"), estimate("waterfill"), ours]
+    vec![estimate(Law::Nonlinear), estimate(Law::Waterfill), ours]
 }
 
 /// Mean estimate of the overhead in the slots that end within `window`, µs.
@@ -202,9 +202,10 @@ fn mean_overhead_us(run: &Run, window: Range<f64>) -> Option<f64> {
 
 pub(super) fn join(results: &Results) -> Findings {
     let mut findings = Findings::default();
-    for law in ["nonlinear", "waterfill"] {
-        let estimate =
-            |window: Range<f64>| results.of_runs(law, |run| mean_overhead_us(run, window.clone()));
+    for law in [Law::Nonlinear, Law::Waterfill] {
+        let estimate = |window: Range<f64>| {
+            results.of_runs(law.name(), |run| mean_overhead_us(run, window.clone()))
+        };
         findings.relate(
             format!("{law}: estimate before"),
             "µs",

@@ -1,6 +1,7 @@
 use crate::reproduction::{
     Bar, Case, Figures, Findings, Results, Sample, flows, levels, mean, quantile,
 };
+use airpace_core::control::Law;
 use airpace_scenario::results::SimulationSummary;
 use airpace_sim::steady::{SteadyConfig, steady};
 use std::time::Duration;
@@ -41,7 +42,7 @@ pub(super) fn cell(results: &Results) -> Findings {
     findings
 }
 
-const LAWS: [&str; 2] = ["nonlinear", "waterfill"];
+const LAWS: [Law; 2] = [Law::Nonlinear, Law::Waterfill];
 const DELAYS_MS: [u32; 3] = [5, 10, 20];
 const COUNTS: [u32; 4] = [1, 5, 10, 25];
 const MCS: [u32; 2] = [4, 9];
@@ -54,7 +55,7 @@ const FRAME_MS: f64 = 0.273;
 /// One setting of Figure 7.
 #[derive(Clone, Copy)]
 struct DelaySetting {
-    law: &'static str,
+    law: Law,
     mcs: u32,
     stations: u32,
     delay_ms: u32,
@@ -62,7 +63,7 @@ struct DelaySetting {
 
 impl DelaySetting {
     /// All settings of a law.
-    fn all(law: &'static str) -> Vec<Self> {
+    fn all(law: Law) -> Vec<Self> {
         let mut settings = Vec::new();
         for mcs in MCS {
             for stations in COUNTS {
@@ -106,17 +107,22 @@ pub(super) fn delay_cases() -> Vec<Case> {
         cases.extend(DelaySetting::all(law).into_iter().map(DelaySetting::case));
     }
     for law in LAWS {
-        cases.push(Case::compute(format!("{law}, mixed"), move |seed| {
+        cases.push(Case::compute(mixed_rates(law), move |seed| {
             utility_gap(law, seed)
         }));
     }
     cases
 }
 
+/// Name of the case with stations of different rates.
+fn mixed_rates(law: Law) -> String {
+    format!("{law}, mixed")
+}
+
 /// Ten stations of different rates against the optimum.
-fn utility_gap(law: &str, seed: u64) -> anyhow::Result<Figures> {
+fn utility_gap(law: Law, seed: u64) -> anyhow::Result<Figures> {
     let row = steady(&SteadyConfig {
-        law: law.parse()?,
+        law,
         delay: Duration::from_millis(20),
         slot: Duration::from_millis(500),
         warm_up: 40,
@@ -173,10 +179,10 @@ pub(super) fn delay(results: &Results) -> Findings {
     findings.relate(
         "ours: sum of log rates below the optimum, per station",
         "",
-        &results.figure("waterfill, mixed", "gap"),
+        &results.figure(&mixed_rates(Law::Waterfill), "gap"),
         Bar::AtMost(0.01),
     );
-    let published = results.figure("nonlinear, mixed", "gap").mean();
+    let published = results.figure(&mixed_rates(Law::Nonlinear), "gap").mean();
     findings.note(format!(
         "the published law is {published:.3} below the optimum per station, because its set point \
          overshoots (see the errata)"
@@ -188,17 +194,18 @@ pub(super) fn mixed_cases() -> Vec<Case> {
     // Two slow stations and a faster one, as in the paper; all so slow that the limit of 48 packets
     // binds for none.
     let rates = "node.station.rate=[\"mcs 1\", \"mcs 2\", \"mcs 4\"]";
-    let case =
-        |law| Case::scenario(law, THREE_STATIONS, &[rates]).set(format!("proxy.0.law=\"{law}\""));
+    let case = |law: Law| {
+        Case::scenario(law.name(), THREE_STATIONS, &[rates]).set(format!("proxy.0.law=\"{law}\""))
+    };
     LAWS.map(case).to_vec()
 }
 
 pub(super) fn mixed(results: &Results) -> Findings {
     let mut findings = Findings::default();
     for law in LAWS {
-        let round = results.sample(law, |summary| Some(round_ms(summary, 3)));
+        let round = results.sample(law.name(), |summary| Some(round_ms(summary, 3)));
         findings.relate(format!("{law}: round"), "ms", &round, Bar::About(10.0, 1.0));
-        let index = results.sample(law, |summary| summary.totals.jain_airtime);
+        let index = results.sample(law.name(), |summary| summary.totals.jain_airtime);
         findings.ratio(
             format!("{law}: Jain's index of airtime"),
             &index,

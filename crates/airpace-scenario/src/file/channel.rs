@@ -33,7 +33,8 @@ choice! {
 choice! {
     /// What decides whether an MPDU is decoded.
     ErrorModel:
-    /// The signal-to-noise ratio that follows from positions and powers, by rate and length. A node's `loss` overrides it.
+    /// The signal-to-noise ratio that follows from positions and powers, by rate and length. A
+    /// node's `loss` overrides it.
     Snr = "snr",
     /// The `loss` of the nodes alone. All nodes hear each other wherever they stand.
     None = "none",
@@ -82,7 +83,8 @@ section! {
         fading: Fading = nested,
         /// Distance up to which a transmission is sensed and its header decoded.
         carrier_sense_range: Option<Length> = optional("by received power, from -82 dBm", "0 m", "1000 km"),
-        /// Distance up to which a transmission disturbs the reception of another, if `carrier_sense_range` is given.
+        /// Distance up to which a transmission disturbs the reception of another, if
+        /// `carrier_sense_range` is given.
         interference_range: Option<Length> = optional("`carrier_sense_range`", "0 m", "1000 km"),
         /// Number of saturated transmitters of other networks, which all nodes hear.
         neighbours: u16 = default("0", "0", "1000"),

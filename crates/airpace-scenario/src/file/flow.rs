@@ -24,7 +24,8 @@ choice! {
     Voip = "voip",
     /// Web pages: a DNS query first, then a list of objects over several connections.
     Web = "web",
-    /// Saturating UDP: the rate that a proxy allots, or, without a proxy, a queue that is never empty.
+    /// Saturating UDP: the rate that a proxy allots, or, without a proxy, a queue that is never
+    /// empty.
     Saturate = "saturate",
 }
 
@@ -46,11 +47,13 @@ section! {
     Flow as "[[flow]]" {
         /// Name. Flows to or from several nodes are called NAME@NODE.
         name: Option<String> = optional("its `kind`"),
-        /// Sender (of web pages: the server): a node, or a group or "each station" for one flow each.
+        /// Sender (of web pages: the server): a node, or a group or "each station" for one flow
+        /// each.
         from: Option<String> = optional("the only host, or else the access point"),
-        /// Receiver (of web pages: the client): a node, or a group or "each station" for one flow each.
+        /// Receiver (of web pages: the client): a node, or a group or "each station" for one flow
+        /// each.
         to: String = default("each station"),
-        /// What it is.
+        /// Kind of flow.
         kind: FlowKind = required("udp-cbr"),
         /// Number of such flows between each pair of nodes; 0 leaves the flow out.
         count: u32 = default("1", "0", "1000"),
@@ -66,10 +69,11 @@ section! {
         off: Option<Span> = optional("1 us", "1000000 s"),
         /// Rate of payload of udp-cbr, udp-poisson and burst, which need it.
         rate: Option<Rate> = optional("1 bit/s", "100 Gbit/s"),
-        /// UDP payload of a packet of udp-cbr, udp-poisson and saturate; largest payload of burst; bytes after the ICMP header of
-        /// ping.
+        /// UDP payload of a packet of udp-cbr, udp-poisson and saturate; largest payload of burst;
+        /// bytes after the ICMP header of ping.
         payload: Option<Size> = optional("1470 B; ping: 56 B", "1 B", "8972 B"),
-        /// Time between bursts or between pings; time from the end of a web page to the next request for it.
+        /// Time between bursts or between pings; time from the end of a web page to the next
+        /// request for it.
         interval: Option<Span> = optional("burst: 16667 us (60 a second); ping: 1 s; web: the page is loaded once", "10 us", "1000000 s"),
         /// Standard deviation of the bursts' sizes over their mean (log-normal).
         spread: Option<f64> = optional("0", "0", "2"),

@@ -1,8 +1,9 @@
 //! The scenario language, TOML: channels, nodes, wires, traffic, proxies, and what changes.
 //!
-//! [`read`] parses a file, puts the settings of the command line in, and checks what can be checked without the standard's
-//! tables; it never touches the machine. Every key is declared once, with its type, default, range and explanation, from
-//! which reading, refusals and the reference follow (see [`airpace_config`]).
+//! [`read`] parses a file, puts the settings of the command line in, and checks what can be checked
+//! without the standard's tables; it never touches the machine. Every key is declared once, with
+//! its type, default, range and explanation, from which reading, refusals and the reference follow
+//! (see [`airpace_config`]).
 //!
 //! ```
 //! let text = r#"
@@ -53,7 +54,7 @@ section! {
     Scenario as "a scenario" {
         /// Version of this format.
         format: u32 = default("1", "1", "1"),
-        /// What it is about, for readers.
+        /// Title.
         title: String = default(""),
         /// Seed of every random draw.
         seed: u64 = default("1"),
@@ -63,8 +64,8 @@ section! {
         duration: Span = default("10 s", "1 ms", "1000000 s"),
         /// Length of a slot, of the recorded series and of the proxies' control.
         slot: Span = default("500 ms", "1 ms", "100 s"),
-        /// The channel, or a list of several. If left out, there is one with all defaults.
-        channel: Vec<Channel> = nested,
+        /// The channel, or a list of several.
+        channel: Vec<Channel> = nested("one with all defaults"),
         /// The nodes.
         node: Vec<Node> = nested,
         /// The wires.
@@ -85,8 +86,8 @@ section! {
 /// Reads a scenario: the text of a file, with `settings` in place of what the file says.
 ///
 /// # Errors
-/// Malformed TOML, unknown keys, values out of range, keys that do not belong together, names of nothing; with the place and a
-/// remedy.
+/// Malformed TOML, unknown keys, values out of range, keys that do not belong together, names of
+/// nothing; with the place and a remedy.
 pub fn read(text: &str, settings: &[Override]) -> Result<(Scenario, Source), DocumentError> {
     let (mut scenario, source) = document::read::<Scenario>(text, settings)?;
     if scenario.channel.is_empty() {

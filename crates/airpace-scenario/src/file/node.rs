@@ -16,7 +16,8 @@ choice! {
     Ap = "ap",
     /// A host that has wires only.
     Host = "host",
-    /// A node that forwards by radio: a client of the node above it and an access point for those below.
+    /// A node that forwards by radio: a client of the node above it and an access point for those
+    /// below.
     Relay = "relay",
 }
 
@@ -25,26 +26,29 @@ section! {
     Node as "[[node]]" {
         /// Name. With `count` above 1 the nodes are called NAME-1, NAME-2, ….
         name: Option<String> = optional("its `kind`"),
-        /// What it is.
+        /// Kind of node.
         kind: NodeKind = required("station"),
         /// Number of such nodes.
         count: u32 = default("1", "1", "2000"),
         /// Name of the access point (or relay) that it is associated with.
         ap: Option<String> = optional("the only access point"),
-        /// Names of the channels that it is on; if left out, the channel of its access point, or the first. A relay may be on two:
-        /// that of its own access point, and that on which it serves its clients.
-        channel: Vec<String> = nested,
-        /// Rate of frames to it, and from it if `uplink_rate` is left out. A list gives each of `count` nodes its own.
+        /// Names of the channels that it is on. A relay may be on two: that of its own access
+        /// point, and that on which it serves its clients.
+        channel: Vec<String> = nested("that of its access point, else the first"),
+        /// Rate of frames to it, and from it if `uplink_rate` is left out. A list gives each of
+        /// `count` nodes its own.
         rate: Vec<RateChoice> = default("mcs 9"),
         /// Rate of frames from it.
         uplink_rate: Vec<RateChoice> = nested,
-        /// Probability that an MPDU to or from it is not decoded, in place of the error model. A list gives each node its own.
+        /// Probability that an MPDU to or from it is not decoded, in place of the error model. A
+        /// list gives each node its own.
         loss: Vec<f64> = list("0", "0.999"),
         /// Distance from its access point, if it has no `position`.
         distance: Length = default("2 m", "0 m", "1000 km"),
         /// Coordinates.
         position: Option<Point> = optional,
-        /// Side of a square around the access point in which it is placed at random, if it has no `position`.
+        /// Side of a square around the access point in which it is placed at random, if it has no
+        /// `position`.
         within: Option<Length> = optional("0 m", "1000 km"),
         /// Transmit power, antenna gain included.
         tx_power: Power = default("16 dBm", "-50 dBm", "60 dBm"),
@@ -52,10 +56,11 @@ section! {
         joins: Span = default("0 s", "0 s", "1000000 s"),
         /// Its queues towards the radio.
         queue: NodeQueue = nested,
-        /// Whether its agent has a monitor interface. Without one the agent tells frames apart by arrival times, and reports no
-        /// PHY rate.
+        /// Whether its agent has a monitor interface. Without one the agent tells frames apart by
+        /// arrival times, and reports no PHY rate.
         monitor: bool = default("true"),
-        /// Its weight in the sharing of airtime, relative to others, if its access point has scheme = "airtime"; 256 as in Linux.
+        /// Its weight in the sharing of airtime, relative to others, if its access point has scheme
+        /// = "airtime"; 256 as in Linux.
         airtime_weight: u16 = default("256", "1", "65535"),
     }
 }

@@ -23,14 +23,16 @@ choice! {
     Reports:
     /// By one packet per station and slot over the air.
     Air = "air",
-    /// Directly at the end of each slot. The packets are sent all the same and cost airtime, as in the ns-3 runs.
+    /// Directly at the end of each slot. The packets are sent all the same and cost airtime, as in
+    /// the ns-3 runs.
     Told = "told",
     /// Directly at the end of each slot, and no packets are sent.
     Free = "free",
 }
 
 section! {
-    /// An airpace proxy: a pacer and flow queues per station at a node, and the law that sets the rates.
+    /// An airpace proxy: a pacer and flow queues per station at a node, and the law that sets the
+    /// rates.
     Proxy as "[[proxy]]" {
         /// Node at which it stands.
         at: Option<String> = optional("the access point's wired side"),
@@ -38,7 +40,8 @@ section! {
         law: ProxyLaw = default("waterfill"),
         /// Target of the level, or its limit, mean packets per frame (N_ε, N̄).
         level: f64 = default("32", "1", "1024"),
-        /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual ignore it.
+        /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual
+        /// ignore it.
         delay: Option<Span> = optional("none", "10 us", "100 s"),
         /// Length of a slot.
         slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
@@ -91,16 +94,17 @@ section! {
         loss: Option<f64> = optional("0", "0.999"),
         /// New coordinates, which decide about losses from then on. Who hears whom stays as it was.
         position: Option<Point> = optional,
-        /// Probability that a report of the station is lost on its way to its proxy, besides the fate of its packet. The three
-        /// `report_…` keys are set together: those left out are without fault.
-        report_loss: Option<f64> = optional("0", "1"),
+        /// Probability that a report of the station is lost on its way to its proxy, besides the
+        /// fate of its packet. The three `report_…` keys are set together.
+        report_loss: Option<f64> = optional("0 with another `report_…` key", "0", "1"),
         /// Additional delay of its reports.
-        report_delay: Option<Span> = optional("0 s", "1000 s"),
+        report_delay: Option<Span> = optional("0 s with another `report_…` key", "0 s", "1000 s"),
         /// Copies in which each of its reports arrives.
-        report_copies: Option<u8> = optional("1", "100"),
+        report_copies: Option<u8> = optional("1 with another `report_…` key", "1", "100"),
         /// Whether the station's agent runs.
         agent: Option<AgentState> = optional,
-        /// Whether the proxy at the node restarts: it loses all packets and everything that it has learnt.
+        /// Whether the proxy at the node restarts: it loses all packets and everything that it has
+        /// learnt.
         proxy_restart: bool = default("false"),
         /// Flow whose rate changes.
         flow: Option<String> = optional,

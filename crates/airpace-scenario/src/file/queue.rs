@@ -8,7 +8,8 @@ use airpace_core::queue::DrainEstimate;
 use airpace_sim::mac::{QueueScope, Schedule, Scheme};
 
 section! {
-    /// A node's queues towards the radio. Each key holds for some schemes only, which its meaning names first.
+    /// A node's queues towards the radio. Each key holds for some schemes only, which its meaning
+    /// names first.
     NodeQueue as "queue" {
         /// The path that packets take.
         scheme: Choice<Scheme> = default("per-station"),
@@ -16,17 +17,18 @@ section! {
         limit: Option<Packets> = optional("1000 packets", "1 packet", "10000000 packets"),
         /// per-station: whether receivers share the limit.
         sharing: Option<Choice<QueueScope>> = optional("separate"),
-        /// per-station: whether packets in flight count towards the limit until they are acknowledged.
+        /// per-station: whether packets in flight count towards the limit until they are
+        /// acknowledged.
         in_flight: Option<bool> = optional("true if the limit is shared, as in ns-3"),
         /// All but airtime: in which order receivers are served.
         schedule: Option<Choice<Schedule>> = optional("round-robin"),
         /// fifo, codel, fq-codel: packets that the queueing discipline holds.
         qdisc_limit: Option<Packets> = optional("1000 packets (txqueuelen); fq-codel: 10240 packets", "1 packet", "10000000 packets"),
-        /// fifo, codel, fq-codel, wqm, wqm-fq: packets that the driver holds for all receivers of an access category before the
-        /// queueing discipline must wait.
+        /// fifo, codel, fq-codel, wqm, wqm-fq: packets that the driver holds for all receivers of
+        /// an access category before the queueing discipline must wait.
         driver_limit: Option<Packets> = optional("123 packets, as ath9k", "1 packet", "1000000 packets"),
-        /// Aggregates per access category that are composed ahead, the one on the air included; with 0 each is composed when the
-        /// channel is won.
+        /// Aggregates per access category that are composed ahead, the one on the air included;
+        /// with 0 each is composed when the channel is won.
         hardware_queue: Option<u16> = optional("2, as ath9k; per-station: 0; with aql: 64, so that the airtime limit decides", "0", "64"),
         /// fq-codel, fq-mac, airtime, wqm-fq: queues that flows are hashed to.
         flow_queues: Option<u32> = optional("1024; fq-mac, airtime: 4096 for all receivers together", "1", "65536"),
@@ -44,7 +46,8 @@ section! {
         airtime_quantum: Option<Span> = optional("300 us", "1 us", "100 ms"),
         /// airtime: whether receivers that had nothing waiting are served first.
         sparse: Option<bool> = optional("true"),
-        /// fq-mac, airtime: the airtime queue limit that Linux added in 5.5; true for Linux's values.
+        /// fq-mac, airtime: the airtime queue limit that Linux added in 5.5; true for Linux's
+        /// values.
         aql: Option<AirtimeQueueLimit> = optional("none"),
         /// wqm, wqm-fq: how the limit follows rate and load.
         wqm: WqmQueue = nested,
@@ -82,9 +85,11 @@ section! {
         on: bool = default("true"),
         /// Airtime that each receiver may always have under way.
         low: Option<Span> = optional("5 ms", "10 us", "10 s"),
-        /// Airtime that a receiver may have under way while all receivers together are below `threshold`.
+        /// Airtime that a receiver may have under way while all receivers together are below
+        /// `threshold`.
         high: Option<Span> = optional("12 ms", "10 us", "10 s"),
-        /// Airtime under way to all receivers together at which the limit of each falls from `high` to `low`.
+        /// Airtime under way to all receivers together at which the limit of each falls from `high`
+        /// to `low`.
         threshold: Option<Span> = optional("24 ms", "0 s", "100 s"),
     }
 }

@@ -7,7 +7,8 @@ use airpace_config::section;
 use airpace_sim::rate::AdaptationKind;
 
 section! {
-    /// A rate, or how it is chosen. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal", "minstrel-ht".
+    /// A rate, or how it is chosen. Short forms: "mcs 9", "mcs 9 nss 2", "54 Mbit/s", "ideal",
+    /// "minstrel-ht".
     RateChoice as "rate" or RateChoice::parse {
         /// How the rate is chosen.
         adaptation: Choice<AdaptationKind> = default("fixed"),
@@ -25,9 +26,11 @@ section! {
         guard_interval: Option<Span> = optional("the channel's"),
         /// The rates from given times on, for "trace".
         trace: Vec<RateStep> = nested,
-        /// A file with such a trace, one `seconds mcs nss` a line, relative to the folder of the scenario.
+        /// A file with such a trace, one `seconds mcs nss` a line, relative to the folder of the
+        /// scenario.
         file: Option<String> = optional,
-        /// Whether the trace starts again at its end. Its last rate lasts as long as the one before it.
+        /// Whether the trace starts again at its end. Its last rate lasts as long as the one before
+        /// it.
         repeat: bool = default("false"),
     }
 }

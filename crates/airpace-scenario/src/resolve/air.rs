@@ -52,8 +52,8 @@ pub(super) fn channels(
     Ok(channels)
 }
 
-/// The quality of a client's links once it stands at `position`; `None` if positions decide nothing for it. Who hears whom
-/// stays as it was.
+/// The quality of a client's links once it stands at `position`; `None` if positions decide nothing
+/// for it. Who hears whom stays as it was.
 pub(super) fn quality_at(
     network: &Network<'_>,
     rates: &Rates<'_>,
@@ -298,7 +298,8 @@ impl Air<'_> {
                 ..LinkConfig::new(from, to, adaptation)
             })
         };
-        // Each direction has its own random draws. They depend on the name alone, so that other nodes change nothing.
+        // Each direction has its own random draws. They depend on the name alone, so that other
+        // nodes change nothing.
         let stream = airpace_sim::rng::key(name);
         let down = link(above, below, "rate", &node.rate, stream)?;
         let up = link(below, above, up_key, up_rates, stream.wrapping_add(1))?;

@@ -4,6 +4,7 @@ use super::FlowName;
 use super::network::Network;
 use crate::file::{Flow, FlowKind, NodeKind};
 use airpace_config::document::{KeyError, refuse};
+use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 // The ICMP header of a ping is as long as that of UDP.
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_sim::traffic::web::BrowserConfig;
@@ -23,10 +24,11 @@ const PING_PAYLOAD: u32 = 56;
 /// Time between bursts unless the scenario says otherwise: 60 pictures a second.
 const PICTURE_INTERVAL: Duration = Duration::from_micros(16_667);
 
-/// Longest IP packet on the air, bytes: an MSDU of 2304 (IEEE 802.11-2020, 9.2.4.7.1) less 8 of LLC and SNAP.
+/// Longest IP packet on the air, bytes: an MSDU of 2304 (IEEE 802.11-2020, 9.2.4.7.1) less 8 of LLC
+/// and SNAP.
 const LONGEST_PACKET: u32 = 2_304 - 8;
-/// Headers of IPv4 and TCP with timestamps (RFC 7323), bytes.
-const TCP_HEADERS: u32 = 52;
+/// Headers of IPv4 and TCP (20 bytes) with padded timestamps (12 bytes, RFC 7323), bytes.
+const TCP_HEADERS: u32 = IPV4_HEADER_BYTES + 20 + 12;
 
 /// Most flows between single nodes. A larger count is a typing error.
 const MAX_FLOWS: usize = 100_000;
@@ -157,7 +159,8 @@ fn default_senders(network: &Network<'_>, to: &[usize], at: &str) -> Result<Vec<
     Ok(roots)
 }
 
-/// Refuses packets that are too long for the air, which a flow crosses unless wires connect its ends.
+/// Refuses packets that are too long for the air, which a flow crosses unless wires connect its
+/// ends.
 fn check_lengths(
     network: &Network<'_>,
     flow: &Flow,

@@ -1,5 +1,6 @@
-//! From a scenario to the network that [`airpace_sim::world`] runs: names become numbers, groups become single nodes, rates
-//! become those of the standard's tables, and positions become signal-to-noise ratios.
+//! From a scenario to the network that [`airpace_sim::world`] runs: names become numbers, groups
+//! become single nodes, rates become those of the standard's tables, and positions become
+//! signal-to-noise ratios.
 
 mod air;
 mod change;
@@ -43,8 +44,8 @@ pub struct FlowName {
 /// Resolves `scenario`; files with traces of rates are read from `folder`.
 ///
 /// # Errors
-/// Rates that the standard does not have, nodes without a path between them, and whatever the simulator cannot do; with the
-/// place in the text.
+/// Rates that the standard does not have, nodes without a path between them, and whatever the
+/// simulator cannot do; with the place in the text.
 pub fn resolve(
     scenario: &Scenario,
     source: &Source,

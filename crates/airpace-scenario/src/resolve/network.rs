@@ -1,4 +1,5 @@
-//! The single nodes: where they stand, which access point each belongs to, and the wires between them.
+//! The single nodes: where they stand, which access point each belongs to, and the wires between
+//! them.
 
 use crate::file::{EACH_STATION, Node, NodeKind, Scenario};
 use airpace_config::document::{KeyError, refuse};
@@ -136,8 +137,8 @@ impl<'s> Network<'s> {
                 self.members[idx].downlink = Some(self.channel(idx, 0).unwrap_or(0));
             }
         }
-        // From the top down, because a client's channel is the one on which the node above it serves clients. Each pass
-        // settles at least one more level of the tree.
+        // From the top down, because a client's channel is the one on which the node above it
+        // serves clients. Each pass settles at least one more level of the tree.
         for _ in 0..self.members.len() {
             let mut settled = true;
             for idx in 0..self.members.len() {
@@ -169,7 +170,8 @@ impl<'s> Network<'s> {
         Ok(())
     }
 
-    /// Gives a client its channels if those of the node above it are known; returns whether anything changed.
+    /// Gives a client its channels if those of the node above it are known; returns whether
+    /// anything changed.
     fn settle_channels(&mut self, idx: usize) -> Result<bool, KeyError> {
         let Some(above) = self.members[idx].above else {
             return Ok(false);
@@ -212,7 +214,8 @@ impl<'s> Network<'s> {
         for idx in 0..self.members.len() {
             let node = self.table(idx);
             let member = &self.members[idx];
-            // Nodes are placed in the order of the file: only access points before their clients have a position yet.
+            // Nodes are placed in the order of the file: only access points before their clients
+            // have a position yet.
             let centre = match member.above {
                 Some(above) if above < idx => self.members[above].position,
                 _ => Position::default(),
@@ -307,15 +310,16 @@ impl<'s> Network<'s> {
     }
 }
 
-/// A position drawn uniformly from a square. It depends on seed and name alone, so that other nodes change nothing.
+/// A position drawn uniformly from a square. It depends on seed and name alone, so that other nodes
+/// change nothing.
 fn at_random(seed: u64, name: &str, centre: Position, side: Length) -> Position {
     let mut stream = Stream::new(seed, &format!("position of {name}"), 0);
     let mut along = |middle: f64| middle + side.0 * (stream.unit() - 0.5);
     Position::new(along(centre.x), along(centre.y), 0.0)
 }
 
-/// A position on a circle, at the golden angle from the previous node's, so that any number of nodes stands evenly around
-/// the centre.
+/// A position on a circle, at the golden angle from the previous node's, so that any number of
+/// nodes stands evenly around the centre.
 fn on_circle(number: usize, centre: Position, distance: Length) -> Position {
     let golden = PI * (3.0 - 5_f64.sqrt());
     let angle = golden * number as f64;

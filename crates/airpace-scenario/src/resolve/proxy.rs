@@ -89,7 +89,8 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     })
 }
 
-/// The stations that a proxy at `place` paces: those below the access point or relay at which it stands, else all.
+/// The stations that a proxy at `place` paces: those below the access point or relay at which it
+/// stands, else all.
 fn stations(network: &Network<'_>, place: usize) -> Vec<usize> {
     let serves_clients = matches!(network.members[place].kind, NodeKind::Ap | NodeKind::Relay);
     let is_below = |station: usize| {

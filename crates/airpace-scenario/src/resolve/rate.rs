@@ -60,7 +60,8 @@ impl Rates<'_> {
         link: LinkContext<'_>,
     ) -> Result<TxRate, KeyError> {
         if let Some(rate) = choice.legacy {
-            // Half Mbit/s, as the standard counts them; 54 Mbit/s at most, by the bounds of the key.
+            // Half Mbit/s, as the standard counts them; 54 Mbit/s at most, by the bounds of the
+            // key.
             let units = (rate.0.bps() / 500_000) as u32;
             let legacy = LegacyRate::from_half_mbps(units).filter(|legacy| legacy.rate() == rate.0);
             let Some(legacy) = legacy else {
@@ -76,7 +77,8 @@ impl Rates<'_> {
         self.indexed(choice, choice.mcs.unwrap_or(DEFAULT_MCS), choice.nss, link)
     }
 
-    /// The rate with an MCS index and streams. The index of HT implies the streams: there are eight for each number.
+    /// The rate with an MCS index and streams. The index of HT implies the streams: there are eight
+    /// for each number.
     fn indexed(
         &self,
         choice: &RateChoice,
@@ -116,7 +118,8 @@ impl Rates<'_> {
             }
         };
         let mut rates = rates_up_to(standard, width, choice.nss.unwrap_or(1), gi);
-        // Minstrel-HT keeps to the channel's width and guard interval unless the station is known to want less.
+        // Minstrel-HT keeps to the channel's width and guard interval unless the station is known
+        // to want less.
         rates.retain(|rate| index(rate) <= most && rate.width() == width && rate.gi() == gi);
         if rates.is_empty() {
             refuse(link.key, "no rate of the standard is left to choose from")
@@ -248,7 +251,8 @@ impl TraceStep {
     }
 }
 
-/// Length of the MPDUs for which the oracle computes error probabilities, bytes: that of the papers' packets.
+/// Length of the MPDUs for which the oracle computes error probabilities, bytes: that of the
+/// papers' packets.
 const IDEAL_BYTES: u32 = 1_536;
 
 /// The MCS index of a table that gives none, as of the default of `rate`.

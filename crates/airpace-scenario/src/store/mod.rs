@@ -1,5 +1,5 @@
-//! Files of a run: the summary as JSON, tables as Parquet (with the feature `parquet`), the air as a capture. Each file is
-//! complete or not there.
+//! Files of a run: the summary as JSON, tables as Parquet (with the feature `parquet`), the air as
+//! a capture. Each file is complete or not there.
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -21,11 +21,12 @@ pub fn tables(finished: &Finished, record: &Record) -> Vec<Table> {
     tables::tables(finished, record)
 }
 
-/// Writes the files that `record` asks for into `folder`, which is created if need be, and returns their paths. Tables are
-/// written with the feature `parquet` only.
+/// Writes the files that `record` asks for into `folder`, which is created if need be, and returns
+/// their paths. Tables are written with the feature `parquet` only.
 ///
 /// # Errors
-/// A file cannot be written. Files of an earlier run may then be replaced in part, each completely or not at all.
+/// A file cannot be written. Files of an earlier run may then be replaced in part, each completely
+/// or not at all.
 pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     remove_stale(folder)?;
@@ -53,7 +54,8 @@ pub fn store(folder: &Path, finished: &Finished, record: &Record) -> Result<Vec<
     Ok(files)
 }
 
-/// Files that an earlier run with another `[record]` may have left, and that would be taken for this run's.
+/// Files that an earlier run with another `[record]` may have left, and that would be taken for
+/// this run's.
 const OUTPUT_FILES: [&str; 8] = [
     "summary.json",
     "summary.parquet",

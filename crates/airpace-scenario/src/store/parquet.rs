@@ -25,7 +25,8 @@ pub(super) fn write<W: Write + Send>(
     for (key, value) in metadata {
         pairs.push(KeyValue::new((*key).to_owned(), value.clone()));
     }
-    // The creator names this program and not the version of the library, so that the bytes do not change with it.
+    // The creator names this program and not the version of the library, so that the bytes do not
+    // change with it.
     let properties = WriterProperties::builder()
         .set_created_by(format!("airpace {}", crate::PROGRAM_VERSION))
         .set_key_value_metadata(Some(pairs))
@@ -91,7 +92,8 @@ fn write_rows(
             writer.write_batch(&values[rows], None, None)?
         }
         Column::OptionalFloat(values) => {
-            // The format stores the present values, and per row a definition level: 1 if its value is present.
+            // The format stores the present values, and per row a definition level: 1 if its value
+            // is present.
             let mut present = Vec::new();
             let mut levels: Vec<i16> = Vec::new();
             for value in &values[rows] {

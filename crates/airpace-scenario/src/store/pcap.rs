@@ -1,5 +1,6 @@
-//! The air as a capture file: every MPDU that was decoded, as a monitor interface at its receiver would show it, with the
-//! headers of its packet. Payload is left out; the lengths in the headers are the real ones.
+//! The air as a capture file: every MPDU that was decoded, as a monitor interface at its receiver
+//! would show it, with the headers of its packet. Payload is left out; the lengths in the headers
+//! are the real ones.
 
 use crate::file::NodeKind;
 use crate::resolve::Resolved;
@@ -78,7 +79,8 @@ fn is_2_4_ghz(resolved: &Resolved, channel: u32) -> bool {
     resolved.world.channels[channel as usize].mac.medium.band == airpace_core::phy::Band::Ghz2_4
 }
 
-/// The radiotap header. All MPDUs of an A-MPDU carry the time at which the first arrived, as most drivers have it.
+/// The radiotap header. All MPDUs of an A-MPDU carry the time at which the first arrived, as most
+/// drivers have it.
 fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
     let aggregated = frame.mpdus > 1 || frame.rate.standard().always_aggregates();
     let channel = if is_2_4_ghz {
@@ -102,7 +104,8 @@ fn radiotap(frame: &FrameRecord, is_last: bool, is_2_4_ghz: bool) -> Radiotap {
     .with_rate(frame.rate)
 }
 
-/// Appends the MPDU with the headers of its packet; returns the length that the record would have with its payload.
+/// Appends the MPDU with the headers of its packet; returns the length that the record would have
+/// with its payload.
 fn append_mpdu(resolved: &Resolved, record: &MpduRecord, out: &mut Vec<u8>) -> u32 {
     let nodes = &resolved.world.channels[record.channel as usize].nodes;
     let (from, to) = (
@@ -140,8 +143,8 @@ fn mac_address(node: NodeId) -> MacAddr {
     MacAddr([0x02, 0x61, a, b, c, d])
 }
 
-/// IPv4 and UDP headers with the ends and, as ports, the flow of the packet. Reports of stations belong to no flow and have
-/// port 0.
+/// IPv4 and UDP headers with the ends and, as ports, the flow of the packet. Reports of stations
+/// belong to no flow and have port 0.
 fn headers(resolved: &Resolved, record: &MpduRecord) -> Vec<u8> {
     let flow = resolved.world.flows.get(record.flow as usize);
     let nodes = &resolved.world.channels[record.channel as usize].nodes;

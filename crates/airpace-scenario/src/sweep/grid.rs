@@ -52,7 +52,8 @@ fn split(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every combination of the axes' values; the last axis varies fastest. Without axes there is one point without settings.
+/// Every combination of the axes' values; the last axis varies fastest. Without axes there is one
+/// point without settings.
 #[must_use]
 pub fn grid(axes: &[Axis]) -> Vec<Point> {
     let mut points = vec![Vec::new()];

@@ -18,8 +18,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in `folder`, which is created if need be, and reads the runs that are there. A last line that was
-    /// cut off in the middle of writing is removed.
+    /// Opens the journal in `folder`, which is created if need be, and reads the runs that are
+    /// there. A last line that was cut off in the middle of writing is removed.
     ///
     /// # Errors
     /// The file cannot be opened, another sweep is using it, or it holds something else.

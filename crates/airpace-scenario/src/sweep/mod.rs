@@ -44,8 +44,9 @@ impl Job {
 /// Every run of the grid `axes`, `repeats` times with seeds that count up from the scenario's.
 ///
 /// # Errors
-/// One of the scenarios is refused, so that nothing is run. A scenario that places nodes at random is not refused here,
-/// because another seed may place them better; its refusal shows when it is run.
+/// One of the scenarios is refused, so that nothing is run. A scenario that places nodes at random
+/// is not refused here, because another seed may place them better; its refusal shows when it is
+/// run.
 pub fn jobs(loaded: &Loaded, axes: &[Axis], repeats: u32) -> Result<Vec<Job>, DocumentError> {
     let mut jobs = Vec::new();
     for point in grid(axes) {
@@ -98,7 +99,8 @@ pub struct Execution<'e> {
     pub stop: &'e Stop,
     /// Is told how many runs of the sweep are done.
     pub progress: &'e dyn Progress<usize>,
-    /// A clock that never goes back, for the time that each run takes: the time since any fixed moment.
+    /// A clock that never goes back, for the time that each run takes: the time since any fixed
+    /// moment.
     pub clock: &'e (dyn Fn() -> Duration + Sync),
 }
 
@@ -107,8 +109,8 @@ pub struct Execution<'e> {
 pub struct Completion {
     /// Whether every run was either finished or refused; `false` if the sweep was stopped before.
     pub complete: bool,
-    /// Runs that were refused, for example because their seed placed a station out of reach. The journal does not have
-    /// them.
+    /// Runs that were refused, for example because their seed placed a station out of reach. The
+    /// journal does not have them.
     pub refused: usize,
     /// Why the first of them was refused.
     pub reason: Option<String>,
@@ -121,7 +123,8 @@ enum Attempt {
     Stopped,
 }
 
-/// Carries out the runs that the journal does not have. Every finished run is on disk before it counts as done.
+/// Carries out the runs that the journal does not have. Every finished run is on disk before it
+/// counts as done.
 ///
 /// # Errors
 /// The simulator refuses a network, the journal cannot be written, or every run was refused.
@@ -246,8 +249,8 @@ fn attempt(job: &Job, stop: &Stop, clock: &(dyn Fn() -> Duration + Sync)) -> Res
     }
 }
 
-/// A finished run, and the point of the grid that it belongs to. An earlier sweep may have given the same run another
-/// point, so the point of the run itself does not count.
+/// A finished run, and the point of the grid that it belongs to. An earlier sweep may have given
+/// the same run another point, so the point of the run itself does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct PointRun<'a> {
     /// The values of the point, as `key=value`.

@@ -25,7 +25,8 @@ pub struct SweepRow {
     pub jain_airtime: Estimate,
 }
 
-/// A mean and half the width of its 95 % confidence interval (Student's t); `null` without enough runs.
+/// A mean and half the width of its 95 % confidence interval (Student's t); `null` without enough
+/// runs.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Estimate {
     /// The mean.
@@ -93,7 +94,8 @@ pub fn rows(runs: &[PointRun<'_>]) -> Vec<SweepRow> {
 }
 
 fn row(over: &[String], summaries: &[&SimulationSummary]) -> SweepRow {
-    // Runs without a figure, for example the delay of a run in which nothing arrived, do not count for its mean.
+    // Runs without a figure, for example the delay of a run in which nothing arrived, do not count
+    // for its mean.
     let estimate = |value: fn(&SimulationSummary) -> Option<f64>| {
         let values: Vec<f64> = summaries
             .iter()

@@ -66,7 +66,8 @@ fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
     assert_eq!(header.ts_resolution, TsResolution::NanoSecond);
     assert_eq!(u32::from(header.datalink), LINK_TYPE);
     let mut records = Vec::new();
-    // Raw records, because the checked ones may not have been longer than the snap length before they were cut.
+    // Raw records, because the checked ones may not have been longer than the snap length before
+    // they were cut.
     while let Some(record) = reader.next_raw_packet() {
         let record = record.unwrap();
         assert!(record.data.len() <= record.orig_len as usize && record.data.len() <= 256);

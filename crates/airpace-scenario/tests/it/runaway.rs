@@ -1,5 +1,5 @@
-//! Eight stations with Minstrel-HT at random in a square of 40 m, behind a queue that they share: the published linear law runs away in
-//! some placements, ours in none.
+//! Eight stations with Minstrel-HT at random in a square of 40 m, behind a queue that they share:
+//! the published linear law runs away in some placements, ours in none.
 
 use airpace_scenario::Loaded;
 use airpace_sim::world::{Outcome, World};
@@ -8,7 +8,8 @@ use std::path::Path;
 
 /// From this loss on, packets are lost at the entry of the shared queue for good.
 const RUNAWAY_LOSS: f64 = 0.005;
-/// Packets of two of the largest frames: what a frame leaves behind varies by as much from round to round.
+/// Packets of two of the largest frames: what a frame leaves behind varies by as much from round to
+/// round.
 const TWO_FRAMES: u64 = 128;
 /// Slots in a row for which a queue may grow.
 const GROWTH: u32 = 5;
@@ -54,8 +55,9 @@ fn run(law: &str, seed: u64, seconds: u32) -> Placement {
     Placement { seed, loss, growth }
 }
 
-/// Slots in a row in which more and more was left in a link's queue by the frames sent over it, from two frames' packets on. As
-/// everything else it counts from the end of the warm-up, in which rates are still being learnt.
+/// Slots in a row in which more and more was left in a link's queue by the frames sent over it,
+/// from two frames' packets on. As everything else it counts from the end of the warm-up, in which
+/// rates are still being learnt.
 fn longest_growth(outcome: &Outcome, link: usize, begin: Time) -> u32 {
     let (mut longest, mut growing, mut before) = (0, 0, 0);
     for slot in outcome.slots.iter().filter(|slot| slot.end > begin) {

@@ -220,28 +220,6 @@ impl<P> Input<P> {
         let (from, to) = ends(station, Direction::Up);
         Self::Send { from, to, packet }
     }
-
-    /// The rate of a station of a cell changes, both ways.
-    #[must_use]
-    pub fn station_rate(station: StationId, rate: TxRate) -> [Self; 2] {
-        [Direction::Down, Direction::Up].map(|direction| {
-            let (from, to) = ends(station, direction);
-            Self::SetRate { from, to, rate }
-        })
-    }
-
-    /// The MPDU loss probability of a station of a cell changes, both ways.
-    #[must_use]
-    pub fn station_loss(station: StationId, probability: f64) -> [Self; 2] {
-        [Direction::Down, Direction::Up].map(|direction| {
-            let (from, to) = ends(station, direction);
-            Self::SetQuality {
-                from,
-                to,
-                quality: Quality::Loss(probability),
-            }
-        })
-    }
 }
 
 impl FrameRecord {

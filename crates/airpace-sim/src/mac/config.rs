@@ -216,7 +216,7 @@ pub enum ConfigError {
         to: RadioId,
     },
     /// A relation of the hearing has another number of radios than the configuration.
-    #[error("the hearing is that of {hearing} radios, but there are {radios}")]
+    #[error("the hearing matrix covers {hearing} radios, but there are {radios}")]
     Hearing {
         /// Radios of the relation.
         hearing: usize,

@@ -31,8 +31,7 @@ pub(super) struct Link {
     reference: TxRate,
 }
 
-/// What frames of one rate suffer from noise in one interval of the signal, and MPDUs of one length
-/// with them.
+/// Error probabilities of one rate and MPDU length in one coherence interval.
 #[derive(Clone, Copy, Debug)]
 struct Hazard {
     rate: TxRate,

@@ -248,13 +248,6 @@ impl<P: Packet + Clone> Mac<P> {
         radio.map_or(0, |radio| radio.waiting(to).packets)
     }
 
-    /// Bytes of the packets counted by [`Mac::queued`].
-    #[must_use]
-    pub fn queued_bytes(&self, from: RadioId, to: RadioId) -> u64 {
-        let radio = self.radios.get(from.index());
-        radio.map_or(0, |radio| radio.waiting(to).bytes)
-    }
-
     /// The largest number of packets in the queue of `from` for `to` since this was last asked, the
     /// peaks of the categories added up.
     pub fn take_queue_peak(&mut self, from: RadioId, to: RadioId) -> usize {

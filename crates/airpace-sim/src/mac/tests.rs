@@ -580,9 +580,11 @@ fn invalid_configurations_are_refused_and_unknown_links_reported() {
         "the retry limit must be at least 1"
     );
     let mut mac = Mac::cell(&cell(&[vht(1, 9)]), 1).unwrap();
-    Input::station_loss(StationId(9), f64::NAN)
-        .into_iter()
-        .for_each(|input| mac.handle(Time::ZERO, input));
+    for direction in [Direction::Down, Direction::Up] {
+        let (from, to) = ends(StationId(9), direction);
+        let quality = Quality::Loss(f64::NAN);
+        mac.handle(Time::ZERO, Input::SetQuality { from, to, quality });
+    }
     mac.handle(Time::ZERO, Input::up(StationId(9), Datagram::new(0, 60)));
     assert!(matches!(
         mac.poll(),

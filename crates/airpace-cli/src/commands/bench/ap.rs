@@ -16,8 +16,8 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ap {
-    /// Schemes: per-station, fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq [default: those that
-    /// the papers compare].
+    /// Schemes: per-station, fifo, codel, fq-codel, fq-mac, airtime, wqm, wqm-fq [default: those
+    /// that the papers compare].
     #[arg(long, value_delimiter = ',', value_parser = scheme)]
     schemes: Vec<Scheme>,
     /// Duration of the measurement of each, in seconds. It begins after 5 s.

@@ -20,7 +20,8 @@ pub(super) struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Folder for files: the summary as JSON, tables as Parquet and, if `[record]` of the scenario asks for them, frames, packets and a capture.
+    /// Folder for files: the summary as JSON, tables as Parquet and, if `[record]` of the scenario
+    /// asks for them, frames, packets and a capture.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -10,7 +10,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was stopped can be resumed.
+/// Run a scenario over a grid of settings, several times each, on all cores. A sweep that was
+/// stopped can be resumed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
@@ -38,9 +39,9 @@ pub(super) fn run(args: &Sweep) -> anyhow::Result<ExitCode> {
     let jobs = sweep::jobs(&loaded, &args.over, args.repeats)
         .map_err(|error| args.chosen.refusal(&error))?;
     let mut journal = Journal::open(&args.out)?;
-    let there = sweep::finished(&jobs, &journal).len();
-    if there > 0 {
-        tracing::info!("{there} of {} runs are there already", jobs.len());
+    let done = sweep::finished(&jobs, &journal).len();
+    if done > 0 {
+        tracing::info!("{done} of {} runs are already done", jobs.len());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let begun = progress::now();

@@ -45,7 +45,7 @@ pub(super) struct SlotTraffic {
 /// Detects that a station's packets are queued or lost before they reach the access point, and caps
 /// its rate.
 ///
-/// The sign of it is that fewer packets arrive than are sent although frames are not full. Then the
+/// The symptom is that fewer packets arrive than are sent although frames are not full. Then the
 /// bottleneck lies before the access point, or frames are shorter than configured. Either way the
 /// level says nothing about the queue, and a law that raises the rate because the level is low runs
 /// away. So the rate is capped below the rate received, held, and then probed upwards; after each

@@ -114,8 +114,8 @@ impl Overhead {
     /// between frames, by an unknown amount.
     ///
     /// If the estimate says that frames should have aggregated, it is too high, and it falls until
-    /// they do. Without this the law would take its own sparse sending for the round and never
-    /// recover.
+    /// they do. Without this the law would mistake its own sparse sending for a longer round and
+    /// never recover.
     fn fall(&mut self, stations: &[StationEstimate], gap_s: f64) {
         self.round = None;
         let open = (1.0 - payload_share(stations)).max(0.01);

@@ -119,7 +119,7 @@ impl ErrorModel {
             }
             _ => spectrum::soft_decision_events(constellation::exponent(bits, snr), denominator),
         };
-        // Where the bound is void, it exceeds 1; NaN results from a ratio that is NaN.
+        // The bound can exceed 1, where it says nothing; a NaN ratio gives NaN.
         BitHazard(if hazard < 1.0 { hazard } else { 1.0 })
     }
 

@@ -287,7 +287,8 @@ fn an_overloaded_link_settles_near_the_target() {
     assert!(fifo.median_ms() > 500.0, "{}", fifo.median_ms());
 }
 
-/// Keeps a queue at a standing delay of 20 ms and returns the packets that left it: number and mark.
+/// Keeps a queue at a standing delay of 20 ms and returns the packets that left it: number and
+/// mark.
 fn standing(
     config: CoDelConfig,
     ce: Option<bool>,

@@ -2,8 +2,8 @@ use crate::queue::codel::CoDelConfig;
 use airpace_units::BitRate;
 use core::time::Duration;
 
-/// Parameters of [`FqMac`](super::FqMac). Defaults are those of Linux's mac80211 and, for slow stations, of the
-/// paper (§3.1.1).
+/// Parameters of [`FqMac`](super::FqMac). Defaults are those of Linux's mac80211 and, for slow
+/// stations, of the paper (§3.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqMacConfig {
     /// Number of queues that flows are hashed to, 1 to 65,536. Default 4096.

@@ -49,8 +49,6 @@ impl Ampdu {
     pub const LAST_KNOWN: u16 = 0x0004;
     /// This is the last subframe.
     pub const IS_LAST: u16 = 0x0008;
-    /// The delimiter's CRC was wrong.
-    pub const DELIMITER_CRC_ERROR: u16 = 0x0010;
 
     /// A subframe of the A-MPDU `reference`, known to be the last or not.
     #[must_use]

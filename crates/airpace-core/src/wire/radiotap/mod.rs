@@ -16,8 +16,8 @@ mod tests;
 pub use fields::{Ampdu, Channel, HeUser, HtMcs, VhtUser};
 pub use parse::RadiotapError;
 
-/// Type of network interfaces whose frames begin with a radiotap header (`ARPHRD_IEEE80211_RADIOTAP`
-/// of `linux/if_arp.h`).
+/// Type of network interfaces whose frames begin with a radiotap header
+/// (`ARPHRD_IEEE80211_RADIOTAP` of `linux/if_arp.h`).
 pub const INTERFACE_TYPE: u16 = 803;
 
 /// Link type of capture files whose records begin with a radiotap header
@@ -62,8 +62,6 @@ impl Flags {
     pub const SHORT_PREAMBLE: u8 = 0x02;
     /// The frame ends with its frame check sequence.
     pub const FCS_AT_END: u8 = 0x10;
-    /// The header is padded to 32 bits before the body.
-    pub const DATA_PAD: u8 = 0x20;
     /// The frame check sequence was wrong.
     pub const BAD_FCS: u8 = 0x40;
 
@@ -71,12 +69,6 @@ impl Flags {
     #[must_use]
     pub const fn fcs_at_end(self) -> bool {
         self.0 & Self::FCS_AT_END != 0
-    }
-
-    /// Whether there is padding between the 802.11 header and the body.
-    #[must_use]
-    pub const fn data_pad(self) -> bool {
-        self.0 & Self::DATA_PAD != 0
     }
 
     /// Whether the frame check sequence was wrong, so that nothing in the frame can be trusted.

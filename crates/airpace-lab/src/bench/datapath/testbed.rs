@@ -116,10 +116,10 @@ impl<T> Running<T> {
     pub fn stop(mut self) -> anyhow::Result<T> {
         self.end()
             .context("the loop")?
-            .context("the loop had already been ended")
+            .context("the loop has already ended")
     }
 
-    /// `None` if the loop had already been ended.
+    /// `None` if the loop has already ended.
     fn end(&mut self) -> anyhow::Result<Option<T>> {
         let Some(thread) = self.thread.take() else {
             return Ok(None);
@@ -136,7 +136,7 @@ impl<T> Running<T> {
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            tracing::error!(%error, "a loop had ended by itself");
+            tracing::error!(%error, "a loop ended unexpectedly");
         }
     }
 }

@@ -196,8 +196,6 @@ impl Scheme {
     }
 }
 
-/// Packets of a closed access point's queue for each station, as measured on commercial ones (000).
-const PER_STATION_PACKETS: usize = 2_500;
 /// Linux's `txqueuelen` of 003 and 004.
 const TXQUEUELEN: usize = 1_000;
 /// Packets that ath9k holds per access category before it stops the queueing discipline: a quarter
@@ -210,6 +208,10 @@ const FIRMWARE_AGGREGATES: u16 = 64;
 const HARDWARE_AGGREGATES: u16 = 2;
 
 impl PathConfig {
+    /// Packets of a closed access point's queue for each station, as measured on commercial ones
+    /// (paper 000).
+    pub const PER_STATION_PACKETS: usize = 2_500;
+
     /// A FIFO of `packets` packets for each link, not counting those in flight. Links are served in
     /// turn, and frames are composed on winning the channel.
     #[must_use]
@@ -270,7 +272,7 @@ impl PathConfig {
         };
         let fq_codel = Qdisc::FqCodel(FqCoDelConfig::default());
         match scheme {
-            Scheme::PerStation => Self::per_station(PER_STATION_PACKETS),
+            Scheme::PerStation => Self::per_station(Self::PER_STATION_PACKETS),
             Scheme::Fifo => linux(fifo),
             Scheme::Codel => linux(Qdisc::Codel {
                 config: CoDelConfig::default(),

@@ -58,7 +58,7 @@ pub(super) struct LaneDrop<P> {
     pub(super) dropped: Dropped<P>,
 }
 
-/// Where an aggregate that was composed ahead goes among the others.
+/// Position of an aggregate in the hardware queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Position {
     First,

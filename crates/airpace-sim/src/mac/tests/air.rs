@@ -116,7 +116,12 @@ fn network(radios: usize, pairs: &[(u32, u32)], links: &[(u32, u32)]) -> MacConf
         .iter()
         .map(|&(from, to)| link(from, to, vht(1, 4)))
         .collect();
-    let hearing = Hearing::symmetric(Relation::by(radios, hears));
+    let relation = Relation::by(radios, hears);
+    let hearing = Hearing::Matrix {
+        senses: relation.clone(),
+        disturbs: relation.clone(),
+        decodes: relation,
+    };
     MacConfig {
         hearing,
         ..MacConfig::new(vec![RadioConfig::new(); radios], links)

@@ -85,8 +85,8 @@ fn a_stack_delivers_the_newest_packet_first() {
     let mut mac = one_station(PathConfig::custom(lifo));
     let ids = delivered(&mut mac, 1, 1_000);
     assert_eq!(ids.len(), 1_000);
-    // The first access is at 43 µs, with packets 0 to 42 on the stack. Packet 43 comes next, and stays
-    // at the bottom until all later ones are gone.
+    // The first access is at 43 µs, with packets 0 to 42 on the stack. Packet 43 comes next, and
+    // stays at the bottom until all later ones are gone.
     assert_eq!((ids[0], *ids.last().unwrap()), (42, 43));
     assert!(ids.windows(2).filter(|pair| pair[1] < pair[0]).count() > 900);
     assert_eq!(mac.held(ACCESS_POINT), 0);

@@ -245,12 +245,6 @@ impl Browser {
         &self.load_times
     }
 
-    /// Start of the page that is being loaded, if one is.
-    #[must_use]
-    pub fn loading_since(&self) -> Option<Time> {
-        matches!(self.stage, Stage::Resolving(_) | Stage::Loading).then_some(self.start)
-    }
-
     /// Number of events that did not fit the state.
     #[must_use]
     pub const fn stray(&self) -> u64 {

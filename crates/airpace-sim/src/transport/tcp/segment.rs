@@ -1,9 +1,8 @@
 //! The segments that sender and receiver exchange.
 
+use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 use airpace_units::Time;
 
-/// IPv4 header without options, in bytes (RFC 791).
-const IP_HEADER: u32 = 20;
 /// TCP header without options, in bytes (RFC 9293, section 3.1).
 const TCP_HEADER: u32 = 20;
 /// Timestamps option with two bytes of padding (RFC 7323, appendix A).
@@ -50,7 +49,7 @@ impl DataSegment {
     /// Size of the IP packet in bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
-        IP_HEADER
+        IPV4_HEADER_BYTES
             + TCP_HEADER
             + if self.syn {
                 SYN_OPTIONS
@@ -142,7 +141,7 @@ impl AckSegment {
         } else {
             SACK_HEAD + SACK_BLOCK * n_blocks
         };
-        IP_HEADER
+        IPV4_HEADER_BYTES
             + TCP_HEADER
             + if self.syn {
                 SYN_OPTIONS

@@ -1,5 +1,5 @@
-//! What proxies and agents do when something goes wrong with them, simulated: the state machines are those that run
-//! live.
+//! What proxies and agents do when something goes wrong with them, simulated: the state machines
+//! are those that run live.
 
 use super::*;
 use airpace_edge::proxy::{Mode, StartRate};
@@ -10,7 +10,8 @@ const fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
 }
 
-/// Stations that always have packets waiting, under the default law, for `seconds`; `changes` happen to them.
+/// Stations that always have packets waiting, under the default law, for `seconds`; `changes`
+/// happen to them.
 fn faulty(stations: u32, seconds: u64, changes: Vec<(Time, Change)>) -> WorldConfig {
     let saturating = Traffic::Saturating {
         payload: 1_470,
@@ -101,7 +102,8 @@ fn a_station_whose_reports_are_lost_does_not_hold_up_the_others() {
     };
     // Reports of fallen stations are not waited for: a decision per slot, as before.
     assert!(decided(ms(3_000), ms(5_000)) >= 19);
-    // The law does not know that the fallen station sends less, so the others do not gain what it leaves.
+    // The law does not know that the fallen station sends less, so the others do not gain what it
+    // leaves.
     let before = goodput(&outcome, 2, ms(1_000), ms(2_000));
     let after = goodput(&outcome, 2, ms(3_000), ms(6_000));
     assert!(after > 0.85 * before, "{before} and {after}");
@@ -138,8 +140,8 @@ fn late_reports_are_used_when_they_come() {
         "{:?}",
         outcome.modes
     );
-    // A known limit: the law takes what was sent since for a queue that builds up, and holds the late station back. The
-    // punctual one keeps its rate.
+    // A known limit: the law takes what was sent since for a queue that builds up, and holds the
+    // late station back. The punctual one keeps its rate.
     let punctual = goodput(&outcome, 2, ms(3_000), ms(6_000));
     assert!(
         punctual > 0.95 * goodput(&outcome, 2, ms(500), ms(1_000)),

@@ -76,7 +76,7 @@ impl Cubic {
             || epoch.updated == epoch.start
         {
             (epoch.window, epoch.updated) = (window, now);
-            // The window of one round trip later is what growth during this one must reach.
+            // Growth in this round trip targets the window one round trip ahead.
             let at = now.saturating_since(epoch.start) + delay;
             self.acks_per_increase = segments_per_increase(epoch.target(at.as_secs_f64()), window);
             if last_max == 0 {
