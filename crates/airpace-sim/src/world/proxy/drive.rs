@@ -4,6 +4,7 @@ use super::super::event::{Class, Event};
 use super::super::parcel::Parcel;
 use super::super::statistics::Loss;
 use super::super::{Feedback, NodeId, ProxyConfig, World, WorldError};
+use super::station::shapes_uplink;
 use super::{PacedBy, ProxyNode};
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Output, Pacing};
@@ -255,7 +256,7 @@ impl World {
         let managed_by = &mut self.proxies[proxy];
         let config = &managed_by.config.agent;
         // An agent that neither shapes nor gathers would let every packet pass at once.
-        let shapes = config.uplink_rate.is_some() || !config.gather_acks.is_zero();
+        let shapes = shapes_uplink(config);
         match &mut managed_by.stations[station].agent {
             Some(agent) if shapes => {
                 agent.enqueue(self.now, parcel);

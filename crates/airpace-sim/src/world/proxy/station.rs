@@ -38,6 +38,11 @@ pub(in crate::world) struct ManagedStation {
     pub(super) hash_key: [u8; 16],
 }
 
+/// Whether packets of a station pass through its agent.
+pub(super) const fn shapes_uplink(config: &AgentConfig) -> bool {
+    config.uplink_rate.is_some() || !config.gather_acks.is_zero()
+}
+
 impl ManagedStation {
     /// A station that has not joined. Its random streams derive from `seed` and `key`.
     pub(super) fn new(node: NodeId, config: &ProxyConfig, key: u64, seed: u64) -> Self {
@@ -68,11 +73,15 @@ impl ManagedStation {
         station: usize,
         first_slot: Duration,
     ) {
-        let config = AgentConfig {
+        let mut config = AgentConfig {
             station: StationId::from_index(station),
             first_slot,
             ..config.clone()
         };
+        if !shapes_uplink(&config) {
+            // Nothing ever waits in the queue, and a thousand flow queues per station take time to make.
+            config.queue.queues = 1;
+        }
         self.agent = Some(Agent::new(now, &config, self.hash_key));
     }
 
