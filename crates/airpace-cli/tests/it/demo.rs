@@ -6,7 +6,7 @@ use crate::shared::assert_refused;
 fn demos_that_make_no_sense_are_refused() {
     assert_refused("demo --arms cubic,reno", "airpace-cubic");
     assert_refused("demo --stations 9,12", "MCS 0 to 9");
-    assert_refused("demo --stations nine", "no MCS index");
+    assert_refused("demo --stations nine", "not an MCS index");
     assert_refused(
         "demo --stations 9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9",
         "at most 16",
