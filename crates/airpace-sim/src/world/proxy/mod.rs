@@ -12,6 +12,7 @@ mod station;
 use super::event::Alarm;
 use super::parcel::{Parcel, Tunnel};
 use super::{Feedback, NodeId, ProxyConfig};
+use crate::rng::Stream;
 use airpace_core::report::SlotReport;
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Event, Mode, Proxy, ProxyError, SlotRecord, StationConfig};
@@ -89,19 +90,18 @@ impl ProxyNode {
         keys: &[u64],
         seed: u64,
     ) -> Result<Self, ProxyError> {
-        let mut stations = Vec::with_capacity(config.stations.len());
-        for &node in &config.stations {
-            let key = keys.get(node.0 as usize).copied();
-            // Without keys, nodes draw by their numbers.
-            let key = key.unwrap_or(u64::from(node.0));
-            stations.push(ManagedStation::new(node, &config, key, seed));
-        }
         config
             .edge
             .stations
             .resize(config.stations.len(), StationConfig::default());
-        for (station, edge) in stations.iter().zip(&mut config.edge.stations) {
-            edge.phase = station.source_phase;
+        let mut stations = Vec::with_capacity(config.stations.len());
+        for (index, &node) in config.stations.iter().enumerate() {
+            let key = keys.get(node.0 as usize).copied();
+            // Without keys, nodes draw by their numbers.
+            let key = key.unwrap_or(u64::from(node.0));
+            // Senders that begin together must not stay in step.
+            config.edge.stations[index].phase = Stream::new(seed, "source phase", key).unit();
+            stations.push(ManagedStation::new(node, &config, key, seed));
         }
         Ok(Self {
             edge: new_edge(&config, &stations)?,

@@ -22,10 +22,7 @@ pub(in crate::world) struct ManagedStation {
     pub(super) alarm: Alarm,
     /// Index of a saturating flow that starts at the proxy, which pulls its packets.
     pub(super) source: Option<usize>,
-    /// Where within a gap between packets the first one leaves, 0 to 1, so that stations are out of
-    /// step.
-    pub(super) source_phase: f64,
-    /// Where within a slot the station reports, 0 to 1, for the same reason.
+    /// Where within a slot the station reports, 0 to 1, so that stations are out of step.
     pub(super) report_phase: f64,
     pub(super) faults: ReportFaults,
     /// Draws of the reports that faults lose.
@@ -54,7 +51,6 @@ impl ManagedStation {
             agent: None,
             alarm: Alarm::default(),
             source: None,
-            source_phase: Stream::new(seed, "source phase", key).unit(),
             report_phase: Stream::new(seed, "report phase", key).unit(),
             faults: ReportFaults::default(),
             fault_draws: Stream::new(seed, "report faults", key),
