@@ -10,13 +10,7 @@ fn mcs9(nss: u8) -> TxRate {
 }
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
-    let law = LawConfig::named(
-        Law::Waterfill,
-        Goal {
-            level: 32.0,
-            delay: None,
-        },
-    );
+    let law = LawConfig::named(Law::Waterfill, Goal::papers(32.0, None));
     LoopConfig::new(
         CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]),
         law,
