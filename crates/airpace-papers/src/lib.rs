@@ -24,6 +24,7 @@
 
 mod anomaly;
 pub mod control;
+pub mod frontier;
 mod low_delay;
 mod nonlinear;
 pub mod ns3;
