@@ -35,8 +35,9 @@ pub enum Load {
     Udp,
 }
 
-/// Names of the flows that a load adds, each followed by `@` and the name of the station.
+/// Name of the bulk downloads, followed by `@` and the name of the station.
 const BULK: &str = "frontier-bulk";
+/// Name of the pings to a station if the cell has none of its own.
 const PING: &str = "frontier-ping";
 
 /// Stations of this name get the bulk downloads alone, if there are any.
@@ -50,19 +51,10 @@ const PING_INTERVAL: Duration = Duration::from_millis(100);
 /// Least time between pings to any two stations: a ping and its answer take about 0.3 ms of air.
 const PING_SPACING: Duration = Duration::from_millis(10);
 
-/// The kind of one of the flows that a load adds, and the station that it belongs to.
-pub(super) enum Added<'a> {
-    /// The bulk download of a station.
-    Bulk(&'a str),
-    /// The ping to a station.
-    Ping,
-}
-
-/// What the load added under this name; `None` for flows of the cell's own.
-pub(super) fn added(flow: &str) -> Option<Added<'_>> {
+/// The station whose bulk download has this name; `None` for all other flows.
+pub(super) fn bulk_station(flow: &str) -> Option<&str> {
     match flow.split_once('@')? {
-        (BULK, station) => Some(Added::Bulk(station)),
-        (PING, _) => Some(Added::Ping),
+        (BULK, station) => Some(station),
         _ => None,
     }
 }
@@ -101,7 +93,8 @@ pub(super) fn add(load: Load, scenario: &mut Scenario, bare: &Resolved) {
     }
     let stations = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let interval = PING_INTERVAL.max(PING_SPACING.saturating_mul(stations));
-    for station in &all {
+    let has_pings = scenario.flow.iter().any(|flow| flow.kind == FlowKind::Ping);
+    for station in all.iter().filter(|_| !has_pings) {
         flows.push(Flow {
             name: Some(format!("{PING}@{station}")),
             to: station.clone(),

@@ -1,9 +1,9 @@
 //! Rows: what a setting of an arm gives in a cell under a load.
 
 use super::judge::Verdict;
-use super::load::{Added, added};
+use super::load::bulk_station;
 use super::{Arm, Load};
-use airpace_scenario::file::NodeKind;
+use airpace_scenario::file::{FlowKind, NodeKind};
 use airpace_scenario::resolve::Resolved;
 use airpace_scenario::results::{DelaySummary, SimulationSummary};
 use serde::{Serialize, Serializer};
@@ -96,12 +96,11 @@ impl RunFigures {
         let mut bulk_mbps = BTreeMap::new();
         let mut pings: Vec<DelaySummary> = Vec::new();
         for flow in &summary.flows {
-            match added(&flow.name) {
-                Some(Added::Bulk(station)) => {
-                    bulk_mbps.insert(station.to_owned(), flow.goodput_mbps);
-                }
-                Some(Added::Ping) => pings.extend(flow.rtt_ms),
-                None => {}
+            if let Some(station) = bulk_station(&flow.name) {
+                bulk_mbps.insert(station.to_owned(), flow.goodput_mbps);
+            }
+            if flow.kind == FlowKind::Ping.word() {
+                pings.extend(flow.rtt_ms);
             }
         }
         let worst = |quantile: fn(&DelaySummary) -> f64| greatest(pings.iter().map(quantile));
