@@ -283,17 +283,24 @@ fn jobs(groups: &[Group<'_>], seeds: u32) -> Vec<Job> {
 
 /// The cell with a setting, times and seed, but without a load.
 fn loaded(cell: &Cell, setting: &Setting, plan: &Plan, seed: u64) -> Result<Loaded, DocumentError> {
-    let mut overrides = vec![
+    let overrides = vec![
         over("seed", seed),
         over("proxy", setting.proxies()),
         // Slots of proxies that do not say otherwise; the live proxy's default.
         over("slot", "100 ms"),
     ];
-    overrides.extend(plan.effort.warm_up.map(|time| over("warm_up", time)));
-    overrides.extend(plan.effort.duration.map(|time| over("duration", time)));
     let mut loaded = Loaded::new(&cell.text, overrides, &cell.folder)?;
+    shorten(&mut loaded.scenario, &plan.effort);
     setting.replace_queues(&mut loaded.scenario);
     Ok(loaded)
+}
+
+/// Puts in the times of `effort`, and leaves out what would change after the end.
+fn shorten(scenario: &mut Scenario, effort: &Effort) {
+    scenario.warm_up = effort.warm_up.unwrap_or(scenario.warm_up);
+    scenario.duration = effort.duration.unwrap_or(scenario.duration);
+    let end = scenario.warm_up.0 + scenario.duration.0;
+    scenario.change.retain(|change| change.at.0 < end);
 }
 
 fn over(key: &str, value: impl ToString) -> Override {
