@@ -45,10 +45,7 @@ fn step(c: &mut Criterion) {
     let mut group = c.benchmark_group("controller step, 1000 stations");
     let slots = [reports(0), reports(1), reports(2), reports(3)];
     for law in Law::COMPARED {
-        let goal = Goal {
-            level: 32.0,
-            delay: Some(Duration::from_millis(250)),
-        };
+        let goal = Goal::papers(32.0, Some(Duration::from_millis(250)));
         let mut controller = LawConfig::named(law, goal)
             .build()
             .expect("its defaults are valid");

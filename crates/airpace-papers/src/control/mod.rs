@@ -10,7 +10,7 @@
 //!
 //! let config = ControlConfig {
 //!     law: Law::Waterfill,
-//!     goal: Goal { level: 32.0, delay: None },
+//!     goal: Goal::papers(32.0, None),
 //!     initial_mbps: None,
 //!     payload_bytes: 1_470,
 //! };
@@ -257,10 +257,7 @@ mod tests {
     use super::*;
 
     fn config(law: Law) -> ControlConfig {
-        let goal = Goal {
-            level: 32.0,
-            delay: None,
-        };
+        let goal = Goal::papers(32.0, None);
         ControlConfig {
             law,
             goal,

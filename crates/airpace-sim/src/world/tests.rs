@@ -251,13 +251,7 @@ fn packets_are_relayed_in_one_channel_and_between_two() {
 }
 
 fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
-    let law = LawConfig::named(
-        Law::Waterfill,
-        Goal {
-            level: 32.0,
-            delay: None,
-        },
-    );
+    let law = LawConfig::named(Law::Waterfill, Goal::papers(32.0, None));
     ProxyConfig {
         feedback,
         ..ProxyConfig::new(

@@ -73,7 +73,7 @@ proptest! {
         slots in proptest::collection::vec(proptest::collection::vec(report(), 0..8), 1..12),
     ) {
         for law in Law::iter() {
-            let goal = Goal { level: 32.0, delay: Some(Duration::from_millis(5)) };
+            let goal = Goal::papers(32.0, Some(Duration::from_millis(5)));
             let controller = LawConfig::named(law, goal).build();
             let mut controller = controller.expect("its defaults are valid");
             for (slot, reports) in slots.iter().enumerate() {
@@ -93,7 +93,7 @@ proptest! {
 }
 
 fn refusal(law: Law, level: f64, delay: Option<Duration>) -> String {
-    let refused = LawConfig::named(law, Goal { level, delay }).build();
+    let refused = LawConfig::named(law, Goal::papers(level, delay)).build();
     refused.err().expect("the goal is out of range").to_string()
 }
 
@@ -121,10 +121,7 @@ fn a_name_that_no_law_has_is_refused_with_the_names_there_are() {
 
 #[test]
 fn every_controller_bears_the_name_of_its_law() {
-    let goal = Goal {
-        level: 32.0,
-        delay: None,
-    };
+    let goal = Goal::papers(32.0, None);
     for law in Law::iter() {
         let controller = LawConfig::named(law, goal).build();
         let controller = controller.expect("its defaults are valid");

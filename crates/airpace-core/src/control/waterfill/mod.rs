@@ -12,6 +12,7 @@ pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
 use super::{ConfigError, Diagnostics, Law, RateController};
+use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use overhead::Overhead;
@@ -75,10 +76,13 @@ impl Waterfill {
                 weight: self.weights.get(id).copied().unwrap_or(1.0),
                 demand: assumed_demand(s.demand()),
             }));
-        let delay_s = config
-            .delay_target
-            .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
-        Some(self.solver.solve(self.overhead.frame_s(), delay_s))
+        let delay = DelayTerms {
+            limit_s: config
+                .delay_target
+                .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin)),
+            price: config.price,
+        };
+        Some(self.solver.solve(self.overhead.frame_s(), delay))
     }
 
     /// Gives every station its share.

@@ -275,9 +275,10 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
+        let below_longest = (TARGET_SHARE * self.longest_frame(config)).max(1.0);
         config
             .level_limit
-            .min((TARGET_SHARE * self.longest_frame(config)).max(1.0))
+            .map_or(below_longest, |limit| limit.min(below_longest))
     }
 
     /// Turns a fair share into a rate: reduced so that the queue drains within a slot, and capped
