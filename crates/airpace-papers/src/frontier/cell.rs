@@ -57,7 +57,17 @@ const MAIN: &[(&str, &str)] = files![
 ];
 
 /// Further cells of the same kinds, which show whether a law was made for the others alone.
-const EXTRA: &[(&str, &str)] = files![];
+const EXTRA: &[(&str, &str)] = files![
+    "extra-two-far",
+    "extra-vht-he",
+    "extra-forty",
+    "extra-32-mpdus",
+    "extra-256-mpdus",
+    "extra-airtime-ap",
+    "extra-oldest-first",
+    "extra-shared-fifo",
+    "extra-uplink",
+];
 
 /// The word for all cells that the bars are checked in.
 pub const MAIN_SET: &str = "main";
