@@ -34,12 +34,12 @@ POINTS = {
     "closed": ("#000000", "X", "closed AP"),
     "fq-mac": ("#666666", "P", "AP with FQ-MAC"),
     "airtime": ("#A8457C", "v", "AP with FQ-MAC and airtime"),
-    "default": ("#0072B2", "*", "airpace, default"),
     "low-latency": ("#009E73", "<", "airpace, low-latency"),
     "throughput": ("#009E73", ">", "airpace, throughput"),
     "latency-10ms": ("#009E73", "d", "airpace, latency = 10 ms"),
+    "default": ("#0072B2", "*", "airpace, default"),
 }
-"""Colour, mark and label of each arm without a knob."""
+"""Colour, mark and label of each arm without a knob. The default is drawn last, above the others."""
 
 LOADS = {"cubic": "TCP Cubic", "bbr": "TCP BBR", "udp": "saturated UDP"}
 
@@ -78,7 +78,7 @@ def figure(title: str, rows: list[dict[str, Any]]) -> Figure:
         milliseconds(axis.xaxis)
         axis.set_xlabel("p95 ping of the worst station, ms")
     axes[0].set_ylabel("goodput, Mbit/s")
-    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylim(0, 1.08 * max(row["goodput_mbps"] for row in rows))
     axes[1].set_ylabel("utility: mean of ln(x / x of the airtime AP)")
     _floor(axes[1], rows)
     drawing.legend(*axes[0].get_legend_handles_labels(), ncols=5, loc="outside lower center", fontsize=9)
@@ -101,6 +101,9 @@ def write_report(folder: Path) -> list[Path]:
     whole = load(folder)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in whole["rows"]:
+        # A station that answered no ping leaves a row without a place on the axis.
+        if row["ping_p95_ms"] is None or row["utility"] is None:
+            continue
         groups.setdefault((row["cell"], row["load"]), []).append(row)
     files = []
     with plt.rc_context(STYLE):

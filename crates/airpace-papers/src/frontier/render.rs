@@ -2,24 +2,37 @@
 
 use super::{Frontier, Outcome, Row, Verdict};
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::fmt::Write as _;
 
 /// Rows and verdicts as tables for the terminal.
 #[must_use]
 pub fn text(frontier: &Frontier) -> String {
-    let mut text = format!("{}\n", rows(&frontier.rows));
+    let mut text = format!("{}\n", rows(&frontier.rows).trim_fmt());
     if !frontier.verdicts.is_empty() {
-        let _ = write!(text, "\n{}\n\n", verdicts(&frontier.verdicts));
+        text.push_str("\n\n");
+        text.push_str(&verdicts(&frontier.verdicts).trim_fmt());
+        text.push_str("\n\n\n");
         text.push_str(&counts(&frontier.verdicts));
     }
     text
 }
 
-fn rows(rows: &[Row]) -> Table {
+/// A table without lines, with these column headings.
+fn plain<const N: usize>(headings: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(NOTHING);
-    table.set_header([
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(headings);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table
+}
+
+fn rows(rows: &[Row]) -> Table {
+    let mut table = plain([
         "cell",
         "load",
         "arm",
@@ -56,9 +69,7 @@ fn rows(rows: &[Row]) -> Table {
 }
 
 fn verdicts(verdicts: &[Verdict]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table.set_header(["cell", "load", "bar", "", "figures"]);
+    let mut table = plain(["cell", "load", "bar", "", "figures"]);
     for verdict in verdicts {
         table.add_row([
             verdict.cell.as_str(),

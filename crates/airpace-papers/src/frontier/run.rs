@@ -178,8 +178,7 @@ pub fn measure(
         }
         // The loop below ends once the last run has dropped its sender.
         drop(sender);
-        let mut done = 0;
-        for (index, seed, attempt) in attempts {
+        for (before, (index, seed, attempt)) in attempts.into_iter().enumerate() {
             match attempt {
                 Ok(Attempt::Finished(figures)) => board.put(index, Some(*figures)),
                 Ok(Attempt::Refused(reason)) => {
@@ -197,7 +196,7 @@ pub fn measure(
                     stop.raise();
                 }
             }
-            done += 1;
+            let done = before + 1;
             progress(Progress::Runs { done, total });
             if board.report_groups(&mut frontier) {
                 progress(Progress::Rows(&frontier));

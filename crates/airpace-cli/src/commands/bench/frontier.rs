@@ -3,16 +3,18 @@
 use crate::bar::Bar;
 use crate::failure::{FAILED, Interrupted, bad_input};
 use crate::output;
+use crate::progress::now;
 use airpace_config::quantity::Span;
 use airpace_lab::interrupt::with_signals;
 use airpace_papers::frontier::{
     self, Arm, Effort, Frontier as Rows, FrontierError, Load, Outcome, Plan, Progress,
 };
 use clap::Args;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::time::Instant;
 use strum::IntoEnumIterator;
 
 const EXAMPLES: &str = "Cells: one, three, ten, thirty-11n, mixed-traffic, neighbours, minstrel, mobility, he-1024; `main` for these, `extra` for further
@@ -80,35 +82,37 @@ pub(super) fn run(args: &Frontier) -> anyhow::Result<ExitCode> {
         std::fs::create_dir_all(folder)
             .map_err(|e| bad_input(format!("--out: cannot create {}: {e}", folder.display())))?;
     }
-    let bar = Bar::new("{bar:30} {pos}/{len} runs, {elapsed} elapsed, {eta} left");
-    // The measurement itself does not fail if an intermediate file cannot be written.
-    let failure = RefCell::new(None);
+    let watcher = Watcher {
+        bar: Bar::new("{bar:30} {pos}/{len} runs, {elapsed} elapsed, {eta} left"),
+        begun: now(),
+        share: Cell::new(0.0),
+    };
     let progress = |event: Progress<'_>| {
+        watcher.show(event);
         if let (Progress::Rows(rows), Some(folder)) = (event, &args.out)
             && let Err(error) = frontier::store(folder, rows)
         {
-            failure.borrow_mut().get_or_insert(error);
+            // The measurement goes on: the rows are printed and stored again at its end.
+            watcher.bar.print_line(&format!("{error:#}"));
         }
-        show(&bar, event);
     };
     let (result, _) = with_signals(|stop| frontier::measure(&plan, stop, &progress))?;
-    drop(bar);
+    drop(watcher);
     let rows = match result {
         Err(FrontierError::Cell(message)) => return Err(bad_input(message)),
         other => other?,
     };
-    if let Some(error) = failure.into_inner() {
-        return Err(error);
-    }
-    if let Some(folder) = &args.out {
-        frontier::store(folder, &rows)?;
-        tracing::info!("wrote rows.json and table.txt to {}", folder.display());
-    }
+    let stored = match &args.out {
+        Some(folder) => frontier::store(folder, &rows),
+        None => Ok(()),
+    };
+    // Rows that could not be stored are printed at least.
     if args.json {
         output::json(&rows)?;
     } else {
         output::text(&frontier::text(&rows))?;
     }
+    stored?;
     if rows.interrupted {
         return Err(Interrupted.into());
     }
@@ -124,22 +128,36 @@ fn exit_code(args: &Frontier, rows: &Rows) -> ExitCode {
     }
 }
 
-fn show(bar: &Bar, event: Progress<'_>) {
-    match event {
-        Progress::Runs { done, total } => {
-            if done == 0 && !bar.is_shown() {
-                tracing::info!("{total} runs");
+/// Shows the progress: a bar on a terminal, otherwise a line per cell and load.
+struct Watcher {
+    bar: Bar,
+    begun: Instant,
+    /// Share of the runs that have ended.
+    share: Cell<f64>,
+}
+
+impl Watcher {
+    fn show(&self, event: Progress<'_>) {
+        match event {
+            Progress::Runs { done, total } => {
+                if done == 0 && !self.bar.is_shown() {
+                    tracing::info!("{total} runs");
+                }
+                self.share.set(done as f64 / total.max(1) as f64);
+                self.bar.set(done as u64, total as u64);
             }
-            bar.set(done as u64, total as u64);
-        }
-        Progress::Refused { cell, seed, reason } => {
-            bar.print_line(&format!("{cell}: seed {seed} is left out: {reason}"));
-        }
-        Progress::Rows(rows) => {
-            if let Some(last) = rows.rows.last()
-                && !bar.is_shown()
-            {
-                tracing::info!("{}, {}: done", last.cell, last.load);
+            Progress::Refused { cell, seed, reason } => {
+                let line = format!("{cell}: seed {seed} is left out: {reason}");
+                self.bar.print_line(&line);
+            }
+            Progress::Rows(rows) => {
+                if let Some(last) = rows.rows.last()
+                    && !self.bar.is_shown()
+                {
+                    let (elapsed, share) = (self.begun.elapsed().as_secs_f64(), self.share.get());
+                    let left = elapsed * (1.0 - share) / share;
+                    tracing::info!("{}, {}: done; about {left:.0} s left", last.cell, last.load);
+                }
             }
         }
     }
