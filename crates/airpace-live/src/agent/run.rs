@@ -346,6 +346,7 @@ impl RunningAgent<'_> {
             frames = frames.metered,
             foreign_frames = frames.foreign,
             lost_frames,
+            thinned_acks = frames.thinned_acks,
             "agent ends"
         );
         runtime::log_drops(tunnel);
