@@ -319,33 +319,49 @@ pub(super) fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(header_bytes..info.bytes as usize)
 }
 
+/// The traffic class of the packet at the start of `bytes`: six bits of differentiated services and
+/// two of ECN, under the conditions of [`source`].
+#[must_use]
+pub fn traffic_class(bytes: &[u8]) -> Option<u8> {
+    let &[first, second, ..] = bytes else {
+        return None;
+    };
+    match first >> 4 {
+        4 if bytes.len() >= IPV4_FIXED => Some(second),
+        6 if bytes.len() >= IPV6_FIXED => Some((first << 4) | (second >> 4)),
+        _ => None,
+    }
+}
+
 /// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the
 /// packet is marked now.
 ///
 /// Updates the IPv4 header checksum (RFC 1624).
 pub fn mark_ce(packet: &mut [u8]) -> bool {
+    let capable = traffic_class(packet).is_some_and(|class| class & ECN != 0);
+    if capable {
+        set_ecn(packet, ECN);
+    }
+    capable
+}
+
+/// Sets the ECN field, and updates the IPv4 header checksum (RFC 1624). Does nothing if
+/// [`traffic_class`] is `None`.
+pub(super) fn set_ecn(packet: &mut [u8], ecn: u8) {
     match packet {
         [first, class, rest @ ..] if *first >> 4 == 4 && rest.len() >= IPV4_FIXED - 2 => {
             let old = u16::from_be_bytes([*first, *class]);
-            if *class & ECN == 0 {
-                return false;
-            }
-            *class |= ECN;
+            *class = *class & !ECN | ecn & ECN;
             let new = u16::from_be_bytes([*first, *class]);
             // The checksum is the eleventh and twelfth byte of the header.
             let checksum = updated_checksum(u16::from_be_bytes([rest[8], rest[9]]), old, new);
             rest[8..10].copy_from_slice(&checksum.to_be_bytes());
-            true
         }
         [first, second, rest @ ..] if *first >> 4 == 6 && rest.len() >= IPV6_FIXED - 2 => {
             // The ECN field is the low half of the traffic class: bits 4 and 5 of the second byte.
-            let capable = *second & (ECN << 4) != 0;
-            if capable {
-                *second |= ECN << 4;
-            }
-            capable
+            *second = *second & !(ECN << 4) | (ecn & ECN) << 4;
         }
-        _ => false,
+        _ => {}
     }
 }
 

@@ -168,7 +168,10 @@ fn report(level: u32, round_ms: u32) -> SlotReport {
     let frames = 11;
     report.frames = frames;
     report.packets = level * frames;
-    report.span = Some((Time::ZERO, Time::from_millis(u64::from((frames - 1) * round_ms))));
+    report.span = Some((
+        Time::ZERO,
+        Time::from_millis(u64::from((frames - 1) * round_ms)),
+    ));
     report
 }
 
@@ -176,7 +179,11 @@ fn report(level: u32, round_ms: u32) -> SlotReport {
 fn acknowledgements_of_a_bulk_download_are_held_for_three_rounds_within_limits() {
     for (level, round_ms, expected_ms) in [(30, 1, 5), (30, 4, 12), (30, 9, 20), (2, 4, 5)] {
         let held = hold_time(HOLD, &report(level, round_ms));
-        assert_eq!(held.as_millis(), expected_ms, "{level} packets, {round_ms} ms");
+        assert_eq!(
+            held.as_millis(),
+            expected_ms,
+            "{level} packets, {round_ms} ms"
+        );
     }
     let silent = SlotReport::silent(StationId(0), Duration::from_millis(100));
     assert_eq!(hold_time(HOLD, &silent), HOLD);
