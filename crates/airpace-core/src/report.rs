@@ -111,6 +111,11 @@ pub struct SenderView {
     pub sent_packets: u32,
     /// Bytes of those packets.
     pub sent_bytes: u64,
+    /// Frames in which packets came from the station in that time, reports included. They take
+    /// airtime that is not the access point's.
+    pub uplink_frames: u32,
+    /// Bytes of the packets in them.
+    pub uplink_bytes: u64,
 }
 
 impl Default for SenderView {
@@ -120,6 +125,8 @@ impl Default for SenderView {
             backlogged: true,
             sent_packets: 0,
             sent_bytes: 0,
+            uplink_frames: 0,
+            uplink_bytes: 0,
         }
     }
 }
@@ -178,9 +185,7 @@ impl SlotReport {
     pub fn append(&mut self, later: &Self) {
         let sum = u32::saturating_add;
         self.wait = match (self.wait, later.wait) {
-            (Some(first), Some(second)) => {
-                Some(first.joined(&second, self.packets, later.packets))
-            }
+            (Some(first), Some(second)) => Some(first.joined(&second, self.packets, later.packets)),
             (first, second) => first.or(second),
         };
         self.slot = later.slot;
@@ -200,7 +205,15 @@ impl SlotReport {
         self.source = self.source.max(later.source);
         self.sender.backlogged |= later.sender.backlogged;
         self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);
-        self.sender.sent_bytes = self.sender.sent_bytes.saturating_add(later.sender.sent_bytes);
+        self.sender.sent_bytes = self
+            .sender
+            .sent_bytes
+            .saturating_add(later.sender.sent_bytes);
+        self.sender.uplink_frames = sum(self.sender.uplink_frames, later.sender.uplink_frames);
+        self.sender.uplink_bytes = self
+            .sender
+            .uplink_bytes
+            .saturating_add(later.sender.uplink_bytes);
     }
 
     /// Packets received per second of the slot.

@@ -40,6 +40,10 @@ pub(super) struct Sample {
     pub(super) phy_bps: Option<f64>,
     /// Whether packets waited at the sender.
     pub(super) backlogged: bool,
+    /// Frames per second that came from the station.
+    pub(super) uplink_frames_per_s: f64,
+    /// Bytes per second in them.
+    pub(super) uplink_bytes_per_s: f64,
     /// Whether the radio told frames apart, so that two close frames are not taken for one.
     pub(super) frames_told: bool,
     /// Packets in the longest frame, if that is known.
@@ -85,6 +89,8 @@ impl Sample {
                 .phy_rate_bps()
                 .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
             backlogged: report.sender.backlogged,
+            uplink_frames_per_s: f64::from(report.sender.uplink_frames) / length_s,
+            uplink_bytes_per_s: report.sender.uplink_bytes as f64 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {

@@ -195,7 +195,11 @@ impl<P: Packet> Proxy<P> {
         station.last_report = Some(report.clone());
         if station.reported {
             // Reports that were held up arrive together: they count as one of a longer slot.
-            if let Some(held) = self.pending.iter_mut().find(|held| held.station == report.station) {
+            if let Some(held) = self
+                .pending
+                .iter_mut()
+                .find(|held| held.station == report.station)
+            {
                 held.append(&report);
             }
             return;
@@ -217,6 +221,13 @@ impl<P: Packet> Proxy<P> {
     fn soonest_decision(&self) -> Time {
         self.last_decision
             .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
+    }
+
+    /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
+    pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
+        if let Some(paced) = self.stations.get_mut(station) {
+            paced.account.received(now, bytes);
+        }
     }
 
     /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its

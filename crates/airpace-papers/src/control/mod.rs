@@ -237,6 +237,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
             backlogged: report.backlogged,
             sent_packets: report.sent_packets,
             sent_bytes: report.sent_bytes,
+            ..SenderView::default()
         },
     })
 }

@@ -63,6 +63,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                     backlogged: sender.0,
                     sent_packets: sender.1,
                     sent_bytes: sender.2,
+                    ..SenderView::default()
                 },
             }
         })

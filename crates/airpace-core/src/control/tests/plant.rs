@@ -199,6 +199,7 @@ impl Plant {
                 sent_packets: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u32,
                 sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64
                     * PACKET_BYTES as u64,
+                ..SenderView::default()
             },
         }
     }

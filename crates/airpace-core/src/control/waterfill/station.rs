@@ -37,14 +37,25 @@ const USUAL_S: f64 = 0.002;
 const LATE_GAPS: f64 = 4.0;
 /// ... and this many seconds have waited before the access point, unless its frames are full.
 const LATE_S: f64 = 0.02;
+/// ... and the station receives less than this share of its fair rate.
+const LATE_SHARE: f64 = 0.8;
 /// Time on the path before the access point in which packets are in flight, seconds, where waiting
 /// times are not measured.
 const IN_FLIGHT_S: f64 = 0.03;
-/// Largest share of the rate that is held back to drain a queue that builds up while frames are
-/// not full.
+/// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
+/// missing packets may be lost.
 const TRIM_MOST: f64 = 0.06;
-/// Largest share of the rate that is held back to drain a queue behind full frames.
+/// Largest share of the rate that is held back to drain a measured queue.
 const DRAIN_MOST: f64 = 0.9;
+/// Share of a queue that is drained in the next slot. The measurement is a slot old when it takes
+/// effect; draining all of it would overshoot.
+const DRAIN_GAIN: f64 = 0.5;
+/// Weight of one slot's drain in the station's strain, and what is kept of the strain per slot.
+const STRAIN_GAIN: f64 = 0.1;
+const STRAIN_KEPT: f64 = 0.95;
+/// Largest drain that counts: a queue that needs more comes from a change, not from an estimate
+/// that is a little off.
+const STRAIN_SHARE: f64 = 0.1;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Largest part of its fair share that a station is sent to keep its reports coming, although its
@@ -57,6 +68,8 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
+/// Weight of one slot in the share of the time that uplink frames take.
+const UPLINK_GAIN: f64 = 0.3;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
 /// Weight of one slot in the mean packet size.
@@ -129,6 +142,15 @@ pub(super) struct StationEstimate {
     balance: f64,
     /// Packets that wait beyond what rounds explain.
     queued: f64,
+    /// Whether waiting times are measured.
+    wait_known: bool,
+    /// Share of the time that the station's own frames take.
+    uplink_share: f64,
+    /// What the airtime per packet is above its estimate, as queues show that build up again and
+    /// again: a share of it.
+    strain: f64,
+    /// Fair rate that was granted last, before anything was held back, packets per second.
+    fair_pps: f64,
     /// Whether frames are as long as they can be.
     full: bool,
     slot_s: f64,
@@ -163,6 +185,10 @@ impl StationEstimate {
             balance: 0.0,
             queued: 0.0,
             full: false,
+            wait_known: false,
+            uplink_share: 0.0,
+            strain: 0.0,
+            fair_pps: 0.0,
             slot_s: 1.0,
             aimed_gap_s: 0.01,
             rate_changed: false,
@@ -180,6 +206,7 @@ impl StationEstimate {
         self.silent_slots = self.silent_slots.saturating_add(1);
         if self.silent_slots > SILENT_SLOTS {
             self.heard = None;
+            self.uplink_share = 0.0;
             self.tally = Tally::default();
             self.received_pps = 0.0;
         }
@@ -234,6 +261,9 @@ impl StationEstimate {
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
+        let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
+            + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
+        self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
         self.account(sample, config);
     }
 
@@ -243,7 +273,11 @@ impl StationEstimate {
     fn count_repeats(&mut self, counted: f64, sample: &Sample) {
         let received = sample.received_pps * sample.length_s;
         let (all_received, all_counted) = self.repeats_of;
-        let ratio = if counted > 0.0 { received / counted } else { 1.0 };
+        let ratio = if counted > 0.0 {
+            received / counted
+        } else {
+            1.0
+        };
         // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
         // larger difference is a change.
         let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
@@ -295,10 +329,15 @@ impl StationEstimate {
             .round_s
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
+        self.wait_known = sample.wait.is_some();
         self.queued = match sample.wait {
             Some(wait) => {
                 // Behind a queue the gaps are those of full frames; the aim is shorter ones.
-                let aimed_s = if self.full { self.aimed_gap_s.min(gap_s) } else { gap_s };
+                let aimed_s = if self.full {
+                    self.aimed_gap_s.min(gap_s)
+                } else {
+                    gap_s
+                };
                 let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
                 sample.received_pps * (wait.median_s - usual_s).max(0.0)
             }
@@ -321,7 +360,9 @@ impl StationEstimate {
                 lost_pps: sample.lost_pps,
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
-                late: sample.wait.map(|wait| wait.median_s > late_s),
+                late: sample.wait.map(|wait| {
+                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
+                }),
             });
         }
     }
@@ -339,7 +380,8 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        let below_longest = (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
+        let below_longest =
+            (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))
@@ -349,18 +391,25 @@ impl StationEstimate {
     /// at what the path carries.
     pub(super) fn grant(&mut self, level: f64, fair_pps: f64, round_s: f64, floor_pps: f64) {
         self.aimed_gap_s = round_s;
+        self.fair_pps = fair_pps;
         self.elsewhere.release_above(fair_pps);
         let open = self
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let excess_pps = self.queued / self.slot_s;
-        let most = if self.full || self.elsewhere.cap_pps().is_some() {
+        let most = if self.wait_known {
             DRAIN_MOST
         } else {
             TRIM_MOST
         };
-        let capped = open - excess_pps.min(most * open);
+        let drained_pps = (DRAIN_GAIN * self.queued / self.slot_s).min(most * open);
+        let capped = open - drained_pps;
+        let share = if open > 0.0 && open.is_finite() {
+            drained_pps / open
+        } else {
+            0.0
+        };
+        self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share.min(STRAIN_SHARE);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -375,7 +424,13 @@ impl StationEstimate {
         self.target_level = level;
     }
 
-    pub(super) fn debug2(&self) -> (bool, f64, f64) { (self.full, self.queued, self.heard.map_or(0.,|h| h.frame_pps*self.airtime_s)) }
+    pub(super) fn debug2(&self) -> (bool, f64, f64) {
+        (
+            self.full,
+            self.queued,
+            self.heard.map_or(0., |h| h.frame_pps * self.airtime_s),
+        )
+    }
     pub(super) fn debug(&self) {
         let h = self.heard;
         eprint!(
@@ -417,6 +472,11 @@ impl StationEstimate {
         self.heard
     }
 
+    /// Share of the time that the station's own frames take.
+    pub(super) fn uplink_share(&self) -> f64 {
+        self.uplink_share
+    }
+
     /// Whether the PHY rate changed between this slot and the last.
     pub(super) fn rate_changed(&self) -> bool {
         self.rate_changed
@@ -430,6 +490,11 @@ impl StationEstimate {
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(super) fn airtime_s(&self) -> f64 {
         self.airtime_s
+    }
+
+    /// The same as the allocation counts it, with what queues have shown beyond the estimate.
+    pub(super) fn strained_airtime_s(&self) -> f64 {
+        self.airtime_s * (1.0 + self.strain)
     }
 
     /// Mean packet size in bytes.
