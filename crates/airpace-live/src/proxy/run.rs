@@ -240,8 +240,11 @@ impl RunningProxy {
             return;
         };
         self.packets.set_connected(now, opened.peer, true);
-        self.packets
-            .on_uplink(now, opened.peer, bytes.saturating_add(IPV4_UDP_HEADER_BYTES));
+        self.packets.on_uplink(
+            now,
+            opened.peer,
+            bytes.saturating_add(IPV4_UDP_HEADER_BYTES),
+        );
         match opened.kind {
             InnerKind::Packet => {
                 // A station may only send under its own address.

@@ -302,9 +302,7 @@ impl World {
         if let Some(PacedBy { proxy, station }) = self.paced_by[from.0 as usize]
             && self.proxies[proxy].config.at == to
         {
-            self.proxies[proxy]
-                .edge
-                .on_uplink(self.now, station, bytes);
+            self.proxies[proxy].edge.on_uplink(self.now, station, bytes);
         }
     }
 

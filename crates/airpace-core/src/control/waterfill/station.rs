@@ -70,6 +70,10 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 const REPEATS_MAX: f64 = 2.0;
 /// Weight of one slot in the share of the time that uplink frames take.
 const UPLINK_GAIN: f64 = 0.3;
+/// A station counts as one that uses all it is granted for this many slots after it did.
+const GREEDY_SLOTS: u8 = 4;
+/// What is kept per slot of the largest rate that a station has used.
+const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
 /// Weight of one slot in the mean packet size.
@@ -138,6 +142,10 @@ pub(super) struct StationEstimate {
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
     silent_slots: u8,
+    /// Slots for which the station still counts as one that uses all it is granted.
+    greedy_slots: u8,
+    /// What it has used lately at most, packets per second.
+    demand_pps: f64,
     /// Packets sent that were neither received nor reported lost: they are queued or in flight.
     balance: f64,
     /// Packets that wait beyond what rounds explain.
@@ -182,6 +190,8 @@ impl StationEstimate {
             backlogged: true,
             paced: true,
             silent_slots: 0,
+            greedy_slots: GREEDY_SLOTS,
+            demand_pps: 0.0,
             balance: 0.0,
             queued: 0.0,
             full: false,
@@ -204,6 +214,7 @@ impl StationEstimate {
     /// Begins a slot. Measurements of a station that stays silent expire.
     pub(super) fn age(&mut self) {
         self.silent_slots = self.silent_slots.saturating_add(1);
+        self.demand_pps *= DEMAND_KEPT;
         if self.silent_slots > SILENT_SLOTS {
             self.heard = None;
             self.uplink_share = 0.0;
@@ -261,6 +272,7 @@ impl StationEstimate {
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
+        self.demand_pps = self.demand_pps.max(sample.received_pps);
         let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
             + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
@@ -352,6 +364,11 @@ impl StationEstimate {
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
+        self.greedy_slots = if self.paced {
+            GREEDY_SLOTS
+        } else {
+            self.greedy_slots.saturating_sub(1)
+        };
         if sample.backlogged {
             let late_s = LATE_GAPS * gap_s + LATE_S;
             self.elsewhere.observe(&SlotTraffic {
@@ -452,10 +469,15 @@ impl StationEstimate {
 
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
-        match (self.met, self.backlogged) {
-            (false, _) => Demand::Probed(PROBE_PACKETS / self.slot_s),
-            (true, true) => Demand::Greedy,
-            (true, false) => Demand::Limited(self.received_pps),
+        if !self.met {
+            return Demand::Probed(PROBE_PACKETS / self.slot_s);
+        }
+        // Video in bursts is backlogged for a part of every slot and yet uses less than its share.
+        let greedy = self.backlogged && self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
+        match self.elsewhere.cap_pps() {
+            Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
+            None if greedy => Demand::Greedy,
+            None => Demand::Limited(self.demand_pps),
         }
     }
 
