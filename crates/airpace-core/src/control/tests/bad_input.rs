@@ -1,7 +1,7 @@
 //! Every law against reports and configurations that make no sense.
 
 use crate::control::{Goal, Law, LawConfig};
-use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
+use crate::report::{LevelSource, SenderView, SlotReport, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -51,12 +51,13 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 frames: counts.0,
                 mpdus: counts.1,
                 packets: counts.1,
+                longest_frame: 0,
                 bytes: counts.4,
                 span: spanned.then(|| (Time::from_nanos(first), Time::from_nanos(last))),
                 inverse_rate_sum: sum,
                 lost: counts.2,
                 late: counts.3,
-                delay: Some(DelayQuantiles::default()),
+                wait: Some(WaitingTime::default()),
                 source: LevelSource::SocketTimestamps,
                 sender: SenderView {
                     backlogged: sender.0,

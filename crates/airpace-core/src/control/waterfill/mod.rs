@@ -3,8 +3,8 @@
 
 mod config;
 mod elsewhere;
+mod frame_limit;
 mod overhead;
-mod plateau;
 mod share;
 mod station;
 
@@ -120,6 +120,21 @@ impl RateController for Waterfill {
         self.overhead.observe(self.roster.states());
         if let Some(share) = self.solve() {
             self.grant(share);
+            if std::env::var_os("LAWDBG").is_some() {
+                eprint!(
+                    "{:.1} D {:.2} frame {:.0}us aim D {:.2} c {:.2} A {:.3} |",
+                    _now.as_secs_f64(),
+                    self.overhead.round().map_or(0.0, |r| r.time_s * 1e3),
+                    self.overhead.frame_s() * 1e6,
+                    share.round_s * 1e3,
+                    share.overhead_s * 1e3,
+                    share.airtime_s * 1e3
+                );
+                for s in self.roster.states() {
+                    s.debug();
+                }
+                eprintln!();
+            }
         }
         self.roster.allocate(|s| Grant {
             rate_pps: s.rate_pps,
@@ -156,4 +171,8 @@ impl RateController for Waterfill {
             ignored_reports: self.roster.ignored,
         }
     }
+}
+
+pub(crate) fn tune(name: &str, default: f64) -> f64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
