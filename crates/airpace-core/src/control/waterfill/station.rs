@@ -231,7 +231,11 @@ impl StationEstimate {
     fn count_repeats(&mut self, counted: f64, sample: &Sample) {
         let received = sample.received_pps * sample.length_s;
         let (all_received, all_counted) = self.repeats_of;
-        let ratio = if counted > 0.0 { received / counted } else { 1.0 };
+        let ratio = if counted > 0.0 {
+            received / counted
+        } else {
+            1.0
+        };
         // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
         // larger difference is a change.
         let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
@@ -325,7 +329,8 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        let below_longest = (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
+        let below_longest =
+            (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))
