@@ -90,6 +90,9 @@ pub struct AgentSlot {
     pub lost: u32,
     /// Packets that arrived after one sent later.
     pub late: u32,
+    /// Acknowledgements of the uplink that were dropped because a later one made them redundant.
+    #[serde(default)]
+    pub thinned_acks: u64,
     /// How the level was measured: `ampdu`, `tsft`, `counters` or `socket`.
     pub source: String,
 }

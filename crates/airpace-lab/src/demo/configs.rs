@@ -27,6 +27,7 @@ fn tun(address: IpAddr) -> TunConfig {
         address: IpNet::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
         // The default of the configuration: 1500 bytes on the path less the headers of the tunnel.
         mtu: Size::from_bytes(1420),
+        copy_dscp: true,
     }
 }
 

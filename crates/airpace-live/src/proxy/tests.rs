@@ -32,6 +32,7 @@ fn config(stations: u8) -> ProxyConfig {
             name: "airpace0".to_owned(),
             address: "10.77.0.1/24".parse().expect("valid"),
             mtu: Size::from_bytes(1420),
+            copy_dscp: true,
         },
         control: ControlConfig::default(),
         queue: QueueConfig::default(),

@@ -73,6 +73,12 @@ section! {
         initial_rate: Option<Rate> = optional("the law's", "1 kbit/s", "100 Gbit/s"),
         /// Bytes that tunnelling adds to each packet.
         tunnel: Size = default("0 B", "0 B", "200 B"),
+        /// How long the stations' agents may hold pure TCP acknowledgements to share a frame; 0 ms
+        /// holds none.
+        gather_acks: Span = default("5 ms", "0 ms", "20 ms"),
+        /// Whether agents drop acknowledgements that are held together and tell their sender
+        /// nothing that a later one does not.
+        thin_acks: bool = default("true"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets instead of dropping them.

@@ -8,6 +8,7 @@ use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
+use airpace_edge::agent::AgentConfig;
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
@@ -77,6 +78,11 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
             ..base.edge
+        },
+        agent: AgentConfig {
+            gather_acks: proxy.gather_acks.0,
+            thin_acks: proxy.thin_acks,
+            ..base.agent
         },
         report_bytes: (proxy.reports != Reports::Free)
             .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),

@@ -6,6 +6,7 @@ use crate::transport::tcp::{AckSegment, DataSegment};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
+use airpace_core::wire::tcp::PureAck;
 use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
@@ -112,8 +113,16 @@ impl Packet for Parcel {
 }
 
 impl UplinkPacket for Parcel {
-    fn is_pure_ack(&self) -> bool {
-        matches!(self.payload, Payload::Ack(_))
+    fn pure_ack(&self) -> Option<PureAck> {
+        match &self.payload {
+            Payload::Ack(ack) => ack.on_the_wire(),
+            _ => None,
+        }
+    }
+
+    fn is_same_flow(&self, other: &Self) -> bool {
+        // A flow has one connection, and only its receiver acknowledges.
+        self.flow == other.flow
     }
 }
 

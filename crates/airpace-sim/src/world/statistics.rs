@@ -5,6 +5,7 @@ use crate::mac::{self, FrameRecord, RadioId};
 use crate::traffic::{DelayStatistic, DelaySummary};
 use airpace_core::packet::Packet as _;
 use airpace_core::queue::DropReason;
+use airpace_edge::agent::UplinkDrop;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -25,6 +26,8 @@ pub enum Loss {
     ProxySojourn,
     /// It waited at a proxy or an agent that stopped, or its station was away.
     ProxyAway,
+    /// A later acknowledgement made it redundant at an agent.
+    RedundantAck,
     /// The queue of a wire was full.
     Wire,
     /// There was no next hop.
@@ -33,13 +36,14 @@ pub enum Loss {
 
 impl Loss {
     /// Every reason, in the order of the enumeration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::QueueLimit,
         Self::Sojourn,
         Self::RetryLimit,
         Self::ProxyLimit,
         Self::ProxySojourn,
         Self::ProxyAway,
+        Self::RedundantAck,
         Self::Wire,
         Self::NoRoute,
     ];
@@ -54,8 +58,17 @@ impl Loss {
             Self::ProxyLimit => "proxy_limit",
             Self::ProxySojourn => "proxy_codel",
             Self::ProxyAway => "proxy_away",
+            Self::RedundantAck => "redundant_ack",
             Self::Wire => "wire",
             Self::NoRoute => "no_route",
+        }
+    }
+
+    /// The loss of a packet that an agent has dropped.
+    pub(super) const fn at_agent(reason: UplinkDrop) -> Self {
+        match reason {
+            UplinkDrop::Queue(reason) => Self::at_proxy(reason),
+            UplinkDrop::RedundantAck => Self::RedundantAck,
         }
     }
 

@@ -30,7 +30,7 @@ const PACED_SHARE: f64 = 0.9;
 const BALANCE_KEPT: f64 = 0.985;
 /// A packet that finds no queue waits at most for this many gaps between frames: the round that
 /// runs, and frames that the access point has composed ahead.
-const USUAL_GAPS: f64 = 3.0;
+const USUAL_GAPS: f64 = 2.5;
 /// What is added to that for noise of the measurement, seconds.
 const USUAL_S: f64 = 0.002;
 /// Packets that wait for this many gaps between frames ...
@@ -44,7 +44,7 @@ const IN_FLIGHT_S: f64 = 0.03;
 /// not full.
 const TRIM_MOST: f64 = 0.06;
 /// Largest share of the rate that is held back to drain a queue behind full frames.
-const DRAIN_MOST: f64 = 0.6;
+const DRAIN_MOST: f64 = 0.9;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Largest part of its fair share that a station is sent to keep its reports coming, although its
@@ -57,6 +57,8 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
+/// A PHY rate that differs by more than this factor from that of the last slot has changed.
+const RATE_CHANGE: f64 = 1.2;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -130,6 +132,10 @@ pub(super) struct StationEstimate {
     /// Whether frames are as long as they can be.
     full: bool,
     slot_s: f64,
+    /// Time between frames that the last rates aimed at, seconds.
+    aimed_gap_s: f64,
+    /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
+    rate_changed: bool,
     frame_limit: FrameLimit,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
@@ -158,6 +164,8 @@ impl StationEstimate {
             queued: 0.0,
             full: false,
             slot_s: 1.0,
+            aimed_gap_s: 0.01,
+            rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
@@ -187,7 +195,11 @@ impl StationEstimate {
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
         self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
-        self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
+        let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
+        let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
+        // Neither this slot nor the last shows one rate alone.
+        self.rate_changed = factor > RATE_CHANGE;
+        self.phy_bps = phy_bps;
         // Without a backlog, packets are acknowledgements and pings, which are smaller than the
         // packets that will fill frames.
         if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
@@ -289,7 +301,9 @@ impl StationEstimate {
             .max(sample.length_s / (sample.frames + 1.0));
         self.queued = match sample.wait {
             Some(wait) => {
-                let usual_s = USUAL_GAPS * gap_s + USUAL_S;
+                // Behind a queue the gaps are those of full frames; the aim is shorter ones.
+                let aimed_s = if self.full { self.aimed_gap_s.min(gap_s) } else { gap_s };
+                let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
                 sample.received_pps * (wait.median_s - usual_s).max(0.0)
             }
             None => {
@@ -338,7 +352,8 @@ impl StationEstimate {
 
     /// Turns a fair share into a rate: reduced so that the queue drains within a slot, and capped
     /// at what the path carries.
-    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
+    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, round_s: f64, floor_pps: f64) {
+        self.aimed_gap_s = round_s;
         self.elsewhere.release_above(fair_pps);
         let open = self
             .elsewhere
@@ -365,6 +380,7 @@ impl StationEstimate {
         self.target_level = level;
     }
 
+    pub(super) fn debug2(&self) -> (bool, f64, f64) { (self.full, self.queued, self.heard.map_or(0.,|h| h.frame_pps*self.airtime_s)) }
     pub(super) fn debug(&self) {
         let h = self.heard;
         eprint!(
@@ -404,6 +420,11 @@ impl StationEstimate {
     /// The last measurements, unless they have expired.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
+    }
+
+    /// Whether the PHY rate changed between this slot and the last.
+    pub(super) fn rate_changed(&self) -> bool {
+        self.rate_changed
     }
 
     /// Packets to send for each packet that the level counts.

@@ -1,7 +1,7 @@
 //! The receiving end of a connection.
 
 use super::ranges::RangeSet;
-use super::segment::{AckSegment, Block, DataSegment, SackBlocks};
+use super::segment::{AckSegment, Block, DataSegment, SackBlocks, TIMESTAMP_UNIT};
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -15,9 +15,6 @@ const QUICK_ACKS: u8 = 16;
 /// Payload in bytes of the largest packet that generic receive offload builds (Linux: 65,535 bytes
 /// with headers).
 const MERGED_BYTES: u64 = 65_535 - 52;
-/// Unit of the timestamps that senders write, in nanoseconds (Linux: 1 ms). Packets with different
-/// timestamps are not merged.
-const TIMESTAMP_UNIT: u64 = 1_000_000;
 
 /// How a receiver behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! The segments that sender and receiver exchange.
 
 use airpace_core::wire::ip::IPV4_HEADER_BYTES;
+use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
 
 /// TCP header without options, in bytes (RFC 9293, section 3.1).
@@ -10,6 +11,8 @@ const TIMESTAMPS: u32 = 12;
 /// Options of SYN and SYN-ACK in bytes: maximum segment size 4, SACK permitted 2, timestamps 10,
 /// window scale 3, padding 1.
 const SYN_OPTIONS: u32 = 20;
+/// Unit of the timestamps that hosts write, in nanoseconds (Linux: 1 ms).
+pub(super) const TIMESTAMP_UNIT: u64 = 1_000_000;
 /// SACK option without its blocks, with padding, in bytes (RFC 2018, section 3).
 const SACK_HEAD: u32 = 4;
 /// One SACK block, in bytes.
@@ -148,6 +151,26 @@ impl AckSegment {
             } else {
                 TIMESTAMPS + sack
             }
+    }
+
+    /// What a device on the path reads in its header; `None` for a SYN-ACK, which does more than
+    /// acknowledge.
+    #[must_use]
+    pub fn on_the_wire(&self) -> Option<PureAck> {
+        if self.syn {
+            return None;
+        }
+        Some(PureAck {
+            // Sequence numbers and timestamps have 32 bits and wrap around.
+            number: self.ack as u32,
+            window: self.window,
+            ecn: u8::from(self.congestion_echo),
+            timestamps: Some(Timestamps {
+                value: 0,
+                echo: (self.echo.as_nanos() / TIMESTAMP_UNIT) as u32,
+            }),
+            is_plain: self.sack.is_none(),
+        })
     }
 
     /// The selective acknowledgements.
