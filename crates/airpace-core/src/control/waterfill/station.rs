@@ -477,6 +477,9 @@ impl StationEstimate {
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             None if greedy => Demand::Greedy,
+            None if self.backlogged => {
+                Demand::Limited(0.5 * (self.demand_pps + self.fair_pps).min(2.0 * self.fair_pps))
+            }
             None => Demand::Limited(self.demand_pps),
         }
     }
