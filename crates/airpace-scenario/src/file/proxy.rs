@@ -6,7 +6,7 @@ use airpace_config::choice::{Choice, Extended};
 use airpace_config::point::Point;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
-use airpace_core::control::Law;
+use airpace_core::control::{Aim, Law};
 
 choice! {
     /// What a proxy does instead of a rate control law.
@@ -47,8 +47,16 @@ section! {
         at: Option<String> = optional("the access point's wired side"),
         /// The rate control law.
         law: ProxyLaw = default("waterfill"),
+        /// What law waterfill aims at. `level` and `delay` without it pose the papers' problem, in
+        /// which delay has no price.
+        aim: Option<Choice<Aim>> = optional("balanced"),
+        /// Price of delay (κ) of law waterfill, instead of `aim`.
+        price: Option<f64> = optional("that of the aim", "0", "100"),
+        /// Time within which law waterfill lets 95 of 100 packets pass the access point, waiting
+        /// included. It moves the price.
+        latency: Option<Span> = optional("none", "1 ms", "10 s"),
         /// Target of the level, or its limit, mean packets per frame (N_ε, N̄).
-        level: f64 = default("32", "1", "1024"),
+        level: Option<f64> = optional("32; for law waterfill as long as frames can be", "1", "1024"),
         /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual
         /// ignore it.
         delay: Option<Span> = optional("none", "10 us", "100 s"),

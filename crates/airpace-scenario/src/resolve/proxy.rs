@@ -74,7 +74,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         unmonitored,
         edge: airpace_edge::proxy::ProxyConfig {
             packet_bytes: payload + UDP_HEADERS,
-            level: proxy.level,
+            level: proxy.level.unwrap_or(Goal::DEFAULT_LEVEL),
             delay_target: proxy.delay.map(|delay| delay.0),
             queue,
             // The bounds of the keys keep sizes within 32 bits.
@@ -153,6 +153,9 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyEr
     let goal = Goal {
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
+        aim: proxy.aim.map(|aim| aim.0),
+        price: proxy.price,
+        latency: proxy.latency.map(|latency| latency.0),
     };
     let mut law = LawConfig::named(law, goal);
     tune(&mut law, proxy, payload);

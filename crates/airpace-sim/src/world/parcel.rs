@@ -10,6 +10,7 @@ use airpace_core::wire::tcp::PureAck;
 use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
+use core::num::NonZeroU16;
 
 /// Explicit congestion notification of a packet (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Parcel {
     pub category: AccessCategory,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// When it was handed to the MAC of the link that it crosses or has crossed last.
+    pub(super) queued: Time,
     /// The header that a proxy has put in front.
     pub(super) tunnel: Option<Tunnel>,
     /// What it carries.
@@ -53,8 +56,8 @@ pub(super) struct Tunnel {
     pub(super) released: Time,
     /// Sequence number among the station's packets of the session.
     pub(super) sequence: u32,
-    /// Number of the session.
-    pub(super) session: u16,
+    /// Number of the session. Not zero, so that a parcel without a header needs no room to say so.
+    pub(super) session: NonZeroU16,
     /// IP bytes that the header adds.
     pub(super) bytes: u16,
 }

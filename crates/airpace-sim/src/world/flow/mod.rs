@@ -188,6 +188,7 @@ impl Flow {
                 to,
                 category,
                 ecn,
+                queued: now,
                 tunnel: None,
                 payload,
             },

@@ -48,6 +48,7 @@ impl World {
             to: proxy.config.at,
             category: AccessCategory::BestEffort,
             ecn: Ecn::NotCapable,
+            queued: self.now,
             tunnel: None,
             payload: Payload::Report(Box::new(ReportPacket {
                 proxy: index,

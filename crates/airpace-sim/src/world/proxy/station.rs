@@ -107,7 +107,7 @@ impl ManagedStation {
         agent.on_message(
             arrival,
             Message {
-                session: u32::from(tunnel.session),
+                session: u32::from(tunnel.session.get()),
                 sequence: u64::from(tunnel.sequence),
                 bytes: parcel.bytes,
                 category: parcel.category,
