@@ -178,9 +178,7 @@ impl SlotReport {
     pub fn append(&mut self, later: &Self) {
         let sum = u32::saturating_add;
         self.wait = match (self.wait, later.wait) {
-            (Some(first), Some(second)) => {
-                Some(first.joined(&second, self.packets, later.packets))
-            }
+            (Some(first), Some(second)) => Some(first.joined(&second, self.packets, later.packets)),
             (first, second) => first.or(second),
         };
         self.slot = later.slot;
@@ -200,7 +198,10 @@ impl SlotReport {
         self.source = self.source.max(later.source);
         self.sender.backlogged |= later.sender.backlogged;
         self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);
-        self.sender.sent_bytes = self.sender.sent_bytes.saturating_add(later.sender.sent_bytes);
+        self.sender.sent_bytes = self
+            .sender
+            .sent_bytes
+            .saturating_add(later.sender.sent_bytes);
     }
 
     /// Packets received per second of the slot.

@@ -17,8 +17,9 @@
 //!   few, and count there. Otherwise a whole frame was lost, and neither it nor its packets count.
 //!
 //! What arrives as video or voice (by its traffic identifier, or by [`Received::category`]) is in
-//! frames of its own, which pass those of best effort. It says nothing about their level and the
-//! time between them, so neither its frames nor its packets count; its losses and bytes do.
+//! frames of its own, which pass those of best effort. It says nothing about their level, the time
+//! between them and how long packets wait for them, so neither its frames nor its packets count; its
+//! losses and bytes do.
 //!
 //! The memory is fixed, whatever arrives.
 
@@ -205,11 +206,11 @@ impl Meter {
             self.late = self.late.saturating_add(1);
         }
         self.bytes = self.bytes.saturating_add(u64::from(received.bytes));
-        if let Some(delay_ns) = received.delay_ns {
-            self.delay.on_sample(received.arrival, delay_ns);
-        }
         if received.category.has_precedence() {
             return;
+        }
+        if let Some(delay_ns) = received.delay_ns {
+            self.delay.on_sample(received.arrival, delay_ns);
         }
         let (at, hints, bytes) = (received.arrival, received.frame, received.bytes);
         self.tunnel.on_arrival(&Arrival {

@@ -198,7 +198,11 @@ impl<P: Packet> Proxy<P> {
         station.last_report = Some(report.clone());
         if station.reported {
             // Reports that were held up arrive together: they count as one of a longer slot.
-            if let Some(held) = self.pending.iter_mut().find(|held| held.station == report.station) {
+            if let Some(held) = self
+                .pending
+                .iter_mut()
+                .find(|held| held.station == report.station)
+            {
                 held.append(&report);
             }
             return;

@@ -130,8 +130,45 @@ impl RateController for Waterfill {
                     share.overhead_s * 1e3,
                     share.airtime_s * 1e3
                 );
-                if std::env::var("LAWDBG").unwrap() == "2" { let n = self.roster.states().len() as f64; eprint!(" full {} q {:.0} wr {:.3} rep {:.2} r {:.1} lvl {:.1} caps {}", self.roster.states().iter().filter(|s| s.debug2().0).count(), self.roster.states().iter().map(|s| s.debug2().1).sum::<f64>(), self.roster.states().iter().map(|s| s.debug2().2).sum::<f64>(), self.roster.states().iter().map(|s| s.repeats()).sum::<f64>()/n, self.roster.states().iter().map(|s| s.rate_pps).sum::<f64>()*12e-3, self.roster.states().iter().map(|s| s.heard().map_or(0.,|h|h.level)).sum::<f64>()/n, self.roster.states().iter().filter(|s| s.elsewhere.cap_pps().is_some()).count()); } else {
-                for s in self.roster.states() { s.debug(); } }
+                if std::env::var("LAWDBG").unwrap() == "2" {
+                    let n = self.roster.states().len() as f64;
+                    eprint!(
+                        " full {} q {:.0} wr {:.3} rep {:.2} r {:.1} lvl {:.1} caps {}",
+                        self.roster.states().iter().filter(|s| s.debug2().0).count(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.debug2().1)
+                            .sum::<f64>(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.debug2().2)
+                            .sum::<f64>(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.repeats())
+                            .sum::<f64>()
+                            / n,
+                        self.roster.states().iter().map(|s| s.rate_pps).sum::<f64>() * 12e-3,
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.heard().map_or(0., |h| h.level))
+                            .sum::<f64>()
+                            / n,
+                        self.roster
+                            .states()
+                            .iter()
+                            .filter(|s| s.elsewhere.cap_pps().is_some())
+                            .count()
+                    );
+                } else {
+                    for s in self.roster.states() {
+                        s.debug();
+                    }
+                }
                 eprintln!();
             }
         }
@@ -173,5 +210,8 @@ impl RateController for Waterfill {
 }
 
 pub(crate) fn tune(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(default)
 }

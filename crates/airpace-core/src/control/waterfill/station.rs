@@ -243,7 +243,11 @@ impl StationEstimate {
     fn count_repeats(&mut self, counted: f64, sample: &Sample) {
         let received = sample.received_pps * sample.length_s;
         let (all_received, all_counted) = self.repeats_of;
-        let ratio = if counted > 0.0 { received / counted } else { 1.0 };
+        let ratio = if counted > 0.0 {
+            received / counted
+        } else {
+            1.0
+        };
         // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
         // larger difference is a change.
         let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
@@ -298,7 +302,11 @@ impl StationEstimate {
         self.queued = match sample.wait {
             Some(wait) => {
                 // Behind a queue the gaps are those of full frames; the aim is shorter ones.
-                let aimed_s = if self.full { self.aimed_gap_s.min(gap_s) } else { gap_s };
+                let aimed_s = if self.full {
+                    self.aimed_gap_s.min(gap_s)
+                } else {
+                    gap_s
+                };
                 let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
                 sample.received_pps * (wait.median_s - usual_s).max(0.0)
             }
@@ -339,7 +347,8 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        let below_longest = (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
+        let below_longest =
+            (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))
@@ -375,7 +384,13 @@ impl StationEstimate {
         self.target_level = level;
     }
 
-    pub(super) fn debug2(&self) -> (bool, f64, f64) { (self.full, self.queued, self.heard.map_or(0.,|h| h.frame_pps*self.airtime_s)) }
+    pub(super) fn debug2(&self) -> (bool, f64, f64) {
+        (
+            self.full,
+            self.queued,
+            self.heard.map_or(0., |h| h.frame_pps * self.airtime_s),
+        )
+    }
     pub(super) fn debug(&self) {
         let h = self.heard;
         eprint!(
