@@ -2,6 +2,7 @@
 
 use super::Mode;
 use airpace_core::control::ConfigError;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DropReason;
 use airpace_units::Time;
 use core::time::Duration;
@@ -15,6 +16,9 @@ pub enum Output<P> {
         station: usize,
         /// The packet.
         packet: P,
+        /// The access category to send it in; `None` sends it as it is. See
+        /// [`ProxyConfig::interactive`](super::ProxyConfig::interactive).
+        priority: Option<AccessCategory>,
     },
     /// A packet of load without meaning.
     Load {

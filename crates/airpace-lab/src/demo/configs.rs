@@ -59,6 +59,8 @@ pub(super) fn proxy(
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
+        interactive: None,
+        interactive_budget: 0.02,
         station: agents.iter().enumerate().map(station).collect(),
     }
 }

@@ -192,10 +192,15 @@ impl RunningProxy {
     fn seal(&mut self, now: Time, output: Output) {
         // Without a session it is lost; the proxy learns of that at the next check of sessions.
         match output {
-            Output::Packet { station, packet } => {
+            Output::Packet {
+                station,
+                packet,
+                priority,
+            } => {
                 let payload = packet.as_bytes();
                 let kind = InnerKind::Packet;
-                let class = TrafficClass(encap::outer_class(payload, self.copy_dscp));
+                let own = encap::outer_class(payload, self.copy_dscp);
+                let class = TrafficClass(encap::with_priority(own, priority));
                 let _ = self
                     .batch
                     .seal(now, &mut self.tunnel, station, kind, payload, class);

@@ -38,6 +38,8 @@ fn config(stations: u8) -> ProxyConfig {
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: None,
+        interactive: None,
+        interactive_budget: 0.02,
         station: (0..stations).map(station).collect(),
     }
 }
@@ -97,7 +99,9 @@ fn run(proxy: &mut PacketProxy, start: Time, end: Time, backlog: &[u8]) -> Vec<u
         }
         while let Some(output) = proxy.poll(now) {
             match output {
-                Output::Packet { station, packet } => {
+                Output::Packet {
+                    station, packet, ..
+                } => {
                     sent[station] += packet.as_bytes().len() as u64 + 68;
                     proxy.pool().put(packet);
                 }

@@ -167,6 +167,8 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         queue: QueueConfig::default(),
         fallback: FallbackConfig::default(),
         udp_load: None,
+        interactive: None,
+        interactive_budget: 0.02,
         station: vec![station],
     };
     let agent = AgentConfig {

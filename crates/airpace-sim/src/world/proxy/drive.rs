@@ -174,7 +174,12 @@ impl World {
             self.take_proxy_drops(index);
             match output {
                 None => break,
-                Some(Output::Packet { station, packet }) => {
+                Some(Output::Packet {
+                    station,
+                    mut packet,
+                    priority,
+                }) => {
+                    packet.category = priority.unwrap_or(packet.category);
                     self.send_to_station(index, station, packet);
                 }
                 Some(Output::Load { station, .. }) => self.send_load(index, station),
