@@ -355,6 +355,7 @@ impl StationEstimate {
             let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
             self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
         }
+        let full = level >= FULL_SHARE * self.longest_frame(config);
         self.queued = match sample.wait {
             Some(wait) => {
                 // Behind a queue the gaps are those of full frames; the aim is shorter ones.
@@ -366,6 +367,8 @@ impl StationEstimate {
                 let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
                 sample.received_pps * (wait.median_s - usual_s).max(0.0)
             }
+            // Behind full frames everything that is missing is queued.
+            None if full => self.balance,
             None => {
                 let in_flight_s = USUAL_GAPS * gap_s + IN_FLIGHT_S;
                 (self.balance - sent_pps * in_flight_s).max(0.0)
@@ -426,12 +429,14 @@ impl StationEstimate {
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let most = if self.wait_known {
-            DRAIN_MOST
-        } else {
-            TRIM_MOST
+        // A measured waiting time is a slot old when it takes effect, while the balance of packets
+        // is exact; but what is missing from it may be lost, unless frames are full.
+        let (gain, most) = match (self.wait_known, self.full) {
+            (true, _) => (DRAIN_GAIN, DRAIN_MOST),
+            (false, true) => (1.0, DRAIN_MOST),
+            (false, false) => (1.0, TRIM_MOST),
         };
-        let drained_pps = (DRAIN_GAIN * self.queued / self.slot_s).min(most * open);
+        let drained_pps = (gain * self.queued / self.slot_s).min(most * open);
         let capped = open - drained_pps;
         let share = if open > 0.0 && open.is_finite() {
             drained_pps / open
