@@ -261,6 +261,7 @@ impl Meter {
             bytes: core::mem::take(&mut self.bytes),
             span: tally.span,
             inverse_rate_sum: tally.inverse_rate_sum(),
+            recent_inverse_rate: tally.recent_inverse_rate,
             lost: self.tunnel_window.settle(),
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),

@@ -226,6 +226,13 @@ impl<P: Packet> Proxy<P> {
             .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
     }
 
+    /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
+    pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
+        if let Some(paced) = self.stations.get_mut(station) {
+            paced.account.received(now, bytes);
+        }
+    }
+
     /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its
     /// packets are dropped.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
 use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
 use airpace_net::clock::Clock;
@@ -239,10 +240,16 @@ impl RunningProxy {
         class: TrafficClass,
         datagram: &mut [u8],
     ) {
+        let bytes = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
         let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else {
             return;
         };
         self.packets.set_connected(now, opened.peer, true);
+        self.packets.on_uplink(
+            now,
+            opened.peer,
+            bytes.saturating_add(IPV4_UDP_HEADER_BYTES),
+        );
         match opened.kind {
             InnerKind::Packet => {
                 // A station may only send under its own address.

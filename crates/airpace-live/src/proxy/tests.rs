@@ -75,6 +75,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         bytes: u64::from(frames * level) * 1488,
         span: Some((Time::ZERO, last)),
         inverse_rate_sum: f64::from(frames) / 390e6,
+        recent_inverse_rate: 0.0,
         lost: 0,
         late: 0,
         wait: None,
