@@ -223,6 +223,12 @@ impl<P: Packet> FqCoDel<P> {
         self.hash.queue(packet, self.flows.len() as u32)
     }
 
+    /// Changes CoDel's target and interval, for the packets that leave from now on.
+    pub fn set_codel(&mut self, target: Duration, interval: Duration) {
+        self.config.codel.target = target;
+        self.config.codel.interval = interval;
+    }
+
     /// Changes how many packets all queues may hold together. The call itself drops nothing. If
     /// more packets wait, the next arrival drops from the fattest flow until the limit holds, like
     /// any arrival at a full queue. (Dropping arrivals until the backlog has drained, as a FIFO

@@ -18,6 +18,9 @@ use hdrhistogram::Histogram;
 /// busy two-core machine: 0.1 ms at the median, 2.6 ms at the 99th percentile.
 const CATCH_UP: Duration = Duration::from_micros(800);
 
+/// CoDel's target is at least the time in which this many packets leave.
+const CODEL_PACKETS: f64 = 4.0;
+
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
     pub(super) id: StationId,
@@ -122,6 +125,25 @@ impl<P: Packet> PacedStation<P> {
         }
     }
 
+    /// Fits CoDel to the station's rate and to the round trip through the access point.
+    ///
+    /// RFC 8289 §4: the target must be longer than a packet takes to leave, and the interval than a
+    /// round trip. With the defaults alone, TCP to one of thirty slow stations would be kept far
+    /// below its rate.
+    fn fit_codel(&mut self, allocation: &Allocation, config: &ProxyConfig) {
+        let defaults = config.queue.codel;
+        let packets_s =
+            CODEL_PACKETS * f64::from(config.packet_bytes) / allocation.rate_bytes_per_s;
+        let wait = self.last_report.as_ref().and_then(|report| report.wait);
+        let round_trip = wait.map_or(Duration::ZERO, |wait| wait.p95);
+        let interval = defaults.interval + round_trip;
+        let target = Duration::try_from_secs_f64(packets_s)
+            .unwrap_or(interval)
+            .max(interval.mul_f64(defaults.target.as_secs_f64() / defaults.interval.as_secs_f64()))
+            .clamp(defaults.target, interval);
+        self.queue.set_codel(target, interval);
+    }
+
     /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it
     /// would be a flood.
     pub(super) fn has_something(&self) -> bool {
@@ -219,5 +241,6 @@ impl<P: Packet> PacedStation<P> {
         }
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
+        self.fit_codel(&allocation, config);
     }
 }
