@@ -2,7 +2,7 @@
 //! (RFC 3168), and pure TCP acknowledgements.
 //!
 //! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] on arrival,
-//! [`IpInfo::category`], [`hash_flow`] and [`mark_ce`]. Routing uses [`source`] and
+//! [`IpInfo::category`], [`hash_flow`], [`ecn`] and [`mark_ce`]. Routing uses [`source`] and
 //! [`destination`].
 //!
 //! ```
@@ -21,6 +21,7 @@
 //! # Ok::<(), ip::IpError>(())
 //! ```
 
+use crate::packet::Ecn;
 use crate::phy::AccessCategory;
 use core::hash::Hasher;
 use core::net::IpAddr;
@@ -330,6 +331,18 @@ fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
         return None;
     }
     bytes.get(header_bytes..info.bytes as usize)
+}
+
+/// The ECN codepoint of the packet at the start of `bytes`; that of a packet without ECN if the
+/// version is neither 4 nor 6 or the bytes end before the field.
+#[must_use]
+pub fn ecn(bytes: &[u8]) -> Ecn {
+    match bytes {
+        [first, class, ..] if *first >> 4 == 4 => Ecn::from_field(*class),
+        // The ECN field is bits 4 and 5 of the second byte: see `mark_ce`.
+        [first, second, ..] if *first >> 4 == 6 => Ecn::from_field(*second >> 4),
+        _ => Ecn::NotEct,
+    }
 }
 
 /// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the

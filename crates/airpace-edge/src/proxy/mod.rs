@@ -377,7 +377,11 @@ impl<P: Packet> Proxy<P> {
         let output = packet.map(|(packet, sojourn)| {
             let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
             paced.charge(due, bytes, Some(sojourn));
-            Output::Packet { station, packet }
+            Output::Packet {
+                station,
+                packet,
+                waited: sojourn,
+            }
         });
         self.collect_drops(station);
         // CoDel may have dropped all that waited.

@@ -15,6 +15,8 @@ pub enum Output<P> {
         station: usize,
         /// The packet.
         packet: P,
+        /// How long it has waited at the proxy.
+        waited: Duration,
     },
     /// A packet of load without meaning.
     Load {

@@ -122,7 +122,9 @@ impl PacketProxy {
         let output = self.proxy.poll(now);
         self.recycle();
         Some(match output? {
-            proxy::Output::Packet { station, packet } => Output::Packet { station, packet },
+            proxy::Output::Packet {
+                station, packet, ..
+            } => Output::Packet { station, packet },
             proxy::Output::Load { station, bytes } => Output::Load {
                 station,
                 body: bytes.saturating_sub(settings::TUNNEL_OVERHEAD) as usize,

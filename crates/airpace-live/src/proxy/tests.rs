@@ -35,6 +35,7 @@ fn config(stations: u8) -> ProxyConfig {
         },
         control: ControlConfig::default(),
         queue: QueueConfig::default(),
+        l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: None,
         station: (0..stations).map(station).collect(),

@@ -6,7 +6,7 @@ use crate::file::{FlowKind, NoLaw, NodeKind, Proxy, Reports};
 use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
-use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
@@ -74,6 +74,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             level: proxy.level,
             delay_target: proxy.delay.map(|delay| delay.0),
             queue,
+            l4s: (proxy.l4s && proxy.ecn).then(L4sConfig::default),
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
             ..base.edge
