@@ -1,5 +1,6 @@
 //! The segments that sender and receiver exchange.
 
+use airpace_core::packet::Ecn;
 use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 use airpace_units::Time;
 
@@ -14,6 +15,8 @@ const SYN_OPTIONS: u32 = 20;
 const SACK_HEAD: u32 = 4;
 /// One SACK block, in bytes.
 const SACK_BLOCK: u32 = 8;
+/// AccECN option with two counters of three bytes (RFC 9768, section 3.2.3).
+const ACCURATE_ECN: u32 = 8;
 
 /// A packet from sender to receiver: data, or the SYN that opens the connection.
 ///
@@ -28,9 +31,8 @@ pub struct DataSegment {
     pub syn: bool,
     /// Whether the stream ends after this payload.
     pub fin: bool,
-    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping
-    /// it.
-    pub ecn_capable: bool,
+    /// The codepoint with which it is sent; a queue may have marked it when it arrives.
+    pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub window_reduced: bool,
     /// Whether these bytes were sent before. Not on the wire; for statistics only.
@@ -113,6 +115,18 @@ impl SackBlocks {
     }
 }
 
+/// What a receiver has counted since the connection began (RFC 9768, section 3.2).
+///
+/// On the wire the counters wrap, and the option is left out where it does not fit; here they are
+/// always whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CeCounts {
+    /// Packets with Congestion Experienced (r.cep).
+    pub packets: u64,
+    /// Bytes of their payload (r.ceb).
+    pub bytes: u64,
+}
+
 /// A packet from receiver to sender: an acknowledgement, or the SYN-ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AckSegment {
@@ -126,6 +140,8 @@ pub struct AckSegment {
     pub syn: bool,
     /// ECN echo (RFC 3168, section 6.1).
     pub congestion_echo: bool,
+    /// Accurate ECN feedback (RFC 9768), which replaces the echo.
+    pub accurate_ecn: Option<CeCounts>,
     /// What has arrived beyond `ack`. `None` in the common case, which keeps an acknowledgement
     /// small.
     pub sack: Option<Box<SackBlocks>>,
@@ -141,12 +157,18 @@ impl AckSegment {
         } else {
             SACK_HEAD + SACK_BLOCK * n_blocks
         };
+        // Three blocks leave no room for the option.
+        let accurate_ecn = if self.accurate_ecn.is_some() && n_blocks < SackBlocks::MOST as u32 {
+            ACCURATE_ECN
+        } else {
+            0
+        };
         IPV4_HEADER_BYTES
             + TCP_HEADER
             + if self.syn {
                 SYN_OPTIONS
             } else {
-                TIMESTAMPS + sack
+                TIMESTAMPS + sack + accurate_ecn
             }
     }
 
@@ -171,6 +193,7 @@ mod tests {
             window: 0,
             syn: false,
             congestion_echo: false,
+            accurate_ecn: None,
             sack,
         }
     }
@@ -182,7 +205,7 @@ mod tests {
             len: 1_448,
             syn: false,
             fin: false,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
             window_reduced: false,
             retransmission: false,
             timestamp: Time::ZERO,
@@ -211,7 +234,7 @@ mod tests {
             len: 5,
             syn: false,
             fin: true,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
             window_reduced: false,
             retransmission: false,
             timestamp: Time::ZERO,

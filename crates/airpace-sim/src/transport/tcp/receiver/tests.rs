@@ -8,7 +8,7 @@ fn data(index: u64) -> DataSegment {
         len: MSS,
         syn: false,
         fin: false,
-        ecn_capable: true,
+        ecn: Ecn::Ect0,
         window_reduced: false,
         retransmission: false,
         timestamp: Time::from_millis(index),

@@ -368,6 +368,7 @@ fn acknowledgements_of_data_that_was_never_sent_are_ignored() {
                 window: u32::MAX,
                 syn: false,
                 congestion_echo: true,
+                accurate_ecn: None,
                 sack: Some(sack.clone()),
             },
         );

@@ -1,0 +1,150 @@
+//! Prague: a scalable congestion control, which sends ECT(1) and reduces its window in proportion
+//! to the share of its packets that are marked (draft-briscoe-iccrg-prague-congestion-control;
+//! Linux `tcp_prague.c` of the L4S team; the response is that of DCTCP, RFC 8257).
+
+use super::super::config::SenderConfig;
+use super::{AckEvent, CongestionControl, CongestionState, Window};
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Weight g of one round in the average share of marked packets (RFC 8257, section 3.3).
+const GAIN: f64 = 1.0 / 16.0;
+/// Longest burst at the pacing rate (Linux `prague_burst_usec`).
+const LONGEST_BURST: Duration = Duration::from_micros(250);
+/// In slow start the window doubles each round trip, so segments leave at twice the rate (Linux).
+const SLOW_START_PACE: f64 = 2.0;
+
+/// Prague.
+///
+/// A flow whose round-trip time is shorter than [`SenderConfig::virtual_rtt`] behaves, once it has
+/// left slow start, as if it had that one: rounds last that long, and its *rate* grows as fast. So
+/// flows with different short round-trip times get equal shares, and marks stay rare on short
+/// paths.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Prague {
+    /// Average share of marked packets (α), 0 to 1.
+    alpha: f64,
+    /// Whether any packet was marked so far.
+    has_seen_mark: bool,
+    /// The part of a segment by which the window is larger than [`Window::segments`].
+    fraction: f64,
+    round: Round,
+    /// The next reduction may not come before.
+    next_reduction: Time,
+    virtual_rtt: Duration,
+    segment_bytes: f64,
+    /// Pacing rate, bytes per second; `None` before the first round-trip time.
+    pacing_rate: Option<f64>,
+}
+
+/// One round: the packets acknowledged in one (virtual) round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    ends: Time,
+    delivered: u64,
+    marked: u64,
+}
+
+impl Prague {
+    pub(super) fn new(config: &SenderConfig) -> Self {
+        Self {
+            alpha: 0.0,
+            has_seen_mark: false,
+            fraction: 0.0,
+            round: Round::default(),
+            next_reduction: Time::ZERO,
+            virtual_rtt: config.virtual_rtt,
+            segment_bytes: f64::from(config.segment_bytes),
+            pacing_rate: None,
+        }
+    }
+
+    /// Counts the packets that an acknowledgement reports, and takes the share of marks into the
+    /// average at the end of a round.
+    fn count(&mut self, ack: &AckEvent<'_>, length: Duration) {
+        self.round.delivered += u64::from(ack.delivered);
+        self.round.marked += u64::from(ack.marked);
+        if ack.now < self.round.ends {
+            return;
+        }
+        if self.round.delivered > 0 {
+            // Duplicates are marked and counted too, but not delivered again.
+            let share = self.round.marked as f64 / self.round.delivered as f64;
+            self.alpha += GAIN * (share.min(1.0) - self.alpha);
+        }
+        self.round = Round {
+            ends: ack.now.saturating_add(length),
+            ..Round::default()
+        };
+    }
+
+    /// Reduces the window by half of the average share of marks (RFC 8257, section 3.3, equation
+    /// 9), at most once per round.
+    fn reduce(&mut self, now: Time, round: Duration, window: &mut Window) {
+        let reduced = (f64::from(window.segments) + self.fraction) * (1.0 - self.alpha / 2.0);
+        let reduced = reduced.max(f64::from(Window::MIN_THRESHOLD));
+        window.segments = reduced as u32;
+        self.fraction = reduced.fract();
+        window.threshold = window.segments;
+        self.next_reduction = now.saturating_add(round);
+    }
+
+    /// Additive increase: `segments` per round trip for a window of acknowledgements without marks.
+    fn grow(&mut self, acked: u32, segments: f64, window: &mut Window) {
+        self.fraction += f64::from(acked) * segments / f64::from(window.segments.max(1));
+        let whole = self.fraction.floor();
+        self.fraction -= whole;
+        window.segments = window.segments.saturating_add(whole as u32);
+    }
+}
+
+impl CongestionControl for Prague {
+    fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
+        let Some(rtt) = ack.smoothed_rtt else { return };
+        let round = rtt.max(self.virtual_rtt);
+        if ack.marked > 0 && !self.has_seen_mark {
+            // Nothing is known of the path yet, so the first mark counts as much as a loss (RFC
+            // 8257, section 3.3: α is 1 at the start).
+            self.has_seen_mark = true;
+            self.alpha = 1.0;
+        }
+        self.count(ack, round);
+        let repairs = ack.state >= CongestionState::Recovery;
+        let unmarked = ack.delivered.saturating_sub(ack.marked);
+        if ack.marked > 0 && !repairs && ack.now >= self.next_reduction {
+            self.reduce(ack.now, round, window);
+        } else if ack.may_grow && ack.window_limited {
+            if window.in_slow_start() {
+                window.grow_fast(unmarked);
+            } else {
+                // The rate grows by a segment per round trip, in each round trip. As if the
+                // round-trip time were the virtual one, both factors are smaller.
+                let scale = rtt.as_secs_f64() / round.as_secs_f64();
+                self.grow(unmarked, scale * scale, window);
+            }
+        }
+        let pace = if window.in_slow_start() {
+            SLOW_START_PACE
+        } else {
+            1.0
+        };
+        let window_bytes = (f64::from(window.segments) + self.fraction) * self.segment_bytes;
+        self.pacing_rate = Some(pace * window_bytes / rtt.as_secs_f64().max(1e-6));
+    }
+
+    fn on_congestion(&mut self, now: Time, window: &Window) -> u32 {
+        // A loss halves the window as in Reno (RFC 8257, section 3.5), and the marks of the same
+        // round are answered with it.
+        self.next_reduction = now.saturating_add(self.virtual_rtt);
+        self.fraction = 0.0;
+        (window.segments / 2).max(Window::MIN_THRESHOLD)
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.pacing_rate
+    }
+
+    fn longest_burst(&self) -> Option<Duration> {
+        Some(LONGEST_BURST)
+    }
+}
