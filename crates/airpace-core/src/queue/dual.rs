@@ -2,6 +2,7 @@
 
 mod flows;
 mod law;
+mod throughput;
 
 use super::counters::Ledger;
 use super::fifo::Queued;
@@ -13,15 +14,14 @@ use core::time::Duration;
 use flows::{LowLatencyFlows, PER_FLOW};
 use law::{Marker, SignalShare, coupled_probability, native_probability};
 use std::collections::VecDeque;
+use throughput::Throughput;
 
 /// A packet is not marked or dropped for its delay while this many bytes or fewer wait behind it:
 /// one packet is not a queue (RFC 9332, appendix A.1, `Th_len`).
 const MTU: u64 = 1_514;
 
-/// Bytes by which the low-latency queue may get ahead of its share after it has used less: a burst
-/// of this size passes at once. Eight packets are three bursts of a Prague sender at 150 Mbit/s
-/// (250 µs each), and delay the classic flows by 0.3 ms at 390 Mbit/s.
-const MOST_CREDIT: i64 = 8 * 1_514;
+/// At any rate, the low-latency queue may send this many bytes more than its share at once.
+const LEAST_BURST: i64 = 4 * 1_514;
 
 /// Parameters of the low-latency queue of a [`DualQueue`].
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,9 +36,13 @@ pub struct L4sConfig {
     /// root of the probability of a signal in the classic queue. Default 2 (RFC 9332, appendix
     /// A.1).
     pub coupling: f64,
-    /// Packets that have waited for longer are dropped, because marks do not reduce the load (RFC
-    /// 9332, §4.2.3). Default 50 ms: half of what the slow start of one flow over a path of 100 ms
-    /// builds up.
+    /// How much the low-latency queue may send at once if it has sent less than its share before, as
+    /// time at the rate at which both queues are emptied. Default 2 ms: acknowledgements come back
+    /// over Wi-Fi once per frame, so that a scalable sender that gets its share on average sends
+    /// more and less than it within a few milliseconds. Classic packets wait longer by as much.
+    pub burst: Duration,
+    /// Packets that have waited for longer are dropped after every packet has been marked for a
+    /// quarter of `patience`: marks do not reduce the load (RFC 9332, §4.2.3). Default 50 ms.
     pub overload: Duration,
     /// After the low-latency queue has marked every packet for this long, the flow that sends most
     /// is sent to the classic queue. Default 1 s: a scalable sender whose packets are all marked
@@ -54,6 +58,7 @@ impl Default for L4sConfig {
             ramp_start: Duration::from_micros(800),
             ramp_end: Duration::from_micros(1_200),
             coupling: 2.0,
+            burst: Duration::from_millis(2),
             overload: Duration::from_millis(50),
             patience: Duration::from_secs(1),
             ban: Duration::from_secs(2),
@@ -146,7 +151,7 @@ impl<P: Packet> DualQueue<P> {
         match classic.next_in_turn(now) {
             Some((mut packet, sojourn)) => {
                 let signals = classic_signals(&classic.ledger) - signals_before;
-                low.on_classic_sent(packet.bytes(), competitors, signals);
+                low.on_classic_sent(now, packet.bytes(), competitors, signals);
                 if low.marks_in_classic(&packet, sojourn) && packet.mark_ce() {
                     classic.ledger.counters.marked += 1;
                 }
@@ -214,9 +219,9 @@ struct LowLatency<P> {
     waiting: VecDeque<Waiting<P>>,
     bytes: u64,
     flows: LowLatencyFlows,
-    /// Bytes that may be sent before the classic queue is due, at most [`MOST_CREDIT`]; negative if
-    /// the classic queue is due.
+    /// Bytes that may be sent before the classic queue is due; negative if it is due.
     credit: i64,
+    throughput: Throughput,
     signals: SignalShare,
     marker: Marker,
     /// Since when every packet is marked for its own queue.
@@ -233,6 +238,7 @@ impl<P: Packet> LowLatency<P> {
             bytes: 0,
             flows: LowLatencyFlows::new(n_flows, config.ban),
             credit: 0,
+            throughput: Throughput::default(),
             signals: SignalShare::default(),
             marker: Marker::default(),
             saturated_since: None,
@@ -285,18 +291,21 @@ impl<P: Packet> LowLatency<P> {
                 ledger.drop(DropReason::FattestFlow, bytes, packet);
                 continue;
             }
-            if is_queue && sojourn > self.config.overload {
+            if is_queue && sojourn > self.config.overload && self.marks_are_ignored(now) {
                 ledger.drop(DropReason::Sojourn, bytes, packet);
                 continue;
             }
             let native = if is_queue { self.ramp(sojourn) } else { 0.0 };
             self.watch_saturation(now, native >= 1.0);
-            let probability = native.max(self.coupled(competitors));
+            let cost = self.cost(bytes, competitors);
+            let probability = native.max(self.coupled(cost));
             let was_marked = packet.ecn() == Ecn::Ce;
             if self.marker.marks(probability) && packet.mark_ce() && !was_marked {
                 ledger.counters.marked += 1;
             }
-            self.spend(bytes, competitors);
+            self.throughput.on_sent(now, bytes);
+            // If nobody waited for this packet, nobody is owed anything for the ones before.
+            self.credit = self.credit.max(0) - cost;
             ledger.dequeue(bytes);
             return Some((packet, sojourn));
         }
@@ -308,14 +317,24 @@ impl<P: Packet> LowLatency<P> {
         native_probability(sojourn, self.config.ramp_start, self.config.ramp_end)
     }
 
-    /// The coupled probability now. It counts only where this queue competes for its whole share:
-    /// below its share the classic flows have no claim on its rate, and without any nobody waits
-    /// for it.
-    fn coupled(&self, competitors: u64) -> f64 {
-        if competitors == 0 || self.credit >= MOST_CREDIT / 2 {
+    /// The coupled probability for a packet that costs `cost`. It counts only where this queue uses
+    /// its whole share: what it leaves of its share, the classic flows have already.
+    fn coupled(&self, cost: i64) -> f64 {
+        // Without competitors a packet costs nothing.
+        if self.credit >= cost {
             return 0.0;
         }
-        coupled_probability(self.signals.get(), self.config.coupling)
+        coupled_probability(
+            self.signals.get(),
+            self.config.coupling,
+        )
+    }
+
+    /// Whether the queue has been marking every packet for longer than a responsive sender needs to
+    /// see the marks: a queue that builds up at the start of a flow is left to the marks.
+    fn marks_are_ignored(&self, now: Time) -> bool {
+        self.saturated_since
+            .is_some_and(|since| now.saturating_since(since) >= self.config.patience / 4)
     }
 
     /// Bans the largest flow when the queue has been marking every packet for too long.
@@ -332,25 +351,22 @@ impl<P: Packet> LowLatency<P> {
         }
     }
 
-    /// Charges this queue for a packet while `competitors` classic flows wait.
-    fn spend(&mut self, bytes: u32, competitors: u64) {
-        if competitors == 0 {
-            // Nobody has waited for it, so nobody is owed anything.
-            self.credit = self.credit.max(0);
-            return;
-        }
-        // Of each byte sent, the classic flows are owed their share.
+    /// What a packet costs while `competitors` classic flows wait: of each byte sent, they are owed
+    /// their share.
+    fn cost(&self, bytes: u32, competitors: u64) -> i64 {
         let (classic, total) = self.weights(competitors);
-        self.credit -= part(bytes, classic, total);
+        part(bytes, classic, total)
     }
 
     /// The classic queue has sent a packet, for which CoDel gave `signals` signals, while
     /// `competitors` classic flows waited.
-    fn on_classic_sent(&mut self, bytes: u32, competitors: u64, signals: u64) {
+    fn on_classic_sent(&mut self, now: Time, bytes: u32, competitors: u64, signals: u64) {
         self.signals.on_departure(signals);
+        self.throughput.on_sent(now, bytes);
         let (classic, total) = self.weights(competitors.max(1));
         let owed = part(bytes, total - classic, total);
-        self.credit = (self.credit + owed).min(MOST_CREDIT);
+        let most = self.throughput.bytes_in(self.config.burst).max(LEAST_BURST);
+        self.credit = (self.credit + owed).min(most);
     }
 
     /// The weight of `competitors` classic flows, and that of all flows.

@@ -156,12 +156,18 @@ fn a_flood_of_low_latency_packets_never_starves_classic_flows_and_is_banned() {
 }
 
 #[test]
-fn no_low_latency_packet_waits_much_longer_than_the_overload_threshold() {
+fn packets_are_dropped_when_marks_do_not_reduce_the_low_latency_queue() {
     let mut link = Link::new(MS / 10);
     // For less time than it takes to ban the flow, which would then wait with the classic ones.
-    link.run(9_000, |_, arrivals| {
+    let load = |_: u64, arrivals: &mut Vec<TestPacket>| {
         arrivals.extend((0..3).map(|_| scalable(1, 0)));
-    });
+    };
+    // Within the first quarter of a second the flow may not have seen the marks.
+    link.run(2_400, load);
+    assert_eq!(link.queue.counters().dropped(), 0);
+    link.run(200, load);
+    link.longest = [Duration::ZERO; 8];
+    link.run(6_000, load);
     assert!(link.longest[1] <= 51 * MS, "{:?}", link.longest[1]);
     assert!(link.queue.counters().dropped_for(DropReason::Sojourn) > 0);
 }
@@ -226,14 +232,19 @@ fn signals_to_classic_flows_are_coupled_to_a_scalable_flow_that_uses_its_share()
     let mut dual = queue();
     let low = dual.low.as_mut().unwrap();
     for packet in 0..50_000u64 {
-        low.on_classic_sent(1_500, 1, u64::from(packet % 1_000 == 0));
+        let now = Time::from_micros(100 * packet);
+        low.on_classic_sent(now, 1_500, 1, u64::from(packet % 1_000 == 0));
     }
+    let cost = low.cost(1_500, 1);
+    assert_eq!(cost, 750, "half of the packet is the other flow's");
     // Below its share it is left alone.
-    assert_eq!(low.coupled(1), 0.0);
-    low.credit = 0;
+    assert_eq!(low.coupled(cost), 0.0);
+    low.credit = cost - 1;
     // k · √0.001, as the average follows it.
-    assert!((low.coupled(1) - 2.0 * 0.001_f64.sqrt()).abs() < 0.01);
+    assert!((low.coupled(cost) - 2.0 * 0.001_f64.sqrt()).abs() < 0.01);
     // Nobody waits.
+    assert_eq!(low.cost(1_500, 0), 0);
+    low.credit = 0;
     assert_eq!(low.coupled(0), 0.0);
 }
 

@@ -11,6 +11,8 @@ use core::time::Duration;
 const GAIN: f64 = 1.0 / 16.0;
 /// Longest burst at the pacing rate (Linux `prague_burst_usec`).
 const LONGEST_BURST: Duration = Duration::from_micros(250);
+/// C of RFC 9438, section 5: segments per cubic second.
+const SCALE: f64 = 0.4;
 /// In slow start the window doubles each round trip, so segments leave at twice the rate (Linux).
 const SLOW_START_PACE: f64 = 2.0;
 
@@ -24,13 +26,14 @@ const SLOW_START_PACE: f64 = 2.0;
 pub(in super::super) struct Prague {
     /// Average share of marked packets (α), 0 to 1.
     alpha: f64,
-    /// Whether any packet was marked so far.
-    has_seen_mark: bool,
     /// The part of a segment by which the window is larger than [`Window::segments`].
     fraction: f64,
     round: Round,
     /// The next reduction may not come before.
     next_reduction: Time,
+    /// When the window was last reduced, and how large it was before, segments.
+    reduced_at: Time,
+    peak: f64,
     virtual_rtt: Duration,
     segment_bytes: f64,
     /// Pacing rate, bytes per second; `None` before the first round-trip time.
@@ -49,10 +52,11 @@ impl Prague {
     pub(super) fn new(config: &SenderConfig) -> Self {
         Self {
             alpha: 0.0,
-            has_seen_mark: false,
             fraction: 0.0,
             round: Round::default(),
             next_reduction: Time::ZERO,
+            reduced_at: Time::ZERO,
+            peak: 0.0,
             virtual_rtt: config.virtual_rtt,
             segment_bytes: f64::from(config.segment_bytes),
             pacing_rate: None,
@@ -81,12 +85,25 @@ impl Prague {
     /// Reduces the window by half of the average share of marks (RFC 8257, section 3.3, equation
     /// 9), at most once per round.
     fn reduce(&mut self, now: Time, round: Duration, window: &mut Window) {
-        let reduced = (f64::from(window.segments) + self.fraction) * (1.0 - self.alpha / 2.0);
+        self.reduced_at = now;
+        self.peak = f64::from(window.segments) + self.fraction;
+        let reduced = self.peak * (1.0 - self.alpha / 2.0);
         let reduced = reduced.max(f64::from(Window::MIN_THRESHOLD));
         window.segments = reduced as u32;
         self.fraction = reduced.fract();
         window.threshold = window.segments;
         self.next_reduction = now.saturating_add(round);
+    }
+
+    /// Segments by which Cubic's window would exceed this one a round trip from now (RFC 9438,
+    /// section 4.2, equation 1, with the depth of the last reduction).
+    fn cubic_growth(&self, now: Time, rtt: Duration, window: &Window) -> f64 {
+        let current = f64::from(window.segments) + self.fraction;
+        let since = now.saturating_since(self.reduced_at) + rtt;
+        let floor = f64::from(window.threshold.min(window.segments));
+        let plateau_s = ((self.peak - floor).max(0.0) / SCALE).cbrt();
+        let target = self.peak + SCALE * (since.as_secs_f64() - plateau_s).powi(3);
+        (target - current).min(current / 2.0)
     }
 
     /// Additive increase: `segments` per round trip for a window of acknowledgements without marks.
@@ -102,10 +119,9 @@ impl CongestionControl for Prague {
     fn on_ack(&mut self, ack: &AckEvent<'_>, window: &mut Window) {
         let Some(rtt) = ack.smoothed_rtt else { return };
         let round = rtt.max(self.virtual_rtt);
-        if ack.marked > 0 && !self.has_seen_mark {
-            // Nothing is known of the path yet, so the first mark counts as much as a loss (RFC
-            // 8257, section 3.3: α is 1 at the start).
-            self.has_seen_mark = true;
+        if ack.marked > 0 && window.threshold == u32::MAX {
+            // Nothing is known of the path yet, so the mark that ends the first slow start counts
+            // as much as a loss (RFC 8257, section 3.3: α is 1 at the start).
             self.alpha = 1.0;
         }
         self.count(ack, round);
@@ -120,7 +136,10 @@ impl CongestionControl for Prague {
                 // The rate grows by a segment per round trip, in each round trip. As if the
                 // round-trip time were the virtual one, both factors are smaller.
                 let scale = rtt.as_secs_f64() / round.as_secs_f64();
-                self.grow(unmarked, scale * scale, window);
+                // Far from its share a segment per round trip takes half a minute on long paths. A
+                // flow that was not marked for seconds grows as fast as Cubic would.
+                let segments = self.cubic_growth(ack.now, rtt, window).max(scale * scale);
+                self.grow(unmarked, segments, window);
             }
         }
         let pace = if window.in_slow_start() {
@@ -136,6 +155,8 @@ impl CongestionControl for Prague {
         // A loss halves the window as in Reno (RFC 8257, section 3.5), and the marks of the same
         // round are answered with it.
         self.next_reduction = now.saturating_add(self.virtual_rtt);
+        self.reduced_at = now;
+        self.peak = f64::from(window.segments);
         self.fraction = 0.0;
         (window.segments / 2).max(Window::MIN_THRESHOLD)
     }
