@@ -324,10 +324,7 @@ impl<P: Packet> LowLatency<P> {
         if self.credit >= cost {
             return 0.0;
         }
-        coupled_probability(
-            self.signals.get(),
-            self.config.coupling,
-        )
+        coupled_probability(self.signals.get(), self.config.coupling)
     }
 
     /// Whether the queue has been marking every packet for longer than a responsive sender needs to

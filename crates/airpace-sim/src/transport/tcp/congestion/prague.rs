@@ -43,7 +43,8 @@ pub(in super::super) struct Prague {
 /// One round: the packets acknowledged in one (virtual) round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    ends: Time,
+    /// `None` before the first acknowledgement.
+    ends: Option<Time>,
     delivered: u64,
     marked: u64,
 }
@@ -68,7 +69,8 @@ impl Prague {
     fn count(&mut self, ack: &AckEvent<'_>, length: Duration) {
         self.round.delivered += u64::from(ack.delivered);
         self.round.marked += u64::from(ack.marked);
-        if ack.now < self.round.ends {
+        let next_end = ack.now.saturating_add(length);
+        if ack.now < *self.round.ends.get_or_insert(next_end) {
             return;
         }
         if self.round.delivered > 0 {
@@ -77,7 +79,7 @@ impl Prague {
             self.alpha += GAIN * (share.min(1.0) - self.alpha);
         }
         self.round = Round {
-            ends: ack.now.saturating_add(length),
+            ends: Some(next_end),
             ..Round::default()
         };
     }
@@ -167,5 +169,133 @@ impl CongestionControl for Prague {
 
     fn longest_burst(&self) -> Option<Duration> {
         Some(LONGEST_BURST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::config::Algorithm;
+    use super::*;
+    use crate::transport::tcp::delivery::{Delivery, RateSample};
+
+    const RTT: Duration = Duration::from_millis(50);
+
+    /// Acknowledges a window per round trip from second `from` to second `to`: first `marked`
+    /// segments with marks, then the rest.
+    fn run(prague: &mut Prague, window: &mut Window, marked: u32, [from, to]: [u64; 2]) {
+        let mut now = Time::from_millis(1_000 * from);
+        while now < Time::from_millis(1_000 * to) {
+            now += RTT;
+            let marked = marked.min(window.segments);
+            let rest = window.segments - marked;
+            for (delivered, marked) in [(marked, marked), (rest, 0)] {
+                let (sample, delivery) = (RateSample::default(), Delivery::default());
+                prague.on_ack(&ack(now, delivered, marked, &sample, &delivery), window);
+            }
+        }
+    }
+
+    fn ack<'a>(
+        now: Time,
+        delivered: u32,
+        marked: u32,
+        sample: &'a RateSample,
+        delivery: &'a Delivery,
+    ) -> AckEvent<'a> {
+        AckEvent {
+            now,
+            delivered,
+            lost: 0,
+            marked,
+            prior_in_flight: 0,
+            in_flight: 0,
+            rtt: Some(RTT),
+            smoothed_rtt: Some(RTT),
+            acknowledged: 0,
+            sent: 0,
+            state: CongestionState::Open,
+            window_limited: true,
+            may_grow: true,
+            next_send: now,
+            sample,
+            delivery,
+        }
+    }
+
+    fn prague_at(segments: u32) -> (Prague, Window) {
+        let mut window = Window::new(segments);
+        window.threshold = segments;
+        (Prague::new(&SenderConfig::new(Algorithm::Prague)), window)
+    }
+
+    #[test]
+    fn the_average_follows_the_share_of_marks() {
+        let (mut prague, mut window) = prague_at(100);
+        // α ← (1 − g) α + g F in each round (RFC 8257, section 3.3), here with F = 1/4.
+        prague.virtual_rtt = RTT;
+        let mut expected = 0.0;
+        for _ in 0..40 {
+            prague.round = Round {
+                delivered: 300,
+                marked: 100,
+                ends: Some(Time::from_millis(50)),
+            };
+            // An acknowledgement of 100 more without marks ends the round.
+            window.segments = 100;
+            let (sample, delivery) = (RateSample::default(), Delivery::default());
+            let now = Time::from_millis(50);
+            prague.on_ack(&ack(now, 100, 0, &sample, &delivery), &mut window);
+            expected += (0.25 - expected) / 16.0;
+            assert!((prague.alpha - expected).abs() < 1e-12);
+        }
+        run(&mut prague, &mut window, u32::MAX, [1, 20]);
+        assert!(prague.alpha > 0.99, "{prague:?}");
+    }
+
+    #[test]
+    fn the_first_mark_in_slow_start_halves_the_window() {
+        let mut prague = Prague::new(&SenderConfig::new(Algorithm::Prague));
+        let mut window = Window::new(10);
+        run(&mut prague, &mut window, 0, [0, 1]);
+        let before = window.segments;
+        assert!(before > 1_000_000, "{before}: it doubles each round trip");
+        let mut window = Window::new(64);
+        prague = Prague::new(&SenderConfig::new(Algorithm::Prague));
+        prague.reduce(Time::ZERO, RTT, &mut window);
+        assert_eq!(window.segments, 64, "no marks, no reduction");
+        prague.alpha = 1.0;
+        prague.reduce(Time::ZERO, RTT, &mut window);
+        assert_eq!((window.segments, window.threshold), (32, 32));
+    }
+
+    #[test]
+    fn two_marks_per_round_trip_hold_any_window() {
+        // RFC 9331, section 4.3: a scalable control has a constant number of marks per round trip.
+        // An increase of one segment and a decrease of α/2 balance at α · W = 2. (Nearly: marked
+        // segments do not count towards the increase.)
+        for segments in [50, 500] {
+            let (mut prague, mut window) = prague_at(segments);
+            prague.alpha = 2.0 / f64::from(segments);
+            run(&mut prague, &mut window, 2, [0, 5]);
+            let error = f64::from(window.segments) / f64::from(segments) - 1.0;
+            assert!(error.abs() < 0.25, "{segments}: {window:?}");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_is_not_marked_for_long_grows_as_cubic_does() {
+        let (mut prague, mut window) = prague_at(20);
+        prague.peak = 20.0;
+        run(&mut prague, &mut window, 0, [0, 10]);
+        // 0.4 · 10³ + 20; a segment per round trip would give 220.
+        assert!(window.segments.abs_diff(420) < 15, "{window:?}");
+    }
+
+    #[test]
+    fn a_loss_halves_the_window() {
+        let (mut prague, window) = prague_at(80);
+        assert_eq!(prague.on_congestion(Time::ZERO, &window), 40);
+        let small = Window::new(1);
+        assert_eq!(prague.on_congestion(Time::ZERO, &small), 2);
     }
 }

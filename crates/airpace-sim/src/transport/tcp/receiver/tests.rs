@@ -174,3 +174,21 @@ fn a_fin_completes_the_stream_once_everything_before_it_has_arrived() {
         (2_000, 2)
     );
 }
+
+#[test]
+fn marks_of_a_scalable_sender_are_counted_and_not_echoed() {
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let mut counts = |index, ecn, marked| {
+        receiver.on_data(Time::ZERO, &DataSegment { ecn, ..data(index) }, marked);
+        let ack = receiver.poll_ack(Time::ZERO).unwrap();
+        assert!(!ack.congestion_echo);
+        ack.accurate_ecn
+            .map(|counts| (counts.packets, counts.bytes))
+    };
+    assert_eq!(counts(0, Ecn::Ect0, false), None);
+    assert_eq!(counts(1, Ecn::Ect1, false), Some((0, 0)));
+    assert_eq!(counts(2, Ecn::Ect1, true), Some((1, 1_000)));
+    // A duplicate counts as well.
+    assert_eq!(counts(2, Ecn::Ect1, true), Some((2, 2_000)));
+    assert_eq!(counts(3, Ecn::Ect1, false), Some((2, 2_000)));
+}
