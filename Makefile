@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench lint check-all fuzz ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier lint check-all fuzz ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -51,6 +51,10 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench tcp
 	target/release/airpace bench ap
 	target/release/airpace step
+
+frontier: build $(VENV) ## goodput against delay for every rate law over its knob, in virtual time: out/frontier; QUICK=1 for three minutes
+	target/release/airpace bench frontier --cells main,extra $(if $(QUICK),--quick) --out out/frontier
+	$(PYTHON) -m airpace.frontier_report out/frontier
 
 lint: tools $(VENV) ## formatting, clippy, documentation, spelling, Python, licences, the rules of the tree
 	$(CARGO) fmt --all --check

@@ -62,7 +62,7 @@ fn network(proxies: Vec<ProxyConfig>) -> Result<WorldConfig> {
 
 fn main() -> Result<()> {
     let (level, delay) = (32.0, Some(Duration::from_millis(5)));
-    let law = LawConfig::named(Law::Waterfill, Goal { level, delay });
+    let law = LawConfig::named(Law::Waterfill, Goal::papers(level, delay));
     let slot = Duration::from_millis(100);
     let airpace = ProxyConfig::new(ACCESS_POINT, vec![STATION], Some(law), slot);
     for (name, proxies) in [("alone", vec![]), ("with airpace", vec![airpace])] {

@@ -67,7 +67,7 @@ fn report(station: u32, slot: u32, now: Time) -> SlotReport {
 fn main() -> Result<()> {
     let (level, delay) = (32.0, None);
     let config = ProxyConfig {
-        pacing: Pacing::Law(LawConfig::named(Law::Linear, Goal { level, delay })),
+        pacing: Pacing::Law(LawConfig::named(Law::Linear, Goal::papers(level, delay))),
         slot: SLOT,
         fallback: Fallback {
             conservative_after_slots: 3,

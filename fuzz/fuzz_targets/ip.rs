@@ -3,6 +3,7 @@
 #![no_main]
 
 use airpace_core::wire::ip::{self, IpInfo};
+use airpace_core::wire::tcp::PureAck;
 use libfuzzer_sys::fuzz_target;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -19,13 +20,13 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(ip::source(bytes).is_some() && ip::destination(bytes).is_some());
         let _ = info.category();
     }
-    let is_ack = ip::is_pure_ack(bytes);
-    assert!(info.is_ok() || !is_ack);
+    let ack = PureAck::parse(bytes);
+    assert!(info.is_ok() || ack.is_none());
 
     let mut marked = bytes.to_vec();
     if ip::mark_ce(&mut marked) {
         assert_eq!(flow(&marked), flow(bytes));
-        assert_eq!(ip::is_pure_ack(&marked), is_ack);
+        assert_eq!(PureAck::parse(&marked), ack);
         assert_eq!(IpInfo::parse(&marked), info.map(|info| IpInfo { ecn: 3, ..info }));
     } else {
         assert_eq!(marked, bytes);

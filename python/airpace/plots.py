@@ -77,7 +77,7 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
         x, y, name = arm["ping_ms"]["p95"], arm["goodput_mbps"], arm["name"]
         axis.plot([arm["ping_ms"]["p50"], x], [y, y], color=_colour(name), linewidth=1.2, alpha=0.6, zorder=2)
         axis.plot(x, y, _marker(name), color=_colour(name), markersize=10, zorder=3)
-    _milliseconds(axis.xaxis)
+    milliseconds(axis.xaxis)
     pings = [q for a in drawn for q in (a["ping_ms"]["p50"], a["ping_ms"]["p95"])]
     if pings:
         axis.set_xlim(min(pings) / 1.8, max(pings) * 1.8)
@@ -144,7 +144,7 @@ def timeline(demo: Demo, stations: int) -> Figure:
             _timeline_of(axes, name, series)
     axes[0].set_ylabel("goodput, Mbit/s")
     axes[1].set_ylabel("ping, ms")
-    _milliseconds(axes[1].yaxis)
+    milliseconds(axes[1].yaxis)
     axes[2].set_ylabel("packets per frame")
     axes[2].set_xlabel("seconds after the load began")
     axes[2].axhline(demo.summary["settings"]["target_level"], color="#444444", linestyle=":", linewidth=1)
@@ -182,7 +182,7 @@ def ping_distribution(demo: Demo, stations: int) -> Figure:
     for (count, name), series in demo.series.items():
         if count == stations:
             _tail(axis, name, series)
-    _milliseconds(axis.xaxis)
+    milliseconds(axis.xaxis)
     axis.set_yscale("log")
     axis.set_ylim(1e-3, 1.1)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.1%}" if v < 0.01 else f"{v:.0%}"))
@@ -217,7 +217,7 @@ def per_station(demo: Demo, stations: int) -> Figure:
         _by_station(axis, arms, value, bars=axis is not axes[2])
         axis.set_title(title)
         axis.grid(axis="x", visible=False)
-    _milliseconds(axes[2].yaxis)
+    milliseconds(axes[2].yaxis)
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside lower center")
     return figure
 
@@ -236,7 +236,7 @@ def _by_station(axis: Axes, arms: list[dict[str, Any]], value: Any, *, bars: boo
     axis.set_xticks(range(len(names)), names)
 
 
-def _milliseconds(axis: Axis) -> None:
+def milliseconds(axis: Axis) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5."""
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))

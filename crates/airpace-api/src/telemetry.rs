@@ -50,10 +50,13 @@ pub struct ProxySlot {
     pub sojourn_p50_ms: Option<f64>,
     /// 95th percentile of the sojourn time, ms.
     pub sojourn_p95_ms: Option<f64>,
-    /// Median one-way delay from the proxy to the station, relative to the smallest seen, ms.
-    pub delay_p50_ms: Option<f64>,
-    /// 95th percentile of the same delay, ms.
-    pub delay_p95_ms: Option<f64>,
+    /// Mean waiting time at the access point: time from the proxy to the station above the smallest
+    /// seen, ms.
+    pub wait_mean_ms: Option<f64>,
+    /// Median of the same time, ms.
+    pub wait_p50_ms: Option<f64>,
+    /// 95th percentile of the same time, ms.
+    pub wait_p95_ms: Option<f64>,
     /// Packets that the station reported as lost.
     pub lost: Option<u32>,
     /// Packets dropped by the proxy's queue in the slot.
@@ -87,6 +90,9 @@ pub struct AgentSlot {
     pub lost: u32,
     /// Packets that arrived after one sent later.
     pub late: u32,
+    /// Acknowledgements of the uplink that were dropped because a later one made them redundant.
+    #[serde(default)]
+    pub thinned_acks: u64,
     /// How the level was measured: `ampdu`, `tsft`, `counters` or `socket`.
     pub source: String,
 }

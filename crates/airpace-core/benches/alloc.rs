@@ -1,6 +1,6 @@
 //! Time of one allocation: the closed form on 10,000 stations (bar: 5 ms), the conic solver on 100.
 
-use airpace_core::alloc::{Problem, Station, Utility, Waterfill, conic, waterfill};
+use airpace_core::alloc::{DelayTerms, Problem, Station, Utility, Waterfill, conic, waterfill};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
@@ -23,7 +23,7 @@ fn allocate(criterion: &mut Criterion) {
     criterion.bench_function("waterfill-reused/10000", |b| {
         b.iter(|| {
             filler
-                .solve(black_box(&many), overhead_s, Some(10.0))
+                .solve(black_box(&many), overhead_s, DelayTerms::limit(Some(10.0)))
                 .map(|filled| filled.round_s)
         });
     });

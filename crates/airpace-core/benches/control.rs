@@ -25,12 +25,13 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             frames: 4,
             mpdus: packets,
             packets,
+            longest_frame: 0,
             bytes: u64::from(packets) * 1_498,
             span: Some((start, start + Duration::from_millis(390))),
             inverse_rate_sum: 4.0 / RATES[idx as usize % RATES.len()],
             lost: 0,
             late: 0,
-            delay: None,
+            wait: None,
             source: LevelSource::AmpduReference,
             sender: SenderView {
                 backlogged: !idx.is_multiple_of(10),
@@ -45,10 +46,7 @@ fn step(c: &mut Criterion) {
     let mut group = c.benchmark_group("controller step, 1000 stations");
     let slots = [reports(0), reports(1), reports(2), reports(3)];
     for law in Law::COMPARED {
-        let goal = Goal {
-            level: 32.0,
-            delay: Some(Duration::from_millis(250)),
-        };
+        let goal = Goal::papers(32.0, Some(Duration::from_millis(250)));
         let mut controller = LawConfig::named(law, goal)
             .build()
             .expect("its defaults are valid");

@@ -22,7 +22,7 @@
 //! use airpace_units::{StationId, Time};
 //! use core::time::Duration;
 //!
-//! let goal = Goal { level: 32.0, delay: Some(Duration::from_millis(5)) };
+//! let goal = Goal::papers(32.0, Some(Duration::from_millis(5)));
 //! let mut law = LawConfig::named(Law::Waterfill, goal).build()?;
 //!
 //! // In 100 ms the station received 90 frames of 20 packets each, at 390 Mbit/s.

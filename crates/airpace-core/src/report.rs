@@ -16,16 +16,47 @@ pub enum LevelSource {
     SocketTimestamps,
 }
 
-/// One-way delay within a slot, relative to the smallest delay seen so far. For display only;
-/// control does not use it.
+/// How a waiting time was measured, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum WaitSource {
+    /// The sender's clock in each packet's header against its arrival.
+    #[default]
+    SendStamps,
+    /// The block acknowledgement that covers the packet.
+    BlockAcks,
+    /// The acknowledgement of a TCP segment.
+    TcpAcks,
+}
+
+/// How long the packets of a slot took through the access point, above the smallest time seen in
+/// the last minute: waiting for the round, in a queue, and for retransmissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DelayQuantiles {
+pub struct WaitingTime {
+    /// Mean.
+    pub mean: Duration,
     /// Median.
     pub p50: Duration,
     /// 95th percentile.
     pub p95: Duration,
     /// 99th percentile.
     pub p99: Duration,
+    /// How it was measured.
+    pub source: WaitSource,
+}
+
+impl WaitingTime {
+    /// The waiting time of two slots with these numbers of packets.
+    fn joined(&self, later: &Self, packets: u32, later_packets: u32) -> Self {
+        let all = (f64::from(packets) + f64::from(later_packets)).max(1.0);
+        let share = f64::from(packets) / all;
+        Self {
+            mean: self.mean.mul_f64(share) + later.mean.mul_f64(1.0 - share),
+            p50: self.p50.max(later.p50),
+            p95: self.p95.max(later.p95),
+            p99: self.p99.max(later.p99),
+            source: self.source.max(later.source),
+        }
+    }
 }
 
 /// What one station received in one slot, and what its sender knows about that slot.
@@ -47,6 +78,9 @@ pub struct SlotReport {
     /// Packets (MSDUs) in those frames; equal to `mpdus` without A-MSDU. The aggregation level is
     /// `packets / frames`.
     pub packets: u32,
+    /// Largest number of packets received in one of those frames; 0 if it is not known. It shows how
+    /// long the access point's frames can be.
+    pub longest_frame: u32,
     /// Bytes of the packets received.
     pub bytes: u64,
     /// Arrival of the first and of the last counted frame, on the station's clock; `None` without
@@ -59,8 +93,8 @@ pub struct SlotReport {
     pub lost: u32,
     /// Packets that arrived after a later one (retransmissions by the MAC).
     pub late: u32,
-    /// Delay within the slot, if the sender stamps its packets.
-    pub delay: Option<DelayQuantiles>,
+    /// Waiting time of the packets that arrived in the slot, if it was measured.
+    pub wait: Option<WaitingTime>,
     /// How the level was measured.
     pub source: LevelSource,
     /// What the sender knows; it fills this in on receipt.
@@ -102,12 +136,13 @@ impl SlotReport {
             frames: 0,
             mpdus: 0,
             packets: 0,
+            longest_frame: 0,
             bytes: 0,
             span: None,
             inverse_rate_sum: 0.0,
             lost: 0,
             late: 0,
-            delay: None,
+            wait: None,
             source: LevelSource::AmpduReference,
             sender: SenderView::default(),
         }
@@ -135,6 +170,38 @@ impl SlotReport {
     #[must_use]
     pub fn phy_rate_bps(&self) -> Option<f64> {
         (self.inverse_rate_sum > 0.0).then(|| f64::from(self.frames) / self.inverse_rate_sum)
+    }
+
+    /// Adds a later report of the same station, as if both slots had been one.
+    ///
+    /// Of the waiting times, the mean is that of all packets, and each quantile the larger one.
+    pub fn append(&mut self, later: &Self) {
+        let sum = u32::saturating_add;
+        self.wait = match (self.wait, later.wait) {
+            (Some(first), Some(second)) => Some(first.joined(&second, self.packets, later.packets)),
+            (first, second) => first.or(second),
+        };
+        self.slot = later.slot;
+        self.length = self.length.saturating_add(later.length);
+        self.frames = sum(self.frames, later.frames);
+        self.mpdus = sum(self.mpdus, later.mpdus);
+        self.packets = sum(self.packets, later.packets);
+        self.longest_frame = self.longest_frame.max(later.longest_frame);
+        self.bytes = self.bytes.saturating_add(later.bytes);
+        self.span = match (self.span, later.span) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (first, second) => first.or(second),
+        };
+        self.inverse_rate_sum += later.inverse_rate_sum;
+        self.lost = sum(self.lost, later.lost);
+        self.late = sum(self.late, later.late);
+        self.source = self.source.max(later.source);
+        self.sender.backlogged |= later.sender.backlogged;
+        self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);
+        self.sender.sent_bytes = self
+            .sender
+            .sent_bytes
+            .saturating_add(later.sender.sent_bytes);
     }
 
     /// Packets received per second of the slot.

@@ -3,7 +3,7 @@
 
 use crate::crypto::Tunnel;
 use airpace_edge::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};
-use airpace_net::udp::{Ecn, MAX_SEGMENTS, Transmit, UdpSocket};
+use airpace_net::udp::{MAX_SEGMENTS, TrafficClass, Transmit, UdpSocket};
 use airpace_units::Time;
 use core::net::SocketAddr;
 use std::io::{self, IoSlice};
@@ -17,10 +17,11 @@ const GROUP_BYTES: usize = 65_507;
 /// Groups that a batch holds at most.
 const MAX_GROUPS: usize = 64;
 
-/// Datagrams of equal size to one receiver, the last possibly shorter.
+/// Datagrams of equal size and traffic class to one receiver, the last possibly shorter.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     to: SocketAddr,
+    class: TrafficClass,
     start: usize,
     len: usize,
     segment: usize,
@@ -75,6 +76,7 @@ impl Batch {
         peer: PeerIdx,
         kind: InnerKind,
         payload: &[u8],
+        class: TrafficClass,
     ) -> Result<usize, SealError> {
         let start = self.bytes.len();
         let len = SEAL_HEAD + payload.len() + SEAL_TAIL;
@@ -82,7 +84,7 @@ impl Batch {
         self.bytes.extend_from_slice(payload);
         self.bytes.resize(start + len, 0);
         match tunnel.seal(now, peer, kind, &mut self.bytes[start..]) {
-            Ok(to) => self.add(to, start, len),
+            Ok(to) => self.add(to, class, start, len),
             Err(error) => {
                 self.bytes.truncate(start);
                 return Err(error);
@@ -95,15 +97,16 @@ impl Batch {
     pub(crate) fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(datagram);
-        self.add(to, start, datagram.len());
+        self.add(to, TrafficClass::DEFAULT, start, datagram.len());
     }
 
     /// Adds a datagram whose bytes are in the batch already to the last group, or to a new one.
-    fn add(&mut self, to: SocketAddr, start: usize, len: usize) {
+    fn add(&mut self, to: SocketAddr, class: TrafficClass, start: usize, len: usize) {
         // The kernel cuts a group into segments of equal length, of which only the last may be
-        // shorter.
+        // shorter, and gives all of them the same header.
         if let Some(last) = self.groups.last_mut()
             && last.to == to
+            && last.class == class
             && !last.closed
             && len <= last.segment
             && last.count < MAX_SEGMENTS
@@ -116,6 +119,7 @@ impl Batch {
         }
         self.groups.push(Group {
             to,
+            class,
             start,
             len,
             segment: len,
@@ -148,7 +152,7 @@ impl Batch {
     fn send_singly(&mut self, socket: &UdpSocket) {
         let group = self.groups[self.sent];
         for datagram in self.bytes[group.start..group.start + group.len].chunks(group.segment) {
-            let sent = socket.send_one(group.to, datagram, Ecn::NOT_ECT);
+            let sent = socket.send_one(group.to, datagram, group.class);
             if !sent.unwrap_or(false) {
                 self.refused += 1;
             }
@@ -178,6 +182,6 @@ fn transmit<'a>(group: &Group, parts: &'a [IoSlice<'a>]) -> Transmit<'a> {
         to: Some(group.to),
         parts,
         segment,
-        ecn: Ecn::NOT_ECT,
+        class: group.class,
     }
 }

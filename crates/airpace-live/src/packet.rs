@@ -2,6 +2,7 @@
 
 use airpace_core::packet::{Ecn, Packet};
 use airpace_core::wire::ip;
+use airpace_core::wire::tcp::{self, PureAck};
 use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
@@ -52,8 +53,12 @@ impl Packet for PacketBuf {
 }
 
 impl UplinkPacket for PacketBuf {
-    fn is_pure_ack(&self) -> bool {
-        ip::is_pure_ack(&self.bytes)
+    fn pure_ack(&self) -> Option<PureAck> {
+        PureAck::parse(&self.bytes)
+    }
+
+    fn is_same_flow(&self, other: &Self) -> bool {
+        tcp::is_same_flow(&self.bytes, &other.bytes)
     }
 }
 

@@ -5,7 +5,7 @@
 )]
 
 use crate::udp::control::{self, Control, Kind};
-use crate::udp::{MAX_MESSAGES, ReceiveBatch, Transmit};
+use crate::udp::{MAX_MESSAGES, ReceiveBatch, TrafficClass, Transmit};
 use core::sync::atomic::{AtomicI32, Ordering};
 use core::time::Duration;
 use nix::errno::Errno;
@@ -16,6 +16,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 use std::ffi::CStr;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -415,13 +416,13 @@ fn build_control(control: &mut Control, message: &Transmit<'_>) -> usize {
     if let Some(segment) = message.segment {
         n = control::push(control, n, Kind::UDP_SEGMENT, &segment.to_ne_bytes());
     }
-    if message.ecn.0 != 0 {
-        let value = libc::c_int::from(message.ecn.0 & 3).to_ne_bytes();
-        let is_v6 = message.to.is_some_and(|to| to.is_ipv6());
-        let kind = if is_v6 {
-            Kind::IPV6_CLASS
-        } else {
-            Kind::IPV4_CLASS
+    if message.class != TrafficClass::DEFAULT {
+        let value = libc::c_int::from(message.class.0).to_ne_bytes();
+        // To an IPv4 address in IPv6 form, a dual-stack socket sends IPv4, which ignores the option
+        // of IPv6.
+        let kind = match message.to {
+            Some(SocketAddr::V6(to)) if to.ip().to_ipv4_mapped().is_none() => Kind::IPV6_CLASS,
+            _ => Kind::IPV4_CLASS,
         };
         n = control::push(control, n, kind, &value);
     }

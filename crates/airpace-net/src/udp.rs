@@ -15,17 +15,14 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// The ECN field (RFC 3168): the two low bits of the traffic class.
+/// The traffic class of an IP header: six bits of differentiated services, then two of ECN (RFC
+/// 2474, RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ecn(pub u8);
+pub struct TrafficClass(pub u8);
 
-impl Ecn {
-    /// The transport is not ECN-capable.
-    pub const NOT_ECT: Self = Self(0);
-    /// The transport is ECN-capable: ECT(1).
-    pub const ECT_1: Self = Self(1);
-    /// Congestion experienced.
-    pub const CE: Self = Self(3);
+impl TrafficClass {
+    /// Best effort, from a transport that is not ECN-capable.
+    pub const DEFAULT: Self = Self(0);
 }
 
 /// Options of a [`UdpSocket`].
@@ -65,8 +62,8 @@ pub struct Transmit<'a> {
     /// shorter); at most [`MAX_SEGMENTS`] datagrams and 65,507 bytes in all. `None` sends one
     /// datagram.
     pub segment: Option<u16>,
-    /// ECN field of the datagrams.
-    pub ecn: Ecn,
+    /// Traffic class of the datagrams.
+    pub class: TrafficClass,
 }
 
 /// Most datagrams in one message: `UDP_MAX_SEGMENTS` of Linux before 6.9.
@@ -188,13 +185,13 @@ impl UdpSocket {
     ///
     /// # Errors
     /// Why it could not be sent.
-    pub fn send_one(&self, to: SocketAddr, bytes: &[u8], ecn: Ecn) -> io::Result<bool> {
+    pub fn send_one(&self, to: SocketAddr, bytes: &[u8], class: TrafficClass) -> io::Result<bool> {
         let parts = [IoSlice::new(bytes)];
         Ok(self.send(&[Transmit {
             to: Some(to),
             parts: &parts,
             segment: None,
-            ecn,
+            class,
         }])? == 1)
     }
 }

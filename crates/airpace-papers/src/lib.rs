@@ -4,7 +4,8 @@
 //! One module per paper: `low_delay` (000), `nonlinear` (001 and 002, two copies of one paper),
 //! `wqm` (003) and `anomaly` (004). [`catalogue`] lists their rows. [`reproduction`] selects rows,
 //! makes the runs they need, judges them, prints and stores the outcome. [`ns3`] runs the same
-//! settings in this project's simulator and in ns-3. [`control`] offers the controllers to other
+//! settings in this project's simulator and in ns-3. [`frontier`] measures goodput against delay for
+//! every rate law over its knob. [`control`] offers the controllers to other
 //! programs through a pipe.
 //!
 //! The crate decides everything in virtual time. Rows that need real packets get them through
@@ -24,6 +25,7 @@
 
 mod anomaly;
 pub mod control;
+pub mod frontier;
 mod low_delay;
 mod nonlinear;
 pub mod ns3;

@@ -191,6 +191,10 @@ pub struct LinkSummary {
     pub ppdu_share: f64,
     /// Mean number of packets left in the queue when a frame was built.
     pub queue: f64,
+    /// Time from the arrival of a packet at the sender's queue to the end of the frame that
+    /// delivered it, milliseconds.
+    #[serde(default)]
+    pub wait_ms: Option<DelaySummary>,
 }
 
 /// The whole network.

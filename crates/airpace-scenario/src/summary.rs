@@ -258,6 +258,7 @@ fn link_summary(
         airtime_share: share(counts.airtime, outcome.window),
         ppdu_share: share(counts.ppdu_time, outcome.window),
         queue: ratio(counts.queued_sum, counts.frames),
+        wait_ms: link.wait.as_ref().map(in_ms),
     })
 }
 

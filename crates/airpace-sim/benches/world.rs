@@ -61,10 +61,7 @@ fn offered(stations: u32, mbps: f64) -> WorldConfig {
 fn paced(stations: u32) -> WorldConfig {
     let law = LawConfig::named(
         Law::Nonlinear,
-        Goal {
-            level: 48.0,
-            delay: Some(Duration::from_millis(10)),
-        },
+        Goal::papers(48.0, Some(Duration::from_millis(10))),
     );
     let proxy = ProxyConfig {
         feedback: Feedback::Direct,

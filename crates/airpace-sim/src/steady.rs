@@ -82,13 +82,7 @@ pub fn steady(config: &SteadyConfig) -> Result<SteadyRow, StepError> {
         .into_iter()
         .collect::<Result<Vec<TxRate>, RateError>>()?;
     let cell = CellConfig::new(rates.iter().map(|&rate| StationConfig::new(rate)).collect());
-    let law = LawConfig::named(
-        config.law,
-        Goal {
-            level: LEVEL_LIMIT,
-            delay: Some(config.delay),
-        },
-    );
+    let law = LawConfig::named(config.law, Goal::papers(LEVEL_LIMIT, Some(config.delay)));
     let closed_loop = LoopConfig {
         seed: config.seed,
         ..LoopConfig::new(cell, law, config.slot)

@@ -228,10 +228,7 @@ fn build(config: &StepConfig) -> Result<LoopConfig, StepError> {
     } else {
         (LEVEL, LOOSE)
     };
-    let goal = Goal {
-        level,
-        delay: Some(delay),
-    };
+    let goal = Goal::papers(level, Some(delay));
     let law = with_known_rate(LawConfig::named(config.law, goal), mcs9(nss)?);
     let mut cell = CellConfig::new(vec![StationConfig::new(mcs9(nss)?); stations]);
     cell.access_point = PathConfig::per_station(QUEUE);

@@ -59,6 +59,10 @@ section! {
         /// holds none. Each frame of their own contends with the access point, and one in sixteen
         /// collides with a whole data frame.
         gather_acks: Span = default("5 ms", "0 ms", "20 ms"),
+        /// Whether acknowledgements that are held together and tell their sender nothing that a
+        /// later one does not are dropped. Duplicates, selective acknowledgements, and changes of
+        /// the window, of ECN feedback or of options always leave.
+        thin_acks: bool = default("true"),
     }
 }
 

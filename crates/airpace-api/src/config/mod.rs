@@ -47,6 +47,11 @@ section! {
         /// Largest packet on the interface (MTU). 1420 B are 1500 B on the path, less 28 B of IPv4
         /// and UDP and 40 B of the tunnel, less 12 B to spare.
         mtu: Size = default("1420 B", "576 B", "9000 B"),
+        /// Whether the outer header has the packet's DSCP, by which access points with WMM choose
+        /// the access category. Code points from CS6 upwards are never copied. Set it to false if
+        /// senders beyond your control mark bulk traffic: the outer DSCP is then 0. The ECN field
+        /// is always copied, and marks of the networks in between reach the packet (RFC 6040).
+        copy_dscp: bool = default("true"),
     }
 }
 

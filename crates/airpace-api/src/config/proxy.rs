@@ -2,8 +2,10 @@
 
 use super::{ConfigError, DocumentError, KeySource, LawChoice, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
+use airpace_config::choice::Choice;
 use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::section;
+use airpace_core::control::{Aim, Goal};
 use core::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -49,10 +51,16 @@ section! {
         law: LawChoice = default("waterfill"),
         /// Length of a slot Δ: one report and one decision each.
         slot: Span = default("100 ms", "10 ms", "10 s"),
+        /// What law `waterfill` aims at. `level_limit` and `delay_target` without it pose the
+        /// papers' problem, in which delay has no price.
+        aim: Option<Choice<Aim>> = optional("balanced"),
+        /// Time within which law `waterfill` lets 95 of 100 packets pass the access point, waiting
+        /// included. It is met by moving the price of delay.
+        latency: Option<Span> = optional("the aim alone", "1 ms", "10 s"),
         /// Operating limit of the aggregation level N̄ in packets per frame.
-        level_limit: f64 = default("32", "1", "1024"),
+        level_limit: Option<f64> = optional("32; for law waterfill as long as frames can be", "1", "1024"),
         /// Delay target T̄: the mean time between frames to one station that must not be exceeded.
-        delay_target: Option<Span> = optional("the level alone limits the rates"),
+        delay_target: Option<Span> = optional("none"),
         /// Size of a typical IP packet on the air, by which packets per second become bytes per
         /// second.
         packet: Size = default("1500 B", "64 B", "9000 B"),
@@ -65,6 +73,20 @@ section! {
         fixed_rate: Option<Rate> = optional("10 kbit/s", "1000 Gbit/s"),
         /// Longest burst that leaves the proxy at once, as time at the station's rate.
         burst: Span = default("200 us", "0 s", "10 ms"),
+    }
+}
+
+impl ControlConfig {
+    /// What the law is asked for.
+    #[must_use]
+    pub fn goal(&self) -> Goal {
+        Goal {
+            level: self.level_limit,
+            delay: self.delay_target.map(|target| target.0),
+            aim: self.aim.map(|aim| aim.0),
+            price: None,
+            latency: self.latency.map(|latency| latency.0),
+        }
     }
 }
 

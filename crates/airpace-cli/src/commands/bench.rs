@@ -1,6 +1,8 @@
-//! `airpace bench`: measurements with real packets on this machine.
+//! `airpace bench`: measurements with real packets on this machine, and of the rate laws in virtual
+//! time.
 
 mod ap;
+mod frontier;
 
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
@@ -23,7 +25,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench emulator --mcs 9,4,1
   airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
   airpace bench ap
-  airpace bench ap --schemes fifo,airtime --seconds 10 --json";
+  airpace bench ap --schemes fifo,airtime --seconds 10 --json
+  airpace bench frontier --quick";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -39,6 +42,7 @@ enum What {
     Emulator(Emulator),
     Tcp(Tcp),
     Ap(ap::Ap),
+    Frontier(frontier::Frontier),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -125,6 +129,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Emulator(args) => run_emulator(args),
         What::Tcp(args) => run_tcp(args),
         What::Ap(args) => ap::run(args),
+        What::Frontier(args) => frontier::run(args),
     }
 }
 

@@ -59,10 +59,7 @@ pub(crate) fn run(args: &Control) -> anyhow::Result<ExitCode> {
     let delay = delay.map_err(|_| bad_input("--delay-ms is too large"))?;
     let config = ControlConfig {
         law: args.law,
-        goal: Goal {
-            level: args.level,
-            delay,
-        },
+        goal: Goal::papers(args.level, delay),
         initial_mbps: args.initial_mbps,
         payload_bytes: args.payload_bytes,
     };

@@ -41,7 +41,7 @@ pub enum ConicError {
     Solver(SolverStatus),
 }
 
-/// Maximises a utility over the rate region by an interior-point method. It serves utilities
+/// Maximises Σ φ U(x) − κ Φ log D over the rate region by an interior-point method. It serves utilities
 /// without a closed form, and as a check of the closed form. It is slower than
 /// [`super::waterfill`]: milliseconds for a hundred stations.
 ///
@@ -140,8 +140,9 @@ fn pieces(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
 }
 
 /// The program over q (airtime shares uᵢ = wᵢ xᵢ, each scaled by its gᵢ), d = 1 − wᵀx = c/D and v
-/// (utilities): Σ gᵢ qᵢ + d = 1, wᵀ… level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in
-/// x once d is a variable of its own, with 2n + 1 variables and O(n) entries.
+/// (utilities): Σ gᵢ qᵢ + d = 1, level limits uᵢ c ≤ wᵢ N̄ᵢ d, delay target d ≥ c/T̄. Linear in x once
+/// d is a variable of its own, with 2n + 1 variables and O(n) entries. A price of delay adds one
+/// variable, log d, because −log D is log d but for a constant.
 struct Model {
     scale: Scale,
     objective: Vec<f64>,
@@ -179,15 +180,26 @@ impl Model {
         let stations = problem.stations();
         let mut rows = Rows::default();
         region(problem, &scale, &mut rows);
-        let objective = match utility {
+        let mut objective = match utility {
             Utility::AlphaFair(alpha) => alpha_fair(stations, &scale.share, *alpha, &mut rows),
             Utility::PiecewiseLinear(points) => {
                 piecewise(stations, &scale.share, points, &mut rows)
             }
         };
+        let price = problem.weighted_price();
+        if price > 0.0 {
+            // v ≤ log d: (v, 1, d) in the exponential cone.
+            let v = objective.costs.len();
+            objective.costs.push(-price * objective.unit);
+            cone(
+                &mut rows,
+                ExponentialConeT(),
+                [Some(v), None, Some(stations.len())],
+            );
+        }
         Self {
             scale,
-            objective,
+            objective: objective.costs,
             rows,
         }
     }
@@ -310,8 +322,16 @@ fn region(problem: &Problem, scale: &Scale, rows: &mut Rows) {
     rows.cones.push(NonnegativeConeT(inequalities));
 }
 
+/// A linear objective to be minimised.
+struct Objective {
+    /// The cost of each variable.
+    costs: Vec<f64>,
+    /// What one unit of the utility counts in these costs.
+    unit: f64,
+}
+
 /// The objective of an α-fair utility, and the cones that tie vᵢ (variable n + 1 + i) to qᵢ.
-fn alpha_fair(stations: &[Station], scale: &[f64], alpha: f64, rows: &mut Rows) -> Vec<f64> {
+fn alpha_fair(stations: &[Station], scale: &[f64], alpha: f64, rows: &mut Rows) -> Objective {
     let n = stations.len();
     let mut objective = vec![0.0; 2 * n + 1];
     // Σ φ U(g q / w) = Σ φ (g/w)^(1−α) U(q), up to a constant for the logarithm.
@@ -341,7 +361,16 @@ fn alpha_fair(stations: &[Station], scale: &[f64], alpha: f64, rows: &mut Rows) 
     if alpha == 0.0 {
         objective.truncate(n + 1);
     }
-    objective
+    // The coefficients leave out the factor 1/(1−α) of the utility.
+    let power = if is_log(alpha) {
+        1.0
+    } else {
+        (1.0 - alpha).abs()
+    };
+    Objective {
+        costs: objective,
+        unit: power * (-largest).exp(),
+    }
 }
 
 /// A three-dimensional cone over variables, `None` being the constant 1.
@@ -361,7 +390,7 @@ fn piecewise(
     scale: &[f64],
     points: &[(f64, f64)],
     rows: &mut Rows,
-) -> Vec<f64> {
+) -> Objective {
     let n = stations.len();
     let largest = stations.iter().map(|s| s.weight).fold(0.0, f64::max);
     let height = points
@@ -379,7 +408,10 @@ fn piecewise(
         }
     }
     rows.cones.push(NonnegativeConeT(inequalities));
-    objective
+    Objective {
+        costs: objective,
+        unit: 1.0 / (largest * height),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //!
 //! Problem P′ (002 eq. 7–9, with weights φ): maximise Σ φᵢ log xᵢ subject to an aggregation level
 //! μᵢ ≤ N̄ᵢ for every station and a round time D ≤ T̄, where μᵢ = c xᵢ / (1 − wᵀx) and D = c / (1 −
-//! wᵀx). [`waterfill`] solves it exactly in O(n log n); [`Waterfill`] does the same in buffers that
+//! wᵀx). With a price of delay κ ([`DelayTerms`]), κ Φ log D is subtracted from the objective, Φ
+//! being the sum of the weights. [`waterfill`] solves it exactly in O(n log n); [`Waterfill`] does the same in buffers that
 //! it keeps, for controllers that allocate every slot. `conic`, behind the cargo feature of that
 //! name, takes any α-fair or piecewise linear utility; the closed form is tested against it.
 //! [`theorem1`] is the closed form that paper 000 prints.
@@ -29,6 +30,6 @@ mod waterfill;
 
 #[cfg(feature = "conic")]
 pub use conic::{ConicError, Utility, conic};
-pub use problem::{Infeasible, Problem, ProblemError, Solution, Station, Violation};
+pub use problem::{DelayTerms, Infeasible, Problem, ProblemError, Solution, Station, Violation};
 pub use theorem1::{Reading, theorem1};
 pub use waterfill::{Filled, Waterfill, WaterfillError, waterfill};

@@ -14,11 +14,33 @@ pub struct Station {
     pub weight: f64,
 }
 
-/// A set of stations and a delay target, all in range.
+/// What a long round costs and how long it may be. The default is neither a price nor a limit.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct DelayTerms {
+    /// Largest round time in seconds (T̄).
+    pub limit_s: Option<f64>,
+    /// Price of delay (κ), from 0 to 1000: a round longer by one per cent costs as much as κ per
+    /// cent of every station's rate. Where no level limit binds, payload takes 1 / (1 + κ) of the
+    /// time.
+    pub price: f64,
+}
+
+impl DelayTerms {
+    /// No price, and this limit if there is one, in seconds.
+    #[must_use]
+    pub const fn limit(limit_s: Option<f64>) -> Self {
+        Self {
+            limit_s,
+            price: 0.0,
+        }
+    }
+}
+
+/// A set of stations, a delay target and a price of delay, all in range.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
     stations: Vec<Station>,
-    delay_s: Option<f64>,
+    delay: DelayTerms,
     overhead_s: f64,
 }
 
@@ -49,6 +71,9 @@ pub enum ProblemError {
     /// The delay target is out of range.
     #[error("the delay target is {0} s; it must be above 0 and finite")]
     Delay(f64),
+    /// The price of delay is out of range.
+    #[error("the price of delay is {0}; it must be from 0 to {PRICE_MAX}")]
+    Price(f64),
 }
 
 /// The error for a delay target that no allocation can meet.
@@ -155,11 +180,11 @@ impl Station {
 }
 
 /// Checks everything but the stations' own values: that there are stations, the overhead of a
-/// round, and the delay target.
+/// round, the delay target and the price of delay.
 pub(super) fn check_common(
     stations: usize,
     overhead_s: f64,
-    delay_s: Option<f64>,
+    delay: DelayTerms,
 ) -> Result<(), ProblemError> {
     if stations == 0 {
         return Err(ProblemError::Empty);
@@ -167,9 +192,21 @@ pub(super) fn check_common(
     if !(1e-12..=1e9).contains(&overhead_s) {
         return Err(ProblemError::Overhead(overhead_s));
     }
-    match delay_s {
-        Some(delay) if !(delay > 0.0 && delay.is_finite()) => Err(ProblemError::Delay(delay)),
-        _ => Ok(()),
+    delay.check()
+}
+
+/// Largest price of delay that is accepted: with it payload takes a thousandth of the time.
+const PRICE_MAX: f64 = 1000.0;
+
+impl DelayTerms {
+    fn check(&self) -> Result<(), ProblemError> {
+        if !(0.0..=PRICE_MAX).contains(&self.price) {
+            return Err(ProblemError::Price(self.price));
+        }
+        match self.limit_s {
+            Some(limit) if !(limit > 0.0 && limit.is_finite()) => Err(ProblemError::Delay(limit)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -183,12 +220,24 @@ impl Problem {
             station.check(index)?;
         }
         let overhead_s = stations.iter().map(|s| s.overhead_s).sum();
-        check_common(stations.len(), overhead_s, delay_s)?;
+        let delay = DelayTerms::limit(delay_s);
+        check_common(stations.len(), overhead_s, delay)?;
         Ok(Self {
             stations,
-            delay_s,
+            delay,
             overhead_s,
         })
+    }
+
+    /// The same problem with a price of delay: κ Φ log D is subtracted from the utility, where Φ is
+    /// the sum of the weights.
+    ///
+    /// # Errors
+    /// [`ProblemError::Price`] unless `price` (κ) is from 0 to 1000.
+    pub fn with_price(mut self, price: f64) -> Result<Self, ProblemError> {
+        self.delay.price = price;
+        self.delay.check()?;
+        Ok(self)
     }
 
     /// The stations.
@@ -200,7 +249,24 @@ impl Problem {
     /// The delay target in seconds (T̄).
     #[must_use]
     pub const fn delay_s(&self) -> Option<f64> {
-        self.delay_s
+        self.delay.limit_s
+    }
+
+    /// The delay target and the price of delay.
+    #[must_use]
+    pub const fn delay(&self) -> DelayTerms {
+        self.delay
+    }
+
+    /// κ Φ, what the logarithm of the round time weighs.
+    pub(super) fn weighted_price(&self) -> f64 {
+        self.delay.price * self.stations.iter().map(|s| s.weight).sum::<f64>()
+    }
+
+    /// What is maximised with the utility Σ φ log x: Σ φ log x − κ Φ log D, with D in seconds.
+    #[must_use]
+    pub fn objective(&self, solution: &Solution) -> f64 {
+        self.log_utility(&solution.rate_pps) - self.weighted_price() * solution.round_s.ln()
     }
 
     /// Overhead of a round in seconds (c).
@@ -227,7 +293,7 @@ impl Problem {
     /// [`Infeasible`], with the smallest feasible target, if it cannot.
     pub fn check_delay(&self) -> Result<(), Infeasible> {
         let smallest_s = self.smallest_delay_s();
-        match self.delay_s {
+        match self.delay.limit_s {
             Some(delay_s) if delay_s <= smallest_s => Err(Infeasible {
                 delay_s,
                 smallest_s,
@@ -291,7 +357,7 @@ impl Problem {
                 });
             }
         }
-        match self.delay_s {
+        match self.delay.limit_s {
             Some(delay_s) if round_s > delay_s * (1.0 + tolerance) => {
                 Err(Violation::Delay { round_s, delay_s })
             }

@@ -1,19 +1,21 @@
-use super::problem::{Infeasible, Problem, ProblemError, Solution, Station, check_common};
+use super::problem::{
+    DelayTerms, Infeasible, Problem, ProblemError, Solution, Station, check_common,
+};
 use thiserror::Error;
 
 /// The proportional fair allocation in closed form, O(n log n).
 ///
 /// μᵢ = min(N̄ᵢ, φᵢ A / wᵢ), where A is the payload airtime per round of a station of weight 1
-/// below its limit. A is the lesser of two values: the one at which the overhead just fills what
-/// the stations at their limit leave (Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c), and the one at which the round
-/// lasts T̄.
+/// below its limit. A is the lesser of two values: the solution of
+/// Σ max(0, φᵢ A − wᵢ N̄ᵢ) + κ Φ A = c, where the next packet is worth as much as the delay that it
+/// adds, and the value at which the round lasts T̄. `docs/design/delay-price.md` has the proof.
 ///
 /// # Errors
 /// [`Infeasible`] if overhead and one packet for each station exceed the delay target.
 pub fn waterfill(problem: &Problem) -> Result<Solution, Infeasible> {
     problem.check_delay()?;
     let mut filler = Waterfill::new();
-    filler.fill(problem.stations(), problem.overhead_s(), problem.delay_s());
+    filler.fill(problem.stations(), problem.overhead_s(), problem.delay());
     Ok(problem.at_levels(filler.level))
 }
 
@@ -81,23 +83,23 @@ impl Waterfill {
         &mut self,
         stations: &[Station],
         overhead_s: f64,
-        delay_s: Option<f64>,
+        delay: DelayTerms,
     ) -> Result<Filled<'_>, WaterfillError> {
-        check_common(stations.len(), overhead_s, delay_s)?;
+        check_common(stations.len(), overhead_s, delay)?;
         let mut smallest_s = overhead_s;
         for (index, station) in stations.iter().enumerate() {
             station.check(index)?;
             smallest_s += station.seconds_per_packet;
         }
         // One packet for each station is the least that a round can carry.
-        if let Some(delay_s) = delay_s.filter(|&d| d <= smallest_s) {
+        if let Some(delay_s) = delay.limit_s.filter(|&d| d <= smallest_s) {
             return Err(Infeasible {
                 delay_s,
                 smallest_s,
             }
             .into());
         }
-        let (airtime_s, delay_binds) = self.fill(stations, overhead_s, delay_s);
+        let (airtime_s, delay_binds) = self.fill(stations, overhead_s, delay);
         let payload: f64 = stations
             .iter()
             .zip(&self.level)
@@ -121,16 +123,16 @@ impl Waterfill {
         &mut self,
         stations: &[Station],
         overhead_s: f64,
-        delay_s: Option<f64>,
+        delay: DelayTerms,
     ) -> Result<f64, ProblemError> {
-        check_common(stations.len(), overhead_s, delay_s)?;
+        check_common(stations.len(), overhead_s, delay)?;
         stations
             .iter()
             .enumerate()
             .try_for_each(|(index, station)| station.check(index))?;
-        let left = delay_s.map(|delay| (delay - overhead_s).max(0.0));
+        let left = delay.limit_s.map(|limit| (limit - overhead_s).max(0.0));
         self.rank(stations);
-        let free = self.free_level(overhead_s);
+        let free = self.free_level(overhead_s, delay.price);
         Ok(left
             .and_then(|left| self.tight_level(left))
             .map_or(free, |tight| tight.min(free)))
@@ -138,10 +140,12 @@ impl Waterfill {
 
     /// Fills `self.level` from checked values. Returns the water level and whether the delay target
     /// binds.
-    fn fill(&mut self, stations: &[Station], overhead_s: f64, delay_s: Option<f64>) -> (f64, bool) {
+    fn fill(&mut self, stations: &[Station], overhead_s: f64, delay: DelayTerms) -> (f64, bool) {
         self.rank(stations);
-        let free = self.free_level(overhead_s);
-        let tight = delay_s.and_then(|delay| self.tight_level(delay - overhead_s));
+        let free = self.free_level(overhead_s, delay.price);
+        let tight = delay
+            .limit_s
+            .and_then(|limit| self.tight_level(limit - overhead_s));
         let airtime_s = tight.map_or(free, |tight| tight.min(free));
         self.level.clear();
         self.level.extend(stations.iter().map(|s| {
@@ -173,11 +177,19 @@ impl Waterfill {
         }
     }
 
-    /// Solves Σ max(0, φᵢ A − wᵢ N̄ᵢ) = c for A. The left side is piecewise linear and rises once
-    /// the first station is at its limit.
-    fn free_level(&self, overhead_s: f64) -> f64 {
-        let (mut weight, mut volume) = (0.0, overhead_s);
-        let mut level = f64::INFINITY;
+    /// Solves Σ max(0, φᵢ A − wᵢ N̄ᵢ) + κ Φ A = c for A. The left side is piecewise linear and rises
+    /// from the start if delay has a price, otherwise once the first station is at its limit.
+    fn free_level(&self, overhead_s: f64, price: f64) -> f64 {
+        let total_weight = self
+            .order
+            .first()
+            .map_or(0.0, |first| first.weight_from_here);
+        let (mut weight, mut volume) = (price * total_weight, overhead_s);
+        let mut level = if weight > 0.0 {
+            volume / weight
+        } else {
+            f64::INFINITY
+        };
         for ranked in &self.order {
             // The level does not reach this station's limit, nor that of any later one.
             if level <= ranked.reached_s {

@@ -79,15 +79,94 @@ fn unknown_law(name: &str) -> UnknownLaw {
     }
 }
 
-/// What the operator wants from the controller, independent of the law.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// What an operator wants of law `waterfill`: how much goodput a shorter wait is worth. Its name in
+/// configurations is the variant in kebab-case: `low-latency`.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Debug,
+    Default,
+    EnumString,
+    Display,
+    IntoStaticStr,
+    EnumIter,
+    EnumMessage,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Aim {
+    /// Nearly the full rate at a few milliseconds.
+    #[default]
+    Balanced,
+    /// The shortest waits; they cost up to a third of the rate.
+    LowLatency,
+    /// The full rate, with waits as short as that allows.
+    Throughput,
+}
+
+impl Aim {
+    /// The price of delay (κ) that stands for the aim. `docs/design/delay-price.md` has the
+    /// frontier from which the values are chosen.
+    #[must_use]
+    pub const fn price(self) -> f64 {
+        match self {
+            Self::LowLatency => 0.6,
+            Self::Balanced => 0.25,
+            Self::Throughput => 0.12,
+        }
+    }
+}
+
+/// What the operator wants from the controller, independent of the law. The default leaves
+/// everything to the law.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Goal {
     /// Largest mean aggregation level, packets per frame (N̄). The linear laws and `dual` regulate
-    /// to it as their target.
-    pub level: f64,
-    /// Longest round time (T̄); `None` leaves only the level as a bound. The linear laws and `dual`
-    /// ignore it.
+    /// to it as their target, which is [`Goal::DEFAULT_LEVEL`] if there is none.
+    pub level: Option<f64>,
+    /// Longest round time (T̄). The linear laws and `dual` ignore it.
     pub delay: Option<Duration>,
+    /// The aim of law `waterfill`; the published laws have none.
+    pub aim: Option<Aim>,
+    /// Price of delay (κ) instead of that of the aim.
+    pub price: Option<f64>,
+    /// Time within which law `waterfill` lets 95 of 100 packets pass the access point.
+    pub latency: Option<Duration>,
+}
+
+impl Goal {
+    /// Level that the published laws regulate to without another, packets per frame: half of a
+    /// block-ack window of 64, as in the papers' experiments.
+    pub const DEFAULT_LEVEL: f64 = 32.0;
+
+    /// The papers' problem: a limit of the level and perhaps of the round time, and no price of
+    /// delay.
+    #[must_use]
+    pub const fn papers(level: f64, delay: Option<Duration>) -> Self {
+        Self {
+            level: Some(level),
+            delay,
+            aim: None,
+            price: None,
+            latency: None,
+        }
+    }
+
+    /// The price of delay (κ) for law `waterfill`. Bounds alone pose the papers' problem, in which
+    /// delay has no price.
+    #[must_use]
+    pub fn price(&self) -> f64 {
+        let only_bounds = self.level.is_some() || self.delay.is_some();
+        match (self.price, self.aim) {
+            (Some(price), _) => price,
+            (None, Some(aim)) => aim.price(),
+            (None, None) if only_bounds && self.latency.is_none() => 0.0,
+            (None, None) => Aim::default().price(),
+        }
+    }
 }
 
 /// A law with its configuration. A variant of a published law differs from that law in one field.
@@ -121,22 +200,27 @@ impl LawConfig {
     /// The goal is checked by [`LawConfig::build`].
     #[must_use]
     pub fn named(law: Law, goal: Goal) -> Self {
+        let default_frame_level = WaterfillConfig::default().frame_level;
         match law {
             Law::Linear => Self::Linear(LinearConfig {
-                target_level: goal.level,
+                target_level: goal.level.unwrap_or(Goal::DEFAULT_LEVEL),
                 ..LinearConfig::default()
             }),
             Law::LinearPf => Self::linear_pf(goal, Regulated::Fastest),
             Law::LinearPfArgmax => Self::linear_pf(goal, Regulated::Slowest),
             Law::Dual => Self::Dual(DualConfig {
-                target_level: goal.level,
+                target_level: goal.level.unwrap_or(Goal::DEFAULT_LEVEL),
                 ..DualConfig::default()
             }),
             Law::Nonlinear => Self::nonlinear(goal, SetPoint::Published),
             Law::NonlinearCorrected => Self::nonlinear(goal, SetPoint::Corrected),
             Law::Waterfill => Self::Waterfill(WaterfillConfig {
+                price: goal.price(),
+                latency: goal.latency,
                 level_limit: goal.level,
                 delay_target: goal.delay,
+                // A limit beyond it says that the access point's frames are longer.
+                frame_level: default_frame_level.max(goal.level.unwrap_or(0.0)),
                 ..WaterfillConfig::default()
             }),
         }
@@ -144,7 +228,7 @@ impl LawConfig {
 
     fn linear_pf(goal: Goal, regulated: Regulated) -> Self {
         Self::LinearPf(LinearPfConfig {
-            target_level: goal.level,
+            target_level: goal.level.unwrap_or(Goal::DEFAULT_LEVEL),
             regulated,
             ..LinearPfConfig::default()
         })
@@ -152,7 +236,7 @@ impl LawConfig {
 
     fn nonlinear(goal: Goal, set_point: SetPoint) -> Self {
         Self::Nonlinear(NonlinearConfig {
-            level_limit: goal.level,
+            level_limit: goal.level.unwrap_or(Goal::DEFAULT_LEVEL),
             delay_target: goal.delay.unwrap_or(NO_DELAY_TARGET),
             set_point,
             ..NonlinearConfig::default()

@@ -24,7 +24,7 @@ mod tests;
 pub use assumed_rate::AssumeRates;
 pub use dual::{Dual, DualConfig};
 pub use error::{ConfigError, UnknownLaw};
-pub use law::{Goal, Law, LawConfig};
+pub use law::{Aim, Goal, Law, LawConfig};
 pub use linear::{Linear, LinearConfig};
 pub use linear_pf::{LinearPf, LinearPfConfig, Regulated};
 pub use nonlinear::{Nonlinear, NonlinearConfig, SetPoint};

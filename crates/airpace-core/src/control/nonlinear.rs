@@ -208,7 +208,7 @@ impl Nonlinear {
         // Airtimes and overhead are kept in range. If a number ever is not, there is no additional
         // bound.
         alloc::Waterfill::new()
-            .water_level(&stations, overhead_s, None)
+            .water_level(&stations, overhead_s, alloc::DelayTerms::default())
             .unwrap_or(f64::INFINITY)
     }
 }

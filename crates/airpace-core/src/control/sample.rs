@@ -1,6 +1,6 @@
 //! Checks reports and converts them to the quantities that laws use.
 
-use crate::report::SlotReport;
+use crate::report::{LevelSource, SlotReport};
 use airpace_units::Time;
 
 /// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
@@ -40,6 +40,20 @@ pub(super) struct Sample {
     pub(super) phy_bps: Option<f64>,
     /// Whether packets waited at the sender.
     pub(super) backlogged: bool,
+    /// Whether the radio told frames apart, so that two close frames are not taken for one.
+    pub(super) frames_told: bool,
+    /// Packets in the longest frame, if that is known.
+    pub(super) longest_frame: Option<f64>,
+    /// Waiting time of the packets, if it was measured.
+    pub(super) wait: Option<Wait>,
+}
+
+/// Waiting time of a slot's packets, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Wait {
+    pub(super) mean_s: f64,
+    pub(super) median_s: f64,
+    pub(super) p95_s: f64,
 }
 
 impl Sample {
@@ -71,6 +85,13 @@ impl Sample {
                 .phy_rate_bps()
                 .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
             backlogged: report.sender.backlogged,
+            frames_told: report.source <= LevelSource::Tsft,
+            longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
+            wait: report.wait.map(|wait| Wait {
+                mean_s: wait.mean.as_secs_f64(),
+                median_s: wait.p50.as_secs_f64(),
+                p95_s: wait.p95.as_secs_f64(),
+            }),
         })
     }
 }

@@ -1,7 +1,6 @@
-//! One-way delay relative to the smallest delay seen, as quantiles per slot. It is for display
-//! only; control does not use it.
+//! One-way delay relative to the smallest delay seen: mean and quantiles per slot.
 
-use crate::report::DelayQuantiles;
+use crate::report::{WaitSource, WaitingTime};
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -23,6 +22,7 @@ pub(super) struct DelayMeter {
     period_start: Time,
     bins: [u32; BINS],
     samples: u32,
+    sum_us: u64,
 }
 
 impl DelayMeter {
@@ -32,6 +32,7 @@ impl DelayMeter {
             period_start: Time::ZERO,
             bins: [0; BINS],
             samples: 0,
+            sum_us: 0,
         }
     }
 
@@ -51,21 +52,30 @@ impl DelayMeter {
             .unwrap_or(delay_ns);
         // The difference is not negative because `least` was just updated, and that of two i64 fits
         // a u64.
-        let us = delay_ns.abs_diff(least) / 1_000;
-        let bin = &mut self.bins[bin(u32::try_from(us).unwrap_or(u32::MAX))];
+        let us = u32::try_from(delay_ns.abs_diff(least) / 1_000).unwrap_or(u32::MAX);
+        let bin = &mut self.bins[bin(us)];
         *bin = bin.saturating_add(1);
         self.samples = self.samples.saturating_add(1);
+        self.sum_us = self.sum_us.saturating_add(u64::from(us));
     }
 
-    /// The quantiles since the last call, if there were samples.
-    pub(super) fn close(&mut self) -> Option<DelayQuantiles> {
+    /// Mean and quantiles since the last call, if there were samples.
+    pub(super) fn close(&mut self) -> Option<WaitingTime> {
         if self.samples == 0 {
             return None;
         }
         let [p50, p95, p99] = [50, 95, 99].map(|percent| self.quantile(percent));
+        let mean = Duration::from_micros(self.sum_us / u64::from(self.samples));
         self.bins.fill(0);
         self.samples = 0;
-        Some(DelayQuantiles { p50, p95, p99 })
+        self.sum_us = 0;
+        Some(WaitingTime {
+            mean,
+            p50,
+            p95,
+            p99,
+            source: WaitSource::SendStamps,
+        })
     }
 
     fn quantile(&self, percent: u64) -> Duration {

@@ -161,6 +161,8 @@ pub(super) struct Tally {
     first_transmissions: u32,
     received: u64,
     packets: u64,
+    /// Packets received in the frame that had the most.
+    pub(super) longest_frame: u32,
     rated_frames: u32,
     inverse_rates: f64,
 }
@@ -181,6 +183,7 @@ impl Tally {
             return;
         }
         add(&mut self.frames, 1);
+        self.longest_frame = self.longest_frame.max(frame.packets);
         let (first, last) = self.span.unwrap_or((frame.first, frame.first));
         self.span = Some((first.min(frame.first), last.max(frame.first)));
         let source = frame.key.source();

@@ -354,7 +354,7 @@ fn reports_contain_source_rate_round_and_delay() {
         assert_eq!(rate, (view != View::Socket).then_some(390.0));
         // A frame every 140 + 10 · 32 µs.
         assert!((report.round_s().unwrap() - 460e-6).abs() < 1e-9);
-        assert!(report.delay.unwrap().p99 <= Duration::from_micros(2));
+        assert!(report.wait.unwrap().p99 <= Duration::from_micros(2));
         crate::wire::report::decode(StationId(1), &crate::wire::report::encode(report)).unwrap();
     }
 }
@@ -401,7 +401,7 @@ fn a_slot_without_frames_is_reported() {
         ),
         (1, 0, 0, 0, 0)
     );
-    assert_eq!((report.span, report.delay), (None, None));
+    assert_eq!((report.span, report.wait), (None, None));
 }
 
 #[test]

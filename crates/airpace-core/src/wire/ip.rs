@@ -1,5 +1,5 @@
 //! IPv4 and IPv6 packets (RFC 791, RFC 8200): length, addresses, flow, differentiated services, ECN
-//! (RFC 3168), and pure TCP acknowledgements.
+//! (RFC 3168).
 //!
 //! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] on arrival,
 //! [`IpInfo::category`], [`hash_flow`], [`ecn`] and [`mark_ce`]. Routing uses [`source`] and
@@ -39,8 +39,6 @@ pub const IPV4_UDP_HEADER_BYTES: u32 = IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 // The same as lengths of slices.
 const IPV4_FIXED: usize = IPV4_HEADER_BYTES as usize;
 const IPV6_FIXED: usize = IPV6_HEADER_BYTES as usize;
-/// Length of a TCP header without options (RFC 9293 §3.1).
-const TCP_FIXED: usize = 20;
 /// IPv6 extension headers that [`hash_flow`] skips before it gives up looking for ports.
 const MAX_EXTENSIONS: usize = 8;
 /// Mask of the ECN field in the traffic class: 00 not ECN-capable, 11 Congestion Experienced (RFC
@@ -225,6 +223,15 @@ where
     Some(IpAddr::from(*octets))
 }
 
+/// The bytes of the source and the destination address, under the conditions of [`source`].
+pub(super) fn addresses(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.first()? >> 4 {
+        4 => bytes.get(12..IPV4_FIXED),
+        6 => bytes.get(8..IPV6_FIXED),
+        _ => None,
+    }
+}
+
 /// Feeds the addresses, protocol and ports of an IP packet to `state`.
 ///
 /// The ports of fragments are left out, so that all fragments of a flow meet in one queue. Bytes
@@ -298,28 +305,8 @@ fn hash_ports<H: Hasher>(protocol: u8, transport: Option<&[u8]>, state: &mut H) 
     }
 }
 
-/// TCP flags that make a segment do more than acknowledge, and ACK itself: URG, ACK, RST, SYN, FIN
-/// (RFC 9293 §3.1).
-const TCP_ACTING_FLAGS: u8 = 0x37;
-const TCP_ACK: u8 = 0x10;
-
-/// Returns whether a packet is a TCP segment that only acknowledges: no payload, SYN, FIN, RST or
-/// urgent data.
-///
-/// Returns false for fragments and for packets with IPv6 extension headers.
-#[must_use]
-pub fn is_pure_ack(bytes: &[u8]) -> bool {
-    let Some(segment) = tcp_segment(bytes) else {
-        return false;
-    };
-    // The data offset counts words of four bytes; nothing may follow the header.
-    segment.len() >= TCP_FIXED
-        && usize::from(segment[12] >> 4) * 4 == segment.len()
-        && segment[13] & TCP_ACTING_FLAGS == TCP_ACK
-}
-
 /// The TCP segment in an unfragmented packet without IPv6 extension headers.
-fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
     let info = IpInfo::parse(bytes).ok()?;
     let (protocol, header_bytes) = if info.version == 4 {
         let header = bytes.first_chunk().filter(|header| is_whole_ipv4(header))?;
@@ -333,16 +320,25 @@ fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(header_bytes..info.bytes as usize)
 }
 
-/// The ECN codepoint of the packet at the start of `bytes`; that of a packet without ECN if the
-/// version is neither 4 nor 6 or the bytes end before the field.
+/// The traffic class of the packet at the start of `bytes`: six bits of differentiated services and
+/// two of ECN, under the conditions of [`source`].
+#[must_use]
+pub fn traffic_class(bytes: &[u8]) -> Option<u8> {
+    let &[first, second, ..] = bytes else {
+        return None;
+    };
+    match first >> 4 {
+        4 if bytes.len() >= IPV4_FIXED => Some(second),
+        6 if bytes.len() >= IPV6_FIXED => Some((first << 4) | (second >> 4)),
+        _ => None,
+    }
+}
+
+/// The ECN codepoint of the packet at the start of `bytes`; that of a packet without ECN where
+/// [`traffic_class`] returns `None`.
 #[must_use]
 pub fn ecn(bytes: &[u8]) -> Ecn {
-    match bytes {
-        [first, class, ..] if *first >> 4 == 4 => Ecn::from_field(*class),
-        // The ECN field is bits 4 and 5 of the second byte: see `mark_ce`.
-        [first, second, ..] if *first >> 4 == 6 => Ecn::from_field(*second >> 4),
-        _ => Ecn::NotEct,
-    }
+    traffic_class(bytes).map_or(Ecn::NotEct, Ecn::from_field)
 }
 
 /// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the
@@ -350,28 +346,30 @@ pub fn ecn(bytes: &[u8]) -> Ecn {
 ///
 /// Updates the IPv4 header checksum (RFC 1624).
 pub fn mark_ce(packet: &mut [u8]) -> bool {
+    let capable = traffic_class(packet).is_some_and(|class| class & ECN != 0);
+    if capable {
+        set_ecn(packet, ECN);
+    }
+    capable
+}
+
+/// Sets the ECN field, and updates the IPv4 header checksum (RFC 1624). Does nothing if
+/// [`traffic_class`] is `None`.
+pub(super) fn set_ecn(packet: &mut [u8], ecn: u8) {
     match packet {
         [first, class, rest @ ..] if *first >> 4 == 4 && rest.len() >= IPV4_FIXED - 2 => {
             let old = u16::from_be_bytes([*first, *class]);
-            if *class & ECN == 0 {
-                return false;
-            }
-            *class |= ECN;
+            *class = *class & !ECN | ecn & ECN;
             let new = u16::from_be_bytes([*first, *class]);
             // The checksum is the eleventh and twelfth byte of the header.
             let checksum = updated_checksum(u16::from_be_bytes([rest[8], rest[9]]), old, new);
             rest[8..10].copy_from_slice(&checksum.to_be_bytes());
-            true
         }
         [first, second, rest @ ..] if *first >> 4 == 6 && rest.len() >= IPV6_FIXED - 2 => {
             // The ECN field is the low half of the traffic class: bits 4 and 5 of the second byte.
-            let capable = *second & (ECN << 4) != 0;
-            if capable {
-                *second |= ECN << 4;
-            }
-            capable
+            *second = *second & !(ECN << 4) | (ecn & ECN) << 4;
         }
-        _ => false,
+        _ => {}
     }
 }
 

@@ -1,11 +1,12 @@
-//! The encoding of a slot's report: 64 bytes with a fixed layout, little-endian.
+//! The encoding of a slot's report: 68 bytes with a fixed layout, little-endian.
 //!
 //! | offset | field |
 //! |---|---|
 //! | 0 | version u8 |
-//! | 1 | bits 0–1 source of the level, bit 2 set with frames, bit 3 set with delays; the rest zero |
+//! | 1 | bits 0–1 source of the level, bit 2 set with frames, bit 3 set with waiting times, bits 4–5 their
+//! source; the rest zero |
 //! | 2 | packets lost u16, late u16 (65535: that many or more) |
-//! | 6 | zero u16 |
+//! | 6 | packets in the longest frame u16 (65535: that many or more) |
 //! | 8 | slot number u64 |
 //! | 16 | slot length u32, µs |
 //! | 20 | frames u32, MPDUs u32, packets u32 |
@@ -13,25 +14,27 @@
 //! | 36 | arrival of the first counted frame u64, ns |
 //! | 44 | from there to the last counted frame u32, in steps of 100 ns |
 //! | 48 | Σ 1/R in s/bit, f32 |
-//! | 52 | delay p50, p95, p99, u32 each, µs |
+//! | 52 | waiting time: mean, p50, p95, p99, u32 each, µs |
 //!
 //! A number too large for its field is encoded as the field's largest value. The message does not
 //! contain the station, which follows from the session.
 
 use super::cursor::Cursor;
-use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
+use crate::report::{LevelSource, SenderView, SlotReport, WaitSource, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
 
 /// Length of an encoded report.
-pub const REPORT_BYTES: usize = 64;
+pub const REPORT_BYTES: usize = 68;
 /// Version of the layout.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 const SOURCE: u8 = 0x03;
 const HAS_FRAMES: u8 = 0x04;
-const HAS_DELAY: u8 = 0x08;
+const HAS_WAIT: u8 = 0x08;
+const WAIT_SOURCE: u8 = 0x30;
+const WAIT_SOURCE_SHIFT: u32 = 4;
 
 /// Unit of the time between the first and the last frame.
 const EXTENT_STEP_NS: u64 = 100;
@@ -42,6 +45,13 @@ const SOURCES: [LevelSource; 4] = [
     LevelSource::Tsft,
     LevelSource::Counters,
     LevelSource::SocketTimestamps,
+];
+
+/// Sources of waiting times by their code on the wire.
+const WAIT_SOURCES: [WaitSource; 3] = [
+    WaitSource::SendStamps,
+    WaitSource::BlockAcks,
+    WaitSource::TcpAcks,
 ];
 
 /// Why bytes are not a valid report.
@@ -70,9 +80,10 @@ pub enum ReportError {
     /// The sum of inverse rates is negative, infinite or NaN, or is given without frames.
     #[error("the sum of inverse rates is invalid")]
     InverseRate,
-    /// The delay quantiles decrease, or are given although the flag is not set.
-    #[error("the delay quantiles are invalid")]
-    Delay,
+    /// The quantiles of the waiting time decrease, or a waiting time or its source is given although
+    /// the flag is not set, or the source is unknown.
+    #[error("the waiting times are invalid")]
+    Wait,
 }
 
 /// Encodes a report without `report.station` and `report.sender`.
@@ -85,7 +96,8 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     out.put([VERSION, flags(report)]);
     out.put(u16::try_from(report.lost).unwrap_or(u16::MAX).to_le_bytes());
     out.put(u16::try_from(report.late).unwrap_or(u16::MAX).to_le_bytes());
-    out.put([0; 2]);
+    let longest = u16::try_from(report.longest_frame).unwrap_or(u16::MAX);
+    out.put(longest.to_le_bytes());
     out.put(report.slot.to_le_bytes());
     out.put(micros(report.length).max(1).to_le_bytes());
     for count in [report.frames, report.mpdus, report.packets] {
@@ -101,9 +113,9 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     out.put(extent.to_le_bytes());
     // No rate is known to more than the seven digits of an f32.
     out.put((report.inverse_rate_sum as f32).to_le_bytes());
-    let delay = report.delay.unwrap_or_default();
-    for quantile in [delay.p50, delay.p95, delay.p99] {
-        out.put(micros(quantile).to_le_bytes());
+    let wait = report.wait.unwrap_or_default();
+    for time in [wait.mean, wait.p50, wait.p95, wait.p99] {
+        out.put(micros(time).to_le_bytes());
     }
     out.bytes
 }
@@ -114,9 +126,16 @@ fn flags(report: &SlotReport) -> u8 {
         .position(|&s| s == report.source)
         .expect("every source is listed");
     let frames = if report.span.is_some() { HAS_FRAMES } else { 0 };
-    let delay = if report.delay.is_some() { HAS_DELAY } else { 0 };
-    // Four sources fit into two bits.
-    source as u8 | frames | delay
+    // Four sources, and three of waiting times, fit into two bits each.
+    source as u8 | frames | report.wait.as_ref().map_or(0, wait_flags)
+}
+
+fn wait_flags(wait: &WaitingTime) -> u8 {
+    let source = WAIT_SOURCES
+        .iter()
+        .position(|&s| s == wait.source)
+        .expect("every source is listed");
+    HAS_WAIT | (source as u8) << WAIT_SOURCE_SHIFT
 }
 
 /// Whole microseconds, 71 minutes at most.
@@ -154,7 +173,12 @@ impl Writer {
 pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportError> {
     let fields = Fields::read(bytes)?;
     let (frames, mpdus, packets) = fields.counts;
-    if frames > mpdus || mpdus > packets || (frames == 0 && packets > 0) {
+    let longest_frame = u32::from(fields.longest_frame);
+    if frames > mpdus
+        || mpdus > packets
+        || (frames == 0 && packets > 0)
+        || (frames == 0 && longest_frame > 0)
+    {
         return Err(ReportError::Counts);
     }
     if fields.length_us == 0 {
@@ -167,12 +191,13 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         frames,
         mpdus,
         packets,
+        longest_frame,
         bytes: u64::from(fields.bytes),
         span: fields.span()?,
         inverse_rate_sum: fields.inverse_rate_sum()?,
         lost: u32::from(fields.lost),
         late: u32::from(fields.late),
-        delay: fields.delay()?,
+        wait: fields.wait()?,
         source: SOURCES[usize::from(fields.flags & SOURCE)],
         sender: SenderView::default(),
     })
@@ -183,6 +208,7 @@ struct Fields {
     flags: u8,
     lost: u16,
     late: u16,
+    longest_frame: u16,
     slot: u64,
     length_us: u32,
     counts: (u32, u32, u32),
@@ -190,7 +216,7 @@ struct Fields {
     first_ns: u64,
     extent: u32,
     inverse_rate_sum: f32,
-    delay_us: [u32; 3],
+    wait_us: [u32; 4],
 }
 
 impl Fields {
@@ -204,19 +230,19 @@ impl Fields {
         if version != VERSION {
             return Err(ReportError::Version(version));
         }
-        if flags & !(SOURCE | HAS_FRAMES | HAS_DELAY) != 0 || bytes[6..8] != [0, 0] {
+        if flags & !(SOURCE | HAS_FRAMES | HAS_WAIT | WAIT_SOURCE) != 0 {
             return Err(ReportError::Reserved);
         }
         Self::read_numbers(flags, cursor).ok_or(wrong_length)
     }
 
     fn read_numbers(flags: u8, mut from: Cursor<'_>) -> Option<Self> {
-        let (lost, late) = (from.u16()?, from.u16()?);
-        from.skip(2);
+        let (lost, late, longest_frame) = (from.u16()?, from.u16()?, from.u16()?);
         Some(Self {
             flags,
             lost,
             late,
+            longest_frame,
             slot: from.u64()?,
             length_us: from.u32()?,
             counts: (from.u32()?, from.u32()?, from.u32()?),
@@ -224,7 +250,7 @@ impl Fields {
             first_ns: from.u64()?,
             extent: from.u32()?,
             inverse_rate_sum: f32::from_bits(from.u32()?),
-            delay_us: [from.u32()?, from.u32()?, from.u32()?],
+            wait_us: [from.u32()?, from.u32()?, from.u32()?, from.u32()?],
         })
     }
 
@@ -254,15 +280,27 @@ impl Fields {
         }
     }
 
-    fn delay(&self) -> Result<Option<DelayQuantiles>, ReportError> {
-        if !self.delay_us.is_sorted() {
-            return Err(ReportError::Delay);
+    fn wait(&self) -> Result<Option<WaitingTime>, ReportError> {
+        let source = (self.flags & WAIT_SOURCE) >> WAIT_SOURCE_SHIFT;
+        if self.flags & HAS_WAIT == 0 {
+            let empty = source == 0 && self.wait_us == [0; 4];
+            return if empty {
+                Ok(None)
+            } else {
+                Err(ReportError::Wait)
+            };
         }
-        let [p50, p95, p99] = self.delay_us.map(|us| Duration::from_micros(u64::from(us)));
-        match (self.flags & HAS_DELAY != 0, self.delay_us) {
-            (true, _) => Ok(Some(DelayQuantiles { p50, p95, p99 })),
-            (false, [0, 0, 0]) => Ok(None),
-            (false, _) => Err(ReportError::Delay),
+        let source = WAIT_SOURCES.get(usize::from(source));
+        let [mean, p50, p95, p99] = self.wait_us.map(|us| Duration::from_micros(u64::from(us)));
+        match source {
+            Some(&source) if [p50, p95, p99].is_sorted() => Ok(Some(WaitingTime {
+                mean,
+                p50,
+                p95,
+                p99,
+                source,
+            })),
+            _ => Err(ReportError::Wait),
         }
     }
 }

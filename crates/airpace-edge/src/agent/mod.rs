@@ -10,22 +10,27 @@ mod acks;
 #[cfg(test)]
 mod tests;
 
-use acks::AckGather;
+use acks::{AckGather, Held, hold_time};
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet;
-use airpace_core::queue::{Dropped, FqCoDel, FqCoDelConfig};
+use airpace_core::queue::{DropReason, Dropped, FqCoDel, FqCoDelConfig};
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, Direction, FCS_BYTES, MacAddr, SNAP_BYTES};
 use airpace_core::wire::radiotap::Radiotap;
+use airpace_core::wire::tcp::PureAck;
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
 
 /// A packet of the station's uplink.
 pub trait UplinkPacket: Packet {
-    /// Whether it is a TCP acknowledgement without data or flags that matter at once, so that it
-    /// may wait a few milliseconds for others.
-    fn is_pure_ack(&self) -> bool;
+    /// What it says if it is a TCP acknowledgement without data or flags that matter at once, so
+    /// that it may wait a few milliseconds for others.
+    fn pure_ack(&self) -> Option<PureAck>;
+
+    /// Whether two packets belong to the same direction of the same TCP connection. Only called for
+    /// pure acknowledgements.
+    fn is_same_flow(&self, other: &Self) -> bool;
 }
 
 /// Configuration of an [`Agent`].
@@ -41,9 +46,13 @@ pub struct AgentConfig {
     pub first_slot: Duration,
     /// Rate of the uplink; `None` does not shape it.
     pub uplink_rate: Option<BitRate>,
-    /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Default 5
-    /// ms.
+    /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Those of a
+    /// bulk download are held for three rounds of the access point, if that is longer, but at most
+    /// for four times this. Default 5 ms.
     pub gather_acks: Duration,
+    /// Whether acknowledgements that are held together and tell their sender nothing that a later
+    /// one does not are dropped. Default yes.
+    pub thin_acks: bool,
     /// The queue in front of the uplink.
     pub queue: FqCoDelConfig,
     /// Bytes that the tunnel adds to each packet, outer IP header included.
@@ -59,6 +68,7 @@ impl Default for AgentConfig {
             first_slot: slot,
             uplink_rate: None,
             gather_acks: Duration::from_millis(5),
+            thin_acks: true,
             queue: FqCoDelConfig::default(),
             packet_overhead: 0,
         }
@@ -78,7 +88,25 @@ pub struct Message {
     pub delay_ns: i64,
 }
 
-/// Counts of the frames that the monitor interface has shown.
+/// Why the agent has dropped a packet of the uplink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UplinkDrop {
+    /// The queue dropped it.
+    Queue(DropReason),
+    /// It is an acknowledgement that a later one makes redundant. Its sender misses nothing.
+    RedundantAck,
+}
+
+/// A packet that the agent has dropped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DroppedUplink<P> {
+    /// Why.
+    pub reason: UplinkDrop,
+    /// The packet, so that its buffer can be used again.
+    pub packet: P,
+}
+
+/// Counts of the frames that the monitor interface has shown, and of acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Frames without a valid radiotap header.
@@ -88,6 +116,8 @@ pub struct Counts {
     pub foreign: u64,
     /// Data frames that the meter has counted.
     pub metered: u64,
+    /// Acknowledgements of the uplink that were dropped as redundant.
+    pub thinned_acks: u64,
 }
 
 /// The agent's state machine, for uplink packets of type `P`.
@@ -100,7 +130,11 @@ pub struct Agent<P> {
     session: Option<u32>,
     /// When the slot that runs ends.
     next_slot: Time,
+    /// How long acknowledgements are held if frames come in quick succession.
+    gather_acks: Duration,
     acks: AckGather<P>,
+    /// The acknowledgement that the last packet has made redundant.
+    thinned: Option<P>,
     queue: FqCoDel<P>,
     pacer: Pacer,
     packet_overhead: u32,
@@ -132,7 +166,9 @@ impl<P: UplinkPacket> Agent<P> {
             meter: Meter::new(MeterConfig::new(config.station), now),
             session: None,
             next_slot: now.saturating_add(config.first_slot),
-            acks: AckGather::new(config.gather_acks),
+            gather_acks: config.gather_acks,
+            acks: AckGather::new(config.gather_acks, config.thin_acks),
+            thinned: None,
             queue: FqCoDel::new(config.queue, hash_key),
             pacer,
             packet_overhead: config.packet_overhead,
@@ -146,7 +182,7 @@ impl<P: UplinkPacket> Agent<P> {
         self.address = Some(address);
     }
 
-    /// Counts of the frames that the monitor interface has shown.
+    /// Counts of the frames that the monitor interface has shown, and of acknowledgements.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
@@ -160,10 +196,18 @@ impl<P: UplinkPacket> Agent<P> {
 
     /// Takes an IP packet of the station for the uplink.
     pub fn enqueue(&mut self, now: Time, packet: P) {
-        if let Some(packet) = self.acks.hold(now, packet) {
-            // The packet wins the medium anyway, so the acknowledgements go with it, and before it.
-            self.release_acks(now);
-            self.queue.enqueue(now, packet);
+        match self.acks.hold(now, packet) {
+            Held::Waits => {}
+            Held::Replaces(redundant) => {
+                self.counts.thinned_acks += 1;
+                self.thinned = Some(redundant);
+            }
+            Held::Passes(packet) => {
+                // The packet wins the medium anyway, so the acknowledgements go with it, and before
+                // it.
+                self.release_acks(now);
+                self.queue.enqueue(now, packet);
+            }
         }
     }
 
@@ -176,10 +220,14 @@ impl<P: UplinkPacket> Agent<P> {
 
     /// The next uplink packet that may leave now.
     pub fn poll(&mut self, now: Time) -> Option<P> {
+        if !self.pacer.may_release(now) {
+            // Acknowledgements that are due stay held as well, where later ones can replace them.
+            return None;
+        }
         if self.acks.deadline().is_some_and(|due| due <= now) {
             self.release_acks(now);
         }
-        if self.queue.is_empty() || !self.pacer.may_release(now) {
+        if self.queue.is_empty() {
             return None;
         }
         let packet = self.queue.dequeue(now)?;
@@ -190,8 +238,14 @@ impl<P: UplinkPacket> Agent<P> {
 
     /// The next packet that [`Agent::enqueue`] or [`Agent::poll`] has dropped; to be called after
     /// each of them until it returns `None`.
-    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
-        self.queue.poll_drop()
+    pub fn poll_drop(&mut self) -> Option<DroppedUplink<P>> {
+        if let Some(packet) = self.thinned.take() {
+            let reason = UplinkDrop::RedundantAck;
+            return Some(DroppedUplink { reason, packet });
+        }
+        let Dropped { reason, packet } = self.queue.poll_drop()?;
+        let reason = UplinkDrop::Queue(reason);
+        Some(DroppedUplink { reason, packet })
     }
 
     /// Ends the agent and returns the packets that wait for the uplink.
@@ -202,7 +256,7 @@ impl<P: UplinkPacket> Agent<P> {
         loop {
             let packet = self.queue.dequeue(Time::MAX);
             // CoDel may drop packets on the way; the queue keeps them only until the next call.
-            while let Some(dropped) = self.queue.poll_drop() {
+            while let Some(dropped) = self.poll_drop() {
                 waiting.push(dropped.packet);
             }
             match packet {
@@ -281,12 +335,14 @@ impl<P: UplinkPacket> Agent<P> {
     /// When [`Agent::poll`] or [`Agent::handle_timeout`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        let release = if self.queue.is_empty() {
-            None
-        } else {
-            self.pacer.next_release()
+        let release = self.pacer.next_release();
+        let queued = release.filter(|_| !self.queue.is_empty());
+        // Acknowledgements that are due leave no sooner than the pacer permits.
+        let held = match (self.acks.deadline(), release) {
+            (Some(due), Some(release)) => Some(due.max(release)),
+            _ => None,
         };
-        let deadlines = [release, self.acks.deadline(), Some(self.next_slot)];
+        let deadlines = [queued, held, Some(self.next_slot)];
         deadlines.into_iter().flatten().min()
     }
 
@@ -309,7 +365,9 @@ impl<P: UplinkPacket> Agent<P> {
         } else {
             now.saturating_add(self.slot)
         };
-        Some(self.meter.close_slot(now))
+        let report = self.meter.close_slot(now);
+        self.acks.set_patience(hold_time(self.gather_acks, &report));
+        Some(report)
     }
 }
 

@@ -51,8 +51,19 @@ impl Packet for ToyPacket {
 }
 
 impl UplinkPacket for ToyPacket {
-    fn is_pure_ack(&self) -> bool {
-        self.is_ack
+    fn pure_ack(&self) -> Option<PureAck> {
+        // The numbers of packets are those of acknowledgements.
+        self.is_ack.then_some(PureAck {
+            number: self.number,
+            window: 1000,
+            ecn: 0,
+            timestamps: None,
+            is_plain: true,
+        })
+    }
+
+    fn is_same_flow(&self, _: &Self) -> bool {
+        true
     }
 }
 
@@ -197,6 +208,44 @@ fn packets_that_the_queue_drops_are_handed_out() {
     assert_eq!((dropped, agent.backlog()), (5, 10));
 }
 
+#[test]
+fn redundant_acknowledgements_are_handed_out_and_counted() {
+    let mut agent = agent(&AgentConfig::default());
+    let mut redundant = Vec::new();
+    for number in 0..10 {
+        agent.enqueue(Time::ZERO, ToyPacket::ack(number));
+        while let Some(dropped) = agent.poll_drop() {
+            assert_eq!(dropped.reason, UplinkDrop::RedundantAck);
+            redundant.push(dropped.packet.number);
+        }
+    }
+    assert_eq!(redundant, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(agent.counts().thinned_acks, 8);
+    assert_eq!(sent(&mut agent, ms(5)), [0, 9]);
+}
+
+#[test]
+fn acknowledgements_stay_held_while_the_pacer_permits_nothing() {
+    let mut agent = agent(&AgentConfig {
+        uplink_rate: Some(BitRate::from_mbps(1)),
+        ..AgentConfig::default()
+    });
+    // Two packets fill the pacer's burst; the next may leave 10 ms later.
+    agent.enqueue(Time::ZERO, ToyPacket::data(0));
+    agent.enqueue(Time::ZERO, ToyPacket::data(1));
+    assert_eq!(sent(&mut agent, Time::ZERO), [0, 1]);
+    agent.enqueue(Time::ZERO, ToyPacket::ack(2));
+    assert!(sent(&mut agent, ms(6)).is_empty(), "due, but not permitted");
+    let release = agent.deadline().expect("an acknowledgement waits");
+    assert!(release > ms(6), "{release:?}");
+    for number in 3..9 {
+        agent.enqueue(ms(6), ToyPacket::ack(number));
+    }
+    assert_eq!(agent.backlog(), 2);
+    assert_eq!(sent(&mut agent, release), [2]);
+    assert_eq!(sent(&mut agent, ms(100)), [8]);
+}
+
 proptest! {
     #[test]
     fn packets_of_one_flow_leave_in_order_and_none_is_lost_unseen(
@@ -209,7 +258,7 @@ proptest! {
             uplink_rate: shaped.then(|| BitRate::from_mbps(20)),
             ..AgentConfig::default()
         });
-        let (mut now, mut numbers, mut dropped) = (Time::ZERO, Vec::new(), 0);
+        let (mut now, mut numbers, mut dropped) = (Time::ZERO, Vec::new(), 0_usize);
         for (number, (is_ack, gap_us)) in (0..).zip(packets.clone()) {
             now += Duration::from_micros(gap_us);
             let packet = if is_ack { ToyPacket::ack(number) } else { ToyPacket::data(number) };

@@ -90,7 +90,7 @@ pub enum Pacing {
 /// use airpace_edge::proxy::{CustomLaw, Pacing};
 /// // Any type that implements `RateController` will do; here it is a built-in one.
 /// let law = CustomLaw::new(|| {
-///     LawConfig::named(Law::Linear, Goal { level: 24.0, delay: None }).build().expect("valid")
+///     LawConfig::named(Law::Linear, Goal::papers(24.0, None)).build().expect("valid")
 /// });
 /// assert!(matches!(Pacing::Custom(law), Pacing::Custom(_)));
 /// ```

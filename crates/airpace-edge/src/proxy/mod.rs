@@ -62,6 +62,7 @@ pub struct Proxy<P> {
     awaited: usize,
     estimates: MediumEstimates,
     next_decision: Time,
+    last_decision: Option<Time>,
     /// See [`GATHER_SHARE`].
     gather: Duration,
     records: VecDeque<SlotRecord>,
@@ -88,6 +89,7 @@ impl<P: Packet> Proxy<P> {
         }
         Ok(Self {
             next_decision: Time::ZERO.saturating_add(config.slot),
+            last_decision: None,
             gather: config.pace.burst / GATHER_SHARE,
             config,
             stations,
@@ -177,7 +179,8 @@ impl<P: Packet> Proxy<P> {
             self.counts.bad_reports += 1;
             return;
         }
-        if station.reported {
+        let soonest = self.soonest_decision();
+        if station.reported && now >= soonest {
             // The other stations are late: their reports count for the next decision.
             self.decide(now);
         }
@@ -190,12 +193,34 @@ impl<P: Packet> Proxy<P> {
         report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
         station.last_report = Some(report.clone());
+        if station.reported {
+            // Reports that were held up arrive together: they count as one of a longer slot.
+            if let Some(held) = self
+                .pending
+                .iter_mut()
+                .find(|held| held.station == report.station)
+            {
+                held.append(&report);
+            }
+            return;
+        }
         station.reported = true;
         self.reported += 1;
         self.pending.push(report);
         if self.reported >= self.awaited.max(1) {
-            self.decide(now);
+            if now >= soonest {
+                self.decide(now);
+            } else {
+                self.next_decision = self.next_decision.min(soonest);
+            }
         }
+    }
+
+    /// When the law may decide next. Reports that arrive in a burst do not make it decide more
+    /// often, on the same news.
+    fn soonest_decision(&self) -> Time {
+        self.last_decision
+            .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
     }
 
     /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its

@@ -11,6 +11,7 @@ impl<P: Packet> Proxy<P> {
     pub(super) fn decide(&mut self, now: Time) {
         // Reports are waited for half a slot longer than they are due.
         self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
+        self.last_decision = Some(now);
         self.pending.sort_by_key(|report| report.station);
         if let Some(law) = &mut self.law
             && !self.pending.is_empty()

@@ -250,10 +250,7 @@ fn a_station_at_rate_zero_waits_for_the_grant_that_brings_it_back() {
 
 #[test]
 fn a_start_rate_from_the_law_introduces_a_station_without_waiting_for_it() {
-    let goal = Goal {
-        level: 32.0,
-        delay: None,
-    };
+    let goal = Goal::papers(32.0, None);
     let law = LawConfig::named(Law::Waterfill, goal);
     let mut proxy = connected(ProxyConfig {
         start: StartRate::FromLaw,
@@ -275,10 +272,7 @@ fn a_start_rate_from_the_law_introduces_a_station_without_waiting_for_it() {
 
 #[test]
 fn a_station_that_joins_later_does_not_hold_up_the_decision_that_introduces_it() {
-    let goal = Goal {
-        level: 32.0,
-        delay: None,
-    };
+    let goal = Goal::papers(32.0, None);
     let law = LawConfig::named(Law::Waterfill, goal);
     let mut proxy: Proxy<ToyPacket> = Proxy::new(
         ProxyConfig {

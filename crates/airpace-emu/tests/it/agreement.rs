@@ -6,7 +6,7 @@ use airpace_emu::{EmulatorConfig, station_address};
 use airpace_net::clock::Clock;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::Poller;
-use airpace_net::udp::{Ecn, Transmit, UdpOptions, UdpSocket};
+use airpace_net::udp::{TrafficClass, Transmit, UdpOptions, UdpSocket};
 use airpace_sim::mac::{CellConfig, Datagram, Direction, Input, Mac, Output, ends};
 use airpace_units::{StationId, Time};
 use std::io::IoSlice;
@@ -99,7 +99,7 @@ fn flood(server: &Namespace, stations: usize, pps: f64, end: Duration) {
                     to,
                     parts: &parts,
                     segment,
-                    ecn: Ecn::NOT_ECT,
+                    class: TrafficClass::DEFAULT,
                 }]);
             }
         }

@@ -27,6 +27,7 @@ fn tun(address: IpAddr) -> TunConfig {
         address: IpNet::new(address, TUNNEL_PREFIX).expect("24 bits fit an IPv4 address"),
         // The default of the configuration: 1500 bytes on the path less the headers of the tunnel.
         mtu: Size::from_bytes(1420),
+        copy_dscp: true,
     }
 }
 
@@ -52,7 +53,7 @@ pub(super) fn proxy(
         tun: tun(tunnel_address(1)),
         control: ControlConfig {
             slot: Span(plan.slot),
-            level_limit: plan.target_level,
+            level_limit: Some(plan.target_level),
             ..ControlConfig::default()
         },
         queue: QueueConfig::default(),

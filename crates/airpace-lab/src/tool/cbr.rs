@@ -2,7 +2,7 @@
 
 use super::socket::readable_until;
 use super::{Bins, Stop, WAKE};
-use airpace_net::udp::{Ecn, MAX_SEGMENTS, ReceiveBatch, Transmit, UdpOptions, UdpSocket};
+use airpace_net::udp::{MAX_SEGMENTS, ReceiveBatch, TrafficClass, Transmit, UdpOptions, UdpSocket};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -135,7 +135,7 @@ impl Burst {
             to: None,
             parts: &pieces,
             segment,
-            ecn: Ecn::NOT_ECT,
+            class: TrafficClass::DEFAULT,
         };
         // The receiver sees refused datagrams as losses by their sequence numbers.
         let _refused = socket.send(&[message]).is_err();

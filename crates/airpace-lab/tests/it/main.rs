@@ -10,6 +10,7 @@
 mod ap;
 mod datapath;
 mod demo;
+mod ecn;
 mod emulator;
 mod iperf3;
 mod monitor;

@@ -21,6 +21,8 @@ pub struct PacketAgent {
     /// Wall-clock time since 1970 at [`Time::ZERO`].
     epoch: Duration,
     pool: Pool,
+    /// Acknowledgements thinned until the end of the last slot.
+    thinned_before: u64,
 }
 
 impl PacketAgent {
@@ -36,6 +38,7 @@ impl PacketAgent {
             first_slot: slot,
             uplink_rate: config.uplink.rate.map(|rate| rate.0),
             gather_acks: config.uplink.gather_acks.0,
+            thin_acks: config.uplink.thin_acks,
             queue: fq_codel(&config.queue),
             packet_overhead: TUNNEL_OVERHEAD,
         };
@@ -43,6 +46,7 @@ impl PacketAgent {
             agent: Agent::new(now, &config, key),
             epoch,
             pool: Pool::default(),
+            thinned_before: 0,
         }
     }
 
@@ -63,7 +67,7 @@ impl PacketAgent {
         &mut self.pool
     }
 
-    /// Counts of the frames that the monitor interface has shown.
+    /// Counts of the frames that the monitor interface has shown, and of acknowledgements.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         self.agent.counts()
@@ -121,7 +125,9 @@ impl PacketAgent {
         }
     }
 
-    fn record(&self, now: Time, report: &SlotReport) -> AgentSlot {
+    fn record(&mut self, now: Time, report: &SlotReport) -> AgentSlot {
+        let thinned = self.agent.counts().thinned_acks;
+        let thinned_before = core::mem::replace(&mut self.thinned_before, thinned);
         let source = match report.source {
             LevelSource::AmpduReference => "ampdu",
             LevelSource::Tsft => "tsft",
@@ -140,6 +146,7 @@ impl PacketAgent {
             phy_mbps: report.phy_rate_bps().map(|rate| rate / 1e6),
             lost: report.lost,
             late: report.late,
+            thinned_acks: thinned - thinned_before,
             source: source.to_owned(),
         }
     }

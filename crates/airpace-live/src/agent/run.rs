@@ -9,9 +9,10 @@ use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
 use airpace_api::config::AgentConfig;
+use airpace_core::wire::encap;
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
-use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
+use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
 use core::time::Duration;
@@ -62,6 +63,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     let mut agent = RunningAgent {
         stamps: clock.realtime_map(),
         batch: Batch::with_capacity(BATCH_BYTES),
+        falsely_marked: 0,
         own_frames: OwnFrames::default(),
         joining: false,
         metered_before: 0,
@@ -105,6 +107,8 @@ struct RunningAgent<'a> {
     /// Frames metered until the end of the last slot.
     metered_before: u64,
     batch: Batch,
+    /// Packets that were marked on their way although their transport is not ECN-capable.
+    falsely_marked: u64,
     journal: Journal,
     /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
@@ -216,9 +220,14 @@ impl RunningAgent<'_> {
             return false;
         };
         // Without a session there is nobody to send the report to.
-        let _ = self
-            .batch
-            .seal(now, &mut self.tunnel, 0, InnerKind::Report, &report);
+        let _ = self.batch.seal(
+            now,
+            &mut self.tunnel,
+            0,
+            InnerKind::Report,
+            &report,
+            TrafficClass::DEFAULT,
+        );
         self.journal.write(&record);
         self.journal.flush();
         true
@@ -263,6 +272,7 @@ impl RunningAgent<'_> {
                     break;
                 };
                 more = true;
+                let class = encap::outer_class(packet.as_bytes(), self.config.tun.copy_dscp);
                 // Without a session the packet is lost, as without a network.
                 let _ = self.batch.seal(
                     now,
@@ -270,6 +280,7 @@ impl RunningAgent<'_> {
                     0,
                     InnerKind::Packet,
                     packet.as_bytes(),
+                    TrafficClass(class),
                 );
                 self.packets.pool().put(packet);
             }
@@ -299,8 +310,12 @@ impl RunningAgent<'_> {
                     continue;
                 };
                 self.packets.on_message(arrival, &opened);
-                if opened.kind == InnerKind::Packet {
-                    self.device.write(opened.payload);
+                if opened.kind != InnerKind::Packet {
+                    continue;
+                }
+                match encap::take_ecn(opened.payload, message.class.0) {
+                    Ok(()) => self.device.write(opened.payload),
+                    Err(_) => self.falsely_marked += 1,
                 }
             }
         }
@@ -346,6 +361,8 @@ impl RunningAgent<'_> {
             frames = frames.metered,
             foreign_frames = frames.foreign,
             lost_frames,
+            falsely_marked = self.falsely_marked,
+            thinned_acks = frames.thinned_acks,
             "agent ends"
         );
         runtime::log_drops(tunnel);

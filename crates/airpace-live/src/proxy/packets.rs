@@ -191,7 +191,7 @@ impl PacketProxy {
     fn telemetry(&self, record: &SlotRecord) -> ProxySlot {
         let report = record.report.as_ref();
         let seconds = record.length.as_secs_f64().max(1e-9);
-        let delay = report.and_then(|report| report.delay.as_ref());
+        let wait = report.and_then(|report| report.wait.as_ref());
         let goodput_mbps = report
             .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6);
         ProxySlot {
@@ -220,8 +220,9 @@ impl PacketProxy {
             backlog_bytes: record.backlog_bytes,
             sojourn_p50_ms: record.sojourn_p50.map(ms),
             sojourn_p95_ms: record.sojourn_p95.map(ms),
-            delay_p50_ms: delay.map(|quantiles| ms(quantiles.p50)),
-            delay_p95_ms: delay.map(|quantiles| ms(quantiles.p95)),
+            wait_mean_ms: wait.map(|wait| ms(wait.mean)),
+            wait_p50_ms: wait.map(|wait| ms(wait.p50)),
+            wait_p95_ms: wait.map(|wait| ms(wait.p95)),
             lost: report.map(|report| report.lost),
             dropped: record.dropped,
             marked: record.marked,

@@ -8,10 +8,10 @@ use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
 use airpace_api::config::{Cipher, ProxyConfig};
-use airpace_core::wire::ip;
+use airpace_core::wire::{encap, ip};
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
 use airpace_net::clock::Clock;
-use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
+use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
 use core::net::{IpAddr, SocketAddr};
@@ -62,6 +62,8 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         padding: vec![0; 65_536],
         batch: Batch::new(),
         spoofed: 0,
+        falsely_marked: 0,
+        copy_dscp: config.tun.copy_dscp,
         next_session_check: Time::ZERO,
         tunnel,
         packets,
@@ -96,6 +98,10 @@ struct RunningProxy {
     padding: Vec<u8>,
     /// Packets from a station whose source is not its own address.
     spoofed: u64,
+    /// Packets that were marked on their way although their transport is not ECN-capable.
+    falsely_marked: u64,
+    /// Whether the outer header has the packet's code point.
+    copy_dscp: bool,
     next_session_check: Time,
 }
 
@@ -188,15 +194,19 @@ impl RunningProxy {
             Output::Packet { station, packet } => {
                 let payload = packet.as_bytes();
                 let kind = InnerKind::Packet;
+                let class = TrafficClass(encap::outer_class(payload, self.copy_dscp));
                 let _ = self
                     .batch
-                    .seal(now, &mut self.tunnel, station, kind, payload);
+                    .seal(now, &mut self.tunnel, station, kind, payload, class);
                 self.packets.pool().put(packet);
             }
             Output::Load { station, body } => {
                 let body = &self.padding[..body.min(self.padding.len())];
                 let kind = InnerKind::Padding;
-                let _ = self.batch.seal(now, &mut self.tunnel, station, kind, body);
+                let class = TrafficClass::DEFAULT;
+                let _ = self
+                    .batch
+                    .seal(now, &mut self.tunnel, station, kind, body, class);
             }
         }
     }
@@ -208,16 +218,22 @@ impl RunningProxy {
             return;
         }
         for message in received.iter_mut() {
-            let from = message.from;
+            let (from, class) = (message.from, message.class);
             for datagram in message.bytes.chunks_mut(message.segment) {
-                self.on_datagram(now, from, datagram);
+                self.on_datagram(now, from, class, datagram);
             }
         }
         self.device.flush();
     }
 
     /// Handles a datagram: packets go to the interface, reports to the proxy.
-    fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        class: TrafficClass,
+        datagram: &mut [u8],
+    ) {
         let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else {
             return;
         };
@@ -225,10 +241,12 @@ impl RunningProxy {
         match opened.kind {
             InnerKind::Packet => {
                 // A station may only send under its own address.
-                if ip::source(opened.payload) == Some(self.addresses[opened.peer]) {
-                    self.device.write(opened.payload);
-                } else {
+                if ip::source(opened.payload) != Some(self.addresses[opened.peer]) {
                     self.spoofed += 1;
+                } else if encap::take_ecn(opened.payload, class.0).is_err() {
+                    self.falsely_marked += 1;
+                } else {
+                    self.device.write(opened.payload);
                 }
             }
             InnerKind::Report => self.packets.on_report(now, opened.peer, opened.payload),
@@ -245,6 +263,7 @@ impl RunningProxy {
             refused_by_network = self.batch.refused,
             refused_by_kernel = self.device.refused,
             spoofed = self.spoofed,
+            falsely_marked = self.falsely_marked,
             unroutable = counts.unroutable,
             away = counts.away,
             bad_reports = counts.bad_reports,

@@ -28,7 +28,7 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         start: StartRate::Fixed(control.initial_rate.0),
         // Validated to be at most 9000 bytes.
         packet_bytes: u32::try_from(control.packet.0.0).unwrap_or(1500),
-        level: control.level_limit,
+        level: control.level_limit.unwrap_or(Goal::DEFAULT_LEVEL),
         delay_target: control.delay_target.map(|target| target.0),
         pace: PaceConfig {
             burst: control.burst.0,
@@ -69,17 +69,10 @@ fn pacing(config: &ProxyConfig) -> Pacing {
         }
         LawChoice::None => return Pacing::Unpaced,
     };
-    let goal = Goal {
-        level: control.level_limit,
-        delay: control.delay_target.map(|target| target.0),
-    };
-    let mut law = LawConfig::named(name, goal);
+    let mut law = LawConfig::named(name, control.goal());
     if let LawConfig::Waterfill(waterfill) = &mut law {
         waterfill.packet_bytes = control.packet.0.0 as f64;
         waterfill.frame_overhead = control.initial_overhead.0;
-        // A level above the block-ack window of 802.11ac (64) means that the stations have a longer
-        // window.
-        waterfill.frame_level = waterfill.frame_level.max(control.level_limit);
     }
     Pacing::Law(law)
 }

@@ -1,7 +1,7 @@
 //! Receives many datagrams with one system call.
 
 use super::control::{self, Control, Metadata};
-use super::{Ecn, MAX_MESSAGES};
+use super::{MAX_MESSAGES, TrafficClass};
 use crate::sys;
 use core::time::Duration;
 use std::io;
@@ -47,8 +47,8 @@ pub struct Datagram<'a> {
     /// Arrival by the wall clock, as time since the Unix epoch; see
     /// [`crate::clock::Clock::realtime_map`].
     pub stamp: Option<Duration>,
-    /// ECN field of the datagram; of the last one if several are joined.
-    pub ecn: Ecn,
+    /// Traffic class of the datagram. The kernel joins only datagrams of equal class.
+    pub class: TrafficClass,
 }
 
 /// One received message that can be changed (for example decrypted) in place; see [`Datagram`].
@@ -64,6 +64,8 @@ pub struct DatagramMut<'a> {
     /// Arrival by the wall clock, as time since the Unix epoch; see
     /// [`crate::clock::Clock::realtime_map`].
     pub stamp: Option<Duration>,
+    /// Traffic class of the datagram; see [`Datagram::class`].
+    pub class: TrafficClass,
 }
 
 impl<'a> Datagram<'a> {
@@ -116,13 +118,12 @@ impl ReceiveBatch {
         (0..self.n).filter_map(|i| {
             let (bytes, metadata) = (self.bytes(i), self.metadata(i));
             let segment = metadata.segment.map_or(bytes.len(), usize::from).max(1);
-            let ecn = Ecn(metadata.traffic_class & 3);
             Some(Datagram {
                 from: address(&self.names[i].0)?,
                 bytes,
                 segment,
                 stamp: metadata.stamp,
-                ecn,
+                class: TrafficClass(metadata.traffic_class),
             })
         })
     }
@@ -144,6 +145,7 @@ impl ReceiveBatch {
                     bytes: &mut slot[..n],
                     segment,
                     stamp: metadata.stamp,
+                    class: TrafficClass(metadata.traffic_class),
                 })
             })
     }

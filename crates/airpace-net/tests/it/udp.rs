@@ -1,5 +1,5 @@
 use airpace_net::clock::Clock;
-use airpace_net::udp::{Ecn, ReceiveBatch, Transmit, UdpOptions, UdpSocket};
+use airpace_net::udp::{ReceiveBatch, TrafficClass, Transmit, UdpOptions, UdpSocket};
 use core::time::Duration;
 use std::io::IoSlice;
 
@@ -17,8 +17,11 @@ fn pair() -> (UdpSocket, UdpSocket) {
     }
 }
 
+/// Expedited forwarding, and ECT(1).
+const CLASS: TrafficClass = TrafficClass(46 << 2 | 1);
+
 #[test]
-fn segments_arrive_with_their_timestamp_and_ecn_field() {
+fn segments_arrive_with_their_timestamp_and_traffic_class() {
     let (a, b) = pair();
     let clock = Clock::start();
     let before = clock.now();
@@ -28,7 +31,7 @@ fn segments_arrive_with_their_timestamp_and_ecn_field() {
         to: Some(b.local_addr().unwrap()),
         parts: &parts,
         segment: Some(1000),
-        ecn: Ecn::ECT_1,
+        class: CLASS,
     };
     assert_eq!(a.send(&[message]).unwrap(), 1);
 
@@ -38,7 +41,7 @@ fn segments_arrive_with_their_timestamp_and_ecn_field() {
         b.receive(&mut batch).unwrap();
         for datagram in batch.iter() {
             assert_eq!(datagram.from, a.local_addr().unwrap());
-            assert_eq!(datagram.ecn, Ecn::ECT_1);
+            assert_eq!(datagram.class, CLASS);
             let stamp = clock.realtime_map().time(datagram.stamp.unwrap());
             assert!(
                 stamp + Duration::from_millis(1) > before
@@ -67,7 +70,7 @@ fn more_messages_than_fit_one_system_call_can_be_sent_at_once() {
             to: Some(to),
             parts: p,
             segment: None,
-            ecn: Ecn::NOT_ECT,
+            class: TrafficClass::DEFAULT,
         })
         .collect();
     assert_eq!(a.send(&messages).unwrap(), 150);
@@ -83,7 +86,37 @@ fn more_messages_than_fit_one_system_call_can_be_sent_at_once() {
 fn a_message_that_is_too_long_is_an_error() {
     let (a, b) = pair();
     assert!(
-        a.send_one(b.local_addr().unwrap(), &[0; 70_000], Ecn::NOT_ECT)
+        a.send_one(b.local_addr().unwrap(), &[0; 70_000], TrafficClass::DEFAULT)
             .is_err()
     );
+}
+
+#[test]
+fn the_traffic_class_arrives_over_every_kind_of_address() {
+    let open =
+        |address: &str| UdpSocket::bind(address.parse().unwrap(), UdpOptions::default()).unwrap();
+    let exchange = |from: &str, to: &str, address: &str| {
+        let (a, b) = (open(from), open(to));
+        let port = b.local_addr().unwrap().port();
+        let to = format!("{address}:{port}").parse().unwrap();
+        assert!(a.send_one(to, b"x", CLASS).unwrap());
+        let mut batch = ReceiveBatch::new(8, 2048);
+        assert_eq!(b.receive(&mut batch).unwrap(), 1);
+        assert_eq!(batch.iter().next().unwrap().class, CLASS, "to {address}");
+        assert_eq!(
+            batch.iter_mut().next().unwrap().class,
+            CLASS,
+            "to {address}"
+        );
+    };
+    let all = || {
+        exchange("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1");
+        exchange("[::]:0", "[::]:0", "[::1]");
+        // IPv4 between sockets for both versions.
+        exchange("[::]:0", "[::]:0", "[::ffff:127.0.0.1]");
+    };
+    match super::namespace() {
+        Some(namespace) => namespace.run(all).unwrap(),
+        None => all(),
+    }
 }

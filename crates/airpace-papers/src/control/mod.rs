@@ -10,7 +10,7 @@
 //!
 //! let config = ControlConfig {
 //!     law: Law::Waterfill,
-//!     goal: Goal { level: 32.0, delay: None },
+//!     goal: Goal::papers(32.0, None),
 //!     initial_mbps: None,
 //!     payload_bytes: 1_470,
 //! };
@@ -225,12 +225,13 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         frames: report.frames,
         mpdus: report.mpdus.unwrap_or(report.packets),
         packets: report.packets,
+        longest_frame: 0,
         bytes: report.bytes,
         span,
         inverse_rate_sum: report.inverse_rate_sum,
         lost: report.lost,
         late: report.late,
-        delay: None,
+        wait: None,
         source: LevelSource::AmpduReference,
         sender: SenderView {
             backlogged: report.backlogged,
@@ -257,10 +258,7 @@ mod tests {
     use super::*;
 
     fn config(law: Law) -> ControlConfig {
-        let goal = Goal {
-            level: 32.0,
-            delay: None,
-        };
+        let goal = Goal::papers(32.0, None);
         ControlConfig {
             law,
             goal,

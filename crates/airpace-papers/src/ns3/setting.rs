@@ -351,10 +351,7 @@ impl Control {
     fn law_config(&self, payload_bytes: u32) -> LawConfig {
         let config = crate::control::ControlConfig {
             law: self.law,
-            goal: Goal {
-                level: self.level,
-                delay: self.delay,
-            },
+            goal: Goal::papers(self.level, self.delay),
             initial_mbps: Some(self.initial_mbps),
             payload_bytes,
         };

@@ -6,7 +6,7 @@ use airpace_config::choice::{Choice, Extended};
 use airpace_config::point::Point;
 use airpace_config::quantity::{Packets, Rate, Size, Span};
 use airpace_config::section;
-use airpace_core::control::Law;
+use airpace_core::control::{Aim, Law};
 
 choice! {
     /// What a proxy does instead of a rate control law.
@@ -38,8 +38,16 @@ section! {
         at: Option<String> = optional("the access point's wired side"),
         /// The rate control law.
         law: ProxyLaw = default("waterfill"),
+        /// What law waterfill aims at. `level` and `delay` without it pose the papers' problem, in
+        /// which delay has no price.
+        aim: Option<Choice<Aim>> = optional("balanced"),
+        /// Price of delay (κ) of law waterfill, instead of `aim`.
+        price: Option<f64> = optional("that of the aim", "0", "100"),
+        /// Time within which law waterfill lets 95 of 100 packets pass the access point, waiting
+        /// included. It moves the price.
+        latency: Option<Span> = optional("none", "1 ms", "10 s"),
         /// Target of the level, or its limit, mean packets per frame (N_ε, N̄).
-        level: f64 = default("32", "1", "1024"),
+        level: Option<f64> = optional("32; for law waterfill as long as frames can be", "1", "1024"),
         /// Delay target: the round time not to be exceeded (T̄). Laws linear, linear-pf and dual
         /// ignore it.
         delay: Option<Span> = optional("none", "10 us", "100 s"),
@@ -65,6 +73,12 @@ section! {
         initial_rate: Option<Rate> = optional("the law's", "1 kbit/s", "100 Gbit/s"),
         /// Bytes that tunnelling adds to each packet.
         tunnel: Size = default("0 B", "0 B", "200 B"),
+        /// How long the stations' agents may hold pure TCP acknowledgements to share a frame; 0 ms
+        /// holds none.
+        gather_acks: Span = default("5 ms", "0 ms", "20 ms"),
+        /// Whether agents drop acknowledgements that are held together and tell their sender
+        /// nothing that a later one does not.
+        thin_acks: bool = default("true"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets instead of dropping them.

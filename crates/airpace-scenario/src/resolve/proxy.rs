@@ -8,6 +8,7 @@ use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
+use airpace_edge::agent::AgentConfig;
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
@@ -71,13 +72,18 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         unmonitored,
         edge: airpace_edge::proxy::ProxyConfig {
             packet_bytes: payload + UDP_HEADERS,
-            level: proxy.level,
+            level: proxy.level.unwrap_or(Goal::DEFAULT_LEVEL),
             delay_target: proxy.delay.map(|delay| delay.0),
             queue,
             l4s: (proxy.l4s && proxy.ecn).then(L4sConfig::default),
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
             ..base.edge
+        },
+        agent: AgentConfig {
+            gather_acks: proxy.gather_acks.0,
+            thin_acks: proxy.thin_acks,
+            ..base.agent
         },
         report_bytes: (proxy.reports != Reports::Free)
             .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
@@ -139,6 +145,9 @@ fn law(proxy: &Proxy, payload: u32, at: &str) -> Result<Option<LawConfig>, KeyEr
     let goal = Goal {
         level: proxy.level,
         delay: proxy.delay.map(|delay| delay.0),
+        aim: proxy.aim.map(|aim| aim.0),
+        price: proxy.price,
+        latency: proxy.latency.map(|latency| latency.0),
     };
     let mut law = LawConfig::named(law, goal);
     tune(&mut law, proxy, payload);

@@ -10,13 +10,7 @@ fn mcs9(nss: u8) -> TxRate {
 }
 
 fn config(stations: usize, nss: u8) -> LoopConfig {
-    let law = LawConfig::named(
-        Law::Waterfill,
-        Goal {
-            level: 32.0,
-            delay: None,
-        },
-    );
+    let law = LawConfig::named(Law::Waterfill, Goal::papers(32.0, None));
     LoopConfig::new(
         CellConfig::new(vec![StationConfig::new(mcs9(nss)); stations]),
         law,
@@ -209,10 +203,7 @@ fn published_laws_end_where_they_end_in_ns3() {
         let level = if r.law == "nonlinear" { 48.0 } else { 32.0 };
         let mut law = LawConfig::named(
             r.law.parse().expect("the law exists"),
-            Goal {
-                level,
-                delay: Some(Duration::from_millis(r.delay_target_ms)),
-            },
+            Goal::papers(level, Some(Duration::from_millis(r.delay_target_ms))),
         );
         if let LawConfig::Nonlinear(c) = &mut law {
             c.stream.assumed_phy_bps = 390e6;

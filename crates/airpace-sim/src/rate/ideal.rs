@@ -15,6 +15,11 @@ pub struct Ideal {
 }
 
 impl Ideal {
+    /// The rates that it may choose.
+    pub fn rates(&self) -> impl Iterator<Item = TxRate> + '_ {
+        self.table.iter().map(|&(_, rate)| rate)
+    }
+
     /// An adaptation that uses the rate of each pair (threshold in dB, rate) from that SNR on. It
     /// starts at the lowest threshold.
     ///

@@ -134,6 +134,21 @@ impl RateAdaptation {
         }
     }
 
+    /// The fastest rate that may ever be chosen.
+    #[must_use]
+    pub fn fastest(&self) -> TxRate {
+        let mut rates = match self {
+            Self::Fixed(rate) => vec![*rate],
+            Self::Ideal(ideal) => ideal.rates().collect(),
+            Self::Trace(trace) => trace.rates().collect(),
+            Self::MinstrelHt(minstrel) => {
+                minstrel.rates().map(|statistics| statistics.rate).collect()
+            }
+        };
+        rates.sort_by_key(|rate| rate.rate());
+        rates.pop().expect("no adaptation is made without rates")
+    }
+
     /// The most MPDUs that the frame at the rate chosen last should carry; `None` without limit.
     /// Call this after [`RateAdaptation::choose`]. Only a [`MinstrelHt`] that samples single
     /// packets sets a limit, so a MAC without such links need not call it.

@@ -13,6 +13,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Its rates, in order of time.
+    pub fn rates(&self) -> impl Iterator<Item = TxRate> + '_ {
+        self.entries.iter().map(|&(_, rate)| rate)
+    }
+
     /// A trace of `entries` in order of time. Of several entries with the same time the last
     /// counts.
     ///

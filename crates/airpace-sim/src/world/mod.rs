@@ -284,7 +284,11 @@ impl World {
                     self.proxies[proxy].stations[station].on_mpdu(frame, &mpdu, &packet);
                 }
             }
-            Output::Delivered { mpdu, packet, .. } => {
+            Output::Delivered { at, mpdu, packet } => {
+                if at >= self.begin {
+                    let wait = at.saturating_since(packet.queued);
+                    channel.links.on_delivered(mpdu.from, mpdu.to, wait);
+                }
                 let node = channel.nodes[mpdu.to.index()];
                 self.deliver(node, packet);
             }
@@ -355,9 +359,10 @@ impl World {
     }
 
     /// Sends a packet to the next hop on the route from `node`.
-    fn transmit(&mut self, node: NodeId, parcel: Parcel) {
+    fn transmit(&mut self, node: NodeId, mut parcel: Parcel) {
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
+                parcel.queued = self.now;
                 let input = Input::Send {
                     from,
                     to,

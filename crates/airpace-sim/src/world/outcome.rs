@@ -7,6 +7,7 @@ use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
 use super::{MpduRecord, PacketRecord, World};
 use crate::mac::{FrameRecord, RadioId};
+use crate::traffic::DelaySummary;
 use core::time::Duration;
 
 /// A run's results.
@@ -63,6 +64,9 @@ pub struct LinkSummary {
     pub to: NodeId,
     /// Frames, MPDUs and airtime.
     pub counts: LinkCounts,
+    /// Time from the arrival of a packet at the sender's queue to the end of the frame that
+    /// delivered it; `None` if no packet was delivered.
+    pub wait: Option<DelaySummary>,
 }
 
 /// Packets of flows over the whole run. `sent = delivered + dropped + held` at any time.
@@ -97,12 +101,13 @@ impl World {
         let (mut links, mut busy) = (Vec::new(), Vec::new());
         for (index, channel) in self.channels.iter().enumerate() {
             busy.push(channel.busy_since(now));
-            for ((from, to), counts) in channel.links.iter() {
+            for ((from, to), counts, wait) in channel.links.iter() {
                 links.push(LinkSummary {
                     channel: index,
                     from: channel.nodes[from.index()],
                     to: channel.nodes[to.index()],
                     counts: *counts,
+                    wait,
                 });
             }
         }

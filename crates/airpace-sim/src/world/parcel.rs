@@ -6,9 +6,11 @@ use crate::transport::tcp::{AckSegment, DataSegment};
 use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
+use airpace_core::wire::tcp::PureAck;
 use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
+use core::num::NonZeroU16;
 
 /// A packet on its way through the network.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Parcel {
     pub category: AccessCategory,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// When it was handed to the MAC of the link that it crosses or has crossed last.
+    pub(super) queued: Time,
     /// The header that a proxy has put in front.
     pub(super) tunnel: Option<Tunnel>,
     /// What it carries.
@@ -40,8 +44,8 @@ pub(super) struct Tunnel {
     pub(super) released: Time,
     /// Sequence number among the station's packets of the session.
     pub(super) sequence: u32,
-    /// Number of the session.
-    pub(super) session: u16,
+    /// Number of the session. Not zero, so that a parcel without a header needs no room to say so.
+    pub(super) session: NonZeroU16,
     /// IP bytes that the header adds.
     pub(super) bytes: u16,
 }
@@ -101,8 +105,16 @@ impl Packet for Parcel {
 }
 
 impl UplinkPacket for Parcel {
-    fn is_pure_ack(&self) -> bool {
-        matches!(self.payload, Payload::Ack(_))
+    fn pure_ack(&self) -> Option<PureAck> {
+        match &self.payload {
+            Payload::Ack(ack) => ack.on_the_wire(),
+            _ => None,
+        }
+    }
+
+    fn is_same_flow(&self, other: &Self) -> bool {
+        // A flow has one connection, and only its receiver acknowledges.
+        self.flow == other.flow
     }
 }
 

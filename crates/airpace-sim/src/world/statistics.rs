@@ -2,9 +2,10 @@
 
 use super::Parcel;
 use crate::mac::{self, FrameRecord, RadioId};
-use crate::traffic::DelayStatistic;
+use crate::traffic::{DelayStatistic, DelaySummary};
 use airpace_core::packet::Packet as _;
 use airpace_core::queue::DropReason;
+use airpace_edge::agent::UplinkDrop;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -25,6 +26,8 @@ pub enum Loss {
     ProxySojourn,
     /// It waited at a proxy or an agent that stopped, or its station was away.
     ProxyAway,
+    /// A later acknowledgement made it redundant at an agent.
+    RedundantAck,
     /// The queue of a wire was full.
     Wire,
     /// There was no next hop.
@@ -33,13 +36,14 @@ pub enum Loss {
 
 impl Loss {
     /// Every reason, in the order of the enumeration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::QueueLimit,
         Self::Sojourn,
         Self::RetryLimit,
         Self::ProxyLimit,
         Self::ProxySojourn,
         Self::ProxyAway,
+        Self::RedundantAck,
         Self::Wire,
         Self::NoRoute,
     ];
@@ -54,8 +58,17 @@ impl Loss {
             Self::ProxyLimit => "proxy_limit",
             Self::ProxySojourn => "proxy_codel",
             Self::ProxyAway => "proxy_away",
+            Self::RedundantAck => "redundant_ack",
             Self::Wire => "wire",
             Self::NoRoute => "no_route",
+        }
+    }
+
+    /// The loss of a packet that an agent has dropped.
+    pub(super) const fn at_agent(reason: UplinkDrop) -> Self {
+        match reason {
+            UplinkDrop::Queue(reason) => Self::at_proxy(reason),
+            UplinkDrop::RedundantAck => Self::RedundantAck,
         }
     }
 
@@ -249,6 +262,9 @@ struct LinkTally {
     /// Within the slot that runs.
     slot: LinkCounts,
     last: Option<FrameRecord>,
+    /// Waiting times of delivered packets since the statistics began. Most links of a large network
+    /// deliver nothing, and a histogram takes 8 kB.
+    wait: Option<DelayStatistic>,
 }
 
 impl Links {
@@ -292,6 +308,14 @@ impl Links {
         }
     }
 
+    /// Records the time that a delivered packet spent on a link, from its arrival at the sender's
+    /// queue to the end of the frame that delivered it.
+    pub(super) fn on_delivered(&mut self, from: RadioId, to: RadioId, wait: Duration) {
+        if let Some(link) = self.of(from, to) {
+            self.links[link].wait.get_or_insert_default().record(wait);
+        }
+    }
+
     /// The last frame of a link.
     pub(super) fn last_frame(&self, from: RadioId, to: RadioId) -> Option<&FrameRecord> {
         self.links[self.of(from, to)?].last.as_ref()
@@ -302,11 +326,15 @@ impl Links {
         self.pairs.iter().copied()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = ((RadioId, RadioId), &LinkCounts)> {
-        self.pairs
-            .iter()
-            .copied()
-            .zip(self.links.iter().map(|link| &link.counts))
+    /// The ends, counts and waiting times of the links.
+    pub(super) fn iter(
+        &self,
+    ) -> impl Iterator<Item = ((RadioId, RadioId), &LinkCounts, Option<DelaySummary>)> {
+        let pairs = self.pairs.iter().zip(&self.links);
+        pairs.map(|(&pair, link)| {
+            let wait = link.wait.as_ref().and_then(DelayStatistic::summary);
+            (pair, &link.counts, wait)
+        })
     }
 
     /// The counts of every link in the slot that ends now.

@@ -71,6 +71,31 @@ fn run(config: WorldConfig) -> Outcome {
 }
 
 #[test]
+fn the_wait_on_a_link_is_the_delay_without_the_wire() {
+    let mut config = cell(1, vec![flow(2, 1, cbr(200.0))]);
+    // A server behind the access point.
+    config.nodes = 3;
+    config.wires.push(WireConfig {
+        ends: (NodeId(2), NodeId(0)),
+        rate: None,
+        delay: Duration::from_millis(5),
+        queue: 1_000,
+    });
+    let outcome = run(config);
+    let down = outcome.links.iter().find(|link| link.to == NodeId(1));
+    let wait = down.and_then(|link| link.wait).expect("packets came");
+    let delay = outcome.flows[0].counts.forward.delay.summary();
+    let delay = delay.expect("packets came");
+    assert_eq!(wait.count, delay.count);
+    let wire = delay.mean - wait.mean;
+    assert!(wire >= Duration::from_millis(5), "{wire:?}");
+    // The receiver may hold a packet until the response to its frame has ended.
+    assert!(wire < Duration::from_micros(5_100), "{wire:?}");
+    let up = outcome.links.iter().find(|link| link.from == NodeId(1));
+    assert!(up.is_none_or(|link| link.wait.is_none()));
+}
+
+#[test]
 fn what_is_offered_arrives() {
     let outcome = run(cell(2, vec![flow(0, 1, cbr(100.0)), flow(0, 2, cbr(50.0))]));
     let mbps = |node: usize| {
@@ -251,13 +276,7 @@ fn packets_are_relayed_in_one_channel_and_between_two() {
 }
 
 fn proxy(stations: u32, feedback: Feedback) -> ProxyConfig {
-    let law = LawConfig::named(
-        Law::Waterfill,
-        Goal {
-            level: 32.0,
-            delay: None,
-        },
-    );
+    let law = LawConfig::named(Law::Waterfill, Goal::papers(32.0, None));
     ProxyConfig {
         feedback,
         ..ProxyConfig::new(

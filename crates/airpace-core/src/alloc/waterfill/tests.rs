@@ -82,7 +82,9 @@ fn the_reused_filler_agrees_with_the_plain_function_whatever_it_solved_before() 
         for delay in [None, Some(8e-3)] {
             let plain = waterfill(&Problem::new(stations.clone(), delay).unwrap()).unwrap();
             let overhead = 214e-6 * f64::from(n);
-            let filled = filler.solve(&stations, overhead, delay).unwrap();
+            let filled = filler
+                .solve(&stations, overhead, DelayTerms::limit(delay))
+                .unwrap();
             assert!((filled.round_s - plain.round_s).abs() < 1e-12);
             assert!(
                 filled
@@ -150,7 +152,7 @@ fn numbers_out_of_range_are_named() {
         );
         assert!(
             Waterfill::new()
-                .solve(&[good, station], 1e-3, None)
+                .solve(&[good, station], 1e-3, DelayTerms::default())
                 .is_err()
         );
     }

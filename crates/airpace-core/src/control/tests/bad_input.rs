@@ -1,7 +1,7 @@
 //! Every law against reports and configurations that make no sense.
 
 use crate::control::{Goal, Law, LawConfig};
-use crate::report::{DelayQuantiles, LevelSource, SenderView, SlotReport};
+use crate::report::{LevelSource, SenderView, SlotReport, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -51,12 +51,13 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 frames: counts.0,
                 mpdus: counts.1,
                 packets: counts.1,
+                longest_frame: 0,
                 bytes: counts.4,
                 span: spanned.then(|| (Time::from_nanos(first), Time::from_nanos(last))),
                 inverse_rate_sum: sum,
                 lost: counts.2,
                 late: counts.3,
-                delay: Some(DelayQuantiles::default()),
+                wait: Some(WaitingTime::default()),
                 source: LevelSource::SocketTimestamps,
                 sender: SenderView {
                     backlogged: sender.0,
@@ -73,7 +74,7 @@ proptest! {
         slots in proptest::collection::vec(proptest::collection::vec(report(), 0..8), 1..12),
     ) {
         for law in Law::iter() {
-            let goal = Goal { level: 32.0, delay: Some(Duration::from_millis(5)) };
+            let goal = Goal::papers(32.0, Some(Duration::from_millis(5)));
             let controller = LawConfig::named(law, goal).build();
             let mut controller = controller.expect("its defaults are valid");
             for (slot, reports) in slots.iter().enumerate() {
@@ -93,7 +94,7 @@ proptest! {
 }
 
 fn refusal(law: Law, level: f64, delay: Option<Duration>) -> String {
-    let refused = LawConfig::named(law, Goal { level, delay }).build();
+    let refused = LawConfig::named(law, Goal::papers(level, delay)).build();
     refused.err().expect("the goal is out of range").to_string()
 }
 
@@ -121,10 +122,7 @@ fn a_name_that_no_law_has_is_refused_with_the_names_there_are() {
 
 #[test]
 fn every_controller_bears_the_name_of_its_law() {
-    let goal = Goal {
-        level: 32.0,
-        delay: None,
-    };
+    let goal = Goal::papers(32.0, None);
     for law in Law::iter() {
         let controller = LawConfig::named(law, goal).build();
         let controller = controller.expect("its defaults are valid");

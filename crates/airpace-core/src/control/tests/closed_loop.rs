@@ -7,10 +7,7 @@ use crate::control::{
 use core::time::Duration;
 
 fn config(law: Law, level: f64, delay_ms: Option<u64>) -> LawConfig {
-    let goal = Goal {
-        level,
-        delay: delay_ms.map(Duration::from_millis),
-    };
+    let goal = Goal::papers(level, delay_ms.map(Duration::from_millis));
     LawConfig::named(law, goal)
 }
 

@@ -1,13 +1,21 @@
+use super::super::Aim;
 use super::super::error::{ConfigError, positive, within};
 use core::time::Duration;
 
 /// Configuration of [`Waterfill`](super::Waterfill).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WaterfillConfig {
-    /// Largest mean number of packets per frame to any station (N̄). The default of 32 leaves room
-    /// for the variation of frames below a block-ack window of 64.
-    pub level_limit: f64,
-    /// Largest mean round time (T̄); `None` leaves only the level as a bound.
+    /// Price of delay (κ): where no other bound binds, packets take 1 / (1 + κ) of the time that
+    /// is the access point's. 0 leaves only the level and the delay target as bounds, as in the
+    /// papers.
+    pub price: f64,
+    /// Time within which 95 of 100 packets are to pass the access point, waiting included; `None`
+    /// leaves the price as it is, otherwise the law moves the price.
+    pub latency: Option<Duration>,
+    /// Largest mean number of packets per frame to any station (N̄); `None` takes ¾ of the longest
+    /// frame, so that varying frames stay below it.
+    pub level_limit: Option<f64>,
+    /// Largest mean round time (T̄); `None` leaves the other bounds.
     pub delay_target: Option<Duration>,
     /// Share of the delay target that is kept as a margin, so that noise does not push the mean
     /// above the target.
@@ -34,8 +42,10 @@ pub struct WaterfillConfig {
 impl Default for WaterfillConfig {
     fn default() -> Self {
         Self {
-            level_limit: 32.0,
-            delay_target: Some(Duration::from_millis(10)),
+            price: Aim::Balanced.price(),
+            latency: None,
+            level_limit: None,
+            delay_target: None,
             delay_margin: 0.005,
             frame_level: 64.0,
             frame_duration: Duration::from_micros(5_484),
@@ -56,7 +66,13 @@ impl WaterfillConfig {
     /// If a value is outside its range. The level limit must not exceed `frame_level`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("frame_level", self.frame_level, 1.0, 4096.0)?;
-        within("level_limit", self.level_limit, 1.0, self.frame_level)?;
+        within("price", self.price, 0.0, 100.0)?;
+        if let Some(latency) = self.latency {
+            positive("latency", latency.as_secs_f64())?;
+        }
+        if let Some(limit) = self.level_limit {
+            within("level_limit", limit, 1.0, self.frame_level)?;
+        }
         if let Some(target) = self.delay_target {
             positive("delay_target", target.as_secs_f64())?;
         }

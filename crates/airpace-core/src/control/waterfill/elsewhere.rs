@@ -1,63 +1,78 @@
-//! Detection of a bottleneck that lies elsewhere than at the access point.
+//! Detection of a bottleneck that lies before the access point.
 
-/// A slot falls short if less than this share of the packets sent arrived; slot boundaries alone do
-/// not explain so large a gap.
-const SHORT_SHARE: f64 = 0.85;
-/// The same share while a cap is in place, that is, near a rate that has failed before.
-const SHORT_SHARE_NEAR: f64 = 0.95;
-/// Consecutive slots that must fall short before the rate is capped.
-const SHORT_SLOTS: u8 = 2;
-/// Slots that a new cap is given to take effect before it is judged.
-const TRIAL_SLOTS: u8 = 3;
-/// Slots for which missing packets are ignored after a station turned out to lose packets at
-/// random.
-const LOSSY_SLOTS: u16 = 100;
-/// Consecutive slots without effect after which a cap is removed.
-const LOOSE_SLOTS: u16 = 50;
+/// Consecutive slots that must show it before the rate is capped.
+const SLOTS: u8 = 3;
+/// Share of the packets sent that must be missing to count as a shortfall, where waiting times are
+/// not measured: slot boundaries alone do not explain so large a gap.
+const MISSING_SHARE: f64 = 0.15;
+/// Share of the packets sent that must be lost to count as a shortfall.
+const LOST_SHARE: f64 = 0.05;
 /// The cap as a share of the rate received when the path fell short.
-const CAP_SHARE: f64 = 0.9;
+const CAP_SHARE: f64 = 0.95;
+/// Slots that a new cap is given to take effect before it is judged.
+const TRIAL_SLOTS: u16 = 3;
+/// Slots for which shortfalls are ignored after a station turned out to lose packets at random.
+const LOSSY_SLOTS: u16 = 100;
+/// Slots for which a cap is held before it is probed. Each failure of a probe doubles it.
+const HOLD_SLOTS: u16 = 5;
+/// Longest hold, in slots: a bottleneck that has gone is noticed within this time.
+const HOLD_SLOTS_MAX: u16 = 10;
 /// Growth of the cap per slot while the path is probed.
-const PROBE_SLOW: f64 = 1.02;
+const PROBE: f64 = 1.1;
 /// Growth per slot once the cap exceeds the rate that failed last by the factor [`PASSED`].
-const PROBE_FAST: f64 = 1.25;
+const PROBE_FAST: f64 = 1.3;
 /// See [`PROBE_FAST`].
-const PASSED: f64 = 1.15;
-/// Slots for which the first cap is held before it is probed. Each failure doubles it.
-const HOLD_SLOTS: u16 = 10;
-/// Longest hold, in slots.
-const HOLD_SLOTS_MAX: u16 = 160;
+const PASSED: f64 = 1.3;
+/// Consecutive slots in which the cap exceeds the fair rate, after which it is removed.
+const LOOSE_SLOTS: u16 = 5;
 
-/// Traffic of one slot, as sender and station counted it.
+/// What one slot shows of the path, as sender and station counted it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotTraffic {
     /// Packets per second sent.
     pub(super) sent_pps: f64,
     /// Packets per second received.
     pub(super) received_pps: f64,
-    /// Largest error of either rate that comes from frames counted in the neighbouring slot.
+    /// Packets per second reported lost.
+    pub(super) lost_pps: f64,
+    /// Largest error of these rates that comes from frames counted in the neighbouring slot.
     pub(super) edge_pps: f64,
-    /// Whether frames had their maximum length.
+    /// Whether frames are as long as they can be, so that the access point is the bottleneck.
     pub(super) full: bool,
-    /// Whether more packets are outstanding than can be in flight, so that some are queued.
-    pub(super) queued: bool,
+    /// Whether packets wait far longer than the access point's rounds explain; `None` if waiting
+    /// times are not measured.
+    pub(super) late: Option<bool>,
 }
 
-/// Detects that a station's packets are queued or lost before they reach the access point, and caps
-/// its rate.
+impl SlotTraffic {
+    /// Whether the slot shows a bottleneck before the access point.
+    ///
+    /// Packets that wait at the access point for several rounds fill its frames: it takes as many
+    /// as a frame can hold. So packets that wait for several rounds while frames are not full have
+    /// waited somewhere else. Losses while frames are not full are the mark of a policer.
+    fn falls_short(&self) -> bool {
+        if self.full {
+            return false;
+        }
+        let lost = self.lost_pps > LOST_SHARE * self.sent_pps + self.edge_pps;
+        let missing = self.received_pps < (1.0 - MISSING_SHARE) * self.sent_pps - self.edge_pps;
+        lost || self.late.unwrap_or(missing)
+    }
+}
+
+/// Caps the rate to a station whose packets are queued or lost before they reach the access point.
 ///
-/// The symptom is that fewer packets arrive than are sent although frames are not full. Then the
-/// bottleneck lies before the access point, or frames are shorter than configured. Either way the
-/// level says nothing about the queue, and a law that raises the rate because the level is low runs
-/// away. So the rate is capped below the rate received, held, and then probed upwards; after each
-/// failure it is held longer. If the received rate falls along with the sent rate, the loss is
-/// random and the cap is removed.
+/// There the level says nothing about the queue, and a law that raises the rate because the level
+/// is low runs away. So the rate is capped below the rate received, held, and then probed upwards.
+/// If losses do not end at a rate that the path has carried, they are random, and the cap is
+/// removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere {
     cap_pps: Option<f64>,
     /// Rate received when the path last fell short: the path does carry this much.
     carried_pps: f64,
     short_slots: u8,
-    trial_slots: u8,
+    trial_slots: u16,
     lossy_slots: u16,
     /// Consecutive slots in which the cap had no effect.
     loose_slots: u16,
@@ -85,35 +100,21 @@ impl Default for Elsewhere {
 impl Elsewhere {
     /// The largest rate that the path is believed to carry, packets per second; `None` without a
     /// cap.
-    pub(super) fn cap_pps(&self) -> Option<f64> {
+    pub(super) const fn cap_pps(&self) -> Option<f64> {
         self.cap_pps
-    }
-
-    /// Whether the path was found to fall short recently, so that missing packets may be queued on
-    /// it.
-    pub(super) fn is_short(&self) -> bool {
-        self.trial_slots > 0 || (self.cap_pps.is_some() && self.short_slots > 0)
     }
 
     /// Takes one slot's traffic.
     pub(super) fn observe(&mut self, slot: &SlotTraffic) {
         self.lossy_slots = self.lossy_slots.saturating_sub(1);
-        let share = if self.cap_pps.is_some() {
-            SHORT_SHARE_NEAR
-        } else {
-            SHORT_SHARE
-        };
-        let missing =
-            slot.received_pps < share * slot.sent_pps - slot.edge_pps && self.lossy_slots == 0;
-        // Full frames mean that the access point is the bottleneck, and the level then shows its
-        // queue.
-        self.short_slots = if !slot.full && (missing || slot.queued) {
+        let short = slot.falls_short() && self.lossy_slots == 0;
+        self.short_slots = if short {
             self.short_slots.saturating_add(1)
         } else {
             0
         };
         match self.cap_pps {
-            None if self.short_slots >= SHORT_SLOTS => self.cap_below(slot.received_pps),
+            None if self.short_slots >= SLOTS => self.cap_below(slot.received_pps),
             None => {}
             Some(cap) => self.revise(cap, slot),
         }
@@ -131,25 +132,28 @@ impl Elsewhere {
     /// Removes the cap if the loss is random; otherwise holds it, then raises it while all packets
     /// arrive.
     fn revise(&mut self, cap: f64, slot: &SlotTraffic) {
-        let less_than_carried = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
-        if less_than_carried && slot.received_pps < SHORT_SHARE * slot.sent_pps - slot.edge_pps {
-            // Packets are still missing at a rate that the path has carried, so the rate is not the
+        if self.trial_slots > 0 {
+            self.trial_slots -= 1;
+            return;
+        }
+        let carried_before = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
+        let lost = slot.lost_pps > LOST_SHARE * slot.sent_pps + slot.edge_pps;
+        if carried_before && lost {
+            // Packets are still lost at a rate that the path has carried, so the rate is not the
             // reason.
             *self = Self {
                 lossy_slots: LOSSY_SLOTS,
                 ..Self::default()
             };
-        } else if self.trial_slots > 0 {
-            self.trial_slots -= 1;
         } else if self.short_slots > 0 {
-            self.cap_below(slot.received_pps);
+            self.cap_below(slot.received_pps.max(0.5 * cap));
         } else if self.hold_slots > 0 {
             self.hold_slots -= 1;
         } else {
             let growth = if cap > PASSED * self.carried_pps {
                 PROBE_FAST
             } else {
-                PROBE_SLOW
+                PROBE
             };
             self.cap_pps = Some(cap * growth);
         }

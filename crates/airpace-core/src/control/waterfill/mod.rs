@@ -3,8 +3,8 @@
 
 mod config;
 mod elsewhere;
+mod frame_limit;
 mod overhead;
-mod plateau;
 mod share;
 mod station;
 
@@ -12,6 +12,7 @@ pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
 use super::{ConfigError, Diagnostics, Law, RateController};
+use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use overhead::Overhead;
@@ -75,10 +76,13 @@ impl Waterfill {
                 weight: self.weights.get(id).copied().unwrap_or(1.0),
                 demand: assumed_demand(s.demand()),
             }));
-        let delay_s = config
-            .delay_target
-            .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin));
-        Some(self.solver.solve(self.overhead.frame_s(), delay_s))
+        let delay = DelayTerms {
+            limit_s: config
+                .delay_target
+                .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin)),
+            price: config.price,
+        };
+        Some(self.solver.solve(self.overhead.frame_s(), delay))
     }
 
     /// Gives every station its share.
@@ -92,7 +96,7 @@ impl Waterfill {
                     (level, station.repeats() * level / share.round_s)
                 }
             };
-            station.grant(level, rate_pps, self.config.floor_pps);
+            station.grant(level, rate_pps, share.round_s, self.config.floor_pps);
         }
         self.share = Some(share);
     }
@@ -116,6 +120,57 @@ impl RateController for Waterfill {
         self.overhead.observe(self.roster.states());
         if let Some(share) = self.solve() {
             self.grant(share);
+            if std::env::var_os("LAWDBG").is_some() {
+                eprint!(
+                    "{:.1} D {:.2} frame {:.0}us aim D {:.2} c {:.2} A {:.3} |",
+                    _now.as_secs_f64(),
+                    self.overhead.round().map_or(0.0, |r| r.time_s * 1e3),
+                    self.overhead.frame_s() * 1e6,
+                    share.round_s * 1e3,
+                    share.overhead_s * 1e3,
+                    share.airtime_s * 1e3
+                );
+                if std::env::var("LAWDBG").unwrap() == "2" {
+                    let n = self.roster.states().len() as f64;
+                    eprint!(
+                        " full {} q {:.0} wr {:.3} rep {:.2} r {:.1} lvl {:.1} caps {}",
+                        self.roster.states().iter().filter(|s| s.debug2().0).count(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.debug2().1)
+                            .sum::<f64>(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.debug2().2)
+                            .sum::<f64>(),
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.repeats())
+                            .sum::<f64>()
+                            / n,
+                        self.roster.states().iter().map(|s| s.rate_pps).sum::<f64>() * 12e-3,
+                        self.roster
+                            .states()
+                            .iter()
+                            .map(|s| s.heard().map_or(0., |h| h.level))
+                            .sum::<f64>()
+                            / n,
+                        self.roster
+                            .states()
+                            .iter()
+                            .filter(|s| s.elsewhere.cap_pps().is_some())
+                            .count()
+                    );
+                } else {
+                    for s in self.roster.states() {
+                        s.debug();
+                    }
+                }
+                eprintln!();
+            }
         }
         self.roster.allocate(|s| Grant {
             rate_pps: s.rate_pps,
@@ -152,4 +207,11 @@ impl RateController for Waterfill {
             ignored_reports: self.roster.ignored,
         }
     }
+}
+
+pub(crate) fn tune(name: &str, default: f64) -> f64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(default)
 }

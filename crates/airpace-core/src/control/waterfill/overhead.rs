@@ -26,6 +26,8 @@ const SCATTER_GAIN: f64 = 0.1;
 /// Innovations up to this multiple of that mean are noise too, for channels noisier than the model
 /// above.
 const SCATTER_FACTOR: f64 = 2.5;
+/// Slots in a row that may go without a measurement because PHY rates change.
+const UNCLEAR_SLOTS: u8 = 3;
 /// Smallest innovation, as a difference of logarithms, that can count as a change.
 const CHANGE_LEAST: f64 = 0.06;
 /// Factor by which the estimate falls in a slot whose frames should have aggregated and did not.
@@ -55,6 +57,8 @@ pub(super) struct Overhead {
     /// weight 1 / (n + 1), but at least `quiet_gain`.
     averaged: f64,
     round: Option<Round>,
+    /// Consecutive slots without a measurement because a PHY rate was changing.
+    unclear_slots: u8,
 }
 
 impl Overhead {
@@ -66,6 +70,7 @@ impl Overhead {
             scatter: 0.0,
             averaged: 0.0,
             round: None,
+            unclear_slots: 0,
         }
     }
 
@@ -84,7 +89,16 @@ impl Overhead {
         if let Some(round) = common_round(stations) {
             self.round = Some(round);
             let payload = payload_share(stations);
-            if let Some(measured) = overhead_per_frame(stations, round.time_s) {
+            // While a PHY rate changes, the payload of the slot's rounds is not known.
+            let changing = stations.iter().any(StationEstimate::rate_changed);
+            self.unclear_slots = if changing && self.unclear_slots < UNCLEAR_SLOTS {
+                self.unclear_slots + 1
+            } else {
+                0
+            };
+            if self.unclear_slots == 0
+                && let Some(measured) = overhead_per_frame(stations, round.time_s)
+            {
                 self.filter(measured, noise(round, payload));
             }
         } else if let Some(bound) = least_gap(stations) {

@@ -1,7 +1,7 @@
 //! Computes levels and the round from the overhead per frame: water-filling over the frames that a
 //! round really holds.
 
-use crate::alloc;
+use crate::alloc::{self, DelayTerms};
 
 /// One station's claim to airtime.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -85,8 +85,9 @@ impl Solver {
         &self.claims
     }
 
-    /// Divides the airtime; `frame_s` is the overhead of one frame, `delay_s` the longest round.
-    pub(super) fn solve(&mut self, frame_s: f64, delay_s: Option<f64>) -> Share {
+    /// Divides the airtime; `frame_s` is the overhead of one frame, `delay` the longest
+    /// round and the price of a long one.
+    pub(super) fn solve(&mut self, frame_s: f64, delay: DelayTerms) -> Share {
         let mut share = Share {
             airtime_s: f64::INFINITY,
             round_s: 0.0,
@@ -94,7 +95,7 @@ impl Solver {
             smallest_delay_s: None,
         };
         for _ in 0..PASSES {
-            let next = self.pass(frame_s, delay_s, &share);
+            let next = self.pass(frame_s, delay, &share);
             let settled = (next.round_s - share.round_s).abs() <= SETTLED * next.round_s;
             share = next;
             if settled {
@@ -105,13 +106,16 @@ impl Solver {
     }
 
     /// One pass: counts the frames in the round that the last pass found, then fills again.
-    fn pass(&mut self, frame_s: f64, delay_s: Option<f64>, last: &Share) -> Share {
+    fn pass(&mut self, frame_s: f64, delay: DelayTerms, last: &Share) -> Share {
         let RoundBudget { overhead_s, open } = self.budget(frame_s, last);
         // The greedy stations must fit into the open part of the longest round.
-        let delay_s = delay_s.map(|delay| delay * open);
+        let delay = DelayTerms {
+            limit_s: delay.limit_s.map(|limit| limit * open),
+            ..delay
+        };
         // This fails if there is no greedy station, or if a number is out of range: then there is
         // nothing to share.
-        let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay_s) else {
+        let Ok(wanted) = self.filler.water_level(&self.greedy, overhead_s, delay) else {
             let round_s = overhead_s.max(frame_s);
             return Share {
                 airtime_s: 0.0,

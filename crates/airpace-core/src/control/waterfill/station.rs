@@ -5,7 +5,7 @@ use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, SlotTraffic};
-use super::plateau::Plateau;
+use super::frame_limit::FrameLimit;
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -25,19 +25,26 @@ pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// If less than this share of the granted rate was sent, the source was idle for a part of the
 /// slot.
 const PACED_SHARE: f64 = 0.9;
-/// Share of the balance of queued packets that is kept from slot to slot, so that rounding errors
-/// do not accumulate.
-const QUEUED_KEPT: f64 = 0.985;
-/// The packets that can be in flight are those sent in this many gaps between frames ...
-const IN_FLIGHT_GAPS: f64 = 3.0;
-/// ... and in this time on the path before the access point, seconds.
+/// Share of the balance of packets sent and received that is kept from slot to slot, so that
+/// rounding errors do not accumulate.
+const BALANCE_KEPT: f64 = 0.985;
+/// A packet that finds no queue waits at most for this many gaps between frames: the round that
+/// runs, and frames that the access point has composed ahead.
+const USUAL_GAPS: f64 = 2.5;
+/// What is added to that for noise of the measurement, seconds.
+const USUAL_S: f64 = 0.002;
+/// Packets that wait for this many gaps between frames ...
+const LATE_GAPS: f64 = 4.0;
+/// ... and this many seconds have waited before the access point, unless its frames are full.
+const LATE_S: f64 = 0.02;
+/// Time on the path before the access point in which packets are in flight, seconds, where waiting
+/// times are not measured.
 const IN_FLIGHT_S: f64 = 0.03;
-/// From this share of the packets that can be in flight on, missing packets count as a queue that
-/// builds up slowly.
-const TRIM_FROM: f64 = 0.5;
-/// Largest share of the rate that is held back to drain such a queue. A path that falls short by
-/// more is capped, and packets that were lost unnoticed cost no more than this.
+/// Largest share of the rate that is held back to drain a queue that builds up while frames are
+/// not full.
 const TRIM_MOST: f64 = 0.06;
+/// Largest share of the rate that is held back to drain a queue behind full frames.
+const DRAIN_MOST: f64 = 0.9;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Largest part of its fair share that a station is sent to keep its reports coming, although its
@@ -50,10 +57,36 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
+/// A PHY rate that differs by more than this factor from that of the last slot has changed.
+const RATE_CHANGE: f64 = 1.2;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
-/// Measurements of a slot in which frames arrived.
+/// Frames from which a slot's measurements stand by themselves. With fewer, those of the slots
+/// before count too.
+const ENOUGH_FRAMES: f64 = 6.0;
+/// Largest weight of the slots before.
+const KEPT_MOST: f64 = 0.85;
+
+/// Frames of the last slots, counted until there are enough of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    frames: f64,
+    packets: f64,
+    /// Time that the frames took: one gap each, seconds.
+    time_s: f64,
+}
+
+impl Tally {
+    fn add(&mut self, slot: &Self) {
+        let kept = (1.0 - slot.frames / ENOUGH_FRAMES).clamp(0.0, KEPT_MOST);
+        self.frames = kept * self.frames + slot.frames;
+        self.packets = kept * self.packets + slot.packets;
+        self.time_s = kept * self.time_s + slot.time_s;
+    }
+}
+
+/// What the frames of the last slot showed, or of the last few if there were few.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Heard {
     /// Frames counted.
@@ -67,23 +100,13 @@ pub(super) struct Heard {
     pub(super) frame_pps: f64,
 }
 
-/// How much of the estimated queue is drained in the next slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Drain {
-    /// Frames are below the longest and the path carries what is sent: hardly any packets are
-    /// queued.
-    Not,
-    /// The path falls short. Missing packets may be lost rather than queued, so the rate is halved
-    /// at most.
-    Half,
-    /// Frames are full: the missing packets are queued in the access point.
-    Whole,
-}
-
 /// The estimate of one station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StationEstimate {
     heard: Option<Heard>,
+    tally: Tally,
+    /// Packets received, and those counted in samples of the level, over the last slots.
+    repeats_of: (f64, f64),
     /// Whether a frame was ever reported; until then the PHY rate is unknown.
     met: bool,
     /// Arrival of the last frame of the last slot reported, and that slot's number.
@@ -103,12 +126,17 @@ pub(super) struct StationEstimate {
     paced: bool,
     silent_slots: u8,
     /// Packets sent that were neither received nor reported lost: they are queued or in flight.
+    balance: f64,
+    /// Packets that wait beyond what rounds explain.
     queued: f64,
-    /// Largest number of them that can be in flight.
-    in_flight: f64,
-    drain: Drain,
+    /// Whether frames are as long as they can be.
+    full: bool,
     slot_s: f64,
-    plateau: Plateau,
+    /// Time between frames that the last rates aimed at, seconds.
+    aimed_gap_s: f64,
+    /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
+    rate_changed: bool,
+    frame_limit: FrameLimit,
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
     pub(super) rate_pps: f64,
@@ -119,6 +147,8 @@ impl StationEstimate {
     pub(super) fn new(config: &WaterfillConfig) -> Self {
         let mut station = Self {
             heard: None,
+            tally: Tally::default(),
+            repeats_of: (0.0, 0.0),
             met: false,
             last: None,
             received_pps: 0.0,
@@ -130,11 +160,13 @@ impl StationEstimate {
             backlogged: true,
             paced: true,
             silent_slots: 0,
+            balance: 0.0,
             queued: 0.0,
-            in_flight: f64::INFINITY,
-            drain: Drain::Not,
+            full: false,
             slot_s: 1.0,
-            plateau: Plateau::default(),
+            aimed_gap_s: 0.01,
+            rate_changed: false,
+            frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
             rate_pps: 0.0,
@@ -148,6 +180,7 @@ impl StationEstimate {
         self.silent_slots = self.silent_slots.saturating_add(1);
         if self.silent_slots > SILENT_SLOTS {
             self.heard = None;
+            self.tally = Tally::default();
             self.received_pps = 0.0;
         }
     }
@@ -162,7 +195,11 @@ impl StationEstimate {
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
         self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
-        self.phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
+        let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
+        let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
+        // Neither this slot nor the last shows one rate alone.
+        self.rate_changed = factor > RATE_CHANGE;
+        self.phy_bps = phy_bps;
         // Without a backlog, packets are acknowledgements and pings, which are smaller than the
         // packets that will fill frames.
         if let Some(bytes) = sample.packet_bytes.filter(|_| sample.backlogged) {
@@ -170,29 +207,54 @@ impl StationEstimate {
         }
         self.transmissions +=
             SIZE_GAIN * (1.0 / (1.0 - 0.9 * sample.late_share) - self.transmissions);
-        self.update_airtime();
-        if let Some(counted_pps) = sample
-            .level
-            .map(|level| level * sample.frames / sample.length_s)
-        {
-            let repeats = (sample.received_pps / counted_pps).clamp(1.0, REPEATS_MAX);
-            // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
-            // larger difference is a change.
-            let change = (repeats - self.repeats).abs() > EDGE_FRAMES / sample.frames;
-            self.repeats += REPEATS_GAINS[usize::from(change)] * (repeats - self.repeats);
+        if let Some(level) = sample.level {
+            self.count_repeats(level * sample.frames, sample);
         }
+        self.update_airtime();
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
-        self.heard = sample.level.zip(gap_s).map(|(level, gap_s)| Heard {
-            frames: sample.frames,
-            level,
-            gap_s,
-            frame_pps: self.repeats * level / gap_s,
-        });
+        if let Some((level, gap_s)) = sample.level.zip(gap_s) {
+            self.tally.add(&Tally {
+                frames: sample.frames,
+                packets: level * sample.frames,
+                time_s: gap_s * sample.frames,
+            });
+            let Tally {
+                frames,
+                packets,
+                time_s,
+            } = self.tally;
+            self.heard = Some(Heard {
+                frames,
+                level: packets / frames,
+                gap_s: time_s / frames,
+                frame_pps: self.repeats * packets / time_s,
+            });
+        }
         self.last = sample
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
         self.account(sample, config);
+    }
+
+    /// Updates the packets received per packet that the level counts. Both are summed before they
+    /// are divided: the ratios of single slots, which cannot be below 1, would be too large on
+    /// average.
+    fn count_repeats(&mut self, counted: f64, sample: &Sample) {
+        let received = sample.received_pps * sample.length_s;
+        let (all_received, all_counted) = self.repeats_of;
+        let ratio = if counted > 0.0 {
+            received / counted
+        } else {
+            1.0
+        };
+        // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
+        // larger difference is a change.
+        let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
+        let kept = 1.0 - REPEATS_GAINS[usize::from(change && sample.frames >= ENOUGH_FRAMES)];
+        self.repeats_of = (kept * all_received + received, kept * all_counted + counted);
+        let (all_received, all_counted) = self.repeats_of;
+        self.repeats = (all_received / all_counted).clamp(1.0, REPEATS_MAX);
     }
 
     /// Mean gap from the last frame of the previous slot to the last frame of this one.
@@ -214,11 +276,15 @@ impl StationEstimate {
     }
 
     fn update_airtime(&mut self) {
-        self.airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps) * self.transmissions;
+        // Of the packets received, the share 1 − 1/repeats was in frames that were lost as a whole
+        // before.
+        let lost_frames = 1.0 - 1.0 / self.repeats;
+        self.airtime_s =
+            packet_airtime_s(self.packet_bytes, self.phy_bps) * (self.transmissions + lost_frames);
     }
 
-    /// Keeps the balance of packets sent and received. While frames are full, the difference is
-    /// queued in the access point; while the path falls short, it is queued somewhere before it.
+    /// Finds out how many packets wait, whether frames are full, and whether the path before the
+    /// access point is the bottleneck.
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else { return };
         let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
@@ -226,77 +292,84 @@ impl StationEstimate {
         } else {
             sample.received_pps
         });
-        let full = level >= FULL_SHARE * self.longest_frame(config);
+        let missing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
+        self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
+        // Frames that a slot has too few of to show a gap leave the slot itself as a bound.
+        let gap_s = sample
+            .round_s
+            .unwrap_or(0.0)
+            .max(sample.length_s / (sample.frames + 1.0));
+        self.queued = match sample.wait {
+            Some(wait) => {
+                // Behind a queue the gaps are those of full frames; the aim is shorter ones.
+                let aimed_s = if self.full {
+                    self.aimed_gap_s.min(gap_s)
+                } else {
+                    gap_s
+                };
+                let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
+                sample.received_pps * (wait.median_s - usual_s).max(0.0)
+            }
+            None => {
+                let in_flight_s = USUAL_GAPS * gap_s + IN_FLIGHT_S;
+                (self.balance - sent_pps * in_flight_s).max(0.0)
+            }
+        };
+        self.frame_limit
+            .observe(sample, self.phy_bps, self.queued > 0.0);
+        self.full = level >= FULL_SHARE * self.longest_frame(config);
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
-        self.paced |= full && sample.backlogged;
-        // Packets that were sent and neither received nor lost are in flight or queued.
-        let missing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
-        self.queued = (QUEUED_KEPT * self.queued + missing).max(0.0);
-        let all_came =
-            sample.received_pps >= 0.95 * sent_pps && sample.received_pps <= 1.05 * sent_pps;
-        if self.drain == Drain::Half && all_came {
-            // The rate was reduced to drain a queue, but no more packets arrived than were sent. So
-            // there is no queue: the missing packets were lost unnoticed.
-            self.queued = 0.0;
-        }
-        self.plateau.observe(level, self.queued, sample);
-        let in_flight_s = sample.round_s.map_or(0.0, |gap_s| IN_FLIGHT_GAPS * gap_s) + IN_FLIGHT_S;
-        self.in_flight = sent_pps * in_flight_s;
+        self.paced |= self.full && sample.backlogged;
         if sample.backlogged {
+            let late_s = LATE_GAPS * gap_s + LATE_S;
             self.elsewhere.observe(&SlotTraffic {
                 sent_pps,
                 received_pps: sample.received_pps,
+                lost_pps: sample.lost_pps,
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
-                full,
-                queued: self.queued > self.in_flight,
+                full: self.full,
+                late: sample.wait.map(|wait| wait.median_s > late_s),
             });
         }
-        self.drain = if full {
-            Drain::Whole
-        } else if self.elsewhere.is_short() {
-            Drain::Half
-        } else {
-            Drain::Not
-        };
     }
 
     /// Largest number of packets in a frame to this station: limited by the window, the duration,
     /// or the longest frame seen.
     pub(super) fn longest_frame(&self, config: &WaterfillConfig) -> f64 {
-        let by_duration = config.frame_duration.as_secs_f64() * self.transmissions / self.airtime_s;
-        let seen = self.plateau.longest().unwrap_or(f64::INFINITY);
-        config
-            .frame_level
+        let raw_airtime_s = packet_airtime_s(self.packet_bytes, self.phy_bps);
+        let by_duration = config.frame_duration.as_secs_f64() / raw_airtime_s;
+        self.frame_limit
+            .packets(self.phy_bps, config.frame_level)
             .min(by_duration.floor())
-            .min(seen)
             .max(1.0)
     }
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
+        let below_longest =
+            (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
         config
             .level_limit
-            .min((TARGET_SHARE * self.longest_frame(config)).max(1.0))
+            .map_or(below_longest, |limit| limit.min(below_longest))
     }
 
     /// Turns a fair share into a rate: reduced so that the queue drains within a slot, and capped
     /// at what the path carries.
-    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
+    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, round_s: f64, floor_pps: f64) {
+        self.aimed_gap_s = round_s;
         self.elsewhere.release_above(fair_pps);
         let open = self
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let excess = self.queued / self.slot_s;
-        let capped = match self.drain {
-            Drain::Not => {
-                let slow = (self.queued - TRIM_FROM * self.in_flight).max(0.0) / self.slot_s;
-                open - slow.min(TRIM_MOST * open)
-            }
-            Drain::Half => (open - excess).max(open / 2.0),
-            Drain::Whole => open - excess,
+        let excess_pps = self.queued / self.slot_s;
+        let most = if self.full || self.elsewhere.cap_pps().is_some() {
+            DRAIN_MOST
+        } else {
+            TRIM_MOST
         };
+        let capped = open - excess_pps.min(most * open);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -309,6 +382,32 @@ impl StationEstimate {
             floor_pps
         };
         self.target_level = level;
+    }
+
+    pub(super) fn debug2(&self) -> (bool, f64, f64) {
+        (
+            self.full,
+            self.queued,
+            self.heard.map_or(0., |h| h.frame_pps * self.airtime_s),
+        )
+    }
+    pub(super) fn debug(&self) {
+        let h = self.heard;
+        eprint!(
+            " [lvl {:.1}/{:.1} gap {:.2} wr {:.3} rep {:.2} tx {:.2} q {:.0} {} cap {:.0} paced {} bl {} r {:.1}]",
+            h.map_or(0.0, |h| h.level),
+            self.target_level,
+            h.map_or(0.0, |h| h.gap_s * 1e3),
+            h.map_or(0.0, |h| h.frame_pps * self.airtime_s),
+            self.repeats,
+            self.transmissions,
+            self.queued,
+            self.full as u8,
+            self.elsewhere.cap_pps().unwrap_or(0.0),
+            self.paced as u8,
+            self.backlogged as u8,
+            self.rate_pps * 1500.0 * 8e-6
+        );
     }
 
     /// How many packets the station can use.
@@ -331,6 +430,11 @@ impl StationEstimate {
     /// The last measurements, unless they have expired.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
+    }
+
+    /// Whether the PHY rate changed between this slot and the last.
+    pub(super) fn rate_changed(&self) -> bool {
+        self.rate_changed
     }
 
     /// Packets to send for each packet that the level counts.

@@ -221,37 +221,3 @@ proptest! {
         prop_assert_eq!(bytes.len(), before);
     }
 }
-
-/// A TCP segment with these flags and these numbers of bytes of options (a multiple of four) and
-/// payload.
-fn tcp(flags: u8, options: usize, payload: usize) -> Vec<u8> {
-    let mut segment = vec![0; 20 + options + payload];
-    segment[12] = u8::try_from((20 + options) / 4).unwrap() << 4;
-    segment[13] = flags;
-    segment
-}
-
-#[test]
-fn only_acknowledgements_without_payload_are_pure() {
-    let (ack, timestamps) = (0x10, 12);
-    assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack, timestamps, 0))));
-    assert!(is_pure_ack(&ipv6(0, 6, &tcp(ack, timestamps, 0))));
-    // PSH means nothing without payload, and an echo of congestion (ECE) can wait as long as any
-    // acknowledgement.
-    assert!(is_pure_ack(&ipv4(0, 6, &tcp(ack | 0x08 | 0x40, 0, 0))));
-    assert!(!is_pure_ack(&ipv4(0, 6, &tcp(ack, 0, 1))));
-    assert!(!is_pure_ack(&ipv4(0, 17, &tcp(ack, 0, 0))));
-    for flags in [0x12, 0x11, 0x14, 0x30, 0x02, 0x00] {
-        assert!(!is_pure_ack(&ipv4(0, 6, &tcp(flags, 0, 0))), "{flags:#x}");
-    }
-    let mut fragment = ipv4(0, 6, &tcp(ack, 0, 0));
-    fragment[6] = 0x20;
-    assert!(!is_pure_ack(&fragment));
-}
-
-proptest! {
-    #[test]
-    fn no_bytes_make_the_test_for_acknowledgements_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-        let _ = is_pure_ack(&bytes);
-    }
-}

@@ -9,6 +9,7 @@ fn report() -> SlotReport {
         frames: 120,
         mpdus: 3_840,
         packets: 3_841,
+        longest_frame: 64,
         bytes: 5_644_800,
         span: Some((
             Time::from_nanos(7_000_000_123),
@@ -17,10 +18,12 @@ fn report() -> SlotReport {
         inverse_rate_sum: f64::from(120.0_f32 / 390e6),
         lost: 4,
         late: 9,
-        delay: Some(DelayQuantiles {
+        wait: Some(WaitingTime {
+            mean: Duration::from_micros(1_000),
             p50: Duration::from_micros(900),
             p95: Duration::from_micros(1_900),
             p99: Duration::from_micros(2_000),
+            source: WaitSource::TcpAcks,
         }),
         source: LevelSource::Tsft,
         sender: SenderView::default(),
@@ -32,10 +35,11 @@ fn empty() -> SlotReport {
         frames: 0,
         mpdus: 0,
         packets: 0,
+        longest_frame: 0,
         bytes: 1_500,
         span: None,
         inverse_rate_sum: 0.0,
-        delay: None,
+        wait: None,
         source: LevelSource::SocketTimestamps,
         ..report()
     }
@@ -117,16 +121,16 @@ fn contradictions_are_refused() {
         }),
         ReportError::InverseRate
     );
-    let delay = DelayQuantiles {
+    let wait = WaitingTime {
         p50: Duration::from_millis(5),
         ..Default::default()
     };
     assert_eq!(
         refused(SlotReport {
-            delay: Some(delay),
+            wait: Some(wait),
             ..report()
         }),
-        ReportError::Delay
+        ReportError::Wait
     );
     let end = Some((Time::MAX, Time::MAX));
     assert!(

@@ -2,7 +2,7 @@
 
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
-use airpace_net::udp::{Ecn, ReceiveBatch, Transmit, UdpOptions, UdpSocket};
+use airpace_net::udp::{ReceiveBatch, TrafficClass, Transmit, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
@@ -124,7 +124,7 @@ impl Source {
             to: Some(self.to),
             parts: &parts,
             segment,
-            ecn: Ecn::NOT_ECT,
+            class: TrafficClass::DEFAULT,
         };
         if self.socket.send(&[message])? == 1 {
             self.sent += n as u64;

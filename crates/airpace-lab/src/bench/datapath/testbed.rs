@@ -147,6 +147,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         name: "airpace0".to_owned(),
         address: IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
         mtu: Size::from_bytes(1420),
+        copy_dscp: true,
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
     let station = StationConfig {

@@ -1,7 +1,7 @@
 //! The receiving end of a connection.
 
 use super::ranges::RangeSet;
-use super::segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
+use super::segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks, TIMESTAMP_UNIT};
 use airpace_core::packet::Ecn;
 use airpace_units::Time;
 use core::time::Duration;
@@ -16,9 +16,6 @@ const QUICK_ACKS: u8 = 16;
 /// Payload in bytes of the largest packet that generic receive offload builds (Linux: 65,535 bytes
 /// with headers).
 const MERGED_BYTES: u64 = 65_535 - 52;
-/// Unit of the timestamps that senders write, in nanoseconds (Linux: 1 ms). Packets with different
-/// timestamps are not merged.
-const TIMESTAMP_UNIT: u64 = 1_000_000;
 
 /// How a receiver behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,6 +227,7 @@ impl Receiver {
                 self.statistics.marked += 1;
                 counts.packets += 1;
                 counts.bytes += u64::from(segment.len);
+                counts.has_news = true;
             }
             return AckUrgency::Delayed;
         }
@@ -363,6 +361,9 @@ impl Receiver {
             accurate_ecn: self.accurate_ecn,
             sack,
         });
+        if let Some(counts) = &mut self.accurate_ecn {
+            counts.has_news = false;
+        }
         self.acknowledged = self.next;
         self.delayed = None;
         self.quick_acks_left = self.quick_acks_left.saturating_sub(1);

@@ -2,6 +2,7 @@
 
 use airpace_core::packet::Ecn;
 use airpace_core::wire::ip::IPV4_HEADER_BYTES;
+use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
 
 /// TCP header without options, in bytes (RFC 9293, section 3.1).
@@ -11,6 +12,8 @@ const TIMESTAMPS: u32 = 12;
 /// Options of SYN and SYN-ACK in bytes: maximum segment size 4, SACK permitted 2, timestamps 10,
 /// window scale 3, padding 1.
 const SYN_OPTIONS: u32 = 20;
+/// Unit of the timestamps that hosts write, in nanoseconds (Linux: 1 ms).
+pub(super) const TIMESTAMP_UNIT: u64 = 1_000_000;
 /// SACK option without its blocks, with padding, in bytes (RFC 2018, section 3).
 const SACK_HEAD: u32 = 4;
 /// One SACK block, in bytes.
@@ -117,14 +120,16 @@ impl SackBlocks {
 
 /// What a receiver has counted since the connection began (RFC 9768, section 3.2).
 ///
-/// On the wire the counters wrap, and the option is left out where it does not fit; here they are
-/// always whole.
+/// On the wire every acknowledgement has the low three bits of the first counter, and one that has
+/// news has the option with more; here the counters are always whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CeCounts {
     /// Packets with Congestion Experienced (r.cep).
     pub packets: u64,
     /// Bytes of their payload (r.ceb).
     pub bytes: u64,
+    /// Whether they have changed since the last acknowledgement.
+    pub has_news: bool,
 }
 
 /// A packet from receiver to sender: an acknowledgement, or the SYN-ACK.
@@ -158,7 +163,7 @@ impl AckSegment {
             SACK_HEAD + SACK_BLOCK * n_blocks
         };
         // Three blocks leave no room for the option.
-        let accurate_ecn = if self.accurate_ecn.is_some() && n_blocks < SackBlocks::MOST as u32 {
+        let accurate_ecn = if self.has_ecn_option() && n_blocks < SackBlocks::MOST as u32 {
             ACCURATE_ECN
         } else {
             0
@@ -170,6 +175,34 @@ impl AckSegment {
             } else {
                 TIMESTAMPS + sack + accurate_ecn
             }
+    }
+
+    /// What a device on the path reads in its header; `None` for a SYN-ACK, which does more than
+    /// acknowledge.
+    #[must_use]
+    pub fn on_the_wire(&self) -> Option<PureAck> {
+        if self.syn {
+            return None;
+        }
+        Some(PureAck {
+            // Sequence numbers and timestamps have 32 bits and wrap around.
+            number: self.ack as u32,
+            window: self.window,
+            ecn: match self.accurate_ecn {
+                // The counter starts at 5 (RFC 9768, section 3.2.1).
+                Some(counts) => (counts.packets.wrapping_add(5) & 7) as u8,
+                None => u8::from(self.congestion_echo),
+            },
+            timestamps: Some(Timestamps {
+                value: 0,
+                echo: (self.echo.as_nanos() / TIMESTAMP_UNIT) as u32,
+            }),
+            is_plain: self.sack.is_none() && !self.has_ecn_option(),
+        })
+    }
+
+    fn has_ecn_option(&self) -> bool {
+        self.accurate_ecn.is_some_and(|counts| counts.has_news)
     }
 
     /// The selective acknowledgements.
@@ -225,6 +258,20 @@ mod tests {
             [52, 64, 72, 80]
         );
         assert_eq!(ack(4).packet_bytes(), 80);
+        let with_option = |n_blocks| AckSegment {
+            accurate_ecn: Some(CeCounts {
+                packets: 4,
+                bytes: 4_000,
+                has_news: true,
+            }),
+            ..ack(n_blocks)
+        };
+        assert_eq!(
+            [0, 2, 3].map(|n| with_option(n).packet_bytes()),
+            [60, 80, 80]
+        );
+        let says = with_option(0).on_the_wire().unwrap();
+        assert_eq!((says.ecn, says.is_plain), (1, false));
     }
 
     #[test]

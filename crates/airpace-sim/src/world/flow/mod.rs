@@ -190,6 +190,7 @@ impl Flow {
                 to,
                 category,
                 ecn,
+                queued: now,
                 tunnel: None,
                 payload,
             },

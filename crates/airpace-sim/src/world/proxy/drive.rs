@@ -288,7 +288,7 @@ impl World {
             while let Some(agent) = &mut self.proxies[index].stations[station].agent
                 && let Some(dropped) = agent.poll_drop()
             {
-                self.lose(Loss::at_proxy(dropped.reason), dropped.packet);
+                self.lose(Loss::at_agent(dropped.reason), dropped.packet);
             }
             let Some(parcel) = packet else { break };
             self.forward(node, parcel);

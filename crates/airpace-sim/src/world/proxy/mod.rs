@@ -17,6 +17,7 @@ use airpace_core::report::SlotReport;
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Event, Mode, Proxy, ProxyError, SlotRecord, StationConfig};
 use airpace_units::Time;
+use core::num::NonZeroU16;
 use core::time::Duration;
 use station::ManagedStation;
 
@@ -40,7 +41,7 @@ pub(super) struct ProxyNode {
     pub(super) decisions: Vec<ProxySlot>,
     pub(super) modes: Vec<ModeChange>,
     /// Number of the tunnels' session: a restart of the proxy begins new ones.
-    session: u16,
+    session: NonZeroU16,
 }
 
 /// What a proxy decided for one station at the end of one slot.
@@ -111,7 +112,7 @@ impl ProxyNode {
             delayed: Vec::new(),
             decisions: Vec::new(),
             modes: Vec::new(),
-            session: 0,
+            session: NonZeroU16::MIN,
         })
     }
 
@@ -150,7 +151,7 @@ impl ProxyNode {
         let fresh = new_edge(&self.config, &self.stations)
             .expect("the same configuration was accepted before");
         let old = core::mem::replace(&mut self.edge, fresh);
-        self.session = self.session.wrapping_add(1);
+        self.session = self.session.checked_add(1).unwrap_or(NonZeroU16::MIN);
         self.delayed.clear();
         for (idx, station) in self.stations.iter_mut().enumerate() {
             station.next_sequence = 0;

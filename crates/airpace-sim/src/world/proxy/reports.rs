@@ -49,6 +49,7 @@ impl World {
             to: proxy.config.at,
             category: AccessCategory::BestEffort,
             ecn: Ecn::NotEct,
+            queued: self.now,
             tunnel: None,
             payload: Payload::Report(Box::new(ReportPacket {
                 proxy: index,

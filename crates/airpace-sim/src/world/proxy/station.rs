@@ -107,7 +107,7 @@ impl ManagedStation {
         agent.on_message(
             arrival,
             Message {
-                session: u32::from(tunnel.session),
+                session: u32::from(tunnel.session.get()),
                 sequence: u64::from(tunnel.sequence),
                 bytes: parcel.bytes,
                 // No packet is in flight for the 292 years of 2^63 ns.
