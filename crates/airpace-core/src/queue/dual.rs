@@ -32,12 +32,16 @@ pub struct L4sConfig {
     /// Packets that have waited for at least this long are all marked. Default 1.2 ms (`minTh` +
     /// `range` in the same place).
     pub ramp_end: Duration,
+    /// How much earlier the ramp begins and ends while classic flows wait. Default 300 µs: packets arrive in the bunches in which Wi-Fi returns
+    /// acknowledgements, and a queue that gets a part of the rate takes longer to empty after one.
+    /// Without this, one packet in a hundred waits for more than 2 ms.
+    pub earlier_in_contention: Duration,
     /// Coupling factor k: how much more likely a mark is in the low-latency queue than the square
     /// root of the probability of a signal in the classic queue. Default 2 (RFC 9332, appendix
     /// A.1).
     pub coupling: f64,
     /// How much the low-latency queue may send at once if it has sent less than its share before, as
-    /// time at the rate at which both queues are emptied. Default 2 ms: acknowledgements come back
+    /// time at the rate at which both queues are emptied. Default 1 ms: acknowledgements come back
     /// over Wi-Fi once per frame, so that a scalable sender that gets its share on average sends
     /// more and less than it within a few milliseconds. Classic packets wait longer by as much.
     pub burst: Duration,
@@ -57,8 +61,9 @@ impl Default for L4sConfig {
         Self {
             ramp_start: Duration::from_micros(800),
             ramp_end: Duration::from_micros(1_200),
+            earlier_in_contention: Duration::from_micros(300),
             coupling: 2.0,
-            burst: Duration::from_millis(2),
+            burst: Duration::from_millis(1),
             overload: Duration::from_millis(50),
             patience: Duration::from_secs(1),
             ban: Duration::from_secs(2),
@@ -295,10 +300,20 @@ impl<P: Packet> LowLatency<P> {
                 ledger.drop(DropReason::Sojourn, bytes, packet);
                 continue;
             }
-            let native = if is_queue { self.ramp(sojourn) } else { 0.0 };
-            self.watch_saturation(now, native >= 1.0);
             let cost = self.cost(bytes, competitors);
-            let probability = native.max(self.coupled(cost));
+            // What this queue leaves of its share, the classic flows have already. Without
+            // competitors a packet costs nothing.
+            let uses_its_share = self.credit < cost;
+            let native = match is_queue {
+                true => self.native(sojourn, competitors > 0),
+                false => 0.0,
+            };
+            self.watch_saturation(now, native >= 1.0);
+            let coupled = match uses_its_share {
+                true => coupled_probability(self.signals.get(), self.config.coupling),
+                false => 0.0,
+            };
+            let probability = native.max(coupled);
             let was_marked = packet.ecn() == Ecn::Ce;
             if self.marker.marks(probability) && packet.mark_ce() && !was_marked {
                 ledger.counters.marked += 1;
@@ -313,18 +328,18 @@ impl<P: Packet> LowLatency<P> {
         None
     }
 
-    fn ramp(&self, sojourn: Duration) -> f64 {
-        native_probability(sojourn, self.config.ramp_start, self.config.ramp_end)
-    }
-
-    /// The coupled probability for a packet that costs `cost`. It counts only where this queue uses
-    /// its whole share: what it leaves of its share, the classic flows have already.
-    fn coupled(&self, cost: i64) -> f64 {
-        // Without competitors a packet costs nothing.
-        if self.credit >= cost {
-            return 0.0;
+    /// The probability of a mark for the queue's own delay.
+    fn native(&self, sojourn: Duration, is_contended: bool) -> f64 {
+        let (start, end) = (self.config.ramp_start, self.config.ramp_end);
+        if !is_contended {
+            return native_probability(sojourn, start, end);
         }
-        coupled_probability(self.signals.get(), self.config.coupling)
+        let earlier = self.config.earlier_in_contention;
+        native_probability(
+            sojourn,
+            start.saturating_sub(earlier),
+            end.saturating_sub(earlier),
+        )
     }
 
     /// Whether the queue has been marking every packet for longer than a responsive sender needs to

@@ -188,10 +188,11 @@ proptest! {
 /// Parameters of all sizes, contradictory ones included.
 fn l4s_configs() -> impl Strategy<Value = L4sConfig> {
     let us = || (0..100_000u64).prop_map(core::time::Duration::from_micros);
-    (us(), us(), 0.0..10.0f64, us(), us(), us(), us()).prop_map(
-        |(ramp_start, ramp_end, coupling, burst, overload, patience, ban)| L4sConfig {
+    (us(), us(), us(), 0.0..10.0f64, us(), us(), us(), us()).prop_map(
+        |(ramp_start, ramp_end, earlier, coupling, burst, overload, patience, ban)| L4sConfig {
             ramp_start,
             ramp_end,
+            earlier_in_contention: earlier,
             coupling,
             burst,
             overload,

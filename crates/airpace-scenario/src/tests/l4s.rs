@@ -19,10 +19,10 @@ fn wait_p99_ms(flow: &FlowSummary) -> f64 {
 #[test]
 fn a_scalable_flow_waits_two_milliseconds_at_most_and_shares_equally_with_cubic() {
     for one_way in ["2.5 ms", "10 ms", "25 ms"] {
-        for seed in 1..=3 {
-            // Over 50 ms it takes twenty seconds from the first rate to the share.
+        for seed in 1..=2 {
+            // Over 50 ms it takes half a minute from the first rate to the share.
             let settings = [
-                "warm_up=20 s",
+                "warm_up=40 s",
                 "duration=10 s",
                 &format!("wire.0.delay={one_way}"),
                 &format!("seed={seed}"),

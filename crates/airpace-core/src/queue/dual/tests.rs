@@ -228,24 +228,30 @@ fn a_standing_low_latency_queue_is_marked_by_the_ramp() {
 }
 
 #[test]
-fn signals_to_classic_flows_are_coupled_to_a_scalable_flow_that_uses_its_share() {
-    let mut dual = queue();
-    let low = dual.low.as_mut().unwrap();
-    for packet in 0..50_000u64 {
-        let now = Time::from_micros(100 * packet);
-        low.on_classic_sent(now, 1_500, 1, u64::from(packet % 1_000 == 0));
-    }
-    let cost = low.cost(1_500, 1);
-    assert_eq!(cost, 750, "half of the packet is the other flow's");
-    // Below its share it is left alone.
-    assert_eq!(low.coupled(cost), 0.0);
-    low.credit = cost - 1;
-    // k · √0.001, as the average follows it.
-    assert!((low.coupled(cost) - 2.0 * 0.001_f64.sqrt()).abs() < 0.01);
-    // Nobody waits.
-    assert_eq!(low.cost(1_500, 0), 0);
-    low.credit = 0;
-    assert_eq!(low.coupled(0), 0.0);
+fn a_scalable_flow_that_uses_its_share_is_marked_as_the_classic_signals_imply() {
+    // The classic flow gets a signal for one packet in a hundred; √0.01 · 2 is a fifth.
+    let marked_of_1000 = |credit: i64| {
+        let mut dual = queue();
+        let low = dual.low.as_mut().unwrap();
+        for packet in 0..50_000u64 {
+            let now = Time::from_micros(100 * packet);
+            low.on_classic_sent(now, 1_500, 1, u64::from(packet % 100 == 0));
+        }
+        let now = Time::from_millis(5_000);
+        dual.enqueue(now, classic(1, 0));
+        let mut marked = 0;
+        for number in 0..1_000 {
+            dual.enqueue(now, scalable(2, number));
+            dual.low.as_mut().unwrap().credit = credit;
+            let packet = dual.dequeue(now).unwrap();
+            marked += u32::from(packet.ce == Some(true));
+        }
+        marked
+    };
+    assert!(marked_of_1000(0).abs_diff(200) < 30);
+    // Half of each packet is the other flow's. Below its share the flow is left alone.
+    assert!(marked_of_1000(749) > 170);
+    assert_eq!(marked_of_1000(750), 0);
 }
 
 #[test]
