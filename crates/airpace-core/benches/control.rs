@@ -29,6 +29,7 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             bytes: u64::from(packets) * 1_498,
             span: Some((start, start + Duration::from_millis(390))),
             inverse_rate_sum: 4.0 / RATES[idx as usize % RATES.len()],
+            recent_inverse_rate: 0.0,
             lost: 0,
             late: 0,
             wait: None,

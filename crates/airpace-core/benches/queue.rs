@@ -218,6 +218,7 @@ fn slot_report() -> SlotReport {
         bytes: 5_644_800,
         span: Some((Time::from_millis(7_000), Time::from_millis(7_099))),
         inverse_rate_sum: 120.0 / 390e6,
+        recent_inverse_rate: 0.0,
         lost: 4,
         late: 9,
         wait: None,

@@ -89,6 +89,9 @@ pub struct SlotReport {
     /// Sum over the counted frames of 1/R in seconds per bit, where R is the frame's PHY rate; 0 if
     /// the rate is unknown.
     pub inverse_rate_sum: f64,
+    /// 1/R of the last frames in seconds per bit, the last ones weighing most; 0 if it is unknown.
+    /// It follows a change of the PHY rate in the course of the slot.
+    pub recent_inverse_rate: f64,
     /// Packets that did not arrive, by sequence number.
     pub lost: u32,
     /// Packets that arrived after a later one (retransmissions by the MAC).
@@ -111,6 +114,11 @@ pub struct SenderView {
     pub sent_packets: u32,
     /// Bytes of those packets.
     pub sent_bytes: u64,
+    /// Frames in which packets came from the station in that time, reports included. They take
+    /// airtime that is not the access point's.
+    pub uplink_frames: u32,
+    /// Bytes of the packets in them.
+    pub uplink_bytes: u64,
 }
 
 impl Default for SenderView {
@@ -120,6 +128,8 @@ impl Default for SenderView {
             backlogged: true,
             sent_packets: 0,
             sent_bytes: 0,
+            uplink_frames: 0,
+            uplink_bytes: 0,
         }
     }
 }
@@ -140,6 +150,7 @@ impl SlotReport {
             bytes: 0,
             span: None,
             inverse_rate_sum: 0.0,
+            recent_inverse_rate: 0.0,
             lost: 0,
             late: 0,
             wait: None,
@@ -193,6 +204,9 @@ impl SlotReport {
             (first, second) => first.or(second),
         };
         self.inverse_rate_sum += later.inverse_rate_sum;
+        if later.recent_inverse_rate > 0.0 {
+            self.recent_inverse_rate = later.recent_inverse_rate;
+        }
         self.lost = sum(self.lost, later.lost);
         self.late = sum(self.late, later.late);
         self.source = self.source.max(later.source);
@@ -202,6 +216,11 @@ impl SlotReport {
             .sender
             .sent_bytes
             .saturating_add(later.sender.sent_bytes);
+        self.sender.uplink_frames = sum(self.sender.uplink_frames, later.sender.uplink_frames);
+        self.sender.uplink_bytes = self
+            .sender
+            .uplink_bytes
+            .saturating_add(later.sender.uplink_bytes);
     }
 
     /// Packets received per second of the slot.

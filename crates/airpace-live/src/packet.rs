@@ -1,6 +1,7 @@
 //! IP packets in buffers, and the pool of buffers.
 
 use airpace_core::packet::{Ecn, Packet};
+use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip;
 use airpace_core::wire::tcp::{self, PureAck};
 use airpace_edge::agent::UplinkPacket;
@@ -45,6 +46,11 @@ impl Packet for PacketBuf {
 
     fn ecn(&self) -> Ecn {
         ip::ecn(&self.bytes)
+    }
+
+    fn category(&self) -> AccessCategory {
+        let class = ip::traffic_class(&self.bytes).unwrap_or(0);
+        ip::category(class >> 2)
     }
 
     fn mark_ce(&mut self) -> bool {

@@ -17,7 +17,9 @@ pub use agent::{AgentConfig, UplinkConfig};
 pub use airpace_config::document::DocumentError;
 pub use check::ConfigError;
 pub use law::LawChoice;
-pub use proxy::{ControlConfig, FallbackConfig, ProxyConfig, StationConfig, UdpLoadConfig};
+pub use proxy::{
+    ControlConfig, FallbackConfig, Interactive, ProxyConfig, StationConfig, UdpLoadConfig,
+};
 
 use crate::keys::PrivateKey;
 use airpace_config::document::{self, Override};

@@ -2,12 +2,22 @@
 
 use super::{ConfigError, DocumentError, KeySource, LawChoice, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
+use airpace_config::choice;
 use airpace_config::choice::Choice;
 use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::section;
 use airpace_core::control::{Aim, Goal};
 use core::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+choice! {
+    /// Access category of the packets of sparse flows.
+    Interactive:
+    /// Video.
+    Video = "video",
+    /// Voice.
+    Voice = "voice",
+}
 
 section! {
     /// The proxy: the box in front of the access point that paces what each station is sent.
@@ -26,6 +36,14 @@ section! {
         /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
         /// the system refuses it, the proxy logs that and continues without.
         realtime: bool = default("true"),
+        /// Access category that the outer header of packets of sparse flows asks for (calls, games,
+        /// pings, requests), so that an access point with WMM sends them before everything that
+        /// waits in it. Video is AF41 outside, voice EF. A flow that sends more than 1 Mbit/s is
+        /// not sparse.
+        interactive: Option<Interactive> = optional("off"),
+        /// Most airtime of those packets per station, as a share of the time. What exceeds it is
+        /// sent as best effort.
+        interactive_budget: f64 = default("0.02", "0.001", "0.5"),
         /// The tunnel's interface.
         tun: TunConfig = nested,
         /// The rate control.

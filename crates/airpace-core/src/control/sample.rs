@@ -8,6 +8,8 @@ use airpace_units::Time;
 const LEVEL_MAX: f64 = 4096.0;
 /// Rounds longer than this do not occur at a working access point, seconds.
 const ROUND_MAX_S: f64 = 30.0;
+/// The last frames' rate counts if it differs by more than this factor from the slot's mean.
+const RATE_CHANGE: f64 = 1.2;
 /// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
 const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 
@@ -40,6 +42,10 @@ pub(super) struct Sample {
     pub(super) phy_bps: Option<f64>,
     /// Whether packets waited at the sender.
     pub(super) backlogged: bool,
+    /// Frames per second that came from the station.
+    pub(super) uplink_frames_per_s: f64,
+    /// Bytes per second in them.
+    pub(super) uplink_bytes_per_s: f64,
     /// Whether the radio told frames apart, so that two close frames are not taken for one.
     pub(super) frames_told: bool,
     /// Packets in the longest frame, if that is known.
@@ -81,10 +87,11 @@ impl Sample {
                 .then(|| f64::from(report.sender.sent_packets) / length_s),
             late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(1.0),
             packet_bytes: mean_packet_bytes(report),
-            phy_bps: report
-                .phy_rate_bps()
+            phy_bps: current_phy_bps(report)
                 .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
             backlogged: report.sender.backlogged,
+            uplink_frames_per_s: f64::from(report.sender.uplink_frames) / length_s,
+            uplink_bytes_per_s: report.sender.uplink_bytes as f64 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {
@@ -94,6 +101,16 @@ impl Sample {
             }),
         })
     }
+}
+
+/// The PHY rate of the slot, or that of its last frames if it has changed in the course of the
+/// slot.
+fn current_phy_bps(report: &SlotReport) -> Option<f64> {
+    let mean = report.phy_rate_bps()?;
+    let recent = 1.0 / report.recent_inverse_rate;
+    let changed =
+        recent.is_finite() && !(1.0 / RATE_CHANGE..=RATE_CHANGE).contains(&(recent / mean));
+    Some(if changed { recent } else { mean })
 }
 
 /// Packets received per second in all frames.

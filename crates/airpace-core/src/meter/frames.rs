@@ -165,7 +165,12 @@ pub(super) struct Tally {
     pub(super) longest_frame: u32,
     rated_frames: u32,
     inverse_rates: f64,
+    /// Exponential mean of 1/R over the frames, s/bit; 0 until a rate is known.
+    pub(super) recent_inverse_rate: f64,
 }
+
+/// Weight of a frame in the mean of the last PHY rates.
+const RECENT_GAIN: f64 = 0.25;
 
 impl Tally {
     fn add(&mut self, frame: &OpenFrame, previous: u32) {
@@ -190,7 +195,13 @@ impl Tally {
         self.source = Some(self.source.map_or(source, |s| s.min(source)));
         if let Some(rate) = frame.rate.filter(|r| r.bps() > 0) {
             add(&mut self.rated_frames, 1);
-            self.inverse_rates += 1.0 / rate.as_bps_f64();
+            let inverse = 1.0 / rate.as_bps_f64();
+            self.inverse_rates += inverse;
+            self.recent_inverse_rate = if self.recent_inverse_rate > 0.0 {
+                self.recent_inverse_rate + RECENT_GAIN * (inverse - self.recent_inverse_rate)
+            } else {
+                inverse
+            };
         }
     }
 

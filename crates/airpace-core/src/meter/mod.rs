@@ -16,6 +16,11 @@
 //! - Retransmissions of packets not received before were the end of an earlier frame if they are
 //!   few, and count there. Otherwise a whole frame was lost, and neither it nor its packets count.
 //!
+//! What arrives as video or voice (by its traffic identifier, or by [`Received::category`]) is in
+//! frames of its own, which pass those of best effort. It says nothing about their level, the time
+//! between them and how long packets wait for them, so neither its frames nor its packets count; its
+//! losses and bytes do.
+//!
 //! The memory is fixed, whatever arrives.
 
 mod delay;
@@ -25,6 +30,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
+use crate::phy::AccessCategory;
 use crate::report::{LevelSource, SenderView, SlotReport};
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
@@ -125,6 +131,8 @@ pub struct Received {
     pub sequence: u64,
     /// Bytes of the packet inside.
     pub bytes: u32,
+    /// The access category in which it was sent over the air.
+    pub category: AccessCategory,
     /// Time since it was sent plus an unknown constant, in nanoseconds ([`SendTime::offset_ns`]).
     ///
     /// [`SendTime::offset_ns`]: crate::wire::data::SendTime::offset_ns
@@ -171,6 +179,10 @@ impl Meter {
 
     /// Takes an MPDU to this station. The caller must leave out MPDUs to others and damaged ones.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
+        let category = mpdu.tid.map(AccessCategory::of_user_priority);
+        if category.is_some_and(AccessCategory::has_precedence) {
+            return;
+        }
         let window =
             &mut self.mac_windows[mpdu.tid.map_or(TIDS - 1, |tid| usize::from(tid & 0x0f))];
         let place = window.place(mpdu.sequence, mpdu.frame.retry);
@@ -194,6 +206,9 @@ impl Meter {
             self.late = self.late.saturating_add(1);
         }
         self.bytes = self.bytes.saturating_add(u64::from(received.bytes));
+        if received.category.has_precedence() {
+            return;
+        }
         if let Some(delay_ns) = received.delay_ns {
             self.delay.on_sample(received.arrival, delay_ns);
         }
@@ -246,6 +261,7 @@ impl Meter {
             bytes: core::mem::take(&mut self.bytes),
             span: tally.span,
             inverse_rate_sum: tally.inverse_rate_sum(),
+            recent_inverse_rate: tally.recent_inverse_rate,
             lost: self.tunnel_window.settle(),
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),

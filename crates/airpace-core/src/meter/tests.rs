@@ -195,6 +195,7 @@ impl Transmitter {
             frame,
             sequence,
             bytes: 1_440,
+            category: AccessCategory::BestEffort,
             delay_ns,
         });
     }
@@ -366,7 +367,63 @@ fn packet(sequence: u64, us: u64) -> Received {
         frame: FrameHints::default(),
         sequence,
         bytes: 100,
+        category: AccessCategory::BestEffort,
         delay_ns: None,
+    }
+}
+
+#[test]
+fn packets_in_frames_of_their_own_category_do_not_change_level_and_round() {
+    let report = |prioritized: &[Option<u8>], monitored: bool| {
+        let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
+        let mut sequence = 0;
+        let mut ampdu = 0;
+        let mut voice = 0;
+        let mut send = |us: u64, tid: u8, mac: u16, ampdu: u32| {
+            let category = AccessCategory::of_user_priority(tid);
+            if monitored {
+                meter.on_mpdu(&Mpdu {
+                    arrival: Time::from_micros(us),
+                    frame: FrameHints {
+                        ampdu: Some(ampdu),
+                        retry: Some(false),
+                        ..FrameHints::default()
+                    },
+                    sequence: mac,
+                    tid: Some(tid),
+                    packets: 1,
+                    bytes: 100,
+                });
+            }
+            meter.on_packet(&Received {
+                category,
+                ..packet(sequence, us)
+            });
+            sequence += 1;
+        };
+        for n in 0..20_u16 {
+            for k in 0..8_u16 {
+                send(2_000 * u64::from(n) + u64::from(k), 0, 8 * n + k, ampdu);
+            }
+            ampdu += 1;
+            for &tid in prioritized.iter().flatten() {
+                send(2_000 * u64::from(n) + 900, tid, voice, ampdu);
+                ampdu += 1;
+                voice += 1;
+            }
+        }
+        meter.close_slot(Time::from_millis(100))
+    };
+    for monitored in [true, false] {
+        let (alone, beside) = (
+            report(&[], monitored),
+            report(&[Some(5), Some(6)], monitored),
+        );
+        assert_eq!((alone.frames, alone.packets), (20, 160));
+        assert_eq!((beside.frames, beside.packets), (20, 160), "{monitored}");
+        assert_eq!((beside.span, beside.lost), (alone.span, 0));
+        // Its bytes arrived nevertheless.
+        assert_eq!(beside.bytes, alone.bytes + 40 * 100);
     }
 }
 
@@ -535,7 +592,7 @@ proptest! {
                 meter.on_mpdu(&Mpdu { arrival, frame, sequence: sequence as u16, tid, packets, bytes });
             } else {
                 let sequence = if close == 2 { sequence } else { sequence % 5_000 };
-                meter.on_packet(&Received { arrival, frame, sequence, bytes, delay_ns });
+                meter.on_packet(&Received { arrival, frame, sequence, bytes, category: AccessCategory::BestEffort, delay_ns });
             }
             if close == 0 {
                 let report = meter.close_slot(arrival);

@@ -1,3 +1,4 @@
+use crate::meter::FRAME_GAP;
 use crate::report::SenderView;
 use airpace_units::Time;
 use core::time::Duration;
@@ -12,6 +13,9 @@ pub struct Account {
     since: Time,
     packets: u64,
     bytes: u64,
+    uplink_frames: u64,
+    last_uplink: Option<Time>,
+    uplink_bytes: u64,
     waited: Duration,
     waiting_since: Option<Time>,
     /// The previous account: how long it ran, and for how much of that time packets waited.
@@ -27,6 +31,9 @@ impl Account {
             since: now,
             packets: 0,
             bytes: 0,
+            uplink_frames: 0,
+            last_uplink: None,
+            uplink_bytes: 0,
             waited: Duration::ZERO,
             waiting_since: None,
             before,
@@ -49,6 +56,17 @@ impl Account {
     pub fn sent(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
+    }
+
+    /// Counts a packet of `bytes` that came from the station. Packets that come together have come
+    /// in one frame.
+    pub fn received(&mut self, now: Time, bytes: u32) {
+        let together = self
+            .last_uplink
+            .is_some_and(|last| now.saturating_since(last) < FRAME_GAP);
+        self.uplink_frames += u64::from(!together);
+        self.last_uplink = Some(now);
+        self.uplink_bytes += u64::from(bytes);
     }
 
     /// Closes the account when a report arrives and begins the next one. Returns the sender's view
@@ -74,11 +92,13 @@ impl Account {
         }
         let backlogged = waited.saturating_mul(BACKLOGGED_SHARE) >= elapsed;
         let slots = slots.max(1);
-        let sent_packets = u32::try_from(self.packets / slots).unwrap_or(u32::MAX);
+        let per_slot = |packets: u64| u32::try_from(packets / slots).unwrap_or(u32::MAX);
         let view = SenderView {
             backlogged,
-            sent_packets,
+            sent_packets: per_slot(self.packets),
             sent_bytes: self.bytes / slots,
+            uplink_frames: per_slot(self.uplink_frames),
+            uplink_bytes: self.uplink_bytes / slots,
         };
         *self = Self {
             waiting_since: self.waiting_since,

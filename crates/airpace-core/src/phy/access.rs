@@ -20,6 +20,24 @@ pub enum AccessCategory {
 }
 
 impl AccessCategory {
+    /// The category of a user priority, or of a traffic identifier of an MPDU (802.11-2020 table
+    /// 10-1). Identifiers above 7, of traffic streams, count as best effort.
+    #[must_use]
+    pub const fn of_user_priority(priority: u8) -> Self {
+        match priority {
+            1 | 2 => Self::Background,
+            4 | 5 => Self::Video,
+            6 | 7 => Self::Voice,
+            _ => Self::BestEffort,
+        }
+    }
+
+    /// Whether it has precedence over best effort.
+    #[must_use]
+    pub const fn has_precedence(self) -> bool {
+        matches!(self, Self::Video | Self::Voice)
+    }
+
     /// The user priority that represents the category, for example as the traffic identifier of its
     /// MPDUs (802.11-2020 table 10-1).
     #[must_use]

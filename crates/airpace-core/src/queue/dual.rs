@@ -7,7 +7,7 @@ mod throughput;
 use super::counters::Ledger;
 use super::fifo::Queued;
 use super::fq_codel::Beside;
-use super::{Counters, DropReason, Dropped, FqCoDel, FqCoDelConfig};
+use super::{Counters, DropReason, Dropped, FqCoDel, FqCoDelConfig, Served};
 use crate::packet::{Ecn, Packet};
 use airpace_units::Time;
 use core::time::Duration;
@@ -167,6 +167,24 @@ impl<P: Packet> DualQueue<P> {
         }
     }
 
+    /// From which flow the last packet came that was dequeued. Low-latency packets are never of a
+    /// new queue: their flows need no precedence, and are not told apart by how much they send.
+    #[must_use]
+    pub fn last_served(&self) -> Served {
+        match self.low.as_ref().and_then(|low| low.served) {
+            Some(queue) => Served {
+                queue,
+                is_new: false,
+            },
+            None => self.classic.last_served(),
+        }
+    }
+
+    /// Changes the target and interval of the classic queue's CoDel.
+    pub fn set_codel(&mut self, target: Duration, interval: Duration) {
+        self.classic.set_codel(target, interval);
+    }
+
     /// Returns a packet that the last call dropped.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.classic.poll_drop()
@@ -229,6 +247,8 @@ struct LowLatency<P> {
     throughput: Throughput,
     signals: SignalShare,
     marker: Marker,
+    /// The flow of the last packet that was sent, if it was sent from this queue.
+    served: Option<u32>,
     /// Since when every packet is marked for its own queue.
     saturated_since: Option<Time>,
 }
@@ -246,6 +266,7 @@ impl<P: Packet> LowLatency<P> {
             throughput: Throughput::default(),
             signals: SignalShare::default(),
             marker: Marker::default(),
+            served: None,
             saturated_since: None,
         }
     }
@@ -319,6 +340,7 @@ impl<P: Packet> LowLatency<P> {
                 ledger.counters.marked += 1;
             }
             self.throughput.on_sent(now, bytes);
+            self.served = Some(index);
             // If nobody waited for this packet, nobody is owed anything for the ones before.
             self.credit = self.credit.max(0) - cost;
             ledger.dequeue(bytes);
@@ -373,6 +395,7 @@ impl<P: Packet> LowLatency<P> {
     /// The classic queue has sent a packet, for which CoDel gave `signals` signals, while
     /// `competitors` classic flows waited.
     fn on_classic_sent(&mut self, now: Time, bytes: u32, competitors: u64, signals: u64) {
+        self.served = None;
         self.signals.on_departure(signals);
         self.throughput.on_sent(now, bytes);
         let (classic, total) = self.weights(competitors.max(1));

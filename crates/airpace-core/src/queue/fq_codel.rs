@@ -44,6 +44,16 @@ impl Default for FqCoDelConfig {
     }
 }
 
+/// From which queue of [`FqCoDel`] a packet came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Served {
+    /// Number of the queue, below [`FqCoDelConfig::queues`].
+    pub queue: u32,
+    /// Whether it was one of the new queues, which have precedence: its flow was idle before, and
+    /// has not used up its quantum.
+    pub is_new: bool,
+}
+
 /// One queue: the packets of the flows that hash to it.
 #[derive(Clone, Debug)]
 struct Flow {
@@ -66,6 +76,7 @@ pub struct FqCoDel<P> {
     backlogs: Longest,
     turns: Turns,
     lists: Lists,
+    served: Served,
     store: Store<P>,
     /// Number of queues that hold packets.
     busy: u32,
@@ -100,6 +111,7 @@ impl<P: Packet> FqCoDel<P> {
             backlogs: Longest::new(queues),
             turns: Turns::new(queues, config.quantum.max(MIN_QUANTUM)),
             lists: Lists::EMPTY,
+            served: Served::default(),
             store: Store::new(),
             busy: 0,
             len: 0,
@@ -154,9 +166,14 @@ impl<P: Packet> FqCoDel<P> {
     /// Like [`FqCoDel::dequeue_with_sojourn`], in a call that the caller has begun in the ledger.
     pub(super) fn next_in_turn(&mut self, now: Time) -> Option<(P, Duration)> {
         while let Some(index) = self.lists.current(&mut self.turns) {
+            let is_new = self.lists.serves_new();
             match self.dequeue_from(index, now) {
                 Some((packet, sojourn)) => {
                     self.turns.charge(index, packet.bytes());
+                    self.served = Served {
+                        queue: index,
+                        is_new,
+                    };
                     return Some((packet, sojourn));
                 }
                 None => {
@@ -165,6 +182,12 @@ impl<P: Packet> FqCoDel<P> {
             }
         }
         None
+    }
+
+    /// From which queue the last packet came that was dequeued.
+    #[must_use]
+    pub const fn last_served(&self) -> Served {
+        self.served
     }
 
     /// Removes and returns the first packet of a queue that CoDel does not drop, with its sojourn
@@ -229,6 +252,12 @@ impl<P: Packet> FqCoDel<P> {
     pub(super) fn classify(&self, packet: &P) -> u32 {
         // The number of queues is at most 65,536.
         self.hash.queue(packet, self.flows.len() as u32)
+    }
+
+    /// Changes CoDel's target and interval, for the packets that leave from now on.
+    pub fn set_codel(&mut self, target: Duration, interval: Duration) {
+        self.config.codel.target = target;
+        self.config.codel.interval = interval;
     }
 
     /// Changes how many packets all queues may hold together. The call itself drops nothing. If

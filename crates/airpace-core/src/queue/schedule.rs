@@ -183,6 +183,11 @@ impl Lists {
         }
     }
 
+    /// Whether the queue that is considered next is a new one.
+    pub(super) const fn serves_new(&self) -> bool {
+        self.new.first().is_some()
+    }
+
     /// The queue that is considered next.
     pub(super) fn first(&self) -> Option<u32> {
         self.new.first().or(self.old.first())

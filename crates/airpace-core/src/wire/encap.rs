@@ -23,6 +23,7 @@
 //! ```
 
 use super::ip;
+use crate::phy::AccessCategory;
 use thiserror::Error;
 
 /// Mask of the ECN field in the traffic class.
@@ -55,6 +56,24 @@ pub fn outer_class(packet: &[u8], copy_dscp: bool) -> u8 {
     } else {
         class & ECN
     }
+}
+
+/// A traffic class whose code point asks for an access category, with the ECN field of `class`;
+/// `class` itself without a category.
+///
+/// Video has the code point AF41 and voice EF (RFC 8325 §4.3). Access points that take the three
+/// upper bits of the code point for the user priority send EF as video too; both pass best effort.
+#[must_use]
+pub const fn with_priority(class: u8, category: Option<AccessCategory>) -> u8 {
+    let dscp: u8 = match category {
+        None => return class,
+        Some(AccessCategory::Voice) => 46,
+        Some(AccessCategory::Video) => 34,
+        Some(AccessCategory::BestEffort) => 0,
+        // CS1.
+        Some(AccessCategory::Background) => 8,
+    };
+    dscp << 2 | class & ECN
 }
 
 /// Takes what the networks in between have written into the ECN field of the outer header, of
@@ -137,6 +156,22 @@ mod tests {
         }
         assert_eq!(outer_class(&[], true), 0);
         assert_eq!(outer_class(&[0x15, 0xff, 0, 0], true), 0);
+    }
+
+    #[test]
+    fn a_category_replaces_the_code_point_and_leaves_the_ecn_field() {
+        let categories = [
+            AccessCategory::Background,
+            AccessCategory::BestEffort,
+            AccessCategory::Video,
+            AccessCategory::Voice,
+        ];
+        for category in categories {
+            let class = with_priority(26 << 2 | ECT_0, Some(category));
+            let info = IpInfo::parse(&ipv4(class)).expect("valid");
+            assert_eq!((info.category(), info.ecn), (category, ECT_0));
+        }
+        assert_eq!(with_priority(26 << 2 | CE, None), 26 << 2 | CE);
     }
 
     /// Figure 4 of RFC 6040: rows are the packet's field, columns the outer header's, in the order

@@ -103,23 +103,10 @@ pub struct IpInfo {
 }
 
 impl IpInfo {
-    /// The access category for the code point (RFC 8325 §4.3, figure 1; RFC 8622 for the
-    /// lower-effort code point).
-    ///
-    /// CS6 and CS7 map to best effort, as do unassigned code points. They are for routers' control
-    /// traffic, which no station sends; honouring them would let any sender claim the highest
-    /// priority (RFC 8325 §8.2).
+    /// The access category for the code point: see [`category`].
     #[must_use]
     pub const fn category(&self) -> AccessCategory {
-        match self.dscp {
-            // LE and CS1.
-            1 | 8 => AccessCategory::Background,
-            // CS3, AF3x, CS4, AF4x, CS5.
-            24 | 26 | 28 | 30 | 32 | 34 | 36 | 38 | 40 => AccessCategory::Video,
-            // VOICE-ADMIT and EF.
-            44 | 46 => AccessCategory::Voice,
-            _ => AccessCategory::BestEffort,
-        }
+        category(self.dscp)
     }
 
     /// Reads and checks the header of the packet at the start of `bytes`.
@@ -145,6 +132,25 @@ impl IpInfo {
             dscp: header.class >> 2,
             ecn: header.class & ECN,
         })
+    }
+}
+
+/// The access category for a code point (RFC 8325 §4.3, figure 1; RFC 8622 for the lower-effort
+/// code point).
+///
+/// CS6 and CS7 map to best effort, as do unassigned code points. They are for routers' control
+/// traffic, which no station sends; honouring them would let any sender claim the highest priority
+/// (RFC 8325 §8.2).
+#[must_use]
+pub const fn category(dscp: u8) -> AccessCategory {
+    match dscp {
+        // LE and CS1.
+        1 | 8 => AccessCategory::Background,
+        // CS3, AF3x, CS4, AF4x, CS5.
+        24 | 26 | 28 | 30 | 32 | 34 | 36 | 38 | 40 => AccessCategory::Video,
+        // VOICE-ADMIT and EF.
+        44 | 46 => AccessCategory::Voice,
+        _ => AccessCategory::BestEffort,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The encoding of a slot's report: 68 bytes with a fixed layout, little-endian.
+//! The encoding of a slot's report: 72 bytes with a fixed layout, little-endian.
 //!
 //! | offset | field |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | 32 | bytes u32 (2³² − 1: that many or more) |
 //! | 36 | arrival of the first counted frame u64, ns |
 //! | 44 | from there to the last counted frame u32, in steps of 100 ns |
-//! | 48 | Σ 1/R in s/bit, f32 |
-//! | 52 | waiting time: mean, p50, p95, p99, u32 each, µs |
+//! | 48 | Σ 1/R, and 1/R of the last frames, in s/bit, f32 each |
+//! | 56 | waiting time: mean, p50, p95, p99, u32 each, µs |
 //!
 //! A number too large for its field is encoded as the field's largest value. The message does not
 //! contain the station, which follows from the session.
@@ -26,7 +26,7 @@ use core::time::Duration;
 use thiserror::Error;
 
 /// Length of an encoded report.
-pub const REPORT_BYTES: usize = 68;
+pub const REPORT_BYTES: usize = 72;
 /// Version of the layout.
 const VERSION: u8 = 2;
 
@@ -113,6 +113,7 @@ pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     out.put(extent.to_le_bytes());
     // No rate is known to more than the seven digits of an f32.
     out.put((report.inverse_rate_sum as f32).to_le_bytes());
+    out.put((report.recent_inverse_rate as f32).to_le_bytes());
     let wait = report.wait.unwrap_or_default();
     for time in [wait.mean, wait.p50, wait.p95, wait.p99] {
         out.put(micros(time).to_le_bytes());
@@ -194,7 +195,8 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         longest_frame,
         bytes: u64::from(fields.bytes),
         span: fields.span()?,
-        inverse_rate_sum: fields.inverse_rate_sum()?,
+        inverse_rate_sum: fields.inverse_rate(fields.inverse_rate_sum)?,
+        recent_inverse_rate: fields.inverse_rate(fields.recent_inverse_rate)?,
         lost: u32::from(fields.lost),
         late: u32::from(fields.late),
         wait: fields.wait()?,
@@ -216,6 +218,7 @@ struct Fields {
     first_ns: u64,
     extent: u32,
     inverse_rate_sum: f32,
+    recent_inverse_rate: f32,
     wait_us: [u32; 4],
 }
 
@@ -250,6 +253,7 @@ impl Fields {
             first_ns: from.u64()?,
             extent: from.u32()?,
             inverse_rate_sum: f32::from_bits(from.u32()?),
+            recent_inverse_rate: f32::from_bits(from.u32()?),
             wait_us: [from.u32()?, from.u32()?, from.u32()?, from.u32()?],
         })
     }
@@ -270,11 +274,11 @@ impl Fields {
         Ok(has_frames.then_some((Time::from_nanos(self.first_ns), Time::from_nanos(last))))
     }
 
-    fn inverse_rate_sum(&self) -> Result<f64, ReportError> {
-        let sum = self.inverse_rate_sum;
-        let valid = sum.is_finite() && sum >= 0.0 && (sum == 0.0 || self.counts.0 > 0);
+    /// A number that follows from the frames' rates, which needs frames.
+    fn inverse_rate(&self, value: f32) -> Result<f64, ReportError> {
+        let valid = value.is_finite() && value >= 0.0 && (value == 0.0 || self.counts.0 > 0);
         if valid {
-            Ok(f64::from(sum))
+            Ok(f64::from(value))
         } else {
             Err(ReportError::InverseRate)
         }

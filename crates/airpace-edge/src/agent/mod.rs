@@ -14,6 +14,7 @@ use acks::{AckGather, Held, hold_time};
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{DropReason, Dropped, FqCoDel, FqCoDelConfig};
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, Direction, FCS_BYTES, MacAddr, SNAP_BYTES};
@@ -84,6 +85,8 @@ pub struct Message {
     pub sequence: u64,
     /// Bytes of the IP packet on the air, with the tunnel's headers.
     pub bytes: u32,
+    /// The access category in which it was sent over the air.
+    pub category: AccessCategory,
     /// Delay since it was sent, up to a constant offset between the clocks of both ends, ns.
     pub delay_ns: i64,
 }
@@ -277,6 +280,7 @@ impl<P: UplinkPacket> Agent<P> {
             frame: FrameHints::default(),
             sequence: message.sequence,
             bytes: message.bytes,
+            category: message.category,
             delay_ns: Some(message.delay_ns),
         });
     }

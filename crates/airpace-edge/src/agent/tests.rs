@@ -82,6 +82,7 @@ fn message(session: u32, sequence: u64) -> Message {
         session,
         sequence,
         bytes: 1500,
+        category: AccessCategory::BestEffort,
         delay_ns: 3_000_000,
     }
 }

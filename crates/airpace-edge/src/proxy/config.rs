@@ -1,5 +1,6 @@
 //! What a proxy must know before it begins.
 
+use super::InteractiveConfig;
 use airpace_core::control::{LawConfig, RateController};
 use airpace_core::pace::PaceConfig;
 use airpace_core::queue::{FqCoDelConfig, L4sConfig};
@@ -41,6 +42,11 @@ pub struct ProxyConfig {
     /// Bytes that the way to the station adds to each packet: the headers of a tunnel, or nothing
     /// in-line.
     pub packet_overhead: u32,
+    /// Whether packets are sent over the air in their own access category. A tunnel that hides their
+    /// code points sends all of them as best effort. Default yes.
+    pub keeps_category: bool,
+    /// Priority for the packets of sparse flows at an access point with WMM. Default none.
+    pub interactive: Option<InteractiveConfig>,
     /// Whether a record per station and slot is made (see [`super::SlotRecord`]). It costs 10 kB
     /// per station.
     pub records: bool,
@@ -64,6 +70,8 @@ impl Default for ProxyConfig {
             l4s: Some(L4sConfig::default()),
             fallback: Fallback::default(),
             packet_overhead: 0,
+            keeps_category: true,
+            interactive: None,
             records: false,
             stations: Vec::new(),
         }

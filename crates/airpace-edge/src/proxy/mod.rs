@@ -13,6 +13,7 @@
 //! were due.
 
 mod config;
+mod interactive;
 mod law;
 mod mode;
 mod output;
@@ -25,6 +26,7 @@ mod turns;
 mod warnings;
 
 pub use config::{CustomLaw, Fallback, Pacing, ProxyConfig, StartRate, StationConfig};
+pub use interactive::InteractiveConfig;
 pub use law::controller;
 pub use mode::Mode;
 pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
@@ -33,6 +35,7 @@ pub use record::SlotRecord;
 use airpace_core::control::{Diagnostics, RateController};
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::Dropped;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -223,6 +226,13 @@ impl<P: Packet> Proxy<P> {
             .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
     }
 
+    /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
+    pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
+        if let Some(paced) = self.stations.get_mut(station) {
+            paced.account.received(now, bytes);
+        }
+    }
+
     /// Notes that a station has come or gone. One that has gone is forgotten by the law, and its
     /// packets are dropped.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
@@ -401,14 +411,22 @@ impl<P: Packet> Proxy<P> {
         }
         let output = packet.map(|(packet, sojourn)| {
             let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
-            paced.charge(due, bytes, Some(sojourn));
+            let priority = paced.priority(now, bytes, &self.config);
+            let category = match priority {
+                Some(category) => category,
+                None if self.config.keeps_category => packet.category(),
+                None => AccessCategory::BestEffort,
+            };
+            paced.charge(due, bytes, Some(sojourn), category);
             Output::Packet {
                 station,
                 packet,
                 waited: sojourn,
+                priority,
             }
         });
         self.collect_drops(station);
+        self.stations[station].settle_empty_queue(now);
         // CoDel may have dropped all that waited.
         output.or_else(|| self.serve_load(due, station))
     }
@@ -417,7 +435,7 @@ impl<P: Packet> Proxy<P> {
     fn serve_load(&mut self, due: Time, station: usize) -> Option<Output<P>> {
         let paced = &mut self.stations[station];
         let bytes = paced.load_bytes.filter(|_| paced.has_load())?;
-        paced.charge(due, bytes, None);
+        paced.charge(due, bytes, None, AccessCategory::BestEffort);
         Some(Output::Load { station, bytes })
     }
 

@@ -2,6 +2,7 @@
 
 use super::Mode;
 use airpace_core::control::ConfigError;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DropReason;
 use airpace_units::Time;
 use core::time::Duration;
@@ -17,6 +18,9 @@ pub enum Output<P> {
         packet: P,
         /// How long it has waited at the proxy.
         waited: Duration,
+        /// The access category to send it in; `None` sends it as it is. See
+        /// [`ProxyConfig::interactive`](super::ProxyConfig::interactive).
+        priority: Option<AccessCategory>,
     },
     /// A packet of load without meaning.
     Load {

@@ -1,9 +1,11 @@
 //! What the proxy keeps per station: the queue, the pacer, the mode, and the account of the slot.
 
+use super::interactive::{FastLane, Way};
 use super::turns::Place;
 use super::{Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::DualQueue;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
@@ -15,6 +17,9 @@ use hdrhistogram::Histogram;
 /// instead; with the pacer's burst this makes one millisecond. Lateness of user-space timers on a
 /// busy two-core machine: 0.1 ms at the median, 2.6 ms at the 99th percentile.
 const CATCH_UP: Duration = Duration::from_micros(800);
+
+/// CoDel's target is at least the time in which this many packets leave.
+const CODEL_PACKETS: f64 = 4.0;
 
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
@@ -42,6 +47,8 @@ pub(super) struct PacedStation<P> {
     not_before: Time,
     pub(super) account: Account,
     pub(super) slot: SlotStatistics,
+    /// Decides which packets have priority at the access point, if any may have.
+    fast_lane: Option<FastLane>,
 }
 
 /// What is recorded of the slot that runs.
@@ -112,7 +119,29 @@ impl<P: Packet> PacedStation<P> {
             not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
             slot: SlotStatistics::new(config.records),
+            fast_lane: config
+                .interactive
+                .map(|interactive| FastLane::new(interactive, config.queue.queues)),
         }
+    }
+
+    /// Fits CoDel to the station's rate and to the round trip through the access point.
+    ///
+    /// RFC 8289 §4: the target must be longer than a packet takes to leave, and the interval than a
+    /// round trip. With the defaults alone, TCP to one of thirty slow stations would be kept far
+    /// below its rate.
+    fn fit_codel(&mut self, allocation: &Allocation, config: &ProxyConfig) {
+        let defaults = config.queue.codel;
+        let packets_s =
+            CODEL_PACKETS * f64::from(config.packet_bytes) / allocation.rate_bytes_per_s;
+        let wait = self.last_report.as_ref().and_then(|report| report.wait);
+        let round_trip = wait.map_or(Duration::ZERO, |wait| wait.p95);
+        let interval = defaults.interval + round_trip;
+        let target = Duration::try_from_secs_f64(packets_s)
+            .unwrap_or(interval)
+            .max(interval.mul_f64(defaults.target.as_secs_f64() / defaults.interval.as_secs_f64()))
+            .clamp(defaults.target, interval);
+        self.queue.set_codel(target, interval);
     }
 
     /// Whether there is a packet to send, or load, which only a paced station is sent: unpaced it
@@ -144,10 +173,55 @@ impl<P: Packet> PacedStation<P> {
         Some(release.max(Time::from_nanos(earliest)))
     }
 
-    /// Charges the pacer and the books for a packet that was due at `due` and leaves now.
-    pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
+    /// The category in which the packet that was just taken from the queue is to be sent; `None`
+    /// sends it as it is.
+    pub(super) fn priority(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        config: &ProxyConfig,
+    ) -> Option<AccessCategory> {
+        if self.fast_lane.is_none() {
+            return None;
+        }
+        let report = self.last_report.as_ref();
+        // Without a PHY rate, the granted rate is a lower bound.
+        let granted = mode::granted(self, config);
+        let granted_bps = granted.map(|granted| granted.rate_bytes_per_s * 8.0);
+        let way = Way {
+            frame_overhead: config.frame_overhead,
+            rate_bps: report.and_then(SlotReport::phy_rate_bps).or(granted_bps),
+            round_s: report.and_then(SlotReport::round_s),
+        };
+        let lane = self.fast_lane.as_mut()?;
+        lane.category(now, self.queue.last_served(), bytes, &way)
+    }
+
+    /// Lets the flows of an empty queue become idle. FQ-CoDel notices that a flow is idle when it
+    /// finds its queue empty, for which it must be asked; otherwise a call beside nothing else
+    /// would use up its quantum some day and count as bulk from then on.
+    pub(super) fn settle_empty_queue(&mut self, now: Time) {
+        if self.fast_lane.is_some() && self.queue.is_empty() {
+            let nothing = self.queue.dequeue(now);
+            debug_assert!(nothing.is_none(), "the queue is empty");
+        }
+    }
+
+    /// Charges the pacer and the books for a packet that was due at `due` and leaves now in this
+    /// access category.
+    pub(super) fn charge(
+        &mut self,
+        due: Time,
+        bytes: u32,
+        sojourn: Option<Duration>,
+        category: AccessCategory,
+    ) {
         self.pacer.charge(due, bytes);
-        self.account.sent(bytes);
+        // Stations do not report packets that passed the others at the access point. The law
+        // balances what was sent and what arrived, so they do not count here either.
+        if !category.has_precedence() {
+            self.account.sent(bytes);
+        }
         self.slot.on_sent(bytes, sojourn);
     }
 
@@ -168,5 +242,6 @@ impl<P: Packet> PacedStation<P> {
         }
         self.pacer
             .grant(now, &allocation, phy_rate.map(BitRate::from_bps_f64));
+        self.fit_codel(&allocation, config);
     }
 }

@@ -316,6 +316,7 @@ fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
         station: 0,
         packet: ToyPacket::new(7),
         waited: Duration::from_micros(500),
+        priority: None,
     };
     assert_eq!(proxy.poll(half), Some(packet));
     let next = Time::from_micros(1_500);
@@ -324,6 +325,78 @@ fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
     assert!(proxy.poll(ms(50)).is_none());
     // A station that does not exist is ignored.
     proxy.set_load(9, Some(750));
+}
+
+#[test]
+fn packets_of_a_sparse_flow_have_priority_beside_bulk_and_do_not_count_as_sent() {
+    let mut config = config(1, Pacing::Fixed(BitRate::from_mbps(120)));
+    config.interactive = Some(InteractiveConfig {
+        category: AccessCategory::Video,
+        budget: 0.02,
+    });
+    let mut proxy = connected(config);
+    let mut sent = [0_u32; 2];
+    for now in (0..1000).map(ms) {
+        proxy.handle_timeout(now);
+        while proxy.backlog() < 50 {
+            proxy.enqueue(now, 0, ToyPacket::new(0));
+        }
+        if now.as_nanos() % 20_000_000 == 0 {
+            let call = ToyPacket {
+                number: 1,
+                flow: 1,
+                bytes: 200,
+            };
+            proxy.enqueue(now, 0, call);
+        }
+        while let Some(output) = proxy.poll(now) {
+            let Output::Packet {
+                packet, priority, ..
+            } = output
+            else {
+                panic!("there is no load");
+            };
+            // Bulk begins with a burst that cannot be told from a sparse flow.
+            let settled = now > ms(20);
+            let expected = (packet.flow == 1).then_some(AccessCategory::Video);
+            assert!(!settled || priority == expected, "{now:?}: {packet:?}");
+            sent[usize::from(priority.is_some())] += 1;
+        }
+    }
+    assert!((50..55).contains(&sent[1]), "{sent:?}");
+    let mut report = report(0, 1);
+    report.length = Duration::from_secs(1);
+    proxy.on_report(ms(1000), report);
+    let counted = proxy.stations[0].last_report.as_ref().expect("it came");
+    assert_eq!(counted.sender.sent_packets, sent[0]);
+}
+
+#[test]
+fn a_call_beside_constant_load_keeps_its_priority() {
+    let mut config = config(1, Pacing::Fixed(BitRate::from_mbps(120)));
+    config.interactive = Some(InteractiveConfig {
+        category: AccessCategory::Voice,
+        budget: 0.02,
+    });
+    let mut proxy = connected(config);
+    proxy.set_load(0, Some(1500));
+    for n in 0..200 {
+        let now = ms(20 * u64::from(n));
+        proxy.handle_timeout(now);
+        let call = ToyPacket {
+            number: n,
+            flow: 1,
+            bytes: 200,
+        };
+        proxy.enqueue(now, 0, call);
+        let mut priorities = Vec::new();
+        while let Some(output) = proxy.poll(now) {
+            if let Output::Packet { priority, .. } = output {
+                priorities.push(priority);
+            }
+        }
+        assert_eq!(priorities, [Some(AccessCategory::Voice)], "{n}");
+    }
 }
 
 #[test]

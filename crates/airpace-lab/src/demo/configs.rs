@@ -60,6 +60,8 @@ pub(super) fn proxy(
         l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
+        interactive: None,
+        interactive_budget: 0.02,
         station: agents.iter().enumerate().map(station).collect(),
     }
 }

@@ -9,6 +9,7 @@ use airpace_api::config::AgentConfig;
 use airpace_api::telemetry::AgentSlot;
 use airpace_core::report::{LevelSource, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
+use airpace_core::wire::ip;
 use airpace_core::wire::report::{self, REPORT_BYTES};
 use airpace_edge::agent::{self, Agent, Message};
 use airpace_edge::tunnel::Opened;
@@ -87,7 +88,8 @@ impl PacketAgent {
     }
 
     /// Takes an authentic message of the tunnel, as it arrived at `arrival`.
-    pub fn on_message(&mut self, arrival: Time, message: &Opened<'_>) {
+    /// `class` is the traffic class of its outer header.
+    pub fn on_message(&mut self, arrival: Time, message: &Opened<'_>, class: u8) {
         self.agent.on_message(
             arrival,
             Message {
@@ -95,6 +97,7 @@ impl PacketAgent {
                 sequence: message.counter,
                 // A datagram is at most 65,507 bytes.
                 bytes: message.payload.len() as u32 + TUNNEL_OVERHEAD,
+                category: ip::category(class >> 2),
                 delay_ns: message.sent.offset_ns(arrival),
             },
         );

@@ -309,7 +309,7 @@ impl RunningAgent<'_> {
                 let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
                     continue;
                 };
-                self.packets.on_message(arrival, &opened);
+                self.packets.on_message(arrival, &opened, message.class.0);
                 if opened.kind != InnerKind::Packet {
                     continue;
                 }

@@ -110,7 +110,7 @@ fn without_a_monitor_arrival_times_make_the_frames() {
                 sent: SendTime::of(arrival),
                 payload: &mut payload,
             };
-            agent.on_message(arrival, &message);
+            agent.on_message(arrival, &message, 0);
             counter += 1;
         }
     }

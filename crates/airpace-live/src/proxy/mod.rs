@@ -13,6 +13,7 @@ pub use packets::PacketProxy;
 pub use run::run_proxy;
 
 use crate::packet::PacketBuf;
+use airpace_core::phy::AccessCategory;
 use airpace_edge::tunnel;
 
 /// What the proxy wants sent to a station.
@@ -24,6 +25,8 @@ pub enum Output {
         station: usize,
         /// The packet.
         packet: PacketBuf,
+        /// The access category to send it in; `None` sends it as its own code point says.
+        priority: Option<AccessCategory>,
     },
     /// A datagram of load, whose content has no meaning.
     Load {

@@ -110,6 +110,11 @@ impl PacketProxy {
         self.log_events();
     }
 
+    /// Counts a datagram of `bytes` from a station, IP header included.
+    pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
+        self.proxy.on_uplink(now, station, bytes);
+    }
+
     /// Sets whether the tunnel has a session with a station.
     pub fn set_connected(&mut self, now: Time, station: usize, connected: bool) {
         self.proxy.set_connected(now, station, connected);
@@ -123,8 +128,15 @@ impl PacketProxy {
         self.recycle();
         Some(match output? {
             proxy::Output::Packet {
-                station, packet, ..
-            } => Output::Packet { station, packet },
+                station,
+                packet,
+                priority,
+                ..
+            } => Output::Packet {
+                station,
+                packet,
+                priority,
+            },
             proxy::Output::Load { station, bytes } => Output::Load {
                 station,
                 body: bytes.saturating_sub(settings::TUNNEL_OVERHEAD) as usize,

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
 use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
 use airpace_net::clock::Clock;
@@ -191,10 +192,15 @@ impl RunningProxy {
     fn seal(&mut self, now: Time, output: Output) {
         // Without a session it is lost; the proxy learns of that at the next check of sessions.
         match output {
-            Output::Packet { station, packet } => {
+            Output::Packet {
+                station,
+                packet,
+                priority,
+            } => {
                 let payload = packet.as_bytes();
                 let kind = InnerKind::Packet;
-                let class = TrafficClass(encap::outer_class(payload, self.copy_dscp));
+                let own = encap::outer_class(payload, self.copy_dscp);
+                let class = TrafficClass(encap::with_priority(own, priority));
                 let _ = self
                     .batch
                     .seal(now, &mut self.tunnel, station, kind, payload, class);
@@ -234,10 +240,16 @@ impl RunningProxy {
         class: TrafficClass,
         datagram: &mut [u8],
     ) {
+        let bytes = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
         let Received::Data(opened) = self.tunnel.handle(now, from, datagram) else {
             return;
         };
         self.packets.set_connected(now, opened.peer, true);
+        self.packets.on_uplink(
+            now,
+            opened.peer,
+            bytes.saturating_add(IPV4_UDP_HEADER_BYTES),
+        );
         match opened.kind {
             InnerKind::Packet => {
                 // A station may only send under its own address.

@@ -1,12 +1,13 @@
 //! The configuration of the proxy of [`airpace_edge`] from a configuration file.
 
 use crate::queues;
-use airpace_api::config::{LawChoice, ProxyConfig};
+use airpace_api::config::{Interactive, LawChoice, ProxyConfig};
 use airpace_config::quantity::Rate;
 use airpace_core::control::{Goal, LawConfig};
 use airpace_core::pace::PaceConfig;
+use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip::{IPV4_HEADER_BYTES, IPV4_UDP_HEADER_BYTES};
-use airpace_edge::proxy::{self, Fallback, Pacing, StartRate, StationConfig};
+use airpace_edge::proxy::{self, Fallback, InteractiveConfig, Pacing, StartRate, StationConfig};
 use airpace_units::BitRate;
 
 /// Bytes that the tunnel, UDP and IPv4 add to a packet on its way. They take airtime, so the pacers
@@ -44,6 +45,14 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
             unshaped_after_slots: config.fallback.unshaped_after_slots,
         },
         packet_overhead: TUNNEL_OVERHEAD,
+        keeps_category: config.tun.copy_dscp,
+        interactive: config.interactive.map(|category| InteractiveConfig {
+            category: match category {
+                Interactive::Video => AccessCategory::Video,
+                Interactive::Voice => AccessCategory::Voice,
+            },
+            budget: config.interactive_budget,
+        }),
         records: config.telemetry.is_some(),
         stations: config
             .station

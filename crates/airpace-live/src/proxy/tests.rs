@@ -39,6 +39,8 @@ fn config(stations: u8) -> ProxyConfig {
         l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: None,
+        interactive: None,
+        interactive_budget: 0.02,
         station: (0..stations).map(station).collect(),
     }
 }
@@ -74,6 +76,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         bytes: u64::from(frames * level) * 1488,
         span: Some((Time::ZERO, last)),
         inverse_rate_sum: f64::from(frames) / 390e6,
+        recent_inverse_rate: 0.0,
         lost: 0,
         late: 0,
         wait: None,
@@ -97,7 +100,9 @@ fn run(proxy: &mut PacketProxy, start: Time, end: Time, backlog: &[u8]) -> Vec<u
         }
         while let Some(output) = proxy.poll(now) {
             match output {
-                Output::Packet { station, packet } => {
+                Output::Packet {
+                    station, packet, ..
+                } => {
                     sent[station] += packet.as_bytes().len() as u64 + 68;
                     proxy.pool().put(packet);
                 }

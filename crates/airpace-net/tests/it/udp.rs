@@ -111,7 +111,10 @@ fn the_traffic_class_arrives_over_every_kind_of_address() {
     };
     let all = || {
         exchange("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1");
-        exchange("[::]:0", "[::]:0", "[::1]");
+        // A new namespace may have no IPv6.
+        if std::net::UdpSocket::bind("[::1]:0").is_ok() {
+            exchange("[::]:0", "[::]:0", "[::1]");
+        }
         // IPv4 between sockets for both versions.
         exchange("[::]:0", "[::]:0", "[::ffff:127.0.0.1]");
     };

@@ -229,6 +229,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         bytes: report.bytes,
         span,
         inverse_rate_sum: report.inverse_rate_sum,
+        recent_inverse_rate: 0.0,
         lost: report.lost,
         late: report.late,
         wait: None,
@@ -237,6 +238,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
             backlogged: report.backlogged,
             sent_packets: report.sent_packets,
             sent_bytes: report.sent_bytes,
+            ..SenderView::default()
         },
     })
 }

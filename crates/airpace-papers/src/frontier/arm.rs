@@ -99,12 +99,12 @@ impl Arm {
         )
     }
 
-    /// Its settings where frames hold at most `limit` MPDUs. With `quick` every other value of the
+    /// Its settings where frames hold at most `limit` MPDUs. With `coarse` every other value of the
     /// knob.
     #[must_use]
-    pub fn settings(self, limit: u16, quick: bool) -> Vec<Setting> {
-        let step = if quick { 2 } else { 1 };
-        let mut settings = match self {
+    pub fn settings(self, limit: u16, coarse: bool) -> Vec<Setting> {
+        let step = if coarse { 2 } else { 1 };
+        match self {
             Self::Closed => vec![self.queued(None)],
             Self::FqMac => vec![self.queued(Some(Scheme::FqMac))],
             Self::Airtime => vec![self.queued(Some(Scheme::Airtime))],
@@ -131,9 +131,7 @@ impl Arm {
                 vec![self.knob("", &format!("aim = \"{self}\""))]
             }
             Self::Latency => vec![self.knob("", "latency = \"10 ms\"")],
-        };
-        settings.dedup();
-        settings
+        }
     }
 
     /// A setting without proxy.

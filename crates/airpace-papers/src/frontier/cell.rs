@@ -27,6 +27,9 @@ pub enum CellError {
         /// What may have been meant.
         remedy: String,
     },
+    /// Two different cells have the same name, so that their rows could not be told apart.
+    #[error("two cells are called `{0}`: rename one of the files")]
+    SameName(String),
     /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -102,13 +105,15 @@ impl Cell {
 /// paths of scenario files, which end in `.toml`.
 ///
 /// # Errors
-/// [`CellError`] if a name is not known or a file cannot be read.
+/// [`CellError`] if a name is not known, a file cannot be read, or two cells have the same name.
 pub fn select(names: &[String]) -> Result<Vec<Cell>, CellError> {
     let mut cells: Vec<Cell> = Vec::new();
     for name in names {
         for cell in named(name)? {
-            if !cells.contains(&cell) {
-                cells.push(cell);
+            match cells.iter().find(|known| known.name == cell.name) {
+                None => cells.push(cell),
+                Some(known) if *known == cell => {}
+                Some(_) => return Err(CellError::SameName(cell.name)),
             }
         }
     }

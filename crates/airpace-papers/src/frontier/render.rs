@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 pub fn text(frontier: &Frontier) -> String {
     let mut text = format!("{}\n", rows(&frontier.rows).trim_fmt());
     if !frontier.verdicts.is_empty() {
-        text.push_str("\n\n");
+        text.push('\n');
         text.push_str(&verdicts(&frontier.verdicts).trim_fmt());
-        text.push_str("\n\n\n");
+        text.push_str("\n\n");
         text.push_str(&counts(&frontier.verdicts));
     }
     text

@@ -142,7 +142,8 @@ fn greatest(values: impl Iterator<Item = f64>) -> f64 {
 pub(super) fn row(
     cell: &str,
     load: Load,
-    (arm, setting): (Arm, &str),
+    arm: Arm,
+    setting: &str,
     runs: &[Option<RunFigures>],
     reference: &[Option<RunFigures>],
 ) -> Option<Row> {

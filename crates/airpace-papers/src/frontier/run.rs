@@ -383,21 +383,24 @@ impl Board<'_, '_> {
             if !self.is_done[runs].iter().all(|&done| done) {
                 break;
             }
-            self.report(group, frontier);
+            let rows = self.rows(group);
+            frontier.verdicts.extend(judge(&rows));
+            frontier.rows.extend(rows);
             self.reported += 1;
         }
         self.reported > before
     }
 
-    /// Adds the rows of settings that are complete in groups that are not.
+    /// Adds the rows of settings that are complete in groups that are not. Such groups are not
+    /// judged: the rows that decide may be missing.
     fn report_rest(&self, frontier: &mut Frontier) {
         for group in &self.groups[self.reported..] {
-            self.report(group, frontier);
+            frontier.rows.extend(self.rows(group));
         }
     }
 
-    /// Adds the rows of the group's settings all of whose seeds are done, and its verdicts.
-    fn report(&self, group: &Group<'_>, frontier: &mut Frontier) {
+    /// The rows of the group's settings all of whose seeds are done; none without the reference.
+    fn rows(&self, group: &Group<'_>) -> Vec<Row> {
         let runs_of = |setting: usize| {
             let first = group.first_run + setting * self.seeds;
             let range = first..first + self.seeds;
@@ -405,15 +408,21 @@ impl Board<'_, '_> {
             all_done.then(|| &self.runs[range])
         };
         let Some(reference) = runs_of(group.reference) else {
-            return;
+            return Vec::new();
         };
         let mut rows: Vec<Row> = Vec::new();
         for (index, setting) in group.settings.iter().enumerate() {
-            let knob = (setting.arm, setting.label.as_str());
+            // No runs give no row.
             let runs = runs_of(index).unwrap_or_default();
-            rows.extend(row(&group.cell.name, group.load, knob, runs, reference));
+            rows.extend(row(
+                &group.cell.name,
+                group.load,
+                setting.arm,
+                &setting.label,
+                runs,
+                reference,
+            ));
         }
-        frontier.verdicts.extend(judge(&rows));
-        frontier.rows.extend(rows);
+        rows
     }
 }

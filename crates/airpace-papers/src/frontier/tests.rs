@@ -188,6 +188,15 @@ fn unknown_cells_are_refused_with_the_known_ones() {
     );
     let error = select(&["/nowhere/cell.toml".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("/nowhere/cell.toml"), "{error}");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/frontier/one.toml"
+    );
+    let error = select(&["one".to_owned(), path.to_owned()]).unwrap_err();
+    assert!(
+        error.to_string().contains("two cells are called `one`"),
+        "{error}"
+    );
 }
 
 #[test]

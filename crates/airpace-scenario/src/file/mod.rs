@@ -39,7 +39,7 @@ pub use airpace_config::point::Point;
 pub use channel::{Channel, Edca, EdcaSet, ErrorModel, Fading, PathLoss, Standard, Timing};
 pub use flow::{Category, EACH_STATION, Flow, FlowKind};
 pub use node::{Node, NodeKind, Route, Wire};
-pub use proxy::{AgentState, Change, NoLaw, Proxy, ProxyLaw, Record, Reports};
+pub use proxy::{AgentState, Change, Interactive, NoLaw, Proxy, ProxyLaw, Record, Reports};
 pub use queue::{AirtimeQueueLimit, CodelQueue, NodeQueue, SlowStations, WqmQueue};
 pub use rate::{RateChoice, RateStep};
 

@@ -30,6 +30,15 @@ choice! {
     Free = "free",
 }
 
+choice! {
+    /// Access category of the packets of sparse flows.
+    Interactive:
+    /// Video.
+    Video = "video",
+    /// Voice.
+    Voice = "voice",
+}
+
 section! {
     /// An airpace proxy: a pacer and flow queues per station at a node, and the law that sets the
     /// rates.
@@ -79,6 +88,11 @@ section! {
         /// Whether agents drop acknowledgements that are held together and tell their sender
         /// nothing that a later one does not.
         thin_acks: bool = default("true"),
+        /// Access category in which packets of sparse flows leave, so that they pass the others at
+        /// the access point.
+        interactive: Option<Interactive> = optional("off"),
+        /// Most airtime of those packets per station, as a share of the time.
+        interactive_budget: f64 = default("0.02", "0.001", "0.5"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets instead of dropping them.

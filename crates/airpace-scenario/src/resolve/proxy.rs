@@ -2,13 +2,15 @@
 
 use super::flow::UDP_PAYLOAD;
 use super::network::Network;
-use crate::file::{FlowKind, NoLaw, NodeKind, Proxy, Reports};
+use crate::file::{FlowKind, Interactive, NoLaw, NodeKind, Proxy, Reports};
 use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
+use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_edge::agent::AgentConfig;
+use airpace_edge::proxy::InteractiveConfig;
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
@@ -78,6 +80,13 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             l4s: (proxy.l4s && proxy.ecn).then(L4sConfig::default),
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
+            interactive: proxy.interactive.map(|category| InteractiveConfig {
+                category: match category {
+                    Interactive::Video => AccessCategory::Video,
+                    Interactive::Voice => AccessCategory::Voice,
+                },
+                budget: proxy.interactive_budget,
+            }),
             ..base.edge
         },
         agent: AgentConfig {

@@ -289,10 +289,20 @@ impl World {
                     let wait = at.saturating_since(packet.queued);
                     channel.links.on_delivered(mpdu.from, mpdu.to, wait);
                 }
-                let node = channel.nodes[mpdu.to.index()];
+                let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
+                self.count_uplink(from, node, packet.bytes);
                 self.deliver(node, packet);
             }
             Output::Dropped { reason, packet, .. } => self.lose(Loss::from(reason), packet),
+        }
+    }
+
+    /// Tells the proxy of a packet that a station has sent over the air to the proxy's node.
+    fn count_uplink(&mut self, from: NodeId, to: NodeId, bytes: u32) {
+        if let Some(PacedBy { proxy, station }) = self.paced_by[from.0 as usize]
+            && self.proxies[proxy].config.at == to
+        {
+            self.proxies[proxy].edge.on_uplink(self.now, station, bytes);
         }
     }
 

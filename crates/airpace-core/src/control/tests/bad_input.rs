@@ -55,6 +55,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 bytes: counts.4,
                 span: spanned.then(|| (Time::from_nanos(first), Time::from_nanos(last))),
                 inverse_rate_sum: sum,
+                recent_inverse_rate: 0.0,
                 lost: counts.2,
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
@@ -63,6 +64,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                     backlogged: sender.0,
                     sent_packets: sender.1,
                     sent_bytes: sender.2,
+                    ..SenderView::default()
                 },
             }
         })

@@ -190,6 +190,7 @@ impl Plant {
             bytes: u64::from(tally.packets) * PACKET_BYTES as u64,
             span: (tally.frames > 0).then(|| (time(tally.first), time(tally.last))),
             inverse_rate_sum: f64::from(tally.frames) / s.phy_bps,
+            recent_inverse_rate: 0.0,
             lost: s.overflowed + s.lost_before as u32,
             late: 0,
             wait: None,
@@ -199,6 +200,7 @@ impl Plant {
                 sent_packets: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u32,
                 sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64
                     * PACKET_BYTES as u64,
+                ..SenderView::default()
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Detection of a bottleneck that lies before the access point.
 
 /// Consecutive slots that must show it before the rate is capped.
-const SLOTS: u8 = 3;
+const SLOTS: u8 = 4;
 /// Share of the packets sent that must be missing to count as a shortfall, where waiting times are
 /// not measured: slot boundaries alone do not explain so large a gap.
 const MISSING_SHARE: f64 = 0.15;

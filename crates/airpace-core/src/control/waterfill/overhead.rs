@@ -26,6 +26,9 @@ const SCATTER_GAIN: f64 = 0.1;
 /// Innovations up to this multiple of that mean are noise too, for channels noisier than the model
 /// above.
 const SCATTER_FACTOR: f64 = 2.5;
+/// Largest share of the time that is taken for uplink traffic: a frame's cost is assumed, not
+/// measured.
+const UPLINK_MOST: f64 = 0.5;
 /// Slots in a row that may go without a measurement because PHY rates change.
 const UNCLEAR_SLOTS: u8 = 3;
 /// Smallest innovation, as a difference of logarithms, that can count as a change.
@@ -155,6 +158,12 @@ fn payload_share(stations: &[StationEstimate]) -> f64 {
         .sum()
 }
 
+/// Share of the time that the stations' own frames take.
+pub(super) fn uplink_share(stations: &[StationEstimate]) -> f64 {
+    let share: f64 = stations.iter().map(StationEstimate::uplink_share).sum();
+    share.min(UPLINK_MOST)
+}
+
 /// Expected standard deviation of the logarithm of the overhead measured in one slot.
 fn noise(round: Round, payload: f64) -> f64 {
     let of_frames = FRAME_NOISE / round.frames.max(1.0).sqrt();
@@ -164,12 +173,12 @@ fn noise(round: Round, payload: f64) -> f64 {
 
 /// Overhead per frame if a round takes `round_s`.
 fn overhead_per_frame(stations: &[StationEstimate], round_s: f64) -> Option<f64> {
-    let payload = payload_share(stations);
+    let payload = payload_share(stations) + uplink_share(stations);
     let frames: f64 = stations
         .iter()
         .filter_map(|s| s.heard().map(|h| turns(round_s, h.gap_s)))
         .sum();
-    (frames > 0.0).then(|| round_s * (1.0 - payload) / frames)
+    (frames > 0.0).then(|| round_s * (1.0 - payload).max(0.0) / frames)
 }
 
 /// Frames per round to a station whose frames are `gap_s` apart on average; 1 if the gap differs

@@ -53,6 +53,8 @@ const TAKEN_MAX: f64 = 0.65;
 /// Upper bound of the share of time assigned to probing, which is overestimated: it assumes a low
 /// PHY rate.
 const PROBING_MAX: f64 = 0.3;
+/// Least share of the time that is divided.
+const OPEN_LEAST: f64 = 0.05;
 /// Least level of the fastest station. Below one packet per round nothing aggregates and the round
 /// cannot be measured.
 const LEAST_LEVEL: f64 = 1.2;
@@ -64,11 +66,14 @@ pub(super) struct Solver {
     filler: alloc::Waterfill,
     greedy: Vec<alloc::Station>,
     claims: Vec<Claim>,
+    /// Share of the time that is not the access point's.
+    uplink_share: f64,
 }
 
 impl Solver {
     /// Sets the stations of this slot.
-    pub(super) fn set(&mut self, claims: impl Iterator<Item = Claim>) {
+    pub(super) fn set(&mut self, claims: impl Iterator<Item = Claim>, uplink_share: f64) {
+        self.uplink_share = uplink_share;
         self.claims.clear();
         self.claims.extend(claims);
         let greedy = self.claims.iter().filter(|p| p.demand == Demand::Greedy);
@@ -166,7 +171,8 @@ impl Solver {
         }
         RoundBudget {
             overhead_s,
-            open: 1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX),
+            open: (1.0 - taken.min(TAKEN_MAX) - probing.min(PROBING_MAX) - self.uplink_share)
+                .max(OPEN_LEAST),
         }
     }
 }

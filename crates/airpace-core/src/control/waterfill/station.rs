@@ -37,14 +37,25 @@ const USUAL_S: f64 = 0.002;
 const LATE_GAPS: f64 = 4.0;
 /// ... and this many seconds have waited before the access point, unless its frames are full.
 const LATE_S: f64 = 0.02;
+/// ... and the station receives less than this share of its fair rate.
+const LATE_SHARE: f64 = 0.8;
 /// Time on the path before the access point in which packets are in flight, seconds, where waiting
 /// times are not measured.
 const IN_FLIGHT_S: f64 = 0.03;
-/// Largest share of the rate that is held back to drain a queue that builds up while frames are
-/// not full.
+/// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
+/// missing packets may be lost.
 const TRIM_MOST: f64 = 0.06;
-/// Largest share of the rate that is held back to drain a queue behind full frames.
+/// Largest share of the rate that is held back to drain a measured queue.
 const DRAIN_MOST: f64 = 0.9;
+/// Share of a queue that is drained in the next slot. The measurement is a slot old when it takes
+/// effect; draining all of it would overshoot.
+const DRAIN_GAIN: f64 = 0.5;
+/// Weight of one slot's drain in the station's strain, and what is kept of the strain per slot.
+const STRAIN_GAIN: f64 = 0.1;
+const STRAIN_KEPT: f64 = 0.95;
+/// Largest drain that counts: a queue that needs more comes from a change, not from an estimate
+/// that is a little off.
+const STRAIN_SHARE: f64 = 0.1;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Largest part of its fair share that a station is sent to keep its reports coming, although its
@@ -57,6 +68,12 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
+/// Weight of one slot in the share of the time that uplink frames take.
+const UPLINK_GAIN: f64 = 0.3;
+/// A station counts as one that uses all it is granted for this many slots after it did.
+const GREEDY_SLOTS: u8 = 4;
+/// What is kept per slot of the largest rate that a station has used.
+const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
 /// Weight of one slot in the mean packet size.
@@ -125,10 +142,23 @@ pub(super) struct StationEstimate {
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
     silent_slots: u8,
+    /// Slots for which the station still counts as one that uses all it is granted.
+    greedy_slots: u8,
+    /// What it has used lately at most, packets per second.
+    demand_pps: f64,
     /// Packets sent that were neither received nor reported lost: they are queued or in flight.
     balance: f64,
     /// Packets that wait beyond what rounds explain.
     queued: f64,
+    /// Whether waiting times are measured.
+    wait_known: bool,
+    /// Share of the time that the station's own frames take.
+    uplink_share: f64,
+    /// What the airtime per packet is above its estimate, as queues show that build up again and
+    /// again: a share of it.
+    strain: f64,
+    /// Fair rate that was granted last, before anything was held back, packets per second.
+    fair_pps: f64,
     /// Whether frames are as long as they can be.
     full: bool,
     slot_s: f64,
@@ -160,9 +190,15 @@ impl StationEstimate {
             backlogged: true,
             paced: true,
             silent_slots: 0,
+            greedy_slots: GREEDY_SLOTS,
+            demand_pps: 0.0,
             balance: 0.0,
             queued: 0.0,
             full: false,
+            wait_known: false,
+            uplink_share: 0.0,
+            strain: 0.0,
+            fair_pps: 0.0,
             slot_s: 1.0,
             aimed_gap_s: 0.01,
             rate_changed: false,
@@ -178,8 +214,10 @@ impl StationEstimate {
     /// Begins a slot. Measurements of a station that stays silent expire.
     pub(super) fn age(&mut self) {
         self.silent_slots = self.silent_slots.saturating_add(1);
+        self.demand_pps *= DEMAND_KEPT;
         if self.silent_slots > SILENT_SLOTS {
             self.heard = None;
+            self.uplink_share = 0.0;
             self.tally = Tally::default();
             self.received_pps = 0.0;
         }
@@ -234,6 +272,10 @@ impl StationEstimate {
             .last
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
+        self.demand_pps = self.demand_pps.max(sample.received_pps);
+        let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
+            + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
+        self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
         self.account(sample, config);
     }
 
@@ -299,6 +341,7 @@ impl StationEstimate {
             .round_s
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
+        self.wait_known = sample.wait.is_some();
         self.queued = match sample.wait {
             Some(wait) => {
                 // Behind a queue the gaps are those of full frames; the aim is shorter ones.
@@ -321,6 +364,11 @@ impl StationEstimate {
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
+        self.greedy_slots = if self.paced {
+            GREEDY_SLOTS
+        } else {
+            self.greedy_slots.saturating_sub(1)
+        };
         if sample.backlogged {
             let late_s = LATE_GAPS * gap_s + LATE_S;
             self.elsewhere.observe(&SlotTraffic {
@@ -329,7 +377,9 @@ impl StationEstimate {
                 lost_pps: sample.lost_pps,
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
-                late: sample.wait.map(|wait| wait.median_s > late_s),
+                late: sample.wait.map(|wait| {
+                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
+                }),
             });
         }
     }
@@ -358,18 +408,25 @@ impl StationEstimate {
     /// at what the path carries.
     pub(super) fn grant(&mut self, level: f64, fair_pps: f64, round_s: f64, floor_pps: f64) {
         self.aimed_gap_s = round_s;
+        self.fair_pps = fair_pps;
         self.elsewhere.release_above(fair_pps);
         let open = self
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let excess_pps = self.queued / self.slot_s;
-        let most = if self.full || self.elsewhere.cap_pps().is_some() {
+        let most = if self.wait_known {
             DRAIN_MOST
         } else {
             TRIM_MOST
         };
-        let capped = open - excess_pps.min(most * open);
+        let drained_pps = (DRAIN_GAIN * self.queued / self.slot_s).min(most * open);
+        let capped = open - drained_pps;
+        let share = if open > 0.0 && open.is_finite() {
+            drained_pps / open
+        } else {
+            0.0
+        };
+        self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share.min(STRAIN_SHARE);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -412,10 +469,18 @@ impl StationEstimate {
 
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
-        match (self.met, self.backlogged) {
-            (false, _) => Demand::Probed(PROBE_PACKETS / self.slot_s),
-            (true, true) => Demand::Greedy,
-            (true, false) => Demand::Limited(self.received_pps),
+        if !self.met {
+            return Demand::Probed(PROBE_PACKETS / self.slot_s);
+        }
+        // Video in bursts is backlogged for a part of every slot and yet uses less than its share.
+        let greedy = self.backlogged && self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
+        match self.elsewhere.cap_pps() {
+            Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
+            None if greedy => Demand::Greedy,
+            None if self.backlogged => {
+                Demand::Limited(0.5 * (self.demand_pps + self.fair_pps).min(2.0 * self.fair_pps))
+            }
+            None => Demand::Limited(self.demand_pps),
         }
     }
 
@@ -432,6 +497,11 @@ impl StationEstimate {
         self.heard
     }
 
+    /// Share of the time that the station's own frames take.
+    pub(super) fn uplink_share(&self) -> f64 {
+        self.uplink_share
+    }
+
     /// Whether the PHY rate changed between this slot and the last.
     pub(super) fn rate_changed(&self) -> bool {
         self.rate_changed
@@ -445,6 +515,11 @@ impl StationEstimate {
     /// Airtime per packet received, retransmissions included, seconds (w).
     pub(super) fn airtime_s(&self) -> f64 {
         self.airtime_s
+    }
+
+    /// The same as the allocation counts it, with what queues have shown beyond the estimate.
+    pub(super) fn strained_airtime_s(&self) -> f64 {
+        self.airtime_s * (1.0 + self.strain)
     }
 
     /// Mean packet size in bytes.

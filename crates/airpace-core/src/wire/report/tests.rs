@@ -16,6 +16,7 @@ fn report() -> SlotReport {
             Time::from_nanos(7_099_000_123),
         )),
         inverse_rate_sum: f64::from(120.0_f32 / 390e6),
+        recent_inverse_rate: 0.0,
         lost: 4,
         late: 9,
         wait: Some(WaitingTime {
@@ -39,6 +40,7 @@ fn empty() -> SlotReport {
         bytes: 1_500,
         span: None,
         inverse_rate_sum: 0.0,
+        recent_inverse_rate: 0.0,
         wait: None,
         source: LevelSource::SocketTimestamps,
         ..report()

@@ -168,6 +168,8 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: None,
+        interactive: None,
+        interactive_budget: 0.02,
         station: vec![station],
     };
     let agent = AgentConfig {

@@ -177,10 +177,12 @@ impl World {
                 None => break,
                 Some(Output::Packet {
                     station,
-                    packet,
+                    mut packet,
                     waited,
+                    priority,
                 }) => {
                     self.count_wait(&packet, waited);
+                    packet.category = priority.unwrap_or(packet.category);
                     self.send_to_station(index, station, packet);
                 }
                 Some(Output::Load { station, .. }) => self.send_load(index, station),

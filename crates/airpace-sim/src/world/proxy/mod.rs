@@ -33,7 +33,7 @@ pub(super) struct PacedBy {
 /// A proxy at its node.
 pub(super) struct ProxyNode {
     pub(super) config: ProxyConfig,
-    edge: Proxy<Parcel>,
+    pub(super) edge: Proxy<Parcel>,
     pub(super) stations: Vec<ManagedStation>,
     alarm: Alarm,
     /// Reports that faults delay, and when they arrive.

@@ -110,6 +110,7 @@ impl ManagedStation {
                 session: u32::from(tunnel.session.get()),
                 sequence: u64::from(tunnel.sequence),
                 bytes: parcel.bytes,
+                category: parcel.category,
                 // No packet is in flight for the 292 years of 2^63 ns.
                 delay_ns: delay.as_nanos() as i64,
             },

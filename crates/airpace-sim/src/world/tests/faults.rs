@@ -2,7 +2,7 @@
 //! are those that run live.
 
 use super::*;
-use airpace_edge::proxy::{Mode, StartRate};
+use airpace_edge::proxy::{InteractiveConfig, Mode, Pacing, StartRate};
 
 const SLOT: Duration = Duration::from_millis(100);
 
@@ -222,25 +222,83 @@ fn a_station_may_start_at_a_rate_of_the_configuration() {
     assert!((18.0..20.5).contains(&rate), "{rate}");
 }
 
+/// Cubic to one station whose agent holds acknowledgements.
+fn gathering(gather_ms: u64, thin: bool) -> Outcome {
+    let download = Traffic::Tcp(TcpConfig {
+        sender: SenderConfig::new(Algorithm::Cubic),
+        receiver: ReceiverConfig::default(),
+        bytes: None,
+    });
+    let mut config = faulty(1, 4, Vec::new());
+    config.flows = vec![flow(0, 1, download)];
+    let agent = &mut config.proxies[0].agent;
+    agent.gather_acks = Duration::from_millis(gather_ms);
+    agent.thin_acks = thin;
+    run(config)
+}
+
+/// Frames of station 1, and bytes that its download has delivered.
+fn frames_and_bytes(outcome: &Outcome) -> (u64, u64) {
+    let up = outcome.links.iter().find(|link| link.from == NodeId(1));
+    let up = up.expect("a link up").counts;
+    (up.frames, outcome.flows[0].payload_bytes)
+}
+
 #[test]
 fn acknowledgements_that_agents_hold_leave_together() {
-    let gathered = |gather_ms| {
-        let download = Traffic::Tcp(TcpConfig {
-            sender: SenderConfig::new(Algorithm::Cubic),
-            receiver: ReceiverConfig::default(),
-            bytes: None,
-        });
-        let mut config = faulty(1, 4, Vec::new());
-        config.flows = vec![flow(0, 1, download)];
-        config.proxies[0].agent.gather_acks = Duration::from_millis(gather_ms);
-        let outcome = run(config);
-        let up = outcome.links.iter().find(|link| link.from == NodeId(1));
-        let up = up.expect("a link up").counts;
-        (up.frames, outcome.flows[0].payload_bytes)
-    };
-    let (free, held) = (gathered(0), gathered(5));
+    let (free, held) = (gathering(0, false), gathering(5, false));
+    let (free, held) = (frames_and_bytes(&free), frames_and_bytes(&held));
     assert!(
         held.0 * 10 < free.0 * 9,
         "{held:?} and {free:?} frames and bytes"
     );
+}
+
+#[test]
+fn thinned_acknowledgements_make_a_download_faster_and_are_accounted_for() {
+    let (all, thinned) = (gathering(5, false), gathering(5, true));
+    assert!(thinned.flows[0].payload_bytes > all.flows[0].payload_bytes);
+    let back = &thinned.flows[0].counts.backward;
+    let redundant = back.lost.of(Loss::RedundantAck);
+    assert!(redundant > back.received, "{back:?}");
+    assert_eq!(all.flows[0].counts.backward.lost.of(Loss::RedundantAck), 0);
+}
+
+#[test]
+fn pings_in_a_category_of_their_own_pass_the_queue_of_the_access_point() {
+    let round_trip = |interactive| {
+        let mut config = faulty(3, 6, Vec::new());
+        config.flows.push(flow(
+            0,
+            1,
+            Traffic::Ping(PingConfig {
+                interval: Duration::from_millis(110),
+                ..PingConfig::default()
+            }),
+        ));
+        config.warm_up = Duration::from_secs(1);
+        // The preset sends everything as best effort.
+        for radio in &mut config.channels[0].mac.radios {
+            radio.category = None;
+        }
+        // More than the cell carries: a queue stands in the access point.
+        config.proxies[0].edge.pacing = Pacing::Fixed(BitRate::from_mbps(400));
+        config.proxies[0].edge.interactive = interactive;
+        let outcome = run(config);
+        let Details::Ping(ping) = &outcome.flows[3].details else {
+            panic!("the last flow is the ping");
+        };
+        let bulk: u64 = outcome.flows[..3]
+            .iter()
+            .map(|flow| flow.payload_bytes)
+            .sum();
+        (ping.round_trip.expect("replies").mean, bulk)
+    };
+    let plain = round_trip(None);
+    let fast = round_trip(Some(InteractiveConfig {
+        category: AccessCategory::Video,
+        budget: 0.02,
+    }));
+    assert!(fast.0 * 3 < plain.0, "{fast:?} and {plain:?}");
+    assert!(fast.1 * 100 > plain.1 * 95, "{fast:?} and {plain:?}");
 }
