@@ -1,9 +1,11 @@
 //! What a packet costs in the queues, and a message in the parsers. Run with `cargo bench -p
 //! airpace-core --bench queue`.
 
-use airpace_core::packet::Packet;
+use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-use airpace_core::queue::{Fifo, FqCoDel, FqCoDelConfig, FqMac, FqMacConfig, Limits, TidId};
+use airpace_core::queue::{
+    DualQueue, Fifo, FqCoDel, FqCoDelConfig, FqMac, FqMacConfig, L4sConfig, Limits, TidId,
+};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
@@ -20,6 +22,7 @@ struct Small {
     addresses: u64,
     ports: u32,
     bytes: u32,
+    ecn: Ecn,
 }
 
 impl Packet for Small {
@@ -34,7 +37,12 @@ impl Packet for Small {
     }
 
     fn mark_ce(&mut self) -> bool {
+        self.ecn = Ecn::Ce;
         true
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
     }
 }
 
@@ -43,6 +51,7 @@ fn packet(flow: u32) -> Small {
         addresses: 0x0a00_0001_0a00_0002,
         ports: flow,
         bytes: 1_500,
+        ecn: Ecn::Ect0,
     }
 }
 
@@ -62,6 +71,33 @@ fn queues(criterion: &mut Criterion) {
             queue.enqueue(now, packet(i % flows));
         }
         group.bench_function(BenchmarkId::new("fq_codel", flows), |b| {
+            b.iter(|| {
+                now += Duration::from_nanos(50);
+                flow = (flow + 1) % flows;
+                queue.enqueue(now, packet(flow));
+                black_box(queue.dequeue(now))
+            });
+        });
+    }
+    // The dual queue: no flow scalable, every second one, all.
+    for (name, scalable_every) in [("classic", 0), ("mixed", 2), ("scalable", 1)] {
+        let flows = 100;
+        let ecn = |flow: u32| match scalable_every {
+            0 => Ecn::Ect0,
+            every if flow % every == 0 => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        };
+        let packet = |flow| Small {
+            ecn: ecn(flow),
+            ..packet(flow)
+        };
+        let l4s = Some(L4sConfig::default());
+        let mut queue = DualQueue::new(FqCoDelConfig::default(), l4s, [7; 16]);
+        let (mut now, mut flow) = (Time::ZERO, 0);
+        for i in 0..2 * flows {
+            queue.enqueue(now, packet(i % flows));
+        }
+        group.bench_function(BenchmarkId::new(format!("dual/{name}"), flows), |b| {
             b.iter(|| {
                 now += Duration::from_nanos(50);
                 flow = (flow + 1) % flows;

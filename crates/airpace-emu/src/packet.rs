@@ -1,6 +1,6 @@
 //! The kernel's packets as the MAC carries them.
 
-use airpace_core::packet::Packet;
+use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip::{self, IpInfo};
 use core::hash::Hasher;
@@ -45,6 +45,10 @@ impl Packet for EmulatedPacket {
 
     fn hash_flow<H: Hasher>(&self, state: &mut H) {
         ip::hash_flow(&self.bytes, state);
+    }
+
+    fn ecn(&self) -> Ecn {
+        ip::ecn(&self.bytes)
     }
 
     fn mark_ce(&mut self) -> bool {

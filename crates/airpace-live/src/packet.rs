@@ -1,6 +1,6 @@
 //! IP packets in buffers, and the pool of buffers.
 
-use airpace_core::packet::Packet;
+use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::AccessCategory;
 use airpace_core::wire::ip;
 use airpace_core::wire::tcp::{self, PureAck};
@@ -42,6 +42,10 @@ impl Packet for PacketBuf {
 
     fn hash_flow<H: Hasher>(&self, state: &mut H) {
         ip::hash_flow(&self.bytes, state);
+    }
+
+    fn ecn(&self) -> Ecn {
+        ip::ecn(&self.bytes)
     }
 
     fn category(&self) -> AccessCategory {

@@ -2,11 +2,17 @@
 
 use airpace_api::config::QueueConfig;
 use airpace_config::quantity::QueueLimit;
-use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 
 /// A limit in bytes also limits the number of packets, as if each had at least this many bytes.
 /// Even a short packet occupies a buffer of 2 KiB, so memory stays within four times the limit.
 const LEAST_BYTES: u64 = 512;
+
+/// The parameters of the low-latency queue, if there is one. Where the queues may not mark, nothing
+/// would tell its senders to slow down.
+pub(crate) fn l4s(wanted: bool, queue: &QueueConfig) -> Option<L4sConfig> {
+    (wanted && queue.ecn).then(L4sConfig::default)
+}
 
 /// The parameters of an FQ-CoDel queue.
 pub(crate) fn fq_codel(config: &QueueConfig) -> FqCoDelConfig {

@@ -128,6 +128,9 @@ pub struct FlowSummary {
     pub goodput_mbps: f64,
     /// One-way delay of its packets, milliseconds.
     pub delay_ms: Option<DelaySummary>,
+    /// The part of the delay for which the packets waited in the queue of an airpace proxy,
+    /// milliseconds; `None` if none passed through one.
+    pub proxy_wait_ms: Option<DelaySummary>,
     /// Packets sent towards the receiver.
     pub sent: u64,
     /// Packets that arrived there.

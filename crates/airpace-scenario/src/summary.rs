@@ -190,6 +190,7 @@ fn flows(resolved: &Resolved, outcome: &Outcome) -> Vec<FlowSummary> {
             to: node_name(to),
             goodput_mbps: mbps(flow.payload_bytes, outcome.window),
             delay_ms: delays(&counts.delay),
+            proxy_wait_ms: counts.proxy_wait.as_ref().and_then(delays),
             sent: counts.sent,
             received: counts.received,
             dropped: dropped(&counts.lost),

@@ -50,6 +50,9 @@ section! {
         control: ControlConfig = nested,
         /// The queue in front of each station's pacer.
         queue: QueueConfig = nested,
+        /// Whether packets with ECT(1) wait in a low-latency queue of their own (L4S, RFC 9332). It
+        /// has no effect if `ecn` of the queue is off.
+        l4s: bool = default("true"),
         /// What happens while reports are missing.
         fallback: FallbackConfig = nested,
         /// Constant load to each station besides real traffic, as the papers' prototype sends it.

@@ -10,10 +10,10 @@ pub enum DropReason {
     /// The new packet would have exceeded the queue's limit in bytes (tail drop).
     ByteLimit,
     /// CoDel: packets had stayed longer than the target for an interval, and this one could not be
-    /// marked.
+    /// marked. Low-latency queue: the packet had stayed longer than any may.
     Sojourn,
     /// The flow queues together exceeded their limit, and this packet was at the head of the
-    /// longest queue.
+    /// longest queue. Low-latency queue: the packet is of the flow that did not respond to marks.
     FattestFlow,
     /// The receiver left the network.
     Gone,

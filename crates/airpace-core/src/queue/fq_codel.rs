@@ -78,9 +78,18 @@ pub struct FqCoDel<P> {
     lists: Lists,
     served: Served,
     store: Store<P>,
+    /// Number of queues that hold packets.
+    busy: u32,
     len: u32,
     bytes: u64,
-    ledger: Ledger<P>,
+    pub(super) ledger: Ledger<P>,
+}
+
+/// Packets and bytes that wait in a queue which shares the limits of an [`FqCoDel`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beside {
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
 }
 
 impl<P: Packet> FqCoDel<P> {
@@ -104,6 +113,7 @@ impl<P: Packet> FqCoDel<P> {
             lists: Lists::EMPTY,
             served: Served::default(),
             store: Store::new(),
+            busy: 0,
             len: 0,
             bytes: 0,
             ledger: Ledger::new(),
@@ -114,17 +124,30 @@ impl<P: Packet> FqCoDel<P> {
     /// are dropped, possibly this one.
     pub fn enqueue(&mut self, now: Time, packet: P) {
         self.ledger.begin();
+        let index = self.classify(&packet);
+        self.enqueue_to(now, index, packet, Beside::default());
+    }
+
+    /// Appends `packet` to queue `index`, which [`FqCoDel::classify`] has found, while `beside`
+    /// waits elsewhere within the same limits. The caller has begun the call in the ledger.
+    pub(super) fn enqueue_to(&mut self, now: Time, index: u32, packet: P, beside: Beside) {
         let bytes = packet.bytes();
         self.ledger.offer(bytes);
-        let index = self.classify(&packet);
         let flow = &mut self.flows[index as usize];
+        self.busy += u32::from(flow.list.len() == 0);
         self.store.push(&mut flow.list, now, packet);
         self.backlogs
             .set(index, self.backlogs.length(index) + weight(bytes));
         self.len += 1;
         self.bytes += u64::from(bytes);
         self.lists.wake(&mut self.turns, index);
-        while self.over_limits() {
+        self.make_room(beside);
+    }
+
+    /// Drops packets of the fattest flows until the limits hold while `beside` waits elsewhere.
+    pub(super) fn make_room(&mut self, beside: Beside) {
+        // An empty set of queues frees nothing, however much waits beside it.
+        while self.len > 0 && self.over_limits(beside) {
             self.drop_from_fattest();
         }
     }
@@ -137,6 +160,11 @@ impl<P: Packet> FqCoDel<P> {
     /// Like [`FqCoDel::dequeue`], with the time for which the packet has waited.
     pub fn dequeue_with_sojourn(&mut self, now: Time) -> Option<(P, Duration)> {
         self.ledger.begin();
+        self.next_in_turn(now)
+    }
+
+    /// Like [`FqCoDel::dequeue_with_sojourn`], in a call that the caller has begun in the ledger.
+    pub(super) fn next_in_turn(&mut self, now: Time) -> Option<(P, Duration)> {
         while let Some(index) = self.lists.current(&mut self.turns) {
             let is_new = self.lists.serves_new();
             match self.dequeue_from(index, now) {
@@ -184,7 +212,9 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Removes the head of a queue and updates the backlog.
     fn pop(&mut self, index: u32) -> Option<super::fifo::Queued<P>> {
-        let queued = self.store.pop(&mut self.flows[index as usize].list)?;
+        let list = &mut self.flows[index as usize].list;
+        let queued = self.store.pop(list)?;
+        self.busy -= u32::from(list.len() == 0);
         let bytes = queued.packet.bytes();
         self.backlogs
             .set(index, self.backlogs.length(index) - weight(bytes));
@@ -213,12 +243,13 @@ impl<P: Packet> FqCoDel<P> {
         self.flows[index as usize].law.strengthen(dropped);
     }
 
-    fn over_limits(&self) -> bool {
-        self.len > self.config.packet_limit || self.bytes > self.config.byte_limit
+    fn over_limits(&self, beside: Beside) -> bool {
+        self.len.saturating_add(beside.packets) > self.config.packet_limit
+            || self.bytes.saturating_add(beside.bytes) > self.config.byte_limit
     }
 
     /// The queue of the packet's flow.
-    fn classify(&self, packet: &P) -> u32 {
+    pub(super) fn classify(&self, packet: &P) -> u32 {
         // The number of queues is at most 65,536.
         self.hash.queue(packet, self.flows.len() as u32)
     }
@@ -268,10 +299,20 @@ impl<P: Packet> FqCoDel<P> {
         self.len == 0
     }
 
-    /// Number of queues that hold packets. Visits all queues.
+    /// Number of queues that hold packets.
     #[must_use]
-    pub fn busy_queues(&self) -> usize {
-        self.flows.iter().filter(|f| f.list.len() > 0).count()
+    pub const fn busy_queues(&self) -> usize {
+        self.busy as usize
+    }
+
+    /// Number of packets in queue `index`.
+    pub(super) fn flow_len(&self, index: u32) -> u32 {
+        self.flows[index as usize].list.len()
+    }
+
+    /// Number of queues.
+    pub(super) fn queues(&self) -> usize {
+        self.flows.len()
     }
 
     /// The parameters.

@@ -1,6 +1,6 @@
-//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289), [`FqCoDel`] (RFC 8290) and [`FqMac`]
-//! (the queues of an access point, one set of flow queues for all stations) over anything that is a
-//! [`Packet`].
+//! Queues: [`Fifo`] (tail drop), [`CoDelQueue`] (RFC 8289), [`FqCoDel`] (RFC 8290), [`DualQueue`]
+//! (RFC 9332: a low-latency queue beside FQ-CoDel) and [`FqMac`] (the queues of an access point,
+//! one set of flow queues for all stations) over anything that is a [`Packet`].
 //!
 //! All have the methods `enqueue(now, packet)`, `dequeue(now)` and `poll_drop()`; those of
 //! [`FqMac`] also take a TID. A packet that a call drops is kept with the reason until the caller
@@ -18,6 +18,7 @@ mod airtime;
 mod airtime_limit;
 mod codel;
 mod counters;
+mod dual;
 mod fifo;
 mod flow_hash;
 mod fq_codel;
@@ -31,6 +32,7 @@ pub use airtime::{AirtimeConfig, AirtimeFairness, DEFAULT_WEIGHT};
 pub use airtime_limit::{AirtimeLimit, AirtimeLimitConfig};
 pub use codel::{CoDel, CoDelConfig, CoDelQueue, Verdict};
 pub use counters::{Counters, DropReason, Dropped};
+pub use dual::{DualQueue, L4sConfig};
 pub use fifo::{Fifo, Limits};
 pub use fq_codel::{FqCoDel, FqCoDelConfig, Served};
 pub use fq_mac::{FqMac, FqMacConfig, TidId};

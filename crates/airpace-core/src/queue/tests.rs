@@ -1,7 +1,7 @@
 //! Properties that all queues share, and the packet that the tests use.
 
 use super::*;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use airpace_units::Time;
 use core::hash::Hasher;
 use proptest::prelude::*;
@@ -14,6 +14,8 @@ pub(super) struct TestPacket {
     pub(super) bytes: u32,
     /// `None`: not ECN-capable; otherwise whether it is marked.
     pub(super) ce: Option<bool>,
+    /// Whether its sender is scalable: ECT(1) instead of ECT(0).
+    pub(super) scalable: bool,
 }
 
 impl Packet for TestPacket {
@@ -30,6 +32,15 @@ impl Packet for TestPacket {
             self.ce = Some(true);
             true
         })
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self.ce {
+            None => Ecn::NotEct,
+            Some(true) => Ecn::Ce,
+            Some(false) if self.scalable => Ecn::Ect1,
+            Some(false) => Ecn::Ect0,
+        }
     }
 }
 
@@ -63,7 +74,7 @@ macro_rules! queue {
         }
     )* };
 }
-queue!(Fifo, CoDelQueue, FqCoDel);
+queue!(Fifo, CoDelQueue, FqCoDel, DualQueue);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -102,6 +113,7 @@ fn check(queue: &mut impl Queue, limits: Limits, steps: &[Step]) {
                         number,
                         bytes,
                         ce,
+                        scalable: flow % 2 == 1,
                     },
                 );
             }
@@ -154,4 +166,38 @@ proptest! {
         let limits = Limits { packets: packets as usize, bytes };
         check(&mut FqCoDel::new(config, [7; 16]), limits, &steps);
     }
+
+    #[test]
+    fn dual_queues_conserve_packets_order_and_limits(
+        steps in steps(), packets in 0..60u32, bytes in 0..60_000u64, queues in 1..64u32, l4s in l4s_configs(),
+    ) {
+        let config = FqCoDelConfig { queues, packet_limit: packets, byte_limit: bytes, ..Default::default() };
+        let limits = Limits { packets: packets as usize, bytes };
+        // Flows with odd numbers are scalable where they are ECN-capable. A flow that mixes
+        // packets with and without ECN has no order between the two.
+        let mut steps = steps;
+        for step in &mut steps {
+            if let Step::Enqueue { flow, ecn, .. } = step {
+                *ecn = *flow % 4 != 0;
+            }
+        }
+        check(&mut DualQueue::new(config, Some(l4s), [7; 16]), limits, &steps);
+    }
+}
+
+/// Parameters of all sizes, contradictory ones included.
+fn l4s_configs() -> impl Strategy<Value = L4sConfig> {
+    let us = || (0..100_000u64).prop_map(core::time::Duration::from_micros);
+    (us(), us(), us(), 0.0..10.0f64, us(), us(), us(), us()).prop_map(
+        |(ramp_start, ramp_end, earlier, coupling, burst, overload, patience, ban)| L4sConfig {
+            ramp_start,
+            ramp_end,
+            earlier_in_contention: earlier,
+            coupling,
+            burst,
+            overload,
+            patience,
+            ban,
+        },
+    )
 }

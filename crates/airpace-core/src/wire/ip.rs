@@ -2,7 +2,7 @@
 //! (RFC 3168).
 //!
 //! A live buffer implements [`Packet`](crate::packet::Packet) with [`IpInfo::parse`] on arrival,
-//! [`IpInfo::category`], [`hash_flow`] and [`mark_ce`]. Routing uses [`source`] and
+//! [`IpInfo::category`], [`hash_flow`], [`ecn`] and [`mark_ce`]. Routing uses [`source`] and
 //! [`destination`].
 //!
 //! ```
@@ -21,6 +21,7 @@
 //! # Ok::<(), ip::IpError>(())
 //! ```
 
+use crate::packet::Ecn;
 use crate::phy::AccessCategory;
 use core::hash::Hasher;
 use core::net::IpAddr;
@@ -337,6 +338,13 @@ pub fn traffic_class(bytes: &[u8]) -> Option<u8> {
         6 if bytes.len() >= IPV6_FIXED => Some((first << 4) | (second >> 4)),
         _ => None,
     }
+}
+
+/// The ECN codepoint of the packet at the start of `bytes`; that of a packet without ECN where
+/// [`traffic_class`] returns `None`.
+#[must_use]
+pub fn ecn(bytes: &[u8]) -> Ecn {
+    traffic_class(bytes).map_or(Ecn::NotEct, Ecn::from_field)
 }
 
 /// Sets Congestion Experienced if the packet's transport is ECN-capable, and returns whether the

@@ -3,7 +3,7 @@
 use super::InteractiveConfig;
 use airpace_core::control::{LawConfig, RateController};
 use airpace_core::pace::PaceConfig;
-use airpace_core::queue::FqCoDelConfig;
+use airpace_core::queue::{FqCoDelConfig, L4sConfig};
 use airpace_units::BitRate;
 use core::fmt;
 use core::time::Duration;
@@ -34,6 +34,9 @@ pub struct ProxyConfig {
     pub frame_overhead: Duration,
     /// The queue in front of each pacer.
     pub queue: FqCoDelConfig,
+    /// The low-latency queue beside it, for packets with ECT(1) (L4S, RFC 9330); `None`: they are
+    /// queued like all others. Default on: it changes nothing for other packets.
+    pub l4s: Option<L4sConfig>,
     /// What is done when reports stop coming.
     pub fallback: Fallback,
     /// Bytes that the way to the station adds to each packet: the headers of a tunnel, or nothing
@@ -64,6 +67,7 @@ impl Default for ProxyConfig {
             frame_overhead: pace.frame_overhead,
             pace,
             queue: FqCoDelConfig::default(),
+            l4s: Some(L4sConfig::default()),
             fallback: Fallback::default(),
             packet_overhead: 0,
             keeps_category: true,

@@ -421,6 +421,7 @@ impl<P: Packet> Proxy<P> {
             Output::Packet {
                 station,
                 packet,
+                waited: sojourn,
                 priority,
             }
         });

@@ -16,6 +16,8 @@ pub enum Output<P> {
         station: usize,
         /// The packet.
         packet: P,
+        /// How long it has waited at the proxy.
+        waited: Duration,
         /// The access category to send it in; `None` sends it as it is. See
         /// [`ProxyConfig::interactive`](super::ProxyConfig::interactive).
         priority: Option<AccessCategory>,

@@ -6,7 +6,7 @@ use super::{Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::FqCoDel;
+use airpace_core::queue::DualQueue;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
@@ -24,7 +24,7 @@ const CODEL_PACKETS: f64 = 4.0;
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
     pub(super) id: StationId,
-    pub(super) queue: FqCoDel<P>,
+    pub(super) queue: DualQueue<P>,
     pub(super) pacer: Pacer,
     pub(super) mode: Mode,
     pub(super) connected: bool,
@@ -104,7 +104,7 @@ impl<P: Packet> PacedStation<P> {
     ) -> Self {
         Self {
             id,
-            queue: FqCoDel::new(config.queue, hash_key),
+            queue: DualQueue::new(config.queue, config.l4s, hash_key),
             pacer: Pacer::new(config.pace),
             mode: Mode::Away,
             connected: false,

@@ -6,7 +6,7 @@ use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::packet::Packet;
 use airpace_core::queue::DropReason;
-use airpace_core::queue::FqCoDelConfig;
+use airpace_core::queue::{DualQueue, FqCoDelConfig};
 use airpace_core::report::LevelSource;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::BitRate;
@@ -315,6 +315,7 @@ fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
     let packet = Output::Packet {
         station: 0,
         packet: ToyPacket::new(7),
+        waited: Duration::from_micros(500),
         priority: None,
     };
     assert_eq!(proxy.poll(half), Some(packet));
@@ -567,7 +568,7 @@ proptest! {
         proxy.config.queue.packet_limit = packet_limit;
         for station in &mut proxy.stations {
             let queue = FqCoDelConfig { packet_limit, ..FqCoDelConfig::default() };
-            station.queue = airpace_core::queue::FqCoDel::new(queue, [1; 16]);
+            station.queue = DualQueue::new(queue, None, [1; 16]);
         }
         let (mut now, mut enqueued, mut slot) = (Time::ZERO, 0, 0);
         let mut gone = BTreeSet::new();

@@ -57,6 +57,7 @@ pub(super) fn proxy(
             ..ControlConfig::default()
         },
         queue: QueueConfig::default(),
+        l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
         interactive: None,

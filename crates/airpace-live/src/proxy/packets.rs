@@ -131,6 +131,7 @@ impl PacketProxy {
                 station,
                 packet,
                 priority,
+                ..
             } => Output::Packet {
                 station,
                 packet,

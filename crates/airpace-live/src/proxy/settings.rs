@@ -38,6 +38,7 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
         },
         frame_overhead: control.initial_overhead.0,
         queue: queues::fq_codel(&config.queue),
+        l4s: queues::l4s(config.l4s, &config.queue),
         fallback: Fallback {
             conservative_after_slots: config.fallback.conservative_after_slots,
             rate: config.fallback.rate.0,

@@ -36,6 +36,7 @@ fn config(stations: u8) -> ProxyConfig {
         },
         control: ControlConfig::default(),
         queue: QueueConfig::default(),
+        l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: None,
         interactive: None,

@@ -97,6 +97,9 @@ section! {
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets instead of dropping them.
         ecn: bool = default("true"),
+        /// Whether packets with ECT(1), which `congestion = "prague"` sends, wait in a low-latency
+        /// queue of their own (L4S, RFC 9332). It has no effect without `ecn`.
+        l4s: bool = default("true"),
     }
 }
 

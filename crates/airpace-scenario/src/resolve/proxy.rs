@@ -7,7 +7,7 @@ use airpace_config::choice::Extended;
 use airpace_config::document::{KeyError, refuse};
 use airpace_core::control::{Goal, LawConfig, StreamConfig};
 use airpace_core::phy::AccessCategory;
-use airpace_core::queue::{CoDelConfig, FqCoDelConfig};
+use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_edge::agent::AgentConfig;
 use airpace_edge::proxy::InteractiveConfig;
@@ -77,6 +77,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             level: proxy.level.unwrap_or(Goal::DEFAULT_LEVEL),
             delay_target: proxy.delay.map(|delay| delay.0),
             queue,
+            l4s: (proxy.l4s && proxy.ecn).then(L4sConfig::default),
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
             interactive: proxy.interactive.map(|category| InteractiveConfig {

@@ -29,7 +29,7 @@ pub use config::{
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, Outcome, Totals};
-pub use parcel::{Ecn, Parcel};
+pub use parcel::Parcel;
 pub use proxy::{ModeChange, ProxySlot};
 pub use record::{MpduRecord, PacketRecord};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};

@@ -3,7 +3,7 @@
 use super::NodeId;
 use super::flow::PagePacket;
 use crate::transport::tcp::{AckSegment, DataSegment};
-use airpace_core::packet::Packet;
+use airpace_core::packet::{Ecn, Packet};
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
 use airpace_core::wire::tcp::PureAck;
@@ -11,18 +11,6 @@ use airpace_edge::agent::UplinkPacket;
 use airpace_units::Time;
 use core::hash::Hasher;
 use core::num::NonZeroU16;
-
-/// Explicit congestion notification of a packet (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Ecn {
-    /// The transport does not use it.
-    #[default]
-    NotCapable,
-    /// The transport is capable of it (ECT).
-    Capable,
-    /// A queue has marked the packet (CE).
-    Experienced,
-}
 
 /// A packet on its way through the network.
 #[derive(Clone, Debug)]
@@ -104,11 +92,15 @@ impl Packet for Parcel {
     }
 
     fn mark_ce(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotCapable;
+        let capable = self.ecn.is_capable();
         if capable {
-            self.ecn = Ecn::Experienced;
+            self.ecn = Ecn::Ce;
         }
         capable
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
     }
 }
 

@@ -142,6 +142,9 @@ pub struct DirectionCounts {
     pub lost: Losses,
     /// Delay from the source to the end of the flow.
     pub delay: DelayStatistic,
+    /// The part of the delay for which packets waited in the queue of an airpace proxy; `None` if
+    /// none passed through one.
+    pub proxy_wait: Option<DelayStatistic>,
 }
 
 /// Both directions of a flow.
@@ -166,6 +169,9 @@ impl DirectionCounts {
         self.received += other.received;
         self.received_bytes += other.received_bytes;
         self.lost.merge(&other.lost);
+        if let Some(wait) = &other.proxy_wait {
+            self.proxy_wait.get_or_insert_default().merge(wait);
+        }
         self.delay.merge(&other.delay);
     }
 }

@@ -9,6 +9,7 @@ fn packet(number: u64, ce: Option<bool>) -> TestPacket {
         number,
         bytes: 1_500,
         ce,
+        scalable: false,
     }
 }
 
@@ -202,6 +203,7 @@ impl<Q: LinkQueue> Link<Q> {
                 number: self.sent,
                 bytes: 1_500,
                 ce: None,
+                scalable: false,
             },
         );
         self.drops(now);

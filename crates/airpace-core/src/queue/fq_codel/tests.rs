@@ -7,6 +7,7 @@ fn packet(flow: u32, number: u64, bytes: u32) -> TestPacket {
         number,
         bytes,
         ce: None,
+        scalable: false,
     }
 }
 

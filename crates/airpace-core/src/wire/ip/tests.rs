@@ -190,6 +190,7 @@ fn ecn_capable_packets_are_marked_and_their_checksum_stays_valid() {
     for class in 0..=255u8 {
         let mut v4 = ipv4(class, 6, &[0; 20]);
         let capable = class & ECN != 0;
+        assert_eq!(ecn(&v4), Ecn::from_field(class));
         assert_eq!(mark_ce(&mut v4), capable);
         assert_eq!(ones_complement_sum(&v4[..20]), 0xffff);
         assert_eq!(
@@ -197,6 +198,7 @@ fn ecn_capable_packets_are_marked_and_their_checksum_stays_valid() {
             if capable { ECN } else { 0 }
         );
         let mut v6 = ipv6(class, 6, &[0; 20]);
+        assert_eq!(ecn(&v6), Ecn::from_field(class));
         assert_eq!(mark_ce(&mut v6), capable);
         let info = IpInfo::parse(&v6).unwrap();
         assert_eq!(
@@ -212,7 +214,7 @@ proptest! {
         if let Some(b) = bytes.first_mut() {
             *b = first;
         }
-        let _ = IpInfo::parse(&bytes);
+        let _ = (IpInfo::parse(&bytes), ecn(&bytes));
         let _ = flow_of(&bytes);
         let before = bytes.len();
         let _ = mark_ce(&mut bytes);

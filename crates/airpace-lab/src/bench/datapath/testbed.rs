@@ -165,6 +165,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         tun: tun(PROXY),
         control: ControlConfig::default(),
         queue: QueueConfig::default(),
+        l4s: true,
         fallback: FallbackConfig::default(),
         udp_load: None,
         interactive: None,

@@ -1,5 +1,7 @@
 //! How a sender behaves.
 
+use airpace_core::packet::Ecn;
+use core::time::Duration;
 use strum::{
     Display, EnumIter, EnumMessage, EnumString, IntoStaticStr, VariantArray, VariantNames,
 };
@@ -33,6 +35,9 @@ pub enum Algorithm {
     Reno,
     /// BBR version 1, as Linux has had it since 4.9.
     Bbr,
+    /// Prague: a scalable control for L4S, with ECT(1) and accurate ECN feedback. It is not in
+    /// Linux itself but in the L4S team's.
+    Prague,
 }
 
 impl Algorithm {
@@ -57,7 +62,7 @@ pub struct SenderConfig {
     pub send_buffer: u64,
     /// Initial congestion window, segments (default 10, RFC 6928).
     pub initial_window: u32,
-    /// Whether segments are ECN-capable (default no).
+    /// Whether segments are ECN-capable (default no): ECT(0). Prague always sends ECT(1).
     pub ecn: bool,
     /// Whether to open the connection with a SYN (default yes). Without it the peer is taken to
     /// have opened the connection, as for the response of a server.
@@ -66,6 +71,9 @@ pub struct SenderConfig {
     /// (default yes). ns-3 3.44 in effect does not, because it abandons the measurement after 4096
     /// bytes.
     pub allow_for_bunches: bool,
+    /// Prague behaves as if the round-trip time were at least this (default 25 ms); zero: it takes
+    /// the real one.
+    pub virtual_rtt: Duration,
     /// Seed of the few random draws that an algorithm makes (the first phase of BBR); give each
     /// connection its own.
     pub seed: u64,
@@ -83,7 +91,18 @@ impl SenderConfig {
             ecn: false,
             handshake: true,
             allow_for_bunches: true,
+            virtual_rtt: Duration::from_millis(25),
             seed: 0,
+        }
+    }
+
+    /// The codepoint of segments with data.
+    #[must_use]
+    pub const fn codepoint(&self) -> Ecn {
+        match self.algorithm {
+            Algorithm::Prague => Ecn::Ect1,
+            _ if self.ecn => Ecn::Ect0,
+            _ => Ecn::NotEct,
         }
     }
 }

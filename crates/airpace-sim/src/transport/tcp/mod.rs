@@ -3,7 +3,7 @@
 //!
 //! Segments are abstract: stream offsets have 64 bits and segments carry no bytes, but every option
 //! that changes the size of a packet or the behaviour of an end is modelled: timestamps, SACK and
-//! D-SACK blocks, the window, ECN. A connection carries data in one direction; a request and its
+//! D-SACK blocks, the window, ECN and accurate ECN. A connection carries data in one direction; a request and its
 //! response are two connections. Behaviour follows the RFCs as Linux applies them;
 //! `docs/design/tcp.md` lists the sources and what is not modelled.
 //!
@@ -27,5 +27,5 @@ mod sender;
 pub use config::{Algorithm, SenderConfig};
 pub use congestion::{AckEvent, CongestionControl, CongestionState, Window};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStatistics};
-pub use segment::{AckSegment, Block, DataSegment, SackBlocks};
+pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
 pub use sender::{Sender, SenderInfo, SenderStatistics};

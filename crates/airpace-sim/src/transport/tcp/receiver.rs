@@ -1,7 +1,8 @@
 //! The receiving end of a connection.
 
 use super::ranges::RangeSet;
-use super::segment::{AckSegment, Block, DataSegment, SackBlocks, TIMESTAMP_UNIT};
+use super::segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks, TIMESTAMP_UNIT};
+use airpace_core::packet::Ecn;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -86,6 +87,8 @@ pub struct Receiver {
     echo: Time,
     /// Whether acknowledgements carry ECN-Echo.
     congestion_echo: bool,
+    /// The counters of accurate ECN feedback; `None` until a segment with ECT(1) arrives.
+    accurate_ecn: Option<CeCounts>,
     /// Acknowledgements still to be sent without delay.
     quick_acks_left: u8,
     /// The largest payload seen, which counts as a full segment.
@@ -131,6 +134,7 @@ impl Receiver {
             acknowledged: 0,
             echo: Time::ZERO,
             congestion_echo: false,
+            accurate_ecn: None,
             quick_acks_left: QUICK_ACKS,
             segment_bytes: 0,
             delayed: None,
@@ -215,6 +219,18 @@ impl Receiver {
     /// ECN (RFC 3168, section 6.1.3): echoes a mark until the sender says that it has reduced its
     /// window.
     fn on_marks(&mut self, segment: &DataSegment, congestion_experienced: bool) -> AckUrgency {
+        // Senders of ECT(1) must use accurate feedback (RFC 9331, section 4.2), so the codepoint
+        // stands for its negotiation.
+        if segment.ecn == Ecn::Ect1 {
+            let counts = self.accurate_ecn.get_or_insert_default();
+            if congestion_experienced {
+                self.statistics.marked += 1;
+                counts.packets += 1;
+                counts.bytes += u64::from(segment.len);
+                counts.has_news = true;
+            }
+            return AckUrgency::Delayed;
+        }
         if segment.window_reduced {
             self.congestion_echo = false;
         }
@@ -342,8 +358,12 @@ impl Receiver {
             window,
             syn,
             congestion_echo: self.congestion_echo,
+            accurate_ecn: self.accurate_ecn,
             sack,
         });
+        if let Some(counts) = &mut self.accurate_ecn {
+            counts.has_news = false;
+        }
         self.acknowledged = self.next;
         self.delayed = None;
         self.quick_acks_left = self.quick_acks_left.saturating_sub(1);

@@ -1,5 +1,6 @@
 //! The segments that sender and receiver exchange.
 
+use airpace_core::packet::Ecn;
 use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
@@ -17,6 +18,8 @@ pub(super) const TIMESTAMP_UNIT: u64 = 1_000_000;
 const SACK_HEAD: u32 = 4;
 /// One SACK block, in bytes.
 const SACK_BLOCK: u32 = 8;
+/// AccECN option with two counters of three bytes (RFC 9768, section 3.2.3).
+const ACCURATE_ECN: u32 = 8;
 
 /// A packet from sender to receiver: data, or the SYN that opens the connection.
 ///
@@ -31,9 +34,8 @@ pub struct DataSegment {
     pub syn: bool,
     /// Whether the stream ends after this payload.
     pub fin: bool,
-    /// ECN-capable transport, ECT(0) (RFC 3168, section 5): a queue may mark it instead of dropping
-    /// it.
-    pub ecn_capable: bool,
+    /// The codepoint with which it is sent; a queue may have marked it when it arrives.
+    pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub window_reduced: bool,
     /// Whether these bytes were sent before. Not on the wire; for statistics only.
@@ -116,6 +118,20 @@ impl SackBlocks {
     }
 }
 
+/// What a receiver has counted since the connection began (RFC 9768, section 3.2).
+///
+/// On the wire every acknowledgement has the low three bits of the first counter, and one that has
+/// news has the option with more; here the counters are always whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CeCounts {
+    /// Packets with Congestion Experienced (r.cep).
+    pub packets: u64,
+    /// Bytes of their payload (r.ceb).
+    pub bytes: u64,
+    /// Whether they have changed since the last acknowledgement.
+    pub has_news: bool,
+}
+
 /// A packet from receiver to sender: an acknowledgement, or the SYN-ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AckSegment {
@@ -129,6 +145,8 @@ pub struct AckSegment {
     pub syn: bool,
     /// ECN echo (RFC 3168, section 6.1).
     pub congestion_echo: bool,
+    /// Accurate ECN feedback (RFC 9768), which replaces the echo.
+    pub accurate_ecn: Option<CeCounts>,
     /// What has arrived beyond `ack`. `None` in the common case, which keeps an acknowledgement
     /// small.
     pub sack: Option<Box<SackBlocks>>,
@@ -144,12 +162,18 @@ impl AckSegment {
         } else {
             SACK_HEAD + SACK_BLOCK * n_blocks
         };
+        // Three blocks leave no room for the option.
+        let accurate_ecn = if self.has_ecn_option() && n_blocks < SackBlocks::MOST as u32 {
+            ACCURATE_ECN
+        } else {
+            0
+        };
         IPV4_HEADER_BYTES
             + TCP_HEADER
             + if self.syn {
                 SYN_OPTIONS
             } else {
-                TIMESTAMPS + sack
+                TIMESTAMPS + sack + accurate_ecn
             }
     }
 
@@ -164,13 +188,21 @@ impl AckSegment {
             // Sequence numbers and timestamps have 32 bits and wrap around.
             number: self.ack as u32,
             window: self.window,
-            ecn: u8::from(self.congestion_echo),
+            ecn: match self.accurate_ecn {
+                // The counter starts at 5 (RFC 9768, section 3.2.1).
+                Some(counts) => (counts.packets.wrapping_add(5) & 7) as u8,
+                None => u8::from(self.congestion_echo),
+            },
             timestamps: Some(Timestamps {
                 value: 0,
                 echo: (self.echo.as_nanos() / TIMESTAMP_UNIT) as u32,
             }),
-            is_plain: self.sack.is_none(),
+            is_plain: self.sack.is_none() && !self.has_ecn_option(),
         })
+    }
+
+    fn has_ecn_option(&self) -> bool {
+        self.accurate_ecn.is_some_and(|counts| counts.has_news)
     }
 
     /// The selective acknowledgements.
@@ -194,6 +226,7 @@ mod tests {
             window: 0,
             syn: false,
             congestion_echo: false,
+            accurate_ecn: None,
             sack,
         }
     }
@@ -205,7 +238,7 @@ mod tests {
             len: 1_448,
             syn: false,
             fin: false,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
             window_reduced: false,
             retransmission: false,
             timestamp: Time::ZERO,
@@ -225,6 +258,20 @@ mod tests {
             [52, 64, 72, 80]
         );
         assert_eq!(ack(4).packet_bytes(), 80);
+        let with_option = |n_blocks| AckSegment {
+            accurate_ecn: Some(CeCounts {
+                packets: 4,
+                bytes: 4_000,
+                has_news: true,
+            }),
+            ..ack(n_blocks)
+        };
+        assert_eq!(
+            [0, 2, 3].map(|n| with_option(n).packet_bytes()),
+            [60, 80, 80]
+        );
+        let says = with_option(0).on_the_wire().unwrap();
+        assert_eq!((says.ecn, says.is_plain), (1, false));
     }
 
     #[test]
@@ -234,7 +281,7 @@ mod tests {
             len: 5,
             syn: false,
             fin: true,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
             window_reduced: false,
             retransmission: false,
             timestamp: Time::ZERO,

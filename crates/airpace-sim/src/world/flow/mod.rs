@@ -7,13 +7,15 @@ mod web;
 
 use super::event::Alarm;
 use super::outcome::FlowSummary;
-use super::parcel::{Ecn, Parcel, Payload};
+use super::parcel::{Parcel, Payload};
 use super::statistics::{DirectionCounts, FlowCounts, Loss};
 use super::{FlowConfig, NodeId, Traffic, WorldError};
 use crate::rng::Stream;
 use crate::traffic::{DelaySummary, Emission, PingReport, Rate, SourceError, VoipReport};
+use airpace_core::packet::Ecn;
 use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
+use core::time::Duration;
 use ping::PingEnds;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
@@ -213,6 +215,14 @@ impl Flow {
             self.payload_bytes += payload_bytes;
         }
         must_poll
+    }
+
+    /// Notes that a packet left a proxy at which it had waited.
+    pub(super) fn on_left_proxy(&mut self, now: Time, parcel: &Parcel, waited: Duration) {
+        if now >= self.begin {
+            let wait = &mut self.direction(parcel.to == self.to).proxy_wait;
+            wait.get_or_insert_default().record(waited);
+        }
     }
 
     /// Notes that a packet was lost; returns whether the flow must be polled. Only saturating

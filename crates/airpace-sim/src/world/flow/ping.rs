@@ -3,8 +3,8 @@
 use super::Departure;
 use crate::rng::Stream;
 use crate::traffic::{Ping, PingConfig, PingReport, Request, SourceError};
-use crate::world::parcel::{Ecn, Parcel, Payload};
-use airpace_core::packet::Packet as _;
+use crate::world::parcel::{Parcel, Payload};
+use airpace_core::packet::{Ecn, Packet as _};
 use airpace_core::wire::ip::IPV4_HEADER_BYTES;
 use airpace_units::Time;
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ fn echo(request: bool, bytes: u32, number: u64) -> Departure {
     Departure {
         forward: request,
         bytes,
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         payload,
     }
 }

@@ -6,7 +6,8 @@ use crate::transport::tcp::{
     Receiver, ReceiverStatistics, Sender, SenderConfig, SenderInfo, SenderStatistics,
 };
 use crate::world::TcpConfig;
-use crate::world::parcel::{Ecn, Parcel, Payload};
+use crate::world::parcel::{Parcel, Payload};
+use airpace_core::packet::Ecn;
 use airpace_units::Time;
 
 /// Bytes that an endless stream has written ahead of what was sent: enough for a burst, and so few
@@ -86,7 +87,7 @@ impl TcpEnds {
             return Some(Departure {
                 forward: false,
                 bytes,
-                ecn: Ecn::NotCapable,
+                ecn: Ecn::NotEct,
                 payload: Payload::Ack(Box::new(ack)),
             });
         }
@@ -94,15 +95,10 @@ impl TcpEnds {
             self.sender.on_timeout(now);
         }
         let segment = self.sender.poll_transmit(now)?;
-        let ecn = if segment.ecn_capable {
-            Ecn::Capable
-        } else {
-            Ecn::NotCapable
-        };
         Some(Departure {
             forward: true,
             bytes: segment.packet_bytes(),
-            ecn,
+            ecn: segment.ecn,
             payload: Payload::Data(Box::new(segment)),
         })
     }
@@ -133,8 +129,7 @@ impl TcpEnds {
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel) -> (u64, bool) {
         match parcel.payload {
             Payload::Data(segment) => {
-                self.receiver
-                    .on_data(now, &segment, parcel.ecn == Ecn::Experienced);
+                self.receiver.on_data(now, &segment, parcel.ecn == Ecn::Ce);
                 let delivered = self.receiver.delivered();
                 let new = delivered - core::mem::replace(&mut self.delivered, delivered);
                 if self.receiver.is_complete() {

@@ -6,8 +6,8 @@ use crate::rng::Stream;
 use crate::traffic::{
     Emission, Pattern, Rate, Source, SourceConfig, SourceError, VoipSink, VoipSinkConfig,
 };
-use crate::world::parcel::{Ecn, Parcel, Payload};
-use airpace_core::packet::Packet as _;
+use crate::world::parcel::{Parcel, Payload};
+use airpace_core::packet::{Ecn, Packet as _};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::Time;
 use core::time::Duration;
@@ -222,7 +222,7 @@ fn datagram(payload_bytes: u32) -> Departure {
     Departure {
         forward: true,
         bytes,
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         payload: Payload::Plain,
     }
 }

@@ -10,7 +10,8 @@ use crate::traffic::DelaySummary;
 use crate::traffic::web::{self, Browser, BrowserConfig, ConnectionId};
 use crate::transport::tcp::{AckSegment, DataSegment, Receiver, Sender, SenderConfig};
 use crate::world::TcpConfig;
-use crate::world::parcel::{Ecn, Parcel, Payload};
+use crate::world::parcel::{Parcel, Payload};
+use airpace_core::packet::Ecn;
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_units::Time;
 use std::collections::VecDeque;
@@ -142,7 +143,7 @@ impl WebEnds {
     /// Takes a packet that has arrived at the server (`forward`) or at the client. Returns the
     /// bytes handed to the browser, and whether the flow must be polled.
     pub(super) fn receive(&mut self, now: Time, parcel: Parcel, forward: bool) -> (u64, bool) {
-        let marked = parcel.ecn == Ecn::Experienced;
+        let marked = parcel.ecn == Ecn::Ce;
         let Payload::Page(packet) = parcel.payload else {
             return (0, false);
         };
@@ -304,10 +305,14 @@ impl End {
 }
 
 fn departure(forward: bool, bytes: u32, packet: PagePacket) -> Departure {
+    let ecn = match &packet {
+        PagePacket::Data(_, segment) => segment.ecn,
+        _ => Ecn::NotEct,
+    };
     Departure {
         forward,
         bytes,
-        ecn: Ecn::NotCapable,
+        ecn,
         payload: Payload::Page(Box::new(packet)),
     }
 }

@@ -9,6 +9,7 @@ use super::{PacedBy, ProxyNode};
 use airpace_edge::agent::Agent;
 use airpace_edge::proxy::{Output, Pacing};
 use airpace_units::Time;
+use core::time::Duration;
 
 /// Bits of an event's index that hold the station of a proxy: a network has fewer nodes than 2^16.
 const STATION_BITS: u32 = 16;
@@ -177,8 +178,10 @@ impl World {
                 Some(Output::Packet {
                     station,
                     mut packet,
+                    waited,
                     priority,
                 }) => {
+                    self.count_wait(&packet, waited);
                     packet.category = priority.unwrap_or(packet.category);
                     self.send_to_station(index, station, packet);
                 }
@@ -194,6 +197,14 @@ impl World {
             // Without a reason the station was away.
             let loss = dropped.reason.map_or(Loss::ProxyAway, Loss::at_proxy);
             self.lose(loss, dropped.packet);
+        }
+    }
+
+    /// Counts the time that a packet of a flow has waited at the proxy.
+    fn count_wait(&mut self, packet: &Parcel, waited: Duration) {
+        // Reports belong to no flow.
+        if let Some(flow) = self.flows.get_mut(packet.flow as usize) {
+            flow.on_left_proxy(self.now, packet, waited);
         }
     }
 

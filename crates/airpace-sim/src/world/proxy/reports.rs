@@ -1,9 +1,10 @@
 //! Reports on their way from the agents to the proxy.
 
 use super::super::event::{Class, Event};
-use super::super::parcel::{Ecn, Parcel, Payload, ReportPacket};
+use super::super::parcel::{Parcel, Payload, ReportPacket};
 use super::super::{Feedback, World};
 use super::drive::split_event_index;
+use airpace_core::packet::Ecn;
 use airpace_core::phy::AccessCategory;
 use airpace_core::report::SlotReport;
 
@@ -47,7 +48,7 @@ impl World {
             bytes,
             to: proxy.config.at,
             category: AccessCategory::BestEffort,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::NotEct,
             queued: self.now,
             tunnel: None,
             payload: Payload::Report(Box::new(ReportPacket {

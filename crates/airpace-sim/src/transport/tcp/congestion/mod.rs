@@ -3,6 +3,7 @@
 mod bbr;
 mod cubic;
 mod filter;
+mod prague;
 mod reno;
 
 use super::config::SenderConfig;
@@ -11,6 +12,7 @@ use airpace_units::Time;
 use bbr::Bbr;
 use core::time::Duration;
 use cubic::Cubic;
+use prague::Prague;
 use reno::Reno;
 
 /// State of congestion and recovery (Linux `enum tcp_ca_state`).
@@ -99,6 +101,8 @@ pub struct AckEvent<'a> {
     pub delivered: u32,
     /// Segments newly declared lost.
     pub lost: u32,
+    /// Segments newly reported as marked by accurate ECN feedback (RFC 9768).
+    pub marked: u32,
     /// Segments in flight before it.
     pub prior_in_flight: u32,
     /// Segments in flight after it.
@@ -152,6 +156,11 @@ pub trait CongestionControl {
         None
     }
 
+    /// Longest burst at the pacing rate; `None`: as long as Linux makes it.
+    fn longest_burst(&self) -> Option<Duration> {
+        None
+    }
+
     /// Whether the algorithm sets the window itself, also during recovery.
     fn governs_window(&self) -> bool {
         false
@@ -169,6 +178,7 @@ pub(super) enum Congestion {
     Reno(Reno),
     Cubic(Cubic),
     Bbr(Box<Bbr>),
+    Prague(Prague),
 }
 
 impl Congestion {
@@ -177,6 +187,7 @@ impl Congestion {
             super::config::Algorithm::Reno => Self::Reno(Reno),
             super::config::Algorithm::Cubic => Self::Cubic(Cubic::new()),
             super::config::Algorithm::Bbr => Self::Bbr(Box::new(Bbr::new(config))),
+            super::config::Algorithm::Prague => Self::Prague(Prague::new(config)),
         }
     }
 }
@@ -188,6 +199,7 @@ macro_rules! dispatch {
             Congestion::Reno($algorithm) => $call,
             Congestion::Cubic($algorithm) => $call,
             Congestion::Bbr($algorithm) => $call,
+            Congestion::Prague($algorithm) => $call,
         }
     };
 }
@@ -215,6 +227,10 @@ impl CongestionControl for Congestion {
 
     fn pacing_rate(&self) -> Option<f64> {
         dispatch!(self, algorithm => algorithm.pacing_rate())
+    }
+
+    fn longest_burst(&self) -> Option<Duration> {
+        dispatch!(self, algorithm => algorithm.longest_burst())
     }
 
     fn governs_window(&self) -> bool {

@@ -8,7 +8,7 @@ fn data(index: u64) -> DataSegment {
         len: MSS,
         syn: false,
         fin: false,
-        ecn_capable: true,
+        ecn: Ecn::Ect0,
         window_reduced: false,
         retransmission: false,
         timestamp: Time::from_millis(index),
@@ -173,4 +173,22 @@ fn a_fin_completes_the_stream_once_everything_before_it_has_arrived() {
         (receiver.delivered(), acks(&mut receiver).len()),
         (2_000, 2)
     );
+}
+
+#[test]
+fn marks_of_a_scalable_sender_are_counted_and_not_echoed() {
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let mut counts = |index, ecn, marked| {
+        receiver.on_data(Time::ZERO, &DataSegment { ecn, ..data(index) }, marked);
+        let ack = receiver.poll_ack(Time::ZERO).unwrap();
+        assert!(!ack.congestion_echo);
+        ack.accurate_ecn
+            .map(|counts| (counts.packets, counts.bytes))
+    };
+    assert_eq!(counts(0, Ecn::Ect0, false), None);
+    assert_eq!(counts(1, Ecn::Ect1, false), Some((0, 0)));
+    assert_eq!(counts(2, Ecn::Ect1, true), Some((1, 1_000)));
+    // A duplicate counts as well.
+    assert_eq!(counts(2, Ecn::Ect1, true), Some((2, 2_000)));
+    assert_eq!(counts(3, Ecn::Ect1, false), Some((2, 2_000)));
 }

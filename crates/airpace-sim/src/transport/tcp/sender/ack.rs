@@ -27,6 +27,8 @@ pub(super) struct AckSummary {
     pub(super) marked: bool,
     /// The echoed timestamp.
     pub(super) echo: Time,
+    /// Segments newly reported as marked by accurate ECN feedback.
+    newly_marked: u32,
     /// Segments newly declared lost.
     pub(super) lost: u32,
     /// Segments in flight before the acknowledgement.
@@ -92,6 +94,7 @@ impl Sender {
             marked,
             echo: ack.echo,
             prior_in_flight,
+            newly_marked: self.count_marks(ack),
             ..AckSummary::default()
         };
         let mut sample = RateSample::default();
@@ -115,6 +118,16 @@ impl Sender {
         summary.lost = u32::try_from(self.delivery.lost - prior_lost).unwrap_or(u32::MAX);
         sample.finish(&mut self.delivery, now, self.rtt.min());
         self.run_congestion_control(now, &summary, &sample);
+    }
+
+    /// Returns how many more segments were marked than the receiver has reported before.
+    fn count_marks(&mut self, ack: &AckSegment) -> u32 {
+        let reported = ack.accurate_ecn.map_or(0, |counts| counts.packets);
+        // Acknowledgements may be reordered: only a larger counter is news.
+        let new = reported.saturating_sub(self.ce_reported);
+        self.ce_reported += new;
+        self.statistics.marked += new;
+        u32::try_from(new).unwrap_or(u32::MAX)
     }
 
     fn on_syn_ack(&mut self, now: Time, ack: &AckSegment) {
@@ -262,6 +275,7 @@ impl Sender {
             now,
             delivered: summary.delivered,
             lost: summary.lost,
+            marked: summary.newly_marked,
             prior_in_flight: summary.prior_in_flight,
             in_flight: self.board.in_flight(),
             rtt: summary.rtt,

@@ -15,6 +15,7 @@ use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Scoreboard, Segment};
 use super::segment::DataSegment;
+use airpace_core::packet::Ecn;
 use airpace_units::Time;
 use core::time::Duration;
 use timer::Probe;
@@ -43,6 +44,8 @@ pub struct Sender {
     timers: TimerState,
     /// The next new segment carries CWR, because the window was reduced for a congestion mark.
     announce_reduction: bool,
+    /// Marked segments that the receiver has reported so far (RFC 9768, s.cep).
+    ce_reported: u64,
     statistics: SenderStatistics,
 }
 
@@ -122,6 +125,8 @@ pub struct SenderStatistics {
     pub recoveries: u64,
     /// Reductions of the window for congestion marks.
     pub reductions: u64,
+    /// Segments that the receiver has reported as marked by accurate ECN feedback.
+    pub marked: u64,
     /// Reductions that were undone because nothing had been lost.
     pub undone: u64,
     /// Number of round-trip times measured.
@@ -200,6 +205,7 @@ impl Sender {
             held_by_pacer: false,
             timers: TimerState::default(),
             announce_reduction: false,
+            ce_reported: 0,
             statistics: SenderStatistics::default(),
             config,
         }
@@ -283,7 +289,7 @@ impl Sender {
     fn syn(&self, now: Time) -> DataSegment {
         DataSegment {
             syn: true,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
             ..self.segment(now, 0, 0)
         }
     }
@@ -294,7 +300,7 @@ impl Sender {
             len,
             syn: false,
             fin: false,
-            ecn_capable: self.config.ecn,
+            ecn: self.config.codepoint(),
             window_reduced: false,
             retransmission: false,
             timestamp,
@@ -315,10 +321,12 @@ impl Sender {
         }
         if let Some(rate) = self.congestion.pacing_rate() {
             let (segment_bytes, min_rtt) = (f64::from(self.config.segment_bytes), self.rtt.min());
-            if !self
-                .pacer
-                .may_send(now, || burst_segments(rate, segment_bytes, min_rtt))
-            {
+            let longest = self.congestion.longest_burst();
+            let burst = || match longest {
+                Some(longest) => ((rate * longest.as_secs_f64() / segment_bytes) as u32).max(1),
+                None => burst_segments(rate, segment_bytes, min_rtt),
+            };
+            if !self.pacer.may_send(now, burst) {
                 self.held_by_pacer = true;
                 return None;
             }
@@ -391,11 +399,16 @@ impl Sender {
         self.statistics.resent += 1;
         let sent = self.board.resend(id, now, snapshot);
         let (offset, len, fin) = (sent.offset, sent.len, sent.fin);
-        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5), except those of a scalable
+        // sender (RFC 8311, section 4.3), whose segments must all wait in the same queue.
+        let ecn = match self.config.codepoint() {
+            Ecn::Ect1 => Ecn::Ect1,
+            _ => Ecn::NotEct,
+        };
         DataSegment {
             fin,
             retransmission: true,
-            ecn_capable: false,
+            ecn,
             ..self.segment(now, offset, len)
         }
     }
@@ -434,7 +447,10 @@ impl Sender {
     fn on_drained(&mut self, now: Time) {
         self.pacer.end_burst();
         let in_flight = self.board.in_flight();
-        let limited = in_flight >= self.window.segments;
+        // A sender that paces its window over the round trip uses all of it even where some of it
+        // is not yet in flight. BBR's pacing rate does not follow from its window.
+        let paced = self.held_by_pacer && !self.congestion.governs_window();
+        let limited = in_flight >= self.window.segments || paced;
         // Neither window nor pacer nor lost segments hold the sender back: the application does.
         if !limited
             && !self.held_by_pacer

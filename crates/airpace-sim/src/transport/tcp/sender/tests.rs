@@ -3,6 +3,7 @@ mod testbed;
 use crate::transport::tcp::{
     Algorithm, CongestionState, DataSegment, SenderConfig, SenderStatistics,
 };
+use airpace_core::packet::Ecn;
 use airpace_units::Time;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -252,6 +253,78 @@ fn marks_reduce_the_window_without_loss() {
     }
 }
 
+/// A path that marks every packet which finds more than ten packets, 1.2 ms, in the queue.
+fn path_with_step() -> PathConfig {
+    PathConfig {
+        mark_above: Some(10),
+        ..PathConfig::new(100, 5, 2_000)
+    }
+}
+
+#[test]
+fn prague_fills_a_link_whose_queue_is_marked_from_a_millisecond_on() {
+    for virtual_rtt in [Duration::ZERO, Duration::from_millis(25)] {
+        let mut bed = Testbed::bulk(
+            path_with_step(),
+            SenderConfig {
+                virtual_rtt,
+                ..config(Algorithm::Prague)
+            },
+        );
+        bed.run_until(ms(5_000));
+        let before = bed.senders[0].statistics();
+        let goodput = bed.goodput_mbps(ms(5_000), ms(15_000));
+        let statistics = bed.senders[0].statistics();
+        assert!(
+            goodput > 0.93 * 100.0 * PAYLOAD,
+            "{virtual_rtt:?}: {goodput}"
+        );
+        let rtt = mean_rtt_ms(before, statistics);
+        assert!(rtt < 11.7, "{virtual_rtt:?}: {rtt} ms on a path of 10 ms");
+        // Marks are answered by the share of packets that they hit, not one by one.
+        assert!(statistics.marked > 20, "{statistics:?}");
+        assert_eq!((statistics.reductions, statistics.resent), (0, 0));
+    }
+}
+
+#[test]
+fn prague_sends_all_data_with_ect1_and_no_syn() {
+    let path = PathConfig {
+        loss: 0.01,
+        ..path_with_step()
+    };
+    let mut bed = Testbed::new(path, 1);
+    bed.keep_log = true;
+    bed.add(config(Algorithm::Prague), 3_000_000);
+    bed.run_until(ms(20_000));
+    assert!(bed.receivers[0].is_complete());
+    assert!(bed.senders[0].statistics().resent > 0);
+    for (.., segment) in &bed.log {
+        let expected = if segment.syn { Ecn::NotEct } else { Ecn::Ect1 };
+        assert_eq!(segment.ecn, expected);
+    }
+}
+
+#[test]
+fn short_and_long_prague_flows_share_alike_below_the_virtual_round_trip_time() {
+    // With their real round-trip times, flows over 4 and 24 ms would share as 6 : 1 or worse.
+    let share = |delay_ms: u64| {
+        let path = PathConfig {
+            mark_above: Some(10),
+            ..PathConfig::new(50, delay_ms, 2_000)
+        };
+        let mut bed = Testbed::bulk(path, config(Algorithm::Prague));
+        bed.run_until(ms(10_000));
+        let before = bed.senders[0].statistics();
+        bed.run_until(ms(40_000));
+        let after = bed.senders[0].statistics();
+        (after.marked - before.marked) as f64 / (after.segments - before.segments) as f64
+    };
+    // Alone at equal rates, they see equal shares of marks, up to the depth of the sawtooth.
+    let (short, long) = (share(2), share(12));
+    assert!((0.3..3.0).contains(&(short / long)), "{short} and {long}");
+}
+
 #[test]
 fn two_flows_share_fairly() {
     for &algorithm in Algorithm::ALL {
@@ -368,6 +441,7 @@ fn acknowledgements_of_data_that_was_never_sent_are_ignored() {
                 window: u32::MAX,
                 syn: false,
                 congestion_echo: true,
+                accurate_ecn: None,
                 sack: Some(sack.clone()),
             },
         );

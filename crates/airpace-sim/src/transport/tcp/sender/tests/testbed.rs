@@ -270,7 +270,8 @@ impl Testbed {
             self.dropped += 1;
             return;
         }
-        let marked = segment.ecn_capable && self.path.mark_above.is_some_and(|most| queued > most);
+        let marked =
+            segment.ecn.is_capable() && self.path.mark_above.is_some_and(|most| queued > most);
         self.free_at = self.free_at.max(self.now) + bytes.checked_div(self.path.rate).unwrap();
         for at in self.arrivals(self.free_at + self.path.delay) {
             self.push(at, Event::Data(flow, segment, marked));

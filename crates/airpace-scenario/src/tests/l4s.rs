@@ -1,0 +1,71 @@
+//! The bar for low latency: a scalable flow waits for at most 2 ms at the proxy, at the same rate as
+//! a classic flow beside it.
+
+use super::*;
+use crate::results::FlowSummary;
+
+/// The two flows of `scenarios/l4s.toml`: Prague and Cubic.
+fn flows(settings: &[&str]) -> [FlowSummary; 2] {
+    let text = fs::read_to_string(folder().join("l4s.toml")).unwrap();
+    let flows = finished(&loaded(&text, settings)).summary.flows;
+    flows.try_into().expect("the scenario has two flows")
+}
+
+/// 99th percentile of the time that the packets waited at the proxy, milliseconds.
+fn wait_p99_ms(flow: &FlowSummary) -> f64 {
+    flow.proxy_wait_ms.expect("it passes the proxy").p99
+}
+
+#[test]
+fn a_scalable_flow_waits_two_milliseconds_at_most_and_shares_equally_with_cubic() {
+    for one_way in ["2.5 ms", "10 ms", "25 ms"] {
+        for seed in 1..=2 {
+            // Over 50 ms it takes half a minute from the first rate to the share.
+            let settings = [
+                "warm_up=40 s",
+                "duration=10 s",
+                &format!("wire.0.delay={one_way}"),
+                &format!("seed={seed}"),
+            ];
+            let [prague, cubic] = flows(&settings);
+            let case = format!("{one_way} each way, seed {seed}");
+            let p99 = wait_p99_ms(&prague);
+            assert!(p99 <= 2.0, "{case}: {p99} ms");
+            let ratio = prague.goodput_mbps / cubic.goodput_mbps;
+            assert!((0.8..=1.25).contains(&ratio), "{case}: {ratio}");
+            let total = prague.goodput_mbps + cubic.goodput_mbps;
+            assert!(total > 220.0, "{case}: {total} Mbit/s");
+            assert_eq!(prague.dropped.values().sum::<u64>(), 0, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_scalable_flow_alone_uses_its_station() {
+    let [prague, _] = flows(&["flow.cubic.stop=1 ms"]);
+    assert!(prague.goodput_mbps > 230.0, "{prague:?}");
+    assert!(wait_p99_ms(&prague) <= 2.0, "{prague:?}");
+}
+
+#[test]
+fn a_scalable_flow_waits_as_briefly_beside_the_cubic_flow_of_another_station() {
+    for one_way in ["2.5 ms", "10 ms", "25 ms"] {
+        let [prague, cubic] = flows(&[
+            "node.station.count=2",
+            "flow.prague.to=\"station-1\"",
+            "flow.cubic.to=\"station-2\"",
+            &format!("wire.0.delay={one_way}"),
+        ]);
+        let p99 = wait_p99_ms(&prague);
+        assert!(p99 <= 2.0, "{one_way}: {p99} ms");
+        // The rate is the law's, which does not know what kind of flow it grants it to.
+        let ratio = prague.goodput_mbps / cubic.goodput_mbps;
+        assert!(ratio > 0.65, "{one_way}: {ratio}");
+    }
+}
+
+#[test]
+fn without_the_low_latency_queue_a_scalable_flow_waits_like_any_other() {
+    let [prague, _] = flows(&["proxy.0.l4s=false", "duration=5 s"]);
+    assert!(wait_p99_ms(&prague) > 5.0, "{prague:?}");
+}
