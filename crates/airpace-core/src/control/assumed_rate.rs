@@ -209,7 +209,8 @@ mod tests {
 
     fn law() -> AssumeRates {
         let config = WaterfillConfig {
-            delay_target: None,
+            price: 0.0,
+            level_limit: Some(32.0),
             ..WaterfillConfig::default()
         };
         let law = Waterfill::new(config).expect("the defaults are valid");
