@@ -113,9 +113,9 @@ impl Aim {
     #[must_use]
     pub const fn price(self) -> f64 {
         match self {
-            Self::LowLatency => 0.6,
-            Self::Balanced => 0.25,
-            Self::Throughput => 0.12,
+            Self::LowLatency => 0.5,
+            Self::Balanced => 0.15,
+            Self::Throughput => 0.08,
         }
     }
 }

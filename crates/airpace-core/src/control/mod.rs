@@ -124,6 +124,10 @@ pub struct Diagnostics {
     pub aimed_round_s: Option<f64>,
     /// While the delay target cannot be met, the smallest delay in seconds that can be.
     pub smallest_delay_s: Option<f64>,
+    /// While the latency that was asked for cannot be met, the least in seconds that seems feasible.
+    pub least_latency_s: Option<f64>,
+    /// Price of delay (κ) that the law applies now.
+    pub price: Option<f64>,
     /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
     pub capped_elsewhere: u32,
     /// Number of reports ignored because they contradicted themselves.

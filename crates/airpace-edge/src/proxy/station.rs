@@ -181,9 +181,8 @@ impl<P: Packet> PacedStation<P> {
         bytes: u32,
         config: &ProxyConfig,
     ) -> Option<AccessCategory> {
-        if self.fast_lane.is_none() {
-            return None;
-        }
+        // Most proxies have none, and need not look further.
+        self.fast_lane.as_ref()?;
         let report = self.last_report.as_ref();
         // Without a PHY rate, the granted rate is a lower bound.
         let granted = mode::granted(self, config);

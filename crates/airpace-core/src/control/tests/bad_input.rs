@@ -103,8 +103,8 @@ fn refusal(law: Law, level: f64, delay: Option<Duration>) -> String {
 #[test]
 fn a_refused_configuration_names_the_value() {
     assert_eq!(
-        refusal(Law::Waterfill, 65.0, None),
-        "level_limit must lie between 1 and 64, but is 65"
+        refusal(Law::Waterfill, 0.5, None),
+        "level_limit must lie between 1 and 64, but is 0.5"
     );
     assert_eq!(
         refusal(Law::Nonlinear, 32.0, Some(Duration::ZERO)),

@@ -5,6 +5,8 @@ const SLOTS: u8 = 4;
 /// Share of the packets sent that must be missing to count as a shortfall, where waiting times are
 /// not measured: slot boundaries alone do not explain so large a gap.
 const MISSING_SHARE: f64 = 0.15;
+/// The same share while a cap is in place, that is, near a rate that has failed before.
+const MISSING_SHARE_NEAR: f64 = 0.05;
 /// Share of the packets sent that must be lost to count as a shortfall.
 const LOST_SHARE: f64 = 0.05;
 /// The cap as a share of the rate received when the path fell short.
@@ -50,12 +52,12 @@ impl SlotTraffic {
     /// Packets that wait at the access point for several rounds fill its frames: it takes as many
     /// as a frame can hold. So packets that wait for several rounds while frames are not full have
     /// waited somewhere else. Losses while frames are not full are the mark of a policer.
-    fn falls_short(&self) -> bool {
+    fn falls_short(&self, missing_share: f64) -> bool {
         if self.full {
             return false;
         }
         let lost = self.lost_pps > LOST_SHARE * self.sent_pps + self.edge_pps;
-        let missing = self.received_pps < (1.0 - MISSING_SHARE) * self.sent_pps - self.edge_pps;
+        let missing = self.received_pps < (1.0 - missing_share) * self.sent_pps - self.edge_pps;
         lost || self.late.unwrap_or(missing)
     }
 }
@@ -107,7 +109,12 @@ impl Elsewhere {
     /// Takes one slot's traffic.
     pub(super) fn observe(&mut self, slot: &SlotTraffic) {
         self.lossy_slots = self.lossy_slots.saturating_sub(1);
-        let short = slot.falls_short() && self.lossy_slots == 0;
+        let missing_share = if self.cap_pps.is_some() {
+            MISSING_SHARE_NEAR
+        } else {
+            MISSING_SHARE
+        };
+        let short = slot.falls_short(missing_share) && self.lossy_slots == 0;
         self.short_slots = if short {
             self.short_slots.saturating_add(1)
         } else {

@@ -7,6 +7,7 @@ mod frame_limit;
 mod overhead;
 mod share;
 mod station;
+mod tail;
 
 pub use config::WaterfillConfig;
 
@@ -19,6 +20,7 @@ use overhead::Overhead;
 use share::{Claim, Demand, Share, Solver};
 use station::StationEstimate;
 use std::collections::BTreeMap;
+use tail::Tail;
 
 /// The default law. It measures the round time and the levels, gets the overhead from them by
 /// subtraction, and computes the optimum of the proportional fair problem in each slot. It has no
@@ -30,6 +32,7 @@ pub struct Waterfill {
     overhead: Overhead,
     solver: Solver,
     share: Option<Share>,
+    tail: Tail,
     /// Weights other than 1.
     weights: BTreeMap<StationId, f64>,
 }
@@ -48,6 +51,7 @@ impl Waterfill {
             overhead,
             solver: Solver::default(),
             share: None,
+            tail: Tail::new(&config),
             weights: BTreeMap::new(),
         })
     }
@@ -82,7 +86,7 @@ impl Waterfill {
             limit_s: config
                 .delay_target
                 .map(|t| t.as_secs_f64() * (1.0 - config.delay_margin)),
-            price: config.price,
+            price: self.tail.price(),
         };
         Some(self.solver.solve(self.overhead.frame_s(), delay))
     }
@@ -120,59 +124,12 @@ impl RateController for Waterfill {
             |station, sample| station.observe(sample, &config),
         );
         self.overhead.observe(self.roster.states());
+        if let Some(share) = self.share {
+            self.tail
+                .observe(&config, self.roster.states(), share.round_s);
+        }
         if let Some(share) = self.solve() {
             self.grant(share);
-            if std::env::var_os("LAWDBG").is_some() {
-                eprint!(
-                    "{:.1} D {:.2} frame {:.0}us aim D {:.2} c {:.2} A {:.3} |",
-                    _now.as_secs_f64(),
-                    self.overhead.round().map_or(0.0, |r| r.time_s * 1e3),
-                    self.overhead.frame_s() * 1e6,
-                    share.round_s * 1e3,
-                    share.overhead_s * 1e3,
-                    share.airtime_s * 1e3
-                );
-                if std::env::var("LAWDBG").unwrap() == "2" {
-                    let n = self.roster.states().len() as f64;
-                    eprint!(
-                        " full {} q {:.0} wr {:.3} rep {:.2} r {:.1} lvl {:.1} caps {}",
-                        self.roster.states().iter().filter(|s| s.debug2().0).count(),
-                        self.roster
-                            .states()
-                            .iter()
-                            .map(|s| s.debug2().1)
-                            .sum::<f64>(),
-                        self.roster
-                            .states()
-                            .iter()
-                            .map(|s| s.debug2().2)
-                            .sum::<f64>(),
-                        self.roster
-                            .states()
-                            .iter()
-                            .map(|s| s.repeats())
-                            .sum::<f64>()
-                            / n,
-                        self.roster.states().iter().map(|s| s.rate_pps).sum::<f64>() * 12e-3,
-                        self.roster
-                            .states()
-                            .iter()
-                            .map(|s| s.heard().map_or(0., |h| h.level))
-                            .sum::<f64>()
-                            / n,
-                        self.roster
-                            .states()
-                            .iter()
-                            .filter(|s| s.elsewhere.cap_pps().is_some())
-                            .count()
-                    );
-                } else {
-                    for s in self.roster.states() {
-                        s.debug();
-                    }
-                }
-                eprintln!();
-            }
         }
         self.roster.allocate(|s| Grant {
             rate_pps: s.rate_pps,
@@ -205,15 +162,10 @@ impl RateController for Waterfill {
             round_s: self.overhead.round().map(|r| r.time_s),
             aimed_round_s: self.share.map(|s| s.round_s),
             smallest_delay_s: self.share.and_then(|s| s.smallest_delay_s),
+            least_latency_s: self.tail.least_feasible_s(),
+            price: Some(self.tail.price()),
             capped_elsewhere: u32::try_from(capped).unwrap_or(u32::MAX),
             ignored_reports: self.roster.ignored,
         }
     }
-}
-
-pub(crate) fn tune(name: &str, default: f64) -> f64 {
-    std::env::var(name)
-        .ok()
-        .and_then(|v| v.parse().ok())
-        .unwrap_or(default)
 }

@@ -15,7 +15,7 @@ const FULL_SHARE: f64 = 0.9;
 const SILENT_SLOTS: u8 = 3;
 /// Largest target level as a share of the longest frame, so that varying frames stay below the
 /// longest: 48 of 64 as in 002.
-const TARGET_SHARE: f64 = 0.75;
+const TARGET_SHARE: f64 = 0.8;
 /// The gap across the boundary of two slots counts if it is at most this many times the mean gap
 /// within the slot.
 const FIRST_GAP_MAX: f64 = 2.5;
@@ -70,6 +70,11 @@ const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
 const REPEATS_MAX: f64 = 2.0;
 /// Weight of one slot in the share of the time that uplink frames take.
 const UPLINK_GAIN: f64 = 0.3;
+/// Weight of one slot in the mean of the waiting time's 95th percentile.
+const WAIT_GAIN: f64 = 0.2;
+/// Share of what a station leaves of its fair rate that stays reserved while packets for it wait at
+/// times: its next burst takes it.
+const RESERVED_SHARE: f64 = 0.3;
 /// A station counts as one that uses all it is granted for this many slots after it did.
 const GREEDY_SLOTS: u8 = 4;
 /// What is kept per slot of the largest rate that a station has used.
@@ -152,6 +157,8 @@ pub(super) struct StationEstimate {
     queued: f64,
     /// Whether waiting times are measured.
     wait_known: bool,
+    /// 95th percentile of the waiting time, averaged over slots, seconds.
+    wait_p95_s: Option<f64>,
     /// Share of the time that the station's own frames take.
     uplink_share: f64,
     /// What the airtime per packet is above its estimate, as queues show that build up again and
@@ -196,6 +203,7 @@ impl StationEstimate {
             queued: 0.0,
             full: false,
             wait_known: false,
+            wait_p95_s: None,
             uplink_share: 0.0,
             strain: 0.0,
             fair_pps: 0.0,
@@ -218,6 +226,7 @@ impl StationEstimate {
         if self.silent_slots > SILENT_SLOTS {
             self.heard = None;
             self.uplink_share = 0.0;
+            self.wait_p95_s = None;
             self.tally = Tally::default();
             self.received_pps = 0.0;
         }
@@ -342,6 +351,11 @@ impl StationEstimate {
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
         self.wait_known = sample.wait.is_some();
+        if let Some(wait) = sample.wait {
+            let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
+            self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
+        }
+        let full = level >= FULL_SHARE * self.longest_frame(config);
         self.queued = match sample.wait {
             Some(wait) => {
                 // Behind a queue the gaps are those of full frames; the aim is shorter ones.
@@ -353,6 +367,8 @@ impl StationEstimate {
                 let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
                 sample.received_pps * (wait.median_s - usual_s).max(0.0)
             }
+            // Behind full frames everything that is missing is queued.
+            None if full => self.balance,
             None => {
                 let in_flight_s = USUAL_GAPS * gap_s + IN_FLIGHT_S;
                 (self.balance - sent_pps * in_flight_s).max(0.0)
@@ -397,8 +413,7 @@ impl StationEstimate {
 
     /// Largest level that the law may aim at.
     pub(super) fn level_limit(&self, config: &WaterfillConfig) -> f64 {
-        let below_longest =
-            (super::tune("SHARE", TARGET_SHARE) * self.longest_frame(config)).max(1.0);
+        let below_longest = (TARGET_SHARE * self.longest_frame(config)).max(1.0);
         config
             .level_limit
             .map_or(below_longest, |limit| limit.min(below_longest))
@@ -414,12 +429,14 @@ impl StationEstimate {
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let most = if self.wait_known {
-            DRAIN_MOST
-        } else {
-            TRIM_MOST
+        // A measured waiting time is a slot old when it takes effect, while the balance of packets
+        // is exact; but what is missing from it may be lost, unless frames are full.
+        let (gain, most) = match (self.wait_known, self.full) {
+            (true, _) => (DRAIN_GAIN, DRAIN_MOST),
+            (false, true) => (1.0, DRAIN_MOST),
+            (false, false) => (1.0, TRIM_MOST),
         };
-        let drained_pps = (DRAIN_GAIN * self.queued / self.slot_s).min(most * open);
+        let drained_pps = (gain * self.queued / self.slot_s).min(most * open);
         let capped = open - drained_pps;
         let share = if open > 0.0 && open.is_finite() {
             drained_pps / open
@@ -441,32 +458,6 @@ impl StationEstimate {
         self.target_level = level;
     }
 
-    pub(super) fn debug2(&self) -> (bool, f64, f64) {
-        (
-            self.full,
-            self.queued,
-            self.heard.map_or(0., |h| h.frame_pps * self.airtime_s),
-        )
-    }
-    pub(super) fn debug(&self) {
-        let h = self.heard;
-        eprint!(
-            " [lvl {:.1}/{:.1} gap {:.2} wr {:.3} rep {:.2} tx {:.2} q {:.0} {} cap {:.0} paced {} bl {} r {:.1}]",
-            h.map_or(0.0, |h| h.level),
-            self.target_level,
-            h.map_or(0.0, |h| h.gap_s * 1e3),
-            h.map_or(0.0, |h| h.frame_pps * self.airtime_s),
-            self.repeats,
-            self.transmissions,
-            self.queued,
-            self.full as u8,
-            self.elsewhere.cap_pps().unwrap_or(0.0),
-            self.paced as u8,
-            self.backlogged as u8,
-            self.rate_pps * 1500.0 * 8e-6
-        );
-    }
-
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
         if !self.met {
@@ -478,7 +469,8 @@ impl StationEstimate {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             None if greedy => Demand::Greedy,
             None if self.backlogged => {
-                Demand::Limited(0.5 * (self.demand_pps + self.fair_pps).min(2.0 * self.fair_pps))
+                let reserve = RESERVED_SHARE * (self.fair_pps - self.demand_pps).max(0.0);
+                Demand::Limited(self.demand_pps + reserve)
             }
             None => Demand::Limited(self.demand_pps),
         }
@@ -495,6 +487,16 @@ impl StationEstimate {
     /// The last measurements, unless they have expired.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
+    }
+
+    /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
+    pub(super) fn wait_p95_s(&self) -> Option<f64> {
+        self.wait_p95_s
+    }
+
+    /// Length of the station's last slot in seconds.
+    pub(super) fn slot_s(&self) -> f64 {
+        self.slot_s
     }
 
     /// Share of the time that the station's own frames take.

@@ -16,7 +16,7 @@ fn report() -> SlotReport {
             Time::from_nanos(7_099_000_123),
         )),
         inverse_rate_sum: f64::from(120.0_f32 / 390e6),
-        recent_inverse_rate: 0.0,
+        recent_inverse_rate: f64::from(1.0_f32 / 351e6),
         lost: 4,
         late: 9,
         wait: Some(WaitingTime {
@@ -161,12 +161,12 @@ fn other_layouts_are_refused() {
         bytes[at] = to;
         decode(StationId(0), &bytes)
     };
-    assert_eq!(changed(0, 2), Err(ReportError::Version(2)));
-    assert_eq!(changed(1, 0x10), Err(ReportError::Reserved));
-    assert_eq!(changed(7, 1), Err(ReportError::Reserved));
+    assert_eq!(changed(0, 1), Err(ReportError::Version(1)));
+    assert_eq!(changed(1, 0x40), Err(ReportError::Reserved));
+    assert_eq!(changed(1, 0x3c), Err(ReportError::Wait));
     assert_eq!(
-        decode(StationId(0), &good[..63]),
-        Err(ReportError::Length(63))
+        decode(StationId(0), &good[..71]),
+        Err(ReportError::Length(71))
     );
     assert_eq!(decode(StationId(0), &[]), Err(ReportError::Length(0)));
     let mut no_length = good;

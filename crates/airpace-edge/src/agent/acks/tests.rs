@@ -110,7 +110,8 @@ fn an_acknowledgement_that_goes_back_stays() {
 /// Each of these changes an acknowledgement so that it must stay.
 #[test]
 fn an_acknowledgement_that_says_something_of_its_own_stays() {
-    let changes: [(&str, fn(&mut PureAck)); 6] = [
+    type Change = fn(&mut PureAck);
+    let changes: [(&str, Change); 6] = [
         ("window", |ack| ack.window = 501),
         ("congestion echo", |ack| ack.ecn = 1),
         ("counter of accurate ECN", |ack| ack.ecn = 6),

@@ -1,0 +1,101 @@
+//! Moves the price of delay so that the tail of the waiting time meets a target.
+
+use super::config::WaterfillConfig;
+use super::station::StationEstimate;
+use core::time::Duration;
+
+/// The law aims at this share of a latency that the operator has set, so that noise does not push
+/// the 95th percentile above it.
+const AIMED_SHARE: f64 = 0.8;
+/// Without such a latency, the price rises above that of the aim while packets of some station wait
+/// longer than this at the 95th percentile ...
+const TOLERATED: Duration = Duration::from_millis(18);
+/// ... and longer than this many rounds: queues stand, although the rounds alone do not ask for it.
+const TOLERATED_ROUNDS: f64 = 2.5;
+/// Gain of the logarithm of the price per slot of 100 ms: up and down.
+const GAINS: [f64; 2] = [0.12, 0.1];
+/// Length of the slot for which the gains hold, seconds.
+const GAIN_SLOT_S: f64 = 0.1;
+/// Largest step of the logarithm in one slot, before the gain: a single burst does not move it far.
+const ERROR_MOST: f64 = 1.0;
+/// Bounds of the price while a latency is aimed at. At the upper one packets take a quarter of the
+/// time; beyond it rounds are hardly shorter.
+const BOUNDS: (f64, f64) = (0.03, 3.0);
+/// Largest factor by which the price exceeds that of the aim.
+const FACTOR_MOST: f64 = 3.0;
+/// Slots of 100 ms at the upper bound after which a latency counts as infeasible.
+const INFEASIBLE_SLOTS: f64 = 20.0;
+/// A latency that is exceeded by less than this factor counts as met.
+const MISSED_FACTOR: f64 = 1.1;
+
+/// The price of delay as it is now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    price: f64,
+    /// Slots for which the price has been at its upper bound in vain.
+    missed_slots: f64,
+    worst_s: Option<f64>,
+}
+
+impl Tail {
+    /// Starts at the price of the aim.
+    pub(super) const fn new(config: &WaterfillConfig) -> Self {
+        Self {
+            price: config.price,
+            missed_slots: 0.0,
+            worst_s: None,
+        }
+    }
+
+    /// The price of delay (κ).
+    pub(super) const fn price(&self) -> f64 {
+        self.price
+    }
+
+    /// The least latency that seems feasible in seconds, while the one that was asked for is not.
+    pub(super) fn least_feasible_s(&self) -> Option<f64> {
+        self.worst_s
+            .filter(|_| self.missed_slots >= INFEASIBLE_SLOTS)
+    }
+
+    /// Takes a slot in which rounds of `round_s` were aimed at.
+    pub(super) fn observe(
+        &mut self,
+        config: &WaterfillConfig,
+        stations: &[StationEstimate],
+        round_s: f64,
+    ) {
+        self.worst_s = stations
+            .iter()
+            .filter_map(StationEstimate::wait_p95_s)
+            .max_by(f64::total_cmp);
+        // Without a price, or without measured waiting times, there is nothing to move.
+        let (Some(worst_s), true) = (self.worst_s, config.price > 0.0) else {
+            self.price = config.price;
+            return;
+        };
+        let (target_s, least, most) = match config.latency {
+            Some(latency) => (AIMED_SHARE * latency.as_secs_f64(), BOUNDS.0, BOUNDS.1),
+            None => {
+                let tolerated_s = TOLERATED.as_secs_f64().max(TOLERATED_ROUNDS * round_s);
+                (tolerated_s, config.price, FACTOR_MOST * config.price)
+            }
+        };
+        let slots = stations
+            .first()
+            .map_or(1.0, |station| station.slot_s() / GAIN_SLOT_S);
+        let error = (worst_s.max(1e-6) / target_s)
+            .ln()
+            .clamp(-ERROR_MOST, ERROR_MOST);
+        let gain = GAINS[usize::from(error < 0.0)] * slots.min(2.0);
+        self.price = (self.price * (gain * error).exp()).clamp(least, most);
+        let missed = config
+            .latency
+            .is_some_and(|latency| worst_s > MISSED_FACTOR * latency.as_secs_f64());
+        self.missed_slots = if missed && self.price >= most {
+            self.missed_slots + slots
+        } else {
+            0.0
+        };
+    }
+}
