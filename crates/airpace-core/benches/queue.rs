@@ -84,7 +84,7 @@ fn queues(criterion: &mut Criterion) {
         let flows = 100;
         let ecn = |flow: u32| match scalable_every {
             0 => Ecn::Ect0,
-            every if flow % every == 0 => Ecn::Ect1,
+            every if flow.is_multiple_of(every) => Ecn::Ect1,
             _ => Ecn::Ect0,
         };
         let packet = |flow| Small {

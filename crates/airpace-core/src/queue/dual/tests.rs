@@ -79,7 +79,7 @@ fn without_low_latency_packets_the_queue_is_fq_codel() {
         now += Duration::from_micros(37 * (number % 5));
         let flow = (number * number % 13) as u32;
         let packet = TestPacket {
-            ce: (flow % 2 == 0).then_some(false),
+            ce: flow.is_multiple_of(2).then_some(false),
             ..classic(flow, number)
         };
         dual.enqueue(now, packet.clone());
@@ -105,7 +105,7 @@ fn a_scalable_flow_below_its_share_does_not_wait_for_classic_flows() {
     // A fifth of the link; its share is a third.
     link.run(1_000, |turn, arrivals| {
         arrivals.push(classic(1 + (turn % 2) as u32, 0));
-        if turn % 5 == 0 {
+        if turn.is_multiple_of(5) {
             arrivals.push(scalable(3, 0));
         }
     });
@@ -139,7 +139,7 @@ fn a_flood_of_low_latency_packets_never_starves_classic_flows_and_is_banned() {
     let load = |turn: u64, arrivals: &mut Vec<TestPacket>| {
         arrivals.extend((0..5).map(|_| scalable(1, 0)));
         arrivals.push(classic(2, 0));
-        if turn % 10 == 0 {
+        if turn.is_multiple_of(10) {
             arrivals.push(scalable(3, 0));
         }
     };

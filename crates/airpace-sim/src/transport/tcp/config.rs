@@ -105,4 +105,15 @@ impl SenderConfig {
             _ => Ecn::NotEct,
         }
     }
+
+    /// The codepoint of retransmissions. They are not ECN-capable (RFC 3168, section 6.1.5), except
+    /// those of a scalable sender (RFC 8311, section 4.3), whose segments must all wait in the same
+    /// queue.
+    #[must_use]
+    pub const fn codepoint_of_retransmissions(&self) -> Ecn {
+        match self.codepoint() {
+            Ecn::Ect1 => Ecn::Ect1,
+            _ => Ecn::NotEct,
+        }
+    }
 }

@@ -28,6 +28,11 @@ pub(super) fn burst_segments(rate: f64, segment_bytes: f64, min_rtt: Duration) -
     ((bytes / segment_bytes) as u32).max(least)
 }
 
+/// Number of segments that take `span` at `rate` bytes per second, at least one.
+pub(super) fn segments_within(span: Duration, rate: f64, segment_bytes: f64) -> u32 {
+    ((rate * span.as_secs_f64() / segment_bytes) as u32).max(1)
+}
+
 /// Releases bursts at a rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendPacer {

@@ -9,7 +9,7 @@ mod timer;
 use super::config::SenderConfig;
 use super::congestion::{Congestion, CongestionControl, CongestionState, Window};
 use super::delivery::Delivery;
-use super::pacer::{SendPacer, burst_segments};
+use super::pacer::{SendPacer, burst_segments, segments_within};
 use super::rack::Rack;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
@@ -323,7 +323,7 @@ impl Sender {
             let (segment_bytes, min_rtt) = (f64::from(self.config.segment_bytes), self.rtt.min());
             let longest = self.congestion.longest_burst();
             let burst = || match longest {
-                Some(longest) => ((rate * longest.as_secs_f64() / segment_bytes) as u32).max(1),
+                Some(longest) => segments_within(longest, rate, segment_bytes),
                 None => burst_segments(rate, segment_bytes, min_rtt),
             };
             if !self.pacer.may_send(now, burst) {
@@ -399,16 +399,10 @@ impl Sender {
         self.statistics.resent += 1;
         let sent = self.board.resend(id, now, snapshot);
         let (offset, len, fin) = (sent.offset, sent.len, sent.fin);
-        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5), except those of a scalable
-        // sender (RFC 8311, section 4.3), whose segments must all wait in the same queue.
-        let ecn = match self.config.codepoint() {
-            Ecn::Ect1 => Ecn::Ect1,
-            _ => Ecn::NotEct,
-        };
         DataSegment {
             fin,
             retransmission: true,
-            ecn,
+            ecn: self.config.codepoint_of_retransmissions(),
             ..self.segment(now, offset, len)
         }
     }
