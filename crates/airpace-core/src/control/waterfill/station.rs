@@ -75,6 +75,9 @@ const WAIT_GAIN: f64 = 0.2;
 /// Share of what a station leaves of its fair rate that stays reserved while packets for it wait at
 /// times: its next burst takes it.
 const RESERVED_SHARE: f64 = 0.3;
+/// A station that sends at least this share of its rate uses all it is granted: a scalable flow
+/// leaves a part of it, because its queue is nearly empty.
+const EAGER_SHARE: f64 = 0.75;
 /// A station counts as one that uses all it is granted for this many slots after it did.
 const GREEDY_SLOTS: u8 = 4;
 /// What is kept per slot of the largest rate that a station has used.
@@ -380,7 +383,8 @@ impl StationEstimate {
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
-        self.greedy_slots = if self.paced {
+        let eager = sent_pps >= EAGER_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        self.greedy_slots = if self.paced || eager {
             GREEDY_SLOTS
         } else {
             self.greedy_slots.saturating_sub(1)
@@ -464,7 +468,7 @@ impl StationEstimate {
             return Demand::Probed(PROBE_PACKETS / self.slot_s);
         }
         // Video in bursts is backlogged for a part of every slot and yet uses less than its share.
-        let greedy = self.backlogged && self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
+        let greedy = self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             None if greedy => Demand::Greedy,
