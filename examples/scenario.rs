@@ -4,9 +4,9 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example scenario
 //! station  goodput Mbit/s  level  delay p95 ms  airtime %
-//! near              113.8   29.5          3.69       18.4
-//! middle            113.3   29.4          4.18       33.6
-//! far                27.9    7.2          4.23       36.8
+//! near              113.9   29.3          3.62       18.5
+//! middle            114.0   29.3          4.11       33.6
+//! far                27.9    7.2          4.18       36.6
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

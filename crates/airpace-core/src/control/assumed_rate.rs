@@ -207,14 +207,18 @@ mod tests {
         }
     }
 
-    fn law() -> AssumeRates {
+    /// The law for the papers' problem: a level limit and no price of delay.
+    fn waterfill() -> Waterfill {
         let config = WaterfillConfig {
             price: 0.0,
             level_limit: Some(32.0),
             ..WaterfillConfig::default()
         };
-        let law = Waterfill::new(config).expect("the defaults are valid");
-        AssumeRates::new(Box::new(law), Duration::from_micros(214))
+        Waterfill::new(config).expect("the configuration is valid")
+    }
+
+    fn law() -> AssumeRates {
+        AssumeRates::new(Box::new(waterfill()), Duration::from_micros(214))
     }
 
     fn settle(plant: &mut Plant, law: &mut dyn RateController, slots: usize) -> Vec<SlotView> {
@@ -296,12 +300,8 @@ mod tests {
             Plant::new(&[390.0, 58.5], 0.1),
             Plant::new(&[390.0, 58.5], 0.1),
         );
-        let mut bare = Waterfill::new(WaterfillConfig {
-            delay_target: None,
-            ..WaterfillConfig::default()
-        })
-        .expect("the defaults are valid");
-        let mut law = law();
+        let mut bare = waterfill();
+        let mut law = AssumeRates::new(Box::new(waterfill()), Duration::from_micros(214));
         for _ in 0..10 {
             let (a, b) = (plain.run_slot(&mut bare), wrapped.run_slot(&mut law));
             for (a, b) in a.iter().zip(&b) {

@@ -208,29 +208,30 @@ fn a_station_whose_rate_rises_is_released_at_the_new_time() {
     // 1 Mbit/s: a packet every 12 ms.
     let (mut proxy, rate) = under_test_law(1, 1e6);
     proxy.on_report(ms(100), report(0, 0));
-    fill(&mut proxy, ms(100), 0, 100);
-    assert_eq!(stations_served(&mut proxy, ms(100)), [0]);
-    assert_eq!(proxy.deadline(), Some(ms(112)));
+    fill(&mut proxy, ms(150), 0, 100);
+    assert_eq!(stations_served(&mut proxy, ms(150)), [0]);
+    assert_eq!(proxy.deadline(), Some(ms(162)));
     *rate.lock().expect("free") = 4e6;
-    proxy.on_report(ms(100), report(0, 1));
-    assert_eq!(proxy.deadline(), Some(ms(103)));
-    assert!(stations_served(&mut proxy, Time::from_micros(102_999)).is_empty());
-    assert_eq!(stations_served(&mut proxy, ms(103)), [0]);
+    // The proxy decides again half a slot after the last decision at the earliest.
+    proxy.on_report(ms(150), report(0, 1));
+    assert_eq!(proxy.deadline(), Some(ms(153)));
+    assert!(stations_served(&mut proxy, Time::from_micros(152_999)).is_empty());
+    assert_eq!(stations_served(&mut proxy, ms(153)), [0]);
 }
 
 #[test]
 fn a_station_whose_rate_falls_waits_longer_and_the_old_release_does_nothing() {
     let (mut proxy, rate) = under_test_law(1, 4e6);
     proxy.on_report(ms(100), report(0, 0));
-    fill(&mut proxy, ms(100), 0, 100);
-    assert_eq!(stations_served(&mut proxy, ms(100)), [0]);
+    fill(&mut proxy, ms(150), 0, 100);
+    assert_eq!(stations_served(&mut proxy, ms(150)), [0]);
     *rate.lock().expect("free") = 1e6;
-    proxy.on_report(ms(100), report(0, 1));
+    proxy.on_report(ms(150), report(0, 1));
     // The old entry of the heap still wakes the caller, and then goes.
-    assert_eq!(proxy.deadline(), Some(ms(103)));
-    assert!(stations_served(&mut proxy, ms(103)).is_empty());
-    assert_eq!(proxy.deadline(), Some(ms(112)));
-    assert_eq!(stations_served(&mut proxy, ms(112)), [0]);
+    assert_eq!(proxy.deadline(), Some(ms(153)));
+    assert!(stations_served(&mut proxy, ms(153)).is_empty());
+    assert_eq!(proxy.deadline(), Some(ms(162)));
+    assert_eq!(stations_served(&mut proxy, ms(162)), [0]);
 }
 
 #[test]

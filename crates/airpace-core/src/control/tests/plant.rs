@@ -60,6 +60,7 @@ impl PlantStation {
 struct Tally {
     frames: u32,
     packets: u32,
+    longest: u32,
     first: f64,
     last: f64,
 }
@@ -170,6 +171,7 @@ impl Plant {
         self.pass_time(f64::from(level) * airtime);
         tally.frames += 1;
         tally.packets += level;
+        tally.longest = tally.longest.max(level);
         tally.last = self.now_s;
         if tally.frames == 1 {
             tally.first = self.now_s;
@@ -186,7 +188,7 @@ impl Plant {
             frames: tally.frames,
             mpdus: tally.packets,
             packets: tally.packets,
-            longest_frame: 0,
+            longest_frame: tally.longest,
             bytes: u64::from(tally.packets) * PACKET_BYTES as u64,
             span: (tally.frames > 0).then(|| (time(tally.first), time(tally.last))),
             inverse_rate_sum: f64::from(tally.frames) / s.phy_bps,
