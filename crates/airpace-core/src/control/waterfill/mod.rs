@@ -102,7 +102,7 @@ impl Waterfill {
                     (level, station.repeats() * level / share.round_s)
                 }
             };
-            station.grant(level, rate_pps, share.round_s, self.config.floor_pps);
+            station.grant(level, rate_pps, self.config.floor_pps);
         }
         self.share = Some(share);
     }

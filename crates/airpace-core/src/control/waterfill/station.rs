@@ -42,20 +42,24 @@ const LATE_SHARE: f64 = 0.8;
 /// Time on the path before the access point in which packets are in flight, seconds, where waiting
 /// times are not measured.
 const IN_FLIGHT_S: f64 = 0.03;
+/// Slots for which the balance of packets is trusted while packets wait.
+const BALANCED_SLOTS: u8 = 3;
+/// The queue at the end of a slot, compared with what arrives in the 95th percentile of the waiting
+/// time: at most this factor longer, because the last to come have not been received yet.
+const QUEUE_BOUND: f64 = 2.0;
 /// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
 /// missing packets may be lost.
 const TRIM_MOST: f64 = 0.06;
 /// Largest share of the rate that is held back to drain a measured queue.
 const DRAIN_MOST: f64 = 0.9;
-/// Share of a queue that is drained in the next slot. The measurement is a slot old when it takes
-/// effect; draining all of it would overshoot.
+/// Share of a queue, known from waiting times alone, that is drained in the next slot. That
+/// measurement is a slot old when it takes effect; draining all of it would overshoot.
 const DRAIN_GAIN: f64 = 0.5;
 /// Weight of one slot's drain in the station's strain, and what is kept of the strain per slot.
 const STRAIN_GAIN: f64 = 0.1;
 const STRAIN_KEPT: f64 = 0.95;
-/// Largest drain that counts: a queue that needs more comes from a change, not from an estimate
-/// that is a little off.
-const STRAIN_SHARE: f64 = 0.1;
+/// A queue that needs a larger drain comes from a change, not from an estimate that is a little off.
+const STRAIN_SHARE: f64 = 0.2;
 /// Number of frames that can be counted in the neighbouring slot.
 const EDGE_FRAMES: f64 = 1.5;
 /// Largest part of its fair share that a station is sent to keep its reports coming, although its
@@ -158,6 +162,8 @@ pub(super) struct StationEstimate {
     balance: f64,
     /// Packets that wait beyond what rounds explain.
     queued: f64,
+    /// Consecutive slots in which packets waited for longer than rounds explain.
+    waiting_slots: u8,
     /// Whether waiting times are measured.
     wait_known: bool,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
@@ -172,8 +178,6 @@ pub(super) struct StationEstimate {
     /// Whether frames are as long as they can be.
     full: bool,
     slot_s: f64,
-    /// Time between frames that the last rates aimed at, seconds.
-    aimed_gap_s: f64,
     /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
     rate_changed: bool,
     frame_limit: FrameLimit,
@@ -204,6 +208,7 @@ impl StationEstimate {
             demand_pps: 0.0,
             balance: 0.0,
             queued: 0.0,
+            waiting_slots: 0,
             full: false,
             wait_known: false,
             wait_p95_s: None,
@@ -211,7 +216,6 @@ impl StationEstimate {
             strain: 0.0,
             fair_pps: 0.0,
             slot_s: 1.0,
-            aimed_gap_s: 0.01,
             rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
@@ -359,16 +363,26 @@ impl StationEstimate {
             self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
         }
         let full = level >= FULL_SHARE * self.longest_frame(config);
+        let usual_s = USUAL_GAPS * gap_s + USUAL_S;
+        self.waiting_slots = match sample.wait {
+            Some(wait) if wait.median_s > usual_s => self.waiting_slots.saturating_add(1),
+            _ => 0,
+        };
         self.queued = match sample.wait {
+            // A queue that stands is drained by what packets waited, whatever the balance says:
+            // lost reports leave it too small.
+            Some(wait) if self.waiting_slots > BALANCED_SLOTS => {
+                sample.received_pps * (wait.median_s - usual_s)
+            }
+            // The balance knows what the slot's end looked like and what the last drain has taken;
+            // how long packets waited bounds what late reports make of it.
+            Some(wait) if full => {
+                let bound = QUEUE_BOUND * sample.received_pps * wait.p95_s;
+                self.balance.min(bound)
+            }
             Some(wait) => {
-                // Behind a queue the gaps are those of full frames; the aim is shorter ones.
-                let aimed_s = if self.full {
-                    self.aimed_gap_s.min(gap_s)
-                } else {
-                    gap_s
-                };
-                let usual_s = USUAL_GAPS * aimed_s + USUAL_S;
-                sample.received_pps * (wait.median_s - usual_s).max(0.0)
+                let waiting = sample.received_pps * (wait.median_s - usual_s).max(0.0);
+                waiting.min(self.balance)
             }
             // Behind full frames everything that is missing is queued.
             None if full => self.balance,
@@ -425,19 +439,17 @@ impl StationEstimate {
 
     /// Turns a fair share into a rate: reduced so that the queue drains within a slot, and capped
     /// at what the path carries.
-    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, round_s: f64, floor_pps: f64) {
-        self.aimed_gap_s = round_s;
+    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
         self.fair_pps = fair_pps;
         self.elsewhere.release_above(fair_pps);
         let open = self
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        // A measured waiting time is a slot old when it takes effect, while the balance of packets
-        // is exact; but what is missing from it may be lost, unless frames are full.
-        let (gain, most) = match (self.wait_known, self.full) {
-            (true, _) => (DRAIN_GAIN, DRAIN_MOST),
-            (false, true) => (1.0, DRAIN_MOST),
+        let balanced = self.full && self.waiting_slots <= BALANCED_SLOTS;
+        let (gain, most) = match (balanced, self.wait_known) {
+            (true, _) => (1.0, DRAIN_MOST),
+            (false, true) => (DRAIN_GAIN, DRAIN_MOST),
             (false, false) => (1.0, TRIM_MOST),
         };
         let drained_pps = (gain * self.queued / self.slot_s).min(most * open);
@@ -447,7 +459,9 @@ impl StationEstimate {
         } else {
             0.0
         };
-        self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share.min(STRAIN_SHARE);
+        if share < STRAIN_SHARE {
+            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
+        }
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
