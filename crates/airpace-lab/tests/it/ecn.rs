@@ -51,7 +51,7 @@ impl Relay {
         };
         let (writes, seen, stop) = (relay.writes.clone(), relay.seen.clone(), relay.stop.clone());
         let mut batch = ReceiveBatch::new(32, 2048);
-        let mut forward = move || {
+        let forward = move || {
             let mut agent: Option<SocketAddr> = None;
             while !stop.load(Ordering::Relaxed) {
                 for (from, to) in [(&outside, &inside), (&inside, &outside)] {
@@ -76,7 +76,7 @@ impl Relay {
             }
         };
         Self {
-            thread: Some(std::thread::spawn(move || forward())),
+            thread: Some(std::thread::spawn(forward)),
             ..relay
         }
     }
