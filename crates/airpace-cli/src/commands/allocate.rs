@@ -10,10 +10,11 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "Examples:
   airpace allocate --rates-mbps 58.5,175.5 --overhead-us 214 --packet-bits 12000 --level-limit 32
-  airpace allocate --rates-mbps 58.5,175.5,390 --level-limit 48 --delay-ms 5 --weights 1,1,2 --json";
+  airpace allocate --rates-mbps 58.5,175.5,390 --level-limit 48 --delay-ms 5 --weights 1,1,2 --json
+  airpace allocate --rates-mbps 58.5,175.5,390 --level-limit 48 --price 0.25";
 
 /// Compute the rates that share the air fairly: the largest sum of log rates within the level and
-/// delay limits.
+/// delay limits, less the price of a long round.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Allocate {
@@ -36,6 +37,10 @@ pub(crate) struct Allocate {
     /// Longest mean time between frames to a station in ms (T̄).
     #[arg(long, value_parser = positive)]
     delay_ms: Option<f64>,
+    /// Price of delay (κ), 0 to 1000: a round longer by one per cent costs as much as κ per cent of
+    /// every station's rate. Where no limit binds, packets take 1 / (1 + κ) of the time.
+    #[arg(long, default_value = "0", value_parser = not_negative)]
+    price: f64,
     /// Weight of each station.
     #[arg(long, default_value = "1", value_delimiter = ',', value_parser = positive)]
     weights: Vec<f64>,
@@ -68,7 +73,12 @@ struct Allocation {
     rate_pps: Vec<f64>,
     goodput_mbps: Vec<f64>,
     round_ms: f64,
+    /// Price of delay (κ).
+    price: f64,
+    /// Σ φ log x, with x in packets per second.
     utility: f64,
+    /// What is maximised: the utility less κ Φ log D, with D in seconds.
+    objective: f64,
     /// Whether all limits hold; false only for Theorem 1.
     feasible: bool,
     /// The first limit that does not hold.
@@ -87,6 +97,8 @@ pub(crate) fn run(args: &Allocate) -> anyhow::Result<ExitCode> {
         .map(|v| v.to_string());
     let allocation = Allocation {
         method: args.method,
+        price: args.price,
+        objective: problem.objective(&solution),
         goodput_mbps: solution
             .rate_pps
             .iter()
@@ -123,13 +135,22 @@ fn problem(args: &Allocate) -> anyhow::Result<Problem> {
         });
     }
     let delay_s = args.delay_ms.map(|ms| ms * 1e-3);
-    Problem::new(stations, delay_s).map_err(bad_input)
+    Problem::new(stations, delay_s)
+        .and_then(|problem| problem.with_price(args.price))
+        .map_err(bad_input)
 }
 
 fn solve(problem: &Problem, method: Method) -> anyhow::Result<Solution> {
     // Theorem 1 ignores the delay target, but a target that no allocation can meet is a mistake
     // with any method.
     problem.check_delay().map_err(bad_input)?;
+    // Without the price that was asked for, its rates would answer another question.
+    let is_theorem1 = matches!(method, Method::Theorem1Min | Method::Theorem1Max);
+    if is_theorem1 && problem.delay().price > 0.0 {
+        return Err(bad_input(
+            "Theorem 1 has no price of delay: leave out --price, or take --method waterfill or conic",
+        ));
+    }
     match method {
         Method::Waterfill => alloc::waterfill(problem).map_err(bad_input),
         Method::Conic => alloc::conic(problem, &Utility::AlphaFair(1.0)).map_err(bad_input),
@@ -160,8 +181,17 @@ fn describe(args: &Allocate, allocation: &Allocation) -> String {
         .violation
         .as_ref()
         .map_or(String::new(), |v| format!("not feasible: {v}\n"));
+    // Without a price the objective is the utility.
+    let objective = if allocation.price > 0.0 {
+        format!(
+            ", objective {:.6} at price {}",
+            allocation.objective, allocation.price
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{table}\nround {:.4} ms, total {total:.2} Mbit/s, utility {:.6}\n{warning}",
+        "{table}\nround {:.4} ms, total {total:.2} Mbit/s, utility {:.6}{objective}\n{warning}",
         allocation.round_ms, allocation.utility
     )
 }

@@ -56,6 +56,60 @@ fn the_conic_solver_agrees() {
 }
 
 #[test]
+fn a_price_of_delay_shortens_the_round() {
+    let free = json(FIVE);
+    assert_eq!(free["price"], 0.0);
+    assert_eq!(free["objective"], free["utility"]);
+    let priced = json(&format!("{FIVE} --price 0.25"));
+    // No limit binds: D = c (1 + κ) / κ, and packets take 80 % of it.
+    assert_levels(&priced, [4.1730, 12.5190, 12.5190, 25.0380, 27.8200]);
+    let round_ms = priced["round_ms"].as_f64().unwrap();
+    assert_close(round_ms, 5.35, 1e-9);
+    assert_eq!(priced["price"], 0.25);
+    let utility = priced["utility"].as_f64().unwrap();
+    assert!(utility < free["utility"].as_f64().unwrap());
+    let objective = utility - 0.25 * 5.0 * (round_ms * 1e-3).ln();
+    assert_close(priced["objective"].as_f64().unwrap(), objective, 1e-9);
+    let text = airpace(&format!("{FIVE} --price 0.25")).stdout;
+    assert!(
+        text.contains(&format!("objective {objective:.6} at price 0.25")),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_conic_solver_agrees_on_the_price() {
+    let line = format!("{FIVE} --price 0.15 --weights 1,2,1,1,3");
+    let closed = json(&line);
+    let conic = json(&format!("{line} --method conic"));
+    for key in ["objective", "utility", "round_ms"] {
+        assert_close(
+            conic[key].as_f64().unwrap(),
+            closed[key].as_f64().unwrap(),
+            1e-6,
+        );
+    }
+}
+
+#[test]
+fn theorem_1_with_a_price_and_prices_out_of_range_are_refused() {
+    for method in ["theorem1-min", "theorem1-max"] {
+        assert_refused(
+            &format!("{FIVE} --price 0.25 --method {method}"),
+            "Theorem 1 has no price of delay",
+        );
+        assert_eq!(
+            json(&format!("{FIVE} --price 0 --method {method}"))["price"],
+            0.0
+        );
+    }
+    assert_refused(&format!("{FIVE} --price 1001"), "from 0 to 1000");
+    for bad in ["NaN", "-1", "inf", "dear"] {
+        assert_refused(&format!("{FIVE} --price={bad}"), "--price");
+    }
+}
+
+#[test]
 fn goodput_is_the_payload_and_not_its_overhead() {
     let plain = json("allocate --rates-mbps 390 --packet-bits 12000");
     let (rate, goodput) = (list(&plain["rate_pps"])[0], list(&plain["goodput_mbps"])[0]);

@@ -37,16 +37,27 @@ fn random_problem(rng: &mut Pcg64, weighted: bool) -> Problem {
     Problem::new(stations, delay).unwrap()
 }
 
+/// Whether the instances of [`compare`] have a price of delay.
+#[derive(Clone, Copy, PartialEq)]
+enum Price {
+    Zero,
+    /// From 0.01 to 10.
+    Random,
+}
+
 /// Compares the closed form with the solver on `count` instances: rates to 1e-6 relative, and no
-/// utility above the closed form's.
+/// objective above the closed form's.
 ///
 /// The optimum is flat, so that a utility right to 1e-12 leaves rates right to 1e-6 only: with
 /// other seeds one instance in 2000 differs by up to 2e-6 in a rate.
-fn compare(count: u32, seed: u128) {
+fn compare(count: u32, seed: u128, price: Price) {
     let mut rng = Pcg64::new(seed, STREAM);
-    let (mut worst, mut tight) = (0.0_f64, 0);
+    let (mut worst, mut tight, mut limited) = (0.0_f64, 0, 0);
     for instance in 0..count {
-        let problem = random_problem(&mut rng, instance % 2 == 1);
+        let mut problem = random_problem(&mut rng, instance % 2 == 1);
+        if price == Price::Random {
+            problem = problem.with_price(spread(&mut rng, 0.01, 10.0)).unwrap();
+        }
         let closed = waterfill(&problem).unwrap();
         let solved = conic(&problem, &Utility::AlphaFair(1.0)).unwrap();
         problem.check_rates(&closed.rate_pps, 1e-9).unwrap();
@@ -57,7 +68,7 @@ fn compare(count: u32, seed: u128) {
             worst < 1e-6,
             "seed {seed}, instance {instance}: {worst:e}\n{problem:?}\n{closed:?}\n{solved:?}"
         );
-        let gap = solved.utility - closed.utility;
+        let gap = problem.objective(&solved) - problem.objective(&closed);
         assert!(
             gap < 1e-8 * problem.stations().len() as f64,
             "the solver is better by {gap:e} in instance {instance}"
@@ -67,22 +78,91 @@ fn compare(count: u32, seed: u128) {
                 .delay_s()
                 .is_some_and(|d| closed.round_s > d * (1.0 - 1e-9)),
         );
+        let mut levels = closed.level.iter().zip(problem.stations());
+        limited += u32::from(levels.any(|(level, s)| *level >= s.level_limit));
     }
     println!(
-        "largest relative difference of a rate in {count} instances: {worst:e}; delay bound in {tight}"
+        "largest relative difference of a rate in {count} instances: {worst:e}; delay bound in {tight}, a level in {limited}"
     );
     assert!(
-        tight > count / 8 && tight < count,
+        limited > count / 8 && (limited < count || price == Price::Zero),
+        "level limits must bind in some instances, with a price not in all"
+    );
+    // A price shortens rounds, so that fewer of them meet the delay target.
+    let least_tight = match price {
+        Price::Zero => count / 8,
+        Price::Random => count / 12,
+    };
+    assert!(
+        tight > least_tight && tight < count,
         "both regimes must occur"
     );
 }
 
 #[test]
 fn closed_form_equals_the_solver_on_1000_random_instances() {
-    compare(1_000, 1);
+    compare(1_000, 1, Price::Zero);
 }
 
-/// The solver's result beats every random feasible point near it, whatever the utility.
+#[test]
+fn closed_form_with_a_price_equals_the_solver_on_600_random_instances() {
+    compare(600, 3, Price::Random);
+}
+
+/// Σ φ U(x) − κ Φ log D at these rates, and the sum of the absolute values of both terms.
+fn value_and_scale(problem: &Problem, utility: &Utility, rates_pps: &[f64]) -> (f64, f64) {
+    let stations = problem.stations().iter().zip(rates_pps);
+    let (mut gain, mut airtime) = (0.0, 0.0);
+    for (s, &x) in stations {
+        gain += s.weight * utility.value(x);
+        airtime += s.seconds_per_packet * x;
+    }
+    let round_s = problem.overhead_s() / (1.0 - airtime);
+    let cost = problem.weighted_price() * round_s.ln();
+    (gain - cost, gain.abs() + cost.abs())
+}
+
+/// A price at which delay matters as much as rates do: for the logarithm from 0.05 to 2, for other
+/// utilities as many times what one per cent of every rate is worth at the optimum without a price.
+fn fitting_price(
+    rng: &mut Pcg64,
+    problem: &Problem,
+    utility: &Utility,
+    unpriced: &Solution,
+) -> f64 {
+    let (mut worth, mut weights) = (0.0, 0.0);
+    for (s, &x) in problem.stations().iter().zip(&unpriced.rate_pps) {
+        worth += s.weight * (utility.value(1.01 * x) - utility.value(x)) / 0.01;
+        weights += s.weight;
+    }
+    (spread(rng, 0.05, 2.0) * worth / weights).clamp(0.0, 1000.0)
+}
+
+/// Checks that no random feasible point near the solution is better.
+fn assert_no_neighbour_is_better(
+    rng: &mut Pcg64,
+    problem: &Problem,
+    utility: &Utility,
+    best: &Solution,
+) {
+    let (best_value, scale) = value_and_scale(problem, utility, &best.rate_pps);
+    for _ in 0..50 {
+        let other: Vec<f64> = best
+            .rate_pps
+            .iter()
+            .map(|x| (x + 1e-3) * spread(rng, 0.9, 1.1))
+            .collect();
+        let feasible = problem.check_rates(&other, 0.0).is_ok();
+        assert!(
+            !feasible || value_and_scale(problem, utility, &other).0 <= best_value + 1e-6 * scale,
+            "{utility:?}, price {}",
+            problem.delay().price
+        );
+    }
+}
+
+/// The solver's result beats every random feasible point near it, whatever the utility, with and
+/// without a price of delay.
 #[test]
 fn no_feasible_point_is_better_than_the_solution() {
     let mut rng = Pcg64::new(2, STREAM);
@@ -100,29 +180,19 @@ fn no_feasible_point_is_better_than_the_solution() {
         for _ in 0..20 {
             let problem = random_problem(&mut rng, true);
             let best = conic(&problem, utility).unwrap();
-            problem
-                .check_rates(&best.rate_pps, 1e-7)
-                .unwrap_or_else(|v| panic!("{utility:?}: {v}"));
-            let value = |rates: &[f64]| -> f64 {
+            let sum: f64 = (problem.stations().iter().zip(&best.rate_pps))
+                .map(|(s, &x)| s.weight * utility.value(x))
+                .sum();
+            assert!((sum - best.utility).abs() <= 1e-12 * best.utility.abs());
+            let price = fitting_price(&mut rng, &problem, utility, &best);
+            let priced = problem.clone().with_price(price).unwrap();
+            let shorter = conic(&priced, utility).unwrap();
+            assert!(shorter.round_s <= best.round_s * (1.0 + 1e-6));
+            for (problem, solution) in [(&problem, &best), (&priced, &shorter)] {
                 problem
-                    .stations()
-                    .iter()
-                    .zip(rates)
-                    .map(|(s, &x)| s.weight * utility.value(x))
-                    .sum()
-            };
-            assert!((value(&best.rate_pps) - best.utility).abs() <= 1e-12 * best.utility.abs());
-            for _ in 0..50 {
-                let other: Vec<f64> = best
-                    .rate_pps
-                    .iter()
-                    .map(|x| (x + 1e-3) * spread(&mut rng, 0.9, 1.1))
-                    .collect();
-                let feasible = problem.check_rates(&other, 0.0).is_ok();
-                assert!(
-                    !feasible || value(&other) <= best.utility + 1e-6 * best.utility.abs(),
-                    "{utility:?}"
-                );
+                    .check_rates(&solution.rate_pps, 1e-7)
+                    .unwrap_or_else(|v| panic!("{utility:?}: {v}"));
+                assert_no_neighbour_is_better(&mut rng, problem, utility, solution);
             }
         }
     }
