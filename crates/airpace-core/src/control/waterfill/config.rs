@@ -12,7 +12,7 @@ pub struct WaterfillConfig {
     /// Time within which 95 of 100 packets are to pass the access point, waiting included; `None`
     /// leaves the price as it is, otherwise the law moves the price.
     pub latency: Option<Duration>,
-    /// Largest mean number of packets per frame to any station (N̄); `None` takes ¾ of the longest
+    /// Largest mean number of packets per frame to any station (N̄); `None` takes 0.8 of the longest
     /// frame, so that varying frames stay below it.
     pub level_limit: Option<f64>,
     /// Largest mean round time (T̄); `None` leaves the other bounds.

@@ -14,7 +14,7 @@ const FULL_SHARE: f64 = 0.9;
 /// Slots without a report after which a station's last measurements no longer count.
 const SILENT_SLOTS: u8 = 3;
 /// Largest target level as a share of the longest frame, so that varying frames stay below the
-/// longest: 48 of 64 as in 002.
+/// longest: 51 of 64.
 const TARGET_SHARE: f64 = 0.8;
 /// The gap across the boundary of two slots counts if it is at most this many times the mean gap
 /// within the slot.
