@@ -11,6 +11,8 @@ const MISSING_SHARE_NEAR: f64 = 0.05;
 const LOST_SHARE: f64 = 0.05;
 /// The cap as a share of the rate received when the path fell short.
 const CAP_SHARE: f64 = 0.95;
+/// Factor by which the cap falls where packets wait at a rate that was carried before.
+const SHRINK: f64 = 0.8;
 /// Slots that a new cap is given to take effect before it is judged.
 const TRIAL_SLOTS: u16 = 3;
 /// Slots for which shortfalls are ignored after a station turned out to lose packets at random.
@@ -18,13 +20,15 @@ const LOSSY_SLOTS: u16 = 100;
 /// Slots for which a cap is held before it is probed. Each failure of a probe doubles it.
 const HOLD_SLOTS: u16 = 5;
 /// Longest hold, in slots: a bottleneck that has gone is noticed within this time.
-const HOLD_SLOTS_MAX: u16 = 10;
+const HOLD_SLOTS_MAX: u16 = 8;
+/// The cap is raised only while the source sends at least this share of it.
+const PROBED_SHARE: f64 = 0.8;
 /// Growth of the cap per slot while the path is probed.
-const PROBE: f64 = 1.1;
+const PROBE: f64 = 1.15;
 /// Growth per slot once the cap exceeds the rate that failed last by the factor [`PASSED`].
-const PROBE_FAST: f64 = 1.3;
+const PROBE_FAST: f64 = 1.4;
 /// See [`PROBE_FAST`].
-const PASSED: f64 = 1.3;
+const PASSED: f64 = 1.2;
 /// Consecutive slots in which the cap exceeds the fair rate, after which it is removed.
 const LOOSE_SLOTS: u16 = 5;
 
@@ -44,6 +48,8 @@ pub(super) struct SlotTraffic {
     /// Whether packets wait far longer than the access point's rounds explain; `None` if waiting
     /// times are not measured.
     pub(super) late: Option<bool>,
+    /// Whether packets wait at all beyond what rounds explain; `None` if that is not measured.
+    pub(super) waiting: Option<bool>,
 }
 
 impl SlotTraffic {
@@ -52,13 +58,26 @@ impl SlotTraffic {
     /// Packets that wait at the access point for several rounds fill its frames: it takes as many
     /// as a frame can hold. So packets that wait for several rounds while frames are not full have
     /// waited somewhere else. Losses while frames are not full are the mark of a policer.
-    fn falls_short(&self, missing_share: f64) -> bool {
-        if self.full {
-            return false;
-        }
-        let lost = self.lost_pps > LOST_SHARE * self.sent_pps + self.edge_pps;
-        let missing = self.received_pps < (1.0 - missing_share) * self.sent_pps - self.edge_pps;
-        lost || self.late.unwrap_or(missing)
+    fn falls_short(&self) -> bool {
+        self.late.unwrap_or_else(|| self.misses(MISSING_SHARE)) && !self.full || self.loses()
+    }
+
+    /// The same near a rate that has fallen short before, where less is enough.
+    fn falls_short_again(&self) -> bool {
+        let waits = self
+            .waiting
+            .unwrap_or_else(|| self.misses(MISSING_SHARE_NEAR));
+        waits && !self.full || self.loses()
+    }
+
+    /// Whether more than `share` of the packets sent did not arrive.
+    fn misses(&self, share: f64) -> bool {
+        self.received_pps < (1.0 - share) * self.sent_pps - self.edge_pps
+    }
+
+    /// Whether packets are lost although frames are not full.
+    fn loses(&self) -> bool {
+        !self.full && self.lost_pps > LOST_SHARE * self.sent_pps + self.edge_pps
     }
 }
 
@@ -109,12 +128,12 @@ impl Elsewhere {
     /// Takes one slot's traffic.
     pub(super) fn observe(&mut self, slot: &SlotTraffic) {
         self.lossy_slots = self.lossy_slots.saturating_sub(1);
-        let missing_share = if self.cap_pps.is_some() {
-            MISSING_SHARE_NEAR
+        let falls_short = if self.cap_pps.is_some() {
+            slot.falls_short_again()
         } else {
-            MISSING_SHARE
+            slot.falls_short()
         };
-        let short = slot.falls_short(missing_share) && self.lossy_slots == 0;
+        let short = falls_short && self.lossy_slots == 0;
         self.short_slots = if short {
             self.short_slots.saturating_add(1)
         } else {
@@ -144,19 +163,23 @@ impl Elsewhere {
             return;
         }
         let carried_before = slot.sent_pps > 0.5 * cap && slot.sent_pps <= self.carried_pps;
-        let lost = slot.lost_pps > LOST_SHARE * slot.sent_pps + slot.edge_pps;
-        if carried_before && lost {
+        // Random losses do not make packets wait.
+        if carried_before && slot.loses() && !slot.waiting.unwrap_or(false) {
             // Packets are still lost at a rate that the path has carried, so the rate is not the
             // reason.
             *self = Self {
                 lossy_slots: LOSSY_SLOTS,
                 ..Self::default()
             };
+        } else if self.short_slots > 0 && carried_before {
+            // Others share the bottleneck, and what it carries for this station has shrunk.
+            self.cap_below(SHRINK * slot.received_pps.max(0.5 * cap));
         } else if self.short_slots > 0 {
             self.cap_below(slot.received_pps.max(0.5 * cap));
         } else if self.hold_slots > 0 {
             self.hold_slots -= 1;
-        } else {
+        } else if slot.sent_pps >= PROBED_SHARE * cap {
+            // A cap that the source does not reach proves nothing about the path.
             let growth = if cap > PASSED * self.carried_pps {
                 PROBE_FAST
             } else {

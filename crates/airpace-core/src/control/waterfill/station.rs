@@ -414,6 +414,7 @@ impl StationEstimate {
                 late: sample.wait.map(|wait| {
                     wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
                 }),
+                waiting: sample.wait.map(|wait| wait.median_s > usual_s),
             });
         }
     }
