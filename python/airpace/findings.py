@@ -44,7 +44,9 @@ def _goodput(demo: Demo, stations: int) -> Finding | None:
         return None
     share = pair[0]["goodput_mbps"] / pair[1]["goodput_mbps"]
     figures = f"{pair[0]['goodput_mbps']:.0f} of {pair[1]['goodput_mbps']:.0f} Mbit/s: {share:.0%}"
-    return Finding(f"{_on(stations)}: at least 75 % of the goodput of Cubic alone", share >= 0.75, figures)
+    # One station: nearly all of it. Several of mixed rates: equal airtime gains more than short rounds cost.
+    least = 0.97 if stations == 1 else 1.10
+    return Finding(f"{_on(stations)}: at least {least:.0%} of the goodput of Cubic alone", share >= least, figures)
 
 
 def _delay(demo: Demo, stations: int) -> Finding | None:
@@ -55,8 +57,9 @@ def _delay(demo: Demo, stations: int) -> Finding | None:
     # The quantiles cover answered pings only, so they mean nothing if many are unanswered.
     lost = pair[0]["ping_loss"]
     figures = f"{ours:.1f} ms against {cubic:.1f} ms: 1/{cubic / max(ours, 1e-3):.1f}; {lost:.1%} of pings unanswered"
-    claim = f"{_on(stations)}: at most 1/10 of Cubic's p95 ping under load, at most 1 % of pings unanswered"
-    return Finding(claim, ours * 10 <= cubic and lost <= 0.01, figures)
+    factor = 10 if stations == 1 else 25
+    claim = f"{_on(stations)}: at most 1/{factor} of Cubic's p95 ping under load, at most 1 % of pings unanswered"
+    return Finding(claim, ours * factor <= cubic and lost <= 0.01, figures)
 
 
 def _level(demo: Demo, stations: int) -> Finding | None:
@@ -65,6 +68,8 @@ def _level(demo: Demo, stations: int) -> Finding | None:
         # With several stations only the fastest is at the limit; equal airtime sets the level of the others.
         return None
     target = demo.summary["settings"]["target_level"]
+    if target is None:
+        return None
     figures = f"{arm['level']:.1f} of {target:.0f} packets per frame"
     return Finding(f"{_on(stations)}: level within 10 % of its target", abs(arm["level"] / target - 1) <= 0.1, figures)
 

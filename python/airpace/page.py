@@ -52,13 +52,15 @@ def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
 
 def _introduction(demo: Demo) -> str:
     s = demo.summary["settings"]
+    level = s["target_level"]
+    held = "at its default aim" if level is None else f"so that its frames carry at most {level:g} packets"
     return (
         "<p>A server sends bulk data to the stations of an emulated 802.11ac access point "
         f"({s['width_mhz']} MHz, {s['nss']} stream{'s' if s['nss'] > 1 else ''}, "
         f"{s['wired_delay_ms']:g} ms of wire each way, "
         f"a buffer of {s['ap_buffer_packets']} packets per station) through the real kernel's network stack. "
         "Cubic and BBR first use an unmodified <b>closed access point</b>. <b>Behind airpace</b> a proxy feeds the same access "
-        f"point and paces each station so that its frames carry at most {s['target_level']:g} packets, with Cubic, or with a "
+        f"point and paces each station {held}, with Cubic, or with a "
         "constant UDP load at the rate that the proxy allocates. The <b>AP with FQ-MAC + airtime</b> shows, with Cubic and "
         "without airpace, what an access point achieves whose queues are modified as Linux's were: flow queues under CoDel "
         "for each station, and equal airtime. Meanwhile every station is pinged. "

@@ -147,7 +147,8 @@ def timeline(demo: Demo, stations: int) -> Figure:
     milliseconds(axes[1].yaxis)
     axes[2].set_ylabel("packets per frame")
     axes[2].set_xlabel("seconds after the load began")
-    axes[2].axhline(demo.summary["settings"]["target_level"], color="#444444", linestyle=":", linewidth=1)
+    if (target := demo.summary["settings"]["target_level"]) is not None:
+        axes[2].axhline(target, color="#444444", linestyle=":", linewidth=1)
     axes[0].set_title(f"{_on(stations)}: over time")
     for axis in (axes[0], axes[2]):
         axis.set_ylim(bottom=0)

@@ -37,6 +37,12 @@ pub struct ProxySlot {
     /// While the delay target cannot be met, the least that can be, ms. The same for all stations.
     #[serde(default)]
     pub smallest_delay_ms: Option<f64>,
+    /// While the latency that was asked for cannot be met, the least that seems feasible, ms.
+    #[serde(default)]
+    pub least_latency_ms: Option<f64>,
+    /// Price of delay (κ) that the law applies.
+    #[serde(default)]
+    pub price: Option<f64>,
     /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
     #[serde(default)]
     pub capped_elsewhere: u32,

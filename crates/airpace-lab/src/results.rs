@@ -49,8 +49,8 @@ pub struct DemoSettings {
     pub wired_delay_ms: f64,
     /// The access point's buffer per station, packets.
     pub ap_buffer_packets: u32,
-    /// Level that airpace aims at, mean packets per frame.
-    pub target_level: f64,
+    /// Level that airpace was held to, mean packets per frame; `None` if its own aim decided.
+    pub target_level: Option<f64>,
     /// Length of a slot (the interval of the reports), milliseconds.
     pub slot_ms: f64,
     /// Time between pings to one station, milliseconds.

@@ -44,9 +44,9 @@ pub(crate) struct Demo {
     /// Beginning of the load that the figures leave out.
     #[arg(long, default_value = "4 s")]
     ramp: Span,
-    /// Level that airpace aims at, mean packets per frame.
-    #[arg(long, default_value = "24", value_parser = one_or_more)]
-    level: f64,
+    /// Level that airpace is held to, mean packets per frame, instead of its default aim.
+    #[arg(long, value_parser = one_or_more)]
+    level: Option<f64>,
     /// TCP flows per station.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     flows: u16,

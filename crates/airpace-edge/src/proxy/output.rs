@@ -67,6 +67,11 @@ pub enum Event {
         /// The smallest delay that is feasible, seconds.
         least_s: f64,
     },
+    /// The latency that was asked for cannot be met.
+    LatencyInfeasible {
+        /// The least latency that seems feasible, seconds.
+        least_s: f64,
+    },
     /// More stations than before appear to have their bottleneck elsewhere than at the access
     /// point.
     BottleneckElsewhere {
@@ -86,6 +91,12 @@ impl core::fmt::Display for Event {
                 "the delay target of {:.1} ms is below {:.1} ms, the least that is feasible for these \
                  stations: running at that",
                 target.as_secs_f64() * 1e3,
+                least_s * 1e3
+            ),
+            Self::LatencyInfeasible { least_s } => write!(
+                f,
+                "the latency that was asked for cannot be met: 95 of 100 packets pass the access point \
+                 within {:.1} ms, which seems to be the least; ask for more, or leave it to an aim",
                 least_s * 1e3
             ),
             Self::BottleneckElsewhere { stations } => write!(

@@ -13,6 +13,7 @@ const QUIET: Duration = Duration::from_secs(10);
 pub(super) struct MediumEstimates {
     diagnostics: Diagnostics,
     target_told: Option<Time>,
+    latency_told: Option<Time>,
     elsewhere_told: Option<Time>,
 }
 
@@ -27,9 +28,10 @@ impl MediumEstimates {
         now: Time,
         diagnostics: Diagnostics,
         delay_target: Option<Duration>,
-    ) -> [Option<Event>; 2] {
+    ) -> [Option<Event>; 3] {
         let events = [
             self.target_missed(now, &diagnostics, delay_target),
+            self.latency_missed(now, &diagnostics),
             self.bottleneck_elsewhere(now, &diagnostics),
         ];
         self.diagnostics = diagnostics;
@@ -47,6 +49,13 @@ impl MediumEstimates {
         let is_new = self.diagnostics.smallest_delay_s.is_none();
         (is_new && may_tell(now, &mut self.target_told))
             .then_some(Event::DelayTargetInfeasible { target, least_s })
+    }
+
+    fn latency_missed(&mut self, now: Time, new: &Diagnostics) -> Option<Event> {
+        let least_s = new.least_latency_s?;
+        let is_new = self.diagnostics.least_latency_s.is_none();
+        (is_new && may_tell(now, &mut self.latency_told))
+            .then_some(Event::LatencyInfeasible { least_s })
     }
 
     fn bottleneck_elsewhere(&mut self, now: Time, new: &Diagnostics) -> Option<Event> {
@@ -105,8 +114,24 @@ mod tests {
             ..Diagnostics::default()
         };
         let first = estimates.update(Time::ZERO, capped, None);
-        assert_eq!(first[1], Some(Event::BottleneckElsewhere { stations: 1 }));
+        assert_eq!(first[2], Some(Event::BottleneckElsewhere { stations: 1 }));
         let again = estimates.update(Time::from_millis(60_000), capped, None);
-        assert_eq!(again, [None, None]);
+        assert_eq!(again, [const { None }; 3]);
+    }
+
+    #[test]
+    fn a_latency_that_cannot_be_met_is_told_with_the_least_that_can() {
+        let mut estimates = MediumEstimates::default();
+        let missed = Diagnostics {
+            least_latency_s: Some(0.0123),
+            ..Diagnostics::default()
+        };
+        let [_, told, _] = estimates.update(Time::ZERO, missed, None);
+        let told = told.expect("it is news");
+        assert!(told.to_string().contains("within 12.3 ms"), "{told}");
+        assert_eq!(
+            estimates.update(Time::from_millis(100), missed, None),
+            [const { None }; 3]
+        );
     }
 }

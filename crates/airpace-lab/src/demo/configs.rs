@@ -53,7 +53,7 @@ pub(super) fn proxy(
         tun: tun(tunnel_address(1)),
         control: ControlConfig {
             slot: Span(plan.slot),
-            level_limit: Some(plan.target_level),
+            level_limit: plan.target_level,
             ..ControlConfig::default()
         },
         queue: QueueConfig::default(),

@@ -94,10 +94,8 @@ pub struct DemoOptions {
     pub ap_buffer_packets: u32,
     /// TCP flows per station.
     pub flows: u16,
-    /// Level that airpace aims at, mean packets per frame. With the default of 24, one station at
-    /// MCS 9 gets 0.88 of Cubic's goodput at 1/12 of its p95 ping; with 32 it is 0.91 at 1/10, with
-    /// 16 it is 0.8 at 1/16.
-    pub target_level: f64,
+    /// Level that airpace is held to, mean packets per frame; by default its own aim decides.
+    pub target_level: Option<f64>,
     /// The interval of the reports.
     pub slot: Duration,
 }
@@ -120,7 +118,7 @@ impl DemoOptions {
             wired_delay: Duration::from_millis(1),
             ap_buffer_packets: 2_500,
             flows: 1,
-            target_level: 24.0,
+            target_level: None,
             slot: Duration::from_millis(100),
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn summary() -> DemoSummary {
         nss: 1,
         wired_delay_ms: 1.0,
         ap_buffer_packets: 2500,
-        target_level: 32.0,
+        target_level: Some(32.0),
         slot_ms: 100.0,
         ping_interval_ms: 10.0,
         idle_s: 2.0,

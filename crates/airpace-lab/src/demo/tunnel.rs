@@ -44,7 +44,7 @@ pub(super) struct TunnelPlan<'a> {
     /// The stations in order.
     pub(super) sites: Vec<AgentSite<'a>>,
     /// Target level, mean packets per frame.
-    pub(super) target_level: f64,
+    pub(super) target_level: Option<f64>,
     /// The interval of the reports.
     pub(super) slot: Duration,
     /// Whether the proxy itself sends a constant load.

@@ -224,6 +224,8 @@ impl PacketProxy {
                 .map(|round| round * 1e3),
             overhead_us: record.diagnostics.overhead_s.map(|overhead| overhead * 1e6),
             smallest_delay_ms: record.diagnostics.smallest_delay_s.map(|delay| delay * 1e3),
+            least_latency_ms: record.diagnostics.least_latency_s.map(|least| least * 1e3),
+            price: record.diagnostics.price,
             capped_elsewhere: record.diagnostics.capped_elsewhere,
             phy_mbps: report
                 .and_then(SlotReport::phy_rate_bps)
