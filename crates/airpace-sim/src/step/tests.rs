@@ -122,12 +122,21 @@ fn the_linear_law_needs_several_times_as_long() {
 
 #[test]
 fn the_neighbour_doubles_the_overhead_of_a_frame() {
-    let (slots, begin) = step_records(&StepConfig::new(Law::Waterfill, Case::Contention, MS(500)))
-        .expect("the table's runs are valid");
     let overhead = |slots: &[SlotRecord]| {
         let sum: f64 = slots.iter().filter_map(|slot| slot.overhead_s).sum();
         sum / slots.len() as f64
     };
-    let ratio = overhead(&slots[begin + 5..]) / overhead(&slots[5..begin]);
-    assert!((1.9..2.3).contains(&ratio), "{ratio}");
+    let ratio = |seed| {
+        let config = StepConfig {
+            seed,
+            ..StepConfig::new(Law::Waterfill, Case::Contention, MS(500))
+        };
+        let (slots, begin) = step_records(&config).expect("the table's runs are valid");
+        overhead(&slots[begin + 5..]) / overhead(&slots[5..begin])
+    };
+    // The overhead as ours estimates it. What collides is counted as airtime of its packets, so the
+    // time of access alone remains, and seeds differ by two per cent.
+    let ratios: Vec<f64> = (1..=5).map(ratio).collect();
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!((1.8..2.2).contains(&mean), "{ratios:?}");
 }
