@@ -63,7 +63,7 @@ section! {
         /// Time over which figures are taken, after the warm-up.
         duration: Span = default("10 s", "1 ms", "1000000 s"),
         /// Length of a slot, of the recorded series and of the proxies' control.
-        slot: Span = default("500 ms", "1 ms", "100 s"),
+        slot: Span = default("100 ms", "1 ms", "100 s"),
         /// The channel, or a list of several.
         channel: Vec<Channel> = nested("one with all defaults"),
         /// The nodes.
