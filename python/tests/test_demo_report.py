@@ -51,11 +51,36 @@ def test_a_claim_that_fails_is_reported_as_failing(folder):
 
     edit(folder, slow)
     assert [f.claim for f in findings(load(folder)) if not f.holds] == [
-        "one station: at least 75 % of the goodput of Cubic alone",
+        "one station: at least 97% of the goodput of Cubic alone",
         "one station: behind airpace a closed AP has at least half of the goodput of one with FQ-MAC + airtime, "
         "and no longer p95 pings under load",
     ]
     assert "does not hold" in page.render(load(folder), {})
+
+
+def test_a_claim_about_several_stations_has_bars_of_its_own(folder):
+    def between_the_bars(summary):
+        ours, cubic = (
+            next(a for a in summary["arms"] if a["name"] == name and a["stations"] == 3)
+            for name in ("airpace-cubic", "cubic")
+        )
+        # Enough for one station, not for several.
+        ours["goodput_mbps"] = 1.05 * cubic["goodput_mbps"]
+        ours["ping_ms"]["p95"] = cubic["ping_ms"]["p95"] / 20
+
+    edit(folder, between_the_bars)
+    assert [f.claim for f in findings(load(folder)) if not f.holds] == [
+        "3 stations: at least 110% of the goodput of Cubic alone",
+        "3 stations: at most 1/25 of Cubic's p95 ping under load, at most 1 % of pings unanswered",
+    ]
+
+
+def test_a_run_at_the_default_aim_claims_nothing_about_the_level(folder):
+    edit(folder, lambda s: s["settings"].update(target_level=None))
+    demo = load(folder)
+    assert not any("level within" in f.claim for f in findings(demo))
+    assert plots.overview(demo).axes
+    assert "at its default aim" in page.render(demo, {})
 
 
 def test_a_check_fails_if_a_claim_fails(folder, capsys):
