@@ -237,6 +237,10 @@ pub struct RunTotals {
     pub dropped: u64,
     /// Packets that were still under way at the end.
     pub held: u64,
+    /// How often a proxy reported that the bottleneck of stations lies elsewhere than at the access
+    /// point.
+    #[serde(default)]
+    pub bottleneck_alarms: u64,
 }
 
 /// One finished run of a sweep: a line of `runs.jsonl`.

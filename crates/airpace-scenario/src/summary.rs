@@ -141,6 +141,7 @@ fn totals(resolved: &Resolved, outcome: &Outcome, stations: &[StationSummary]) -
             delivered: outcome.totals.delivered,
             dropped: outcome.totals.dropped,
             held: outcome.totals.held,
+            bottleneck_alarms: outcome.totals.bottleneck_alarms,
         },
     }
 }

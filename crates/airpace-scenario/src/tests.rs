@@ -1,3 +1,4 @@
+mod bottleneck;
 mod l4s;
 mod store;
 mod sweep;

@@ -114,8 +114,8 @@ impl Aim {
     pub const fn price(self) -> f64 {
         match self {
             Self::LowLatency => 0.5,
-            Self::Balanced => 0.2,
-            Self::Throughput => 0.1,
+            Self::Balanced => 0.15,
+            Self::Throughput => 0.08,
         }
     }
 }

@@ -44,6 +44,7 @@ fn rows(rows: &[Row]) -> Table {
         "p99",
         "wait p95 ms",
         "Jain",
+        "alarms",
         "seeds",
     ]);
     for row in rows {
@@ -59,6 +60,7 @@ fn rows(rows: &[Row]) -> Table {
             format!("{:.1}", row.ping_p99_ms),
             format!("{:.1}", row.wait_p95_ms),
             format!("{:.3}", row.jain_airtime),
+            row.bottleneck_alarms.to_string(),
             row.seeds.to_string(),
         ]);
     }

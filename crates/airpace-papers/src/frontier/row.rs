@@ -61,6 +61,8 @@ pub struct Row {
     pub wait_p95_ms: f64,
     /// Jain's index of the stations' airtime, in both directions.
     pub jain_airtime: f64,
+    /// Alarms of the guard for bottlenecks elsewhere than at the access point, in all runs.
+    pub bottleneck_alarms: u64,
     /// Stations in the cell.
     pub stations: usize,
     /// Seeds over which the figures are means.
@@ -84,6 +86,7 @@ pub(super) struct RunFigures {
     ping_ms: [f64; 3],
     wait_p95_ms: f64,
     jain_airtime: f64,
+    bottleneck_alarms: u64,
     stations: usize,
 }
 
@@ -116,6 +119,7 @@ impl RunFigures {
             ping_ms: [worst(|ms| ms.p50), worst(|ms| ms.p95), worst(|ms| ms.p99)],
             wait_p95_ms: greatest(waits.map(|ms| ms.p95)),
             jain_airtime: summary.totals.jain_airtime.unwrap_or(f64::NAN),
+            bottleneck_alarms: summary.totals.run.bottleneck_alarms,
             stations: summary.stations.len(),
         }
     }
@@ -175,6 +179,7 @@ pub(super) fn row(
         ping_p99_ms: mean(&|run, _| run.ping_ms[2]),
         wait_p95_ms: mean(&|run, _| run.wait_p95_ms),
         jain_airtime: mean(&|run, _| run.jain_airtime),
+        bottleneck_alarms: pairs.iter().map(|(run, _)| run.bottleneck_alarms).sum(),
         stations: pairs[0].0.stations,
         seeds: pairs.len(),
     })

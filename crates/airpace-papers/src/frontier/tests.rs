@@ -233,6 +233,7 @@ fn point(arm: Arm, utility: f64, ping_p95_ms: f64) -> Row {
         ping_p99_ms: 2.0 * ping_p95_ms,
         wait_p95_ms: ping_p95_ms / 2.0,
         jain_airtime: 1.0,
+        bottleneck_alarms: 0,
         stations: 3,
         seeds: 1,
     }

@@ -88,6 +88,9 @@ pub struct Totals {
     pub reports_dropped: u64,
     /// Reports still in flight or waiting.
     pub reports_held: u64,
+    /// How often a proxy reported that the bottleneck of stations lies elsewhere than at the access
+    /// point.
+    pub bottleneck_alarms: u64,
 }
 
 impl World {
@@ -141,6 +144,7 @@ impl World {
         let totals = &self.totals;
         Totals {
             held: totals.sent - totals.delivered - totals.dropped,
+            bottleneck_alarms: self.proxies.iter().map(|p| p.bottleneck_alarms).sum(),
             reports_held: totals.reports_sent - totals.reports_delivered - totals.reports_dropped,
             ..*totals
         }

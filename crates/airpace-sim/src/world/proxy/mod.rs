@@ -40,6 +40,8 @@ pub(super) struct ProxyNode {
     delayed: Vec<(Time, SlotReport)>,
     pub(super) decisions: Vec<ProxySlot>,
     pub(super) modes: Vec<ModeChange>,
+    /// How often the law reported a bottleneck elsewhere than at the access point.
+    pub(super) bottleneck_alarms: u64,
     /// Number of the tunnels' session: a restart of the proxy begins new ones.
     session: NonZeroU16,
 }
@@ -112,6 +114,7 @@ impl ProxyNode {
             delayed: Vec::new(),
             decisions: Vec::new(),
             modes: Vec::new(),
+            bottleneck_alarms: 0,
             session: NonZeroU16::MIN,
         })
     }
@@ -195,22 +198,25 @@ impl ProxyNode {
             self.decisions.push(proxy_slot(station, &record));
         }
         while let Some(event) = self.edge.poll_event() {
-            // What the law believes is in the records.
-            if let Event::ModeChanged {
-                at,
-                station,
-                from,
-                to,
-                ..
-            } = event
-            {
-                let station = self.stations[station].node;
-                self.modes.push(ModeChange {
+            // What else the law believes is in the records.
+            match event {
+                Event::ModeChanged {
                     at,
                     station,
                     from,
                     to,
-                });
+                    ..
+                } => {
+                    let station = self.stations[station].node;
+                    self.modes.push(ModeChange {
+                        at,
+                        station,
+                        from,
+                        to,
+                    });
+                }
+                Event::BottleneckElsewhere { .. } => self.bottleneck_alarms += 1,
+                _ => {}
             }
         }
     }
