@@ -30,6 +30,9 @@ pub(super) struct FrameLimit {
     is_count: bool,
     candidate: f64,
     slots: u8,
+    /// Longest frame seen at the PHY rate `seen_at_bps`: the limit there is not below it.
+    seen: f64,
+    seen_at_bps: f64,
 }
 
 impl FrameLimit {
@@ -40,6 +43,8 @@ impl FrameLimit {
             is_count: false,
             candidate: 0.0,
             slots: 0,
+            seen: 0.0,
+            seen_at_bps: 1.0,
         }
     }
 
@@ -70,7 +75,17 @@ impl FrameLimit {
             self.packets = longest;
             self.learned_at_bps = self.learned_at_bps.map(|_| phy_bps);
         }
-        let equal = level >= EQUAL_SHARE * longest && longest >= LEAST && sample.frames >= FRAMES;
+        let factor = (phy_bps / self.seen_at_bps).max(self.seen_at_bps / phy_bps);
+        if factor > OTHER_RATE {
+            (self.seen, self.seen_at_bps) = (0.0, phy_bps);
+        }
+        if sample.frames_told {
+            self.seen = self.seen.max(longest);
+        }
+        let equal = longest >= self.seen
+            && level >= EQUAL_SHARE * longest
+            && longest >= LEAST
+            && sample.frames >= FRAMES;
         if !(queued && equal) {
             self.slots = 0;
             return;
