@@ -4,9 +4,9 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example scenario
 //! station  goodput Mbit/s  level  delay p95 ms  airtime %
-//! near              113.9   29.3          3.62       18.5
-//! middle            114.0   29.3          4.11       33.6
-//! far                27.9    7.2          4.18       36.6
+//! near              116.2   32.0          3.75       18.8
+//! middle            115.5   31.8          4.29       34.0
+//! far                27.7    7.6          4.36       36.4
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
