@@ -1,6 +1,7 @@
 //! Water-filling on a measured round, our law. `docs/design/waterfill.md` has its design, equations
 //! and limits.
 
+mod backlog;
 mod config;
 mod elsewhere;
 mod frame_limit;

@@ -1,8 +1,8 @@
-//! The law's estimate of one station: its rounds, its airtime per packet, and the packets queued
-//! for it.
+//! The law's estimate of one station: its rounds, its airtime per packet, and what it can use.
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
+use super::backlog::{Backlog, BacklogSlot, usual_wait_s};
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, SlotTraffic};
 use super::frame_limit::FrameLimit;
@@ -25,36 +25,12 @@ pub(super) const EVERY_ROUND_LEVEL: f64 = 1.05;
 /// If less than this share of the granted rate was sent, the source was idle for a part of the
 /// slot.
 const PACED_SHARE: f64 = 0.9;
-/// Share of the balance of packets sent and received that is kept from slot to slot, so that
-/// rounding errors do not accumulate.
-const BALANCE_KEPT: f64 = 0.985;
-/// A packet that finds no queue waits at most for this many gaps between frames: the round that
-/// runs, and frames that the access point has composed ahead.
-const USUAL_GAPS: f64 = 2.5;
-/// What is added to that for noise of the measurement, seconds.
-const USUAL_S: f64 = 0.002;
 /// Packets that wait for this many gaps between frames ...
 const LATE_GAPS: f64 = 4.0;
 /// ... and this many seconds have waited before the access point, unless its frames are full.
 const LATE_S: f64 = 0.02;
 /// ... and the station receives less than this share of its fair rate.
 const LATE_SHARE: f64 = 0.8;
-/// Time on the path before the access point in which packets are in flight, seconds, where waiting
-/// times are not measured.
-const IN_FLIGHT_S: f64 = 0.03;
-/// Slots for which the balance of packets is trusted while packets wait.
-const BALANCED_SLOTS: u8 = 3;
-/// The queue at the end of a slot, compared with what arrives in the 95th percentile of the waiting
-/// time: at most this factor longer, because the last to come have not been received yet.
-const QUEUE_BOUND: f64 = 2.0;
-/// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
-/// missing packets may be lost.
-const TRIM_MOST: f64 = 0.06;
-/// Largest share of the rate that is held back to drain a measured queue.
-const DRAIN_MOST: f64 = 0.9;
-/// Share of a queue, known from waiting times alone, that is drained in the next slot. That
-/// measurement is a slot old when it takes effect; draining all of it would overshoot.
-const DRAIN_GAIN: f64 = 0.5;
 /// Weight of one slot's drain in the station's strain, and what is kept of the strain per slot.
 const STRAIN_GAIN: f64 = 0.1;
 const STRAIN_KEPT: f64 = 0.95;
@@ -158,14 +134,7 @@ pub(super) struct StationEstimate {
     greedy_slots: u8,
     /// What it has used lately at most, packets per second.
     demand_pps: f64,
-    /// Packets sent that were neither received nor reported lost: they are queued or in flight.
-    balance: f64,
-    /// Packets that wait beyond what rounds explain.
-    queued: f64,
-    /// Consecutive slots in which packets waited for longer than rounds explain.
-    waiting_slots: u8,
-    /// Whether waiting times are measured.
-    wait_known: bool,
+    backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
     /// Share of the time that the station's own frames take.
@@ -206,11 +175,8 @@ impl StationEstimate {
             silent_slots: 0,
             greedy_slots: GREEDY_SLOTS,
             demand_pps: 0.0,
-            balance: 0.0,
-            queued: 0.0,
-            waiting_slots: 0,
+            backlog: Backlog::default(),
             full: false,
-            wait_known: false,
             wait_p95_s: None,
             uplink_share: 0.0,
             strain: 0.0,
@@ -350,49 +316,24 @@ impl StationEstimate {
         } else {
             sample.received_pps
         });
-        let missing = (sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
-        self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
         // Frames that a slot has too few of to show a gap leave the slot itself as a bound.
         let gap_s = sample
             .round_s
             .unwrap_or(0.0)
             .max(sample.length_s / (sample.frames + 1.0));
-        self.wait_known = sample.wait.is_some();
         if let Some(wait) = sample.wait {
             let before_s = self.wait_p95_s.unwrap_or(wait.p95_s);
             self.wait_p95_s = Some(before_s + WAIT_GAIN * (wait.p95_s - before_s));
         }
-        let full = level >= FULL_SHARE * self.longest_frame(config);
-        let usual_s = USUAL_GAPS * gap_s + USUAL_S;
-        self.waiting_slots = match sample.wait {
-            Some(wait) if wait.median_s > usual_s => self.waiting_slots.saturating_add(1),
-            _ => 0,
+        let slot = BacklogSlot {
+            sent_pps,
+            gap_s,
+            full: level >= FULL_SHARE * self.longest_frame(config),
         };
-        self.queued = match sample.wait {
-            // A queue that stands is drained by what packets waited, whatever the balance says:
-            // lost reports leave it too small.
-            Some(wait) if self.waiting_slots > BALANCED_SLOTS => {
-                sample.received_pps * (wait.median_s - usual_s)
-            }
-            // The balance knows what the slot's end looked like and what the last drain has taken;
-            // how long packets waited bounds what late reports make of it.
-            Some(wait) if full => {
-                let bound = QUEUE_BOUND * sample.received_pps * wait.p95_s;
-                self.balance.min(bound)
-            }
-            Some(wait) => {
-                let waiting = sample.received_pps * (wait.median_s - usual_s).max(0.0);
-                waiting.min(self.balance)
-            }
-            // Behind full frames everything that is missing is queued.
-            None if full => self.balance,
-            None => {
-                let in_flight_s = USUAL_GAPS * gap_s + IN_FLIGHT_S;
-                (self.balance - sent_pps * in_flight_s).max(0.0)
-            }
-        };
+        self.backlog.observe(sample, &slot);
         self.frame_limit
-            .observe(sample, self.phy_bps, self.queued > 0.0);
+            .observe(sample, self.phy_bps, self.backlog.packets() > 0.0);
+        // The limit may just have been learned.
         self.full = level >= FULL_SHARE * self.longest_frame(config);
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
@@ -414,7 +355,7 @@ impl StationEstimate {
                 late: sample.wait.map(|wait| {
                     wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
                 }),
-                waiting: sample.wait.map(|wait| wait.median_s > usual_s),
+                waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
             });
         }
     }
@@ -438,8 +379,8 @@ impl StationEstimate {
             .map_or(below_longest, |limit| limit.min(below_longest))
     }
 
-    /// Turns a fair share into a rate: reduced so that the queue drains within a slot, and capped
-    /// at what the path carries.
+    /// Turns a fair share into a rate: capped at what the path carries, and reduced while a queue
+    /// drains.
     pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
         self.fair_pps = fair_pps;
         self.elsewhere.release_above(fair_pps);
@@ -447,13 +388,7 @@ impl StationEstimate {
             .elsewhere
             .cap_pps()
             .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let balanced = self.full && self.waiting_slots <= BALANCED_SLOTS;
-        let (gain, most) = match (balanced, self.wait_known) {
-            (true, _) => (1.0, DRAIN_MOST),
-            (false, true) => (DRAIN_GAIN, DRAIN_MOST),
-            (false, false) => (1.0, TRIM_MOST),
-        };
-        let drained_pps = (gain * self.queued / self.slot_s).min(most * open);
+        let drained_pps = self.backlog.drain_pps(self.full, self.slot_s, open);
         let capped = open - drained_pps;
         let share = if open > 0.0 && open.is_finite() {
             drained_pps / open
@@ -482,11 +417,12 @@ impl StationEstimate {
         if !self.met {
             return Demand::Probed(PROBE_PACKETS / self.slot_s);
         }
-        // Video in bursts is backlogged for a part of every slot and yet uses less than its share.
         let greedy = self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             None if greedy => Demand::Greedy,
+            // Video in bursts is backlogged for a part of every slot and yet uses less than its
+            // share.
             None if self.backlogged => {
                 let reserve = RESERVED_SHARE * (self.fair_pps - self.demand_pps).max(0.0);
                 Demand::Limited(self.demand_pps + reserve)

@@ -1,0 +1,117 @@
+//! Estimate of the packets that wait for a station beyond what rounds explain, and how they are
+//! drained.
+
+use super::super::sample::Sample;
+
+/// Share of the balance of packets sent and received that is kept from slot to slot, so that
+/// rounding errors do not accumulate.
+const BALANCE_KEPT: f64 = 0.985;
+/// A packet that finds no queue waits at most for this many gaps between frames: the round that
+/// runs, and frames that the access point has composed ahead.
+const USUAL_GAPS: f64 = 2.5;
+/// What is added to that for noise of the measurement, seconds.
+const USUAL_S: f64 = 0.002;
+/// Time on the path before the access point in which packets are in flight, seconds, where waiting
+/// times are not measured.
+const IN_FLIGHT_S: f64 = 0.03;
+/// Slots for which the balance of packets is trusted while packets wait.
+const BALANCED_SLOTS: u8 = 3;
+/// The queue at the end of a slot, compared with what arrives in the 95th percentile of the waiting
+/// time: at most this factor longer, because the last to come have not been received yet.
+const QUEUE_BOUND: f64 = 2.0;
+/// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
+/// missing packets may be lost.
+const TRIM_MOST: f64 = 0.06;
+/// Largest share of the rate that is held back to drain a measured queue.
+const DRAIN_MOST: f64 = 0.9;
+/// Share of a queue, known from waiting times alone, that is drained in the next slot. That
+/// measurement is a slot old when it takes effect; draining all of it would overshoot.
+const DRAIN_GAIN: f64 = 0.5;
+
+/// Packets that wait for a station, in the access point or before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backlog {
+    /// Packets sent that were neither received nor reported lost: they are queued or in flight.
+    balance: f64,
+    /// Packets that wait beyond what rounds explain.
+    packets: f64,
+    /// Consecutive slots in which packets waited for longer than rounds explain.
+    waiting_slots: u8,
+    /// Whether waiting times are measured.
+    wait_known: bool,
+}
+
+/// What a slot's report does not say of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BacklogSlot {
+    /// Packets per second sent.
+    pub(super) sent_pps: f64,
+    /// Mean time between frames, seconds.
+    pub(super) gap_s: f64,
+    /// Whether frames are as long as they can be.
+    pub(super) full: bool,
+}
+
+/// Longest usual waiting time in seconds where frames are `gap_s` apart.
+pub(super) fn usual_wait_s(gap_s: f64) -> f64 {
+    USUAL_GAPS * gap_s + USUAL_S
+}
+
+impl Backlog {
+    /// Takes a slot.
+    pub(super) fn observe(&mut self, sample: &Sample, slot: &BacklogSlot) {
+        let missing = (slot.sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
+        self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
+        self.wait_known = sample.wait.is_some();
+        let Some(wait) = sample.wait else {
+            self.waiting_slots = 0;
+            self.packets = self.unmeasured(slot);
+            return;
+        };
+        let excess_s = wait.median_s - usual_wait_s(slot.gap_s);
+        self.waiting_slots = if excess_s > 0.0 {
+            self.waiting_slots.saturating_add(1)
+        } else {
+            0
+        };
+        self.packets = if self.waiting_slots > BALANCED_SLOTS {
+            // A queue that stands is drained by what packets waited, whatever the balance says:
+            // lost reports leave it too small.
+            sample.received_pps * excess_s
+        } else if slot.full {
+            // The balance knows what the slot's end looked like and what the last drain has taken;
+            // how long packets waited bounds what late reports make of it.
+            self.balance
+                .min(QUEUE_BOUND * sample.received_pps * wait.p95_s)
+        } else {
+            (sample.received_pps * excess_s.max(0.0)).min(self.balance)
+        };
+    }
+
+    /// The packets that wait, from their balance alone.
+    fn unmeasured(&self, slot: &BacklogSlot) -> f64 {
+        if slot.full {
+            // Behind full frames everything that is missing is queued.
+            return self.balance;
+        }
+        let in_flight_s = USUAL_GAPS * slot.gap_s + IN_FLIGHT_S;
+        (self.balance - slot.sent_pps * in_flight_s).max(0.0)
+    }
+
+    /// Packets that wait beyond what rounds explain.
+    pub(super) fn packets(&self) -> f64 {
+        self.packets
+    }
+
+    /// By how much a rate of `open_pps` is to be reduced in a slot of `slot_s` seconds. `full` says
+    /// whether frames are as long as they can be.
+    pub(super) fn drain_pps(&self, full: bool, slot_s: f64, open_pps: f64) -> f64 {
+        let balanced = full && self.waiting_slots <= BALANCED_SLOTS;
+        let (gain, most) = match (balanced, self.wait_known) {
+            (true, _) => (1.0, DRAIN_MOST),
+            (false, true) => (DRAIN_GAIN, DRAIN_MOST),
+            (false, false) => (1.0, TRIM_MOST),
+        };
+        (gain * self.packets / slot_s).min(most * open_pps)
+    }
+}
