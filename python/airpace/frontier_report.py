@@ -5,7 +5,6 @@ Usage: `python -m airpace.frontier_report out/frontier`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -15,7 +14,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from airpace import figures
 from airpace.plots import STYLE, milliseconds
+from airpace.results import FormatError
 
 FORMAT = 1
 """The version of the file that this module reads (`FRONTIER_FORMAT` in airpace-papers)."""
@@ -42,10 +43,6 @@ POINTS = {
 """Colour, mark and label of each arm without a knob. The default is drawn last, above the others."""
 
 LOADS = {"cubic": "TCP Cubic", "bbr": "TCP BBR", "udp": "saturated UDP"}
-
-
-class FormatError(ValueError):
-    """The folder does not hold rows that this module can read."""
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -105,30 +102,17 @@ def write_report(folder: Path) -> list[Path]:
         if row["ping_p95_ms"] is None or row["utility"] is None:
             continue
         groups.setdefault((row["cell"], row["load"]), []).append(row)
-    files = []
+    drawn = (
+        (f"{cell}-{name}", figure(f"{whole['cells'].get(cell) or cell}: {LOADS.get(name, name)}", rows))
+        for (cell, name), rows in groups.items()
+    )
     with plt.rc_context(STYLE):
-        for (cell, name), rows in groups.items():
-            title = whole["cells"].get(cell) or cell
-            drawing = figure(f"{title}: {LOADS.get(name, name)}", rows)
-            path = folder / f"{cell}-{name}.png"
-            drawing.savefig(path, dpi=120)
-            plt.close(drawing)
-            files.append(path)
-    return files
+        return figures.save_all(folder, drawn)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the program. Returns its exit code: 2 if the folder cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m airpace.frontier_report", description=__doc__)
-    parser.add_argument("folder", type=Path, help="the folder that `airpace bench frontier --out` wrote")
-    options = parser.parse_args(arguments)
-    try:
-        files = write_report(options.folder)
-    except FormatError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(f"{len(files)} figures in {options.folder}")
-    return 0
+    return figures.run("airpace.frontier_report", __doc__, "airpace bench frontier", write_report, arguments)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Usage: `python -m airpace.reproduce_report out/reproduce`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import defaultdict
@@ -18,7 +17,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from airpace import figures
 from airpace.plots import STYLE
+from airpace.results import FormatError
 
 FORMAT = 1
 """The version of the files that this module reads (`REPRODUCTION_FORMAT` in airpace-papers)."""
@@ -35,10 +36,6 @@ COLOURS = {
 
 Points = Iterator[tuple[str, str, float]]
 """The values of a run in a panel of bars: group on the axis, series (colour), value."""
-
-
-class FormatError(ValueError):
-    """The folder does not hold rows that this module can read."""
 
 
 @dataclass(frozen=True)
@@ -266,29 +263,14 @@ def _relation(relation: dict[str, Any]) -> list[str]:
 
 def write_report(folder: Path) -> list[Path]:
     """Draws every row of `folder` to a file beside its data. Returns the files."""
-    files = []
+    drawn = ((data["row"]["id"].replace("/", "-"), figure(data)) for data in load(folder))
     with plt.rc_context(STYLE):
-        for data in load(folder):
-            path = folder / f"{data['row']['id'].replace('/', '-')}.png"
-            drawing = figure(data)
-            drawing.savefig(path, dpi=120)
-            plt.close(drawing)
-            files.append(path)
-    return files
+        return figures.save_all(folder, drawn)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the program. Returns its exit code: 2 if the folder cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m airpace.reproduce_report", description=__doc__)
-    parser.add_argument("folder", type=Path, help="the folder that `airpace reproduce --out` wrote")
-    options = parser.parse_args(arguments)
-    try:
-        files = write_report(options.folder)
-    except FormatError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(f"{len(files)} figures in {options.folder}")
-    return 0
+    return figures.run("airpace.reproduce_report", __doc__, "airpace reproduce", write_report, arguments)
 
 
 if __name__ == "__main__":
