@@ -52,9 +52,8 @@ const REPEATS_MAX: f64 = 2.0;
 const UPLINK_GAIN: f64 = 0.3;
 /// Weight of one slot in the mean of the waiting time's 95th percentile.
 const WAIT_GAIN: f64 = 0.2;
-/// Share of what a station leaves of its fair rate that stays reserved while packets for it wait at
-/// times: its next burst takes it.
-const RESERVED_SHARE: f64 = 0.3;
+/// Weight of one slot in the rate of the packets that need not wait.
+const QUIET_GAIN: f64 = 0.3;
 /// A station that sends at least this share of its rate uses all it is granted: a scalable flow
 /// leaves a part of it, because its queue is nearly empty.
 const EAGER_SHARE: f64 = 0.75;
@@ -105,6 +104,51 @@ pub(super) struct Heard {
     pub(super) frame_pps: f64,
 }
 
+/// Mean of the rates that held in the last slot: they change within it as bursts come and go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Granted {
+    /// Rate granted, packets per second.
+    rate_pps: f64,
+    /// Fair rate, before anything was held back, packets per second.
+    fair_pps: f64,
+    /// The slot that runs: when it began, until when it is counted, and packets until then.
+    began: Time,
+    counted: Time,
+    rate_packets: f64,
+    fair_packets: f64,
+}
+
+impl Granted {
+    /// Counts the time until `now`, in which these rates held.
+    fn add(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
+        let elapsed_s = now.saturating_since(self.counted).as_secs_f64();
+        // Before the first measurement a fair rate may be infinite.
+        if rate_pps.is_finite() && fair_pps.is_finite() {
+            self.rate_packets += rate_pps * elapsed_s;
+            self.fair_packets += fair_pps * elapsed_s;
+        }
+        self.counted = now;
+    }
+
+    /// Ends a slot.
+    fn close(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
+        self.add(now, rate_pps, fair_pps);
+        let length_s = now.saturating_since(self.began).as_secs_f64();
+        (self.rate_pps, self.fair_pps) = if length_s > 0.0 {
+            (self.rate_packets / length_s, self.fair_packets / length_s)
+        } else {
+            (rate_pps, fair_pps)
+        };
+        *self = Self {
+            rate_pps: self.rate_pps,
+            fair_pps: self.fair_pps,
+            began: now,
+            counted: now,
+            ..Self::default()
+        };
+    }
+}
+
 /// The estimate of one station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StationEstimate {
@@ -134,6 +178,11 @@ pub(super) struct StationEstimate {
     greedy_slots: u8,
     /// What it has used lately at most, packets per second.
     demand_pps: f64,
+    /// Packets per second that pass without waiting for the pacer: a call, or the beginnings of
+    /// bursts.
+    quiet_pps: f64,
+    /// Whether packets wait for the pacer now.
+    waiting: bool,
     backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
@@ -144,6 +193,7 @@ pub(super) struct StationEstimate {
     strain: f64,
     /// Fair rate that was granted last, before anything was held back, packets per second.
     fair_pps: f64,
+    granted: Granted,
     /// Whether frames are as long as they can be.
     full: bool,
     slot_s: f64,
@@ -175,12 +225,15 @@ impl StationEstimate {
             silent_slots: 0,
             greedy_slots: GREEDY_SLOTS,
             demand_pps: 0.0,
+            quiet_pps: 0.0,
+            waiting: false,
             backlog: Backlog::default(),
             full: false,
             wait_p95_s: None,
             uplink_share: 0.0,
             strain: 0.0,
             fair_pps: 0.0,
+            granted: Granted::default(),
             slot_s: 1.0,
             rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
@@ -193,7 +246,8 @@ impl StationEstimate {
     }
 
     /// Begins a slot. Measurements of a station that stays silent expire.
-    pub(super) fn age(&mut self) {
+    pub(super) fn age(&mut self, now: Time) {
+        self.granted.close(now, self.rate_pps, self.fair_pps);
         self.silent_slots = self.silent_slots.saturating_add(1);
         self.demand_pps *= DEMAND_KEPT;
         if self.silent_slots > SILENT_SLOTS {
@@ -211,7 +265,7 @@ impl StationEstimate {
         self.slot_s = sample.length_s;
         self.backlogged = sample.backlogged;
         // One packet of tolerance: it may have been counted in the neighbouring slot.
-        let due = PACED_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
         self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
@@ -255,6 +309,8 @@ impl StationEstimate {
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
         self.demand_pps = self.demand_pps.max(sample.received_pps);
+        let quiet_pps = (sample.received_pps - sample.held_pps).max(0.0);
+        self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
         let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
             + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
@@ -312,7 +368,7 @@ impl StationEstimate {
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else { return };
         let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
-            self.rate_pps
+            self.granted.rate_pps
         } else {
             sample.received_pps
         });
@@ -338,7 +394,7 @@ impl StationEstimate {
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
-        let eager = sent_pps >= EAGER_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        let eager = sent_pps >= EAGER_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.greedy_slots = if self.paced || eager {
             GREEDY_SLOTS
         } else {
@@ -353,7 +409,7 @@ impl StationEstimate {
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
                 late: sample.wait.map(|wait| {
-                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
+                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.granted.fair_pps
                 }),
                 waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
             });
@@ -381,23 +437,11 @@ impl StationEstimate {
 
     /// Turns a fair share into a rate: capped at what the path carries, and reduced while a queue
     /// drains.
-    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
+    pub(super) fn grant(&mut self, now: Time, level: f64, fair_pps: f64, floor_pps: f64) {
+        self.granted.add(now, self.rate_pps, self.fair_pps);
         self.fair_pps = fair_pps;
-        self.elsewhere.release_above(fair_pps);
-        let open = self
-            .elsewhere
-            .cap_pps()
-            .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let drained_pps = self.backlog.drain_pps(self.full, self.slot_s, open);
-        let capped = open - drained_pps;
-        let share = if open > 0.0 && open.is_finite() {
-            drained_pps / open
-        } else {
-            0.0
-        };
-        if share < STRAIN_SHARE {
-            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
-        }
+        let open = self.open_pps();
+        let capped = open - self.backlog.drain_pps(self.full, self.slot_s, open);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -412,6 +456,36 @@ impl StationEstimate {
         self.target_level = level;
     }
 
+    /// The fair rate, or what the path carries if that is less, packets per second.
+    fn open_pps(&self) -> f64 {
+        self.elsewhere
+            .cap_pps()
+            .map_or(self.fair_pps, |cap| self.fair_pps.min(cap))
+    }
+
+    /// Ends a slot after the grant: draws the conclusions that count slots.
+    pub(super) fn conclude(&mut self) {
+        self.elsewhere.release_above(self.fair_pps);
+        let open = self.open_pps();
+        let drained_pps = self.backlog.drain_pps(self.full, self.slot_s, open);
+        let share = if open > 0.0 && open.is_finite() {
+            drained_pps / open
+        } else {
+            0.0
+        };
+        if share < STRAIN_SHARE {
+            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
+        }
+    }
+
+    /// Notes whether packets wait for the pacer now. Returns whether that changes what the station
+    /// can use.
+    pub(super) fn set_waiting(&mut self, waiting: bool) -> bool {
+        let before = self.demand();
+        self.waiting = waiting;
+        before != self.demand()
+    }
+
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
         if !self.met {
@@ -420,14 +494,9 @@ impl StationEstimate {
         let greedy = self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
-            None if greedy => Demand::Greedy,
-            // Video in bursts is backlogged for a part of every slot and yet uses less than its
-            // share.
-            None if self.backlogged => {
-                let reserve = RESERVED_SHARE * (self.fair_pps - self.demand_pps).max(0.0);
-                Demand::Limited(self.demand_pps + reserve)
-            }
-            None => Demand::Limited(self.demand_pps),
+            // A burst, as of video: it takes a share while it lasts, and nothing between bursts.
+            None if greedy || self.waiting => Demand::Greedy,
+            None => Demand::Limited(self.quiet_pps),
         }
     }
 
