@@ -171,6 +171,10 @@ impl RateController for AssumeRates {
         self.law.on_backlog(now, changes)
     }
 
+    fn takes_news(&self) -> bool {
+        self.law.takes_news()
+    }
+
     fn remove(&mut self, station: StationId) {
         self.assumed_bps.retain(|known| known.0 != station);
         self.law.remove(station);

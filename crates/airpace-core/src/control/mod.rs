@@ -106,6 +106,12 @@ pub trait RateController {
         None
     }
 
+    /// Whether the law can decide on the report of a single station in the middle of a slot, when
+    /// that station has news. The published laws, whose gains hold for slots of one length, cannot.
+    fn takes_news(&self) -> bool {
+        false
+    }
+
     /// Forgets a station that has left.
     fn remove(&mut self, station: StationId);
 

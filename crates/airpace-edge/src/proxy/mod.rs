@@ -52,6 +52,9 @@ use warnings::MediumEstimates;
 /// on time.
 pub const GATHER_SHARE: u32 = 4;
 
+/// A report on less than this share of a slot was sent because it has news.
+const URGENT_SHARE: f64 = 0.85;
+
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
 pub struct Proxy<P> {
     config: ProxyConfig,
@@ -213,7 +216,15 @@ impl<P: Packet> Proxy<P> {
         }
         station.reported = true;
         self.reported += 1;
+        let is_urgent = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         self.pending.push(report);
+        if is_urgent
+            && now >= self.soonest_urgent_decision()
+            && self.law.as_ref().is_some_and(|law| law.takes_news())
+        {
+            self.decide(now);
+            return;
+        }
         if self.reported >= self.awaited.max(1) {
             if now >= soonest {
                 self.decide(now);
@@ -228,6 +239,12 @@ impl<P: Packet> Proxy<P> {
     fn soonest_decision(&self) -> Time {
         self.last_decision
             .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
+    }
+
+    /// When the law may decide next on the news of one station.
+    fn soonest_urgent_decision(&self) -> Time {
+        self.last_decision
+            .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 20))
     }
 
     /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.

@@ -130,13 +130,13 @@ impl RateController for Waterfill {
         }
         self.roster.absorb(
             reports,
-            || StationEstimate::new(&config),
-            |station, sample| station.observe(sample, &config),
+            || StationEstimate::new(now, &config),
+            |station, sample| station.observe(now, sample, &config),
         );
         self.overhead.observe(self.roster.states());
         if let Some(share) = self.share {
             self.tail
-                .observe(&config, self.roster.states(), share.round_s);
+                .observe(now, &config, self.roster.states(), share.round_s);
         }
         self.divide(now);
         for station in self.roster.states_mut() {
@@ -156,6 +156,10 @@ impl RateController for Waterfill {
             self.divide(now);
             self.allocations()
         })
+    }
+
+    fn takes_news(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, station: StationId) {

@@ -12,7 +12,7 @@ use airpace_units::Time;
 /// Frames above this share of the longest count as full: the access point had more packets waiting.
 const FULL_SHARE: f64 = 0.9;
 /// Slots without a report after which a station's last measurements no longer count.
-const SILENT_SLOTS: u8 = 3;
+const SILENT_SLOTS: f64 = 3.5;
 /// Largest target level as a share of the longest frame, so that varying frames stay below the
 /// longest: 51 of 64.
 const TARGET_SHARE: f64 = 0.8;
@@ -63,6 +63,10 @@ const GREEDY_SLOTS: u8 = 4;
 const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
+/// What is kept per slot of the length of a whole one, which urgent reports cut.
+const SLOT_KEPT: f64 = 0.98;
+/// A slot shorter than this share of a whole one was cut: the next report ends it.
+const CUT_SHARE: f64 = 0.85;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -119,6 +123,15 @@ struct Granted {
 }
 
 impl Granted {
+    /// Nothing was granted until `now`.
+    fn since(now: Time) -> Self {
+        Self {
+            began: now,
+            counted: now,
+            ..Self::default()
+        }
+    }
+
     /// Counts the time until `now`, in which these rates held.
     fn add(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
         let elapsed_s = now.saturating_since(self.counted).as_secs_f64();
@@ -142,9 +155,7 @@ impl Granted {
         *self = Self {
             rate_pps: self.rate_pps,
             fair_pps: self.fair_pps,
-            began: now,
-            counted: now,
-            ..Self::default()
+            ..Self::since(now)
         };
     }
 }
@@ -173,7 +184,10 @@ pub(super) struct StationEstimate {
     backlogged: bool,
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
-    silent_slots: u8,
+    /// When the last report came.
+    heard_at: Time,
+    /// Whether that is so long ago that it no longer counts.
+    silent: bool,
     /// Slots for which the station still counts as one that uses all it is granted.
     greedy_slots: u8,
     /// What it has used lately at most, packets per second.
@@ -196,7 +210,10 @@ pub(super) struct StationEstimate {
     granted: Granted,
     /// Whether frames are as long as they can be.
     full: bool,
+    /// Length of whole slots, seconds.
     slot_s: f64,
+    /// Time until the next report is due, in which a queue is drained, seconds.
+    drain_s: f64,
     /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
     rate_changed: bool,
     frame_limit: FrameLimit,
@@ -207,7 +224,7 @@ pub(super) struct StationEstimate {
 
 impl StationEstimate {
     /// The estimate of a new station, from the configuration.
-    pub(super) fn new(config: &WaterfillConfig) -> Self {
+    pub(super) fn new(now: Time, config: &WaterfillConfig) -> Self {
         let mut station = Self {
             heard: None,
             tally: Tally::default(),
@@ -222,7 +239,8 @@ impl StationEstimate {
             airtime_s: 0.0,
             backlogged: true,
             paced: true,
-            silent_slots: 0,
+            heard_at: now,
+            silent: false,
             greedy_slots: GREEDY_SLOTS,
             demand_pps: 0.0,
             quiet_pps: 0.0,
@@ -233,8 +251,9 @@ impl StationEstimate {
             uplink_share: 0.0,
             strain: 0.0,
             fair_pps: 0.0,
-            granted: Granted::default(),
-            slot_s: 1.0,
+            granted: Granted::since(now),
+            slot_s: 0.0,
+            drain_s: 1.0,
             rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
@@ -247,10 +266,8 @@ impl StationEstimate {
 
     /// Begins a slot. Measurements of a station that stays silent expire.
     pub(super) fn age(&mut self, now: Time) {
-        self.granted.close(now, self.rate_pps, self.fair_pps);
-        self.silent_slots = self.silent_slots.saturating_add(1);
-        self.demand_pps *= DEMAND_KEPT;
-        if self.silent_slots > SILENT_SLOTS {
+        self.silent = self.is_silent(now);
+        if self.silent {
             self.heard = None;
             self.uplink_share = 0.0;
             self.wait_p95_s = None;
@@ -259,10 +276,22 @@ impl StationEstimate {
         }
     }
 
+    /// Whether reports have not come for some slots.
+    fn is_silent(&self, now: Time) -> bool {
+        now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot_s
+    }
+
     /// Takes the slot's report.
-    pub(super) fn observe(&mut self, sample: &Sample, config: &WaterfillConfig) {
-        self.silent_slots = 0;
-        self.slot_s = sample.length_s;
+    pub(super) fn observe(&mut self, now: Time, sample: &Sample, config: &WaterfillConfig) {
+        (self.heard_at, self.silent) = (now, false);
+        self.granted.close(now, self.rate_pps, self.fair_pps);
+        self.demand_pps *= DEMAND_KEPT;
+        self.slot_s = sample.length_s.max(SLOT_KEPT * self.slot_s);
+        self.drain_s = if sample.length_s < CUT_SHARE * self.slot_s {
+            self.slot_s - sample.length_s
+        } else {
+            self.slot_s
+        };
         self.backlogged = sample.backlogged;
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
@@ -441,7 +470,7 @@ impl StationEstimate {
         self.granted.add(now, self.rate_pps, self.fair_pps);
         self.fair_pps = fair_pps;
         let open = self.open_pps();
-        let capped = open - self.backlog.drain_pps(self.full, self.slot_s, open);
+        let capped = open - self.backlog.drain_pps(self.full, self.drain_s, open);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -467,7 +496,7 @@ impl StationEstimate {
     pub(super) fn conclude(&mut self) {
         self.elsewhere.release_above(self.fair_pps);
         let open = self.open_pps();
-        let drained_pps = self.backlog.drain_pps(self.full, self.slot_s, open);
+        let drained_pps = self.backlog.drain_pps(self.full, self.drain_s, open);
         let share = if open > 0.0 && open.is_finite() {
             drained_pps / open
         } else {
@@ -491,7 +520,7 @@ impl StationEstimate {
         if !self.met {
             return Demand::Probed(PROBE_PACKETS / self.slot_s);
         }
-        let greedy = self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
+        let greedy = self.greedy_slots > 0 && !self.silent;
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             // A burst, as of video: it takes a share while it lasts, and nothing between bursts.
@@ -516,11 +545,6 @@ impl StationEstimate {
     /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
     pub(super) fn wait_p95_s(&self) -> Option<f64> {
         self.wait_p95_s
-    }
-
-    /// Length of the station's last slot in seconds.
-    pub(super) fn slot_s(&self) -> f64 {
-        self.slot_s
     }
 
     /// Share of the time that the station's own frames take.
