@@ -44,7 +44,7 @@ const FLOOR_SHARE: f64 = 0.25;
 /// Packets per slot to a station from which no frame has been reported yet.
 const PROBE_PACKETS: f64 = 4.0;
 /// Weight of one slot in [`StationEstimate::repeats`]: for noise and for a change.
-const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
+const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
@@ -360,8 +360,9 @@ impl StationEstimate {
         // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
         // larger difference is a change.
         let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
-        let kept = 1.0 - REPEATS_GAINS[usize::from(change && sample.frames >= ENOUGH_FRAMES)];
-        self.repeats_of = (kept * all_received + received, kept * all_counted + counted);
+        let gain = REPEATS_GAINS[usize::from(change && sample.frames >= ENOUGH_FRAMES)];
+        let mix = |before: f64, new: f64| before + gain * (new - before);
+        self.repeats_of = (mix(all_received, received), mix(all_counted, counted));
         let (all_received, all_counted) = self.repeats_of;
         self.repeats = (all_received / all_counted).clamp(1.0, REPEATS_MAX);
     }
