@@ -251,6 +251,9 @@ pub struct Allocation {
     pub rate_bytes_per_s: f64,
     /// Target aggregation level, packets per frame.
     pub level: f64,
+    /// Time from the decision on for which nothing is sent, so that a queue at the access point
+    /// drains.
+    pub pause: Duration,
 }
 
 impl Allocation {
@@ -263,6 +266,7 @@ impl Allocation {
             rate_pps,
             rate_bytes_per_s: rate_pps * packet_bytes,
             level,
+            pause: Duration::ZERO,
         }
     }
 }

@@ -155,7 +155,7 @@ impl LoopConfig {
             report_bytes: self.report_bytes,
             feedback: Feedback::Direct,
             agent: AgentConfig {
-                urgent_reports: matches!(self.law, LawConfig::Waterfill(_)),
+                adapts_slots: matches!(self.law, LawConfig::Waterfill(_)),
                 ..proxy.agent
             },
             ..proxy

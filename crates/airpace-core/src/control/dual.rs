@@ -157,6 +157,7 @@ impl RateController for Dual {
             rate_pps: stream.packets_per_s(state.mbps),
             packet_bytes: f64::from(stream.packet_bytes),
             level: target_level,
+            ..Grant::default()
         })
     }
 

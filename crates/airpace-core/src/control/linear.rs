@@ -87,6 +87,7 @@ impl RateController for Linear {
             rate_pps: stream.packets_per_s(mbps),
             packet_bytes: f64::from(stream.packet_bytes),
             level: target_level,
+            ..Grant::default()
         })
     }
 

@@ -242,6 +242,7 @@ impl RateController for Nonlinear {
             rate_pps: state.rate_pps,
             packet_bytes: f64::from(stream.packet_bytes),
             level: state.target,
+            ..Grant::default()
         })
     }
 

@@ -4,6 +4,7 @@ use super::sample::Sample;
 use super::stream::StreamConfig;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::StationId;
+use core::time::Duration;
 
 /// State per station, sorted by station, with the allocations beside it.
 #[derive(Clone, Debug)]
@@ -89,15 +90,19 @@ impl<S> Roster<S> {
                     rate_pps,
                     packet_bytes,
                     level,
+                    pause,
                 } = grant(state);
-                Allocation::new(station, rate_pps, packet_bytes, level)
+                Allocation {
+                    pause,
+                    ..Allocation::new(station, rate_pps, packet_bytes, level)
+                }
             }));
         &self.allocations
     }
 }
 
 /// One station's grant.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Grant {
     /// Packets per second.
     pub(super) rate_pps: f64,
@@ -105,6 +110,8 @@ pub(super) struct Grant {
     pub(super) packet_bytes: f64,
     /// Target level, packets per frame.
     pub(super) level: f64,
+    /// Time for which nothing is sent first.
+    pub(super) pause: Duration,
 }
 
 /// What the published laws keep of a station's reports.

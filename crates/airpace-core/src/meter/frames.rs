@@ -261,6 +261,11 @@ impl FrameMeter {
         }
     }
 
+    /// The counts since the last call of [`FrameMeter::close`].
+    pub(super) const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     /// Whether the last frames had another PHY rate than those of the last slot.
     pub(super) const fn rate_has_changed(&self) -> bool {
         self.slower >= OTHER_FRAMES || self.faster >= OTHER_FRAMES

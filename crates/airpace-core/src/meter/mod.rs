@@ -236,6 +236,13 @@ impl Meter {
         self.mac.rate_has_changed() || self.tunnel.rate_has_changed() || self.delay.has_grown()
     }
 
+    /// Frames that the slot that runs has so far.
+    #[must_use]
+    pub fn frames(&self) -> u32 {
+        let (mac, tunnel) = (self.mac.tally(), self.tunnel.tally());
+        if mac.active { mac.frames } else { tunnel.frames }
+    }
+
     /// Ends the slot now and begins the next.
     ///
     /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet

@@ -124,9 +124,10 @@ enum Mode {
 /// ```
 /// use airpace_core::{pace::{PaceConfig, Pacer}, report::Allocation};
 /// use airpace_units::{StationId, Time};
+/// use core::time::Duration;
 ///
 /// let mut pacer = Pacer::new(PaceConfig { burst_packets: 1, burst: core::time::Duration::ZERO, ..PaceConfig::default() });
-/// let grant = Allocation { station: StationId(0), rate_pps: 1_000.0, rate_bytes_per_s: 1_500_000.0, level: 32.0 };
+/// let grant = Allocation { station: StationId(0), rate_pps: 1_000.0, rate_bytes_per_s: 1_500_000.0, level: 32.0, pause: Duration::ZERO };
 /// pacer.grant(Time::ZERO, &grant, None);
 /// assert!(pacer.release(Time::ZERO, 1_500));
 /// assert!(!pacer.release(Time::from_micros(999), 1_500));
@@ -212,6 +213,20 @@ impl Pacer {
                     .saturating_sub(self.burst_ns(tariff)),
             )),
         }
+    }
+
+    /// When a packet may be released that need not wait for those released before, as one of a
+    /// sparse flow: up to `debt`, or one packet of the controller's size if that takes longer,
+    /// sooner than [`Pacer::next_release`]. It is charged like all others, so that the rate holds.
+    #[must_use]
+    pub fn next_release_ahead(&self, debt: Duration) -> Option<Time> {
+        let release = self.next_release()?;
+        let Mode::Paced(tariff) = self.mode else {
+            return Some(release);
+        };
+        let debt_ns = u64::try_from(debt.as_nanos()).unwrap_or(u64::MAX);
+        let ahead_ns = debt_ns.max(tariff.interval_ns);
+        Some(Time::from_nanos(release.as_nanos().saturating_sub(ahead_ns)))
     }
 
     /// Charges a packet of `bytes` that leaves now.

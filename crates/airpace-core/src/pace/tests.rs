@@ -8,6 +8,7 @@ fn grant(rate_pps: f64, bytes: f64) -> Allocation {
         rate_pps,
         rate_bytes_per_s: rate_pps * bytes,
         level: 32.0,
+        pause: Duration::ZERO,
     }
 }
 

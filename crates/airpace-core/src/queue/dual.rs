@@ -168,6 +168,13 @@ impl<P: Packet> DualQueue<P> {
         }
     }
 
+    /// Whether the next packet of the classic queue is of a flow that was idle before and has not
+    /// used up its quantum, and nothing waits in the low-latency queue.
+    #[must_use]
+    pub fn is_sparse_next(&self) -> bool {
+        self.low_latency_len() == 0 && self.classic.is_sparse_next()
+    }
+
     /// From which flow the last packet came that was dequeued. Low-latency packets are never of a
     /// new queue: their flows need no precedence, and are not told apart by how much they send.
     #[must_use]

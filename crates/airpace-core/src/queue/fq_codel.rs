@@ -184,6 +184,14 @@ impl<P: Packet> FqCoDel<P> {
         None
     }
 
+    /// Whether the next packet is of a flow that was idle before and has not used up its quantum.
+    #[must_use]
+    pub fn is_sparse_next(&self) -> bool {
+        self.lists
+            .new_queues(&self.turns)
+            .any(|index| self.flows[index as usize].list.len() > 0)
+    }
+
     /// From which queue the last packet came that was dequeued.
     #[must_use]
     pub const fn last_served(&self) -> Served {

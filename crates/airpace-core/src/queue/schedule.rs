@@ -188,6 +188,13 @@ impl Lists {
         self.new.first().is_some()
     }
 
+    /// The new queues that may still send in their first turn. They may be empty.
+    pub(super) fn new_queues(self, turns: &Turns) -> impl Iterator<Item = u32> {
+        self.new
+            .iter(turns)
+            .filter(|&index| turns.turns[index as usize].deficit > 0)
+    }
+
     /// The queue that is considered next.
     pub(super) fn first(&self) -> Option<u32> {
         self.new.first().or(self.old.first())

@@ -28,6 +28,8 @@ const MAX_HELD: usize = 64;
 const HELD_ROUNDS: f64 = 3.0;
 /// Most that the configured time is multiplied by in order to hold for that many rounds.
 const MOST_EXTENSION: u32 = 4;
+/// The same for one round: held for less, each frame down would cause a frame up.
+const MOST_EXTENSION_TO_ROUND: u32 = 12;
 /// Packets per frame from which a station is taken to download in bulk. Below, frames are far apart
 /// because there is little to send, and a longer wait would only slow it down.
 const BULK_LEVEL: f64 = 4.0;
@@ -38,9 +40,12 @@ pub(super) fn hold_time(configured: Duration, report: &SlotReport) -> Duration {
     let is_bulk = report.level().is_some_and(|level| level >= BULK_LEVEL);
     match report.round_s().filter(|_| is_bulk) {
         Some(round) => {
-            let rounds = Duration::try_from_secs_f64(HELD_ROUNDS * round);
-            let longest = configured.saturating_mul(MOST_EXTENSION);
-            rounds.unwrap_or(longest).clamp(configured, longest)
+            let [round, rounds] = [1.0, HELD_ROUNDS].map(|rounds| {
+                Duration::try_from_secs_f64(rounds * round).unwrap_or(Duration::MAX)
+            });
+            let longest = configured.saturating_mul(MOST_EXTENSION).max(round);
+            let rounds = rounds.min(longest);
+            rounds.clamp(configured, configured.saturating_mul(MOST_EXTENSION_TO_ROUND))
         }
         None => configured,
     }

@@ -91,6 +91,7 @@ fn message(session: u32, sequence: u64) -> Message {
 fn a_shorter_first_slot_shifts_all_later_ones() {
     let mut agent = agent(&AgentConfig {
         first_slot: Duration::from_millis(30),
+        adapts_slots: false,
         ..AgentConfig::default()
     });
     let mut ends = Vec::new();
@@ -106,6 +107,7 @@ fn a_shorter_first_slot_shifts_all_later_ones() {
 fn reports_are_numbered_and_have_the_length_of_their_slot() {
     let mut agent = agent(&AgentConfig {
         station: StationId(5),
+        adapts_slots: false,
         ..AgentConfig::default()
     });
     for slot in 0..5 {
@@ -115,6 +117,58 @@ fn reports_are_numbered_and_have_the_length_of_their_slot() {
         assert_eq!((report.station, report.slot), (StationId(5), slot));
         assert_eq!((report.length, report.frames), (SLOT, 0));
     }
+}
+
+/// Times at which the agent reports until `end`, while a frame of `packets` messages arrives every
+/// `gap_us`, and the delay of a message that arrives at `at` is `delay_ns(at)`.
+fn report_times(
+    agent: &mut Agent<ToyPacket>,
+    end: Time,
+    gap_us: u64,
+    delay_ns: impl Fn(Time) -> i64,
+) -> Vec<Time> {
+    let mut times = Vec::new();
+    let mut sequence = 0;
+    for us in (0..end.as_nanos() / 1_000).step_by(100) {
+        let now = Time::from_micros(us);
+        if us % gap_us == 0 {
+            for _ in 0..8 {
+                let delay_ns = delay_ns(now);
+                agent.on_message(now, Message { delay_ns, ..message(1, sequence) });
+                sequence += 1;
+            }
+        }
+        if agent.deadline().is_some_and(|due| due <= now) && agent.handle_timeout(now).is_some() {
+            times.push(now);
+        }
+    }
+    times
+}
+
+#[test]
+fn an_idle_station_reports_every_fourth_slot_after_the_first() {
+    let mut agent = agent(&AgentConfig::default());
+    let times = report_times(&mut agent, ms(1_000), u64::MAX, |_| 0);
+    // The frame at the start ends with the first slot; the idle slot after it is news.
+    assert_eq!(times, [100, 200, 600].map(ms));
+}
+
+#[test]
+fn a_slot_with_few_frames_goes_on_until_it_has_enough() {
+    let mut agent = agent(&AgentConfig::default());
+    let times = report_times(&mut agent, ms(650), 60_000, |_| 0);
+    // A frame every 60 ms: four of them need three slots.
+    assert_eq!(times, [100, 400, 600].map(ms));
+}
+
+#[test]
+fn a_queue_that_grows_is_reported_before_the_slot_ends() {
+    let mut agent = agent(&AgentConfig::default());
+    // From 210 ms on packets wait for 40 ms.
+    let delay_ns = |at| if at < ms(210) { 1_000_000 } else { 41_000_000 };
+    let times = report_times(&mut agent, ms(300), 2_000, delay_ns);
+    assert_eq!(times[..2], [100, 200].map(ms));
+    assert!((ms(219)..ms(235)).contains(&times[2]), "{times:?}");
 }
 
 #[test]

@@ -174,6 +174,7 @@ impl<P: Packet> Proxy<P> {
         paced.account.wait(now);
         self.collect_drops(station);
         self.activate(station);
+        self.advance(now, station);
     }
 
     /// Takes an authentic report of a station. A report that repeats the last one is counted and
@@ -398,6 +399,19 @@ impl<P: Packet> Proxy<P> {
         let paced = &mut self.stations[station];
         if paced.place == Place::Idle {
             paced.place = self.turns.push_ready(station);
+        }
+    }
+
+    /// Moves a station forward that waits for its pacer although the packet that is next may leave
+    /// sooner.
+    fn advance(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
+        let Place::Waiting(until) = paced.place else {
+            return;
+        };
+        if paced.next_release().is_some_and(|release| release < until) {
+            paced.place = Place::Idle;
+            self.activate_at(now, station);
         }
     }
 

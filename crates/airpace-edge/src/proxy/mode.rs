@@ -112,5 +112,6 @@ fn fixed<P>(station: &PacedStation<P>, rate: BitRate, config: &ProxyConfig) -> A
         rate_pps: rate_bytes_per_s / f64::from(config.packet_bytes.max(1)),
         rate_bytes_per_s,
         level: config.level,
+        pause: Duration::ZERO,
     }
 }

@@ -19,6 +19,7 @@ impl<P: Packet> Proxy<P> {
             for allocation in law.on_slot(now, &self.pending) {
                 if let Some(station) = self.stations.get_mut(allocation.station.index()) {
                     station.allocation = Some(*allocation);
+                    station.pause(now, allocation.pause);
                 }
             }
         }

@@ -21,6 +21,10 @@ const CATCH_UP: Duration = Duration::from_micros(800);
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
 
+/// How much sooner than the pacer permits a packet of a sparse flow may leave. To a slow station one
+/// full-sized packet takes tens of milliseconds, for which a ping or a call would wait.
+const SPARSE_DEBT: Duration = Duration::from_millis(1);
+
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
     pub(super) id: StationId,
@@ -157,11 +161,19 @@ impl<P: Packet> PacedStation<P> {
         self.load_bytes.is_some() && self.connected && !self.pacer.is_unshaped()
     }
 
+    /// Sends nothing paced until `pause` has passed.
+    pub(super) fn pause(&mut self, now: Time, pause: Duration) {
+        self.not_before = self.not_before.max(now.saturating_add(pause));
+    }
+
     /// When the next packet may leave; `None` if not before another grant.
     pub(super) fn next_release(&self) -> Option<Time> {
         let release = self.pacer.next_release()?;
         if self.pacer.is_unshaped() {
             return Some(release);
+        }
+        if self.queue.is_sparse_next() {
+            return self.pacer.next_release_ahead(SPARSE_DEBT);
         }
         Some(release.max(self.not_before))
     }

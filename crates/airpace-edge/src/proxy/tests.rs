@@ -92,6 +92,7 @@ fn allocation(station: StationId, rate_bps: f64) -> Allocation {
         rate_pps: rate_bps / 8.0 / f64::from(PACKET_BYTES),
         rate_bytes_per_s: rate_bps / 8.0,
         level: 32.0,
+        pause: Duration::ZERO,
     }
 }
 
@@ -103,6 +104,11 @@ fn config(stations: usize, pacing: Pacing) -> ProxyConfig {
             burst: Duration::ZERO,
             burst_packets: 1,
             ..PaceConfig::default()
+        },
+        // A flow of full packets is not sparse from its second packet on.
+        queue: FqCoDelConfig {
+            quantum: 256,
+            ..FqCoDelConfig::default()
         },
         stations: vec![StationConfig::default(); stations],
         ..ProxyConfig::default()
@@ -309,23 +315,52 @@ fn load_fills_the_rate_while_no_packets_wait_and_stops_when_it_is_taken_away() {
     };
     assert_eq!(proxy.poll(Time::ZERO), Some(load.clone()));
     assert!(proxy.poll(Time::ZERO).is_none());
-    // A packet of the source goes first.
+    // A packet of the source goes first, and at once, because its flow is sparse.
     proxy.enqueue(Time::ZERO, 0, ToyPacket::new(7));
-    let half = Time::from_micros(500);
-    assert_eq!(proxy.deadline(), Some(half));
     let packet = Output::Packet {
         station: 0,
         packet: ToyPacket::new(7),
-        waited: Duration::from_micros(500),
+        waited: Duration::ZERO,
         priority: None,
     };
-    assert_eq!(proxy.poll(half), Some(packet));
+    assert_eq!(proxy.poll(Time::ZERO), Some(packet));
+    // What has gone ahead is paid for.
     let next = Time::from_micros(1_500);
+    assert!(proxy.poll(Time::from_micros(1_499)).is_none());
     assert_eq!(proxy.poll(next), Some(load));
     proxy.set_load(0, None);
     assert!(proxy.poll(ms(50)).is_none());
     // A station that does not exist is ignored.
     proxy.set_load(9, Some(750));
+}
+
+#[test]
+fn a_packet_of_a_sparse_flow_need_not_wait_for_the_pacer_but_many_do_not_exceed_the_rate() {
+    // 1.2 Mbit/s: a packet every 10 ms.
+    let mut proxy = connected(config(1, Pacing::Fixed(BitRate::from_bps(1_200_000))));
+    fill(&mut proxy, Time::ZERO, 0, 50);
+    assert_eq!(stations_served(&mut proxy, Time::ZERO), [0]);
+    let ping = |number| ToyPacket {
+        number,
+        flow: number,
+        bytes: 100,
+    };
+    proxy.enqueue(ms(3), 0, ping(1_000));
+    assert_eq!(proxy.deadline(), Some(Time::ZERO), "it may leave now");
+    assert_eq!(stations_served(&mut proxy, ms(3)), [0]);
+    // A thousand sparse flows of one packet each are paced like bulk.
+    for number in 1_001..2_001 {
+        proxy.enqueue(ms(3), 0, ping(number));
+    }
+    let mut sent = 0;
+    let mut now = ms(3);
+    while now < ms(303) {
+        proxy.handle_timeout(now);
+        sent += stations_served(&mut proxy, now).len();
+        now = proxy.deadline().expect("packets wait").max(now);
+    }
+    // 100 bytes at 1.2 Mbit/s take 0.67 ms; at most one full packet's time goes ahead.
+    assert!((440..=466).contains(&sent), "{sent}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         agent: AgentConfig {
             gather_acks: proxy.gather_acks.0,
             thin_acks: proxy.thin_acks,
-            urgent_reports: takes_news && proxy.reports == Reports::Air,
+            adapts_slots: takes_news && proxy.reports == Reports::Air,
             ..base.agent
         },
         report_bytes: (proxy.reports != Reports::Free)

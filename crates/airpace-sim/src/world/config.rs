@@ -251,7 +251,7 @@ impl ProxyConfig {
             agent: AgentConfig {
                 slot,
                 // The published laws are defined for reports in equal slots.
-                urgent_reports: false,
+                adapts_slots: false,
                 gather_acks: Duration::ZERO,
                 ..AgentConfig::default()
             },

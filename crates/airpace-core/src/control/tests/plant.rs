@@ -21,6 +21,9 @@ pub(in crate::control) struct PlantStation {
     /// Packets per second that the station can use; infinite for a saturating source.
     pub(in crate::control) demand_pps: f64,
     pub(in crate::control) rate_pps: f64,
+    /// Time left for which nothing is sent, and the pause with which the slot began, seconds.
+    pause_left_s: f64,
+    pause_s: f64,
     arriving: f64,
     /// Packets lost at random in this slot.
     lost_before: f64,
@@ -36,6 +39,8 @@ impl PlantStation {
             random_loss: 0.0,
             demand_pps: f64::INFINITY,
             rate_pps: 0.0,
+            pause_left_s: 0.0,
+            pause_s: 0.0,
             arriving: 0.0,
             lost_before: 0.0,
             queue: 0,
@@ -43,7 +48,15 @@ impl PlantStation {
         }
     }
 
+    /// Packets sent in a slot.
+    fn sent(&self, slot_s: f64) -> f64 {
+        self.rate_pps.min(self.demand_pps) * (slot_s - self.pause_s)
+    }
+
     fn arrive(&mut self, span_s: f64) {
+        let paused_s = self.pause_left_s.min(span_s);
+        self.pause_left_s -= paused_s;
+        let span_s = span_s - paused_s;
         let rate = self.rate_pps.min(self.demand_pps).min(self.backhaul_pps);
         self.arriving += rate * (1.0 - self.random_loss) * span_s;
         self.lost_before += rate * self.random_loss * span_s;
@@ -146,6 +159,8 @@ impl Plant {
         for a in law.on_slot(Time::from_nanos((end * 1e9) as u64), &reports) {
             if let Some(s) = self.stations.get_mut(a.station.index()) {
                 s.rate_pps = a.rate_pps;
+                s.pause_s = a.pause.as_secs_f64();
+                s.pause_left_s = s.pause_s;
             }
         }
         self.slot += 1;
@@ -199,9 +214,8 @@ impl Plant {
             source: LevelSource::AmpduReference,
             sender: SenderView {
                 backlogged: s.demand_pps >= s.rate_pps,
-                sent_packets: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u32,
-                sent_bytes: (s.rate_pps.min(s.demand_pps) * self.slot_s) as u64
-                    * PACKET_BYTES as u64,
+                sent_packets: s.sent(self.slot_s) as u32,
+                sent_bytes: s.sent(self.slot_s) as u64 * PACKET_BYTES as u64,
                 ..SenderView::default()
             },
         }

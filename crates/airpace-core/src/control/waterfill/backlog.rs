@@ -24,6 +24,8 @@ const QUEUE_BOUND: f64 = 2.0;
 const TRIM_MOST: f64 = 0.06;
 /// Largest share of the rate that is held back to drain a measured queue.
 const DRAIN_MOST: f64 = 0.9;
+/// Largest share of a slot for which nothing is sent so that a short queue drains.
+const PAUSE_MOST: f64 = 0.25;
 /// Share of a queue, known from waiting times alone, that is drained in the next slot. That
 /// measurement is a slot old when it takes effect; draining all of it would overshoot.
 const DRAIN_GAIN: f64 = 0.5;
@@ -39,9 +41,8 @@ pub(super) struct Backlog {
     waiting_slots: u8,
     /// Whether waiting times are measured.
     wait_known: bool,
-    /// What the access point delivers while frames are as long as they can be, packets per second;
-    /// 0 while they are not.
-    capacity_pps: f64,
+    /// What the access point delivered in the last slot, packets per second.
+    received_pps: f64,
 }
 
 /// What a slot's report does not say of itself.
@@ -55,6 +56,15 @@ pub(super) struct BacklogSlot {
     pub(super) full: bool,
 }
 
+/// How a queue is drained.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Drain {
+    /// Time for which nothing is sent, seconds.
+    pub(super) pause_s: f64,
+    /// By how much the rate is reduced until the next slot, packets per second.
+    pub(super) trim_pps: f64,
+}
+
 /// Longest usual waiting time in seconds where frames are `gap_s` apart.
 pub(super) fn usual_wait_s(gap_s: f64) -> f64 {
     USUAL_GAPS * gap_s + USUAL_S
@@ -66,7 +76,7 @@ impl Backlog {
         let missing = (slot.sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
         self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
         self.wait_known = sample.wait.is_some();
-        self.capacity_pps = if slot.full { sample.received_pps } else { 0.0 };
+        self.received_pps = sample.received_pps;
         let Some(wait) = sample.wait else {
             self.waiting_slots = 0;
             self.packets = self.unmeasured(slot);
@@ -107,18 +117,34 @@ impl Backlog {
         self.packets
     }
 
-    /// By how much a rate of `open_pps` is to be reduced in a slot of `slot_s` seconds. `full` says
-    /// whether frames are as long as they can be.
-    pub(super) fn drain_pps(&self, full: bool, slot_s: f64, open_pps: f64) -> f64 {
+    /// How the packets that wait are drained within `slot_s` seconds from a rate of `open_pps`.
+    /// `full` says whether frames are as long as they can be.
+    pub(super) fn drain(&self, full: bool, slot_s: f64, open_pps: f64) -> Drain {
+        if self.packets <= 0.0 {
+            return Drain::default();
+        }
         let balanced = full && self.waiting_slots <= BALANCED_SLOTS;
-        let (gain, most) = match (balanced, self.wait_known) {
-            (true, _) => (1.0, DRAIN_MOST),
-            (false, true) => (DRAIN_GAIN, DRAIN_MOST),
-            (false, false) => (1.0, TRIM_MOST),
-        };
-        // Full frames deliver more than the rate: much of the queue drains by itself.
-        let spare_pps = (self.capacity_pps - open_pps).max(0.0);
-        let drain_pps = gain * self.packets / slot_s;
-        (drain_pps - spare_pps).max(0.0).min(most * open_pps)
+        if !balanced && !self.wait_known {
+            let trim_pps = (self.packets / slot_s).min(TRIM_MOST * open_pps);
+            return Drain {
+                pause_s: 0.0,
+                trim_pps,
+            };
+        }
+        // A pause ends when the queue is gone. A lower rate for the whole slot would leave the
+        // access point without packets for the rest of it.
+        let gain = if balanced { 1.0 } else { DRAIN_GAIN };
+        let pause_s = gain * self.packets / self.received_pps.max(1.0);
+        if pause_s > PAUSE_MOST * slot_s {
+            let trim_pps = (gain * self.packets / slot_s).min(DRAIN_MOST * open_pps);
+            return Drain {
+                pause_s: 0.0,
+                trim_pps,
+            };
+        }
+        Drain {
+            pause_s,
+            trim_pps: 0.0,
+        }
     }
 }

@@ -20,6 +20,7 @@ use airpace_units::{StationId, Time};
 use overhead::Overhead;
 use share::{Claim, Demand, Share, Solver};
 use station::StationEstimate;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use tail::Tail;
 
@@ -114,6 +115,7 @@ impl Waterfill {
             rate_pps: s.rate_pps,
             packet_bytes: s.packet_bytes(),
             level: s.target_level,
+            pause: Duration::try_from_secs_f64(s.pause_s).unwrap_or_default(),
         })
     }
 }
@@ -153,6 +155,10 @@ impl RateController for Waterfill {
             }
         }
         changed.then(|| {
+            // Pauses hold from the decisions that began them.
+            for station in self.roster.states_mut() {
+                station.pause_s = 0.0;
+            }
             self.divide(now);
             self.allocations()
         })

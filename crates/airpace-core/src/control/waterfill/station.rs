@@ -2,7 +2,7 @@
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
-use super::backlog::{Backlog, BacklogSlot, usual_wait_s};
+use super::backlog::{Backlog, BacklogSlot, Drain, usual_wait_s};
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, SlotTraffic};
 use super::frame_limit::FrameLimit;
@@ -143,12 +143,22 @@ impl Granted {
         self.counted = now;
     }
 
+    /// Takes a pause of `pause_s` seconds off the slot that runs.
+    fn pause(&mut self, pause_s: f64, rate_pps: f64) {
+        if rate_pps.is_finite() {
+            self.rate_packets -= rate_pps * pause_s;
+        }
+    }
+
     /// Ends a slot.
     fn close(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
         self.add(now, rate_pps, fair_pps);
         let length_s = now.saturating_since(self.began).as_secs_f64();
         (self.rate_pps, self.fair_pps) = if length_s > 0.0 {
-            (self.rate_packets / length_s, self.fair_packets / length_s)
+            (
+                (self.rate_packets / length_s).max(0.0),
+                self.fair_packets / length_s,
+            )
         } else {
             (rate_pps, fair_pps)
         };
@@ -188,6 +198,8 @@ pub(super) struct StationEstimate {
     heard_at: Time,
     /// Whether that is so long ago that it no longer counts.
     silent: bool,
+    /// Whether the station has reported since the last grant.
+    has_reported: bool,
     /// Slots for which the station still counts as one that uses all it is granted.
     greedy_slots: u8,
     /// What it has used lately at most, packets per second.
@@ -220,6 +232,8 @@ pub(super) struct StationEstimate {
     pub(super) elsewhere: Elsewhere,
     pub(super) target_level: f64,
     pub(super) rate_pps: f64,
+    /// Time for which nothing is to be sent after the last slot, seconds.
+    pub(super) pause_s: f64,
 }
 
 impl StationEstimate {
@@ -241,6 +255,7 @@ impl StationEstimate {
             paced: true,
             heard_at: now,
             silent: false,
+            has_reported: false,
             greedy_slots: GREEDY_SLOTS,
             demand_pps: 0.0,
             quiet_pps: 0.0,
@@ -259,6 +274,7 @@ impl StationEstimate {
             elsewhere: Elsewhere::default(),
             target_level: 0.0,
             rate_pps: 0.0,
+            pause_s: 0.0,
         };
         station.update_airtime();
         station
@@ -266,6 +282,7 @@ impl StationEstimate {
 
     /// Begins a slot. Measurements of a station that stays silent expire.
     pub(super) fn age(&mut self, now: Time) {
+        self.pause_s = 0.0;
         self.silent = self.is_silent(now);
         if self.silent {
             self.heard = None;
@@ -283,7 +300,7 @@ impl StationEstimate {
 
     /// Takes the slot's report.
     pub(super) fn observe(&mut self, now: Time, sample: &Sample, config: &WaterfillConfig) {
-        (self.heard_at, self.silent) = (now, false);
+        (self.heard_at, self.silent, self.has_reported) = (now, false, true);
         self.granted.close(now, self.rate_pps, self.fair_pps);
         self.demand_pps *= DEMAND_KEPT;
         self.slot_s = sample.length_s.max(SLOT_KEPT * self.slot_s);
@@ -471,7 +488,7 @@ impl StationEstimate {
         self.granted.add(now, self.rate_pps, self.fair_pps);
         self.fair_pps = fair_pps;
         let open = self.open_pps();
-        let capped = open - self.backlog.drain_pps(self.full, self.drain_s, open);
+        let capped = open - self.drain(open).trim_pps;
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -493,16 +510,27 @@ impl StationEstimate {
             .map_or(self.fair_pps, |cap| self.fair_pps.min(cap))
     }
 
+    fn drain(&self, open_pps: f64) -> Drain {
+        self.backlog.drain(self.full, self.drain_s, open_pps)
+    }
+
     /// Ends a slot after the grant: draws the conclusions that count slots.
     pub(super) fn conclude(&mut self) {
         self.elsewhere.release_above(self.fair_pps);
+        // A queue is drained once for each report that shows it.
+        if !core::mem::take(&mut self.has_reported) {
+            return;
+        }
         let open = self.open_pps();
-        let drained_pps = self.backlog.drain_pps(self.full, self.drain_s, open);
-        let share = if open > 0.0 && open.is_finite() {
-            drained_pps / open
+        let drain = self.drain(open);
+        self.pause_s = drain.pause_s;
+        self.granted.pause(drain.pause_s, self.rate_pps);
+        let trimmed = if open > 0.0 && open.is_finite() {
+            drain.trim_pps / open
         } else {
             0.0
         };
+        let share = trimmed + drain.pause_s / self.slot_s;
         if share < STRAIN_SHARE {
             self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
         }
