@@ -40,6 +40,7 @@ use airpace_core::queue::Dropped;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
+use interactive::AirtimeBudget;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
@@ -63,6 +64,8 @@ pub struct Proxy<P> {
     reported: usize,
     /// Stations whose reports are waited for.
     awaited: usize,
+    /// Airtime for packets with priority; nothing is spent if there are none.
+    budget: AirtimeBudget,
     estimates: MediumEstimates,
     next_decision: Time,
     last_decision: Option<Time>,
@@ -85,6 +88,9 @@ impl<P: Packet> Proxy<P> {
         hash_key: impl Fn(usize) -> [u8; 16],
     ) -> Result<Self, ProxyError> {
         let law = law::build(&config)?;
+        let share = config
+            .interactive
+            .map_or(0.0, |interactive| interactive.budget);
         let mut stations = Vec::with_capacity(config.stations.len());
         for (idx, &station) in config.stations.iter().enumerate() {
             let id = StationId::from_index(idx);
@@ -101,6 +107,7 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
+            budget: AirtimeBudget::new(share),
             estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),
@@ -411,7 +418,7 @@ impl<P: Packet> Proxy<P> {
         }
         let output = packet.map(|(packet, sojourn)| {
             let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
-            let priority = paced.priority(now, bytes, &self.config);
+            let priority = paced.priority(now, bytes, &self.config, &mut self.budget);
             let category = match priority {
                 Some(category) => category,
                 None if self.config.keeps_category => packet.category(),

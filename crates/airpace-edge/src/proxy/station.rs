@@ -1,6 +1,6 @@
 //! What the proxy keeps per station: the queue, the pacer, the mode, and the account of the slot.
 
-use super::interactive::{FastLane, Way};
+use super::interactive::{AirtimeBudget, FastLane, Way};
 use super::turns::Place;
 use super::{Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
@@ -121,7 +121,7 @@ impl<P: Packet> PacedStation<P> {
             slot: SlotStatistics::new(config.records),
             fast_lane: config
                 .interactive
-                .map(|interactive| FastLane::new(interactive, config.queue.queues)),
+                .map(|interactive| FastLane::new(id, interactive.category, config.queue.queues)),
         }
     }
 
@@ -180,6 +180,7 @@ impl<P: Packet> PacedStation<P> {
         now: Time,
         bytes: u32,
         config: &ProxyConfig,
+        budget: &mut AirtimeBudget,
     ) -> Option<AccessCategory> {
         // Most proxies have none, and need not look further.
         self.fast_lane.as_ref()?;
@@ -193,7 +194,7 @@ impl<P: Packet> PacedStation<P> {
             round_s: report.and_then(SlotReport::round_s),
         };
         let lane = self.fast_lane.as_mut()?;
-        lane.category(now, self.queue.last_served(), bytes, &way)
+        lane.category(now, self.queue.last_served(), bytes, &way, budget)
     }
 
     /// Lets the flows of an empty queue become idle. FQ-CoDel notices that a flow is idle when it

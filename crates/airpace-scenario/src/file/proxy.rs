@@ -91,7 +91,7 @@ section! {
         /// Access category in which packets of sparse flows leave, so that they pass the others at
         /// the access point.
         interactive: Option<Interactive> = optional("off"),
-        /// Most airtime of those packets per station, as a share of the time.
+        /// Most airtime of those packets, of all stations together, as a share of the time.
         interactive_budget: f64 = default("0.02", "0.001", "0.5"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
