@@ -205,6 +205,13 @@ impl<P: Packet> DualQueue<P> {
         self.low.as_ref().map_or(0, |low| low.waiting.len())
     }
 
+    /// Packets that the low-latency queue has marked since it was created: its senders would use a
+    /// higher rate.
+    #[must_use]
+    pub fn low_latency_marks(&self) -> u64 {
+        self.low.as_ref().map_or(0, |low| low.marks)
+    }
+
     /// Bytes in both queues.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -250,6 +257,8 @@ struct LowLatency<P> {
     throughput: Throughput,
     signals: SignalShare,
     marker: Marker,
+    /// Packets that this queue has marked.
+    marks: u64,
     /// The flow of the last packet that was sent, if it was sent from this queue.
     served: Option<u32>,
     /// Since when every packet is marked for its own queue.
@@ -269,6 +278,7 @@ impl<P: Packet> LowLatency<P> {
             throughput: Throughput::default(),
             signals: SignalShare::default(),
             marker: Marker::default(),
+            marks: 0,
             served: None,
             saturated_since: None,
         }
@@ -341,6 +351,7 @@ impl<P: Packet> LowLatency<P> {
             let was_marked = packet.ecn() == Ecn::Ce;
             if self.marker.marks(probability) && packet.mark_ce() && !was_marked {
                 ledger.counters.marked += 1;
+                self.marks += 1;
             }
             self.throughput.on_sent(now, bytes);
             self.served = Some(index);

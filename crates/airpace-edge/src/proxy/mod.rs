@@ -209,6 +209,7 @@ impl<P: Packet> Proxy<P> {
             .unwrap_or(1);
         report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
+        report.sender.marked = station.was_marked();
         station.last_report = Some(report.clone());
         if station.reported {
             // Reports that were held up arrive together: they count as one of a longer slot.

@@ -48,6 +48,8 @@ pub(super) struct PacedStation<P> {
     /// Nothing paced leaves before.
     not_before: Time,
     pub(super) account: Account,
+    /// Packets that the low-latency queue had marked at the last report.
+    marks_before: u64,
     pub(super) slot: SlotStatistics,
     /// Decides which packets have priority at the access point, if any may have.
     fast_lane: Option<FastLane>,
@@ -121,6 +123,7 @@ impl<P: Packet> PacedStation<P> {
             phase: station.phase,
             not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
+            marks_before: 0,
             slot: SlotStatistics::new(config.records),
             fast_lane: config
                 .interactive
@@ -198,6 +201,12 @@ impl<P: Packet> PacedStation<P> {
         };
         let lane = self.fast_lane.as_mut()?;
         lane.category(now, self.queue.last_served(), bytes, &way, budget)
+    }
+
+    /// Whether the low-latency queue has marked packets since the last call.
+    pub(super) fn was_marked(&mut self) -> bool {
+        let marks = self.queue.low_latency_marks();
+        core::mem::replace(&mut self.marks_before, marks) != marks
     }
 
     /// Lets the flows of an empty queue become idle. FQ-CoDel notices that a flow is idle when it
