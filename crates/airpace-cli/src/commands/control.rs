@@ -53,7 +53,7 @@ const MAX_LEVEL: f64 = 4096.0;
 fn level(text: &str) -> Result<f64, String> {
     let level = one_or_more(text)?;
     if level > MAX_LEVEL {
-        return Err(format!("give at most {MAX_LEVEL}"));
+        return Err(format!("give a number between 1 and {MAX_LEVEL}"));
     }
     Ok(level)
 }
