@@ -64,8 +64,8 @@ section! {
         slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
         /// How the law learns what the stations measured.
         reports: Reports = default("air"),
-        /// UDP payload of a report.
-        report_size: Size = default("60 B", "1 B", "1400 B"),
+        /// UDP payload of a report. The default is what a live report has without its tunnel.
+        report_size: Size = default("72 B", "1 B", "1400 B"),
         /// Size of a packet that the law assumes, IP header included.
         packet: Option<Size> = optional("that of the first UDP flow", "64 B", "9000 B"),
         /// Gain K0 of linear and linear-pf, Mbit/s per packet; step of the multipliers of dual.
