@@ -69,7 +69,6 @@ pub struct Proxy<P> {
     reported: usize,
     /// Stations whose reports are waited for.
     awaited: usize,
-    /// Airtime for packets with priority; nothing is spent if there are none.
     budget: AirtimeBudget,
     estimates: MediumEstimates,
     next_decision: Time,
@@ -94,15 +93,13 @@ impl<P: Packet> Proxy<P> {
         hash_key: impl Fn(usize) -> [u8; 16],
     ) -> Result<Self, ProxyError> {
         let law = law::build(&config)?;
-        let share = config
-            .interactive
-            .map_or(0.0, |interactive| interactive.budget);
         let mut stations = Vec::with_capacity(config.stations.len());
         for (idx, &station) in config.stations.iter().enumerate() {
             let id = StationId::from_index(idx);
             stations.push(PacedStation::new(id, station, &config, hash_key(idx)));
         }
         Ok(Self {
+            budget: AirtimeBudget::new(config.interactive.map_or(0.0, |fast| fast.budget)),
             next_decision: Time::ZERO.saturating_add(config.slot),
             last_decision: None,
             bursts: Bursts::new(config.stations.len()),
@@ -114,7 +111,6 @@ impl<P: Packet> Proxy<P> {
             pending: Vec::new(),
             reported: 0,
             awaited: 0,
-            budget: AirtimeBudget::new(share),
             estimates: MediumEstimates::default(),
             records: VecDeque::new(),
             events: VecDeque::new(),
