@@ -1,16 +1,15 @@
 //! A rate law and a queue of your own in a simulated network, beside the built-in ones. Nothing is
-//! forked: both are trait objects in the network's configuration. Agents hold no acknowledgements
-//! back, because the bursts that follow need a paced path, which the rows without a law lack.
+//! forked: both are trait objects in the network's configuration.
 //!
 //! ```text
 //! $ cargo run -p airpace-examples --example own_law_and_queue
 //! law       queue     TCP Mbit/s  ping p95 ms
-//! none      built-in       287.0         46.9
-//! none      own            289.9          5.6
-//! built-in  built-in       246.6          6.5
-//! built-in  own            247.7          5.5
-//! own       built-in       248.2          5.5
-//! own       own            248.1          5.9
+//! none      built-in       316.9         34.9
+//! none      own            292.9          5.3
+//! built-in  built-in       273.3          4.8
+//! built-in  own            273.6          5.8
+//! own       built-in       272.0          5.7
+//! own       own            272.0          5.7
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -30,7 +29,7 @@ const NETWORK: &str = r#"
     slot = "100 ms"
     node = [{ kind = "ap" }, { kind = "station" }]
     flow = [{ kind = "tcp" }, { kind = "ping", interval = "20 ms" }]
-    proxy = [{ law = "waterfill", level = 24, gather_acks = "0 ms" }]
+    proxy = [{ law = "waterfill", level = 24 }]
 "#;
 
 /// Raises a station's rate by a tenth while its frames have fewer than 24 packets, and lowers it by

@@ -110,6 +110,9 @@ pub struct SenderView {
     /// Whether packets for this station waited at the sender's pacer during the slot. If not, the
     /// station is demand-limited and leaves its unused share to the others.
     pub backlogged: bool,
+    /// Whether the sender's low-latency queue marked packets during the slot. Scalable flows keep
+    /// that queue nearly empty and leave a part of the rate unused, but would use a higher one.
+    pub marked: bool,
     /// Packets handed to the network for this station in the last slot.
     pub sent_packets: u32,
     /// Bytes of those packets.
@@ -129,6 +132,7 @@ impl Default for SenderView {
     fn default() -> Self {
         Self {
             backlogged: true,
+            marked: false,
             sent_packets: 0,
             sent_bytes: 0,
             held_packets: 0,
@@ -215,6 +219,7 @@ impl SlotReport {
         self.late = sum(self.late, later.late);
         self.source = self.source.max(later.source);
         self.sender.backlogged |= later.sender.backlogged;
+        self.sender.marked |= later.sender.marked;
         self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);
         self.sender.sent_bytes = self
             .sender

@@ -41,8 +41,9 @@ section! {
         /// waits in it. Video is AF41 outside, voice EF. A flow that sends more than 1 Mbit/s is
         /// not sparse.
         interactive: Option<Interactive> = optional("off"),
-        /// Most airtime of those packets per station, as a share of the time. What exceeds it is
-        /// sent as best effort.
+        /// Most airtime of those packets, of all stations together, as a share of the time.
+        /// Stations that need more than there is get equal parts; what exceeds the budget is sent
+        /// as best effort.
         interactive_budget: f64 = default("0.02", "0.001", "0.5"),
         /// The tunnel's interface.
         tun: TunConfig = nested,

@@ -33,7 +33,7 @@ pub(crate) struct Control {
     #[arg(long, default_value = "waterfill", value_parser = law())]
     law: Law,
     /// Limit of the mean packets per frame (N̄), and target of the linear laws.
-    #[arg(long, default_value = "32", value_parser = one_or_more)]
+    #[arg(long, default_value = "32", value_parser = level)]
     level: f64,
     /// Limit of the mean time between frames to a station in ms (T̄) [default: no limit].
     #[arg(long, value_parser = positive)]
@@ -44,6 +44,18 @@ pub(crate) struct Control {
     /// Bytes of UDP payload in a packet.
     #[arg(long, default_value_t = 1_470, value_parser = clap::value_parser!(u32).range(1..=65_507))]
     payload_bytes: u32,
+}
+
+/// Most packets per frame that the laws take: far more than the 1024 that a block
+/// acknowledgement of 802.11be covers.
+const MAX_LEVEL: f64 = 4096.0;
+
+fn level(text: &str) -> Result<f64, String> {
+    let level = one_or_more(text)?;
+    if level > MAX_LEVEL {
+        return Err(format!("give a number between 1 and {MAX_LEVEL}"));
+    }
+    Ok(level)
 }
 
 fn law() -> impl TypedValueParser<Value = Law> {

@@ -61,6 +61,7 @@ fn a_line_that_cannot_be_used_ends_with_exit_code_2_and_one_line_that_says_why()
 #[test]
 fn values_that_make_no_sense_are_refused() {
     assert_refused("control --law magic", "waterfill");
+    assert_refused("control --level 5000", "--level");
     assert_refused("control --level 0.5", "--level");
     assert_refused("control --level 5000", "between 1 and 4096");
     assert_refused("control --delay-ms 1e300", "--delay-ms");

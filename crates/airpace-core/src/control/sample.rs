@@ -44,6 +44,8 @@ pub(super) struct Sample {
     pub(super) phy_bps: Option<f64>,
     /// Whether packets waited at the sender.
     pub(super) backlogged: bool,
+    /// Whether the sender's low-latency queue marked packets.
+    pub(super) marked: bool,
     /// Frames per second that came from the station.
     pub(super) uplink_frames_per_s: f64,
     /// Bytes per second in them.
@@ -93,6 +95,7 @@ impl Sample {
             phy_bps: current_phy_bps(report)
                 .filter(|r| (PHY_RANGE_BPS.0..=PHY_RANGE_BPS.1).contains(r)),
             backlogged: report.sender.backlogged,
+            marked: report.sender.marked,
             uplink_frames_per_s: f64::from(report.sender.uplink_frames) / length_s,
             uplink_bytes_per_s: report.sender.uplink_bytes as f64 / length_s,
             frames_told: report.source <= LevelSource::Tsft,

@@ -98,6 +98,7 @@ impl Account {
         let per_slot = |packets: u64| u32::try_from(packets / slots).unwrap_or(u32::MAX);
         let view = SenderView {
             backlogged,
+            marked: false,
             sent_packets: per_slot(self.packets),
             sent_bytes: self.bytes / slots,
             held_packets: per_slot(self.held),

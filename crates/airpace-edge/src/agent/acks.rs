@@ -5,7 +5,7 @@
 //! 16 one in sixteen collides, and a whole data frame is lost with it. Held for a few milliseconds,
 //! several go in one frame. None overtakes another packet. In a cell of several stations a round of
 //! the access point takes longer, and each frame up delays all of them: there acknowledgements of
-//! a bulk download are held for some rounds ([`hold_time`]).
+//! a bulk download are held for some rounds. How long is decided by [`AckHold`](super::hold::AckHold).
 //!
 //! Of the acknowledgements of a connection that are held together, those that lie between two
 //! others and say nothing of their own are dropped: see [`is_redundant`]. The rules are stricter than
@@ -14,7 +14,6 @@
 //! go that later ones cover.
 
 use super::UplinkPacket;
-use airpace_core::report::SlotReport;
 use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
 use core::time::Duration;
@@ -22,34 +21,6 @@ use std::collections::VecDeque;
 
 /// Most acknowledgements that are held: as many as an A-MPDU of 802.11ac carries.
 const MAX_HELD: usize = 64;
-
-/// Rounds for which acknowledgements of a bulk download are held. In simulated cells of 1, 3 and 10
-/// stations the goodput is flat around this value (`docs/design/proxy-and-agent.md`).
-const HELD_ROUNDS: f64 = 3.0;
-/// Most that the configured time is multiplied by in order to hold for that many rounds.
-const MOST_EXTENSION: u32 = 4;
-/// The same for one round: held for less, each frame down would cause a frame up.
-const MOST_EXTENSION_TO_ROUND: u32 = 12;
-/// Packets per frame from which a station is taken to download in bulk. Below, frames are far apart
-/// because there is little to send, and a longer wait would only slow it down.
-const BULK_LEVEL: f64 = 4.0;
-
-/// How long acknowledgements are held in the next slot: `configured`, or longer if the frames of the
-/// last slot were those of a bulk download and far apart.
-pub(super) fn hold_time(configured: Duration, report: &SlotReport) -> Duration {
-    let is_bulk = report.level().is_some_and(|level| level >= BULK_LEVEL);
-    match report.round_s().filter(|_| is_bulk) {
-        Some(round) => {
-            let [round, rounds] = [1.0, HELD_ROUNDS].map(|rounds| {
-                Duration::try_from_secs_f64(rounds * round).unwrap_or(Duration::MAX)
-            });
-            let longest = configured.saturating_mul(MOST_EXTENSION).max(round);
-            let rounds = rounds.min(longest);
-            rounds.clamp(configured, configured.saturating_mul(MOST_EXTENSION_TO_ROUND))
-        }
-        None => configured,
-    }
-}
 
 /// Holds pure TCP acknowledgements until the first of them has waited long enough or another packet
 /// leaves.

@@ -7,10 +7,11 @@
 //! [`Agent::handle_timeout`], and calls both again at [`Agent::deadline`].
 
 mod acks;
+mod hold;
 #[cfg(test)]
 mod tests;
 
-use acks::{AckGather, Held, hold_time};
+use acks::{AckGather, Held};
 use airpace_core::meter::{FrameHints, Meter, MeterConfig, Mpdu, Received};
 use airpace_core::pace::{PaceConfig, Pacer};
 use airpace_core::packet::Packet;
@@ -22,6 +23,7 @@ use airpace_core::wire::radiotap::Radiotap;
 use airpace_core::wire::tcp::PureAck;
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
+use hold::AckHold;
 
 /// A packet of the station's uplink.
 pub trait UplinkPacket: Packet {
@@ -53,7 +55,8 @@ pub struct AgentConfig {
     pub uplink_rate: Option<BitRate>,
     /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Those of a
     /// bulk download are held for three rounds of the access point, if that is longer, but at most
-    /// for four times this. Default 5 ms.
+    /// for four times this. None are held for ten seconds after packets of an unpaced burst were
+    /// lost at a short queue. Default 5 ms.
     pub gather_acks: Duration,
     /// Whether acknowledgements that are held together and tell their sender nothing that a later
     /// one does not are dropped. Default yes.
@@ -147,8 +150,8 @@ pub struct Agent<P> {
     extensions: u32,
     /// Frames in the last report.
     last_frames: Option<u32>,
-    /// How long acknowledgements are held if frames come in quick succession.
-    gather_acks: Duration,
+    /// How long acknowledgements are held.
+    ack_hold: AckHold,
     acks: AckGather<P>,
     /// The acknowledgement that the last packet has made redundant.
     thinned: Option<P>,
@@ -189,7 +192,7 @@ impl<P: UplinkPacket> Agent<P> {
             meter: Meter::new(MeterConfig::new(config.station), now),
             session: None,
             next_slot,
-            gather_acks: config.gather_acks,
+            ack_hold: AckHold::new(config.gather_acks),
             acks: AckGather::new(config.gather_acks, config.thin_acks),
             thinned: None,
             queue: FqCoDel::new(config.queue, hash_key),
@@ -295,6 +298,7 @@ impl<P: UplinkPacket> Agent<P> {
         if self.session.replace(message.session) != Some(message.session) {
             self.meter.restart_sequence();
         }
+        self.ack_hold.on_message(arrival, &message);
         self.meter.on_packet(&Received {
             arrival,
             frame: FrameHints::default(),
@@ -427,8 +431,13 @@ impl<P: UplinkPacket> Agent<P> {
         self.urgent_at = None;
         self.urgent_window = urgent_window(now, self.next_slot, self.slot);
         let report = self.meter.close_slot(now);
+<<<<<<< HEAD
         self.last_frames = Some(report.frames);
         self.acks.set_patience(hold_time(self.gather_acks, &report));
+=======
+        let hold = self.ack_hold.on_slot(now, &report);
+        self.acks.set_patience(hold);
+>>>>>>> small-law
         Some(report)
     }
 }

@@ -33,7 +33,6 @@ pub use mode::Mode;
 pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;
 
-use bursts::Bursts;
 use airpace_core::control::{Diagnostics, RateController};
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
@@ -41,7 +40,9 @@ use airpace_core::phy::AccessCategory;
 use airpace_core::queue::Dropped;
 use airpace_core::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use bursts::Bursts;
 use core::time::Duration;
+use interactive::AirtimeBudget;
 use station::PacedStation;
 use std::collections::VecDeque;
 use turns::{Place, Turns};
@@ -68,6 +69,7 @@ pub struct Proxy<P> {
     reported: usize,
     /// Stations whose reports are waited for.
     awaited: usize,
+    budget: AirtimeBudget,
     estimates: MediumEstimates,
     next_decision: Time,
     last_decision: Option<Time>,
@@ -97,6 +99,7 @@ impl<P: Packet> Proxy<P> {
             stations.push(PacedStation::new(id, station, &config, hash_key(idx)));
         }
         Ok(Self {
+            budget: AirtimeBudget::new(config.interactive.map_or(0.0, |fast| fast.budget)),
             next_decision: Time::ZERO.saturating_add(config.slot),
             last_decision: None,
             bursts: Bursts::new(config.stations.len()),
@@ -203,6 +206,7 @@ impl<P: Packet> Proxy<P> {
             .unwrap_or(1);
         report.sender = station.account.close(now, report.length, slots);
         report.sender.backlogged |= station.load_bytes.is_some();
+        report.sender.marked = station.was_marked();
         station.last_report = Some(report.clone());
         if station.reported {
             // Reports that were held up arrive together: they count as one of a longer slot.
@@ -244,8 +248,9 @@ impl<P: Packet> Proxy<P> {
 
     /// When the law may decide next on the news of one station.
     fn soonest_urgent_decision(&self) -> Time {
-        self.last_decision
-            .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 20))
+        self.last_decision.map_or(Time::ZERO, |last| {
+            last.saturating_add(self.config.slot / 20)
+        })
     }
 
     /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
@@ -466,7 +471,7 @@ impl<P: Packet> Proxy<P> {
         }
         let output = packet.map(|(packet, sojourn)| {
             let bytes = packet.bytes().saturating_add(self.config.packet_overhead);
-            let priority = paced.priority(now, bytes, &self.config);
+            let priority = paced.priority(now, bytes, &self.config, &mut self.budget);
             let category = match priority {
                 Some(category) => category,
                 None if self.config.keeps_category => packet.category(),

@@ -1,6 +1,6 @@
 //! What the proxy keeps per station: the queue, the pacer, the mode, and the account of the slot.
 
-use super::interactive::{FastLane, Way};
+use super::interactive::{AirtimeBudget, FastLane, Way};
 use super::turns::Place;
 use super::{Mode, ProxyConfig, StationConfig, mode};
 use airpace_core::pace::{Account, Pacer};
@@ -52,6 +52,8 @@ pub(super) struct PacedStation<P> {
     /// Nothing paced leaves before.
     not_before: Time,
     pub(super) account: Account,
+    /// Packets that the low-latency queue had marked at the last report.
+    marks_before: u64,
     pub(super) slot: SlotStatistics,
     /// Decides which packets have priority at the access point, if any may have.
     fast_lane: Option<FastLane>,
@@ -125,10 +127,11 @@ impl<P: Packet> PacedStation<P> {
             phase: station.phase,
             not_before: Time::ZERO,
             account: Account::new(Time::ZERO),
+            marks_before: 0,
             slot: SlotStatistics::new(config.records),
             fast_lane: config
                 .interactive
-                .map(|interactive| FastLane::new(interactive, config.queue.queues)),
+                .map(|interactive| FastLane::new(id, interactive.category, config.queue.queues)),
         }
     }
 
@@ -195,6 +198,7 @@ impl<P: Packet> PacedStation<P> {
         now: Time,
         bytes: u32,
         config: &ProxyConfig,
+        budget: &mut AirtimeBudget,
     ) -> Option<AccessCategory> {
         // Most proxies have none, and need not look further.
         self.fast_lane.as_ref()?;
@@ -208,7 +212,13 @@ impl<P: Packet> PacedStation<P> {
             round_s: report.and_then(SlotReport::round_s),
         };
         let lane = self.fast_lane.as_mut()?;
-        lane.category(now, self.queue.last_served(), bytes, &way)
+        lane.category(now, self.queue.last_served(), bytes, &way, budget)
+    }
+
+    /// Whether the low-latency queue has marked packets since the last call.
+    pub(super) fn was_marked(&mut self) -> bool {
+        let marks = self.queue.low_latency_marks();
+        core::mem::replace(&mut self.marks_before, marks) != marks
     }
 
     /// Lets the flows of an empty queue become idle. FQ-CoDel notices that a flow is idle when it

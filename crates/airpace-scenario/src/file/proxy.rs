@@ -64,8 +64,8 @@ section! {
         slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
         /// How the law learns what the stations measured.
         reports: Reports = default("air"),
-        /// UDP payload of a report.
-        report_size: Size = default("60 B", "1 B", "1400 B"),
+        /// UDP payload of a report. The default is what a live report has without its tunnel.
+        report_size: Size = default("72 B", "1 B", "1400 B"),
         /// Size of a packet that the law assumes, IP header included.
         packet: Option<Size> = optional("that of the first UDP flow", "64 B", "9000 B"),
         /// Gain K0 of linear and linear-pf, Mbit/s per packet; step of the multipliers of dual.
@@ -91,7 +91,7 @@ section! {
         /// Access category in which packets of sparse flows leave, so that they pass the others at
         /// the access point.
         interactive: Option<Interactive> = optional("off"),
-        /// Most airtime of those packets per station, as a share of the time.
+        /// Most airtime of those packets, of all stations together, as a share of the time.
         interactive_budget: f64 = default("0.02", "0.001", "0.5"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),

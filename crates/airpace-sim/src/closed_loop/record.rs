@@ -99,7 +99,13 @@ impl LoopConfig {
             packets += decision.level.unwrap_or_default() * f64::from(decision.frames);
             gaps_s += decision.round_s.unwrap_or_default() * f64::from(decision.frames);
         }
-        let per_frame = |sum: f64| if frames > 0 { sum / f64::from(frames) } else { 0.0 };
+        let per_frame = |sum: f64| {
+            if frames > 0 {
+                sum / f64::from(frames)
+            } else {
+                0.0
+            }
+        };
         let seconds = self.slot.as_secs_f64();
         let received_pps = f64::from(received.received) / seconds;
         let payload_bytes = self.packet_bytes.saturating_sub(IPV4_UDP_HEADER_BYTES);

@@ -413,7 +413,13 @@ impl StationEstimate {
     /// Finds out how many packets wait, whether frames are full, and whether the path before the
     /// access point is the bottleneck.
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
-        let Some(level) = sample.level else { return };
+        let Some(level) = sample.level else {
+            // Nothing came because nothing was to be sent. (A station that sleeps has a backlog.)
+            if !sample.backlogged {
+                self.greedy_slots = self.greedy_slots.saturating_sub(1);
+            }
+            return;
+        };
         let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
             self.granted.rate_pps
         } else {
@@ -442,7 +448,7 @@ impl StationEstimate {
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
         let eager = sent_pps >= EAGER_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
-        self.greedy_slots = if self.paced || eager {
+        self.greedy_slots = if self.paced || eager || sample.marked {
             GREEDY_SLOTS
         } else {
             self.greedy_slots.saturating_sub(1)
@@ -456,7 +462,8 @@ impl StationEstimate {
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
                 late: sample.wait.map(|wait| {
-                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.granted.fair_pps
+                    wait.median_s > late_s
+                        && sample.received_pps < LATE_SHARE * self.granted.fair_pps
                 }),
                 waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
             });

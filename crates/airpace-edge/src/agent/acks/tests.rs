@@ -2,7 +2,6 @@
 
 use super::*;
 use airpace_core::packet::Packet;
-use airpace_units::StationId;
 use core::hash::Hasher;
 use proptest::prelude::*;
 
@@ -161,34 +160,6 @@ fn the_time_at_which_they_leave_is_that_of_the_first() {
     }
     assert_eq!(gather.deadline(), Some(Time::ZERO + HOLD));
     assert_eq!(gather.len(), 2);
-}
-
-/// A report of frames that hold this many packets each and follow each other after `round_ms`.
-fn report(level: u32, round_ms: u32) -> SlotReport {
-    let mut report = SlotReport::silent(StationId(0), Duration::from_millis(100));
-    let frames = 11;
-    report.frames = frames;
-    report.packets = level * frames;
-    report.span = Some((
-        Time::ZERO,
-        Time::from_millis(u64::from((frames - 1) * round_ms)),
-    ));
-    report
-}
-
-#[test]
-fn acknowledgements_of_a_bulk_download_are_held_for_three_rounds_within_limits() {
-    for (level, round_ms, expected_ms) in [(30, 1, 5), (30, 4, 12), (30, 9, 20), (2, 4, 5)] {
-        let held = hold_time(HOLD, &report(level, round_ms));
-        assert_eq!(
-            held.as_millis(),
-            expected_ms,
-            "{level} packets, {round_ms} ms"
-        );
-    }
-    let silent = SlotReport::silent(StationId(0), Duration::from_millis(100));
-    assert_eq!(hold_time(HOLD, &silent), HOLD);
-    assert_eq!(hold_time(Duration::ZERO, &report(30, 4)), Duration::ZERO);
 }
 
 fn any_ack() -> impl Strategy<Value = Ack> {
