@@ -50,11 +50,22 @@ pub(super) struct BacklogSlot {
     pub(super) gap_s: f64,
     /// Whether frames are as long as they can be.
     pub(super) full: bool,
+    /// Packets per frame that the last rate aimed at.
+    pub(super) target_level: f64,
 }
 
 /// Longest usual waiting time in seconds where frames are `gap_s` apart.
 pub(super) fn usual_wait_s(gap_s: f64) -> f64 {
     USUAL_GAPS * gap_s + USUAL_S
+}
+
+/// What a queue of `queued` packets holds beyond the next frame.
+///
+/// Even at the target, up to a frame's packets are queued at the end of a slot, depending on where
+/// in a round it ends. Near the longest frame noise alone makes frames full, and a drain that took
+/// those packets too would empty the access point and leave the mean level below the target.
+fn beyond_round(queued: f64, slot: &BacklogSlot) -> f64 {
+    (queued - slot.target_level).max(0.0)
 }
 
 impl Backlog {
@@ -81,8 +92,10 @@ impl Backlog {
         } else if slot.full {
             // The balance knows what the slot's end looked like and what the last drain has taken;
             // how long packets waited bounds what late reports make of it.
-            self.balance
-                .min(QUEUE_BOUND * sample.received_pps * wait.p95_s)
+            let queued = self
+                .balance
+                .min(QUEUE_BOUND * sample.received_pps * wait.p95_s);
+            beyond_round(queued, slot)
         } else {
             (sample.received_pps * excess_s.max(0.0)).min(self.balance)
         };
@@ -92,7 +105,7 @@ impl Backlog {
     fn unmeasured(&self, slot: &BacklogSlot) -> f64 {
         if slot.full {
             // Behind full frames everything that is missing is queued.
-            return self.balance;
+            return beyond_round(self.balance, slot);
         }
         let in_flight_s = USUAL_GAPS * slot.gap_s + IN_FLIGHT_S;
         (self.balance - slot.sent_pps * in_flight_s).max(0.0)
