@@ -114,6 +114,9 @@ pub struct SenderView {
     pub sent_packets: u32,
     /// Bytes of those packets.
     pub sent_bytes: u64,
+    /// Those of the packets that had to wait for the sender's pacer. The others would have come at
+    /// any rate.
+    pub held_packets: u32,
     /// Frames in which packets came from the station in that time, reports included. They take
     /// airtime that is not the access point's.
     pub uplink_frames: u32,
@@ -128,6 +131,7 @@ impl Default for SenderView {
             backlogged: true,
             sent_packets: 0,
             sent_bytes: 0,
+            held_packets: 0,
             uplink_frames: 0,
             uplink_bytes: 0,
         }

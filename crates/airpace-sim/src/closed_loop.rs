@@ -21,6 +21,7 @@ use crate::world::{
 use airpace_core::control::LawConfig;
 use airpace_core::phy::{AccessCategory, TxRate};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
+use airpace_edge::agent::AgentConfig;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -146,13 +147,18 @@ impl LoopConfig {
 
     fn proxy(&self, stations: Vec<NodeId>) -> ProxyConfig {
         let joins = self.joins.iter();
+        let proxy = ProxyConfig::new(SERVER, stations, Some(self.law), self.slot);
         ProxyConfig {
             joins: joins
                 .map(|&(station, at)| (station_node(station), at))
                 .collect(),
             report_bytes: self.report_bytes,
             feedback: Feedback::Direct,
-            ..ProxyConfig::new(SERVER, stations, Some(self.law), self.slot)
+            agent: AgentConfig {
+                urgent_reports: matches!(self.law, LawConfig::Waterfill(_)),
+                ..proxy.agent
+            },
+            ..proxy
         }
     }
 

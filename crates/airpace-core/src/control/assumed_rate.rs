@@ -16,7 +16,7 @@
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
-use super::{Diagnostics, RateController};
+use super::{BacklogChange, Diagnostics, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -165,6 +165,14 @@ impl RateController for AssumeRates {
         }
         self.reports = reports;
         self.law.on_slot(now, &self.reports)
+    }
+
+    fn on_backlog(&mut self, now: Time, changes: &[BacklogChange]) -> Option<&[Allocation]> {
+        self.law.on_backlog(now, changes)
+    }
+
+    fn takes_news(&self) -> bool {
+        self.law.takes_news()
     }
 
     fn remove(&mut self, station: StationId) {

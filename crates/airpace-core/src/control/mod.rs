@@ -97,6 +97,21 @@ pub trait RateController {
     /// causes a panic.
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation];
 
+    /// Takes notice, between slots, that packets have begun or ceased to wait for the pacers of
+    /// these stations. Returns the rates that hold from now on, or `None` if none changes.
+    ///
+    /// A law that does nothing here, as the published ones, keeps a station's share open for its
+    /// next burst, or the bursts of several stations add up.
+    fn on_backlog(&mut self, _now: Time, _changes: &[BacklogChange]) -> Option<&[Allocation]> {
+        None
+    }
+
+    /// Whether the law can decide on the report of a single station in the middle of a slot, when
+    /// that station has news. The published laws, whose gains hold for slots of one length, cannot.
+    fn takes_news(&self) -> bool {
+        false
+    }
+
     /// Forgets a station that has left.
     fn remove(&mut self, station: StationId);
 
@@ -111,6 +126,15 @@ pub trait RateController {
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
     }
+}
+
+/// Packets have begun, or ceased, to wait for a station's pacer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BacklogChange {
+    /// The station.
+    pub station: StationId,
+    /// Whether packets wait now.
+    pub waits: bool,
 }
 
 /// A law's estimates of the medium, for display and for warnings.

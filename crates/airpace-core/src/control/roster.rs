@@ -69,6 +69,12 @@ impl<S> Roster<S> {
         &self.states
     }
 
+    /// The state of one station, if it is known.
+    pub(super) fn state_mut(&mut self, station: StationId) -> Option<&mut S> {
+        let idx = self.ids.binary_search(&station).ok()?;
+        Some(&mut self.states[idx])
+    }
+
     /// The states, mutable, in the order of [`Roster::ids`].
     pub(super) fn states_mut(&mut self) -> &mut [S] {
         &mut self.states

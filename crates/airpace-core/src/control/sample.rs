@@ -34,6 +34,8 @@ pub(super) struct Sample {
     pub(super) lost_pps: f64,
     /// Packets sent per second, if the sender filled that in.
     pub(super) sent_pps: Option<f64>,
+    /// Packets per second that had to wait for the sender's pacer.
+    pub(super) held_pps: f64,
     /// Share of the packets that arrived late, that is, were sent more than once.
     pub(super) late_share: f64,
     /// Mean packet size in bytes; `None` without packets.
@@ -85,6 +87,7 @@ impl Sample {
             lost_pps: f64::from(report.lost) / length_s,
             sent_pps: (report.sender.sent_packets > 0)
                 .then(|| f64::from(report.sender.sent_packets) / length_s),
+            held_pps: f64::from(report.sender.held_packets) / length_s,
             late_share: (f64::from(report.late) / f64::from(report.packets.max(1))).min(1.0),
             packet_bytes: mean_packet_bytes(report),
             phy_bps: current_phy_bps(report)

@@ -23,7 +23,19 @@ pub(super) struct DelayMeter {
     bins: [u32; BINS],
     samples: u32,
     sum_us: u64,
+    /// Exponential mean over the last packets, microseconds.
+    recent_us: f64,
+    /// 95th percentile of the last slot with samples, microseconds.
+    last_p95_us: f64,
 }
+
+/// Weight of a packet in the mean over the last ones: about a frame.
+const RECENT_GAIN: f64 = 1.0 / 32.0;
+/// The last packets have waited far longer than those of the last slot if their mean is this many
+/// times the 95th percentile of that slot ...
+const GROWTH: f64 = 2.0;
+/// ... and above this, which one collision or a neighbour's frame does not cause, microseconds.
+const GROWTH_LEAST_US: f64 = 15_000.0;
 
 impl DelayMeter {
     pub(super) const fn new() -> Self {
@@ -33,7 +45,14 @@ impl DelayMeter {
             bins: [0; BINS],
             samples: 0,
             sum_us: 0,
+            recent_us: 0.0,
+            last_p95_us: 0.0,
         }
+    }
+
+    /// Whether a queue has grown since the last slot.
+    pub(super) fn has_grown(&self) -> bool {
+        self.recent_us > (GROWTH * self.last_p95_us).max(GROWTH_LEAST_US)
     }
 
     pub(super) fn on_sample(&mut self, at: Time, delay_ns: i64) {
@@ -57,6 +76,7 @@ impl DelayMeter {
         *bin = bin.saturating_add(1);
         self.samples = self.samples.saturating_add(1);
         self.sum_us = self.sum_us.saturating_add(u64::from(us));
+        self.recent_us += RECENT_GAIN * (f64::from(us) - self.recent_us);
     }
 
     /// Mean and quantiles since the last call, if there were samples.
@@ -66,6 +86,8 @@ impl DelayMeter {
         }
         let [p50, p95, p99] = [50, 95, 99].map(|percent| self.quantile(percent));
         let mean = Duration::from_micros(self.sum_us / u64::from(self.samples));
+        // The queue at the end of the slot is known as well.
+        self.last_p95_us = (p95.as_secs_f64() * 1e6).max(self.recent_us);
         self.bins.fill(0);
         self.samples = 0;
         self.sum_us = 0;

@@ -236,7 +236,17 @@ pub(super) struct FrameMeter {
     /// First transmissions in the previous sample.
     previous: u32,
     tally: Tally,
+    /// Mean 1/R of the last slot in which rates were known, s/bit; 0 before that.
+    last_inverse_rate: f64,
+    /// Consecutive frames whose rate is far below that, and far above.
+    slower: u32,
+    faster: u32,
 }
+
+/// A frame whose PHY rate differs by this factor from that of the last slot is a sign of a change.
+const OTHER_RATE: f64 = 1.4;
+/// Consecutive frames of another rate that make it a change: rate control probes with single ones.
+const OTHER_FRAMES: u32 = 3;
 
 impl FrameMeter {
     pub(super) fn new(gap: Duration) -> Self {
@@ -245,7 +255,15 @@ impl FrameMeter {
             open: None,
             previous: 0,
             tally: Tally::default(),
+            last_inverse_rate: 0.0,
+            slower: 0,
+            faster: 0,
         }
+    }
+
+    /// Whether the last frames had another PHY rate than those of the last slot.
+    pub(super) const fn rate_has_changed(&self) -> bool {
+        self.slower >= OTHER_FRAMES || self.faster >= OTHER_FRAMES
     }
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
@@ -270,6 +288,10 @@ impl FrameMeter {
         {
             self.finish();
         }
+        if self.tally.recent_inverse_rate > 0.0 {
+            self.last_inverse_rate = self.tally.recent_inverse_rate;
+        }
+        (self.slower, self.faster) = (0, 0);
         core::mem::take(&mut self.tally)
     }
 
@@ -281,6 +303,13 @@ impl FrameMeter {
         // Only samples show how many packets a frame holds at present.
         if frame.is_sample(self.previous) {
             self.previous = frame.fresh;
+        }
+        let known = frame.rate.filter(|rate| rate.bps() > 0);
+        if let Some(rate) = known.filter(|_| self.last_inverse_rate > 0.0) {
+            let factor = 1.0 / rate.as_bps_f64() / self.last_inverse_rate;
+            let count = |n: u32, seen: bool| if seen { n.saturating_add(1) } else { 0 };
+            self.slower = count(self.slower, factor > OTHER_RATE);
+            self.faster = count(self.faster, factor < 1.0 / OTHER_RATE);
         }
     }
 }

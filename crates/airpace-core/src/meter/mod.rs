@@ -228,6 +228,14 @@ impl Meter {
         self.tunnel_window = TunnelWindow::default();
     }
 
+    /// Whether the slot that runs shows what its predecessor did not: another PHY rate, or packets
+    /// that wait far longer. A sender that learns of it now keeps a queue from growing through the
+    /// rest of the slot.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.mac.rate_has_changed() || self.tunnel.rate_has_changed() || self.delay.has_grown()
+    }
+
     /// Ends the slot now and begins the next.
     ///
     /// A frame of which packets may still arrive belongs to the next slot as a whole. A packet

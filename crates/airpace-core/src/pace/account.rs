@@ -13,6 +13,7 @@ pub struct Account {
     since: Time,
     packets: u64,
     bytes: u64,
+    held: u64,
     uplink_frames: u64,
     last_uplink: Option<Time>,
     uplink_bytes: u64,
@@ -31,6 +32,7 @@ impl Account {
             since: now,
             packets: 0,
             bytes: 0,
+            held: 0,
             uplink_frames: 0,
             last_uplink: None,
             uplink_bytes: 0,
@@ -52,10 +54,11 @@ impl Account {
         }
     }
 
-    /// Counts a packet of `bytes` that leaves.
-    pub fn sent(&mut self, bytes: u32) {
+    /// Counts a packet of `bytes` that leaves; `held` says whether it had to wait for the pacer.
+    pub fn sent(&mut self, bytes: u32, held: bool) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
+        self.held += u64::from(held);
     }
 
     /// Counts a packet of `bytes` that came from the station. Packets that come together have come
@@ -97,6 +100,7 @@ impl Account {
             backlogged,
             sent_packets: per_slot(self.packets),
             sent_bytes: self.bytes / slots,
+            held_packets: per_slot(self.held),
             uplink_frames: per_slot(self.uplink_frames),
             uplink_bytes: self.uplink_bytes / slots,
         };

@@ -45,6 +45,9 @@ pub struct AgentConfig {
     /// Length of the first slot, so that the agents of a simulation can report out of step. Default
     /// [`AgentConfig::slot`].
     pub first_slot: Duration,
+    /// Whether a report is sent in the middle of a slot when the PHY rate has changed or packets
+    /// wait far longer than before. Default yes.
+    pub urgent_reports: bool,
     /// Rate of the uplink; `None` does not shape it.
     pub uplink_rate: Option<BitRate>,
     /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Those of a
@@ -67,6 +70,7 @@ impl Default for AgentConfig {
             station: StationId(0),
             slot,
             first_slot: slot,
+            urgent_reports: true,
             uplink_rate: None,
             gather_acks: Duration::from_millis(5),
             thin_acks: true,
@@ -133,6 +137,11 @@ pub struct Agent<P> {
     session: Option<u32>,
     /// When the slot that runs ends.
     next_slot: Time,
+    urgent_reports: bool,
+    /// The soonest time for an urgent report, and the latest: after that the slot ends anyway.
+    urgent_window: (Time, Time),
+    /// When an urgent report is due.
+    urgent_at: Option<Time>,
     /// How long acknowledgements are held if frames come in quick succession.
     gather_acks: Duration,
     acks: AckGather<P>,
@@ -163,12 +172,16 @@ impl<P: UplinkPacket> Agent<P> {
         if let Some(rate) = config.uplink_rate {
             pacer.grant(now, &uplink_allocation(rate), None);
         }
+        let next_slot = now.saturating_add(config.first_slot);
         Self {
             slot: config.slot,
+            urgent_reports: config.urgent_reports,
+            urgent_window: urgent_window(now, next_slot, config.slot),
+            urgent_at: None,
             address: None,
             meter: Meter::new(MeterConfig::new(config.station), now),
             session: None,
-            next_slot: now.saturating_add(config.first_slot),
+            next_slot,
             gather_acks: config.gather_acks,
             acks: AckGather::new(config.gather_acks, config.thin_acks),
             thinned: None,
@@ -283,12 +296,23 @@ impl<P: UplinkPacket> Agent<P> {
             category: message.category,
             delay_ns: Some(message.delay_ns),
         });
+        self.look_for_news(arrival);
+    }
+
+    /// Decides whether what has just arrived is worth a report before the slot ends.
+    fn look_for_news(&mut self, now: Time) {
+        if self.urgent_reports && self.urgent_at.is_none() && self.meter.has_news() {
+            let (soonest, latest) = self.urgent_window;
+            let at = now.max(soonest);
+            self.urgent_at = (at <= latest).then_some(at);
+        }
     }
 
     /// Takes an MPDU to this station that the monitor interface has shown.
     pub fn on_mpdu(&mut self, mpdu: &Mpdu) {
         self.counts.metered += 1;
         self.meter.on_mpdu(mpdu);
+        self.look_for_news(mpdu.arrival);
     }
 
     /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and
@@ -346,7 +370,7 @@ impl<P: UplinkPacket> Agent<P> {
             (Some(due), Some(release)) => Some(due.max(release)),
             _ => None,
         };
-        let deadlines = [queued, held, Some(self.next_slot)];
+        let deadlines = [queued, held, self.urgent_at, Some(self.next_slot)];
         deadlines.into_iter().flatten().min()
     }
 
@@ -356,23 +380,45 @@ impl<P: UplinkPacket> Agent<P> {
         self.next_slot
     }
 
-    /// Ends the slot if it is over; returns the report to send.
+    /// Whether a report is due before the slot ends.
+    #[must_use]
+    pub const fn has_news(&self) -> bool {
+        self.urgent_at.is_some()
+    }
+
+    /// Ends the slot if it is over, or cuts it if there is news; returns the report to send.
     pub fn handle_timeout(&mut self, now: Time) -> Option<SlotReport> {
-        if now < self.next_slot {
+        let is_urgent = self.urgent_at.is_some_and(|at| now >= at);
+        if now < self.next_slot && !is_urgent {
             return None;
         }
-        // Slots keep their period however late the caller is. After a pause of the whole machine,
-        // in which slots were missed, they start again from now.
-        let next_slot = self.next_slot.saturating_add(self.slot);
-        self.next_slot = if next_slot > now {
-            next_slot
-        } else {
-            now.saturating_add(self.slot)
-        };
+        if now >= self.next_slot {
+            // Slots keep their period however late the caller is. After a pause of the whole
+            // machine, in which slots were missed, they start again from now.
+            let next_slot = self.next_slot.saturating_add(self.slot);
+            self.next_slot = if next_slot > now {
+                next_slot
+            } else {
+                now.saturating_add(self.slot)
+            };
+        }
+        self.urgent_at = None;
+        self.urgent_window = urgent_window(now, self.next_slot, self.slot);
         let report = self.meter.close_slot(now);
         self.acks.set_patience(hold_time(self.gather_acks, &report));
         Some(report)
     }
+}
+
+/// A slot is cut neither sooner after its beginning, nor closer to its end, than this part of its
+/// length: too short a slot shows too few frames.
+const SHORTEST_PART: u32 = 5;
+
+/// When a slot that begins at `now` and ends at `end` may be cut, for slots of length `slot`.
+fn urgent_window(now: Time, end: Time, slot: Duration) -> (Time, Time) {
+    let part = slot / SHORTEST_PART;
+    let latest = Time::from_nanos(end.as_nanos().saturating_sub(part.as_nanos() as u64));
+    (now.saturating_add(part), latest)
 }
 
 /// The allocation by which the pacer holds the rate of the uplink.

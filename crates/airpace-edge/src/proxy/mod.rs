@@ -12,6 +12,7 @@
 //! A slot ends, and the law decides, when every awaited report has come, or half a slot after they
 //! were due.
 
+mod bursts;
 mod config;
 mod interactive;
 mod law;
@@ -32,6 +33,7 @@ pub use mode::Mode;
 pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;
 
+use bursts::Bursts;
 use airpace_core::control::{Diagnostics, RateController};
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
@@ -50,6 +52,9 @@ use warnings::MediumEstimates;
 /// on time.
 pub const GATHER_SHARE: u32 = 4;
 
+/// A report on less than this share of a slot was sent because it has news.
+const URGENT_SHARE: f64 = 0.85;
+
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
 pub struct Proxy<P> {
     config: ProxyConfig,
@@ -66,6 +71,7 @@ pub struct Proxy<P> {
     estimates: MediumEstimates,
     next_decision: Time,
     last_decision: Option<Time>,
+    bursts: Bursts,
     /// See [`GATHER_SHARE`].
     gather: Duration,
     records: VecDeque<SlotRecord>,
@@ -93,6 +99,7 @@ impl<P: Packet> Proxy<P> {
         Ok(Self {
             next_decision: Time::ZERO.saturating_add(config.slot),
             last_decision: None,
+            bursts: Bursts::new(config.stations.len()),
             gather: config.pace.burst / GATHER_SHARE,
             config,
             stations,
@@ -209,7 +216,15 @@ impl<P: Packet> Proxy<P> {
         }
         station.reported = true;
         self.reported += 1;
+        let is_urgent = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         self.pending.push(report);
+        if is_urgent
+            && now >= self.soonest_urgent_decision()
+            && self.law.as_ref().is_some_and(|law| law.takes_news())
+        {
+            self.decide(now);
+            return;
+        }
         if self.reported >= self.awaited.max(1) {
             if now >= soonest {
                 self.decide(now);
@@ -224,6 +239,12 @@ impl<P: Packet> Proxy<P> {
     fn soonest_decision(&self) -> Time {
         self.last_decision
             .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 2))
+    }
+
+    /// When the law may decide next on the news of one station.
+    fn soonest_urgent_decision(&self) -> Time {
+        self.last_decision
+            .map_or(Time::ZERO, |last| last.saturating_add(self.config.slot / 20))
     }
 
     /// Counts a packet of `bytes` that has come from a station: it took airtime on its way.
@@ -246,6 +267,7 @@ impl<P: Packet> Proxy<P> {
         paced.heard_at = now;
         paced.last_report = None;
         paced.allocation = None;
+        paced.known_to_wait = false;
         if connected {
             paced.account = Account::new(now);
             if self.config.start == StartRate::FromLaw && self.law.is_some() {
@@ -299,6 +321,19 @@ impl<P: Packet> Proxy<P> {
 
     /// The next packet that may leave now.
     pub fn poll(&mut self, now: Time) -> Option<Output<P>> {
+        loop {
+            if let Some(output) = self.poll_at_these_rates(now) {
+                return Some(output);
+            }
+            // What waits now is a burst that the rates do not know of yet.
+            if !self.divide_again(now) {
+                return None;
+            }
+        }
+    }
+
+    /// The next packet that may leave now, at the rates as they are.
+    fn poll_at_these_rates(&mut self, now: Time) -> Option<Output<P>> {
         while let Some(station) = self.turns.pop_released(now, |idx| self.stations[idx].place) {
             self.stations[station].place = self.turns.push_ready(station);
         }
@@ -308,11 +343,13 @@ impl<P: Packet> Proxy<P> {
             {
                 self.turns.count();
                 self.move_on_unless_due(now, station);
+                self.note_backlog(station);
                 return Some(output);
             }
             self.turns.end_turn();
             self.stations[station].place = Place::Idle;
             self.activate_at(now, station);
+            self.note_backlog(station);
         }
         None
     }
@@ -338,11 +375,13 @@ impl<P: Packet> Proxy<P> {
         if self.turns.is_ready() {
             return Some(Time::ZERO);
         }
-        let deadline = match self.turns.next_release() {
-            Some(release) => release.saturating_add(self.gather).min(self.next_decision),
-            None => self.next_decision,
-        };
-        Some(deadline)
+        let released = self.turns.next_release();
+        let deadlines = [
+            released.map(|release| release.saturating_add(self.gather)),
+            self.bursts.deadline(),
+            Some(self.next_decision),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Ends a slot whose reports did not all come in time, and looks for stations whose reports are
@@ -351,6 +390,7 @@ impl<P: Packet> Proxy<P> {
         if now >= self.next_decision {
             self.decide(now);
         }
+        self.divide_again(now);
     }
 
     /// Puts a station that has something to send into the ring.
@@ -404,6 +444,7 @@ impl<P: Packet> Proxy<P> {
         if paced.queue.is_empty() {
             return self.serve_load(due, station);
         }
+        let held = paced.held_back;
         let packet = paced.queue.dequeue_with_sojourn(now);
         if paced.queue.is_empty() {
             paced.account.empty(now);
@@ -417,7 +458,8 @@ impl<P: Packet> Proxy<P> {
                 None if self.config.keeps_category => packet.category(),
                 None => AccessCategory::BestEffort,
             };
-            paced.charge(due, bytes, Some(sojourn), category);
+            paced.charge(due, bytes, Some(sojourn));
+            paced.count(bytes, held, category);
             Output::Packet {
                 station,
                 packet,
@@ -435,7 +477,8 @@ impl<P: Packet> Proxy<P> {
     fn serve_load(&mut self, due: Time, station: usize) -> Option<Output<P>> {
         let paced = &mut self.stations[station];
         let bytes = paced.load_bytes.filter(|_| paced.has_load())?;
-        paced.charge(due, bytes, None, AccessCategory::BestEffort);
+        paced.charge(due, bytes, None);
+        paced.count(bytes, true, AccessCategory::BestEffort);
         Some(Output::Load { station, bytes })
     }
 

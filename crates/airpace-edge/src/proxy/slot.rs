@@ -82,8 +82,15 @@ impl<P: Packet> Proxy<P> {
             {
                 law.remove(paced.id);
                 paced.allocation = None;
+                paced.known_to_wait = false;
             }
         }
+        self.apply_rate(now, station);
+    }
+
+    /// Paces a station as its mode and its allocation ask for.
+    pub(super) fn apply_rate(&mut self, now: Time, station: usize) {
+        let paced = &mut self.stations[station];
         paced.apply(now, &self.config);
         // The release may have moved with the rate. A station in the ring finds out when its turn
         // comes.

@@ -35,6 +35,8 @@ pub(super) struct PacedStation<P> {
     /// Whether packets waited for the pacer when it was last asked: they are due when it said,
     /// however late the caller is.
     pub(super) held_back: bool,
+    /// Whether the law knows, or is about to be told, that packets wait.
+    pub(super) known_to_wait: bool,
     pub(super) last_report: Option<SlotReport>,
     /// When missing reports began to count: at the last report, or when the station connected.
     pub(super) heard_at: Time,
@@ -111,6 +113,7 @@ impl<P: Packet> PacedStation<P> {
             reported: false,
             place: Place::Idle,
             held_back: false,
+            known_to_wait: false,
             last_report: None,
             heard_at: Time::ZERO,
             allocation: None,
@@ -206,22 +209,19 @@ impl<P: Packet> PacedStation<P> {
         }
     }
 
-    /// Charges the pacer and the books for a packet that was due at `due` and leaves now in this
-    /// access category.
-    pub(super) fn charge(
-        &mut self,
-        due: Time,
-        bytes: u32,
-        sojourn: Option<Duration>,
-        category: AccessCategory,
-    ) {
+    /// Charges the pacer and the slot's statistics for a packet that was due at `due` and leaves now.
+    pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
         self.pacer.charge(due, bytes);
+        self.slot.on_sent(bytes, sojourn);
+    }
+
+    /// Counts a packet for the law; `held` says whether it had to wait for the pacer.
+    pub(super) fn count(&mut self, bytes: u32, held: bool, category: AccessCategory) {
         // Stations do not report packets that passed the others at the access point. The law
         // balances what was sent and what arrived, so they do not count here either.
         if !category.has_precedence() {
-            self.account.sent(bytes);
+            self.account.sent(bytes, held);
         }
-        self.slot.on_sent(bytes, sojourn);
     }
 
     /// Sets the pacer to the rate that belongs to the mode.

@@ -37,6 +37,7 @@ impl PacketAgent {
             station: StationId(0),
             slot,
             first_slot: slot,
+            urgent_reports: true,
             uplink_rate: config.uplink.rate.map(|rate| rate.0),
             gather_acks: config.uplink.gather_acks.0,
             thin_acks: config.uplink.thin_acks,

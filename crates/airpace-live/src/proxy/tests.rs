@@ -424,7 +424,7 @@ fn a_report_on_the_heels_of_a_late_one_does_not_hide_a_backlog() {
     // Packets waited all the time until 199 ms, when the late report came; the next is punctual.
     account.empty(ms(199));
     assert!(account.close(ms(199), SLOT, 1).backlogged);
-    account.sent(1500);
+    account.sent(1500, false);
     let view = account.close(ms(200), SLOT, 1);
     assert!(view.backlogged, "1 ms tells nothing");
     assert_eq!(

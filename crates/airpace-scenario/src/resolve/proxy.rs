@@ -10,7 +10,7 @@ use airpace_core::phy::AccessCategory;
 use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_edge::agent::AgentConfig;
-use airpace_edge::proxy::InteractiveConfig;
+use airpace_edge::proxy::{InteractiveConfig, Pacing};
 use airpace_sim::world::{Feedback, ProxyConfig};
 use airpace_units::Time;
 
@@ -61,6 +61,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
+    let takes_news = matches!(base.edge.pacing, Pacing::Law(LawConfig::Waterfill(_)));
     let queue = FqCoDelConfig {
         packet_limit: proxy.queue.0,
         codel: CoDelConfig {
@@ -92,6 +93,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         agent: AgentConfig {
             gather_acks: proxy.gather_acks.0,
             thin_acks: proxy.thin_acks,
+            urgent_reports: takes_news && proxy.reports == Reports::Air,
             ..base.agent
         },
         report_bytes: (proxy.reports != Reports::Free)

@@ -55,20 +55,15 @@ impl LoopConfig {
         let mut records = Vec::with_capacity(outcome.slots.len());
         for (slot, network) in (0..).zip(&outcome.slots) {
             // Reports reach the law at the end of the slot, so its decision has the same time.
-            let begin = decisions.partition_point(|decision| decision.at < network.end);
+            // Urgent reports cut a slot, and the law decides more often.
             let end = decisions.partition_point(|decision| decision.at <= network.end);
-            let decided = &decisions[begin..end];
-            decisions = &decisions[end..];
+            let (decided, later) = decisions.split_at(end);
+            decisions = later;
             let stations = (0..self.cell.stations.len()).map(|idx| {
                 let station = StationId::from_index(idx);
                 let node = station_node(station);
-                // Where a station joins at this instant there are two decisions; the later one
-                // counts.
-                let decision = decided
-                    .iter()
-                    .rev()
-                    .find(|decision| decision.station == node);
-                let mut slot = self.station_slot(&network.nodes[node.0 as usize], decision);
+                let decisions = decided.iter().filter(|d| d.station == node);
+                let mut slot = self.station_slot(&network.nodes[node.0 as usize], decisions);
                 slot.joined = self.joined_by(station, network.end);
                 // Each station has a link down and a link up.
                 slot.queue = network.links[2 * idx].queued;
@@ -89,17 +84,32 @@ impl LoopConfig {
         late.is_none_or(|(_, at)| *at <= end)
     }
 
-    fn station_slot(&self, received: &NodeSlot, decision: Option<&ProxySlot>) -> StationSlot {
+    fn station_slot<'a>(
+        &self,
+        received: &NodeSlot,
+        decisions: impl Iterator<Item = &'a ProxySlot>,
+    ) -> StationSlot {
+        let mut last = None;
+        // Of the parts of the slot, each as its report has it.
+        let (mut frames, mut lost, mut packets, mut gaps_s) = (0, 0, 0.0, 0.0);
+        for decision in decisions {
+            last = Some(decision);
+            frames += decision.frames;
+            lost += decision.lost;
+            packets += decision.level.unwrap_or_default() * f64::from(decision.frames);
+            gaps_s += decision.round_s.unwrap_or_default() * f64::from(decision.frames);
+        }
+        let per_frame = |sum: f64| if frames > 0 { sum / f64::from(frames) } else { 0.0 };
         let seconds = self.slot.as_secs_f64();
         let received_pps = f64::from(received.received) / seconds;
         let payload_bytes = self.packet_bytes.saturating_sub(IPV4_UDP_HEADER_BYTES);
         StationSlot {
             joined: true,
-            rate_pps: decision.and_then(|d| d.rate_pps).unwrap_or_default(),
-            target_level: decision.map_or(0.0, |d| d.target_level),
-            frames: decision.map_or(0, |d| d.frames),
-            level: decision.and_then(|d| d.level).unwrap_or_default(),
-            round_s: decision.and_then(|d| d.round_s).unwrap_or_default(),
+            rate_pps: last.and_then(|d| d.rate_pps).unwrap_or_default(),
+            target_level: last.map_or(0.0, |d| d.target_level),
+            frames,
+            level: per_frame(packets),
+            round_s: per_frame(gaps_s),
             delay_mean: received
                 .delay_sum
                 .checked_div(received.received)
@@ -107,7 +117,7 @@ impl LoopConfig {
             delay_max: received.delay_max,
             received_pps,
             goodput_mbps: received_pps * 8e-6 * f64::from(payload_bytes),
-            lost: decision.map_or(0, |d| d.lost),
+            lost,
             queue: 0,
         }
     }

@@ -250,6 +250,8 @@ impl ProxyConfig {
             },
             agent: AgentConfig {
                 slot,
+                // The published laws are defined for reports in equal slots.
+                urgent_reports: false,
                 gather_acks: Duration::ZERO,
                 ..AgentConfig::default()
             },

@@ -281,7 +281,11 @@ impl World {
                 if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize]
                     && let Some(frame) = channel.links.last_frame(mpdu.from, mpdu.to)
                 {
-                    self.proxies[proxy].stations[station].on_mpdu(frame, &mpdu, &packet);
+                    let managed = &mut self.proxies[proxy].stations[station];
+                    managed.on_mpdu(frame, &mpdu, &packet);
+                    if managed.has_news() {
+                        self.set_agent_alarm(proxy, station);
+                    }
                 }
             }
             Output::Delivered { at, mpdu, packet } => {
@@ -313,8 +317,11 @@ impl World {
         }
         if let Some(tunnel) = parcel.tunnel.take() {
             if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize] {
-                let station = &mut self.proxies[proxy].stations[station];
-                station.on_tunnel_packet(self.now, &tunnel, &parcel);
+                let managed = &mut self.proxies[proxy].stations[station];
+                managed.on_tunnel_packet(self.now, &tunnel, &parcel);
+                if managed.has_news() {
+                    self.set_agent_alarm(proxy, station);
+                }
             }
             // Behind the station's end of the tunnel the packet has its own length again.
             parcel.bytes = parcel.bytes.saturating_sub(u32::from(tunnel.bytes));

@@ -39,6 +39,9 @@ pub(super) struct Backlog {
     waiting_slots: u8,
     /// Whether waiting times are measured.
     wait_known: bool,
+    /// What the access point delivers while frames are as long as they can be, packets per second;
+    /// 0 while they are not.
+    capacity_pps: f64,
 }
 
 /// What a slot's report does not say of itself.
@@ -74,6 +77,7 @@ impl Backlog {
         let missing = (slot.sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
         self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
         self.wait_known = sample.wait.is_some();
+        self.capacity_pps = if slot.full { sample.received_pps } else { 0.0 };
         let Some(wait) = sample.wait else {
             self.waiting_slots = 0;
             self.packets = self.unmeasured(slot);
@@ -125,6 +129,9 @@ impl Backlog {
             (false, true) => (DRAIN_GAIN, DRAIN_MOST),
             (false, false) => (1.0, TRIM_MOST),
         };
-        (gain * self.packets / slot_s).min(most * open_pps)
+        // Full frames deliver more than the rate: much of the queue drains by itself.
+        let spare_pps = (self.capacity_pps - open_pps).max(0.0);
+        let drain_pps = gain * self.packets / slot_s;
+        (drain_pps - spare_pps).max(0.0).min(most * open_pps)
     }
 }

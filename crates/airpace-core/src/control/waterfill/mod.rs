@@ -13,7 +13,7 @@ mod tail;
 pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
-use super::{ConfigError, Diagnostics, Law, RateController};
+use super::{BacklogChange, ConfigError, Diagnostics, Law, RateController};
 use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -92,8 +92,9 @@ impl Waterfill {
         Some(self.solver.solve(self.overhead.frame_s(), delay))
     }
 
-    /// Gives every station its share.
-    fn grant(&mut self, share: Share) {
+    /// Gives every station its share of the air as it is now.
+    fn divide(&mut self, now: Time) {
+        let Some(share) = self.solve() else { return };
         let stations = self.roster.states_mut().iter_mut();
         for (station, claim) in stations.zip(self.solver.claims()) {
             let (level, rate_pps) = match claim.demand {
@@ -103,9 +104,17 @@ impl Waterfill {
                     (level, station.repeats() * level / share.round_s)
                 }
             };
-            station.grant(level, rate_pps, self.config.floor_pps);
+            station.grant(now, level, rate_pps, self.config.floor_pps);
         }
         self.share = Some(share);
+    }
+
+    fn allocations(&mut self) -> &[Allocation] {
+        self.roster.allocate(|s| Grant {
+            rate_pps: s.rate_pps,
+            packet_bytes: s.packet_bytes(),
+            level: s.target_level,
+        })
     }
 }
 
@@ -114,29 +123,43 @@ impl RateController for Waterfill {
         Law::Waterfill.name()
     }
 
-    fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
+    fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
         let config = self.config;
         for station in self.roster.states_mut() {
-            station.age();
+            station.age(now);
         }
         self.roster.absorb(
             reports,
-            || StationEstimate::new(&config),
-            |station, sample| station.observe(sample, &config),
+            || StationEstimate::new(now, &config),
+            |station, sample| station.observe(now, sample, &config),
         );
         self.overhead.observe(self.roster.states());
         if let Some(share) = self.share {
             self.tail
-                .observe(&config, self.roster.states(), share.round_s);
+                .observe(now, &config, self.roster.states(), share.round_s);
         }
-        if let Some(share) = self.solve() {
-            self.grant(share);
+        self.divide(now);
+        for station in self.roster.states_mut() {
+            station.conclude();
         }
-        self.roster.allocate(|s| Grant {
-            rate_pps: s.rate_pps,
-            packet_bytes: s.packet_bytes(),
-            level: s.target_level,
+        self.allocations()
+    }
+
+    fn on_backlog(&mut self, now: Time, changes: &[BacklogChange]) -> Option<&[Allocation]> {
+        let mut changed = false;
+        for change in changes {
+            if let Some(station) = self.roster.state_mut(change.station) {
+                changed |= station.set_waiting(change.waits);
+            }
+        }
+        changed.then(|| {
+            self.divide(now);
+            self.allocations()
         })
+    }
+
+    fn takes_news(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, station: StationId) {

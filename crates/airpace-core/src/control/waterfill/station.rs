@@ -12,7 +12,7 @@ use airpace_units::Time;
 /// Frames above this share of the longest count as full: the access point had more packets waiting.
 const FULL_SHARE: f64 = 0.9;
 /// Slots without a report after which a station's last measurements no longer count.
-const SILENT_SLOTS: u8 = 3;
+const SILENT_SLOTS: f64 = 3.5;
 /// Largest target level as a share of the longest frame, so that varying frames stay below the
 /// longest: 51 of 64.
 const TARGET_SHARE: f64 = 0.8;
@@ -44,7 +44,7 @@ const FLOOR_SHARE: f64 = 0.25;
 /// Packets per slot to a station from which no frame has been reported yet.
 const PROBE_PACKETS: f64 = 4.0;
 /// Weight of one slot in [`StationEstimate::repeats`]: for noise and for a change.
-const REPEATS_GAINS: [f64; 2] = [0.1, 0.6];
+const REPEATS_GAINS: [f64; 2] = [0.1, 1.0];
 /// Upper bound of [`StationEstimate::repeats`]. If more than every other frame is lost, the counts
 /// are not reliable.
 const REPEATS_MAX: f64 = 2.0;
@@ -52,9 +52,8 @@ const REPEATS_MAX: f64 = 2.0;
 const UPLINK_GAIN: f64 = 0.3;
 /// Weight of one slot in the mean of the waiting time's 95th percentile.
 const WAIT_GAIN: f64 = 0.2;
-/// Share of what a station leaves of its fair rate that stays reserved while packets for it wait at
-/// times: its next burst takes it.
-const RESERVED_SHARE: f64 = 0.3;
+/// Weight of one slot in the rate of the packets that need not wait.
+const QUIET_GAIN: f64 = 0.3;
 /// A station that sends at least this share of its rate uses all it is granted: a scalable flow
 /// leaves a part of it, because its queue is nearly empty.
 const EAGER_SHARE: f64 = 0.75;
@@ -64,6 +63,10 @@ const GREEDY_SLOTS: u8 = 4;
 const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
+/// What is kept per slot of the length of a whole one, which urgent reports cut.
+const SLOT_KEPT: f64 = 0.98;
+/// A slot shorter than this share of a whole one was cut: the next report ends it.
+const CUT_SHARE: f64 = 0.85;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -105,6 +108,58 @@ pub(super) struct Heard {
     pub(super) frame_pps: f64,
 }
 
+/// Mean of the rates that held in the last slot: they change within it as bursts come and go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Granted {
+    /// Rate granted, packets per second.
+    rate_pps: f64,
+    /// Fair rate, before anything was held back, packets per second.
+    fair_pps: f64,
+    /// The slot that runs: when it began, until when it is counted, and packets until then.
+    began: Time,
+    counted: Time,
+    rate_packets: f64,
+    fair_packets: f64,
+}
+
+impl Granted {
+    /// Nothing was granted until `now`.
+    fn since(now: Time) -> Self {
+        Self {
+            began: now,
+            counted: now,
+            ..Self::default()
+        }
+    }
+
+    /// Counts the time until `now`, in which these rates held.
+    fn add(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
+        let elapsed_s = now.saturating_since(self.counted).as_secs_f64();
+        // Before the first measurement a fair rate may be infinite.
+        if rate_pps.is_finite() && fair_pps.is_finite() {
+            self.rate_packets += rate_pps * elapsed_s;
+            self.fair_packets += fair_pps * elapsed_s;
+        }
+        self.counted = now;
+    }
+
+    /// Ends a slot.
+    fn close(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
+        self.add(now, rate_pps, fair_pps);
+        let length_s = now.saturating_since(self.began).as_secs_f64();
+        (self.rate_pps, self.fair_pps) = if length_s > 0.0 {
+            (self.rate_packets / length_s, self.fair_packets / length_s)
+        } else {
+            (rate_pps, fair_pps)
+        };
+        *self = Self {
+            rate_pps: self.rate_pps,
+            fair_pps: self.fair_pps,
+            ..Self::since(now)
+        };
+    }
+}
+
 /// The estimate of one station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StationEstimate {
@@ -129,11 +184,19 @@ pub(super) struct StationEstimate {
     backlogged: bool,
     /// Whether the source kept up with its rate through the whole slot.
     paced: bool,
-    silent_slots: u8,
+    /// When the last report came.
+    heard_at: Time,
+    /// Whether that is so long ago that it no longer counts.
+    silent: bool,
     /// Slots for which the station still counts as one that uses all it is granted.
     greedy_slots: u8,
     /// What it has used lately at most, packets per second.
     demand_pps: f64,
+    /// Packets per second that pass without waiting for the pacer: a call, or the beginnings of
+    /// bursts.
+    quiet_pps: f64,
+    /// Whether packets wait for the pacer now.
+    waiting: bool,
     backlog: Backlog,
     /// 95th percentile of the waiting time, averaged over slots, seconds.
     wait_p95_s: Option<f64>,
@@ -144,9 +207,13 @@ pub(super) struct StationEstimate {
     strain: f64,
     /// Fair rate that was granted last, before anything was held back, packets per second.
     fair_pps: f64,
+    granted: Granted,
     /// Whether frames are as long as they can be.
     full: bool,
+    /// Length of whole slots, seconds.
     slot_s: f64,
+    /// Time until the next report is due, in which a queue is drained, seconds.
+    drain_s: f64,
     /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
     rate_changed: bool,
     frame_limit: FrameLimit,
@@ -157,7 +224,7 @@ pub(super) struct StationEstimate {
 
 impl StationEstimate {
     /// The estimate of a new station, from the configuration.
-    pub(super) fn new(config: &WaterfillConfig) -> Self {
+    pub(super) fn new(now: Time, config: &WaterfillConfig) -> Self {
         let mut station = Self {
             heard: None,
             tally: Tally::default(),
@@ -172,16 +239,21 @@ impl StationEstimate {
             airtime_s: 0.0,
             backlogged: true,
             paced: true,
-            silent_slots: 0,
+            heard_at: now,
+            silent: false,
             greedy_slots: GREEDY_SLOTS,
             demand_pps: 0.0,
+            quiet_pps: 0.0,
+            waiting: false,
             backlog: Backlog::default(),
             full: false,
             wait_p95_s: None,
             uplink_share: 0.0,
             strain: 0.0,
             fair_pps: 0.0,
-            slot_s: 1.0,
+            granted: Granted::since(now),
+            slot_s: 0.0,
+            drain_s: 1.0,
             rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
@@ -193,10 +265,9 @@ impl StationEstimate {
     }
 
     /// Begins a slot. Measurements of a station that stays silent expire.
-    pub(super) fn age(&mut self) {
-        self.silent_slots = self.silent_slots.saturating_add(1);
-        self.demand_pps *= DEMAND_KEPT;
-        if self.silent_slots > SILENT_SLOTS {
+    pub(super) fn age(&mut self, now: Time) {
+        self.silent = self.is_silent(now);
+        if self.silent {
             self.heard = None;
             self.uplink_share = 0.0;
             self.wait_p95_s = None;
@@ -205,13 +276,25 @@ impl StationEstimate {
         }
     }
 
+    /// Whether reports have not come for some slots.
+    fn is_silent(&self, now: Time) -> bool {
+        now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot_s
+    }
+
     /// Takes the slot's report.
-    pub(super) fn observe(&mut self, sample: &Sample, config: &WaterfillConfig) {
-        self.silent_slots = 0;
-        self.slot_s = sample.length_s;
+    pub(super) fn observe(&mut self, now: Time, sample: &Sample, config: &WaterfillConfig) {
+        (self.heard_at, self.silent) = (now, false);
+        self.granted.close(now, self.rate_pps, self.fair_pps);
+        self.demand_pps *= DEMAND_KEPT;
+        self.slot_s = sample.length_s.max(SLOT_KEPT * self.slot_s);
+        self.drain_s = if sample.length_s < CUT_SHARE * self.slot_s {
+            self.slot_s - sample.length_s
+        } else {
+            self.slot_s
+        };
         self.backlogged = sample.backlogged;
         // One packet of tolerance: it may have been counted in the neighbouring slot.
-        let due = PACED_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
         self.met |= sample.frames > 0.0;
         self.received_pps = sample.received_pps;
@@ -255,6 +338,8 @@ impl StationEstimate {
             .map(|at| (at, sample.slot))
             .or(self.last.map(|(at, _)| (at, sample.slot)));
         self.demand_pps = self.demand_pps.max(sample.received_pps);
+        let quiet_pps = (sample.received_pps - sample.held_pps).max(0.0);
+        self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
         let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
             + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
@@ -275,8 +360,9 @@ impl StationEstimate {
         // At a slot boundary a frame may be counted in one slot and its bytes in the other; a
         // larger difference is a change.
         let change = (ratio - self.repeats).abs() > EDGE_FRAMES / sample.frames;
-        let kept = 1.0 - REPEATS_GAINS[usize::from(change && sample.frames >= ENOUGH_FRAMES)];
-        self.repeats_of = (kept * all_received + received, kept * all_counted + counted);
+        let gain = REPEATS_GAINS[usize::from(change && sample.frames >= ENOUGH_FRAMES)];
+        let mix = |before: f64, new: f64| before + gain * (new - before);
+        self.repeats_of = (mix(all_received, received), mix(all_counted, counted));
         let (all_received, all_counted) = self.repeats_of;
         self.repeats = (all_received / all_counted).clamp(1.0, REPEATS_MAX);
     }
@@ -312,7 +398,7 @@ impl StationEstimate {
     fn account(&mut self, sample: &Sample, config: &WaterfillConfig) {
         let Some(level) = sample.level else { return };
         let sent_pps = sample.sent_pps.unwrap_or(if sample.backlogged {
-            self.rate_pps
+            self.granted.rate_pps
         } else {
             sample.received_pps
         });
@@ -339,7 +425,7 @@ impl StationEstimate {
         // While frames are full the access point is the bottleneck, so the gaps are rounds even if
         // the source is idle at times.
         self.paced |= self.full && sample.backlogged;
-        let eager = sent_pps >= EAGER_SHARE * self.rate_pps - 1.0 / sample.length_s;
+        let eager = sent_pps >= EAGER_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.greedy_slots = if self.paced || eager {
             GREEDY_SLOTS
         } else {
@@ -354,7 +440,7 @@ impl StationEstimate {
                 edge_pps: (EDGE_FRAMES * level + 2.0) / sample.length_s,
                 full: self.full,
                 late: sample.wait.map(|wait| {
-                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.fair_pps
+                    wait.median_s > late_s && sample.received_pps < LATE_SHARE * self.granted.fair_pps
                 }),
                 waiting: sample.wait.map(|wait| wait.median_s > usual_wait_s(gap_s)),
             });
@@ -382,23 +468,11 @@ impl StationEstimate {
 
     /// Turns a fair share into a rate: capped at what the path carries, and reduced while a queue
     /// drains.
-    pub(super) fn grant(&mut self, level: f64, fair_pps: f64, floor_pps: f64) {
+    pub(super) fn grant(&mut self, now: Time, level: f64, fair_pps: f64, floor_pps: f64) {
+        self.granted.add(now, self.rate_pps, self.fair_pps);
         self.fair_pps = fair_pps;
-        self.elsewhere.release_above(fair_pps);
-        let open = self
-            .elsewhere
-            .cap_pps()
-            .map_or(fair_pps, |cap| fair_pps.min(cap));
-        let drained_pps = self.backlog.drain_pps(self.full, self.slot_s, open);
-        let capped = open - drained_pps;
-        let share = if open > 0.0 && open.is_finite() {
-            drained_pps / open
-        } else {
-            0.0
-        };
-        if share < STRAIN_SHARE {
-            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
-        }
+        let open = self.open_pps();
+        let capped = open - self.backlog.drain_pps(self.full, self.drain_s, open);
         // The floor keeps reports coming, but it must not overload a network of many slow stations.
         let floor_pps = if fair_pps.is_finite() {
             floor_pps.min(FLOOR_SHARE * fair_pps)
@@ -413,22 +487,47 @@ impl StationEstimate {
         self.target_level = level;
     }
 
+    /// The fair rate, or what the path carries if that is less, packets per second.
+    fn open_pps(&self) -> f64 {
+        self.elsewhere
+            .cap_pps()
+            .map_or(self.fair_pps, |cap| self.fair_pps.min(cap))
+    }
+
+    /// Ends a slot after the grant: draws the conclusions that count slots.
+    pub(super) fn conclude(&mut self) {
+        self.elsewhere.release_above(self.fair_pps);
+        let open = self.open_pps();
+        let drained_pps = self.backlog.drain_pps(self.full, self.drain_s, open);
+        let share = if open > 0.0 && open.is_finite() {
+            drained_pps / open
+        } else {
+            0.0
+        };
+        if share < STRAIN_SHARE {
+            self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
+        }
+    }
+
+    /// Notes whether packets wait for the pacer now. Returns whether that changes what the station
+    /// can use.
+    pub(super) fn set_waiting(&mut self, waiting: bool) -> bool {
+        let before = self.demand();
+        self.waiting = waiting;
+        before != self.demand()
+    }
+
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
         if !self.met {
             return Demand::Probed(PROBE_PACKETS / self.slot_s);
         }
-        let greedy = self.greedy_slots > 0 && self.silent_slots <= SILENT_SLOTS;
+        let greedy = self.greedy_slots > 0 && !self.silent;
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
-            None if greedy => Demand::Greedy,
-            // Video in bursts is backlogged for a part of every slot and yet uses less than its
-            // share.
-            None if self.backlogged => {
-                let reserve = RESERVED_SHARE * (self.fair_pps - self.demand_pps).max(0.0);
-                Demand::Limited(self.demand_pps + reserve)
-            }
-            None => Demand::Limited(self.demand_pps),
+            // A burst, as of video: it takes a share while it lasts, and nothing between bursts.
+            None if greedy || self.waiting => Demand::Greedy,
+            None => Demand::Limited(self.quiet_pps),
         }
     }
 
@@ -448,11 +547,6 @@ impl StationEstimate {
     /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
     pub(super) fn wait_p95_s(&self) -> Option<f64> {
         self.wait_p95_s
-    }
-
-    /// Length of the station's last slot in seconds.
-    pub(super) fn slot_s(&self) -> f64 {
-        self.slot_s
     }
 
     /// Share of the time that the station's own frames take.

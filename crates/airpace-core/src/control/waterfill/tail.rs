@@ -2,6 +2,7 @@
 
 use super::config::WaterfillConfig;
 use super::station::StationEstimate;
+use airpace_units::Time;
 use core::time::Duration;
 
 /// The law aims at this share of a latency that the operator has set, so that noise does not push
@@ -16,6 +17,8 @@ const TOLERATED_ROUNDS: f64 = 2.5;
 const GAINS: [f64; 2] = [0.12, 0.1];
 /// Length of the slot for which the gains hold, seconds.
 const GAIN_SLOT_S: f64 = 0.1;
+/// Most slots of that length that count at once.
+const SLOTS_MOST: f64 = 2.0;
 /// Largest step of the logarithm in one slot, before the gain: a single burst does not move it far.
 const ERROR_MOST: f64 = 1.0;
 /// Bounds of the price while a latency is aimed at. At the upper one packets take a quarter of the
@@ -35,6 +38,8 @@ pub(super) struct Tail {
     /// Slots for which the price has been at its upper bound in vain.
     missed_slots: f64,
     worst_s: Option<f64>,
+    /// When the last slot was taken.
+    observed: Option<Time>,
 }
 
 impl Tail {
@@ -44,6 +49,7 @@ impl Tail {
             price: config.price,
             missed_slots: 0.0,
             worst_s: None,
+            observed: None,
         }
     }
 
@@ -61,6 +67,7 @@ impl Tail {
     /// Takes a slot in which rounds of `round_s` were aimed at.
     pub(super) fn observe(
         &mut self,
+        now: Time,
         config: &WaterfillConfig,
         stations: &[StationEstimate],
         round_s: f64,
@@ -81,13 +88,15 @@ impl Tail {
                 (tolerated_s, config.price, FACTOR_MOST * config.price)
             }
         };
-        let slots = stations
-            .first()
-            .map_or(1.0, |station| station.slot_s() / GAIN_SLOT_S);
+        let elapsed_s = self
+            .observed
+            .map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
+        self.observed = Some(now);
+        let slots = elapsed_s / GAIN_SLOT_S;
         let error = (worst_s.max(1e-6) / target_s)
             .ln()
             .clamp(-ERROR_MOST, ERROR_MOST);
-        let gain = GAINS[usize::from(error < 0.0)] * slots.min(2.0);
+        let gain = GAINS[usize::from(error < 0.0)] * slots.min(SLOTS_MOST);
         self.price = (self.price * (gain * error).exp()).clamp(least, most);
         let missed = config
             .latency

@@ -298,7 +298,7 @@ impl World {
         self.set_agent_alarm(index, station);
     }
 
-    pub(super) fn set_agent_alarm(&mut self, index: usize, station: usize) {
+    pub(in crate::world) fn set_agent_alarm(&mut self, index: usize, station: usize) {
         let managed = &mut self.proxies[index].stations[station];
         let due = managed.agent.as_ref().and_then(Agent::deadline);
         let due = due.map(|due| due.max(self.now));

@@ -81,6 +81,11 @@ impl ManagedStation {
         self.agent = Some(Agent::new(now, &config, self.hash_key));
     }
 
+    /// Whether the agent wants to report before its slot ends.
+    pub(in crate::world) fn has_news(&self) -> bool {
+        self.agent.as_ref().is_some_and(Agent::has_news)
+    }
+
     /// Hands an MPDU of `frame` to the agent, as the station's monitor interface shows it.
     pub(in crate::world) fn on_mpdu(
         &mut self,

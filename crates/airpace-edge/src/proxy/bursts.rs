@@ -1,0 +1,98 @@
+//! Tells the law of bursts between its slots, so that it divides the air among those that have
+//! something to send.
+//!
+//! Video comes in bursts of a few milliseconds, pages in bursts of some hundred. If the law learnt of
+//! them from reports alone, it would have to keep the air for all bursts that may come, or let them
+//! add up in the access point.
+
+use super::Proxy;
+use airpace_core::control::BacklogChange;
+use airpace_core::packet::Packet;
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+
+/// Least time between two divisions. A burst of video takes several times as long to send.
+const LEAST_GAP: Duration = Duration::from_millis(1);
+/// The same per station, so that many stations take no more than a few hundredths of the processor:
+/// a division takes about 0.1 µs per station.
+const LEAST_GAP_PER_STATION: Duration = Duration::from_micros(5);
+
+/// What the law has not been told yet.
+#[derive(Debug)]
+pub(super) struct Bursts {
+    changes: Vec<BacklogChange>,
+    gap: Duration,
+    /// When the law may divide again.
+    soonest: Time,
+}
+
+impl Bursts {
+    pub(super) fn new(stations: usize) -> Self {
+        let stations = u32::try_from(stations).unwrap_or(u32::MAX);
+        Self {
+            changes: Vec::new(),
+            gap: LEAST_GAP.max(LEAST_GAP_PER_STATION.saturating_mul(stations)),
+            soonest: Time::ZERO,
+        }
+    }
+
+    /// When the law is to be told; `None` if there is nothing to tell.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        (!self.changes.is_empty()).then_some(self.soonest)
+    }
+}
+
+impl<P: Packet> Proxy<P> {
+    /// Notes whether packets wait for a station's pacer, if that has changed.
+    pub(super) fn note_backlog(&mut self, station: usize) {
+        let paced = &mut self.stations[station];
+        // A law that has not granted a rate does not know the station: it is told later.
+        if paced.held_back == paced.known_to_wait || paced.allocation.is_none() {
+            return;
+        }
+        paced.known_to_wait = paced.held_back;
+        let id = paced.id;
+        let pending = self.bursts.changes.iter().position(|c| c.station == id);
+        match pending {
+            // It is as the law knows it again.
+            Some(at) => {
+                self.bursts.changes.swap_remove(at);
+            }
+            None => self.bursts.changes.push(BacklogChange {
+                station: id,
+                waits: self.stations[station].held_back,
+            }),
+        }
+    }
+
+    /// Lets the law divide the air again if bursts have come or gone and the last division is long
+    /// enough ago. Returns whether rates have changed.
+    pub(super) fn divide_again(&mut self, now: Time) -> bool {
+        if self.bursts.changes.is_empty() || now < self.bursts.soonest {
+            return false;
+        }
+        let Some(law) = &mut self.law else {
+            self.bursts.changes.clear();
+            return false;
+        };
+        self.bursts.soonest = now.saturating_add(self.bursts.gap);
+        let allocations = law.on_backlog(now, &self.bursts.changes);
+        self.bursts.changes.clear();
+        let Some(allocations) = allocations else {
+            return false;
+        };
+        let mut changed: Vec<StationId> = Vec::new();
+        for allocation in allocations {
+            if let Some(station) = self.stations.get_mut(allocation.station.index())
+                && station.allocation.as_ref() != Some(allocation)
+            {
+                station.allocation = Some(*allocation);
+                changed.push(allocation.station);
+            }
+        }
+        for station in &changed {
+            self.apply_rate(now, station.index());
+        }
+        !changed.is_empty()
+    }
+}
