@@ -76,6 +76,25 @@ fn waterfill_recovers_from_doubled_access_time_within_two_slots() {
 }
 
 #[test]
+fn disturbances_do_not_lower_the_mean_level_at_a_limit_near_the_longest_frame() {
+    // Payload takes 17 times as long as overhead, so small disturbances fill frames.
+    let (quiet_s, disturbed_s) = (205e-6, 300e-6);
+    let mut plant = Plant::new(&[175.5; 5], 0.5);
+    plant.overhead_s = quiet_s;
+    let mut law = law(Law::Waterfill, 48.0, Some(20));
+    run(&mut plant, law.as_mut(), 40);
+    let mut slots = Vec::new();
+    for _ in 0..40 {
+        plant.overhead_s = disturbed_s;
+        slots.extend(run(&mut plant, law.as_mut(), 1));
+        plant.overhead_s = quiet_s;
+        slots.extend(run(&mut plant, law.as_mut(), 9));
+    }
+    let level = mean(&slots, |v| v.level);
+    assert!((level / 48.0 - 1.0).abs() < 0.03, "level {level}");
+}
+
+#[test]
 fn waterfill_holds_a_tight_delay_target_near_level_one() {
     // From a tenth to ten times the true overhead at the start.
     for start_us in [20, 200, 2_000] {

@@ -19,6 +19,9 @@ const BALANCED_SLOTS: u8 = 3;
 /// The queue at the end of a slot, compared with what arrives in the 95th percentile of the waiting
 /// time: at most this factor longer, because the last to come have not been received yet.
 const QUEUE_BOUND: f64 = 2.0;
+/// Mean levels of a slot up to this factor above the target can be noise: levels near the longest
+/// frame vary by a tenth from slot to slot.
+const NOISE_FACTOR: f64 = 1.35;
 /// Largest share of the rate that is held back to drain a queue whose waiting time is not measured:
 /// missing packets may be lost.
 const TRIM_MOST: f64 = 0.06;
@@ -54,6 +57,8 @@ pub(super) struct BacklogSlot {
     pub(super) gap_s: f64,
     /// Whether frames are as long as they can be.
     pub(super) full: bool,
+    /// Packets per frame that the last rate aimed at.
+    pub(super) target_level: f64,
 }
 
 /// How a queue is drained.
@@ -70,16 +75,30 @@ pub(super) fn usual_wait_s(gap_s: f64) -> f64 {
     USUAL_GAPS * gap_s + USUAL_S
 }
 
+/// What is to be drained of `queued` packets behind full frames of `level` packets on average.
+///
+/// Where the target is near the longest frame, noise alone makes frames full. Up to a frame's
+/// packets are queued at the end of such a slot, depending on where in a round it ends. A drain
+/// that took them too would empty the access point and leave the mean level below the target.
+fn beyond_next_frame(queued: f64, level: f64, slot: &BacklogSlot) -> f64 {
+    if level <= NOISE_FACTOR * slot.target_level {
+        (queued - slot.target_level).max(0.0)
+    } else {
+        queued
+    }
+}
+
 impl Backlog {
     /// Takes a slot.
     pub(super) fn observe(&mut self, sample: &Sample, slot: &BacklogSlot) {
         let missing = (slot.sent_pps - sample.received_pps - sample.lost_pps) * sample.length_s;
         self.balance = (BALANCE_KEPT * self.balance + missing).max(0.0);
+        let level = sample.level.unwrap_or(0.0);
         self.wait_known = sample.wait.is_some();
         self.received_pps = sample.received_pps;
         let Some(wait) = sample.wait else {
             self.waiting_slots = 0;
-            self.packets = self.unmeasured(slot);
+            self.packets = self.unmeasured(level, slot);
             return;
         };
         let excess_s = wait.median_s - usual_wait_s(slot.gap_s);
@@ -95,18 +114,25 @@ impl Backlog {
         } else if slot.full {
             // The balance knows what the slot's end looked like and what the last drain has taken;
             // how long packets waited bounds what late reports make of it.
-            self.balance
-                .min(QUEUE_BOUND * sample.received_pps * wait.p95_s)
+            let queued = self
+                .balance
+                .min(QUEUE_BOUND * sample.received_pps * wait.p95_s);
+            if self.waiting_slots > 0 {
+                // Waiting times prove that it is more than noise.
+                queued
+            } else {
+                beyond_next_frame(queued, level, slot)
+            }
         } else {
             (sample.received_pps * excess_s.max(0.0)).min(self.balance)
         };
     }
 
     /// The packets that wait, from their balance alone.
-    fn unmeasured(&self, slot: &BacklogSlot) -> f64 {
+    fn unmeasured(&self, level: f64, slot: &BacklogSlot) -> f64 {
         if slot.full {
             // Behind full frames everything that is missing is queued.
-            return self.balance;
+            return beyond_next_frame(self.balance, level, slot);
         }
         let in_flight_s = USUAL_GAPS * slot.gap_s + IN_FLIGHT_S;
         (self.balance - slot.sent_pps * in_flight_s).max(0.0)

@@ -438,6 +438,7 @@ impl StationEstimate {
             sent_pps,
             gap_s,
             full: level >= FULL_SHARE * self.longest_frame(config),
+            target_level: self.target_level,
         };
         self.backlog.observe(sample, &slot);
         self.frame_limit
