@@ -240,7 +240,11 @@ impl Meter {
     #[must_use]
     pub fn frames(&self) -> u32 {
         let (mac, tunnel) = (self.mac.tally(), self.tunnel.tally());
-        if mac.active { mac.frames } else { tunnel.frames }
+        if mac.active {
+            mac.frames
+        } else {
+            tunnel.frames
+        }
     }
 
     /// Ends the slot now and begins the next.

@@ -226,7 +226,9 @@ impl Pacer {
         };
         let debt_ns = u64::try_from(debt.as_nanos()).unwrap_or(u64::MAX);
         let ahead_ns = debt_ns.max(tariff.interval_ns);
-        Some(Time::from_nanos(release.as_nanos().saturating_sub(ahead_ns)))
+        Some(Time::from_nanos(
+            release.as_nanos().saturating_sub(ahead_ns),
+        ))
     }
 
     /// Charges a packet of `bytes` that leaves now.

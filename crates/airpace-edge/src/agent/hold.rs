@@ -87,9 +87,8 @@ fn hold_time(configured: Duration, report: &SlotReport) -> Duration {
     let is_bulk = report.level().is_some_and(|level| level >= BULK_LEVEL);
     match report.round_s().filter(|_| is_bulk) {
         Some(round) => {
-            let [round, rounds] = [1.0, HELD_ROUNDS].map(|rounds| {
-                Duration::try_from_secs_f64(rounds * round).unwrap_or(Duration::MAX)
-            });
+            let [round, rounds] = [1.0, HELD_ROUNDS]
+                .map(|rounds| Duration::try_from_secs_f64(rounds * round).unwrap_or(Duration::MAX));
             let longest = configured.saturating_mul(MOST_EXTENSION).max(round);
             rounds.min(longest).clamp(
                 configured,

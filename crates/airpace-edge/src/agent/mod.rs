@@ -398,7 +398,9 @@ impl<P: UplinkPacket> Agent<P> {
         self.adapts_slots
             && self.extensions < MOST_EXTENSIONS
             && frames < ENOUGH_FRAMES
-            && self.last_frames.is_some_and(|last| (frames == 0) == (last == 0))
+            && self
+                .last_frames
+                .is_some_and(|last| (frames == 0) == (last == 0))
     }
 
     /// Whether a report is due before the slot ends.
@@ -431,13 +433,9 @@ impl<P: UplinkPacket> Agent<P> {
         self.urgent_at = None;
         self.urgent_window = urgent_window(now, self.next_slot, self.slot);
         let report = self.meter.close_slot(now);
-<<<<<<< HEAD
         self.last_frames = Some(report.frames);
-        self.acks.set_patience(hold_time(self.gather_acks, &report));
-=======
         let hold = self.ack_hold.on_slot(now, &report);
         self.acks.set_patience(hold);
->>>>>>> small-law
         Some(report)
     }
 }

@@ -134,7 +134,13 @@ fn report_times(
         if us % gap_us == 0 {
             for _ in 0..8 {
                 let delay_ns = delay_ns(now);
-                agent.on_message(now, Message { delay_ns, ..message(1, sequence) });
+                agent.on_message(
+                    now,
+                    Message {
+                        delay_ns,
+                        ..message(1, sequence)
+                    },
+                );
                 sequence += 1;
             }
         }

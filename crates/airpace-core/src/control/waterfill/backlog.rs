@@ -150,27 +150,26 @@ impl Backlog {
             return Drain::default();
         }
         let balanced = full && self.waiting_slots <= BALANCED_SLOTS;
-        if !balanced && !self.wait_known {
-            let trim_pps = (self.packets / slot_s).min(TRIM_MOST * open_pps);
+        let is_certain = balanced || self.wait_known;
+        let (gain, trim_most) = match (balanced, self.wait_known) {
+            (true, _) => (1.0, DRAIN_MOST),
+            (false, true) => (DRAIN_GAIN, DRAIN_MOST),
+            (false, false) => (1.0, TRIM_MOST),
+        };
+        let drained = gain * self.packets;
+        let pause_s = drained / self.received_pps.max(1.0);
+        if is_certain && pause_s <= PAUSE_MOST * slot_s {
+            // A pause ends when the queue is gone. A lower rate for the whole slot would leave the
+            // access point without packets for the rest of it.
             return Drain {
-                pause_s: 0.0,
-                trim_pps,
+                pause_s,
+                trim_pps: 0.0,
             };
         }
-        // A pause ends when the queue is gone. A lower rate for the whole slot would leave the
-        // access point without packets for the rest of it.
-        let gain = if balanced { 1.0 } else { DRAIN_GAIN };
-        let pause_s = gain * self.packets / self.received_pps.max(1.0);
-        if pause_s > PAUSE_MOST * slot_s {
-            let trim_pps = (gain * self.packets / slot_s).min(DRAIN_MOST * open_pps);
-            return Drain {
-                pause_s: 0.0,
-                trim_pps,
-            };
-        }
+        // A long pause would starve the station if the estimate is wrong.
         Drain {
-            pause_s,
-            trim_pps: 0.0,
+            pause_s: 0.0,
+            trim_pps: (drained / slot_s).min(trim_most * open_pps),
         }
     }
 }

@@ -17,10 +17,10 @@ use super::{BacklogChange, ConfigError, Diagnostics, Law, RateController};
 use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
+use core::time::Duration;
 use overhead::Overhead;
 use share::{Claim, Demand, Share, Solver};
 use station::StationEstimate;
-use core::time::Duration;
 use std::collections::BTreeMap;
 use tail::Tail;
 
