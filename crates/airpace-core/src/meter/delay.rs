@@ -55,6 +55,11 @@ impl DelayMeter {
         self.recent_us > (GROWTH * self.last_p95_us).max(GROWTH_LEAST_US)
     }
 
+    /// Whether packets wait about as long as in the last slot, or less.
+    pub(super) fn is_steady(&self) -> bool {
+        self.recent_us <= self.last_p95_us
+    }
+
     pub(super) fn on_sample(&mut self, at: Time, delay_ns: i64) {
         if at.saturating_since(self.period_start) >= PERIOD {
             self.period_start = at;
@@ -87,7 +92,7 @@ impl DelayMeter {
         let [p50, p95, p99] = [50, 95, 99].map(|percent| self.quantile(percent));
         let mean = Duration::from_micros(self.sum_us / u64::from(self.samples));
         // The queue at the end of the slot is known as well.
-        self.last_p95_us = (p95.as_secs_f64() * 1e6).max(self.recent_us);
+        self.last_p95_us = p95.as_secs_f64() * 1e6;
         self.bins.fill(0);
         self.samples = 0;
         self.sum_us = 0;

@@ -236,6 +236,12 @@ impl Meter {
         self.mac.rate_has_changed() || self.tunnel.rate_has_changed() || self.delay.has_grown()
     }
 
+    /// Whether packets wait about as long as in the last slot, or less.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.delay.is_steady()
+    }
+
     /// Frames that the slot that runs has so far.
     #[must_use]
     pub fn frames(&self) -> u32 {

@@ -398,6 +398,7 @@ impl<P: UplinkPacket> Agent<P> {
         self.adapts_slots
             && self.extensions < MOST_EXTENSIONS
             && frames < ENOUGH_FRAMES
+            && self.meter.is_steady()
             && self
                 .last_frames
                 .is_some_and(|last| (frames == 0) == (last == 0))
