@@ -215,17 +215,15 @@ impl Pacer {
         }
     }
 
-    /// When a packet may be released that need not wait for those released before, as one of a
-    /// sparse flow: up to `debt`, or one packet of the controller's size if that takes longer,
-    /// sooner than [`Pacer::next_release`]. It is charged like all others, so that the rate holds.
+    /// When a packet of a sparse flow may be released: one packet of the controller's size sooner
+    /// than [`Pacer::next_release`]. It is charged like all others, so that the rate holds.
     #[must_use]
-    pub fn next_release_ahead(&self, debt: Duration) -> Option<Time> {
+    pub fn next_release_ahead(&self) -> Option<Time> {
         let release = self.next_release()?;
-        let Mode::Paced(tariff) = self.mode else {
-            return Some(release);
+        let ahead_ns = match self.mode {
+            Mode::Paced(tariff) => tariff.interval_ns,
+            Mode::Unshaped | Mode::Stopped => 0,
         };
-        let debt_ns = u64::try_from(debt.as_nanos()).unwrap_or(u64::MAX);
-        let ahead_ns = debt_ns.max(tariff.interval_ns);
         Some(Time::from_nanos(
             release.as_nanos().saturating_sub(ahead_ns),
         ))

@@ -31,20 +31,20 @@ pub struct L4sConfig {
     /// rate unused, because packets arrive in the bunches in which Wi-Fi returns acknowledgements:
     /// it gets three fifths of the rate of a classic flow at another station.
     pub ramp_start: Duration,
-    /// Packets that have waited for at least this long are all marked. Default 1.5 ms (`minTh` +
+    /// Packets that have waited for at least this long are all marked. Default 1.25 ms (`minTh` +
     /// `range` in the same place: 1.2 ms).
     pub ramp_end: Duration,
-    /// How much earlier the ramp begins and ends while classic flows wait. Default 500 µs: a queue
+    /// How much earlier the ramp begins and ends while classic flows wait. Default 510 µs: a queue
     /// that gets a part of the rate takes longer to empty after a bunch. Without this, one packet
     /// in a hundred waits for more than 2 ms.
     pub earlier_in_contention: Duration,
     /// Coupling factor k: how much more likely a mark is in the low-latency queue than the square
-    /// root of the probability of a signal in the classic queue. Default 1.6: with the
+    /// root of the probability of a signal in the classic queue. Default 1.3: with the
     /// 2 of RFC 9332, appendix A.1, Prague falls short of four fifths of Cubic's rate at a round
     /// trip of 5 ms, because it already gets marks of its own before those.
     pub coupling: f64,
     /// How much the low-latency queue may send at once if it has sent less than its share before, as
-    /// time at the rate at which both queues are emptied. Default 1 ms: acknowledgements come back
+    /// time at the rate at which both queues are emptied. Default 2 ms: acknowledgements come back
     /// over Wi-Fi once per frame, so that a scalable sender that gets its share on average sends
     /// more and less than it within a few milliseconds. Classic packets wait longer by as much.
     pub burst: Duration,
@@ -63,10 +63,10 @@ impl Default for L4sConfig {
     fn default() -> Self {
         Self {
             ramp_start: Duration::from_micros(1_000),
-            ramp_end: Duration::from_micros(1_500),
-            earlier_in_contention: Duration::from_micros(500),
-            coupling: 1.6,
-            burst: Duration::from_millis(1),
+            ramp_end: Duration::from_micros(1_250),
+            earlier_in_contention: Duration::from_micros(510),
+            coupling: 1.3,
+            burst: Duration::from_millis(2),
             overload: Duration::from_millis(50),
             patience: Duration::from_secs(1),
             ban: Duration::from_secs(2),

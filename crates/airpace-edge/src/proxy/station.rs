@@ -21,10 +21,6 @@ const CATCH_UP: Duration = Duration::from_micros(800);
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
 
-/// How much sooner than the pacer permits a packet of a sparse flow may leave. To a slow station one
-/// full-sized packet takes tens of milliseconds, for which a ping or a call would wait.
-const SPARSE_DEBT: Duration = Duration::from_millis(1);
-
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
     pub(super) id: StationId,
@@ -176,7 +172,9 @@ impl<P: Packet> PacedStation<P> {
             return Some(release);
         }
         if self.queue.is_sparse_next() {
-            return self.pacer.next_release_ahead(SPARSE_DEBT);
+            // To a slow station one full-sized packet takes tens of milliseconds, and a pause may
+            // take as long: a ping or a call does not wait for them.
+            return self.pacer.next_release_ahead();
         }
         Some(release.max(self.not_before))
     }

@@ -64,7 +64,7 @@ section! {
         slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
         /// How the law learns what the stations measured.
         reports: Reports = default("air"),
-        /// UDP payload of a report. The default is what a live report has without its tunnel.
+        /// UDP payload of a report; a live one has 72 B without its tunnel.
         report_size: Size = default("72 B", "1 B", "1400 B"),
         /// Size of a packet that the law assumes, IP header included.
         packet: Option<Size> = optional("that of the first UDP flow", "64 B", "9000 B"),
