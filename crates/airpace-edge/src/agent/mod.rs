@@ -454,7 +454,7 @@ fn urgent_window(now: Time, end: Time, slot: Duration) -> (Time, Time) {
 
 /// Frames from which a slot's means stand by themselves. With fewer the report is hardly worth its
 /// airtime, which in a cell of thirty stations of 802.11n is a tenth of all.
-const ENOUGH_FRAMES: u32 = 4;
+pub(crate) const ENOUGH_FRAMES: u32 = 4;
 /// Most extensions of a slot, each by its own length.
 const MOST_EXTENSIONS: u32 = 3;
 

@@ -8,7 +8,7 @@
 use super::Proxy;
 use airpace_core::control::BacklogChange;
 use airpace_core::packet::Packet;
-use airpace_units::{StationId, Time};
+use airpace_units::Time;
 use core::time::Duration;
 
 /// Least time between two divisions. A burst of video takes several times as long to send.
@@ -20,6 +20,9 @@ const LEAST_GAP_PER_STATION: Duration = Duration::from_micros(5);
 /// What the law has not been told yet.
 #[derive(Debug)]
 pub(super) struct Bursts {
+    /// Stations that have begun or ceased to wait since the last division, perhaps more than once.
+    noted: Vec<u32>,
+    /// Kept for its capacity.
     changes: Vec<BacklogChange>,
     gap: Duration,
     /// When the law may divide again.
@@ -30,6 +33,7 @@ impl Bursts {
     pub(super) fn new(stations: usize) -> Self {
         let stations = u32::try_from(stations).unwrap_or(u32::MAX);
         Self {
+            noted: Vec::new(),
             changes: Vec::new(),
             gap: LEAST_GAP.max(LEAST_GAP_PER_STATION.saturating_mul(stations)),
             soonest: Time::ZERO,
@@ -38,7 +42,7 @@ impl Bursts {
 
     /// When the law is to be told; `None` if there is nothing to tell.
     pub(super) fn deadline(&self) -> Option<Time> {
-        (!self.changes.is_empty()).then_some(self.soonest)
+        (!self.noted.is_empty()).then_some(self.soonest)
     }
 }
 
@@ -47,52 +51,46 @@ impl<P: Packet> Proxy<P> {
     pub(super) fn note_backlog(&mut self, station: usize) {
         let paced = &mut self.stations[station];
         // A law that has not granted a rate does not know the station: it is told later.
-        if paced.held_back == paced.known_to_wait || paced.allocation.is_none() {
-            return;
-        }
-        paced.known_to_wait = paced.held_back;
-        let id = paced.id;
-        let pending = self.bursts.changes.iter().position(|c| c.station == id);
-        match pending {
-            // It is as the law knows it again.
-            Some(at) => {
-                self.bursts.changes.swap_remove(at);
-            }
-            None => self.bursts.changes.push(BacklogChange {
-                station: id,
-                waits: self.stations[station].held_back,
-            }),
+        if paced.held_back != paced.known_to_wait && paced.allocation.is_some() && !paced.noted {
+            paced.noted = true;
+            self.bursts.noted.push(station as u32);
         }
     }
 
     /// Lets the law divide the air again if bursts have come or gone and the last division is long
     /// enough ago. Returns whether rates have changed.
     pub(super) fn divide_again(&mut self, now: Time) -> bool {
-        if self.bursts.changes.is_empty() || now < self.bursts.soonest {
+        if self.bursts.noted.is_empty() || now < self.bursts.soonest {
             return false;
         }
-        let Some(law) = &mut self.law else {
-            self.bursts.changes.clear();
-            return false;
-        };
         self.bursts.soonest = now.saturating_add(self.bursts.gap);
-        let allocations = law.on_backlog(now, &self.bursts.changes);
         self.bursts.changes.clear();
-        let Some(allocations) = allocations else {
-            return false;
-        };
-        let mut changed: Vec<StationId> = Vec::new();
-        for allocation in allocations {
-            if let Some(station) = self.stations.get_mut(allocation.station.index())
-                && station.allocation.as_ref() != Some(allocation)
-            {
-                station.allocation = Some(*allocation);
-                changed.push(allocation.station);
+        for station in self.bursts.noted.drain(..) {
+            let paced = &mut self.stations[station as usize];
+            paced.noted = false;
+            // A burst that came and went in the meantime is no change.
+            if paced.held_back != paced.known_to_wait && paced.allocation.is_some() {
+                paced.known_to_wait = paced.held_back;
+                self.bursts.changes.push(BacklogChange {
+                    station: paced.id,
+                    waits: paced.held_back,
+                });
             }
         }
-        for station in &changed {
-            self.apply_rate(now, station.index());
+        let Some(law) = &mut self.law else {
+            return false;
+        };
+        let Some(allocations) = law.on_backlog(now, &self.bursts.changes) else {
+            return false;
+        };
+        for allocation in allocations {
+            if let Some(station) = self.stations.get_mut(allocation.station.index()) {
+                station.allocation = Some(*allocation);
+            }
         }
-        !changed.is_empty()
+        for station in 0..self.stations.len() {
+            self.apply_rate(now, station);
+        }
+        true
     }
 }

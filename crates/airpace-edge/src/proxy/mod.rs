@@ -65,10 +65,9 @@ pub struct Proxy<P> {
     /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it
     /// introduces to the law.
     pending: Vec<SlotReport>,
-    /// Stations whose report waits in `pending`.
-    reported: usize,
-    /// Stations whose reports are waited for.
+    /// Stations whose reports are awaited, and those of them whose report waits in `pending`.
     awaited: usize,
+    reported: usize,
     budget: AirtimeBudget,
     estimates: MediumEstimates,
     next_decision: Time,
@@ -220,7 +219,7 @@ impl<P: Packet> Proxy<P> {
             return;
         }
         station.reported = true;
-        self.reported += 1;
+        self.reported += usize::from(station.awaited);
         let is_urgent = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         self.pending.push(report);
         if is_urgent
@@ -281,7 +280,7 @@ impl<P: Packet> Proxy<P> {
                 self.pending
                     .push(SlotReport::silent(paced.id, self.config.slot));
                 paced.reported = true;
-                self.reported += 1;
+                self.reported += usize::from(paced.awaited);
             }
         } else {
             self.forget(now, station);
@@ -303,7 +302,7 @@ impl<P: Packet> Proxy<P> {
         self.collect_drops(station);
         let paced = &mut self.stations[station];
         let id = paced.id;
-        self.reported -= usize::from(core::mem::take(&mut paced.reported));
+        self.reported -= usize::from(core::mem::take(&mut paced.reported) && paced.awaited);
         self.pending.retain(|report| report.station != id);
     }
 

@@ -2,6 +2,7 @@
 
 use super::turns::Place;
 use super::{Event, Mode, Proxy, mode, record};
+use crate::agent::ENOUGH_FRAMES;
 use airpace_core::packet::Packet;
 use airpace_units::Time;
 
@@ -68,8 +69,6 @@ impl<P: Packet> Proxy<P> {
         let to = mode::wanted(paced, now, &self.config);
         if to != paced.mode {
             let from = core::mem::replace(&mut paced.mode, to);
-            self.awaited -= usize::from(from.is_awaited());
-            self.awaited += usize::from(to.is_awaited());
             self.events.push_back(Event::ModeChanged {
                 at: now,
                 station,
@@ -86,7 +85,30 @@ impl<P: Packet> Proxy<P> {
                 paced.known_to_wait = false;
             }
         }
+        // The next report of a station that has few frames may come up to three slots later.
+        let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
+        let report = paced.last_report.as_ref();
+        let may_extend = takes_news && report.is_some_and(|report| report.frames < ENOUGH_FRAMES);
+        let awaited = paced.mode.is_awaited() && !may_extend;
+        self.set_awaited(station, awaited);
         self.apply_rate(now, station);
+    }
+
+    /// Sets whether the law's decision waits for a station's report.
+    fn set_awaited(&mut self, station: usize, awaited: bool) {
+        let paced = &mut self.stations[station];
+        if paced.awaited == awaited {
+            return;
+        }
+        paced.awaited = awaited;
+        let reported = usize::from(paced.reported);
+        if awaited {
+            self.awaited += 1;
+            self.reported += reported;
+        } else {
+            self.awaited -= 1;
+            self.reported -= reported;
+        }
     }
 
     /// Paces a station as its mode and its allocation ask for.

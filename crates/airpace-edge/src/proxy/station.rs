@@ -30,13 +30,17 @@ pub(super) struct PacedStation<P> {
     pub(super) connected: bool,
     /// Whether a report of the station waits for the next decision.
     pub(super) reported: bool,
+    /// Whether the next decision waits for a report of the station.
+    pub(super) awaited: bool,
     /// Where the station stands among those that have something to send.
     pub(super) place: Place,
     /// Whether packets waited for the pacer when it was last asked: they are due when it said,
     /// however late the caller is.
     pub(super) held_back: bool,
-    /// Whether the law knows, or is about to be told, that packets wait.
+    /// Whether the law knows that packets wait.
     pub(super) known_to_wait: bool,
+    /// Whether the station is among those of which the law is about to be told.
+    pub(super) noted: bool,
     pub(super) last_report: Option<SlotReport>,
     /// When missing reports began to count: at the last report, or when the station connected.
     pub(super) heard_at: Time,
@@ -113,9 +117,11 @@ impl<P: Packet> PacedStation<P> {
             mode: Mode::Away,
             connected: false,
             reported: false,
+            awaited: false,
             place: Place::Idle,
             held_back: false,
             known_to_wait: false,
+            noted: false,
             last_report: None,
             heard_at: Time::ZERO,
             allocation: None,

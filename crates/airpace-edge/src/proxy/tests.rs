@@ -1,7 +1,7 @@
 //! The proxy by itself, with packets that have a length and a flow and nothing else.
 
 use super::*;
-use airpace_core::control::RateController;
+use airpace_core::control::{BacklogChange, RateController};
 use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::packet::Packet;
@@ -61,6 +61,8 @@ impl Packet for ToyPacket {
 struct TestLaw {
     rate_bps: Arc<Mutex<f64>>,
     allocations: Vec<Allocation>,
+    /// What it was told between slots, and when.
+    told: Arc<Mutex<Vec<(Time, BacklogChange)>>>,
 }
 
 impl RateController for TestLaw {
@@ -79,6 +81,12 @@ impl RateController for TestLaw {
             *known = allocation(known.station, rate_bps);
         }
         &self.allocations
+    }
+
+    fn on_backlog(&mut self, now: Time, changes: &[BacklogChange]) -> Option<&[Allocation]> {
+        let mut told = self.told.lock().expect("no test panics with it");
+        told.extend(changes.iter().map(|change| (now, *change)));
+        None
     }
 
     fn remove(&mut self, station: StationId) {
@@ -127,15 +135,25 @@ fn connected(config: ProxyConfig) -> Proxy<ToyPacket> {
 
 /// A proxy under a law whose rate, in bit/s, the test sets through the second value.
 fn under_test_law(stations: usize, rate_bps: f64) -> (Proxy<ToyPacket>, Arc<Mutex<f64>>) {
+    let (proxy, rate, _) = under_told_law(stations, rate_bps);
+    (proxy, rate)
+}
+
+type Told = Arc<Mutex<Vec<(Time, BacklogChange)>>>;
+
+/// The same with what the law is told between slots.
+fn under_told_law(stations: usize, rate_bps: f64) -> (Proxy<ToyPacket>, Arc<Mutex<f64>>, Told) {
     let rate = Arc::new(Mutex::new(rate_bps));
-    let shared = Arc::clone(&rate);
+    let told = Told::default();
+    let shared = (Arc::clone(&rate), Arc::clone(&told));
     let law = CustomLaw::new(move || {
         Box::new(TestLaw {
-            rate_bps: Arc::clone(&shared),
+            rate_bps: Arc::clone(&shared.0),
             allocations: Vec::new(),
+            told: Arc::clone(&shared.1),
         })
     });
-    (connected(config(stations, Pacing::Custom(law))), rate)
+    (connected(config(stations, Pacing::Custom(law))), rate, told)
 }
 
 /// A report on a slot in which 20 frames of 16 packets came.
@@ -364,6 +382,28 @@ fn a_packet_of_a_sparse_flow_need_not_wait_for_the_pacer_but_many_do_not_exceed_
 }
 
 #[test]
+fn the_law_is_told_when_packets_begin_and_cease_to_wait_once_per_millisecond_at_most() {
+    // A packet every 0.25 ms.
+    let (mut proxy, _, told) = under_told_law(2, 48e6);
+    proxy.on_report(ms(100), report(0, 0));
+    proxy.on_report(ms(100), report(1, 0));
+    let mut now = ms(101);
+    // Station 0 gets a burst of 5 ms; to station 1 single packets come that need not wait.
+    fill(&mut proxy, now, 0, 20);
+    while now < ms(120) {
+        proxy.enqueue(now, 1, ToyPacket::new(0));
+        stations_served(&mut proxy, now);
+        proxy.handle_timeout(now);
+        now = now.saturating_add(Duration::from_millis(1));
+    }
+    let told = told.lock().expect("free");
+    let changes: Vec<_> = told.iter().map(|(_, c)| (c.station.0, c.waits)).collect();
+    assert_eq!(changes, [(0, true), (0, false)]);
+    assert_eq!(told[0].0, ms(101), "a burst is told of at once");
+    assert!((ms(104)..=ms(107)).contains(&told[1].0), "{told:?}");
+}
+
+#[test]
 fn packets_of_a_sparse_flow_have_priority_beside_bulk_and_do_not_count_as_sent() {
     let mut config = config(1, Pacing::Fixed(BitRate::from_mbps(120)));
     config.interactive = Some(InteractiveConfig {
@@ -542,6 +582,7 @@ fn a_weight_that_the_law_does_not_support_is_refused() {
         Box::new(TestLaw {
             rate_bps: Arc::default(),
             allocations: Vec::new(),
+            told: Told::default(),
         })
     });
     let mut config = config(2, Pacing::Custom(law));

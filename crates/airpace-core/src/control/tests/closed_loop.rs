@@ -2,8 +2,10 @@
 
 use super::plant::{Plant, SlotView};
 use crate::control::{
-    DualConfig, Goal, Law, LawConfig, LinearConfig, LinearPfConfig, RateController, StreamConfig,
+    BacklogChange, DualConfig, Goal, Law, LawConfig, LinearConfig, LinearPfConfig, RateController,
+    StreamConfig,
 };
+use airpace_units::{StationId, Time};
 use core::time::Duration;
 
 fn config(law: Law, level: f64, delay_ms: Option<u64>) -> LawConfig {
@@ -331,4 +333,26 @@ fn the_corrected_set_point_stops_at_the_interior_optimum() {
     );
     assert!((corrected / 7.8e-3 - 1.0).abs() < 0.1, "{corrected}");
     assert!(published > 1.3 * corrected, "{published} and {corrected}");
+}
+
+#[test]
+fn a_station_between_bursts_leaves_its_share_to_the_others_at_once() {
+    let mut plant = Plant::new(&[390.0, 390.0], 0.1);
+    let mut law = law(Law::Waterfill, 32.0, None);
+    run(&mut plant, law.as_mut(), 10);
+    // The second station needs far less than its share.
+    plant.stations[1].demand_pps = 500.0;
+    run(&mut plant, law.as_mut(), 20);
+    let mut rate_while = |waits| {
+        let change = BacklogChange {
+            station: StationId(1),
+            waits,
+        };
+        let rates = law.on_backlog(Time::from_millis(4_000), &[change]);
+        rates.map(|rates| rates[0].rate_pps)
+    };
+    let shared = rate_while(true).expect("the second station takes part");
+    let alone = rate_while(false).expect("it leaves again");
+    assert!((1.2..2.0).contains(&(alone / shared)), "{alone} {shared}");
+    assert_eq!(rate_while(false), None, "nothing has changed");
 }

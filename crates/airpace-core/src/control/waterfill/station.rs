@@ -11,8 +11,9 @@ use airpace_units::Time;
 
 /// Frames above this share of the longest count as full: the access point had more packets waiting.
 const FULL_SHARE: f64 = 0.9;
-/// Slots without a report after which a station's last measurements no longer count.
-const SILENT_SLOTS: f64 = 3.5;
+/// Slots without a report after which a station's last measurements no longer count. An agent that
+/// has little to tell extends a slot to four.
+const SILENT_SLOTS: f64 = 4.5;
 /// Largest target level as a share of the longest frame, so that varying frames stay below the
 /// longest: 51 of 64.
 const TARGET_SHARE: f64 = 0.8;
