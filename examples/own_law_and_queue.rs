@@ -4,12 +4,12 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example own_law_and_queue
 //! law       queue     TCP Mbit/s  ping p95 ms
-//! none      built-in       316.9         34.9
-//! none      own            292.9          5.3
-//! built-in  built-in       273.3          4.8
-//! built-in  own            273.6          5.8
-//! own       built-in       272.0          5.7
-//! own       own            272.0          5.7
+//! none      built-in       318.2         34.3
+//! none      own            293.0          5.5
+//! built-in  built-in       275.1          5.3
+//! built-in  own            275.2          5.3
+//! own       built-in       270.4          5.3
+//! own       own            273.3          5.1
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

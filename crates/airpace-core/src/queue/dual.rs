@@ -34,7 +34,7 @@ pub struct L4sConfig {
     /// Packets that have waited for at least this long are all marked. Default 1.25 ms (`minTh` +
     /// `range` in the same place: 1.2 ms).
     pub ramp_end: Duration,
-    /// How much earlier the ramp begins and ends while classic flows wait. Default 510 µs: a queue
+    /// How much earlier the ramp begins and ends while classic flows wait. Default 495 µs: a queue
     /// that gets a part of the rate takes longer to empty after a bunch. Without this, one packet
     /// in a hundred waits for more than 2 ms.
     pub earlier_in_contention: Duration,
@@ -64,7 +64,7 @@ impl Default for L4sConfig {
         Self {
             ramp_start: Duration::from_micros(1_000),
             ramp_end: Duration::from_micros(1_250),
-            earlier_in_contention: Duration::from_micros(510),
+            earlier_in_contention: Duration::from_micros(495),
             coupling: 1.3,
             burst: Duration::from_millis(2),
             overload: Duration::from_millis(50),
