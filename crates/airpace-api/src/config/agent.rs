@@ -27,7 +27,8 @@ section! {
         /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it,
         /// the socket's receive timestamps are grouped into frames.
         monitor: Option<String> = optional,
-        /// Length of a slot Δ: one report each. The proxy follows its own slot.
+        /// Length of a slot Δ: one report each, sooner with news and later with few frames. The
+        /// proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),
         /// File to which one JSON object per slot is appended.
         telemetry: Option<PathBuf> = optional("not written"),

@@ -37,6 +37,10 @@ use airpace_units::{StationId, Time};
 /// A law that turns the reports of a slot into rates. It decides once per slot, and all laws see
 /// the same reports.
 ///
+/// A law must have [`name`](Self::name), [`on_slot`](Self::on_slot) and [`remove`](Self::remove).
+/// The other methods are optional: one that leaves out [`on_backlog`](Self::on_backlog) and
+/// [`takes_news`](Self::takes_news) decides at the ends of slots only.
+///
 /// The trait is object-safe: drivers hold a `Box<dyn RateController + Send>`. This law divides a
 /// fixed total equally and halves the rate of a station while its frames are full:
 ///
@@ -98,16 +102,22 @@ pub trait RateController {
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation];
 
     /// Takes notice, between slots, that packets have begun or ceased to wait for the pacers of
-    /// these stations. Returns the rates that hold from now on, or `None` if none changes.
+    /// these stations. Returns the rates that hold from now on, or `None` if none changes. Pauses
+    /// in them are ignored: only those of [`RateController::on_slot`] count.
     ///
-    /// A law that does nothing here, as the published ones, keeps a station's share open for its
-    /// next burst, or the bursts of several stations add up.
+    /// Optional; by default nothing happens, as in the published laws. Such a law has to keep a
+    /// part of the air free for the bursts that may come, or bursts of several stations add up to a
+    /// queue at the access point.
     fn on_backlog(&mut self, _now: Time, _changes: &[BacklogChange]) -> Option<&[Allocation]> {
         None
     }
 
     /// Whether the law can decide on the report of a single station in the middle of a slot, when
-    /// that station has news. The published laws, whose gains hold for slots of one length, cannot.
+    /// that station has news. If so, [`RateController::on_slot`] is called with fewer reports, of
+    /// parts of slots, and more often.
+    ///
+    /// Optional, by default false. The published laws cannot: their gains hold for slots of one
+    /// length.
     fn takes_news(&self) -> bool {
         false
     }

@@ -236,7 +236,7 @@ pub(super) struct FrameMeter {
     /// First transmissions in the previous sample.
     previous: u32,
     tally: Tally,
-    /// Mean 1/R of the last slot in which rates were known, s/bit; 0 before that.
+    /// 1/R of the last frames of the last slot in which rates were known, s/bit; 0 before that.
     last_inverse_rate: f64,
     /// Consecutive frames whose rate is far below that, and far above.
     slower: u32,

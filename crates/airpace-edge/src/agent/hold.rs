@@ -15,7 +15,7 @@ use core::time::Duration;
 const HELD_ROUNDS: f64 = 3.0;
 /// Most that the configured time is multiplied by in order to hold for that many rounds.
 const MOST_EXTENSION: u32 = 4;
-/// The same for one round: held for less, each frame down would cause a frame up.
+/// The same in order to hold for one round: held for less, each frame down would cause a frame up.
 const MOST_EXTENSION_TO_ROUND: u32 = 12;
 /// Packets per frame from which a station is taken to download in bulk. Below, frames are far apart
 /// because there is little to send, and a longer wait would only slow it down.

@@ -42,7 +42,8 @@ pub struct AgentConfig {
     /// The station's number in the reports. Over a tunnel it does not matter: the proxy knows the
     /// station by its key.
     pub station: StationId,
-    /// Length of a slot (Δ), after each of which the agent reports. Default 100 ms.
+    /// Length of a slot (Δ), after each of which the agent reports, unless
+    /// [`AgentConfig::adapts_slots`]. Default 100 ms.
     pub slot: Duration,
     /// Length of the first slot, so that the agents of a simulation can report out of step. Default
     /// [`AgentConfig::slot`].
@@ -55,8 +56,9 @@ pub struct AgentConfig {
     pub uplink_rate: Option<BitRate>,
     /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Those of a
     /// bulk download are held for three rounds of the access point, if that is longer, but at most
-    /// for four times this. None are held for ten seconds after packets of an unpaced burst were
-    /// lost at a short queue. Default 5 ms.
+    /// for four times this; or for one round, if that is longer still, but at most for twelve times
+    /// this. None are held for ten seconds after packets of an unpaced burst were lost at a short
+    /// queue. Default 5 ms.
     pub gather_acks: Duration,
     /// Whether acknowledgements that are held together and tell their sender nothing that a later
     /// one does not are dropped. Default yes.

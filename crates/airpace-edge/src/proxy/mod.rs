@@ -9,8 +9,10 @@
 //!    [`Proxy::poll_drop`];
 //! 3. at [`Proxy::deadline`], calls [`Proxy::handle_timeout`], then [`Proxy::poll`].
 //!
-//! A slot ends, and the law decides, when every awaited report has come, or half a slot after they
-//! were due.
+//! A slot ends, and the law decides, when every awaited report has come, half a slot after they
+//! were due, or, if the law takes it, on a report that was sent early because it has news. Between
+//! slots the law is told when packets begin or cease to wait for a station's pacer, and may change
+//! the rates.
 
 mod bursts;
 mod config;
@@ -419,8 +421,8 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Ends the turn of a station that has just sent and must wait for its pacer, as it mostly must: the next poll need not
-    /// find out.
+    /// Ends the turn of a station that has just sent and must wait for its pacer, as it mostly
+    /// must: the next poll need not find out.
     fn move_on_unless_due(&mut self, now: Time, station: usize) {
         let paced = &mut self.stations[station];
         let Some(release) = paced.next_release().filter(|release| *release > now) else {
