@@ -67,8 +67,9 @@ pub struct Proxy<P> {
     /// Reports for the next decision, and [silent](SlotReport::silent) ones of stations that it
     /// introduces to the law.
     pending: Vec<SlotReport>,
-    /// Stations whose reports are awaited, and those of them whose report waits in `pending`.
+    /// Stations whose reports are awaited.
     awaited: usize,
+    /// Stations whose report waits in `pending`, except those that may extend their slots.
     reported: usize,
     budget: AirtimeBudget,
     estimates: MediumEstimates,
@@ -221,7 +222,7 @@ impl<P: Packet> Proxy<P> {
             return;
         }
         station.reported = true;
-        self.reported += usize::from(station.awaited);
+        self.reported += usize::from(station.counts_as_reported());
         let is_urgent = report.length < self.config.slot.mul_f64(URGENT_SHARE);
         self.pending.push(report);
         if is_urgent
@@ -282,7 +283,7 @@ impl<P: Packet> Proxy<P> {
                 self.pending
                     .push(SlotReport::silent(paced.id, self.config.slot));
                 paced.reported = true;
-                self.reported += usize::from(paced.awaited);
+                self.reported += usize::from(paced.counts_as_reported());
             }
         } else {
             self.forget(now, station);
@@ -304,7 +305,8 @@ impl<P: Packet> Proxy<P> {
         self.collect_drops(station);
         let paced = &mut self.stations[station];
         let id = paced.id;
-        self.reported -= usize::from(core::mem::take(&mut paced.reported) && paced.awaited);
+        self.reported -= usize::from(paced.counts_as_reported());
+        paced.reported = false;
         self.pending.retain(|report| report.station != id);
     }
 

@@ -90,25 +90,12 @@ impl<P: Packet> Proxy<P> {
         let report = paced.last_report.as_ref();
         let may_extend = takes_news && report.is_some_and(|report| report.frames < ENOUGH_FRAMES);
         let awaited = paced.mode.is_awaited() && !may_extend;
-        self.set_awaited(station, awaited);
+        self.awaited -= usize::from(core::mem::replace(&mut paced.awaited, awaited));
+        self.awaited += usize::from(awaited);
+        self.reported -= usize::from(paced.counts_as_reported());
+        paced.may_extend = may_extend;
+        self.reported += usize::from(paced.counts_as_reported());
         self.apply_rate(now, station);
-    }
-
-    /// Sets whether the law's decision waits for a station's report.
-    fn set_awaited(&mut self, station: usize, awaited: bool) {
-        let paced = &mut self.stations[station];
-        if paced.awaited == awaited {
-            return;
-        }
-        paced.awaited = awaited;
-        let reported = usize::from(paced.reported);
-        if awaited {
-            self.awaited += 1;
-            self.reported += reported;
-        } else {
-            self.awaited -= 1;
-            self.reported -= reported;
-        }
     }
 
     /// Paces a station as its mode and its allocation ask for.

@@ -32,6 +32,8 @@ pub(super) struct PacedStation<P> {
     pub(super) reported: bool,
     /// Whether the next decision waits for a report of the station.
     pub(super) awaited: bool,
+    /// Whether the station has so few frames that its agent may extend the slot.
+    pub(super) may_extend: bool,
     /// Where the station stands among those that have something to send.
     pub(super) place: Place,
     /// Whether packets waited for the pacer when it was last asked: they are due when it said,
@@ -118,6 +120,7 @@ impl<P: Packet> PacedStation<P> {
             connected: false,
             reported: false,
             awaited: false,
+            may_extend: false,
             place: Place::Idle,
             held_back: false,
             known_to_wait: false,
@@ -164,6 +167,12 @@ impl<P: Packet> PacedStation<P> {
 
     pub(super) fn has_load(&self) -> bool {
         self.load_bytes.is_some() && self.connected && !self.pacer.is_unshaped()
+    }
+
+    /// Whether the station's report brings the decision nearer: those of stations that may extend
+    /// their slots come at any time.
+    pub(super) const fn counts_as_reported(&self) -> bool {
+        self.reported && !self.may_extend
     }
 
     /// Sends nothing paced until `pause` has passed.
