@@ -221,6 +221,7 @@ impl SlotReport {
         self.sender.backlogged |= later.sender.backlogged;
         self.sender.marked |= later.sender.marked;
         self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);
+        self.sender.held_packets = sum(self.sender.held_packets, later.sender.held_packets);
         self.sender.sent_bytes = self
             .sender
             .sent_bytes

@@ -26,15 +26,15 @@ const LEAST_BURST: i64 = 4 * 1_514;
 /// Parameters of the low-latency queue of a [`DualQueue`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct L4sConfig {
-    /// Packets that have waited for less are not marked for their own queue. Default 1 ms. With the
+    /// Packets that have waited for less are not marked for their own queue. Default 1.04 ms. With the
     /// 800 µs of RFC 9332, appendix A.1 (`minTh`), a scalable flow leaves a part of its station's
     /// rate unused, because packets arrive in the bunches in which Wi-Fi returns acknowledgements:
     /// it gets three fifths of the rate of a classic flow at another station.
     pub ramp_start: Duration,
-    /// Packets that have waited for at least this long are all marked. Default 1.25 ms (`minTh` +
+    /// Packets that have waited for at least this long are all marked. Default 1.29 ms (`minTh` +
     /// `range` in the same place: 1.2 ms).
     pub ramp_end: Duration,
-    /// How much earlier the ramp begins and ends while classic flows wait. Default 495 µs: a queue
+    /// How much earlier the ramp begins and ends while classic flows wait. Default 535 µs: a queue
     /// that gets a part of the rate takes longer to empty after a bunch. Without this, one packet
     /// in a hundred waits for more than 2 ms.
     pub earlier_in_contention: Duration,
@@ -62,9 +62,9 @@ pub struct L4sConfig {
 impl Default for L4sConfig {
     fn default() -> Self {
         Self {
-            ramp_start: Duration::from_micros(1_000),
-            ramp_end: Duration::from_micros(1_250),
-            earlier_in_contention: Duration::from_micros(495),
+            ramp_start: Duration::from_micros(1_040),
+            ramp_end: Duration::from_micros(1_290),
+            earlier_in_contention: Duration::from_micros(535),
             coupling: 1.3,
             burst: Duration::from_millis(2),
             overload: Duration::from_millis(50),

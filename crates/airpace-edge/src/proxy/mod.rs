@@ -55,7 +55,8 @@ use warnings::MediumEstimates;
 /// on time.
 pub const GATHER_SHARE: u32 = 4;
 
-/// A report on less than this share of a slot was sent because it has news.
+/// A report on less than this share of a slot was cut because of news, or is what was left of a cut
+/// slot.
 const URGENT_SHARE: f64 = 0.85;
 
 /// The proxy's decisions, for packets of type `P`. Stations are numbered as in the configuration.
@@ -410,8 +411,7 @@ impl<P: Packet> Proxy<P> {
         }
     }
 
-    /// Moves a station forward that waits for its pacer although the packet that is next may leave
-    /// sooner.
+    /// Moves a waiting station forward if its next packet may now leave sooner.
     fn advance(&mut self, now: Time, station: usize) {
         let paced = &mut self.stations[station];
         let Place::Waiting(until) = paced.place else {

@@ -525,11 +525,12 @@ impl StationEstimate {
 
     /// Ends a slot after the grant: draws the conclusions that count slots.
     pub(super) fn conclude(&mut self) {
-        self.elsewhere.release_above(self.fair_pps);
-        // A queue is drained once for each report that shows it.
+        // A queue is drained once for each report that shows it, and other stations' news are no
+        // slots of this one.
         if !core::mem::take(&mut self.has_reported) {
             return;
         }
+        self.elsewhere.release_above(self.fair_pps);
         let open = self.open_pps();
         let drain = self.drain(open);
         self.pause_s = drain.pause_s;
@@ -562,7 +563,7 @@ impl StationEstimate {
         match self.elsewhere.cap_pps() {
             Some(cap) => Demand::Limited(cap.min(self.demand_pps)),
             // A burst, as of video: it takes a share while it lasts, and nothing between bursts.
-            None if greedy || self.waiting => Demand::Greedy,
+            None if greedy || self.waiting && !self.silent => Demand::Greedy,
             None => Demand::Limited(self.quiet_pps),
         }
     }

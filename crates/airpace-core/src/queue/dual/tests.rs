@@ -204,7 +204,7 @@ fn a_marked_packet_stays_behind_those_of_its_flow() {
 
 #[test]
 fn a_standing_low_latency_queue_is_marked_by_the_ramp() {
-    for (us, share) in [(900, 0), (1_125, 50), (1_600, 100)] {
+    for (us, share) in [(900, 0), (1_165, 50), (1_600, 100)] {
         let mut queue = queue();
         let mut marked = 0;
         for number in 0..1_000u64 {
