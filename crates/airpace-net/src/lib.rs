@@ -23,7 +23,9 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("airpace-net needs Linux; airpace-core and airpace-sim build everywhere");
 
+pub mod bridge;
 pub mod clock;
+pub mod inline;
 pub mod interfaces;
 pub mod netlink;
 pub mod netns;
@@ -35,6 +37,7 @@ pub mod realtime;
 pub mod signals;
 pub mod tun;
 pub mod udp;
+pub mod xsk;
 
 mod sys;
 mod tcp;

@@ -4,6 +4,8 @@
     reason = "system calls without a safe wrapper; nothing else lives here"
 )]
 
+pub(crate) mod xsk;
+
 use crate::udp::control::{self, Control, Kind};
 use crate::udp::{MAX_MESSAGES, ReceiveBatch, TrafficClass, Transmit};
 use core::sync::atomic::{AtomicI32, Ordering};
