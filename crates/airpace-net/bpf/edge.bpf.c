@@ -272,7 +272,9 @@ INLINE void report(struct xdp_md *ctx, enum kind kind, u64 now, u32 length)
 	}
 	if (captured > length)
 		captured = length;
-	/* The verifier wants to see that the length is neither zero nor beyond the record. */
+	/* The verifier wants to see that the length is neither zero nor beyond the record, of the very register that
+	 * is passed on: the empty instruction keeps the compiler from reusing what it knows. */
+	__asm__ volatile("" : "+r"(captured));
 	if (captured < sizeof(struct ethernet) || captured > SNAP_BYTES ||
 	    bpf_xdp_load_bytes(ctx, 0, record->frame, captured)) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);

@@ -23,6 +23,8 @@ use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::{ReceiveBatch, Transmit, UdpOptions, UdpSocket};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -48,14 +50,11 @@ fn main() {
 
     let bridge_alone = Network::new();
     let plain = bridge_alone.measure(span, None);
-    println!("bridge alone      {:.2} Gbit/s of {:.2} offered", plain.gbps, plain.offered_gbps);
+    println!("bridge alone: {plain}");
     let network = Network::new();
     let forwarder = network.start_forwarder(mode);
     let flat_out = network.measure(span, None);
-    println!(
-        "AF_XDP ({:?}) {:.2} Gbit/s of {:.2} offered",
-        forwarder.mode, flat_out.gbps, flat_out.offered_gbps
-    );
+    println!("AF_XDP ({:?}): {flat_out}", forwarder.mode);
     for share in [0.1, 0.5, 0.8] {
         let rate = flat_out.gbps * share;
         let slow = network.measure(span, Some(rate));
@@ -92,13 +91,29 @@ struct Forwarder {
 struct Outcome {
     gbps: f64,
     offered_gbps: f64,
+    /// CPU time per packet of the sending and of the receiving thread, with what the kernel does on
+    /// their time.
+    sender_ns: f64,
+    receiver_ns: f64,
     delays_ns: Vec<u64>,
+}
+
+impl core::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "{:.2} Gbit/s of {:.2} offered; CPU per packet: sender {:.0} ns, receiver {:.0} ns",
+            self.gbps, self.offered_gbps, self.sender_ns, self.receiver_ns
+        )
+    }
 }
 
 impl Outcome {
     fn quantile_us(&self, q: f64) -> f64 {
         let at = (q * (self.delays_ns.len().max(1) - 1) as f64) as usize;
-        self.delays_ns.get(at).map_or(f64::NAN, |&ns| ns as f64 / 1e3)
+        self.delays_ns
+            .get(at)
+            .map_or(f64::NAN, |&ns| ns as f64 / 1e3)
     }
 }
 
@@ -129,11 +144,25 @@ impl Network {
         middle
             .run(|| BridgeState::set_up(BridgeChoice::Make("br0"), &["wan", "ap"]).unwrap())
             .unwrap();
-        Self {
+        let network = Self {
             server,
             middle,
             station,
+        };
+        network.wait_until_it_forwards();
+        network
+    }
+
+    /// The kernel notices asynchronously that both ends of a pair are up, which takes up to a
+    /// second.
+    fn wait_until_it_forwards(&self) {
+        for _ in 0..100 {
+            let trial = self.measure(Duration::from_millis(50), Some(0.01));
+            if trial.gbps > 0.0 {
+                return;
+            }
         }
+        panic!("no packet passes the bridge");
     }
 
     fn start_forwarder(&self, mode: AttachMode) -> Forwarder {
@@ -170,15 +199,19 @@ impl Network {
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         let receiving = std::thread::spawn(move || receive(&receiver, clock, &until));
+        let before = cpu_ns();
         let sent = send(&sender, clock, span, gbps);
+        let sender_ns = cpu_ns() - before;
         std::thread::sleep(Duration::from_millis(50));
         stop.store(true, Ordering::Relaxed);
-        let (bytes, mut delays_ns) = receiving.join().unwrap();
+        let (bytes, mut delays_ns, receiver_ns) = receiving.join().unwrap();
         delays_ns.sort_unstable();
         let rate = |bytes: usize| bytes as f64 * 8e-9 / span.as_secs_f64();
         Outcome {
             gbps: rate(bytes / PAYLOAD_BYTES * 1500),
             offered_gbps: rate(sent * 1500),
+            sender_ns: sender_ns / sent.max(1) as f64,
+            receiver_ns: receiver_ns / (bytes / PAYLOAD_BYTES).max(1) as f64,
             delays_ns,
         }
     }
@@ -219,7 +252,7 @@ fn send(socket: &UdpSocket, clock: Clock, span: Duration, gbps: Option<f64>) -> 
 }
 
 /// Receives until told to stop; returns the bytes and the delay of each message.
-fn receive(socket: &UdpSocket, clock: Clock, stop: &AtomicBool) -> (usize, Vec<u64>) {
+fn receive(socket: &UdpSocket, clock: Clock, stop: &AtomicBool) -> (usize, Vec<u64>, f64) {
     let mut poller = Poller::new().unwrap();
     poller.add(socket, 0, Interest::Read).unwrap();
     let mut batch = ReceiveBatch::new(64, 65_536);
@@ -239,7 +272,14 @@ fn receive(socket: &UdpSocket, clock: Clock, stop: &AtomicBool) -> (usize, Vec<u
             }
         }
     }
-    (bytes, delays)
+    (bytes, delays, cpu_ns())
+}
+
+/// Returns the CPU time of the calling thread.
+fn cpu_ns() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
+    let (user, system) = (usage.user_time(), usage.system_time());
+    (user.num_microseconds() + system.num_microseconds()) as f64 * 1e3
 }
 
 /// Forwards frames for the station as the daemon does: received into a queue, sent from there.
@@ -250,6 +290,7 @@ fn forward(mut path: XdpPath, stop: &AtomicBool) -> String {
         poller.add(file, 0, Interest::Read).unwrap();
     }
     path.insert_station(STATION_MAC, false).unwrap();
+    let mut forwarded = 0_usize;
     let mut queue: Vec<Vec<u8>> = vec![Vec::with_capacity(4096); 64];
     while !stop.load(Ordering::Relaxed) {
         path.beat().unwrap();
@@ -265,6 +306,7 @@ fn forward(mut path: XdpPath, stop: &AtomicBool) -> String {
             if n == 0 {
                 break;
             }
+            forwarded += n;
             path.send(0, queue[..n].iter().map(Vec::as_slice)).unwrap();
             if clock.now() >= beat_at {
                 break;
@@ -272,5 +314,10 @@ fn forward(mut path: XdpPath, stop: &AtomicBool) -> String {
         }
         path.observe(usize::MAX, |_| {});
     }
-    format!("{:?}\n{:?}", path.counters().unwrap(), path.statistics().unwrap())
+    let cpu_ns = cpu_ns() / forwarded.max(1) as f64;
+    format!(
+        "CPU of the box per packet: {cpu_ns:.0} ns\n{:?}\n{:?}",
+        path.counters().unwrap(),
+        path.statistics().unwrap()
+    )
 }

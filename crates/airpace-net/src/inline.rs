@@ -19,7 +19,7 @@ use crate::netlink::{LinkError, Netlink};
 use crate::offload::complete_checksum;
 use crate::xsk::{Receiver, Sender, XskStatistics};
 use nix::time::{ClockId, clock_gettime};
-use program::{Programs, Role, socket_error};
+use program::{Programs, Role, refuse_occupied, socket_error};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -176,6 +176,9 @@ impl XdpPath {
     ) -> Result<Self, InlineError> {
         let mut link = Netlink::open()?;
         let wan_index = link.index(wan)?;
+        for interface in access_points.iter().chain([&wan]) {
+            refuse_occupied(&mut link, interface)?;
+        }
         let mut programs = Programs::load()?;
         let receivers = open_receivers(wan, wan_index, options.chunks)?;
         for (queue, receiver) in (0..).zip(&receivers) {
@@ -320,11 +323,7 @@ impl XdpPath {
 
     /// Passes up to `most` reports to `on_observation` and returns their number. Reports of TCP and
     /// QUIC do not make the file ready before many wait, so call it on every wake-up.
-    pub fn observe(
-        &mut self,
-        most: usize,
-        on_observation: impl FnMut(Observation<'_>),
-    ) -> usize {
+    pub fn observe(&mut self, most: usize, on_observation: impl FnMut(Observation<'_>)) -> usize {
         self.programs.observe(most, on_observation)
     }
 
@@ -376,11 +375,7 @@ impl XdpPath {
 const MAX_QUEUES: u32 = 64;
 
 /// Opens a socket for each receive queue of an interface.
-fn open_receivers(
-    interface: &str,
-    index: u32,
-    chunks: u32,
-) -> Result<Vec<Receiver>, InlineError> {
+fn open_receivers(interface: &str, index: u32, chunks: u32) -> Result<Vec<Receiver>, InlineError> {
     let mut receivers = Vec::new();
     for queue in 0..MAX_QUEUES {
         match Receiver::open(index, queue, chunks) {

@@ -146,11 +146,7 @@ impl Programs {
         role: Role,
         wanted: AttachMode,
     ) -> Result<AttachMode, InlineError> {
-        let mut link = Netlink::open()?;
-        let index = link.index(interface)?;
-        if let Some(id) = link.xdp_program(interface)? {
-            return Err(occupied(interface, id));
-        }
+        let index = Netlink::open()?.index(interface)?;
         let program = program(&mut self.ebpf, role)?;
         if wanted != AttachMode::Generic {
             match program.attach_to_if_index(index, XdpMode::Driver) {
@@ -192,8 +188,14 @@ impl Programs {
     }
 
     pub(super) fn remove_station(&mut self, mac: [u8; 6]) -> Result<(), InlineError> {
+        use aya::maps::MapError;
         match self.stations.remove(&mac) {
-            Err(aya::maps::MapError::KeyNotFound) => Ok(()),
+            Err(MapError::KeyNotFound) => Ok(()),
+            Err(MapError::SyscallError(call))
+                if call.io_error.kind() == io::ErrorKind::NotFound =>
+            {
+                Ok(())
+            }
             other => Ok(other?),
         }
     }
@@ -292,6 +294,14 @@ fn attach_error(interface: &str, error: ProgramError) -> InlineError {
     InlineError::Attach {
         interface: interface.to_owned(),
         source: Box::new(error),
+    }
+}
+
+/// Refuses an interface on which an XDP program is attached.
+pub(super) fn refuse_occupied(link: &mut Netlink, interface: &str) -> Result<(), InlineError> {
+    match link.xdp_program(interface)? {
+        Some(id) => Err(occupied(interface, id)),
+        None => Ok(()),
     }
 }
 

@@ -189,8 +189,13 @@ impl<T: Entry> Ring<T> {
     }
 
     fn entry(&self, position: u32) -> *mut T {
-        let base = self.memory.address.as_ptr().wrapping_add(self.offsets.desc as usize);
-        base.cast::<T>().wrapping_add((position & self.mask) as usize)
+        let base = self
+            .memory
+            .address
+            .as_ptr()
+            .wrapping_add(self.offsets.desc as usize);
+        base.cast::<T>()
+            .wrapping_add((position & self.mask) as usize)
     }
 
     /// Returns whether the kernel wants to be told about new entries.
