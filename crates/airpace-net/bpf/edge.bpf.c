@@ -17,8 +17,6 @@
 #define HEARTBEAT_NS 200000000ULL
 /* A frame of an unknown source is reported at most once per this time and source. */
 #define NOTICE_NS 1000000000ULL
-/* Largest frame that fits into a chunk of 4096 bytes: the kernel keeps XDP_PACKET_HEADROOM (256) free before it. */
-#define MAX_FRAME 3840
 /* Bytes of a frame that are copied into a record, and fewer where the payload is encrypted. */
 #define SNAP_BYTES 160
 #define SNAP_QUIC 80
@@ -86,6 +84,15 @@ struct uplink {
 	u64 noticed_ns;
 };
 
+/* What the process tells the programs; all zeroes before it has spoken. */
+struct control {
+	/* Its last sign of life. */
+	u64 heartbeat_ns;
+	/* Longest frame that is redirected: it must fit into a chunk of the socket, and into the MTU of the port.
+	 * Longer than that are packets that the sender's kernel has joined (GSO), which generic XDP gets whole. */
+	u64 max_frame;
+};
+
 struct record {
 	u64 time_ns;
 	u32 ifindex;
@@ -108,8 +115,8 @@ struct {
 	MAP_UINT(type, BPF_MAP_TYPE_ARRAY);
 	MAP_UINT(max_entries, 1);
 	MAP_TYPE(key, u32);
-	MAP_TYPE(value, u64);
-} HEARTBEAT SEC(".maps");
+	MAP_TYPE(value, struct control);
+} CONTROL SEC(".maps");
 
 struct {
 	MAP_UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -145,13 +152,16 @@ INLINE void count(u32 outcome)
 		*counter += 1;
 }
 
-INLINE int is_alive(u64 now)
+/* What the process has said; 0 if its last sign of life is too old. */
+INLINE struct control *control_if_alive(u64 now)
 {
 	u32 zero = 0;
-	u64 *beat = bpf_map_lookup_elem(&HEARTBEAT, &zero);
+	struct control *control = bpf_map_lookup_elem(&CONTROL, &zero);
 
 	/* A beat that another CPU wrote after `now` was read is fresh too, hence the sign. */
-	return beat && (s64)(now - *beat) < (s64)HEARTBEAT_NS;
+	if (!control || (s64)(now - control->heartbeat_ns) >= (s64)HEARTBEAT_NS)
+		return 0;
+	return control;
 }
 
 /* What a UDP datagram is, by its ports. */
@@ -300,13 +310,14 @@ int edge_wan(struct xdp_md *ctx)
 	void *end = (void *)(long)ctx->data_end;
 	struct ethernet *eth = data;
 	u64 now = bpf_ktime_get_ns();
+	struct control *control = control_if_alive(now);
 	u32 length, *flags;
 	enum kind kind;
 	struct mac to;
 
 	if ((void *)(eth + 1) > end)
 		return XDP_PASS;
-	if (!is_alive(now)) {
+	if (!control) {
 		count(PASSED_STALE);
 		return XDP_PASS;
 	}
@@ -338,8 +349,8 @@ int edge_wan(struct xdp_md *ctx)
 		count(PASSED_EXEMPT);
 		return XDP_PASS;
 	}
-	/* A frame in several buffers, or larger than a chunk of the socket, would be dropped there. */
-	if (length > MAX_FRAME || length != (u32)(end - data)) {
+	/* The socket would drop a frame in several buffers. */
+	if (length > control->max_frame || length != (u32)(end - data)) {
 		count(PASSED_LARGE);
 		return XDP_PASS;
 	}
@@ -382,7 +393,7 @@ int edge_ap(struct xdp_md *ctx)
 	struct mac from;
 	u32 length;
 
-	if ((void *)(eth + 1) > end || !is_alive(now))
+	if ((void *)(eth + 1) > end || !control_if_alive(now))
 		return XDP_PASS;
 	length = bpf_xdp_get_buff_len(ctx);
 	kind = kind_of(eth, end);

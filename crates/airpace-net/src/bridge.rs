@@ -9,7 +9,9 @@
 //! and addresses are never changed.
 
 use crate::netlink::{LinkError, Netlink};
+use crate::sys;
 use nix::ifaddrs::getifaddrs;
+use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
 
@@ -44,6 +46,10 @@ pub struct PortState {
     pub was_up: bool,
     /// Name of the bridge that it belonged to.
     pub master: Option<String>,
+    /// Whether the interface took VLAN tags out of the frames that it received
+    /// (`rx-vlan-offload`). XDP programs do not see such a tag, and it is lost when they redirect
+    /// the frame, so this is turned off.
+    pub strips_tags: bool,
 }
 
 /// Why the bridge could not be set up.
@@ -139,6 +145,7 @@ impl BridgeState {
                 name: name.to_owned(),
                 was_up: port.is_up,
                 master,
+                strips_tags: tag_offload(name).unwrap_or(false),
             });
         }
         Ok(Self {
@@ -156,6 +163,12 @@ impl BridgeState {
         for port in &self.ports {
             if port.master.as_deref() != Some(&self.bridge) {
                 link.set_master(&port.name, Some(&self.bridge))?;
+            }
+            if port.strips_tags {
+                // Some drivers cannot turn it off; only tagged frames suffer.
+                if let Err(error) = set_tag_offload(&port.name, false) {
+                    tracing::warn!(port = port.name, %error, "VLAN tags may be lost");
+                }
             }
             if !port.was_up {
                 link.set_up(&port.name)?;
@@ -192,6 +205,10 @@ impl BridgeState {
         if port.master.as_deref() != Some(&self.bridge) {
             link.set_master(&port.name, port.master.as_deref())?;
         }
+        if port.strips_tags {
+            // It was not turned off where the driver cannot.
+            let _ = set_tag_offload(&port.name, true);
+        }
         if !port.was_up {
             link.set_down(&port.name)?;
         }
@@ -211,6 +228,44 @@ impl BridgeState {
             Ok(())
         }
     }
+}
+
+/// Returns which kinds of bridged packets pass the firewall's rules for routed ones (`br_netfilter`):
+/// `ip`, `ip6`, `arp`. The rules, for example those of a container engine, may drop them, and the
+/// kernel drops packets with invalid headers and cuts padding off.
+#[must_use]
+pub fn filtered_protocols() -> Vec<&'static str> {
+    let mut filtered = Vec::new();
+    for (protocol, setting) in [
+        ("ip", "bridge-nf-call-iptables"),
+        ("ip6", "bridge-nf-call-ip6tables"),
+        ("arp", "bridge-nf-call-arptables"),
+    ] {
+        // Without br_netfilter, the setting does not exist.
+        let value = std::fs::read_to_string(format!("/proc/sys/net/bridge/{setting}"));
+        if value.is_ok_and(|text| text.trim() != "0") {
+            filtered.push(protocol);
+        }
+    }
+    filtered
+}
+
+/// `ETHTOOL_GFLAGS`, `ETHTOOL_SFLAGS` and `ETH_FLAG_RXVLAN` of `linux/ethtool.h`.
+const GET_FLAGS: u32 = 0x25;
+const SET_FLAGS: u32 = 0x26;
+const RECEIVE_TAGS: u32 = 1 << 8;
+
+/// Returns whether the interface takes VLAN tags out of the frames that it receives.
+fn tag_offload(interface: &str) -> io::Result<bool> {
+    let flags = sys::ethtool(&CString::new(interface)?, GET_FLAGS, 0)?;
+    Ok(flags & RECEIVE_TAGS != 0)
+}
+
+fn set_tag_offload(interface: &str, is_on: bool) -> io::Result<()> {
+    let name = CString::new(interface)?;
+    let others = sys::ethtool(&name, GET_FLAGS, 0)? & !RECEIVE_TAGS;
+    let flags = others | if is_on { RECEIVE_TAGS } else { 0 };
+    sys::ethtool(&name, SET_FLAGS, flags).map(drop)
 }
 
 /// Returns an address of the interface other than the link-local one, which every interface that is

@@ -8,8 +8,20 @@
 //! 200 ms, has closed its sockets or has ended. Uplink frames never leave the bridge: the headers
 //! that sensors need come as [`Observation`]s.
 //!
-//! Kernels from 5.18 on have what the programs call. Frames longer than
-//! [`crate::xsk::MAX_RECEIVED_BYTES`] (jumbo frames) pass.
+//! Kernels from 5.18 on have what the programs call. Frames longer than [`MAX_RECEIVED_BYTES`]
+//! (jumbo frames) pass.
+//!
+//! What was found out about virtual interfaces (veth, Linux 6.18):
+//!
+//! - Native XDP makes the peer segment what it sends. Generic XDP does not: a local sender's TCP
+//!   then arrives in packets of up to 64 KiB, which pass as too long. Physical interfaces deliver
+//!   packets of the MTU in either mode, since the kernel turns receive offloads off.
+//! - A local sender leaves checksums to the device in either mode; [`XdpPath::receive`] completes
+//!   them.
+//! - A VLAN tag that the sender's kernel keeps beside the packet (`tx-vlan-offload`, as VLAN
+//!   devices and bridges do) is invisible to XDP and lost when a packet is redirected. Turn it off
+//!   at the peer: `ethtool -K PEER txvlan off`. Tags of physical interfaces stay in the packet,
+//!   because [`crate::bridge::BridgeState::set_up`] turns `rx-vlan-offload` off.
 
 mod program;
 
@@ -17,7 +29,7 @@ pub use program::{InlineCounters, Observation, UplinkUse};
 
 use crate::netlink::{LinkError, Netlink};
 use crate::offload::complete_checksum;
-use crate::xsk::{Receiver, Sender, XskStatistics};
+use crate::xsk::{MAX_RECEIVED_BYTES, Receiver, Sender, XskStatistics};
 use nix::time::{ClockId, clock_gettime};
 use program::{Programs, Role, refuse_occupied, socket_error};
 use std::io;
@@ -179,7 +191,8 @@ impl XdpPath {
         for interface in access_points.iter().chain([&wan]) {
             refuse_occupied(&mut link, interface)?;
         }
-        let mut programs = Programs::load()?;
+        let longest = link.mtu(wan)? as usize + LINK_HEADER_BYTES;
+        let mut programs = Programs::load(longest.min(MAX_RECEIVED_BYTES))?;
         let receivers = open_receivers(wan, wan_index, options.chunks)?;
         for (queue, receiver) in (0..).zip(&receivers) {
             programs.set_socket(queue, receiver.as_fd())?;
@@ -370,6 +383,9 @@ impl XdpPath {
         Ok(sum)
     }
 }
+
+/// Bytes of an Ethernet header and two VLAN tags, which the MTU does not count.
+const LINK_HEADER_BYTES: usize = 14 + 2 * 4;
 
 /// Most receive queues of a wan port; the programs have room for as many sockets.
 const MAX_QUEUES: u32 = 64;

@@ -116,6 +116,19 @@ impl Netlink {
         Err(unexpected_answer(name))
     }
 
+    /// Returns the MTU of the interface `name` in bytes.
+    ///
+    /// # Errors
+    /// When no interface has that name.
+    pub fn mtu(&mut self, name: &str) -> Result<u32, LinkError> {
+        for attribute in self.link(name)?.attributes {
+            if let LinkAttribute::Mtu(mtu) = attribute {
+                return Ok(mtu);
+            }
+        }
+        Err(unexpected_answer(name))
+    }
+
     /// Returns the number (id) of the XDP program that is attached to the interface `name`; `None`
     /// if there is none.
     ///

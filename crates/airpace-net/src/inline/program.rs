@@ -31,7 +31,8 @@ pub struct InlineCounters {
     pub not_ip: u64,
     /// Passed: ARP, neighbour discovery or DHCP, and SCTP.
     pub control: u64,
-    /// Passed: longer than [`crate::xsk::MAX_RECEIVED_BYTES`].
+    /// Passed: longer than [`crate::xsk::MAX_RECEIVED_BYTES`], or than the MTU of the wan port at the
+    /// time when the path was opened.
     pub large: u64,
     /// Passed: the queue has no socket.
     pub no_socket: u64,
@@ -91,7 +92,9 @@ impl<'a> Observation<'a> {
 pub(super) struct Programs {
     ebpf: Ebpf,
     stations: HashMap<MapData, [u8; 6], u32>,
-    heartbeat: Array<MapData, u64>,
+    control: Array<MapData, [u64; 2]>,
+    /// Longest frame that is redirected.
+    max_frame: u64,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
     uplink: HashMap<MapData, [u8; 6], [u64; 4]>,
@@ -116,7 +119,8 @@ impl Role {
 
 impl Programs {
     /// Loads the programs into the kernel; nothing runs before [`Programs::attach`].
-    pub(super) fn load() -> Result<Self, InlineError> {
+    /// They redirect frames of up to `max_frame` bytes.
+    pub(super) fn load(max_frame: usize) -> Result<Self, InlineError> {
         raise_memory_limit();
         let mut ebpf = EbpfLoader::new()
             .load(OBJECT)
@@ -130,7 +134,8 @@ impl Programs {
         };
         Ok(Self {
             stations: take("STATIONS")?.try_into()?,
-            heartbeat: take("HEARTBEAT")?.try_into()?,
+            control: take("CONTROL")?.try_into()?,
+            max_frame: max_frame as u64,
             counters: take("COUNTERS")?.try_into()?,
             sockets: take("SOCKETS")?.try_into()?,
             uplink: take("UPLINK")?.try_into()?,
@@ -175,7 +180,8 @@ impl Programs {
     }
 
     pub(super) fn set_heartbeat(&mut self, now_ns: u64) -> Result<(), InlineError> {
-        Ok(self.heartbeat.set(0, now_ns, 0)?)
+        // `struct control`.
+        Ok(self.control.set(0, [now_ns, self.max_frame], 0)?)
     }
 
     pub(super) fn insert_station(
