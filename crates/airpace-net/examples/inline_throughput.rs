@@ -21,6 +21,7 @@ use airpace_net::inline::{AttachMode, InlineOptions, XdpPath};
 use airpace_net::netns::{Namespace, acquire_rights};
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::{ReceiveBatch, Transmit, UdpOptions, UdpSocket};
+use airpace_units::Time;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -202,7 +203,7 @@ impl Network {
         let before = cpu_ns();
         let sent = send(&sender, clock, span, gbps);
         let sender_ns = cpu_ns() - before;
-        std::thread::sleep(Duration::from_millis(50));
+        wait_until(clock, clock.now() + Duration::from_millis(50));
         stop.store(true, Ordering::Relaxed);
         let (bytes, mut delays_ns, receiver_ns) = receiving.join().unwrap();
         delays_ns.sort_unstable();
@@ -217,6 +218,11 @@ impl Network {
     }
 }
 
+/// Waits on an empty poller, which is precise.
+fn wait_until(clock: Clock, at: Time) {
+    Poller::new().unwrap().wait(&clock, Some(at)).unwrap();
+}
+
 /// Sends bursts of stamped packets and returns how many packets the kernel took.
 fn send(socket: &UdpSocket, clock: Clock, span: Duration, gbps: Option<f64>) -> usize {
     let mut payload = vec![0; PAYLOAD_BYTES * BURST];
@@ -229,8 +235,7 @@ fn send(socket: &UdpSocket, clock: Clock, span: Duration, gbps: Option<f64>) -> 
     while clock.now() < end {
         if let Some(gbps) = gbps {
             next += Duration::from_secs_f64((BURST * 1500 * 8) as f64 / (gbps * 1e9));
-            let mut pause = Poller::new().unwrap();
-            pause.wait(&clock, Some(next)).unwrap();
+            wait_until(clock, next);
         }
         let now = clock.now().as_nanos().to_ne_bytes();
         for packet in payload.chunks_exact_mut(PAYLOAD_BYTES) {
@@ -291,7 +296,7 @@ fn forward(mut path: XdpPath, stop: &AtomicBool) -> String {
     }
     path.insert_station(STATION_MAC, false).unwrap();
     let mut forwarded = 0_usize;
-    let mut queue: Vec<Vec<u8>> = vec![Vec::with_capacity(4096); 64];
+    let mut queue: Vec<Vec<u8>> = vec![Vec::new(); 64];
     while !stop.load(Ordering::Relaxed) {
         path.beat().unwrap();
         let beat_at = clock.now() + Duration::from_millis(50);

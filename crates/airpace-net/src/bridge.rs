@@ -22,13 +22,16 @@ pub enum BridgeChoice<'a> {
     Make(&'a str),
     /// Take the bridge of this name, which exists.
     Take(&'a str),
+    /// None: the ports leave their bridges, for a process that is the bridge itself
+    /// ([`crate::inline::PacketPath`]).
+    None,
 }
 
 /// How a bridge and its ports were before [`BridgeState::set_up`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BridgeState {
-    /// Name of the bridge.
-    pub bridge: String,
+    /// Name of the bridge; `None` for [`BridgeChoice::None`].
+    pub bridge: Option<String>,
     /// Whether it was made, so that undoing deletes it.
     pub is_ours: bool,
     /// Whether the bridge was up.
@@ -117,14 +120,20 @@ impl BridgeState {
         let (bridge, existing) = match choice {
             BridgeChoice::Make(name) => match link.port(name) {
                 Ok(_) => return Err(BridgeError::Exists(name.to_owned())),
-                Err(error) if error.source.raw_os_error() == Some(libc::ENODEV) => (name, None),
+                Err(error) if error.source.raw_os_error() == Some(libc::ENODEV) => {
+                    (Some(name), None)
+                }
                 Err(error) => return Err(error.into()),
             },
-            BridgeChoice::Take(name) => (name, Some(link.port(name)?)),
+            BridgeChoice::Take(name) => {
+                let found = link.port(name)?;
+                if !found.is_bridge {
+                    return Err(BridgeError::NotABridge(name.to_owned()));
+                }
+                (Some(name), Some(found))
+            }
+            BridgeChoice::None => (None, None),
         };
-        if existing.is_some_and(|found| !found.is_bridge) {
-            return Err(BridgeError::NotABridge(bridge.to_owned()));
-        }
         let mut states: Vec<PortState> = Vec::new();
         for &name in ports {
             if states.iter().any(|other| other.name == name) {
@@ -149,20 +158,22 @@ impl BridgeState {
             });
         }
         Ok(Self {
-            bridge: bridge.to_owned(),
-            is_ours: existing.is_none(),
+            bridge: bridge.map(str::to_owned),
+            is_ours: bridge.is_some() && existing.is_none(),
             was_up: existing.is_some_and(|found| found.is_up),
             ports: states,
         })
     }
 
     fn apply(&self, link: &mut Netlink) -> Result<(), LinkError> {
-        if self.is_ours {
-            link.add_bridge(&self.bridge)?;
+        if let Some(bridge) = &self.bridge
+            && self.is_ours
+        {
+            link.add_bridge(bridge)?;
         }
         for port in &self.ports {
-            if port.master.as_deref() != Some(&self.bridge) {
-                link.set_master(&port.name, Some(&self.bridge))?;
+            if port.master != self.bridge {
+                link.set_master(&port.name, self.bridge.as_deref())?;
             }
             if port.strips_tags {
                 // Some drivers cannot turn it off; only tagged frames suffer.
@@ -174,10 +185,10 @@ impl BridgeState {
                 link.set_up(&port.name)?;
             }
         }
-        if !self.was_up {
-            link.set_up(&self.bridge)?;
+        match &self.bridge {
+            Some(bridge) if !self.was_up => link.set_up(bridge),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Restores how everything was: the ports' bridges, which of the interfaces were up, and the
@@ -196,13 +207,21 @@ impl BridgeState {
     }
 
     fn restore_port(&self, link: &mut Netlink, port: &PortState) -> Result<(), LinkError> {
-        let (Ok(now), Ok(bridge)) = (link.port(&port.name), link.index(&self.bridge)) else {
+        let Ok(now) = link.port(&port.name) else {
             return Ok(());
         };
-        if now.master != Some(bridge) {
+        let bridge = match &self.bridge {
+            Some(name) => match link.index(name) {
+                Ok(index) => Some(index),
+                // Whoever has deleted the bridge has released the port.
+                Err(_) => return Ok(()),
+            },
+            None => None,
+        };
+        if now.master != bridge {
             return Ok(());
         }
-        if port.master.as_deref() != Some(&self.bridge) {
+        if port.master != self.bridge {
             link.set_master(&port.name, port.master.as_deref())?;
         }
         if port.strips_tags {
@@ -216,14 +235,17 @@ impl BridgeState {
     }
 
     fn restore_bridge(&self, link: &mut Netlink) -> Result<(), LinkError> {
-        let is_there = link.port(&self.bridge).is_ok_and(|found| found.is_bridge);
+        let Some(bridge) = &self.bridge else {
+            return Ok(());
+        };
+        let is_there = link.port(bridge).is_ok_and(|found| found.is_bridge);
         if !is_there {
             return Ok(());
         }
         if self.is_ours {
-            link.delete_link(&self.bridge)
+            link.delete_link(bridge)
         } else if !self.was_up {
-            link.set_down(&self.bridge)
+            link.set_down(bridge)
         } else {
             Ok(())
         }

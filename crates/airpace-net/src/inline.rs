@@ -23,8 +23,14 @@
 //!   at the peer: `ethtool -K PEER txvlan off`. Tags of physical interfaces stay in the packet,
 //!   because [`crate::bridge::BridgeState::set_up`] turns `rx-vlan-offload` off.
 
+mod classify;
+mod datapath;
+mod packet;
+mod port;
 mod program;
 
+pub use datapath::InlinePath;
+pub use packet::PacketPath;
 pub use program::{InlineCounters, Observation, UplinkUse};
 
 use crate::netlink::{LinkError, Netlink};
@@ -127,6 +133,11 @@ pub enum InlineError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// An interface is in a kernel bridge, which would forward each frame a second time.
+    #[error(
+        "{0} is in a kernel bridge, and without XDP programs airpace must be the bridge itself;          take the interface out of it: ip link set dev {0} nomaster"
+    )]
+    Bridged(String),
     /// A map of the programs could not be read or written.
     #[error("cannot access a map of the XDP programs: {0}")]
     Map(#[from] aya::maps::MapError),

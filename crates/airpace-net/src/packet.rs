@@ -55,7 +55,7 @@ impl Captured<'_> {
 }
 
 /// Where a VLAN tag is in a frame: behind the two addresses.
-const TAG_OFFSET: usize = 12;
+pub(crate) const TAG_OFFSET: usize = 12;
 
 /// Frames that the kernel has counted since the previous query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

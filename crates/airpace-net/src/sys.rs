@@ -325,6 +325,27 @@ pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Resul
     .map(drop)
 }
 
+/// Switches an interface to promiscuous mode until the packet socket is closed.
+pub(crate) fn join_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: libc::c_int::try_from(index).unwrap_or(-1),
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the pointer and the length describe `request`, which the kernel copies.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            core::ptr::from_ref(&request).cast(),
+            size_of_val(&request) as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
+
 /// Returns the numbers of frames received and dropped since the previous call.
 pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     let mut counts = [0_u32; 2];

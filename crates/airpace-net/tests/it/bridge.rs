@@ -50,13 +50,34 @@ fn undoing_a_bridge_that_was_made_restores_everything() {
     let Some(namespace) = ports() else { return };
     let before = dump(&namespace);
     let state = set_up(&namespace, BridgeChoice::Make("br0")).unwrap();
+    assert!(state.ports[0].strips_tags, "veth has this offload");
     let during = dump(&namespace);
+    let again = set_up(&namespace, BridgeChoice::Take("br0")).unwrap();
+    assert!(!again.ports[0].strips_tags, "it is off");
     assert!(during.contains("master br0") && during.contains("mcast_snooping 0"));
     assert!(during.contains("stp_state 0") && during.contains("forward_delay 0 "));
     for _ in 0..2 {
         namespace.run(|| state.undo()).unwrap().unwrap();
         assert_eq!(dump(&namespace), before, "undoing twice does no harm");
     }
+    let again = set_up(&namespace, BridgeChoice::Make("br0")).unwrap();
+    assert_eq!(again, state, "the offload is restored too");
+}
+
+#[test]
+fn ports_leave_their_bridge_for_one_in_user_space_and_return_to_it() {
+    let Some(namespace) = ports() else { return };
+    let mut link = namespace.netlink().unwrap();
+    link.add_bridge("br0").unwrap();
+    link.set_master("wan", Some("br0")).unwrap();
+    let before = dump(&namespace);
+    let state = set_up(&namespace, BridgeChoice::None).unwrap();
+    assert!(!dump(&namespace).contains("master"));
+    namespace.run(|| state.undo()).unwrap().unwrap();
+    assert_eq!(
+        dump(&namespace).matches("master br0").count(),
+        before.matches("master br0").count()
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod bridge;
 mod inline;
+mod inline_packet;
 mod namespaces;
 mod offload;
 mod packet;

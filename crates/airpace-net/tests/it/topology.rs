@@ -17,6 +17,7 @@ pub(crate) struct Topology {
     pub(crate) server: Namespace,
     pub(crate) middle: Namespace,
     pub(crate) station: Namespace,
+    pub(crate) bridge: BridgeState,
 }
 
 impl Topology {
@@ -44,13 +45,14 @@ impl Topology {
         for name in ["wan", "ap"] {
             link.set_mtu(name, mtu).unwrap();
         }
-        middle
+        let bridge = middle
             .run(|| BridgeState::set_up(BridgeChoice::Make("br0"), &["wan", "ap"]).unwrap())
             .unwrap();
         let topology = Self {
             server,
             middle,
             station,
+            bridge,
         };
         topology.wait_for_carrier();
         Some(topology)
