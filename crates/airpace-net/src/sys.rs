@@ -1,7 +1,8 @@
 //! All unsafe code of the workspace: system calls that have no safe wrapper.
 #![expect(
     unsafe_code,
-    reason = "system calls without a safe wrapper; nothing else lives here"
+    reason = "system calls without a safe wrapper, and memory shared with the kernel; nothing else \
+              lives here"
 )]
 
 pub(crate) mod xsk;

@@ -122,3 +122,23 @@ fn kind_of_tcp(segment: &[u8], bytes: usize) -> FrameKind {
         _ => FrameKind::Ip,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            ether_type in proptest::sample::select(vec![[8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]]),
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            for (to, from) in bytes.iter_mut().skip(12).zip(ether_type) {
+                *to = from;
+            }
+            let classified = Classified::of(&bytes);
+            prop_assert!(classified.network >= 14);
+        }
+    }
+}

@@ -332,3 +332,31 @@ pub(super) fn socket_error(interface: &str, queue: u32, source: io::Error) -> In
         source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_and_malformed_ones_refused() {
+        let mut record = vec![0; 24 + 160];
+        record[..8].copy_from_slice(&7_u64.to_ne_bytes());
+        record[8..12].copy_from_slice(&3_u32.to_ne_bytes());
+        record[12..16].copy_from_slice(&1500_u32.to_ne_bytes());
+        record[16..18].copy_from_slice(&60_u16.to_ne_bytes());
+        record[18] = 6;
+        let observation = Observation::parse(&record).unwrap();
+        assert_eq!((observation.at_ns, observation.interface), (7, 3));
+        assert_eq!((observation.length, observation.bytes.len()), (1500, 60));
+        assert_eq!(observation.kind, ObservationKind::Tcp);
+        assert!(Observation::parse(&record[..23]).is_none());
+        record[18] = 99;
+        assert!(Observation::parse(&record).is_none(), "an unknown kind");
+        record[18] = 6;
+        record[16..18].copy_from_slice(&161_u16.to_ne_bytes());
+        assert!(
+            Observation::parse(&record).is_none(),
+            "longer than the record"
+        );
+    }
+}

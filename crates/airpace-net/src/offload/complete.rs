@@ -109,6 +109,23 @@ impl Transport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            start in 0_usize..3,
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            // A frame with tags, then anything: its lengths mostly contradict the bytes.
+            for (to, from) in bytes.iter_mut().zip(frame(start, &[])).take(24) {
+                *to = from;
+            }
+            let length = bytes.len();
+            complete_checksum(&mut bytes);
+            prop_assert_eq!(bytes.len(), length);
+        }
+    }
 
     /// A UDP datagram over IPv4 in an Ethernet frame with `tags` VLAN tags, its checksum left to
     /// the device.
