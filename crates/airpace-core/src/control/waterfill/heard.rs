@@ -94,3 +94,56 @@ impl SlotLength {
         self.whole_s.max(self.until_next_s)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::SlotReport;
+    use airpace_units::StationId;
+    use core::time::Duration;
+
+    /// The lengths after slots of so many milliseconds with so many frames.
+    fn after(slots: &[(u64, u32)]) -> SlotLength {
+        let mut length = SlotLength::default();
+        for &(ms, frames) in slots {
+            let report = SlotReport {
+                frames,
+                packets: frames,
+                ..SlotReport::silent(StationId(0), Duration::from_millis(ms))
+            };
+            length.observe(&Sample::read(&report).expect("the report is consistent"));
+        }
+        length
+    }
+
+    fn assert_near(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 0.05, "{value} {expected}");
+    }
+
+    #[test]
+    fn a_cut_slot_ends_soon_and_leaves_the_whole_one_as_it_was() {
+        let length = after(&[(100, 20), (30, 6)]);
+        assert_near(length.whole_s, 0.1);
+        assert_near(length.until_next_s, 0.07);
+    }
+
+    #[test]
+    fn an_extended_slot_is_no_whole_one_but_the_next_takes_as_long() {
+        let length = after(&[(100, 20), (400, 3)]);
+        assert_near(length.whole_s, 0.1);
+        assert_near(length.until_next_s, 0.4);
+        let length = after(&[(100, 20), (400, 3), (100, 20)]);
+        assert_near(length.until_next_s, 0.1);
+    }
+
+    #[test]
+    fn a_longer_slot_with_many_frames_is_a_whole_one() {
+        assert_near(after(&[(100, 20), (500, 100)]).whole_s, 0.5);
+    }
+
+    #[test]
+    fn a_first_slot_that_was_cut_is_corrected_by_the_next_ones() {
+        assert_near(after(&[(20, 4), (80, 1), (400, 3)]).whole_s, 0.1);
+        assert_near(after(&[(20, 4), (80, 16), (100, 20)]).whole_s, 0.1);
+    }
+}
