@@ -33,7 +33,7 @@ mod sequence;
 mod tests;
 
 use crate::phy::AccessCategory;
-use crate::report::{LevelSource, SenderView, SlotReport};
+use crate::report::{LevelSource, SenderView, Sensor, SlotReport};
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
@@ -306,6 +306,8 @@ impl Meter {
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),
             source: self.source,
+            sensor: Sensor::Agent,
+            confidence: 1.0,
             sender: SenderView::default(),
         }
     }
