@@ -46,7 +46,12 @@ pub enum PassingHeader {
         timestamp: u32,
     },
     /// A TCP acknowledgement without payload.
-    Ack(PureAck),
+    Ack {
+        /// What it says.
+        ack: PureAck,
+        /// The highest sequence number that it acknowledges selectively.
+        sack_edge: Option<u32>,
+    },
     /// Anything else.
     Other,
 }
@@ -92,14 +97,17 @@ impl PassingRecord {
                 timestamp: (segment.timestamp.as_nanos() / TIMESTAMP_UNIT) as u32,
             },
             Payload::Ack(ack) => match ack.on_the_wire() {
-                Some(ack) => PassingHeader::Ack(PureAck {
-                    timestamps: ack.timestamps.map(|echoed| Timestamps {
-                        // The acknowledging host writes the time at which it acknowledges.
-                        value: (parcel.sent.as_nanos() / TIMESTAMP_UNIT) as u32,
-                        ..echoed
-                    }),
-                    ..ack
-                }),
+                Some(pure) => PassingHeader::Ack {
+                    ack: PureAck {
+                        timestamps: pure.timestamps.map(|echoed| Timestamps {
+                            // The acknowledging host writes the time at which it acknowledges.
+                            value: (parcel.sent.as_nanos() / TIMESTAMP_UNIT) as u32,
+                            ..echoed
+                        }),
+                        ..pure
+                    },
+                    sack_edge: ack.blocks().iter().map(|block| block.end as u32).max(),
+                },
                 None => PassingHeader::Other,
             },
             _ => PassingHeader::Other,
