@@ -14,5 +14,9 @@
 //! so, by a report without frames and with confidence 0, rather than report a doubtful level. No
 //! sensor sends anything.
 
+/// A report with at least this confidence is usable: its level is expected within 30 % of the truth.
+pub const USABLE: f64 = 0.5;
+
 pub mod ack_burst;
+pub mod block_ack;
 mod burst_gap;

@@ -31,6 +31,8 @@ const THINNED_REPEATS: f64 = 0.03;
 const THINNED_SEGMENTS: f64 = 4.0;
 /// A receiver with fewer segments per acknowledgement acknowledges every segment.
 const EVERY_SEGMENT: f64 = 1.2;
+/// The part of silent frames that a later packet does not make up for (simulation).
+const SILENT: f64 = 0.75;
 /// The largest error that unknown frames per burst may cause, as a factor.
 const TOLERATED: f64 = 1.3;
 
@@ -172,7 +174,7 @@ impl Observed {
             let silent = 0.5 * (-(level - 1.0) / 2.0).exp();
             // Two packets of one connection are always answered, and a frame that follows another
             // one is answered with it.
-            let silent = silent * (1.0 - 1.0 / self.flows) / frames_per_burst;
+            let silent = SILENT * silent * (1.0 - 1.0 / self.flows) / frames_per_burst;
             factor = 1.0 / (1.0 - silent);
         }
         factor
