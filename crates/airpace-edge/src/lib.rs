@@ -3,6 +3,8 @@
 //! - [`proxy::Proxy`] turns the stations' reports into rates and releases packets at these rates.
 //! - [`agent::Agent`] turns what a station's radio receives into one report per slot, and shapes
 //!   the station's uplink.
+//! - [`inline::Inline`] learns the stations behind access points and does both in-line, without their
+//!   help.
 //! - [`tunnel::Tunnel`] seals datagrams between the two.
 //!
 //! None of them reads a clock, opens a socket or a file, or has a random generator: time, packets,
@@ -48,5 +50,6 @@
 //! ```
 
 pub mod agent;
+pub mod inline;
 pub mod proxy;
 pub mod tunnel;

@@ -31,13 +31,20 @@ pub(super) struct Bursts {
 
 impl Bursts {
     pub(super) fn new(stations: usize) -> Self {
-        let stations = u32::try_from(stations).unwrap_or(u32::MAX);
-        Self {
+        let mut bursts = Self {
             noted: Vec::new(),
             changes: Vec::new(),
-            gap: LEAST_GAP.max(LEAST_GAP_PER_STATION.saturating_mul(stations)),
+            gap: LEAST_GAP,
             soonest: Time::ZERO,
-        }
+        };
+        bursts.set_stations(stations);
+        bursts
+    }
+
+    /// Sets the number of stations.
+    pub(super) fn set_stations(&mut self, stations: usize) {
+        let stations = u32::try_from(stations).unwrap_or(u32::MAX);
+        self.gap = LEAST_GAP.max(LEAST_GAP_PER_STATION.saturating_mul(stations));
     }
 
     /// When the law is to be told; `None` if there is nothing to tell.

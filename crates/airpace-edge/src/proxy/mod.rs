@@ -123,6 +123,51 @@ impl<P: Packet> Proxy<P> {
         })
     }
 
+    /// Adds a station, which is away, and returns its number. `hash_key` is the secret key of its
+    /// queue.
+    ///
+    /// # Errors
+    /// The law does not support the weight.
+    pub fn add_station(
+        &mut self,
+        station: StationConfig,
+        hash_key: [u8; 16],
+    ) -> Result<usize, ProxyError> {
+        let idx = self.stations.len();
+        self.config.stations.push(station);
+        let id = StationId::from_index(idx);
+        self.stations
+            .push(PacedStation::new(id, station, &self.config, hash_key));
+        self.bursts.set_stations(self.stations.len());
+        self.set_weight(idx, station.weight).inspect_err(|_| {
+            // As if it had never come.
+            self.stations.pop();
+            self.config.stations.pop();
+        })?;
+        Ok(idx)
+    }
+
+    /// Changes the weight of a station's share, from the next decision on.
+    ///
+    /// # Errors
+    /// The law does not support the weight.
+    pub fn set_weight(&mut self, station: usize, weight: f64) -> Result<(), ProxyError> {
+        let Some(config) = self.config.stations.get_mut(station) else {
+            return Ok(());
+        };
+        let is_new = weight != 1.0 || config.weight != 1.0;
+        if let Some(law) = self.law.as_mut().filter(|_| is_new)
+            && !law.set_weight(StationId::from_index(station), weight)
+        {
+            return Err(ProxyError::Weight {
+                station,
+                law: law.name(),
+            });
+        }
+        config.weight = weight;
+        Ok(())
+    }
+
     /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &ProxyConfig {

@@ -1,0 +1,487 @@
+//! The in-line box: it learns the stations behind its access points, queues and paces what is sent
+//! to them, and observes them without their help.
+//!
+//! [`Inline`] has a [`Proxy`](crate::proxy::Proxy) for each access point, because each is a medium of
+//! its own, and a table of the stations by hardware address. The caller
+//!
+//! 1. hands in what it sees: frames for stations ([`Inline::on_downlink`]), and what came from them
+//!    ([`Inline::on_uplink`]);
+//! 2. takes frames out with [`Inline::poll`], and learns from [`Inline::poll_change`] for which
+//!    addresses frames are to be handed in at all;
+//! 3. at [`Inline::deadline`], calls [`Inline::handle_timeout`], then both again.
+//!
+//! Nothing is configured per station. One is learnt when it is first heard at the port of an access
+//! point, follows to another medium when it is heard there, and leaves by silence.
+
+mod config;
+mod medium;
+mod station;
+#[cfg(test)]
+mod tests;
+
+pub use config::{InlineConfig, KnownStation, MediumConfig};
+
+use crate::proxy::{Event, Mode, Output, Pacing, ProxyError, SlotRecord};
+use airpace_core::control::Diagnostics;
+use airpace_core::packet::Packet;
+use airpace_core::report::Allocation;
+use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_units::Time;
+use core::time::Duration;
+use medium::Medium;
+use station::{LearntStation, Seat};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A frame for a station.
+pub trait DownlinkFrame: Packet {
+    /// What the sensors need to know of it.
+    fn downlink(&self) -> DownlinkPacket;
+}
+
+/// What has come from a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Uplink {
+    /// A TCP acknowledgement, in a packet of so many bytes.
+    Ack(UplinkAck, u32),
+    /// Another IP packet of so many bytes.
+    Other(u32),
+    /// A frame that says no more than that the station is there: ARP, DHCP and the like.
+    Presence,
+}
+
+/// A change of the stations for which frames are to be handed in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StationChange {
+    /// A station was learnt, or is no longer exempt: its frames are to be handed in.
+    Joined(MacAddr),
+    /// A station has left, or is exempt now: its frames are to pass.
+    Left(MacAddr),
+}
+
+/// A frame that is to leave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Departure<F> {
+    /// The port of the box, as numbered in [`InlineConfig::ports`].
+    pub port: usize,
+    /// The frame.
+    pub frame: F,
+    /// How long it waited.
+    pub waited: Duration,
+}
+
+/// What was counted since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Frames handed in for an address that is not a station's.
+    pub unknown: u64,
+    /// Stations that were not learnt because there were too many.
+    pub crowded_out: u64,
+    /// Times that a station was heard at another access point than before.
+    pub roamed: u64,
+}
+
+/// How a station stands now.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StationStatus<'a> {
+    /// Its hardware address.
+    pub mac: MacAddr,
+    /// Its name, if one is known.
+    pub name: Option<&'a str>,
+    /// The access point, as numbered in [`InlineConfig::media`].
+    pub medium: usize,
+    /// Whether its frames pass unqueued.
+    pub is_exempt: bool,
+    /// How it is sent to.
+    pub mode: Mode,
+    /// Its rate; `None` if everything passes.
+    pub granted: Option<Allocation>,
+    /// When it was last heard.
+    pub heard_at: Time,
+}
+
+/// The record of a station's slot, with the station's address.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StationRecord {
+    /// The station.
+    pub mac: MacAddr,
+    /// The access point, as numbered in [`InlineConfig::media`].
+    pub medium: usize,
+    /// The record. Its station's number is that of the medium's proxy.
+    pub record: SlotRecord,
+}
+
+/// The box's decisions, for frames of type `F`.
+pub struct Inline<F> {
+    config: InlineConfig,
+    media: Vec<Medium<F>>,
+    /// Stations by index; `None` where one has left.
+    stations: Vec<Option<LearntStation>>,
+    by_mac: BTreeMap<MacAddr, usize>,
+    free: Vec<usize>,
+    hash_key: [u8; 16],
+    /// The medium that is asked first for a frame, so that none is always served before the others.
+    turn: usize,
+    next_sweep: Time,
+    changes: VecDeque<StationChange>,
+    counts: Counts,
+}
+
+/// How often silent stations are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+
+impl<F: DownlinkFrame> Inline<F> {
+    /// A box that knows no station yet. `hash_key` is secret, so that senders cannot aim at the
+    /// queue of another flow.
+    ///
+    /// # Errors
+    /// The law refuses its parameters.
+    pub fn new(config: InlineConfig, hash_key: [u8; 16]) -> Result<Self, ProxyError> {
+        let proxy = crate::proxy::ProxyConfig {
+            stations: Vec::new(),
+            ..config.proxy.clone()
+        };
+        let media = config
+            .media
+            .iter()
+            .map(|medium| Medium::new(medium.name.clone(), &proxy))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            config,
+            media,
+            stations: Vec::new(),
+            by_mac: BTreeMap::new(),
+            free: Vec::new(),
+            hash_key,
+            turn: 0,
+            next_sweep: Time::ZERO,
+            changes: VecDeque::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// What was counted since the start.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The law's estimates of a medium at the last decision; `None` if there is no such medium.
+    #[must_use]
+    pub fn diagnostics(&self, medium: usize) -> Option<&Diagnostics> {
+        self.media.get(medium).map(|m| m.proxy.diagnostics())
+    }
+
+    /// Number of stations known.
+    #[must_use]
+    pub fn station_count(&self) -> usize {
+        self.by_mac.len()
+    }
+
+    /// Frames that wait for all stations.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.media.iter().map(|medium| medium.proxy.backlog()).sum()
+    }
+
+    /// How the stations stand, by hardware address.
+    pub fn stations(&self) -> impl Iterator<Item = StationStatus<'_>> {
+        self.by_mac.values().filter_map(|&index| {
+            let station = self.stations[index].as_ref()?;
+            let Seat { medium, station: seat } = station.seat;
+            let proxy = &self.media[medium].proxy;
+            Some(StationStatus {
+                mac: station.mac,
+                name: station.name.as_deref(),
+                medium,
+                is_exempt: station.is_exempt,
+                mode: proxy.mode(seat).unwrap_or(Mode::Away),
+                granted: proxy.granted(seat),
+                heard_at: station.heard_at,
+            })
+        })
+    }
+
+    /// Takes a frame for the station at `to`.
+    ///
+    /// # Errors
+    /// The frame, if no station has that address: it is to pass as it is.
+    pub fn on_downlink(&mut self, now: Time, to: MacAddr, frame: F) -> Result<(), F> {
+        let Some(Seat { medium, station }) = self.seat_of(to) else {
+            self.counts.unknown += 1;
+            return Err(frame);
+        };
+        self.media[medium].proxy.enqueue(now, station, frame);
+        Ok(())
+    }
+
+    fn seat_of(&self, mac: MacAddr) -> Option<Seat> {
+        let &index = self.by_mac.get(&mac)?;
+        self.stations[index].as_ref().map(|station| station.seat)
+    }
+
+    /// Takes notice of a frame that came from `from` at `port`. A station that was unknown is
+    /// learnt, one that was elsewhere has roamed.
+    pub fn on_uplink(&mut self, now: Time, port: usize, from: MacAddr, what: Uplink) {
+        // Group addresses are never a source (IEEE 802.3 §3.2.3).
+        if from.0[0] & 1 != 0 || port >= self.config.ports.len() {
+            return;
+        }
+        let Some(seat) = self.hear(now, port, from) else {
+            return;
+        };
+        let medium = &mut self.media[seat.medium];
+        match what {
+            Uplink::Ack(ack, bytes) => {
+                medium.on_ack(now, seat.station, &ack);
+                medium.proxy.on_uplink(now, seat.station, bytes);
+            }
+            Uplink::Other(bytes) => {
+                medium.on_other(now, seat.station);
+                medium.proxy.on_uplink(now, seat.station, bytes);
+            }
+            Uplink::Presence => {}
+        }
+    }
+
+    /// The seat of a station that has just been heard at `port`.
+    fn hear(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
+        let Some(&index) = self.by_mac.get(&mac) else {
+            return self.learn(now, port, mac);
+        };
+        let station = self.stations[index].as_mut()?;
+        station.heard_at = now;
+        if core::mem::replace(&mut station.port, port) == port {
+            return Some(station.seat);
+        }
+        self.counts.roamed += 1;
+        let seat = station.seat;
+        let medium = self.medium_of(port, mac);
+        if seat.medium == medium {
+            return Some(seat);
+        }
+        self.move_to(now, index, medium)
+    }
+
+    /// The medium of a station that is heard at `port`.
+    fn medium_of(&self, port: usize, mac: MacAddr) -> usize {
+        let listed = |medium: &MediumConfig| medium.stations.contains(&mac);
+        let medium = self.config.media.iter().position(listed);
+        medium.unwrap_or(self.config.ports[port]).min(self.media.len() - 1)
+    }
+
+    /// Learns a station.
+    fn learn(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
+        let medium = self.medium_of(port, mac);
+        if self.by_mac.len() >= self.config.most_stations {
+            self.counts.crowded_out += 1;
+            return None;
+        }
+        let index = self.free.pop().unwrap_or(self.stations.len());
+        let known = self.config.stations.iter().find(|known| known.mac == mac);
+        let mut station = LearntStation::new(mac, Seat::new(medium, 0), port, now, known);
+        let key = self.key_of(medium, index);
+        // A weight that the law does not support has been refused with the configuration.
+        let seat = self.media[medium]
+            .seat(now, index, station.weight, key)
+            .ok()?;
+        station.seat.station = seat;
+        if !station.is_exempt {
+            self.changes.push_back(StationChange::Joined(mac));
+        }
+        let seat = station.seat;
+        if index == self.stations.len() {
+            self.stations.push(Some(station));
+        } else {
+            self.stations[index] = Some(station);
+        }
+        self.by_mac.insert(mac, index);
+        Some(seat)
+    }
+
+    /// Gives a station that has roamed a seat at its new access point, where its packets follow.
+    fn move_to(&mut self, now: Time, index: usize, medium: usize) -> Option<Seat> {
+        let key = self.key_of(medium, index);
+        let station = self.stations[index].as_mut()?;
+        let old = station.seat;
+        let seat = self.media[medium]
+            .seat(now, index, station.weight, key)
+            .ok()?;
+        station.seat = Seat::new(medium, seat);
+        self.media[old.medium].leave(now, old.station);
+        // Nothing that waited is lost: it is sent where the station is now.
+        while let Some(dropped) = self.media[old.medium].proxy.poll_drop() {
+            if dropped.reason.is_none() && dropped.station == old.station {
+                self.media[medium].proxy.enqueue(now, seat, dropped.packet);
+            }
+        }
+        Some(Seat::new(medium, seat))
+    }
+
+    /// The key of the queue of a seat that is taken for the station `index`.
+    fn key_of(&self, medium: usize, index: usize) -> [u8; 16] {
+        let mut key = self.hash_key;
+        let own = ((medium as u64) << 48) ^ index as u64;
+        for (byte, own) in key.iter_mut().zip(own.to_le_bytes()) {
+            *byte ^= own;
+        }
+        key
+    }
+
+    /// Notes the name that a station has given itself. A configured name is kept.
+    pub fn on_name(&mut self, mac: MacAddr, name: &str) {
+        let is_configured = |known: &KnownStation| known.mac == mac && known.name.is_some();
+        if self.config.stations.iter().any(is_configured) {
+            return;
+        }
+        if let Some(&index) = self.by_mac.get(&mac)
+            && let Some(station) = &mut self.stations[index]
+        {
+            station.name = Some(name.to_owned());
+        }
+    }
+
+    /// Lets the frames of a station pass from now on, or ends that. Returns whether the station is
+    /// known.
+    pub fn set_exempt(&mut self, mac: MacAddr, is_exempt: bool) -> bool {
+        let Some(&index) = self.by_mac.get(&mac) else {
+            return false;
+        };
+        let Some(station) = &mut self.stations[index] else {
+            return false;
+        };
+        if core::mem::replace(&mut station.is_exempt, is_exempt) != is_exempt {
+            self.changes.push_back(if is_exempt {
+                StationChange::Left(mac)
+            } else {
+                StationChange::Joined(mac)
+            });
+        }
+        true
+    }
+
+    /// The next frame that may leave now.
+    pub fn poll(&mut self, now: Time) -> Option<Departure<F>> {
+        let count = self.media.len();
+        for _ in 0..count {
+            let index = self.turn;
+            let medium = &mut self.media[index];
+            match medium.proxy.poll(now) {
+                Some(Output::Packet {
+                    station,
+                    packet,
+                    waited,
+                    ..
+                }) => {
+                    medium.on_sent(now, station, &packet.downlink());
+                    let learnt = medium.station(station);
+                    let learnt = learnt.and_then(|index| self.stations[index].as_ref());
+                    return Some(Departure {
+                        port: learnt.map_or(0, |station| station.port),
+                        frame: packet,
+                        waited,
+                    });
+                }
+                // There is no load in-line: nothing would take it at the station.
+                Some(Output::Load { .. }) => {}
+                None => self.turn = (index + 1) % count,
+            }
+        }
+        None
+    }
+
+    /// The next change of the stations for which frames are to be handed in.
+    pub fn poll_change(&mut self) -> Option<StationChange> {
+        self.changes.pop_front()
+    }
+
+    /// The next frame that was dropped.
+    pub fn poll_drop(&mut self) -> Option<F> {
+        let dropped = self.media.iter_mut().find_map(|m| m.proxy.poll_drop())?;
+        Some(dropped.packet)
+    }
+
+    /// The next record of a station's slot, if records are made.
+    pub fn poll_record(&mut self) -> Option<StationRecord> {
+        for (index, medium) in self.media.iter_mut().enumerate() {
+            while let Some(record) = medium.proxy.poll_record() {
+                let station = medium.station(record.station.index());
+                // A seat without a station has nothing to tell.
+                if let Some(station) = station.and_then(|index| self.stations[index].as_ref()) {
+                    return Some(StationRecord {
+                        mac: station.mac,
+                        medium: index,
+                        record,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// The next event that an operator should know of, with the name of its medium and the address
+    /// of its station, if it is about one.
+    pub fn poll_event(&mut self) -> Option<(&str, Option<MacAddr>, Event)> {
+        let stations = &self.stations;
+        self.media.iter_mut().find_map(|medium| {
+            let event = medium.proxy.poll_event()?;
+            let mac = match &event {
+                Event::ModeChanged { station, .. } => medium
+                    .seats
+                    .get(*station)
+                    .copied()
+                    .flatten()
+                    .and_then(|index| stations[index].as_ref())
+                    .map(|station| station.mac),
+                _ => None,
+            };
+            Some((medium.name.as_str(), mac, event))
+        })
+    }
+
+    /// When [`Inline::handle_timeout`] and [`Inline::poll`] are to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        let media = self.media.iter().filter_map(Medium::deadline);
+        media.chain([self.next_sweep]).min()
+    }
+
+    /// Ends slots that are over, and forgets stations that have been silent for long.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for medium in &mut self.media {
+            medium.handle_timeout(now);
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now.saturating_add(SWEEP);
+            self.forget_silent(now);
+        }
+    }
+
+    fn forget_silent(&mut self, now: Time) {
+        let leave_after = self.config.leave_after;
+        for index in 0..self.stations.len() {
+            let is_silent = |station: &LearntStation| {
+                now.saturating_since(station.heard_at) >= leave_after
+            };
+            let Some(station) = self.stations[index].take_if(|station| is_silent(station)) else {
+                continue;
+            };
+            self.by_mac.remove(&station.mac);
+            self.free.push(index);
+            self.media[station.seat.medium].leave(now, station.seat.station);
+            self.changes.push_back(StationChange::Left(station.mac));
+        }
+    }
+
+    /// Whether everything is measured and nothing is paced.
+    #[must_use]
+    pub const fn is_dry_run(&self) -> bool {
+        self.config.dry_run
+    }
+
+    /// Whether a law sets the rates.
+    #[must_use]
+    pub const fn is_paced(&self) -> bool {
+        !matches!(self.config.proxy.pacing, Pacing::Unpaced)
+    }
+}

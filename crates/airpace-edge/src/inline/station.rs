@@ -1,0 +1,46 @@
+//! What the box remembers of a station that it has learnt.
+
+use super::config::KnownStation;
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_units::Time;
+
+/// Where a station is: the medium, and the station's number in the medium's proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Seat {
+    pub(super) medium: usize,
+    pub(super) station: usize,
+}
+
+/// A station that the box has learnt.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct LearntStation {
+    pub(super) mac: MacAddr,
+    pub(super) name: Option<String>,
+    pub(super) weight: f64,
+    pub(super) is_exempt: bool,
+    pub(super) seat: Seat,
+    /// The port of the box where it was heard last.
+    pub(super) port: usize,
+    /// When it was last heard.
+    pub(super) heard_at: Time,
+}
+
+impl LearntStation {
+    pub(super) fn new(
+        mac: MacAddr,
+        seat: Seat,
+        port: usize,
+        now: Time,
+        known: Option<&KnownStation>,
+    ) -> Self {
+        Self {
+            mac,
+            name: known.and_then(|known| known.name.clone()),
+            weight: known.map_or(1.0, |known| known.weight),
+            is_exempt: known.is_some_and(|known| known.is_exempt),
+            seat,
+            port,
+            heard_at: now,
+        }
+    }
+}
