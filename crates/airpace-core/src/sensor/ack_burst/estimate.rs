@@ -32,7 +32,7 @@ const THINNED_SEGMENTS: f64 = 4.0;
 /// A receiver with fewer segments per acknowledgement acknowledges every segment.
 const EVERY_SEGMENT: f64 = 1.2;
 /// The part of silent frames that a later packet does not make up for (simulation).
-const SILENT: f64 = 0.75;
+const SILENT: f64 = 0.85;
 /// The largest error that unknown frames per burst may cause, as a factor.
 const TOLERATED: f64 = 1.3;
 

@@ -9,8 +9,6 @@
 mod missed;
 mod station;
 
-
-
 use crate::phy::{AccessCategory, SIFS};
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::control::ControlFrame;
@@ -149,7 +147,11 @@ impl BlockAckRadio {
     /// Close the slots of all stations at the same time: acknowledgements of single frames do not
     /// name their senders and are divided among the stations.
     pub fn close_slot(&mut self, now: Time, address: MacAddr, station: StationId) -> SlotReport {
-        let weights: f64 = self.stations.values().map(StationBlockAcks::single_weight).sum();
+        let weights: f64 = self
+            .stations
+            .values()
+            .map(StationBlockAcks::single_weight)
+            .sum();
         let anonymous = self.anonymous_acks;
         let miss = self.miss;
         let own = self.station(now, address);
@@ -191,11 +193,11 @@ impl BlockAckRadio {
         if self.slots_since_fit >= FIT_EVERY && self.miss.confidence < missed::WITNESSED {
             self.slots_since_fit = 0;
             let mut sum = Likelihoods::default();
+            let mut advances = 0;
             for station in self.stations.values() {
-                station.add_likelihoods(&mut sum);
+                advances += station.add_likelihoods(&mut sum);
             }
-            let has_some = sum.iter().any(|&likelihood| likelihood != 0.0);
-            self.likelihoods = has_some.then_some(sum);
+            self.likelihoods = missed::is_enough(advances).then_some(sum);
         }
         core::mem::take(&mut self.air)
     }

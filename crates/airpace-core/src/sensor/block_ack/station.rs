@@ -154,7 +154,9 @@ impl StationBlockAcks {
             self.begin_exchange(heard.end);
         }
         if let Some(exchange) = &mut self.exchange {
-            let end = exchange.data_end.map_or(heard.end, |end| end.max(heard.end));
+            let end = exchange
+                .data_end
+                .map_or(heard.end, |end| end.max(heard.end));
             exchange.data_end = Some(end);
             exchange.answer_by = end.saturating_add(SIFS + ANSWER_MARGIN);
         }
@@ -286,9 +288,10 @@ impl StationBlockAcks {
         self.missed.witnessed()
     }
 
-    /// Adds the likelihoods of probabilities of missing a block ack.
-    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) {
-        self.missed.add_likelihoods(sum);
+    /// Adds the likelihoods of probabilities of missing a block ack. Returns the number of advances
+    /// that they follow from.
+    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) -> usize {
+        self.missed.add_likelihoods(sum)
     }
 
     /// The slot of the cell is over.
