@@ -57,7 +57,7 @@ enum outcome {
 /* What a frame is; the numbers are those of `ObservationKind` in the loader. */
 enum kind {
 	KIND_ARP = 1,
-	KIND_ND = 2,
+	KIND_NEIGHBOUR = 2,
 	KIND_DHCP = 3,
 	KIND_EAPOL = 4,
 	KIND_UNKNOWN_SOURCE = 5,
@@ -231,7 +231,7 @@ INLINE enum kind kind_of_ipv6(void *header, void *end)
 	case IP_ICMPV6:
 		type = (void *)(ip + 1);
 		/* Router and neighbour solicitations and advertisements, and redirects (RFC 4861). */
-		return (void *)(type + 1) <= end && *type >= 133 && *type <= 137 ? KIND_ND : KIND_IP;
+		return (void *)(type + 1) <= end && *type >= 133 && *type <= 137 ? KIND_NEIGHBOUR : KIND_IP;
 	default:
 		return KIND_IP;
 	}
@@ -335,7 +335,7 @@ int edge_wan(struct xdp_md *ctx)
 		return XDP_PASS;
 	}
 	/* The checksum of SCTP cannot be completed in user space when the sender has left it to the device. */
-	if (kind == KIND_ARP || kind == KIND_DHCP || kind == KIND_ND || kind == KIND_SCTP) {
+	if (kind == KIND_ARP || kind == KIND_DHCP || kind == KIND_NEIGHBOUR || kind == KIND_SCTP) {
 		count(PASSED_CONTROL);
 		return XDP_PASS;
 	}

@@ -151,8 +151,9 @@ pub enum InlineError {
 pub struct InlineOptions {
     /// Where the programs run. Default [`AttachMode::Auto`].
     pub mode: AttachMode,
-    /// Frames that each queue of the wan port has room for until they are received, and each port
-    /// of an access point until they are sent: a power of two. Default 2048, 8 MiB each.
+    /// Frames that each receive queue of the wan port has room for until they are received, and
+    /// each port of an access point until they are sent: a power of two. Default 2048, which takes
+    /// 8 MiB of memory for each queue and port.
     pub chunks: u32,
 }
 
@@ -282,6 +283,8 @@ impl XdpPath {
     /// completed, and returns their number. Does not block and makes no system call.
     pub fn receive(&mut self, most: usize, mut on_frame: impl FnMut(&mut [u8])) -> usize {
         let mut n = 0;
+        // Another queue is the first each time, so that a busy one does not starve the others.
+        self.receivers.rotate_left(1);
         for receiver in &mut self.receivers {
             n += receiver.receive(most - n, |frame| {
                 complete_checksum(frame);
