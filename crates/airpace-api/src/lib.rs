@@ -24,4 +24,5 @@
 pub mod config;
 pub mod emulation;
 pub mod keys;
+pub mod mac;
 pub mod telemetry;

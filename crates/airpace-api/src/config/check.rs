@@ -2,7 +2,7 @@
 //! looked at.
 
 use super::{
-    AgentConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+    AgentConfig, ControlConfig, EdgeConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
 use airpace_config::quantity::{QueueLimit, Span};
@@ -109,6 +109,31 @@ pub enum ConfigError {
          use another law, or `fixed` with control.fixed_rate"
     )]
     UnpacedLoad,
+    /// The in-line box has no access point.
+    #[error("at least one [[ap]] with a port is needed, for example: ports = [\"eth1\"]")]
+    NoAccessPoint,
+    /// An access point has no port.
+    #[error("this access point has no port: name the interface behind which it is")]
+    NoAccessPointPort {
+        /// Index of the access point.
+        index: usize,
+    },
+    /// An interface has two roles.
+    #[error("{name} is used twice: each port needs an interface of its own, unless access points that share it list their stations")]
+    PortTwice {
+        /// The key.
+        key: String,
+        /// The interface.
+        name: String,
+    },
+    /// A hardware address stands in two places.
+    #[error("{mac} stands here twice, or with two access points")]
+    StationTwice {
+        /// The key.
+        key: String,
+        /// The address.
+        mac: crate::mac::MacAddress,
+    },
     /// The proxy's address has no port.
     #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
@@ -150,7 +175,11 @@ impl ConfigError {
             Self::FixedRate => "control.law".to_owned(),
             Self::UnpacedLoad => "udp_load".to_owned(),
             Self::NoPort { .. } => "proxy".to_owned(),
-            Self::RouteCycle { key, .. } => key.clone(),
+            Self::NoAccessPoint => "ap".to_owned(),
+            Self::NoAccessPointPort { index } => format!("ap.{index}.ports"),
+            Self::PortTwice { key, .. }
+            | Self::StationTwice { key, .. }
+            | Self::RouteCycle { key, .. } => key.clone(),
         }
     }
 }
@@ -192,10 +221,10 @@ impl ProxyConfig {
     }
 
     fn check_pacing(&self) -> Result<(), ConfigError> {
+        self.control.contradictions()?;
         match self.control.law {
-            LawChoice::Fixed if self.control.fixed_rate.is_none() => Err(ConfigError::FixedRate),
             LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
-            LawChoice::Measured(_) | LawChoice::Fixed | LawChoice::None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -254,6 +283,76 @@ impl ProxyConfig {
                 address,
                 network: self.tun.address.to_string(),
             });
+        }
+        Ok(())
+    }
+}
+
+impl ControlConfig {
+    fn contradictions(&self) -> Result<(), ConfigError> {
+        match self.law {
+            LawChoice::Fixed if self.fixed_rate.is_none() => Err(ConfigError::FixedRate),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl EdgeConfig {
+    /// The first contradiction found.
+    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
+        check_interface("wan", &self.wan)?;
+        if let Some(bridge) = &self.bridge {
+            check_interface("bridge", bridge)?;
+        }
+        self.queue.contradictions()?;
+        self.control.contradictions()?;
+        if self.ap.is_empty() {
+            return Err(ConfigError::NoAccessPoint);
+        }
+        self.check_ports()?;
+        self.check_addresses()
+    }
+
+    fn check_ports(&self) -> Result<(), ConfigError> {
+        let mut seen = BTreeMap::from([(self.wan.as_str(), true)]);
+        for (index, ap) in self.ap.iter().enumerate() {
+            if ap.ports.is_empty() {
+                return Err(ConfigError::NoAccessPointPort { index });
+            }
+            for (at, port) in ap.ports.iter().enumerate() {
+                check_interface("ap.ports", port)?;
+                let is_taken = seen.get(port.as_str()).copied();
+                // Access points behind the same switch share a port if their stations are told
+                // apart.
+                let must_be_alone = is_taken == Some(true) || ap.stations.is_empty();
+                if is_taken.is_some() && must_be_alone {
+                    return Err(ConfigError::PortTwice {
+                        key: format!("ap.{index}.ports.{at}"),
+                        name: port.clone(),
+                    });
+                }
+                seen.insert(port, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), ConfigError> {
+        let mut listed = BTreeMap::new();
+        for (index, ap) in self.ap.iter().enumerate() {
+            for (at, &mac) in ap.stations.iter().enumerate() {
+                if listed.insert(mac, index).is_some() {
+                    let key = format!("ap.{index}.stations.{at}");
+                    return Err(ConfigError::StationTwice { key, mac });
+                }
+            }
+        }
+        let mut known = BTreeMap::new();
+        for (index, station) in self.station.iter().enumerate() {
+            if known.insert(station.mac, index).is_some() {
+                let key = format!("station.{index}.mac");
+                return Err(ConfigError::StationTwice { key, mac: station.mac });
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! Configuration of the proxy and of the agent, as TOML.
+//! Configuration of the in-line box, of the proxy and of the agent, as TOML.
 //!
-//! Reading ([`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It
+//! Reading ([`EdgeConfig::from_toml`], [`ProxyConfig::from_toml`], [`AgentConfig::from_toml`]) never touches the machine. It
 //! refuses unknown keys, values without a unit and values out of range, then contradictions between
 //! keys, each with the line and a remedy. Serializing gives the effective configuration, defaults
 //! included, in a form that reads back to the same. The tables are declared with
@@ -9,6 +9,7 @@
 
 mod agent;
 mod check;
+mod edge;
 mod hide;
 mod law;
 mod proxy;
@@ -16,6 +17,7 @@ mod proxy;
 pub use agent::{AgentConfig, UplinkConfig};
 pub use airpace_config::document::DocumentError;
 pub use check::ConfigError;
+pub use edge::{ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
 pub use law::LawChoice;
 pub use proxy::{
     ControlConfig, FallbackConfig, Interactive, ProxyConfig, StationConfig, UdpLoadConfig,

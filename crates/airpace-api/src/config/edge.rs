@@ -1,0 +1,125 @@
+//! The in-line box's configuration.
+
+use super::{ControlConfig, DocumentError, QueueConfig};
+use crate::mac::MacAddress;
+use airpace_config::quantity::Span;
+use airpace_config::{choice, section};
+use std::path::PathBuf;
+
+choice! {
+    /// How frames are taken out of the bridge.
+    Datapath:
+    /// XDP in the driver if it can, else generic XDP; without BPF a bridge in user space.
+    Auto = "auto",
+    /// XDP in the driver.
+    Native = "native",
+    /// XDP in the network stack: works with every driver, slower.
+    Generic = "generic",
+    /// Packet sockets in place of a kernel bridge. Not fail-open.
+    Packet = "packet",
+}
+
+#[expect(
+    clippy::derivable_impls,
+    reason = "the macro that declares the enumeration cannot derive it"
+)]
+impl Default for Datapath {
+    fn default() -> Self {
+        Self::Auto
+    }
+}
+
+section! {
+    /// The in-line box: it stands between the wired network and access points, and paces what each
+    /// station is sent. Nothing is installed or configured on the stations.
+    EdgeConfig as "the in-line box's configuration" {
+        /// Interface towards the wired network.
+        wan: String = required("eth0"),
+        /// An existing bridge that the ports are in, or are to join.
+        bridge: Option<String> = optional("a bridge `airpace-br` is made, and deleted at the end"),
+        /// Whether a bridge that was made stays after the end, so that traffic continues.
+        keep_bridge: bool = default("false"),
+        /// How frames are taken out of the bridge.
+        datapath: Datapath = default("auto"),
+        /// Whether everything is measured and decided, and nothing is paced.
+        dry_run: bool = default("false"),
+        /// Silence after which a station counts as gone.
+        leave_after: Span = default("5 min", "1 s", "1000000 s"),
+        /// File to which one JSON object per station and slot is appended.
+        telemetry: Option<PathBuf> = optional("not written"),
+        /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If
+        /// the system refuses it, airpace logs that and continues without.
+        realtime: bool = default("true"),
+        /// The rate control.
+        control: ControlConfig = nested,
+        /// The queue in front of each station's pacer.
+        queue: QueueConfig = nested,
+        /// Whether packets with ECT(1) wait in a low-latency queue of their own (L4S, RFC 9332). It
+        /// has no effect if `ecn` of the queue is off.
+        l4s: bool = default("true"),
+        /// The access points, at least one. Each is a medium of its own.
+        ap: Vec<ApConfig> = nested,
+        /// Stations of which more is to be said than that they exist.
+        station: Vec<EdgeStationConfig> = nested,
+    }
+}
+
+section! {
+    /// An access point.
+    ApConfig as "[[ap]]" {
+        /// Name in logs and telemetry.
+        name: Option<String> = optional("the name of its first port"),
+        /// Interfaces behind which it is. Access points that share a port need `stations`.
+        ports: Vec<String> = nested,
+        /// Hardware addresses of its stations, wherever they are heard.
+        stations: Vec<MacAddress> = nested,
+    }
+}
+
+section! {
+    /// What is known of a station.
+    EdgeStationConfig as "[[station]]" {
+        /// Hardware address.
+        mac: MacAddress = required("02:00:00:00:00:01"),
+        /// Name in logs and telemetry.
+        name: Option<String> = optional("the one that it gives itself by DHCP"),
+        /// Weight φ of the station's share.
+        weight: f64 = default("1", "0.001", "1000"),
+        /// Whether its frames pass without being queued or paced.
+        exempt: bool = default("false"),
+    }
+}
+
+impl EdgeConfig {
+    /// Reads a configuration and checks it.
+    ///
+    /// # Errors
+    /// Malformed TOML, unknown or missing keys, values out of range, contradictions; with the line
+    /// and a remedy.
+    pub fn from_toml(text: &str) -> Result<Self, DocumentError> {
+        super::read(text, Self::contradictions)
+    }
+
+    /// Checks a configuration that was not read from a file, as [`EdgeConfig::from_toml`] does.
+    ///
+    /// # Errors
+    /// A value out of range, or a contradiction; the place is that in [`EdgeConfig::to_toml`].
+    pub fn validate(&self) -> Result<(), DocumentError> {
+        Self::from_toml(&self.to_toml()).map(drop)
+    }
+
+    /// The effective configuration as TOML that reads back to the same.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self)
+            .expect("texts, numbers and tables with text keys are all representable")
+    }
+
+    /// The ports towards access points, with the index of the access point of each.
+    pub fn ports(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.ap
+            .iter()
+            .enumerate()
+            .flat_map(|(index, ap)| ap.ports.iter().map(move |port| (index, port.as_str())))
+    }
+}
