@@ -71,6 +71,62 @@ pub struct ProxySlot {
     pub marked: u64,
 }
 
+/// One slot of one station, as the in-line box saw it and decided.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct EdgeSlot {
+    /// End of the slot in seconds since the machine started.
+    pub time_s: f64,
+    /// Wall-clock time of the end of the slot in seconds since 1970.
+    pub unix_s: f64,
+    /// Name of the access point.
+    pub ap: String,
+    /// Hardware address of the station.
+    pub station: String,
+    /// Name of the station, if one is known.
+    pub name: Option<String>,
+    /// `controlled`, `starting` (not observed yet), `conservative` or `unshaped` (not observed for
+    /// some time).
+    pub mode: String,
+    /// What observed the station: `agent`, `block-ack`, `ack-burst`, `waiting-time` or `none`.
+    pub sensor: Option<String>,
+    /// How far the observed level can be relied upon, 0 to 1.
+    pub confidence: Option<f64>,
+    /// Observed aggregation level, packets per frame.
+    pub level: Option<f64>,
+    /// Aggregation level aimed at, packets per frame.
+    pub level_target: Option<f64>,
+    /// Granted rate in Mbit/s of IP packets; absent when unshaped.
+    pub rate_mbps: Option<f64>,
+    /// Mbit/s of IP packets sent to the access point in the slot.
+    pub sent_mbps: f64,
+    /// Mbit/s that the station has acknowledged in its slot.
+    pub goodput_mbps: Option<f64>,
+    /// Mean time between frames to the station, ms.
+    pub round_ms: Option<f64>,
+    /// The controller's estimate of the overhead of a round, us.
+    pub overhead_us: Option<f64>,
+    /// Price of delay (κ) that the law applies.
+    pub price: Option<f64>,
+    /// Number of stations whose bottleneck appears to lie elsewhere than at the access point.
+    pub capped_elsewhere: u32,
+    /// Packets waiting in the box for the station at the end of the slot.
+    pub backlog_packets: u64,
+    /// Bytes of those packets.
+    pub backlog_bytes: u64,
+    /// Median sojourn time in the box of the packets sent in the slot, ms.
+    pub sojourn_p50_ms: Option<f64>,
+    /// 95th percentile of the sojourn time, ms.
+    pub sojourn_p95_ms: Option<f64>,
+    /// Median waiting time at the access point, ms.
+    pub wait_p50_ms: Option<f64>,
+    /// 95th percentile of the same time, ms.
+    pub wait_p95_ms: Option<f64>,
+    /// Packets dropped by the box's queue in the slot.
+    pub dropped: u64,
+    /// Packets marked by the box's queue in the slot.
+    pub marked: u64,
+}
+
 /// One slot as the agent measured it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AgentSlot {

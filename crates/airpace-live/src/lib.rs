@@ -8,6 +8,7 @@
 //! becomes readable; [`keys::KeyPair`] generates, reads and writes keys.
 
 pub mod agent;
+pub mod edge;
 pub mod keys;
 pub mod packet;
 pub mod proxy;
@@ -19,5 +20,6 @@ mod queues;
 mod runtime;
 
 pub use agent::run_agent;
+pub use edge::run_edge;
 pub use proxy::run_proxy;
 pub use runtime::Stop;

@@ -59,14 +59,7 @@ impl Loop {
         device: &impl AsFd,
         socket: &UdpSocket,
     ) -> anyhow::Result<Self> {
-        if realtime {
-            match realtime::try_fifo(PRIORITY) {
-                Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
-                Err(error) => {
-                    tracing::warn!(%error, "the system refuses real-time scheduling, so timers will be less accurate")
-                }
-            }
-        }
+        ask_for_real_time(realtime);
         let poller = Poller::new()?;
         poller.add(stop, STOP, Interest::Read)?;
         poller.add(device.as_fd(), DEVICE, Interest::Read)?;
@@ -115,13 +108,34 @@ impl Loop {
     }
 }
 
-/// A clock that starts now, and the wall-clock time since 1970 at its origin.
+/// How soon a port is asked again that had no room for a frame.
+pub(crate) const PORT_RETRY: Duration = Duration::from_micros(100);
+
+/// Asks for real-time scheduling if it is `wanted`, and logs the answer.
+pub(crate) fn ask_for_real_time(wanted: bool) {
+    if !wanted {
+        return;
+    }
+    match realtime::try_fifo(PRIORITY) {
+        Ok(()) => tracing::info!(priority = PRIORITY, "real-time scheduling"),
+        Err(error) => {
+            tracing::warn!(%error, "the system refuses real-time scheduling, so timers will be less accurate");
+        }
+    }
+}
+
+/// The wall-clock time since 1970.
 #[expect(clippy::disallowed_methods, reason = "only the loops read clocks")]
+pub(crate) fn wall_clock() -> Duration {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// A clock that starts now, and the wall-clock time since 1970 at its origin.
 pub(crate) fn start_clock() -> (Clock, Duration) {
     let clock = Clock::start();
-    let epoch = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
+    let epoch = wall_clock();
     (clock, epoch)
 }
 

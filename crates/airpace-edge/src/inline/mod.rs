@@ -328,6 +328,13 @@ impl<F: DownlinkFrame> Inline<F> {
         key
     }
 
+    /// The name of a station, if one is known.
+    #[must_use]
+    pub fn name(&self, mac: MacAddr) -> Option<&str> {
+        let &index = self.by_mac.get(&mac)?;
+        self.stations[index].as_ref()?.name.as_deref()
+    }
+
     /// Notes the name that a station has given itself. A configured name is kept.
     pub fn on_name(&mut self, mac: MacAddr, name: &str) {
         let is_configured = |known: &KnownStation| known.mac == mac && known.name.is_some();

@@ -1,0 +1,32 @@
+//! The in-line box as a process: it joins [`airpace_edge::inline`] to the ports of the machine.
+//!
+//! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped; [`undo`]
+//! restores what a run has left that was killed.
+
+mod frame;
+mod headers;
+mod run;
+mod setup;
+mod settings;
+mod telemetry;
+
+pub use run::run_edge;
+pub use setup::undo;
+
+use airpace_edge::inline;
+use airpace_net::inline::InlineCounters;
+
+/// What was counted in a whole run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EdgeTotals {
+    /// Frames on the wired port, by how they went on.
+    pub frames: InlineCounters,
+    /// What happened to stations.
+    pub stations: inline::Counts,
+    /// Frames that left for stations.
+    pub sent: u64,
+    /// Frames that the queues have dropped.
+    pub dropped: u64,
+    /// Frames that a port refused.
+    pub refused: u64,
+}

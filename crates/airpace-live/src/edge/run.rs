@@ -1,0 +1,327 @@
+//! The loop of the in-line box: it carries frames, observations and time between the ports and the
+//! state machine, and decides nothing itself.
+
+use super::frame::FrameBuf;
+use super::headers::{self, FlowKeys};
+use super::setup::Setup;
+use super::{EdgeTotals, settings, telemetry};
+use crate::crypto::random_key;
+use crate::runtime::{self, Journal, Stop};
+use airpace_api::config::EdgeConfig;
+use airpace_api::mac::MacAddress;
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_edge::inline::{Departure, Inline, StationChange};
+use airpace_edge::proxy::{Event, Mode};
+use airpace_net::clock::Clock;
+use airpace_net::inline::{InlinePath, ObservationKind};
+use airpace_net::poll::{Interest, Poller};
+use airpace_units::Time;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// How often the programs are told that this process lives. They let everything pass after 200 ms.
+const BEAT: Duration = Duration::from_millis(50);
+/// Frames and observations that are taken in one turn of the loop, so that pacers are served in
+/// between.
+const BATCH: usize = 256;
+/// Most spare buffers: the memory of a larger burst is given back.
+const MAX_SPARE: usize = 4096;
+
+const STOP: u64 = 0;
+const PORTS: u64 = 1;
+
+/// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
+/// readable (see [`Stop`]).
+///
+/// It makes the bridge and attaches the programs; both are gone when it returns, unless the bridge
+/// is to stay. If the process is killed the bridge carries all traffic on, and [`super::undo`]
+/// removes it.
+///
+/// # Errors
+/// The configuration is contradictory, or the system refuses the bridge or the programs.
+pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotals> {
+    config.validate()?;
+    // The programs stamp what they observe with the time since the machine started.
+    let clock = Clock::since_boot();
+    let inline = Inline::new(settings::inline(config), random_key())?;
+    let journal = Journal::open(config.telemetry.as_deref())?;
+    let setup = Setup::begin(config)?;
+    tracing::info!(
+        wan = config.wan,
+        access_points = config.ap.len(),
+        path = setup.path.name(),
+        dry_run = config.dry_run,
+        "in-line"
+    );
+    let mut edge = RunningEdge::new(config, clock, inline, setup, journal);
+    let ran = edge.run(config.realtime, stop);
+    let totals = edge.totals();
+    let ended = edge.setup.end(config.keep_bridge);
+    ran?;
+    ended?;
+    tracing::info!(
+        sent = totals.sent,
+        dropped = totals.dropped,
+        refused = totals.refused,
+        passed_unknown = totals.frames.unknown,
+        passed_large = totals.frames.large,
+        passed_stale = totals.frames.stale,
+        observations_lost = totals.frames.records_lost,
+        "in-line ends"
+    );
+    Ok(totals)
+}
+
+/// The box with everything that it has opened.
+struct RunningEdge {
+    clock: Clock,
+    /// Wall-clock time since 1970 at the clock's origin.
+    epoch: Duration,
+    inline: Inline<FrameBuf>,
+    setup: Setup,
+    journal: Journal,
+    keys: FlowKeys,
+    /// Name of each access point.
+    names: Vec<String>,
+    /// Index of the interface of each port.
+    ports: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+    /// Frames that a port had no room for yet.
+    waiting: VecDeque<(usize, FrameBuf)>,
+    next_beat: Time,
+    sent: u64,
+    dropped: u64,
+    refused: u64,
+}
+
+impl RunningEdge {
+    fn new(
+        config: &EdgeConfig,
+        clock: Clock,
+        inline: Inline<FrameBuf>,
+        setup: Setup,
+        journal: Journal,
+    ) -> Self {
+        let since_boot = Duration::from_nanos(clock.now().as_nanos());
+        Self {
+            clock,
+            epoch: runtime::wall_clock().saturating_sub(since_boot),
+            names: settings::inline(config)
+                .media
+                .into_iter()
+                .map(|medium| medium.name)
+                .collect(),
+            ports: setup.path.access_point_indices(),
+            inline,
+            setup,
+            journal,
+            keys: FlowKeys::default(),
+            spare: Vec::new(),
+            waiting: VecDeque::new(),
+            next_beat: Time::ZERO,
+            sent: 0,
+            dropped: 0,
+            refused: 0,
+        }
+    }
+
+    /// Runs until the stop file becomes readable.
+    fn run(&mut self, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
+        runtime::ask_for_real_time(realtime);
+        let mut poller = Poller::new()?;
+        poller.add(stop, STOP, Interest::Read)?;
+        for file in self.setup.path.files() {
+            poller.add(file, PORTS, Interest::Read)?;
+        }
+        loop {
+            let now = self.clock.now();
+            self.on_time(now)?;
+            let is_blocked = !self.send(now);
+            let deadline = if is_blocked {
+                now.saturating_add(runtime::PORT_RETRY)
+            } else {
+                self.next_beat.min(self.inline.deadline().unwrap_or(self.next_beat))
+            };
+            poller.wait(&self.clock, Some(deadline))?;
+            if poller.ready().any(|file| file.token == STOP) {
+                return Ok(());
+            }
+            // Observations do not wake the loop one by one, so they are looked for in each turn,
+            // and before the frames, because they are older.
+            self.observe();
+            self.receive()?;
+        }
+    }
+
+    /// Does what is due: the heartbeat, timers, stations that have come or gone, telemetry.
+    fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
+        if now >= self.next_beat {
+            self.setup.path.beat()?;
+            self.next_beat = now.saturating_add(BEAT);
+        }
+        self.inline.handle_timeout(now);
+        self.recycle();
+        while let Some(change) = self.inline.poll_change() {
+            match change {
+                StationChange::Joined(mac) => {
+                    tracing::info!(station = %MacAddress(mac.0), "joined");
+                    self.setup.path.insert_station(mac.0, false)?;
+                }
+                StationChange::Left(mac) => {
+                    tracing::info!(station = %MacAddress(mac.0), "left");
+                    self.setup.path.remove_station(mac.0)?;
+                }
+            }
+        }
+        while let Some((ap, station, event)) = self.inline.poll_event() {
+            log(ap, station, &event);
+        }
+        while let Some(record) = self.inline.poll_record() {
+            let ap = &self.names[record.medium];
+            let slot = telemetry::slot(&record, ap, self.inline.name(record.mac), self.epoch);
+            self.journal.write(&slot);
+        }
+        self.journal.flush();
+        Ok(())
+    }
+
+    /// Sends everything that may leave now; returns `false` if a port has no room.
+    fn send(&mut self, now: Time) -> bool {
+        while let Some((port, frame)) = self.waiting.pop_front() {
+            if !self.push(port, frame) {
+                return false;
+            }
+        }
+        while let Some(Departure { port, frame, .. }) = self.inline.poll(now) {
+            if !self.push(port, frame) {
+                return false;
+            }
+        }
+        match self.setup.path.flush() {
+            Ok(0) => true,
+            // The interface takes the rest later.
+            Ok(_) => false,
+            Err(error) => {
+                self.refused += 1;
+                tracing::debug!(%error, "a port refuses frames");
+                true
+            }
+        }
+    }
+
+    /// Hands a frame to its port. If it has no room even after it was flushed, the frame waits.
+    fn push(&mut self, port: usize, frame: FrameBuf) -> bool {
+        for attempt in 0..2 {
+            match self.setup.path.push(port, frame.as_bytes()) {
+                Ok(true) => {
+                    self.sent += 1;
+                    self.put(frame);
+                    return true;
+                }
+                Ok(false) if attempt == 0 => {
+                    let _ = self.setup.path.flush();
+                }
+                Ok(false) => break,
+                Err(_) => {
+                    // The port is down or gone: what is sent to it is lost, as in a bridge.
+                    self.refused += 1;
+                    self.put(frame);
+                    return true;
+                }
+            }
+        }
+        self.waiting.push_front((port, frame));
+        false
+    }
+
+    /// Takes what the programs have observed.
+    fn observe(&mut self) {
+        let Self {
+            inline,
+            setup,
+            keys,
+            ports,
+            ..
+        } = self;
+        setup.path.observe(BATCH, |seen| {
+            let at = Time::from_nanos(seen.at_ns);
+            if seen.kind == ObservationKind::Dhcp
+                && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
+            {
+                inline.on_name(mac, &name);
+            }
+            // What comes from the wired port is not from a station.
+            let Some(port) = ports.iter().position(|&index| index == seen.interface) else {
+                return;
+            };
+            if let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, seen.length, keys) {
+                inline.on_uplink(at, port, mac, what);
+            }
+        });
+    }
+
+    /// Takes frames for stations.
+    fn receive(&mut self) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let Self {
+            inline,
+            setup,
+            keys,
+            spare,
+            dropped,
+            ..
+        } = self;
+        setup.path.receive(BATCH, |frame| {
+            let buffer = spare.pop().unwrap_or_else(|| Vec::with_capacity(2048));
+            let Some((to, frame)) = FrameBuf::copy(frame, buffer, keys) else {
+                *dropped += 1;
+                return;
+            };
+            if let Err(frame) = inline.on_downlink(now, to, frame) {
+                // The station has left since the program handed the frame over.
+                *dropped += 1;
+                spare.push(frame.into_buffer());
+            }
+        })?;
+        self.recycle();
+        Ok(())
+    }
+
+    /// Takes back the buffers of frames that the queues have dropped.
+    fn recycle(&mut self) {
+        while let Some(frame) = self.inline.poll_drop() {
+            self.dropped += 1;
+            self.put(frame);
+        }
+    }
+
+    fn put(&mut self, frame: FrameBuf) {
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(frame.into_buffer());
+        }
+    }
+
+    fn totals(&self) -> EdgeTotals {
+        EdgeTotals {
+            frames: self.setup.path.counters().unwrap_or_default(),
+            stations: *self.inline.counts(),
+            sent: self.sent,
+            dropped: self.dropped,
+            refused: self.refused,
+        }
+    }
+}
+
+/// Logs an event of a medium.
+fn log(ap: &str, station: Option<MacAddr>, event: &Event) {
+    let (Event::ModeChanged { from, to, .. }, Some(station)) = (event, station) else {
+        return tracing::warn!(ap, "{event}");
+    };
+    let station = MacAddress(station.0);
+    match to {
+        Mode::Conservative | Mode::Unshaped => {
+            tracing::warn!(ap, %station, %from, %to, "nothing is observed");
+        }
+        _ => tracing::debug!(ap, %station, %from, %to, "mode"),
+    }
+}

@@ -1,0 +1,226 @@
+//! The bridge and the programs, and what is left of them when a run is killed.
+
+use super::settings;
+use airpace_api::config::{Datapath, EdgeConfig};
+use airpace_net::bridge::{self, BridgeChoice, BridgeState, PortState};
+use airpace_net::inline::{AttachMode, InlineError, InlineOptions, InlinePath};
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of a bridge that is made.
+const BRIDGE: &str = "airpace-br";
+
+/// Where a run notes how everything was before, so that it can be undone after a crash. It is gone
+/// after a restart of the machine, as are the bridge and the programs.
+const STATE_DIR: &str = "/run/airpace";
+
+/// The bridge as it was before, as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct StoredState {
+    bridge: Option<String>,
+    is_ours: bool,
+    was_up: bool,
+    ports: Vec<StoredPort>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPort {
+    name: String,
+    was_up: bool,
+    master: Option<String>,
+    strips_tags: bool,
+}
+
+/// What a run has set up. Dropping it takes the programs out; [`Setup::end`] restores the bridge.
+pub(super) struct Setup {
+    pub(super) path: InlinePath,
+    bridge: BridgeState,
+    state_file: PathBuf,
+}
+
+impl Setup {
+    /// Makes the bridge and attaches the programs.
+    pub(super) fn begin(config: &EdgeConfig) -> anyhow::Result<Self> {
+        let access_points = settings::ports(config);
+        let mut ports = vec![config.wan.as_str()];
+        ports.extend(&access_points);
+        let state_file = state_file(&config.wan);
+        if state_file.exists() {
+            tracing::warn!(file = %state_file.display(), "an earlier run was killed: restoring what it left");
+            undo(&config.wan)?;
+        }
+        if config.datapath == Datapath::Packet {
+            return Self::without_bpf(config, &ports, &access_points, state_file);
+        }
+        let choice = match &config.bridge {
+            Some(name) => BridgeChoice::Take(name),
+            None => BridgeChoice::Make(BRIDGE),
+        };
+        let bridge = BridgeState::set_up(choice, &ports).context("the bridge")?;
+        let setup = Self::store(&state_file, &bridge).and_then(|()| {
+            let options = InlineOptions {
+                mode: attach_mode(config.datapath),
+                ..InlineOptions::default()
+            };
+            InlinePath::open_xdp(&config.wan, &access_points, options).map_err(anyhow::Error::from)
+        });
+        match setup {
+            Ok(path) => {
+                warn_of_filters();
+                Ok(Self {
+                    path,
+                    bridge,
+                    state_file,
+                })
+            }
+            Err(error) => {
+                let undone = bridge.undo();
+                let _ = fs::remove_file(&state_file);
+                undone.context("restoring the bridge")?;
+                let is_without_bpf =
+                    matches!(error.downcast_ref(), Some(InlineError::Load(_)));
+                if is_without_bpf && config.datapath == Datapath::Auto {
+                    tracing::warn!(
+                        "{error:#}; continuing with a bridge in user space, so traffic stops when airpace does"
+                    );
+                    return Self::without_bpf(config, &ports, &access_points, state_file);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// A bridge in user space.
+    fn without_bpf(
+        config: &EdgeConfig,
+        ports: &[&str],
+        access_points: &[&str],
+        state_file: PathBuf,
+    ) -> anyhow::Result<Self> {
+        if config.bridge.is_some() {
+            bail!("without BPF airpace is the bridge itself: leave out `bridge`");
+        }
+        let bridge = BridgeState::set_up(BridgeChoice::None, ports).context("the ports")?;
+        let path = Self::store(&state_file, &bridge)
+            .and_then(|()| Ok(InlinePath::open_packet(&config.wan, access_points)?));
+        match path {
+            Ok(path) => Ok(Self {
+                path,
+                bridge,
+                state_file,
+            }),
+            Err(error) => {
+                bridge.undo().context("restoring the ports")?;
+                let _ = fs::remove_file(&state_file);
+                Err(error)
+            }
+        }
+    }
+
+    /// Notes how everything was.
+    fn store(file: &Path, bridge: &BridgeState) -> anyhow::Result<()> {
+        let stored = StoredState {
+            bridge: bridge.bridge.clone(),
+            is_ours: bridge.is_ours,
+            was_up: bridge.was_up,
+            ports: bridge
+                .ports
+                .iter()
+                .map(|port| StoredPort {
+                    name: port.name.clone(),
+                    was_up: port.was_up,
+                    master: port.master.clone(),
+                    strips_tags: port.strips_tags,
+                })
+                .collect(),
+        };
+        let text = serde_json::to_string_pretty(&stored)?;
+        fs::create_dir_all(STATE_DIR)
+            .and_then(|()| fs::write(file, text))
+            .with_context(|| format!("{}, from which --undo restores the bridge", file.display()))
+    }
+
+    /// Takes the programs out and restores the bridge, unless it is to stay.
+    pub(super) fn end(self, keep_bridge: bool) -> anyhow::Result<()> {
+        let Self {
+            path,
+            bridge,
+            state_file,
+        } = self;
+        drop(path);
+        if keep_bridge && bridge.bridge.is_some() {
+            // Undone by `--undo` when the operator wants it.
+            tracing::info!(bridge = bridge.bridge, "the bridge stays");
+            return Ok(());
+        }
+        bridge.undo().context("restoring the bridge")?;
+        match fs::remove_file(&state_file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| state_file.display().to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Restores what a run on the port `wan` has left. Returns whether there was anything.
+///
+/// # Errors
+/// The file in which the run noted how everything was cannot be read, or the kernel refuses.
+pub fn undo(wan: &str) -> anyhow::Result<bool> {
+    let file = state_file(wan);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).with_context(|| file.display().to_string()),
+    };
+    let stored: StoredState =
+        serde_json::from_str(&text).with_context(|| file.display().to_string())?;
+    let state = BridgeState {
+        bridge: stored.bridge,
+        is_ours: stored.is_ours,
+        was_up: stored.was_up,
+        ports: stored
+            .ports
+            .into_iter()
+            .map(|port| PortState {
+                name: port.name,
+                was_up: port.was_up,
+                master: port.master,
+                strips_tags: port.strips_tags,
+            })
+            .collect(),
+    };
+    state.undo().context("restoring the bridge")?;
+    fs::remove_file(&file).with_context(|| file.display().to_string())?;
+    Ok(true)
+}
+
+/// Where a run on the port `wan` notes how everything was. Interfaces of different namespaces may
+/// share a name, so the namespace is a part of it.
+fn state_file(wan: &str) -> PathBuf {
+    use std::os::unix::fs::MetadataExt as _;
+    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
+    Path::new(STATE_DIR).join(format!("edge-{namespace}-{wan}.json"))
+}
+
+const fn attach_mode(datapath: Datapath) -> AttachMode {
+    match datapath {
+        Datapath::Native => AttachMode::Native,
+        Datapath::Generic => AttachMode::Generic,
+        Datapath::Auto | Datapath::Packet => AttachMode::Auto,
+    }
+}
+
+fn warn_of_filters() {
+    let filtered = bridge::filtered_protocols();
+    if !filtered.is_empty() {
+        tracing::warn!(
+            protocols = filtered.join(", "),
+            "bridged packets pass the firewall's rules for routed ones, which may drop them: sysctl net.bridge.bridge-nf-call-iptables=0 and -ip6tables=0 end that"
+        );
+    }
+}
