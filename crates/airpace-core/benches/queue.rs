@@ -223,6 +223,8 @@ fn slot_report() -> SlotReport {
         late: 9,
         wait: None,
         source: LevelSource::AmpduReference,
+        sensor: airpace_core::report::Sensor::Agent,
+        confidence: 1.0,
         sender: SenderView::default(),
     }
 }

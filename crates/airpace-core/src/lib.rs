@@ -53,4 +53,5 @@ pub mod model;
 pub mod pace;
 pub mod phy;
 pub mod queue;
+pub mod sensor;
 pub mod wire;

@@ -16,6 +16,45 @@ pub enum LevelSource {
     SocketTimestamps,
 }
 
+/// What observed a station, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Sensor {
+    /// The agent on the station, with its own meter.
+    #[default]
+    Agent,
+    /// A radio near the access point that hears the station's block acks ([`crate::sensor::block_ack`]).
+    BlockAck,
+    /// Bursts of TCP acknowledgements in the uplink ([`crate::sensor::ack_burst`]).
+    AckBurst,
+    /// Round-trip times of live traffic ([`crate::sensor::waiting`]): no level, only a waiting time.
+    WaitingTime,
+    /// Nothing but what the sender itself has sent.
+    None,
+}
+
+impl Sensor {
+    /// Every sensor, best first.
+    pub const ALL: [Self; 5] = [
+        Self::Agent,
+        Self::BlockAck,
+        Self::AckBurst,
+        Self::WaitingTime,
+        Self::None,
+    ];
+
+    /// Its name in tables, telemetry and configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::BlockAck => "block-ack",
+            Self::AckBurst => "ack-burst",
+            Self::WaitingTime => "waiting-time",
+            Self::None => "none",
+        }
+    }
+}
+
 /// How a waiting time was measured, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum WaitSource {
@@ -100,6 +139,12 @@ pub struct SlotReport {
     pub wait: Option<WaitingTime>,
     /// How the level was measured.
     pub source: LevelSource,
+    /// What observed the station. It is not sent over the network: it follows from the way the
+    /// report came.
+    pub sensor: Sensor,
+    /// How far frames and level can be relied upon, 0 to 1. An agent's count is certain (1); a
+    /// sensor that is not sure reports no frames rather than doubtful ones.
+    pub confidence: f64,
     /// What the sender knows; it fills this in on receipt.
     pub sender: SenderView,
 }
@@ -163,6 +208,8 @@ impl SlotReport {
             late: 0,
             wait: None,
             source: LevelSource::AmpduReference,
+            sensor: Sensor::Agent,
+            confidence: 1.0,
             sender: SenderView::default(),
         }
     }
@@ -218,6 +265,9 @@ impl SlotReport {
         self.lost = sum(self.lost, later.lost);
         self.late = sum(self.late, later.late);
         self.source = self.source.max(later.source);
+        // Frames of both are mixed now, so the whole is as good as the worse part.
+        self.sensor = self.sensor.max(later.sensor);
+        self.confidence = self.confidence.min(later.confidence);
         self.sender.backlogged |= later.sender.backlogged;
         self.sender.marked |= later.sender.marked;
         self.sender.sent_packets = sum(self.sender.sent_packets, later.sender.sent_packets);

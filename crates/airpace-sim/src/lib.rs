@@ -38,6 +38,7 @@ pub mod mac;
 pub mod radio;
 pub mod rate;
 pub mod rng;
+pub mod sensors;
 pub mod steady;
 pub mod step;
 pub mod traffic;

@@ -1,15 +1,20 @@
 //! Groups arrivals into frames and counts them.
 
 use super::FrameHints;
-use super::sequence::Place;
+use super::sequence::{LONGEST_FRAME, Place, mac_distance};
 use crate::report::LevelSource;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
 
-/// An A-MPDU reference or MAC timestamp identifies one frame for this long, so that a radio that
-/// always reports the same value does not turn a slot into one frame. A frame lasts 5.484 ms at
-/// most; the rest is for receivers that are delayed while they read it.
+/// Arrivals further apart than this never belong to one frame, whatever reference the radio reports.
+/// A frame lasts 5.484 ms at most; the rest is for receivers that are delayed while they read it.
 const REFERENCE_AGE: Duration = Duration::from_millis(50);
+/// MPDUs whose MAC timestamps are further apart than this never belong to one frame, microseconds:
+/// the longest PPDU (5.484 ms, IEEE 802.11-2020 table 19-25) and the granularity of timestamps.
+const LONGEST_PPDU_US: u64 = 6_000;
+/// What the time between the MAC timestamps of an A-MPDU's MPDUs may exceed their airtime by,
+/// microseconds: the preamble, padding between MPDUs and the granularity of timestamps.
+const TSFT_MARGIN_US: u64 = 200;
 
 /// The arrival of one packet or MPDU.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +22,10 @@ pub(super) struct Arrival {
     pub(super) at: Time,
     pub(super) hints: FrameHints,
     pub(super) place: Place,
+    /// Sequence number of the MAC, if it was seen.
+    pub(super) sequence: Option<u16>,
+    /// Traffic identifier, if it was seen.
+    pub(super) tid: Option<u8>,
     pub(super) packets: u32,
     pub(super) bytes: u32,
 }
@@ -24,14 +33,25 @@ pub(super) struct Arrival {
 /// What distinguishes a frame from the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Key {
+    /// The A-MPDU reference. Some radios count it in few bits, so it is unique only within a short
+    /// time.
     Ampdu(u32),
+    /// The radio reports A-MPDU status without a reference. This is what a counter that passes zero
+    /// looks like, and also a driver that has no counter.
+    Unnumbered,
+    /// The radio says that the MPDU was alone in its frame.
+    Single,
     Tsft(u64),
     Gap,
 }
 
 impl Key {
-    fn of(hints: &FrameHints) -> Self {
+    const fn of(hints: &FrameHints) -> Self {
+        if hints.single {
+            return Self::Single;
+        }
         match (hints.ampdu, hints.tsft_us) {
+            (Some(0), _) => Self::Unnumbered,
             (Some(reference), _) => Self::Ampdu(reference),
             (None, Some(us)) => Self::Tsft(us),
             (None, None) => Self::Gap,
@@ -40,8 +60,8 @@ impl Key {
 
     const fn source(self) -> LevelSource {
         match self {
-            Self::Ampdu(_) => LevelSource::AmpduReference,
-            Self::Tsft(_) => LevelSource::Tsft,
+            Self::Ampdu(_) | Self::Single => LevelSource::AmpduReference,
+            Self::Unnumbered | Self::Tsft(_) => LevelSource::Tsft,
             Self::Gap => LevelSource::SocketTimestamps,
         }
     }
@@ -53,6 +73,11 @@ struct OpenFrame {
     key: Key,
     first: Time,
     last: Time,
+    /// MAC timestamps of the first and of the latest MPDU, microseconds.
+    tsft: Option<(u64, u64)>,
+    /// MAC sequence numbers of the first and of the latest MPDU.
+    sequence: Option<(u16, u16)>,
+    tid: Option<u8>,
     rate: Option<BitRate>,
     /// First transmissions, received or skipped in the sequence numbers.
     fresh: u32,
@@ -78,6 +103,9 @@ impl OpenFrame {
             key: Key::of(&arrival.hints),
             first: arrival.at,
             last: arrival.at,
+            tsft: arrival.hints.tsft_us.map(|us| (us, us)),
+            sequence: arrival.sequence.map(|number| (number, number)),
+            tid: arrival.tid,
             rate: None,
             fresh: 0,
             carried: 0,
@@ -90,19 +118,89 @@ impl OpenFrame {
         }
     }
 
+    /// Whether `arrival` belongs to this frame. `gap` is the smallest time between frames.
     fn takes(&self, arrival: &Arrival, gap: Duration) -> bool {
         let key = Key::of(&arrival.hints);
-        key == self.key
-            && match key {
-                Key::Gap => arrival.at.saturating_since(self.last) < gap,
-                Key::Ampdu(_) | Key::Tsft(_) => {
-                    arrival.at.saturating_since(self.first) < REFERENCE_AGE
-                }
+        if key != self.key {
+            return false;
+        }
+        let is_recent = arrival.at.saturating_since(self.first) < REFERENCE_AGE;
+        match key {
+            Key::Single => false,
+            Key::Gap => arrival.at.saturating_since(self.last) < gap,
+            Key::Tsft(_) => is_recent,
+            Key::Ampdu(_) => is_recent && self.may_share_ampdu(arrival),
+            Key::Unnumbered => {
+                is_recent && self.may_share_ampdu(arrival) && self.follows(arrival, gap)
             }
+        }
+    }
+
+    /// Whether `arrival` can be in the same A-MPDU as the MPDUs of this frame, if the reference is
+    /// the same.
+    ///
+    /// A counter of few bits returns to the same value within a few frames (rtw89 counts PPDUs in
+    /// three bits), so the traffic identifier, the block-ack window and the MAC timestamps must
+    /// agree too. Timestamps need not be equal: some radios take one for each MPDU.
+    fn may_share_ampdu(&self, arrival: &Arrival) -> bool {
+        if arrival.tid != self.tid {
+            return false;
+        }
+        let mut span = 0;
+        if let (Some((first, _)), Some(number)) = (self.sequence, arrival.sequence) {
+            span = mac_distance(first, number);
+            if span >= LONGEST_FRAME {
+                return false;
+            }
+        }
+        let (Some((first, latest)), Some(now)) = (self.tsft, arrival.hints.tsft_us) else {
+            return true;
+        };
+        let (one, all) = (self.airtime_us(1), self.airtime_us(u64::from(span) + 1));
+        let longest = match (one, all) {
+            // The MPDUs so far have the time of the frame, so this one must have it too.
+            (Some(one), _) if self.received > 1 && 2 * latest.abs_diff(first) < one => one / 2,
+            // The MPDUs in between cannot have taken much longer than their airtime; a margin of
+            // two is for MPDUs of unequal length.
+            (_, Some(all)) => (2 * all + TSFT_MARGIN_US).min(LONGEST_PPDU_US),
+            _ => LONGEST_PPDU_US,
+        };
+        now.abs_diff(first) <= longest
+    }
+
+    /// Whether `arrival` directly follows the latest MPDU on the air, so that no preamble and no
+    /// acknowledgement lie between them. Decides where the radio gives no reference.
+    fn follows(&self, arrival: &Arrival, gap: Duration) -> bool {
+        let (Some((_, latest)), Some(now)) = (self.tsft, arrival.hints.tsft_us) else {
+            return arrival.at.saturating_since(self.last) < gap;
+        };
+        let steps = match (self.sequence, arrival.sequence) {
+            (Some((_, before)), Some(number)) => u64::from(mac_distance(before, number)).max(1),
+            _ => 1,
+        };
+        // Timestamps are those of the beginnings of MPDUs, or the same for all MPDUs of a frame.
+        let airtime = self.airtime_us(steps).unwrap_or(0);
+        let gap_us = u64::try_from(gap.as_micros()).unwrap_or(u64::MAX);
+        now.abs_diff(latest) < airtime.saturating_add(gap_us)
+    }
+
+    /// Airtime of `mpdus` MPDUs like those received so far, microseconds; `None` if the rate is not
+    /// known.
+    fn airtime_us(&self, mpdus: u64) -> Option<u64> {
+        let rate = self.rate.filter(|rate| rate.bps() > 0)?;
+        let bits = 8 * u128::from(self.bytes) * u128::from(mpdus);
+        let us = bits * 1_000_000 / u128::from(rate.bps()) / u128::from(self.received.max(1));
+        Some(u64::try_from(us).unwrap_or(u64::MAX).min(LONGEST_PPDU_US))
     }
 
     fn add(&mut self, arrival: &Arrival) {
         self.last = self.last.max(arrival.at);
+        if let (Some((_, latest)), Some(us)) = (&mut self.tsft, arrival.hints.tsft_us) {
+            *latest = us;
+        }
+        if let (Some((_, latest)), Some(number)) = (&mut self.sequence, arrival.sequence) {
+            *latest = number;
+        }
         self.rate = self.rate.or(arrival.hints.rate);
         self.retries_known &= arrival.hints.retry.is_some();
         let retry = arrival.hints.retry == Some(true);

@@ -7,7 +7,9 @@
 //!   bytes and delay, and also frames and levels in a slot without MPDUs from a monitor.
 //!
 //! Frames are distinguished by A-MPDU reference, otherwise by MAC timestamp, otherwise by gaps
-//! between arrivals. The level of a slot is the number of first transmissions per frame that
+//! between arrivals. References repeat on radios that count them in few bits. Therefore MPDUs with
+//! the same reference must also agree in traffic identifier, block-ack window and, within the
+//! airtime of what lies between them, MAC timestamps. The level of a slot is the number of first transmissions per frame that
 //! carried any:
 //! - A hole in the MAC's sequence numbers was in a frame and counts there. A hole in the tunnel's
 //!   counters may be a packet that the access point's queue dropped, which was in no frame. It
@@ -31,7 +33,7 @@ mod sequence;
 mod tests;
 
 use crate::phy::AccessCategory;
-use crate::report::{LevelSource, SenderView, SlotReport};
+use crate::report::{LevelSource, SenderView, Sensor, SlotReport};
 use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
@@ -72,9 +74,13 @@ impl MeterConfig {
 /// What the radio reports about the frame that carried a packet or MPDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameHints {
-    /// A-MPDU reference number: the same for all MPDUs of one frame.
+    /// A-MPDU reference number: the same for all MPDUs of one frame. Zero means that the radio
+    /// reports A-MPDU status without a number.
     pub ampdu: Option<u32>,
-    /// MAC timestamp in microseconds: the same for all MPDUs of one frame.
+    /// Whether the radio says that the MPDU was alone in its frame.
+    pub single: bool,
+    /// MAC timestamp in microseconds: without A-MPDU references, the same for all MPDUs of one
+    /// frame.
     pub tsft_us: Option<u64>,
     /// PHY rate of the frame.
     pub rate: Option<BitRate>,
@@ -105,6 +111,11 @@ impl Mpdu {
     pub fn heard(arrival: Time, radiotap: &Radiotap, header: &DataHeader, bytes: u32) -> Self {
         let frame = FrameHints {
             ampdu: radiotap.ampdu.map(|a| a.reference),
+            // Linux numbers A-MPDUs from 1 on, and iwlwifi reports the EOF bit of single frames in a
+            // status without a number.
+            single: radiotap
+                .ampdu
+                .is_some_and(|a| a.reference == 0 && a.eof().is_some()),
             tsft_us: radiotap.tsft_us,
             rate: radiotap.rate().map(|r| r.rate()),
             retry: Some(header.retry),
@@ -190,6 +201,8 @@ impl Meter {
             at: mpdu.arrival,
             hints: mpdu.frame,
             place,
+            sequence: Some(mpdu.sequence),
+            tid: mpdu.tid,
             packets: u32::from(mpdu.packets.max(1)),
             bytes: mpdu.bytes,
         };
@@ -217,6 +230,8 @@ impl Meter {
             at,
             hints,
             place,
+            sequence: None,
+            tid: None,
             packets: 1,
             bytes,
         });
@@ -297,6 +312,8 @@ impl Meter {
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),
             source: self.source,
+            sensor: Sensor::Agent,
+            confidence: 1.0,
             sender: SenderView::default(),
         }
     }

@@ -14,7 +14,17 @@ const MAC_MODULUS: u16 = 4096;
 
 /// The longest block-ack window (802.11be). No frame holds more MPDUs, so a longer jump means that
 /// frames were missed.
-const LONGEST_FRAME: u16 = 1024;
+pub(super) const LONGEST_FRAME: u16 = 1024;
+
+/// Distance between two sequence numbers of the MAC, whichever is the later one: 0 to 2048.
+pub(super) const fn mac_distance(a: u16, b: u16) -> u16 {
+    let ahead = (b % MAC_MODULUS + MAC_MODULUS - a % MAC_MODULUS) % MAC_MODULUS;
+    if ahead > MAC_MODULUS / 2 {
+        MAC_MODULUS - ahead
+    } else {
+        ahead
+    }
+}
 
 /// How a number compares with those received before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

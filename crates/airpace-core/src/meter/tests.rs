@@ -1,6 +1,8 @@
 //! The meter with a simulated transmitter whose levels are known.
 
 use super::*;
+use crate::wire::ieee80211::MacAddr;
+use crate::wire::radiotap::Ampdu;
 use core::ops::Range;
 use proptest::prelude::*;
 use rand::Draw;
@@ -168,6 +170,7 @@ impl Transmitter {
         let view = self.trace.view;
         let frame = FrameHints {
             ampdu: (view != View::MonitorTsft).then_some(self.reference),
+            single: false,
             tsft_us: Some(self.now.as_nanos() / 1_000),
             rate: Some(RATE),
             retry: Some(retry),
@@ -494,8 +497,96 @@ fn when_the_monitor_falls_silent_the_tunnel_takes_over() {
     );
 }
 
+/// What a driver reports of frames that take turns with those of other stations: `frames` frames of
+/// `level` MPDUs, one every `round` microseconds. `hints` has the frame's number, the MPDU's place
+/// in it and the time at which the frame begins.
+fn driver_report(
+    frames: u16,
+    level: u16,
+    round: u64,
+    hints: impl Fn(u16, u16, u64) -> FrameHints,
+) -> SlotReport {
+    let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
+    for frame in 0..frames {
+        let begin = 10_000 + u64::from(frame) * round;
+        for place in 0..level {
+            meter.on_mpdu(&Mpdu {
+                // Read all at once, after the end of the frame.
+                arrival: Time::from_micros(begin + 32 * u64::from(level)),
+                frame: hints(frame, place, begin),
+                sequence: (frame * level + place) % 4_096,
+                tid: Some(0),
+                packets: 1,
+                bytes: 1_500,
+            });
+        }
+    }
+    meter.close_slot(Time::from_millis(60_000))
+}
+
 #[test]
-fn a_reference_that_never_changes_does_not_make_one_frame_of_a_slot() {
+fn single_frames_with_ampdu_status_but_without_a_reference_are_frames_of_one() {
+    // iwlwifi reports the EOF bit of single HE and EHT frames, with the reference 0.
+    for (flags, round) in [
+        (Ampdu::EOF_KNOWN | Ampdu::EOF, 1_000),
+        (Ampdu::EOF_KNOWN, 200),
+        (0, 1_000),
+        (0, 200),
+    ] {
+        let report = driver_report(200, 1, round, |_, _, begin| {
+            let radiotap = Radiotap {
+                tsft_us: Some(begin),
+                ampdu: Some(Ampdu {
+                    reference: 0,
+                    flags,
+                }),
+                ..Radiotap::default()
+            };
+            let header = DataHeader::downlink(MacAddr([2; 6]), MacAddr([4; 6]), 0, false);
+            let mpdu = Mpdu::heard(Time::ZERO, &radiotap, &header, 1_500);
+            FrameHints {
+                rate: Some(RATE),
+                ..mpdu.frame
+            }
+        });
+        assert_eq!(
+            (report.frames, report.packets),
+            (200, 200),
+            "{flags:#x} {round}"
+        );
+    }
+}
+
+#[test]
+fn a_ppdu_counter_of_three_bits_keeps_frames_apart() {
+    // rtw89 counts all PPDUs of the channel in three bits. Four stations in turn, each with one
+    // PPDU up and one down, leave each station with one value for ever.
+    for reference in 0..8 {
+        for per_mpdu_tsft in [false, true] {
+            for (level, round) in [(16, 4 * 760), (2, 4 * 300), (48, 4 * 1_900)] {
+                let report = driver_report(200, level, round, |_, place, begin| FrameHints {
+                    ampdu: Some(reference),
+                    tsft_us: Some(if per_mpdu_tsft {
+                        begin + 31 * u64::from(place)
+                    } else {
+                        begin
+                    }),
+                    rate: Some(RATE),
+                    retry: Some(false),
+                    ..FrameHints::default()
+                });
+                assert_eq!(
+                    (report.frames, report.packets),
+                    (200, 200 * u32::from(level)),
+                    "reference {reference}, a timestamp per MPDU: {per_mpdu_tsft}, round {round}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reference_that_never_changes_and_no_timestamps_leave_arrival_times() {
     let mut meter = Meter::new(MeterConfig::new(StationId(0)), Time::ZERO);
     let frame = FrameHints {
         ampdu: Some(0),
@@ -513,7 +604,8 @@ fn a_reference_that_never_changes_does_not_make_one_frame_of_a_slot() {
             bytes: 100,
         });
     }
-    assert_eq!(meter.close_slot(Time::from_millis(1_000)).frames, 20);
+    let report = meter.close_slot(Time::from_millis(1_000));
+    assert_eq!((report.frames, report.packets), (1_000, 1_000));
 }
 
 #[test]
@@ -569,6 +661,7 @@ fn hints() -> impl Strategy<Value = FrameHints> {
     );
     fields.prop_map(|(ampdu, tsft_us, rate, retry)| FrameHints {
         ampdu,
+        single: ampdu == Some(0) && retry.is_none(),
         tsft_us,
         rate,
         retry,

@@ -234,7 +234,7 @@ impl Direction {
 }
 
 impl Cursor<'_> {
-    fn mac(&mut self) -> Option<MacAddr> {
+    pub(super) fn mac(&mut self) -> Option<MacAddr> {
         self.take().map(MacAddr)
     }
 }

@@ -6,6 +6,7 @@
 //! allocates. The tunnel's messages are little-endian, as are 802.11 and radiotap by their
 //! standards; IP and TCP are big-endian.
 
+pub mod control;
 pub mod data;
 pub mod encap;
 pub mod ieee80211;

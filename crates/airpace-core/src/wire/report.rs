@@ -20,7 +20,7 @@
 //! contain the station, which follows from the session.
 
 use super::cursor::Cursor;
-use crate::report::{LevelSource, SenderView, SlotReport, WaitSource, WaitingTime};
+use crate::report::{LevelSource, SenderView, Sensor, SlotReport, WaitSource, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 use thiserror::Error;
@@ -86,7 +86,8 @@ pub enum ReportError {
     Wait,
 }
 
-/// Encodes a report without `report.station` and `report.sender`.
+/// Encodes a report without `report.station`, `report.sensor`, `report.confidence` and
+/// `report.sender`.
 #[must_use]
 pub fn encode(report: &SlotReport) -> [u8; REPORT_BYTES] {
     let mut out = Writer {
@@ -201,6 +202,9 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         late: u32::from(fields.late),
         wait: fields.wait()?,
         source: SOURCES[usize::from(fields.flags & SOURCE)],
+        // Only agents encode reports.
+        sensor: Sensor::Agent,
+        confidence: 1.0,
         sender: SenderView::default(),
     })
 }

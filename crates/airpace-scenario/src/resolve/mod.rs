@@ -142,5 +142,6 @@ const fn record(record: &file::Record) -> world::Record {
         frames: record.frames || record.pcap,
         packets: record.packets,
         mpdus: record.pcap,
+        passing: None,
     }
 }

@@ -130,6 +130,7 @@ impl FrameRecord {
     pub fn shown(&self, mpdu: &Mpdu, bytes: u32) -> meter::Mpdu {
         let frame = FrameHints {
             ampdu: Some(mpdu.ampdu),
+            single: false,
             tsft_us: Some(self.end.as_nanos() / 1_000),
             rate: Some(self.rate.rate()),
             retry: Some(mpdu.retry),

@@ -347,4 +347,6 @@ pub struct Record {
     pub packets: bool,
     /// Every MPDU that is decoded.
     pub mpdus: bool,
+    /// Every packet that passes this node on its way: what a box there sees.
+    pub passing: Option<NodeId>,
 }

@@ -31,7 +31,7 @@ pub use flow::{Details, TcpReport};
 pub use outcome::{FlowSummary, LinkSummary, Outcome, Totals};
 pub use parcel::Parcel;
 pub use proxy::{ModeChange, ProxySlot};
-pub use record::{MpduRecord, PacketRecord};
+pub use record::{MpduRecord, PacketRecord, PassingHeader, PassingRecord};
 pub use slots::{LinkSlot, NodeSlot, SlotRecord};
 pub use statistics::{DirectionCounts, FlowCounts, LinkCounts, Loss, Losses};
 
@@ -377,6 +377,10 @@ impl World {
 
     /// Sends a packet to the next hop on the route from `node`.
     fn transmit(&mut self, node: NodeId, mut parcel: Parcel) {
+        if self.record.passing == Some(node) && self.now >= self.begin {
+            let passing = PassingRecord::of(self.now, &parcel);
+            self.recorded.passing.push(passing);
+        }
         match self.routes.next(node, parcel.to) {
             Some(Hop::Radio { channel, from, to }) => {
                 parcel.queued = self.now;

@@ -5,7 +5,7 @@ use super::flow::Details;
 use super::proxy::{ModeChange, ProxySlot};
 use super::slots::SlotRecord;
 use super::statistics::{FlowCounts, LinkCounts};
-use super::{MpduRecord, PacketRecord, World};
+use super::{MpduRecord, PacketRecord, PassingRecord, World};
 use crate::mac::{FrameRecord, RadioId};
 use crate::traffic::DelaySummary;
 use core::time::Duration;
@@ -36,6 +36,9 @@ pub struct Outcome {
     pub packets: Vec<PacketRecord>,
     /// The decoded MPDUs, if they were recorded.
     pub mpdus: Vec<MpduRecord>,
+    /// The packets that passed the node of [`Record::passing`](super::Record::passing), in order of
+    /// time.
+    pub passing: Vec<PassingRecord>,
 }
 
 /// The results of a flow.
@@ -135,6 +138,7 @@ impl World {
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),
             mpdus: core::mem::take(&mut self.recorded.mpdus),
+            passing: core::mem::take(&mut self.recorded.passing),
         }
     }
 

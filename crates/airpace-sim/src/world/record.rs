@@ -1,7 +1,10 @@
 //! What a run records besides its statistics, if the configuration asks for it.
 
 use super::NodeId;
+use super::parcel::{Parcel, Payload};
 use crate::mac;
+use crate::transport::tcp::TIMESTAMP_UNIT;
+use airpace_core::wire::tcp::{PureAck, Timestamps};
 use airpace_units::Time;
 
 /// The records so far, until [`World::outcome`](super::World::outcome) takes them.
@@ -10,6 +13,47 @@ pub(super) struct Recorded {
     pub(super) frames: Vec<(u32, mac::FrameRecord)>,
     pub(super) packets: Vec<PacketRecord>,
     pub(super) mpdus: Vec<MpduRecord>,
+    pub(super) passing: Vec<PassingRecord>,
+}
+
+/// One packet that passed a node on its way, at the moment at which it left that node.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PassingRecord {
+    /// When it passed.
+    pub at: Time,
+    /// Its flow.
+    pub flow: u32,
+    /// Its destination.
+    pub to: NodeId,
+    /// When it left its source.
+    pub sent: Time,
+    /// IP bytes.
+    pub bytes: u32,
+    /// What its transport header says.
+    pub header: PassingHeader,
+}
+
+/// The transport header of a packet that passed a node.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum PassingHeader {
+    /// A TCP segment with payload.
+    Data {
+        /// Sequence number of its first byte.
+        sequence: u32,
+        /// Bytes of payload.
+        payload: u32,
+        /// Its timestamp value, milliseconds of the sender's clock.
+        timestamp: u32,
+    },
+    /// A TCP acknowledgement without payload.
+    Ack {
+        /// What it says.
+        ack: PureAck,
+        /// The highest sequence number that it acknowledges selectively.
+        sack_edge: Option<u32>,
+    },
+    /// Anything else.
+    Other,
 }
 
 /// One MPDU that was decoded, as a monitor interface at its receiver sees it.
@@ -40,4 +84,41 @@ pub struct PacketRecord {
     pub received: Time,
     /// IP bytes.
     pub bytes: u32,
+}
+
+impl PassingRecord {
+    /// The record of `parcel`, which passes at `at`.
+    pub(super) fn of(at: Time, parcel: &Parcel) -> Self {
+        let header = match &parcel.payload {
+            Payload::Data(segment) if segment.len > 0 => PassingHeader::Data {
+                // Sequence numbers and timestamps have 32 bits and wrap around.
+                sequence: segment.offset as u32,
+                payload: segment.len,
+                timestamp: (segment.timestamp.as_nanos() / TIMESTAMP_UNIT) as u32,
+            },
+            Payload::Ack(ack) => match ack.on_the_wire() {
+                Some(pure) => PassingHeader::Ack {
+                    ack: PureAck {
+                        timestamps: pure.timestamps.map(|echoed| Timestamps {
+                            // The acknowledging host writes the time at which it acknowledges.
+                            value: (parcel.sent.as_nanos() / TIMESTAMP_UNIT) as u32,
+                            ..echoed
+                        }),
+                        ..pure
+                    },
+                    sack_edge: ack.blocks().iter().map(|block| block.end as u32).max(),
+                },
+                None => PassingHeader::Other,
+            },
+            _ => PassingHeader::Other,
+        };
+        Self {
+            at,
+            flow: parcel.flow,
+            to: parcel.to,
+            sent: parcel.sent,
+            bytes: parcel.bytes,
+            header,
+        }
+    }
 }

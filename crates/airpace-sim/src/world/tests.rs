@@ -120,6 +120,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
             frames: true,
             packets: true,
             mpdus: false,
+            ..Record::default()
         };
         let outcome = run(WorldConfig {
             seed,

@@ -60,6 +60,8 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
                 source: LevelSource::SocketTimestamps,
+                sensor: crate::report::Sensor::Agent,
+                confidence: 1.0,
                 sender: SenderView {
                     backlogged: sender.0,
                     sent_packets: sender.1,

@@ -212,6 +212,8 @@ impl Plant {
             late: 0,
             wait: None,
             source: LevelSource::AmpduReference,
+            sensor: crate::report::Sensor::Agent,
+            confidence: 1.0,
             sender: SenderView {
                 backlogged: s.demand_pps >= s.rate_pps,
                 sent_packets: s.sent(self.slot_s) as u32,

@@ -49,6 +49,10 @@ impl Ampdu {
     pub const LAST_KNOWN: u16 = 0x0004;
     /// This is the last subframe.
     pub const IS_LAST: u16 = 0x0008;
+    /// The EOF bit of the delimiter was set: nothing follows in this PPDU.
+    pub const EOF: u16 = 0x0040;
+    /// The value of the EOF bit is known.
+    pub const EOF_KNOWN: u16 = 0x0080;
 
     /// A subframe of the A-MPDU `reference`, known to be the last or not.
     #[must_use]
@@ -59,6 +63,16 @@ impl Ampdu {
             Self::LAST_KNOWN
         };
         Self { reference, flags }
+    }
+
+    /// The EOF bit of the delimiter; `None` if it is not known.
+    #[must_use]
+    pub const fn eof(self) -> Option<bool> {
+        if self.flags & Self::EOF_KNOWN != 0 {
+            Some(self.flags & Self::EOF != 0)
+        } else {
+            None
+        }
     }
 
     /// Whether this is known to be the last subframe.

@@ -27,6 +27,8 @@ fn report() -> SlotReport {
             source: WaitSource::TcpAcks,
         }),
         source: LevelSource::Tsft,
+        sensor: crate::report::Sensor::Agent,
+        confidence: 1.0,
         sender: SenderView::default(),
     }
 }

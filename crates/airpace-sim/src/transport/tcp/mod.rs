@@ -28,4 +28,5 @@ pub use config::{Algorithm, SenderConfig};
 pub use congestion::{AckEvent, CongestionControl, CongestionState, Window};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStatistics};
 pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
+pub(crate) use segment::TIMESTAMP_UNIT;
 pub use sender::{Sender, SenderInfo, SenderStatistics};

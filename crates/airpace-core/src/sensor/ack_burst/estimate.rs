@@ -1,0 +1,189 @@
+//! The number of downlink frames behind a number of bursts.
+
+use core::time::Duration;
+
+/// Time that an uplink frame of acknowledgements takes, seconds: AIFS, backoff, preamble, some
+/// hundred bytes, SIFS and block ack.
+const UPLINK_EXCHANGE_S: f64 = 210e-6;
+/// The same of a downlink frame without its packets.
+const FRAME_OVERHEAD_S: f64 = 250e-6;
+/// Rounds of the fixed-point iterations below; each changes the result by less than the one before.
+const ITERATIONS: usize = 4;
+/// Frames per burst beyond the first where one station and the access point contend with equal
+/// parameters (DCF renewal argument and simulation), and how that falls with the number of stations
+/// whose turns lie in between.
+const LONE_EXCESS: f64 = 0.75;
+const EXCESS_EXPONENT: f64 = 1.2;
+/// Observations fade with this time constant.
+const MEMORY_S: f64 = 1.0;
+/// Fewest bursts for an estimate.
+const FEWEST_BURSTS: f64 = 10.0;
+/// Smallest share of TCP segments among the packets, below which too many frames carry nothing that
+/// is acknowledged by TCP.
+const LEAST_TCP: f64 = 0.6;
+/// Smallest share of segments handed over that acknowledgements account for.
+const LEAST_ACKNOWLEDGED: f64 = 0.7;
+/// More frames per burst than this are not plausible.
+const MOST_FRAMES: f64 = 4.0;
+/// A station whose bursts hold this few acknowledgements per connection beyond the first, and that
+/// acknowledges this many segments at once, drops acknowledgements that newer ones replace.
+const THINNED_REPEATS: f64 = 0.03;
+const THINNED_SEGMENTS: f64 = 4.0;
+/// A receiver with fewer segments per acknowledgement acknowledges every segment.
+const EVERY_SEGMENT: f64 = 1.2;
+/// The part of silent frames that a later packet does not make up for (simulation).
+const SILENT: f64 = 0.75;
+/// The largest error that unknown frames per burst may cause, as a factor.
+const TOLERATED: f64 = 1.3;
+
+/// What was observed of a station's bursts: in one slot, or in faded sums over about a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observed {
+    /// Time, seconds.
+    pub(super) seconds: f64,
+    /// Bursts that acknowledge something.
+    pub(super) bursts: f64,
+    /// Sum over bursts of how far the station's clock advances within them, seconds.
+    pub(super) clock_s: f64,
+    /// Acknowledgements of something new.
+    pub(super) acks: f64,
+    /// Those of them with timestamps that can be compared.
+    pub(super) stamped: f64,
+    /// Those that are not the first of their connection in the burst.
+    pub(super) repeats: f64,
+    /// Segments acknowledged.
+    pub(super) segments: f64,
+    /// Connections that acknowledged something in the latest slot with any.
+    pub(super) flows: f64,
+    /// Packets handed over.
+    pub(super) packets: f64,
+    /// TCP segments among them that were not sent before.
+    pub(super) tcp_packets: f64,
+}
+
+/// How many frames there are per burst.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Estimate {
+    /// Downlink frames per burst, at least 1.
+    pub(super) frames_per_burst: f64,
+    /// 0 to 1; 0 if the estimate is not usable.
+    pub(super) confidence: f64,
+}
+
+impl Estimate {
+    const UNUSABLE: Self = Self {
+        frames_per_burst: 1.0,
+        confidence: 0.0,
+    };
+}
+
+impl Observed {
+    /// Adds a slot, and lets older ones fade.
+    pub(super) fn add(&mut self, slot: &Self, length: Duration) {
+        let keep = (-length.as_secs_f64() / MEMORY_S).exp();
+        let fade = |old: &mut f64, new: f64| *old = *old * keep + new;
+        fade(&mut self.seconds, length.as_secs_f64());
+        fade(&mut self.bursts, slot.bursts);
+        fade(&mut self.clock_s, slot.clock_s);
+        fade(&mut self.acks, slot.acks);
+        fade(&mut self.stamped, slot.stamped);
+        fade(&mut self.repeats, slot.repeats);
+        if slot.flows > 0.0 {
+            self.flows = slot.flows;
+        }
+        fade(&mut self.segments, slot.segments);
+        fade(&mut self.packets, slot.packets);
+        fade(&mut self.tcp_packets, slot.tcp_packets);
+    }
+
+    /// Packets handed over for every new TCP segment among them.
+    pub(super) fn packets_per_segment(&self) -> f64 {
+        (self.packets / self.tcp_packets.max(1.0)).max(1.0)
+    }
+
+    /// Frames per burst, where `contending` stations contend for the air. `clarity`, 0 to 1, says how
+    /// clearly bursts are apart.
+    pub(super) fn estimate(&self, contending: usize, clarity: f64) -> Estimate {
+        let tcp = self.tcp_packets / self.packets.max(1.0);
+        let acknowledged = self.segments / self.tcp_packets.max(1.0);
+        if self.bursts < FEWEST_BURSTS || tcp < LEAST_TCP || acknowledged < LEAST_ACKNOWLEDGED {
+            return Estimate::UNUSABLE;
+        }
+        let expected = expected_frames_per_burst(contending);
+        let is_thinned = self.repeats < THINNED_REPEATS * self.bursts
+            && self.segments > THINNED_SEGMENTS * self.acks;
+        let is_stamped = 2.0 * self.stamped > self.acks;
+        let (frames_per_burst, basis) = if is_stamped && !is_thinned {
+            (self.frames_per_burst_by_clock(), 0.9)
+        } else {
+            (Some(expected), if is_thinned { 0.5 } else { 0.6 })
+        };
+        // Thinning hides how many frames a burst answers, so only a number near 1 is safe.
+        let Some(frames_per_burst) =
+            frames_per_burst.filter(|&frames| !(is_thinned && frames > TOLERATED))
+        else {
+            return Estimate::UNUSABLE;
+        };
+        let frames_per_burst = frames_per_burst * self.silent_bursts(frames_per_burst);
+        let sampled = 1.0 - 1.0 / self.bursts.sqrt();
+        Estimate {
+            frames_per_burst,
+            confidence: basis * sampled * clarity * tcp.min(1.0).sqrt(),
+        }
+    }
+
+    /// Frames per burst from the station's own clock.
+    ///
+    /// Let B bursts answer F frames in the time T. Within a burst the frames follow each other after
+    /// d, and from the last frame of a burst to the first of the next it takes d + U, where U is due
+    /// to the uplink frame in between: T = (F − B)·d + B·(d + U). The clock advances by
+    /// S = (F − B)·d within bursts. Hence F/B = 1/(1 − S/(T − U·B)).
+    ///
+    /// U is the uplink frame and the airtime of the packets that gather meanwhile, which is the
+    /// larger, the more of the time between frames is packets rather than overhead.
+    fn frames_per_burst_by_clock(&self) -> Option<f64> {
+        let mut frames_per_burst = 1.5;
+        for _ in 0..ITERATIONS {
+            let round_s = self.seconds / (self.bursts * frames_per_burst);
+            let payload = (1.0 - FRAME_OVERHEAD_S / round_s).max(0.0);
+            let uplink_s = UPLINK_EXCHANGE_S * (1.0 + payload);
+            let without_uplink = self.seconds - uplink_s * self.bursts;
+            let within = self.clock_s / without_uplink;
+            if without_uplink <= 0.0 || within >= 1.0 - 1.0 / MOST_FRAMES {
+                return None;
+            }
+            frames_per_burst = 1.0 / (1.0 - within);
+        }
+        Some(frames_per_burst)
+    }
+
+    /// Bursts, with those that were never sent because none of the frames that they would have
+    /// answered elicits an acknowledgement, for every one that was sent.
+    ///
+    /// A receiver that acknowledges every second segment of a connection answers a frame of k packets
+    /// of as many connections with probability 1 − 2⁻ᵏ. With k = 1 + Poisson(L − 1), E 2⁻ᵏ is
+    /// e^(−(L − 1)/2)/2.
+    fn silent_bursts(&self, frames_per_burst: f64) -> f64 {
+        if self.segments < EVERY_SEGMENT * self.acks || self.flows < 1.0 {
+            return 1.0;
+        }
+        let mut factor = 1.0;
+        for _ in 0..ITERATIONS {
+            let frames = self.bursts * frames_per_burst * factor;
+            let level = (self.segments / frames).max(1.0);
+            let silent = 0.5 * (-(level - 1.0) / 2.0).exp();
+            // Two packets of one connection are always answered, and a frame that follows another
+            // one is answered with it.
+            let silent = SILENT * silent * (1.0 - 1.0 / self.flows) / frames_per_burst;
+            factor = 1.0 / (1.0 - silent);
+        }
+        factor
+    }
+}
+
+/// Frames per burst where access point and stations contend with equal parameters, and the access
+/// point serves its stations in turn.
+fn expected_frames_per_burst(contending: usize) -> f64 {
+    // There are far fewer than 2^52 stations.
+    1.0 + LONE_EXCESS / (contending.max(1) as f64).powf(EXCESS_EXPONENT)
+}

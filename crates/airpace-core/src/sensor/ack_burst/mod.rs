@@ -1,0 +1,129 @@
+//! Levels and rounds from bursts of TCP acknowledgements.
+//!
+//! A station answers the segments of a downlink frame with acknowledgements that leave together, in
+//! its next uplink frame, and so reach the box within microseconds. What a burst newly acknowledges
+//! is what the downlink frames before it carried. How many frames that were is the question: the
+//! access point and the station contend for the air, and the access point often sends two or three
+//! frames before the station sends one. `docs/design/sensors.md` has the method, its equations and
+//! its limits.
+//!
+//! One [`AckBurst`] observes all stations of an access point. The caller tells it of every packet
+//! that is handed to the access point and of every TCP acknowledgement that comes back, and closes
+//! the slot of each station.
+
+mod estimate;
+mod flow;
+mod station;
+
+
+
+use crate::report::{LevelSource, Sensor, SlotReport};
+use crate::wire::tcp::Timestamps;
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+use station::StationBursts;
+use std::collections::BTreeMap;
+
+/// A connection, whatever its direction: a hash of addresses and ports, in an order that does not
+/// depend on the direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowKey(pub u64);
+
+/// A packet that is handed to the access point for a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DownlinkPacket {
+    /// IP bytes.
+    pub bytes: u32,
+    /// The TCP segment in it; `None` for everything else.
+    pub tcp: Option<DownlinkSegment>,
+}
+
+/// A TCP segment to a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DownlinkSegment {
+    /// The connection.
+    pub flow: FlowKey,
+    /// Sequence number of the first byte of payload.
+    pub sequence: u32,
+    /// Bytes of payload.
+    pub payload: u32,
+}
+
+/// A TCP acknowledgement from a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UplinkAck {
+    /// The connection.
+    pub flow: FlowKey,
+    /// Acknowledgement number.
+    pub number: u32,
+    /// The timestamps option, if present.
+    pub timestamps: Option<Timestamps>,
+    /// The highest sequence number that it acknowledges selectively, if any.
+    pub sack_edge: Option<u32>,
+}
+
+/// Derives slot reports from the bursts of acknowledgements of all stations of an access point.
+#[derive(Clone, Debug, Default)]
+pub struct AckBurst {
+    stations: BTreeMap<StationId, StationBursts>,
+}
+
+/// A station without an acknowledgement for this long does not contend.
+const CONTENDS: Duration = Duration::from_millis(200);
+
+impl AckBurst {
+    /// A sensor that knows no station yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A packet is handed to the access point for `station`, after all queues of the box.
+    pub fn on_downlink(&mut self, now: Time, station: StationId, packet: &DownlinkPacket) {
+        self.station(now, station).on_downlink(now, packet);
+    }
+
+    /// A TCP acknowledgement from `station` passes the box.
+    pub fn on_ack(&mut self, now: Time, station: StationId, ack: &UplinkAck) {
+        self.station(now, station).on_ack(now, ack);
+    }
+
+    /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like.
+    pub fn on_uplink_other(&mut self, now: Time, station: StationId) {
+        self.station(now, station).on_uplink(now);
+    }
+
+    /// Ends the slot of `station` and begins its next one. Without a usable estimate the report has
+    /// no frames and confidence 0.
+    pub fn close_slot(&mut self, now: Time, station: StationId) -> SlotReport {
+        let contending = self
+            .stations
+            .values()
+            .filter(|other| other.is_active(now, CONTENDS))
+            .count();
+        let slot = self.station(now, station).close_slot(now, contending.max(1));
+        SlotReport {
+            slot: slot.number,
+            frames: slot.frames,
+            mpdus: slot.packets,
+            packets: slot.packets,
+            bytes: slot.bytes,
+            span: slot.span,
+            source: LevelSource::SocketTimestamps,
+            sensor: Sensor::AckBurst,
+            confidence: slot.confidence,
+            ..SlotReport::silent(station, slot.length)
+        }
+    }
+
+    /// Forgets a station that has left.
+    pub fn remove(&mut self, station: StationId) {
+        self.stations.remove(&station);
+    }
+
+    fn station(&mut self, now: Time, station: StationId) -> &mut StationBursts {
+        self.stations
+            .entry(station)
+            .or_insert_with(|| StationBursts::new(now))
+    }
+}

@@ -1,0 +1,206 @@
+//! The bursts of one station.
+
+use super::estimate::Observed;
+use super::flow::Flow;
+use super::{DownlinkPacket, FlowKey, UplinkAck};
+use crate::sensor::burst_gap::BurstGap;
+use airpace_units::Time;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Most connections remembered per station; the one that was silent longest is forgotten first.
+const FLOWS: usize = 256;
+/// Bytes of the IP and TCP headers of a segment with timestamps, which are not acknowledged.
+const HEADER_BYTES: u64 = 52;
+
+/// A slot as the sensor sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClosedSlot {
+    pub(super) number: u64,
+    pub(super) length: Duration,
+    pub(super) frames: u32,
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    pub(super) span: Option<(Time, Time)>,
+    pub(super) confidence: f64,
+}
+
+/// The burst that runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    /// Its number, counted from the start.
+    number: u64,
+    last: Option<Time>,
+    /// Whether it acknowledges anything.
+    acknowledges: bool,
+    /// When the station wrote its first acknowledgement, and by how much later the latest one, on
+    /// the station's clock in seconds.
+    written_s: Option<(f64, f64)>,
+}
+
+/// One station.
+#[derive(Clone, Debug)]
+pub(super) struct StationBursts {
+    flows: BTreeMap<FlowKey, Flow>,
+    gap: BurstGap,
+    burst: Burst,
+    slot: u64,
+    slot_start: Time,
+    /// The slot that runs.
+    observed: Observed,
+    bytes: u64,
+    /// The last second or so.
+    recent: Observed,
+    /// The last burst of the slots before, and the latest one.
+    before: Option<Time>,
+    latest: Option<Time>,
+    /// Fractions of frames and packets, carried to the next slot.
+    frames_carried: f64,
+    packets_carried: f64,
+}
+
+impl StationBursts {
+    pub(super) fn new(now: Time) -> Self {
+        Self {
+            flows: BTreeMap::new(),
+            gap: BurstGap::default(),
+            burst: Burst::default(),
+            slot: 0,
+            slot_start: now,
+            observed: Observed::default(),
+            bytes: 0,
+            recent: Observed::default(),
+            before: None,
+            latest: None,
+            frames_carried: 0.0,
+            packets_carried: 0.0,
+        }
+    }
+
+    /// Whether the station acknowledged something within `span` before `now`.
+    pub(super) fn is_active(&self, now: Time, span: Duration) -> bool {
+        self.latest
+            .is_some_and(|latest| now.saturating_since(latest) < span)
+    }
+
+    pub(super) fn on_downlink(&mut self, now: Time, packet: &DownlinkPacket) {
+        self.observed.packets += 1.0;
+        let Some(segment) = packet.tcp else { return };
+        if self.flow(segment.flow).on_segment(now, &segment) {
+            self.observed.tcp_packets += 1.0;
+        }
+    }
+
+    /// An uplink packet has come: it continues the burst that runs or begins one.
+    pub(super) fn on_uplink(&mut self, now: Time) {
+        let gap = self.burst.last.map(|last| now.saturating_since(last));
+        if gap.is_none_or(|gap| self.gap.separates(gap)) {
+            self.burst = Burst {
+                number: self.burst.number + 1,
+                ..Burst::default()
+            };
+        }
+        self.burst.last = Some(now);
+    }
+
+    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck) {
+        self.on_uplink(now);
+        let burst = self.burst.number;
+        let flow = self.flow(ack.flow);
+        let Some((segments, bytes)) = flow.on_ack(now, ack) else {
+            return;
+        };
+        let written_s = ack
+            .timestamps
+            .and_then(|stamps| flow.written_s(now, stamps.value));
+        if bytes == 0 {
+            if let Some(written_s) = written_s {
+                self.advance_clock(written_s);
+            }
+            return;
+        }
+        flow.acknowledged = now;
+        let repeats = core::mem::replace(&mut flow.burst, burst) == burst;
+        if let Some(written_s) = written_s {
+            self.advance_clock(written_s);
+        }
+        self.observed.acks += 1.0;
+        self.observed.stamped += f64::from(u8::from(written_s.is_some()));
+        self.observed.repeats += f64::from(u8::from(repeats));
+        self.observed.segments += f64::from(segments);
+        self.bytes += bytes + HEADER_BYTES * u64::from(segments);
+        if !core::mem::replace(&mut self.burst.acknowledges, true) {
+            self.observed.bursts += 1.0;
+            self.latest = Some(now);
+        }
+    }
+
+    /// Counts how far the station's clock advances within the burst.
+    fn advance_clock(&mut self, written_s: f64) {
+        let (first_s, advance_s) = self.burst.written_s.unwrap_or((written_s, 0.0));
+        // The phases of two connections are known to a fraction of a tick, so whole ticks count.
+        let advance_now_s = ((written_s - first_s) * 1e3).round() * 1e-3;
+        let more_s = (advance_now_s - advance_s).max(0.0);
+        self.observed.clock_s += more_s;
+        self.burst.written_s = Some((first_s, advance_s + more_s));
+    }
+
+    pub(super) fn close_slot(&mut self, now: Time, contending: usize) -> ClosedSlot {
+        let length = now.saturating_since(self.slot_start);
+        let mut observed = core::mem::take(&mut self.observed);
+        observed.seconds = length.as_secs_f64();
+        let began = self.slot_start;
+        let flows = self.flows.values().filter(|flow| flow.acknowledged >= began);
+        // At most `FLOWS`.
+        observed.flows = flows.count() as f64;
+        self.recent.add(&observed, length);
+        let estimate = self.recent.estimate(contending, self.gap.clarity());
+        let mut closed = ClosedSlot {
+            number: self.slot,
+            length,
+            frames: 0,
+            packets: 0,
+            bytes: core::mem::take(&mut self.bytes),
+            span: None,
+            confidence: 0.0,
+        };
+        if estimate.confidence > 0.0 && observed.bursts > 0.0 {
+            let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;
+            let packets =
+                observed.segments * self.recent.packets_per_segment() + self.packets_carried;
+            // Whole numbers are reported; the rest counts in the next slot, so that nothing is lost
+            // in the long run.
+            closed.frames = frames as u32;
+            closed.packets = (packets as u32).max(closed.frames);
+            self.frames_carried = frames.fract();
+            self.packets_carried = packets - f64::from(closed.packets);
+            closed.span = self.span(closed.frames);
+            closed.confidence = estimate.confidence;
+        }
+        self.before = self.latest;
+        self.slot += 1;
+        self.slot_start = now;
+        closed
+    }
+
+    /// When the first and the last of `frames` frames came, so that their distance divided by
+    /// `frames` − 1 is the mean time between frames.
+    ///
+    /// The last burst before the slot and the last one in it are as far apart as `frames` frames.
+    fn span(&self, frames: u32) -> Option<(Time, Time)> {
+        let latest = self.latest.filter(|_| frames > 0)?;
+        let before = self.before.unwrap_or(self.slot_start);
+        let round = latest.saturating_since(before) / frames;
+        Some((before.saturating_add(round).min(latest), latest))
+    }
+
+    fn flow(&mut self, key: FlowKey) -> &mut Flow {
+        if self.flows.len() >= FLOWS && !self.flows.contains_key(&key) {
+            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
+            if let Some(key) = oldest.map(|(&key, _)| key) {
+                self.flows.remove(&key);
+            }
+        }
+        self.flows.entry(key).or_default()
+    }
+}

@@ -1,0 +1,22 @@
+//! Sensors for stations without an agent: what a box in front of the access point can tell of the
+//! frames to each station, from live traffic alone.
+//!
+//! A ladder, best first; each rung yields the same [`SlotReport`](crate::report::SlotReport) with
+//! its [`Sensor`](crate::report::Sensor) and a confidence:
+//!
+//! 1. the agent's own report;
+//! 2. [`block_ack`]: a second radio near the access point hears block acks;
+//! 3. [`ack_burst`]: TCP acknowledgements pass the box in bursts, one per uplink frame;
+//! 4. [`waiting`]: round-trip times of live traffic, for the waiting time alone;
+//! 5. nothing: the sender knows only what it has sent.
+//!
+//! [`ladder`] picks the best usable one for each station and slot. A sensor that is not sure says
+//! so, by a report without frames and with confidence 0, rather than report a doubtful level. No
+//! sensor sends anything.
+
+/// A report with at least this confidence is usable: its level is expected within 30 % of the truth.
+pub const USABLE: f64 = 0.5;
+
+pub mod ack_burst;
+pub mod block_ack;
+mod burst_gap;
