@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier lint check-all fuzz ci tools packages
+.PHONY: help build agent demo demo-check reproduce test test-full validate-ns3 bench frontier lint check-all fuzz bpf ci tools packages
 
 CARGO ?= cargo
 PYTHON := .venv/bin/python
@@ -76,6 +76,9 @@ check-all: lint test-full ## lint and every test, then the agent's size, licence
 fuzz: tools ## fuzz every parser for 30 s, or for FUZZ_SECONDS
 	@scripts/prepare fuzz
 	scripts/fuzz $(or $(FUZZ_SECONDS),30)
+
+bpf: ## compile the XDP programs anew; needs clang 14 and llvm-strip 14 of Debian 12, which building airpace does not
+	scripts/bpf
 
 ci: ## what continuous integration runs
 	.ci/run

@@ -1,13 +1,14 @@
-//! Linux plumbing: TUN and TAP devices, namespaces, addresses and routes, batched UDP, packet
-//! capture and an event loop with precise deadlines.
+//! Linux plumbing: TUN and TAP devices, namespaces, addresses and routes, bridges, batched UDP,
+//! packet capture, XDP programs with AF_XDP sockets, and an event loop with precise deadlines.
 //!
 //! This crate knows nothing about Wi-Fi and makes no decisions: it moves bytes and tells the time.
 //! It is the only crate with unsafe code, all of which is in the private module `sys`. It needs
 //! neither an asynchronous runtime nor an external program such as `ip`.
 //!
-//! Three types to know: [`tun::Tun`] (a network interface whose other end is this process),
-//! [`netns::Namespace`] (a private network that disappears with the process) and [`poll::Poller`]
-//! (waits for files and for deadlines).
+//! Types to know: [`tun::Tun`] (a network interface whose other end is this process),
+//! [`netns::Namespace`] (a private network that disappears with the process), [`inline::InlinePath`]
+//! (takes the frames for stations out of a bridge) and [`poll::Poller`] (waits for files and for
+//! deadlines).
 //!
 //! ```
 //! use airpace_net::{clock::Clock, poll::{Poller, Wake}};
@@ -23,7 +24,9 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("airpace-net needs Linux; airpace-core and airpace-sim build everywhere");
 
+pub mod bridge;
 pub mod clock;
+pub mod inline;
 pub mod interfaces;
 pub mod netlink;
 pub mod netns;
@@ -35,6 +38,7 @@ pub mod realtime;
 pub mod signals;
 pub mod tun;
 pub mod udp;
+pub mod xsk;
 
 mod sys;
 mod tcp;

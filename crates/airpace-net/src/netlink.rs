@@ -3,6 +3,8 @@
 //! The messages are those of `netlink-packet-route`; requests are synchronous, so no asynchronous
 //! runtime is needed.
 
+mod bridge;
+
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use netlink_packet_core::{
@@ -12,7 +14,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage as Request;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -114,6 +116,42 @@ impl Netlink {
         Err(unexpected_answer(name))
     }
 
+    /// Returns the MTU of the interface `name` in bytes.
+    ///
+    /// # Errors
+    /// When no interface has that name.
+    pub fn mtu(&mut self, name: &str) -> Result<u32, LinkError> {
+        for attribute in self.link(name)?.attributes {
+            if let LinkAttribute::Mtu(mtu) = attribute {
+                return Ok(mtu);
+            }
+        }
+        Err(unexpected_answer(name))
+    }
+
+    /// Returns the number (id) of the XDP program that is attached to the interface `name`; `None`
+    /// if there is none.
+    ///
+    /// # Errors
+    /// When no interface has that name.
+    pub fn xdp_program(&mut self, name: &str) -> Result<Option<u32>, LinkError> {
+        for attribute in self.link(name)?.attributes {
+            let LinkAttribute::Xdp(parts) = attribute else {
+                continue;
+            };
+            for part in parts {
+                if let LinkXdp::ProgId(id)
+                | LinkXdp::DrvProgId(id)
+                | LinkXdp::SkbProgId(id)
+                | LinkXdp::HwProgId(id) = part
+                {
+                    return Ok(Some(id));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Asks for everything that the kernel tells about an interface.
     fn link(&mut self, name: &str) -> Result<LinkMessage, LinkError> {
         let mut message = LinkMessage::default();
@@ -166,6 +204,16 @@ impl Netlink {
     pub fn set_queue_length(&mut self, name: &str, packets: u32) -> Result<(), LinkError> {
         self.change(name, "set the queue length of", |link| {
             link.attributes.push(LinkAttribute::TxQueueLen(packets));
+        })
+    }
+
+    /// Sets the MAC address.
+    ///
+    /// # Errors
+    /// When the interface does not exist or does not accept it.
+    pub fn set_hardware_address(&mut self, name: &str, mac: [u8; 6]) -> Result<(), LinkError> {
+        self.change(name, "set the MAC address of", |link| {
+            link.attributes.push(LinkAttribute::Address(mac.to_vec()));
         })
     }
 

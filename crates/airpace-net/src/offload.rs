@@ -8,10 +8,12 @@
 //! `docs/design/libraries.md` has measurements, also of another implementation.
 
 mod checksum;
+mod complete;
 mod join;
 mod packet;
 mod split;
 
+pub use complete::complete_checksum;
 pub use join::Joiner;
 pub use split::SuperPacket;
 

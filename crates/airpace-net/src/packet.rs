@@ -1,17 +1,28 @@
-//! Capture of the frames that an interface receives.
+//! Frames of an interface: capture of those that it receives, and sending.
 
 use crate::sys;
+use crate::udp::control::PACKET_AUXDATA;
 use crate::udp::{Buffer, ReceiveBatch, set_buffer};
 use core::time::Duration;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, send, socket};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// A packet socket (`packet(7)`) that receives the frames arriving on one interface. Reading never
 /// blocks.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
+}
+
+/// A VLAN tag (IEEE 802.1Q) that the kernel has taken out of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VlanTag {
+    /// Tag protocol: 0x8100, or 0x88a8 for the outer one of two.
+    pub protocol: u16,
+    /// Priority, drop eligibility and VLAN number.
+    pub control: u16,
 }
 
 /// One captured frame.
@@ -23,7 +34,28 @@ pub struct Captured<'a> {
     pub length: usize,
     /// When the kernel received it: wall clock, as time since the Unix epoch.
     pub stamp: Option<Duration>,
+    /// The outermost VLAN tag, which is then not among the bytes.
+    pub vlan: Option<VlanTag>,
 }
+
+impl Captured<'_> {
+    /// Returns the frame as it is on the wire, with its outermost VLAN tag.
+    #[must_use]
+    pub fn with_tag(&self) -> Vec<u8> {
+        let mut frame = self.bytes.to_vec();
+        if let Some(tag) = self.vlan
+            && frame.len() >= TAG_OFFSET
+        {
+            let [p0, p1] = tag.protocol.to_be_bytes();
+            let [c0, c1] = tag.control.to_be_bytes();
+            frame.splice(TAG_OFFSET..TAG_OFFSET, [p0, p1, c0, c1]);
+        }
+        frame
+    }
+}
+
+/// Where a VLAN tag is in a frame: behind the two addresses.
+pub(crate) const TAG_OFFSET: usize = 12;
 
 /// Frames that the kernel has counted since the previous query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,6 +81,7 @@ impl PacketSocket {
         let fd = socket.as_fd();
         set_buffer(fd, Buffer::Receive, buffer_bytes)?;
         sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        sys::set_option(fd, libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
         // Kernels before 4.20 do not have the option and also show what the interface sends.
         let _ = sys::set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
         sys::bind_to_interface(fd, index)?;
@@ -62,6 +95,20 @@ impl PacketSocket {
     /// [`io::ErrorKind::NetworkDown`] when the interface went down or was removed.
     pub fn receive(&self, batch: &mut ReceiveBatch) -> io::Result<usize> {
         batch.fill(self.as_fd())
+    }
+
+    /// Sends a frame out of the interface. Returns
+    /// `false` if the kernel has no room for it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NetworkDown`] when the interface is down, `EMSGSIZE` when the frame is
+    /// longer than it allows.
+    pub fn send(&self, frame: &[u8]) -> io::Result<bool> {
+        match send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
+            Ok(_) => Ok(true),
+            Err(Errno::EAGAIN | Errno::ENOBUFS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns the counts since the previous call.
@@ -90,6 +137,7 @@ impl ReceiveBatch {
             bytes: self.bytes(i),
             length: self.filled[i].bytes,
             stamp: self.metadata(i).stamp,
+            vlan: self.metadata(i).vlan,
         })
     }
 }

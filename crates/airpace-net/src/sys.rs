@@ -1,8 +1,11 @@
 //! All unsafe code of the workspace: system calls that have no safe wrapper.
 #![expect(
     unsafe_code,
-    reason = "system calls without a safe wrapper; nothing else lives here"
+    reason = "system calls without a safe wrapper, and memory shared with the kernel; nothing else \
+              lives here"
 )]
+
+pub(crate) mod xsk;
 
 use crate::udp::control::{self, Control, Kind};
 use crate::udp::{MAX_MESSAGES, ReceiveBatch, TrafficClass, Transmit};
@@ -249,6 +252,40 @@ extern "C" fn on_signal(number: libc::c_int) {
     Errno::set_raw(errno);
 }
 
+/// Runs an ethtool command that reads or writes one number, and returns that number.
+pub(crate) fn ethtool(interface: &CStr, command: u32, value: u32) -> io::Result<u32> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+    let any = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    // `struct ethtool_value`: command and data.
+    let mut exchange = [command, value];
+    // SAFETY: an ifreq is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    // One byte stays zero, so the name is terminated.
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room]
+        .iter_mut()
+        .zip(interface.to_bytes())
+    {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = exchange.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL reads the ifreq and reads and writes what its data points at. The callers'
+    // commands exchange an ethtool_value, whose layout `exchange` has; it outlives the call.
+    check(unsafe {
+        libc::ioctl(
+            any.as_raw_fd(),
+            libc::SIOCETHTOOL as libc::Ioctl,
+            &raw mut request,
+        )
+    })?;
+    Ok(exchange[1])
+}
+
 /// Sets a socket option whose value is an int.
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
@@ -284,6 +321,27 @@ pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Resul
             socket.as_raw_fd(),
             core::ptr::from_ref(&name).cast(),
             length,
+        )
+    })
+    .map(drop)
+}
+
+/// Switches an interface to promiscuous mode until the packet socket is closed.
+pub(crate) fn join_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: libc::c_int::try_from(index).unwrap_or(-1),
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the pointer and the length describe `request`, which the kernel copies.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            core::ptr::from_ref(&request).cast(),
+            size_of_val(&request) as libc::socklen_t,
         )
     })
     .map(drop)

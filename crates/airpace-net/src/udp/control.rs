@@ -1,5 +1,6 @@
 //! Reads and builds control messages (`cmsg(3)`) as plain bytes.
 
+use crate::packet::VlanTag;
 use core::time::Duration;
 
 /// Room for the control messages of one datagram; timestamp, traffic class and segment size need
@@ -38,6 +39,8 @@ impl Kind {
     pub(crate) const IPV4_CLASS: Self = Self::new(libc::IPPROTO_IP, libc::IP_TOS);
     /// Traffic class of IPv6.
     pub(crate) const IPV6_CLASS: Self = Self::new(libc::IPPROTO_IPV6, libc::IPV6_TCLASS);
+    /// What a packet socket says about a frame (`struct tpacket_auxdata`).
+    const PACKET: Self = Self::new(libc::SOL_PACKET, PACKET_AUXDATA);
     /// Arrival by the wall clock.
     const TIMESTAMP: Self = Self::new(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
 
@@ -54,7 +57,14 @@ pub(crate) struct Metadata {
     pub(crate) traffic_class: u8,
     /// Size in bytes of the datagrams that the kernel has joined.
     pub(crate) segment: Option<u16>,
+    /// The VLAN tag that the kernel has taken out of a frame.
+    pub(crate) vlan: Option<VlanTag>,
 }
+
+/// `PACKET_AUXDATA` of `linux/if_packet.h`.
+pub(crate) const PACKET_AUXDATA: libc::c_int = 8;
+/// `TP_STATUS_VLAN_VALID` of `linux/if_packet.h`.
+const VLAN_VALID: u32 = 1 << 4;
 
 /// Reads the control messages in `bytes`; unknown and malformed ones are skipped.
 pub(crate) fn parse(mut bytes: &[u8]) -> Metadata {
@@ -97,6 +107,15 @@ fn apply(metadata: &mut Metadata, kind: Kind, value: &[u8]) {
         Kind::UDP_GRO if value.len() >= 4 => {
             metadata.segment = u16::try_from(i32::from_ne_bytes(array(value, 0))).ok();
         }
+        Kind::PACKET if value.len() >= 20 => {
+            let status = u32::from_ne_bytes(array(value, 0));
+            if status & VLAN_VALID != 0 {
+                metadata.vlan = Some(VlanTag {
+                    control: u16::from_ne_bytes(array(value, 16)),
+                    protocol: u16::from_ne_bytes(array(value, 18)),
+                });
+            }
+        }
         _ => {}
     }
 }
@@ -133,7 +152,8 @@ mod tests {
             Metadata {
                 stamp: None,
                 traffic_class: 3,
-                segment: Some(1200)
+                segment: Some(1200),
+                vlan: None,
             }
         );
     }

@@ -91,6 +91,18 @@ impl ReceiveBatch {
         }
     }
 
+    /// A batch without slots, to leave in the place of one that is in use elsewhere.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            buffer: Vec::new(),
+            slot_bytes: 0,
+            names: Vec::new(),
+            controls: Vec::new(),
+            filled: Vec::new(),
+            n: 0,
+        }
+    }
+
     pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
         self.n = 0;
         self.n = match sys::recvmmsg(socket, self) {

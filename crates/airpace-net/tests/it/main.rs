@@ -5,10 +5,14 @@
     reason = "tests; they report what they skip"
 )]
 
+mod bridge;
+mod inline;
+mod inline_packet;
 mod namespaces;
 mod offload;
 mod packet;
 mod program;
+mod topology;
 mod tun;
 mod udp;
 

@@ -1,0 +1,311 @@
+//! The kernel bridge over the ports of an in-line box, and the way back.
+//!
+//! [`BridgeState::set_up`] makes the bridge, or takes an existing one, and puts the ports into it.
+//! The value that it returns says how everything was before; [`BridgeState::undo`] restores that.
+//! The fields are public so that a daemon can store them and another process can undo what a
+//! crashed one has left.
+//!
+//! A bridge switches its ports to promiscuous mode by itself and back when it releases them. MTUs
+//! and addresses are never changed.
+
+use crate::netlink::{LinkError, Netlink};
+use crate::sys;
+use nix::ifaddrs::getifaddrs;
+use std::ffi::CString;
+use std::io;
+use std::net::IpAddr;
+
+/// Which bridge to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BridgeChoice<'a> {
+    /// Make a bridge of this name.
+    Make(&'a str),
+    /// Take the bridge of this name, which exists.
+    Take(&'a str),
+    /// None: the ports leave their bridges, for a process that is the bridge itself
+    /// ([`crate::inline::PacketPath`]).
+    None,
+}
+
+/// How a bridge and its ports were before [`BridgeState::set_up`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BridgeState {
+    /// Name of the bridge; `None` for [`BridgeChoice::None`].
+    pub bridge: Option<String>,
+    /// Whether it was made, so that undoing deletes it.
+    pub is_ours: bool,
+    /// Whether the bridge was up.
+    pub was_up: bool,
+    /// The ports, in the order given.
+    pub ports: Vec<PortState>,
+}
+
+/// How a port was before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortState {
+    /// Name of the interface.
+    pub name: String,
+    /// Whether it was up.
+    pub was_up: bool,
+    /// Name of the bridge that it belonged to.
+    pub master: Option<String>,
+    /// Whether the interface took VLAN tags out of the frames that it received
+    /// (`rx-vlan-offload`). XDP programs do not see such a tag, and it is lost when they redirect
+    /// the frame, so this is turned off.
+    pub strips_tags: bool,
+}
+
+/// Why the bridge could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// A bridge that should be made exists.
+    #[error(
+        "the interface {0} exists already; if an earlier run left it, undo that run; if it is your \
+         bridge, name it as the existing bridge; else choose another name"
+    )]
+    Exists(String),
+    /// An interface that should be taken as the bridge is not one.
+    #[error("{0} is not a bridge; name an existing bridge, or none to have one made")]
+    NotABridge(String),
+    /// A port has an address, which would stop working.
+    #[error(
+        "{port} has the address {address}, which stops working when the port joins the bridge; \
+         make a bridge with that address first and name it as the existing bridge: \
+         ip link add br0 type bridge && ip link set {port} master br0 && \
+         ip address flush dev {port} && ip address add {address}/PREFIX dev br0"
+    )]
+    HasAddress {
+        /// Name of the port.
+        port: String,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// The same interface was given twice.
+    #[error("{0} is given twice; each port must be an interface of its own")]
+    Twice(String),
+    /// The addresses of the interfaces cannot be listed.
+    #[error("cannot list the addresses of the interfaces: {0}")]
+    Addresses(#[source] io::Error),
+    /// The kernel refused an operation.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+impl BridgeState {
+    /// Puts `ports` into a bridge and brings all of them up, in the calling thread's namespace. On
+    /// an error, everything is as before.
+    ///
+    /// # Errors
+    /// [`BridgeError`], before anything has been changed where possible.
+    pub fn set_up(choice: BridgeChoice<'_>, ports: &[&str]) -> Result<Self, BridgeError> {
+        let mut link = Netlink::open()?;
+        let state = Self::before(&mut link, choice, ports)?;
+        match state.apply(&mut link) {
+            Ok(()) => Ok(state),
+            Err(error) => {
+                // The first error is the one to report; undoing goes on after errors of its own.
+                let _ = state.undo();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reads how everything is, and refuses what cannot work.
+    fn before(
+        link: &mut Netlink,
+        choice: BridgeChoice<'_>,
+        ports: &[&str],
+    ) -> Result<Self, BridgeError> {
+        let (bridge, existing) = match choice {
+            BridgeChoice::Make(name) => match link.port(name) {
+                Ok(_) => return Err(BridgeError::Exists(name.to_owned())),
+                Err(error) if error.source.raw_os_error() == Some(libc::ENODEV) => {
+                    (Some(name), None)
+                }
+                Err(error) => return Err(error.into()),
+            },
+            BridgeChoice::Take(name) => {
+                let found = link.port(name)?;
+                if !found.is_bridge {
+                    return Err(BridgeError::NotABridge(name.to_owned()));
+                }
+                (Some(name), Some(found))
+            }
+            BridgeChoice::None => (None, None),
+        };
+        let mut states: Vec<PortState> = Vec::new();
+        for &name in ports {
+            if states.iter().any(|other| other.name == name) {
+                return Err(BridgeError::Twice(name.to_owned()));
+            }
+            let port = link.port(name)?;
+            let master = port.master.map(|index| link.name_of(index)).transpose()?;
+            // The addresses of a port that is in a bridge already do not work now either.
+            if master.is_none()
+                && let Some(address) = address_of(name)?
+            {
+                return Err(BridgeError::HasAddress {
+                    port: name.to_owned(),
+                    address,
+                });
+            }
+            states.push(PortState {
+                name: name.to_owned(),
+                was_up: port.is_up,
+                master,
+                strips_tags: tag_offload(name).unwrap_or(false),
+            });
+        }
+        Ok(Self {
+            bridge: bridge.map(str::to_owned),
+            is_ours: bridge.is_some() && existing.is_none(),
+            was_up: existing.is_some_and(|found| found.is_up),
+            ports: states,
+        })
+    }
+
+    fn apply(&self, link: &mut Netlink) -> Result<(), LinkError> {
+        if let Some(bridge) = &self.bridge
+            && self.is_ours
+        {
+            link.add_bridge(bridge)?;
+        }
+        for port in &self.ports {
+            if port.master != self.bridge {
+                link.set_master(&port.name, self.bridge.as_deref())?;
+            }
+            if port.strips_tags {
+                // Some drivers cannot turn it off; only tagged frames suffer.
+                if let Err(error) = set_tag_offload(&port.name, false) {
+                    tracing::warn!(port = port.name, %error, "VLAN tags may be lost");
+                }
+            }
+            if !port.was_up {
+                link.set_up(&port.name)?;
+            }
+        }
+        match &self.bridge {
+            Some(bridge) if !self.was_up => link.set_up(bridge),
+            _ => Ok(()),
+        }
+    }
+
+    /// Restores how everything was: the ports' bridges, which of the interfaces were up, and the
+    /// bridge is deleted if it was made. What has disappeared or been given to another bridge in
+    /// the meantime stays so; undoing twice does no harm.
+    ///
+    /// # Errors
+    /// The first refusal of the kernel; everything else has been restored.
+    pub fn undo(&self) -> Result<(), LinkError> {
+        let mut link = Netlink::open()?;
+        let mut first = Ok(());
+        for port in &self.ports {
+            first = first.and(self.restore_port(&mut link, port));
+        }
+        first.and(self.restore_bridge(&mut link))
+    }
+
+    fn restore_port(&self, link: &mut Netlink, port: &PortState) -> Result<(), LinkError> {
+        let Ok(now) = link.port(&port.name) else {
+            return Ok(());
+        };
+        let bridge = match &self.bridge {
+            Some(name) => match link.index(name) {
+                Ok(index) => Some(index),
+                // Whoever has deleted the bridge has released the port.
+                Err(_) => return Ok(()),
+            },
+            None => None,
+        };
+        if now.master != bridge {
+            return Ok(());
+        }
+        if port.master != self.bridge {
+            link.set_master(&port.name, port.master.as_deref())?;
+        }
+        if port.strips_tags {
+            // It was not turned off where the driver cannot.
+            let _ = set_tag_offload(&port.name, true);
+        }
+        if !port.was_up {
+            link.set_down(&port.name)?;
+        }
+        Ok(())
+    }
+
+    fn restore_bridge(&self, link: &mut Netlink) -> Result<(), LinkError> {
+        let Some(bridge) = &self.bridge else {
+            return Ok(());
+        };
+        let is_there = link.port(bridge).is_ok_and(|found| found.is_bridge);
+        if !is_there {
+            return Ok(());
+        }
+        if self.is_ours {
+            link.delete_link(bridge)
+        } else if !self.was_up {
+            link.set_down(bridge)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Returns which kinds of bridged packets pass the firewall's rules for routed ones (`br_netfilter`):
+/// `ip`, `ip6`, `arp`. The rules, for example those of a container engine, may drop them, and the
+/// kernel drops packets with invalid headers and cuts padding off.
+#[must_use]
+pub fn filtered_protocols() -> Vec<&'static str> {
+    let mut filtered = Vec::new();
+    for (protocol, setting) in [
+        ("ip", "bridge-nf-call-iptables"),
+        ("ip6", "bridge-nf-call-ip6tables"),
+        ("arp", "bridge-nf-call-arptables"),
+    ] {
+        // Without br_netfilter, the setting does not exist.
+        let value = std::fs::read_to_string(format!("/proc/sys/net/bridge/{setting}"));
+        if value.is_ok_and(|text| text.trim() != "0") {
+            filtered.push(protocol);
+        }
+    }
+    filtered
+}
+
+/// `ETHTOOL_GFLAGS`, `ETHTOOL_SFLAGS` and `ETH_FLAG_RXVLAN` of `linux/ethtool.h`.
+const GET_FLAGS: u32 = 0x25;
+const SET_FLAGS: u32 = 0x26;
+const RECEIVE_TAGS: u32 = 1 << 8;
+
+/// Returns whether the interface takes VLAN tags out of the frames that it receives.
+fn tag_offload(interface: &str) -> io::Result<bool> {
+    let flags = sys::ethtool(&CString::new(interface)?, GET_FLAGS, 0)?;
+    Ok(flags & RECEIVE_TAGS != 0)
+}
+
+fn set_tag_offload(interface: &str, is_on: bool) -> io::Result<()> {
+    let name = CString::new(interface)?;
+    let others = sys::ethtool(&name, GET_FLAGS, 0)? & !RECEIVE_TAGS;
+    let flags = others | if is_on { RECEIVE_TAGS } else { 0 };
+    sys::ethtool(&name, SET_FLAGS, flags).map(drop)
+}
+
+/// Returns an address of the interface other than the link-local one, which every interface that is
+/// up has for IPv6 and which comes back by itself.
+fn address_of(interface: &str) -> Result<Option<IpAddr>, BridgeError> {
+    let all = getifaddrs().map_err(|error| BridgeError::Addresses(error.into()))?;
+    for entry in all.filter(|entry| entry.interface_name == interface) {
+        let Some(storage) = entry.address else {
+            continue;
+        };
+        if let Some(v4) = storage.as_sockaddr_in() {
+            return Ok(Some(v4.ip().into()));
+        }
+        if let Some(v6) = storage.as_sockaddr_in6()
+            && !v6.ip().is_unicast_link_local()
+        {
+            return Ok(Some(v6.ip().into()));
+        }
+    }
+    Ok(None)
+}
