@@ -1,15 +1,15 @@
 //! The event loop: real packets and real time on one side, the sans-IO cell on the other.
 
-use crate::address::station_of;
 use crate::cell::{Cell, Ports};
 use crate::config::{EmulatorConfig, EmulatorError};
+use crate::monitor::Monitors;
 use crate::network::{Devices, Network};
-use crate::port::{Read, ReadBuffers};
+use crate::port::{Device, Read, ReadBuffers};
+use crate::remote::Changes;
 use crate::statistics::Statistics;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
-use airpace_net::tun::Tun;
-use airpace_sim::mac::{Direction, DropReason, FrameRecord, Input};
+use airpace_sim::mac::{Direction, DropReason, FrameRecord};
 use airpace_units::{StationId, Time};
 use nix::sys::eventfd::EventFd;
 use std::io;
@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// Observes the events of the cell. It is called in the emulator's thread, so it must be quick and
 /// must not block.
 pub trait Observer: Send {
-    /// A frame has left the air. Its times are on the emulator's clock.
+    /// A frame has left the air. Its times are on the emulator's clock. Frames for all stations
+    /// count as those of the station behind the last.
     fn on_frame(&mut self, frame: &FrameRecord);
     /// A packet has been dropped.
     fn on_dropped(
@@ -46,12 +47,16 @@ pub(crate) struct Engine {
     network: Arc<Network>,
     ports: Ports,
     cell: Cell,
+    changes: Arc<Changes>,
     buffers: ReadBuffers,
 }
 
 /// Token of the file that becomes readable when the loop is to stop. Stations have tokens from zero
 /// on.
 const STOP: u64 = u64::MAX;
+
+/// Token of the changes that other threads ask for.
+const CHANGES: u64 = u64::MAX - 2;
 
 /// Token of the device on the wired side.
 const WIRED: u64 = u64::MAX - 1;
@@ -67,20 +72,24 @@ impl Engine {
         devices: Devices,
         observer: Box<dyn Observer>,
         stop: &EventFd,
+        changes: Arc<Changes>,
         clock: Clock,
     ) -> Result<Self, EmulatorError> {
         let poller = Poller::new()?;
         poller.add(stop, STOP, Interest::Read)?;
+        poller.add(&*changes, CHANGES, Interest::Read)?;
         poller.add(&devices.wired, WIRED, Interest::Read)?;
         for (token, station) in (0..).zip(&devices.stations) {
-            poller.add(&station.wlan, token, Interest::Read)?;
+            poller.add(station, token, Interest::Read)?;
         }
+        let monitors = Monitors::new(config, devices.monitors, devices.air);
         Ok(Self {
             clock,
             poller,
             network,
-            ports: Ports::new(devices, config.join),
-            cell: Cell::new(config, observer)?,
+            ports: Ports::new(devices.wired, devices.stations, config.join),
+            cell: Cell::new(config, monitors, observer)?,
+            changes,
             buffers: ReadBuffers::new(),
         })
     }
@@ -97,6 +106,7 @@ impl Engine {
             for token in tokens {
                 match token {
                     STOP => return Ok(self.finish()),
+                    CHANGES => self.make_changes(),
                     WIRED => self.read_wired()?,
                     station => self.read_station(station as usize)?,
                 }
@@ -117,28 +127,34 @@ impl Engine {
                 tracing::warn!(%error, "cannot read the kernel's drop counters");
             }
         }
+        match self.ports.wired.device.unread() {
+            Ok(packets) => statistics.stray.overflowed += packets,
+            Err(error) => tracing::warn!(%error, "cannot read the socket's drop counter"),
+        }
         statistics
+    }
+
+    fn make_changes(&mut self) {
+        for change in self.changes.take() {
+            self.cell
+                .change(self.clock.now(), change, &self.clock, &mut self.ports);
+        }
     }
 
     /// Puts packets from the server on the wire.
     fn read_wired(&mut self) -> io::Result<()> {
-        let stations = self.ports.stations.len();
         for _ in 0..READS_PER_TURN {
             let now = self.cell.logical_time(self.clock.now());
-            let wire = &mut self.cell.wire_down;
-            let mut unroutable = 0;
+            let cell = &mut self.cell;
             let read = self.ports.wired.read(&mut self.buffers, |packet| {
-                match station_of(packet.as_slice(), stations) {
-                    Some(station) => wire.push(now, (StationId::from_index(station), packet)),
-                    None => unroutable += 1,
-                }
+                cell.on_wired_packet(now, packet);
             });
             match read {
                 Ok(Read::Nothing) => break,
                 Ok(Read::Packets { malformed }) => {
-                    self.cell.statistics.stray.unroutable += unroutable + malformed;
+                    self.cell.statistics.stray.unroutable += malformed;
                 }
-                Err(error) => return self.give_up(&self.ports.wired.tun, &error),
+                Err(error) => return self.give_up(&self.ports.wired.device, &error),
             }
         }
         Ok(())
@@ -154,9 +170,8 @@ impl Engine {
                 .wlan
                 .read(&mut self.buffers, |packet| packets.push(packet));
             for packet in packets.drain(..) {
-                let input = Input::up(station, packet);
                 self.cell
-                    .handle_now(now, input, &self.clock, &mut self.ports);
+                    .on_station_packet(now, station, packet, &self.clock, &mut self.ports);
             }
             self.cell.arrivals = packets;
             match read {
@@ -165,7 +180,7 @@ impl Engine {
                     self.cell.statistics.stray.unroutable += malformed;
                 }
                 Err(error) => {
-                    return self.give_up(&self.ports.stations[index].wlan.tun, &error);
+                    return self.give_up(&self.ports.stations[index].wlan.device, &error);
                 }
             }
         }
@@ -174,8 +189,8 @@ impl Engine {
 
     /// Stops listening to a device that cannot be read, because somebody has removed its interface
     /// or taken it down. The rest of the cell goes on.
-    fn give_up(&self, tun: &Tun, error: &io::Error) -> io::Result<()> {
-        tracing::warn!(interface = tun.name(), %error, "the interface cannot be read any more");
-        self.poller.remove(tun)
+    fn give_up(&self, device: &Device, error: &io::Error) -> io::Result<()> {
+        tracing::warn!(interface = device.name(), %error, "the interface cannot be read any more");
+        self.poller.remove(device)
     }
 }

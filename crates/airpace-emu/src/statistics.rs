@@ -173,8 +173,8 @@ impl Statistics {
         reason: DropReason,
     ) {
         let Some(station) = self.stations.get_mut(station.index()) else {
-            // A packet between stations may be for one that does not exist.
-            self.stray.unroutable += 1;
+            // The station behind the last stands for all of them.
+            self.stray.group_lost += 1;
             return;
         };
         station.current.dropped += u32::from(direction == Direction::Down);
@@ -183,6 +183,19 @@ impl Statistics {
             DropReason::RetryLimit => totals.dropped_retries += 1,
             DropReason::Queue(reason) => count_drop(&mut totals.drops, reason),
             _ => totals.drops.other += 1,
+        }
+    }
+
+    /// Counts downlink packets that were dropped because their station was absent, or slept for too
+    /// long.
+    pub(crate) fn on_undelivered(&mut self, station: StationId, packets: u64) {
+        match self.stations.get_mut(station.index()) {
+            Some(station) => {
+                let dropped = u32::try_from(packets).unwrap_or(u32::MAX);
+                station.current.dropped = station.current.dropped.saturating_add(dropped);
+                station.down.totals.drops.gone += packets;
+            }
+            None => self.stray.group_lost += packets,
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod agreement;
 mod cleanup;
+mod ethernet;
 mod monitor;
 mod schemes;
 mod traffic;

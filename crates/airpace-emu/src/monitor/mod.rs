@@ -1,0 +1,205 @@
+//! Shows on monitor interfaces what is on the air: data frames to those that decode them, and on
+//! request control frames and beacons, which go out at legacy rates.
+//!
+//! The frames appear in the order of the air. RTS and CTS appear together with the data frame that
+//! they protect, when it ends, and an answer at the same time; each has its own time in the radiotap
+//! header.
+
+mod build;
+mod scoreboard;
+
+use crate::config::{AirConfig, EmulatorConfig, Monitor};
+use crate::packet::EmulatedPacket;
+use airpace_core::wire::ieee80211::{QOS_HEADER_BYTES, SNAP_BYTES};
+use airpace_net::tun::Tun;
+use airpace_sim::mac::{Direction, FrameRecord, Mpdu};
+use airpace_sim::rng::Stream;
+use airpace_units::{StationId, Time};
+pub(crate) use build::Dtim;
+use build::{Control, FrameBuilder};
+use scoreboard::Scoreboard;
+use std::collections::BTreeMap;
+
+/// The monitor interfaces of a cell.
+#[derive(Debug)]
+pub(crate) struct Monitors {
+    /// That of each station, if there are any.
+    stations: Vec<Option<Tun>>,
+    air: Option<AirRadio>,
+    builder: FrameBuilder,
+    /// Most bytes of a packet that are shown.
+    packet_bytes: usize,
+    /// Whether control frames and beacons are shown.
+    control: bool,
+    /// The frame whose MPDUs the MAC is reporting, and what has been decoded of it.
+    current: Option<HeardFrame>,
+    /// What each receiver has of each sender and category, for the block acks that it sends.
+    scoreboards: BTreeMap<(StationId, Direction, u8), Scoreboard>,
+    /// Station that stands for all stations as the receiver of group-addressed frames.
+    group: StationId,
+    /// Frames for which an interface had no room.
+    pub(crate) refused: u64,
+}
+
+/// A third radio near the access point.
+#[derive(Debug)]
+struct AirRadio {
+    tun: Tun,
+    config: AirConfig,
+    draws: Stream,
+    /// Whether it hears the data of the current frame.
+    hears_data: bool,
+}
+
+/// A frame whose MPDUs are being reported.
+#[derive(Debug)]
+struct HeardFrame {
+    record: FrameRecord,
+    /// MPDUs shown so far.
+    shown: u16,
+    /// Sequence numbers of the MPDUs that were decoded.
+    decoded: Vec<u16>,
+}
+
+impl Monitors {
+    /// Returns the monitors of a cell with these interfaces; `None` if there are none.
+    pub(crate) fn new(
+        config: &EmulatorConfig,
+        stations: Vec<Option<Tun>>,
+        air: Option<Tun>,
+    ) -> Option<Self> {
+        let packet_bytes = match config.monitor {
+            Monitor::Off if air.is_none() => return None,
+            Monitor::Off | Monitor::Whole => usize::MAX,
+            Monitor::Snap(bytes) => bytes.saturating_sub(QOS_HEADER_BYTES + SNAP_BYTES),
+        };
+        let air = air.zip(config.air.clone()).map(|(tun, config_of_air)| AirRadio {
+            tun,
+            config: config_of_air,
+            draws: Stream::new(config.seed, "air radio", 0),
+            hears_data: false,
+        });
+        Some(Self {
+            group: StationId::from_index(stations.len()),
+            stations,
+            air,
+            builder: FrameBuilder::new(),
+            packet_bytes,
+            control: config.control_frames,
+            current: None,
+            scoreboards: BTreeMap::new(),
+            refused: 0,
+        })
+    }
+
+    /// A frame has left the air. Its MPDUs follow, and then [`Monitors::end_frame`].
+    pub(crate) fn begin_frame(&mut self, record: &FrameRecord) {
+        self.end_frame();
+        if let Some(air) = &mut self.air {
+            let missed = if record.station() == self.group {
+                // Group-addressed frames have a legacy rate, as control frames have.
+                air.config.control_loss
+            } else {
+                air.config.data_loss
+            };
+            air.hears_data = !air.draws.happens(missed);
+        }
+        if self.control
+            && let Some([rts, cts]) = build::protection(record)
+        {
+            self.show_control(&rts);
+            self.show_control(&cts);
+        }
+        self.current = Some(HeardFrame {
+            record: *record,
+            shown: 0,
+            decoded: Vec::new(),
+        });
+    }
+
+    /// An MPDU of the current frame was decoded by its receiver.
+    pub(crate) fn on_heard(&mut self, mpdu: &Mpdu, packet: &EmulatedPacket) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        current.shown += 1;
+        if current.decoded.last() != Some(&mpdu.sequence) {
+            current.decoded.push(mpdu.sequence);
+        }
+        let station = mpdu.station();
+        let is_down = mpdu.direction() == Direction::Down;
+        let hearers = if is_down && station == self.group {
+            0..self.stations.len()
+        } else if is_down {
+            station.index()..station.index() + 1
+        } else {
+            // The radios of the other stations do not show what is addressed to the access point.
+            0..0
+        };
+        let on_air = self.air.as_ref().filter(|air| air.hears_data);
+        if hearers.is_empty() && on_air.is_none() {
+            return;
+        }
+        // Only MPDUs that the receiver has decoded are shown, so the last of those ends the A-MPDU.
+        let is_last = current.shown == current.record.decoded;
+        let is_group = is_down && station == self.group;
+        let frame = self.builder.data(
+            &current.record,
+            mpdu,
+            packet,
+            self.packet_bytes,
+            is_last,
+            is_group,
+        );
+        let stations = self.stations.get(hearers).unwrap_or_default();
+        for tun in stations.iter().flatten().chain(on_air.map(|air| &air.tun)) {
+            self.refused += u64::from(!tun.write(frame).unwrap_or(false));
+        }
+    }
+
+    /// All MPDUs of the current frame have been reported: shows the answer to it.
+    pub(crate) fn end_frame(&mut self) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let record = &current.record;
+        let unanswered = current.decoded.is_empty() || record.station() == self.group;
+        if !self.control || unanswered {
+            return;
+        }
+        let tid = record.category.user_priority();
+        let key = (record.station(), record.direction(), tid);
+        let scoreboard = self.scoreboards.entry(key).or_default();
+        for &sequence in &current.decoded {
+            scoreboard.receive(sequence);
+        }
+        let answer = build::answer(record, scoreboard);
+        self.show_control(&answer);
+    }
+
+    /// The access point has begun to send a beacon at `at`; `waiting` are the stations for which it
+    /// has buffered frames.
+    pub(crate) fn on_beacon(&mut self, at: Time, dtim: build::Dtim, waiting: &[StationId]) {
+        if self.control {
+            self.end_frame();
+            self.show_control(&Control::beacon(at, dtim, waiting));
+        }
+    }
+
+    /// Shows a control frame or a beacon to everybody but its sender.
+    fn show_control(&mut self, control: &Control) {
+        let frame = self.builder.control(control);
+        for (index, tun) in self.stations.iter().enumerate() {
+            let is_sender = control.sender == Some(StationId::from_index(index));
+            if let (Some(tun), false) = (tun, is_sender) {
+                self.refused += u64::from(!tun.write(frame).unwrap_or(false));
+            }
+        }
+        if let Some(air) = &mut self.air
+            && !air.draws.happens(air.config.control_loss)
+        {
+            self.refused += u64::from(!air.tun.write(frame).unwrap_or(false));
+        }
+    }
+}
+
