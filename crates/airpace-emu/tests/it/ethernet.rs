@@ -239,7 +239,7 @@ fn frames_of_any_kind_pass_unchanged_in_both_directions() {
     let multicast_dns = [1, 0, 0x5e, 0, 0, 251];
     // A DHCP request; nobody answers it, so its contents do not matter.
     // Its IPv4 header must be valid, because a bridge with netfilter drops others.
-    let mut dhcp = vec![0x45, 0x10, 0, 48, 0, 0, 0, 0, 64, 17, 0x7a, 0xac];
+    let mut dhcp = vec![0x45, 0x10, 0, 48, 0, 0, 0, 0, 64, 17, 0x7a, 0xae];
     dhcp.extend([0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67, 0, 28, 0, 0]);
     dhcp.extend([1; 20]);
     let tagged: Vec<u8> = [&[0x60, 0x07, 0x88, 0xb5][..], &[5; 100]].concat();

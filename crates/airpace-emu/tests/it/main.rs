@@ -9,6 +9,7 @@
 
 mod agreement;
 mod cleanup;
+mod control_frames;
 mod ethernet;
 mod monitor;
 mod schemes;
