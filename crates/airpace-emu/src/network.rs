@@ -4,10 +4,14 @@ use crate::address::{self, SERVER_MAC, station_address, station_mac};
 use crate::config::{EmulatorConfig, EmulatorError, EthernetConfig, Layer, Monitor};
 use crate::port::Device;
 use airpace_core::wire::radiotap::INTERFACE_TYPE;
+use airpace_net::clock::Clock;
 use airpace_net::netlink::{LinkError, Netlink, Route};
 use airpace_net::netns::{Namespace, NamespaceError};
 use airpace_net::packet::PacketSocket;
+use airpace_net::poll::Poller;
 use airpace_net::tun::{Tun, TunConfig};
+use airpace_units::Time;
+use core::time::Duration;
 use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 
@@ -192,10 +196,7 @@ fn configure(
 }
 
 /// Creates the namespace and the TUN device of a station.
-fn ip_station(
-    index: usize,
-    config: &EmulatorConfig,
-) -> Result<(Namespace, Device), EmulatorError> {
+fn ip_station(index: usize, config: &EmulatorConfig) -> Result<(Namespace, Device), EmulatorError> {
     let namespace = prepared_namespace()?;
     let wlan = ip_device(&namespace, WLAN, station_address(index), config)?;
     // The default network is 0.0.0.0/0.
@@ -263,6 +264,7 @@ fn wired_side(
         link.set_up(lan_port)?;
         link.set_up(ap_port)
     })?;
+    wait_for_carrier(&box_namespace, &[lan_port, ap_port])?;
     let open = || PacketSocket::open_with_offload(ACCESS_POINT, CABLE_BUFFER_BYTES);
     let wired = Device::Pair {
         socket: access_point.run(open)??,
@@ -274,6 +276,27 @@ fn wired_side(
         _access_point: access_point,
     };
     Ok((server, wired, middle))
+}
+
+/// Longest wait for the kernel to notice that the cables are connected.
+const CARRIER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Waits until the kernel has noticed that the interfaces have a carrier: a bridge forwards nothing
+/// to a port before. Goes on without if that takes too long.
+fn wait_for_carrier(namespace: &Namespace, interfaces: &[&str]) -> Result<(), EmulatorError> {
+    let mut link = namespace.netlink()?;
+    let (clock, mut poller) = (Clock::start(), Poller::new()?);
+    for interface in interfaces {
+        while !link.is_running(interface).map_err(NamespaceError::from)? {
+            let now = clock.now();
+            if now.since(Time::ZERO) > CARRIER_TIMEOUT {
+                tracing::warn!(interface, "the interface has no carrier");
+                return Ok(());
+            }
+            poller.wait(&clock, Some(now + Duration::from_millis(2)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns an address with the prefix that server and stations share.

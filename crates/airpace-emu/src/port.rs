@@ -2,7 +2,8 @@
 
 use crate::packet::EmulatedPacket;
 use airpace_net::offload::{
-    ETHERNET_HEADER_BYTES, FrameJoiner, HEADER_BYTES, Joiner, MAX_FRAME_BYTES, SuperFrame, SuperPacket,
+    ETHERNET_HEADER_BYTES, FrameJoiner, HEADER_BYTES, Joiner, MAX_FRAME_BYTES, SuperFrame,
+    SuperPacket,
 };
 use airpace_net::packet::{PacketSocket, VlanTag};
 use airpace_net::tun::Tun;
@@ -121,7 +122,9 @@ impl Port {
     pub(crate) fn new(device: Device, join: bool) -> Self {
         let writer = match &device {
             Device::Ip(tun) if join => Writer::JoinPackets(Joiner::new(tun.udp_offload())),
-            Device::Ethernet(tun) if join => Writer::JoinFrames(FrameJoiner::new(tun.udp_offload())),
+            Device::Ethernet(tun) if join => {
+                Writer::JoinFrames(FrameJoiner::new(tun.udp_offload()))
+            }
             // A wire carries no super-packets, and whoever is at its other end need not take them.
             _ => Writer::Single(vec![0; HEADER_BYTES]),
         };
@@ -209,11 +212,7 @@ impl Port {
 }
 
 /// Passes each IP packet of a super-packet to `take`. Returns how many were malformed.
-fn cut_packets(
-    frame: &mut [u8],
-    buffer: &mut [u8],
-    take: &mut impl FnMut(EmulatedPacket),
-) -> u64 {
+fn cut_packets(frame: &mut [u8], buffer: &mut [u8], take: &mut impl FnMut(EmulatedPacket)) -> u64 {
     let Ok(super_packet) = SuperPacket::parse(frame) else {
         return 1;
     };

@@ -225,7 +225,10 @@ mod tests {
             let admission = presence.admit(STATION, packet(number));
             assert!(matches!(admission, Admission::Buffered { dropped: false }));
         }
-        assert!(matches!(presence.admit(StationId(1), packet(9)), Admission::Send(_)));
+        assert!(matches!(
+            presence.admit(StationId(1), packet(9)),
+            Admission::Send(_)
+        ));
         assert_eq!(presence.waiting(), [STATION]);
         assert!(presence.on_beacon().unicast.is_empty());
         assert!(presence.on_beacon().unicast.is_empty());
@@ -234,24 +237,36 @@ mod tests {
         // It sleeps on until it is woken.
         presence.admit(STATION, packet(3));
         assert_eq!(numbers(&presence.wake(STATION)), [3]);
-        assert!(matches!(presence.admit(STATION, packet(4)), Admission::Send(_)));
+        assert!(matches!(
+            presence.admit(STATION, packet(4)),
+            Admission::Send(_)
+        ));
     }
 
     #[test]
     fn packets_for_all_wait_for_the_dtim_while_a_station_sleeps() {
         let mut presence = Presence::new(1, 2);
-        assert!(matches!(presence.admit_group(packet(1)), Admission::Send(_)));
+        assert!(matches!(
+            presence.admit_group(packet(1)),
+            Admission::Send(_)
+        ));
         presence.on_beacon();
         presence.sleep(STATION, 1);
         presence.admit_group(packet(2));
         presence.wake(STATION);
         // What comes later does not overtake what waits.
         presence.admit_group(packet(3));
-        assert_eq!((presence.dtim().count, presence.dtim().group_waiting), (1, true));
+        assert_eq!(
+            (presence.dtim().count, presence.dtim().group_waiting),
+            (1, true)
+        );
         assert!(presence.on_beacon().group.is_empty());
         assert_eq!(presence.dtim().count, 0);
         assert_eq!(numbers(&presence.on_beacon().group), [2, 3]);
-        assert!(matches!(presence.admit_group(packet(4)), Admission::Send(_)));
+        assert!(matches!(
+            presence.admit_group(packet(4)),
+            Admission::Send(_)
+        ));
     }
 
     #[test]
@@ -262,9 +277,15 @@ mod tests {
         assert_eq!(presence.leave(STATION), 1);
         presence.sleep(STATION, 1);
         assert!(presence.wake(STATION).is_empty() && presence.is_absent(STATION));
-        assert!(matches!(presence.admit(STATION, packet(2)), Admission::Absent));
+        assert!(matches!(
+            presence.admit(STATION, packet(2)),
+            Admission::Absent
+        ));
         presence.join(STATION);
-        assert!(matches!(presence.admit(STATION, packet(3)), Admission::Send(_)));
+        assert!(matches!(
+            presence.admit(STATION, packet(3)),
+            Admission::Send(_)
+        ));
     }
 
     #[test]
@@ -277,6 +298,9 @@ mod tests {
         let admission = presence.admit(STATION, packet(7));
         assert!(matches!(admission, Admission::Buffered { dropped: true }));
         let released = presence.wake(STATION);
-        assert_eq!((released.len(), released[0].as_slice()[20]), (BUFFER_PACKETS, 1));
+        assert_eq!(
+            (released.len(), released[0].as_slice()[20]),
+            (BUFFER_PACKETS, 1)
+        );
     }
 }

@@ -55,7 +55,9 @@ impl BurstGap {
     /// How clearly bursts are apart, 0 to 1: the share of gaps that are not near the threshold.
     pub(super) fn clarity(&self) -> f64 {
         let middle = bin(self.threshold.as_secs_f64() * 1e6);
-        let near: f64 = self.counts[middle.saturating_sub(1)..(middle + 2).min(BINS)].iter().sum();
+        let near: f64 = self.counts[middle.saturating_sub(1)..(middle + 2).min(BINS)]
+            .iter()
+            .sum();
         1.0 - near / self.total.max(1.0)
     }
 

@@ -219,7 +219,11 @@ impl<'a> ControlFrame<'a> {
         }
         let control = head.rest.u16().ok_or(ControlError::Truncated)?;
         let bytes = compressed_bitmap_bytes(control).ok_or(ControlError::Variant(head.variant))?;
-        let bitmap = head.rest.rest().get(..bytes).ok_or(ControlError::Truncated)?;
+        let bitmap = head
+            .rest
+            .rest()
+            .get(..bytes)
+            .ok_or(ControlError::Truncated)?;
         Ok(Self::BlockAck(BlockAck {
             receiver: head.receiver,
             transmitter: head.transmitter,

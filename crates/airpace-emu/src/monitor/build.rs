@@ -3,13 +3,9 @@
 use super::scoreboard::Scoreboard;
 use crate::address::{BSSID, station_mac};
 use crate::packet::EmulatedPacket;
-use airpace_core::phy::{
-    ACK_BYTES, LegacyRate, Response, SIFS, TxRate, control_rate,
-};
+use airpace_core::phy::{ACK_BYTES, LegacyRate, Response, SIFS, TxRate, control_rate};
 use airpace_core::wire::control::BlockAck;
-use airpace_core::wire::ieee80211::{
-    DataHeader, Direction as Bits, MacAddr, write_frame,
-};
+use airpace_core::wire::ieee80211::{DataHeader, Direction as Bits, MacAddr, write_frame};
 use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
 use airpace_sim::mac::{Direction, FrameRecord, Mpdu};
 use airpace_units::{StationId, Time};
@@ -90,7 +86,8 @@ impl FrameBuilder {
             self.frame.extend(SNAP_PREFIX);
             self.frame.extend(ethertype.to_be_bytes());
         }
-        self.frame.extend(&payload[..payload.len().min(packet_bytes)]);
+        self.frame
+            .extend(&payload[..payload.len().min(packet_bytes)]);
         &self.frame
     }
 

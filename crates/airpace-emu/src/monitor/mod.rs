@@ -73,12 +73,14 @@ impl Monitors {
             Monitor::Off | Monitor::Whole => usize::MAX,
             Monitor::Snap(bytes) => bytes.saturating_sub(QOS_HEADER_BYTES + SNAP_BYTES),
         };
-        let air = air.zip(config.air.clone()).map(|(tun, config_of_air)| AirRadio {
-            tun,
-            config: config_of_air,
-            draws: Stream::new(config.seed, "air radio", 0),
-            hears_data: false,
-        });
+        let air = air
+            .zip(config.air.clone())
+            .map(|(tun, config_of_air)| AirRadio {
+                tun,
+                config: config_of_air,
+                draws: Stream::new(config.seed, "air radio", 0),
+                hears_data: false,
+            });
         Some(Self {
             group: StationId::from_index(stations.len()),
             stations,
@@ -202,4 +204,3 @@ impl Monitors {
         }
     }
 }
-

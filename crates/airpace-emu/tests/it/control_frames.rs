@@ -1,6 +1,6 @@
 //! What monitor interfaces show besides data, and what a third radio hears.
 
-use super::ethernet::{Wire, ethernet, start_ethernet};
+use super::ethernet::{Wire, ethernet};
 use super::{config, start};
 use airpace_core::wire::control::{BlockAck, ControlFrame};
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr};
@@ -116,14 +116,18 @@ fn send_bursts(emulator: &Emulator, bursts: usize, datagrams: usize) {
         .station(0)
         .run(|| UdpSocket::bind((station_address(0), 9)).unwrap())
         .unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
     let server = network
         .server()
         .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
         .unwrap();
     for _ in 0..bursts {
         for _ in 0..datagrams {
-            server.send_to(&[1; 1_000], (station_address(0), 9)).unwrap();
+            server
+                .send_to(&[1; 1_000], (station_address(0), 9))
+                .unwrap();
         }
         for _ in 0..datagrams {
             socket.recv(&mut [0; 2_000]).unwrap();
@@ -135,7 +139,7 @@ fn send_bursts(emulator: &Emulator, bursts: usize, datagrams: usize) {
 fn a_third_radio_hears_block_acks_protection_and_beacons_but_no_data() {
     let mut config = with_air(ethernet(&[9, 9]), 1.0, 0.0);
     config.rts_threshold = Some(4_000);
-    let Some(emulator) = start_ethernet(config) else {
+    let Some(emulator) = start(config) else {
         return;
     };
     let network = emulator.network();
@@ -148,7 +152,10 @@ fn a_third_radio_hears_block_acks_protection_and_beacons_but_no_data() {
     let other = Shown::of(&other.frames(20));
     let report = emulator.stop().unwrap();
     let frames = report.stations[0].down.frames as usize;
-    assert!(air.block_acks.len() > 10 && air.block_acks.len() <= frames, "{air:?}");
+    assert!(
+        air.block_acks.len() > 10 && air.block_acks.len() <= frames,
+        "{air:?}"
+    );
     assert_eq!(air.unicast, 0);
     assert!(air.rts.len() > 10);
     assert_eq!(air.rts.len(), air.cts.len());
@@ -157,7 +164,10 @@ fn a_third_radio_hears_block_acks_protection_and_beacons_but_no_data() {
         // A beacon waits for the frame that is on the air.
         assert!((pair[1] - pair[0]).abs_diff(102_400) < 6_000, "{pair:?}");
     }
-    assert!(air.times.is_sorted(), "everything is shown in the order of the air");
+    assert!(
+        air.times.is_sorted(),
+        "everything is shown in the order of the air"
+    );
     // The other station hears the same; the station itself does not hear what it sends.
     assert_eq!(other.block_acks.len(), air.block_acks.len());
     assert!(own.block_acks.is_empty() && own.cts.is_empty());
@@ -170,12 +180,10 @@ fn block_acks_advance_as_the_access_point_sends() {
     let log = FrameLog::new();
     let mut config = with_air(ethernet(&[9]), 0.0, 0.0);
     config.cell.stations[0].loss = 0.1;
-    if start_ethernet(config.clone()).is_none() {
+    if start(config.clone()).is_none() {
         return;
     }
     let emulator = Emulator::start(config, log.clone()).unwrap();
-    // The bridge is not forwarding yet.
-    std::thread::sleep(Duration::from_millis(300));
     let mut air = Wire::open(emulator.network().box_namespace().unwrap(), "air0");
     send_bursts(&emulator, 10, 64);
     let shown = Shown::of(&air.frames(50));
@@ -183,10 +191,15 @@ fn block_acks_advance_as_the_access_point_sends() {
     let truth = log.level(StationId(0), Time::ZERO, end);
     let report = emulator.stop().unwrap();
     let records = log.take();
-    assert_eq!(truth, TrueLevel::of(&records, StationId(0), Time::ZERO, end));
+    assert_eq!(
+        truth,
+        TrueLevel::of(&records, StationId(0), Time::ZERO, end)
+    );
     let answered = |frame: &&airpace_sim::mac::FrameRecord| {
-        frame.direction() == Direction::Down && frame.station() == StationId(0)
-            && frame.decoded > 0 && frame.mpdus > 1
+        frame.direction() == Direction::Down
+            && frame.station() == StationId(0)
+            && frame.decoded > 0
+            && frame.mpdus > 1
     };
     let frames: Vec<_> = records.iter().filter(answered).collect();
     assert_eq!(shown.block_acks.len(), frames.len());
@@ -195,15 +208,28 @@ fn block_acks_advance_as_the_access_point_sends() {
     }
     // Between the first and the last block ack, the highest number advances by what was sent.
     let highest = shown.highest();
-    let advance = highest.windows(2).map(|w| u64::from(w[1].wrapping_sub(w[0]) & 0xfff)).sum::<u64>();
-    assert!(advance > 500 && advance <= report.stations[0].down.packets, "{advance}");
-    assert!(highest.windows(2).all(|w| w[1].wrapping_sub(w[0]) & 0xfff < 65));
-    assert!(truth.retries > 20 && truth.level.unwrap() > 2.0, "{truth:?}");
+    let advance = highest
+        .windows(2)
+        .map(|w| u64::from(w[1].wrapping_sub(w[0]) & 0xfff))
+        .sum::<u64>();
+    assert!(
+        advance > 500 && advance <= report.stations[0].down.packets,
+        "{advance}"
+    );
+    assert!(
+        highest
+            .windows(2)
+            .all(|w| w[1].wrapping_sub(w[0]) & 0xfff < 65)
+    );
+    assert!(
+        truth.retries > 20 && truth.level.unwrap() > 2.0,
+        "{truth:?}"
+    );
 }
 
 #[test]
 fn a_third_radio_misses_frames_with_the_given_probabilities() {
-    let Some(emulator) = start_ethernet(with_air(ethernet(&[9]), 0.5, 0.5)) else {
+    let Some(emulator) = start(with_air(ethernet(&[9]), 0.5, 0.5)) else {
         return;
     };
     let network = emulator.network();
@@ -226,7 +252,9 @@ fn cells_of_ip_packets_show_no_control_frames_unless_asked() {
     for control_frames in [false, true] {
         let mut config = config(&[9]);
         config.control_frames = control_frames;
-        let Some(emulator) = start(config) else { return };
+        let Some(emulator) = start(config) else {
+            return;
+        };
         let mut monitor = Wire::open(emulator.network().station(0), "mon0");
         send_bursts(&emulator, 3, 10);
         let shown = Shown::of(&monitor.frames(250));

@@ -248,11 +248,8 @@ mod tests {
         let complete = segment(0, &[5; 33]);
         let mut tagged = complete.clone();
         tagged.splice(12..12, [0x81, 0, 0, 7]);
-        let pseudo = crate::offload::checksum::Sum::pseudo_header(
-            &[10, 0, 0, 1, 10, 0, 0, 2],
-            6,
-            20 + 33,
-        );
+        let pseudo =
+            crate::offload::checksum::Sum::pseudo_header(&[10, 0, 0, 1, 10, 0, 0, 2], 6, 20 + 33);
         tagged[54..56].copy_from_slice(&pseudo.partial());
         let mut frame = vec![0; HEADER_BYTES];
         Header {

@@ -61,9 +61,7 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
                 let ack = UplinkAck {
                     flow,
                     number: ack.number,
-                    timestamps: ack
-                        .timestamps
-                        .filter(|_| trial.client != Client::Unstamped),
+                    timestamps: ack.timestamps.filter(|_| trial.client != Client::Unstamped),
                     sack_edge,
                 };
                 sensor.on_ack(forwarded, station, &ack);

@@ -7,9 +7,7 @@ use crate::world::{
     ChannelConfig, FlowConfig, NodeId, Outcome, ProxyConfig, Record, TcpConfig, Traffic,
     WireConfig, World, WorldConfig, WorldError,
 };
-use airpace_core::phy::{
-    GuardInterval, Standard, TxRate, Width, mpdu_bytes, subframe_bytes,
-};
+use airpace_core::phy::{GuardInterval, Standard, TxRate, Width, mpdu_bytes, subframe_bytes};
 use airpace_edge::proxy::Pacing;
 use airpace_units::{BitRate, StationId};
 use core::time::Duration;
@@ -54,9 +52,9 @@ pub(super) fn truth(outcome: &Outcome, station: u32) -> Truth {
         first = first.or(Some(frame.end));
         last = Some(frame.end);
     }
-    let extent = first
-        .zip(last)
-        .map_or(0.0, |(first, last)| last.saturating_since(first).as_secs_f64());
+    let extent = first.zip(last).map_or(0.0, |(first, last)| {
+        last.saturating_since(first).as_secs_f64()
+    });
     Truth {
         level: f64::from(packets) / f64::from(frames.max(1)),
         round_s: extent / f64::from(frames.saturating_sub(1).max(1)),
@@ -66,11 +64,15 @@ pub(super) fn truth(outcome: &Outcome, station: u32) -> Truth {
 /// The frames to a station that arrived. After a collision a frame is composed anew, of what it had
 /// and what has come since, so its packets are new to the station although they are retransmissions.
 fn downlink(outcome: &Outcome, station: u32) -> impl Iterator<Item = &FrameRecord> {
-    outcome.frames.iter().map(|(_, frame)| frame).filter(move |frame| {
-        frame.station() == StationId(station)
-            && frame.direction() == Direction::Down
-            && frame.decoded > 0
-    })
+    outcome
+        .frames
+        .iter()
+        .map(|(_, frame)| frame)
+        .filter(move |frame| {
+            frame.station() == StationId(station)
+                && frame.direction() == Direction::Down
+                && frame.decoded > 0
+        })
 }
 
 /// Rate of a station's data, both ways.
@@ -116,7 +118,12 @@ fn network(trial: &Trial) -> Result<WorldConfig, WorldError> {
     }];
     network.wires = vec![
         wire(SERVER, BOX, None, WIRE_DELAY),
-        wire(BOX, ACCESS_POINT, Some(BitRate::from_mbps(1_000)), Duration::ZERO),
+        wire(
+            BOX,
+            ACCESS_POINT,
+            Some(BitRate::from_mbps(1_000)),
+            Duration::ZERO,
+        ),
     ];
     let tcp = TcpConfig {
         sender: SenderConfig::new(Algorithm::Cubic),

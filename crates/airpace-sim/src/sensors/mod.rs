@@ -209,7 +209,10 @@ impl Trial {
             .collect();
         let frames: u32 = usable.iter().map(|report| report.frames).sum();
         let packets: u32 = usable.iter().map(|report| report.packets).sum();
-        let rounds: Vec<f64> = usable.iter().filter_map(|report| report.round_s()).collect();
+        let rounds: Vec<f64> = usable
+            .iter()
+            .filter_map(|report| report.round_s())
+            .collect();
         SensorRow {
             sensor,
             stations: self.stations,

@@ -62,7 +62,10 @@ pub(super) fn observe(trial: &Trial, outcome: &Outcome) -> Vec<Vec<SlotReport>> 
         let own = match begin {
             Some(begin) => {
                 let after = &mpdus[begin..];
-                let end = after.iter().take_while(|m| m.mpdu.ampdu == frame.ampdu).count();
+                let end = after
+                    .iter()
+                    .take_while(|m| m.mpdu.ampdu == frame.ampdu)
+                    .count();
                 mpdus = &after[end..];
                 &after[..end]
             }
@@ -77,7 +80,10 @@ impl Ear<'_> {
     fn hear(&mut self, frame: &FrameRecord, mpdus: &[MpduRecord]) {
         close_slots(&mut self.next_slot, frame.end, |now| {
             for (station, reports) in (0..).zip(&mut self.reports) {
-                reports.push(self.sensor.close_slot(now, address(station), StationId(station)));
+                reports.push(
+                    self.sensor
+                        .close_slot(now, address(station), StationId(station)),
+                );
             }
             self.sensor.close_cell();
         });
@@ -107,7 +113,8 @@ impl Ear<'_> {
             receiver,
             transmitter,
         };
-        let rest = 2 * SIFS + frame.end.saturating_since(frame.start) + control.duration(BLOCK_ACK_BYTES);
+        let rest =
+            2 * SIFS + frame.end.saturating_since(frame.start) + control.duration(BLOCK_ACK_BYTES);
         let cts = ControlFrame::Cts {
             // At most 6 ms.
             duration_us: rest.as_micros() as u16,
@@ -149,7 +156,12 @@ impl Ear<'_> {
         if is_down {
             let scoreboard = &mut self.scoreboards[station as usize];
             scoreboard.receive(mpdus);
-            scoreboard.answer(address(station), mpdus, self.trial.hearing.single_bit, &mut bytes);
+            scoreboard.answer(
+                address(station),
+                mpdus,
+                self.trial.hearing.single_bit,
+                &mut bytes,
+            );
         } else {
             let uplink = BlockAck {
                 receiver: address(station),

@@ -72,7 +72,11 @@ impl Flow {
         }
         self.edge = Some(edge);
         let mut segments = 0;
-        while self.outstanding.front().is_some_and(|&end| !is_after(end, edge)) {
+        while self
+            .outstanding
+            .front()
+            .is_some_and(|&end| !is_after(end, edge))
+        {
             segments += 1;
             self.outstanding.pop_front();
         }

@@ -15,8 +15,6 @@ mod estimate;
 mod flow;
 mod station;
 
-
-
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;
 use airpace_units::{StationId, Time};
@@ -101,7 +99,9 @@ impl AckBurst {
             .values()
             .filter(|other| other.is_active(now, CONTENDS))
             .count();
-        let slot = self.station(now, station).close_slot(now, contending.max(1));
+        let slot = self
+            .station(now, station)
+            .close_slot(now, contending.max(1));
         SlotReport {
             slot: slot.number,
             frames: slot.frames,

@@ -150,7 +150,10 @@ impl StationBursts {
         let mut observed = core::mem::take(&mut self.observed);
         observed.seconds = length.as_secs_f64();
         let began = self.slot_start;
-        let flows = self.flows.values().filter(|flow| flow.acknowledged >= began);
+        let flows = self
+            .flows
+            .values()
+            .filter(|flow| flow.acknowledged >= began);
         // At most `FLOWS`.
         observed.flows = flows.count() as f64;
         self.recent.add(&observed, length);

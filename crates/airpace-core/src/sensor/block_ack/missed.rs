@@ -123,7 +123,11 @@ impl Missed {
         if self.advances.len() < ENOUGH_ADVANCES {
             return;
         }
-        let total: f64 = self.advances.iter().map(|&advance| f64::from(advance)).sum();
+        let total: f64 = self
+            .advances
+            .iter()
+            .map(|&advance| f64::from(advance))
+            .sum();
         let mean = total / self.advances.len() as f64;
         let mut bins = [0.0; BINS];
         for &advance in &self.advances {

@@ -9,8 +9,6 @@
 mod missed;
 mod station;
 
-
-
 use crate::phy::{AccessCategory, SIFS};
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::control::ControlFrame;
@@ -149,7 +147,11 @@ impl BlockAckRadio {
     /// Close the slots of all stations at the same time: acknowledgements of single frames do not
     /// name their senders and are divided among the stations.
     pub fn close_slot(&mut self, now: Time, address: MacAddr, station: StationId) -> SlotReport {
-        let weights: f64 = self.stations.values().map(StationBlockAcks::single_weight).sum();
+        let weights: f64 = self
+            .stations
+            .values()
+            .map(StationBlockAcks::single_weight)
+            .sum();
         let anonymous = self.anonymous_acks;
         let miss = self.miss;
         let own = self.station(now, address);

@@ -154,7 +154,9 @@ impl StationBlockAcks {
             self.begin_exchange(heard.end);
         }
         if let Some(exchange) = &mut self.exchange {
-            let end = exchange.data_end.map_or(heard.end, |end| end.max(heard.end));
+            let end = exchange
+                .data_end
+                .map_or(heard.end, |end| end.max(heard.end));
             exchange.data_end = Some(end);
             exchange.answer_by = end.saturating_add(SIFS + ANSWER_MARGIN);
         }

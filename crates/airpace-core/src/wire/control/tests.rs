@@ -46,7 +46,9 @@ fn block_acks_of_every_length_are_read_as_written() {
 #[test]
 fn an_empty_bitmap_has_no_highest_number() {
     let frame = written(7, &[0; 8]);
-    assert!(matches!(ControlFrame::parse(&frame), Ok(ControlFrame::BlockAck(b)) if b.highest().is_none()));
+    assert!(
+        matches!(ControlFrame::parse(&frame), Ok(ControlFrame::BlockAck(b)) if b.highest().is_none())
+    );
 }
 
 #[test]
@@ -109,14 +111,23 @@ fn a_multi_station_block_ack_has_a_part_per_station() {
     assert_eq!((parts[0].aid, parts[0].bitmap), (1, Some((16, bitmap))));
     assert_eq!((parts[1].aid, parts[1].tid, parts[1].bitmap), (2, 14, None));
     assert_eq!((parts[2].aid, parts[2].tid), (3, 2));
-    assert_eq!(parts[2].bitmap.map(|(start, bits)| (start, bits.len())), Some((32, 4)));
+    assert_eq!(
+        parts[2].bitmap.map(|(start, bits)| (start, bits.len())),
+        Some((32, 4))
+    );
 }
 
 #[test]
 fn other_frames_are_refused() {
     assert_eq!(ControlFrame::parse(&[]), Err(ControlError::Truncated));
-    assert_eq!(ControlFrame::parse(&[0x88, 0]), Err(ControlError::NotControl));
-    assert_eq!(ControlFrame::parse(&[0xa4, 0]), Err(ControlError::Subtype(10)));
+    assert_eq!(
+        ControlFrame::parse(&[0x88, 0]),
+        Err(ControlError::NotControl)
+    );
+    assert_eq!(
+        ControlFrame::parse(&[0xa4, 0]),
+        Err(ControlError::Subtype(10))
+    );
 }
 
 proptest! {

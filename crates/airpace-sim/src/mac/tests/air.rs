@@ -614,7 +614,11 @@ fn group_frames_are_sent_once_each_without_protection_or_answer() {
         let given_up = log.dropped.len();
         assert_eq!(arrived + given_up, log.frames.len());
         assert_eq!(arrived == 0, loss > 0.0);
-        assert!(log.dropped.iter().all(|&reason| reason == DropReason::RetryLimit));
+        assert!(
+            log.dropped
+                .iter()
+                .all(|&reason| reason == DropReason::RetryLimit)
+        );
     }
 }
 

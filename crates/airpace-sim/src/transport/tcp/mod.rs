@@ -27,6 +27,6 @@ mod sender;
 pub use config::{Algorithm, SenderConfig};
 pub use congestion::{AckEvent, CongestionControl, CongestionState, Window};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStatistics};
-pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
 pub(crate) use segment::TIMESTAMP_UNIT;
+pub use segment::{AckSegment, Block, CeCounts, DataSegment, SackBlocks};
 pub use sender::{Sender, SenderInfo, SenderStatistics};
