@@ -15,8 +15,19 @@ const FIRST_STATION: u8 = 10;
 /// Most stations whose addresses the prefix has room for.
 pub const MAX_STATIONS: usize = 240;
 
-/// The access point's MAC address (locally administered).
+/// The first access point's MAC address (locally administered).
 pub const BSSID: MacAddr = MacAddr([0x02, 0x77, 0, 0, 0, 0x01]);
+
+/// Returns the MAC address of access point `index`: [`BSSID`] for the first.
+#[must_use]
+pub const fn bssid(index: usize) -> MacAddr {
+    if index == 0 {
+        BSSID
+    } else {
+        // There are at most MAX_ACCESS_POINTS.
+        MacAddr([0x02, 0x77, 0, 0, 0x02, index as u8])
+    }
+}
 
 /// MAC address of the server's interface on an Ethernet wired side (locally administered).
 pub const SERVER_MAC: MacAddr = MacAddr([0x02, 0x77, 0, 0, 0, 0x02]);

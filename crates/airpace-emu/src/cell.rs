@@ -17,12 +17,19 @@ use airpace_net::clock::Clock;
 use airpace_sim::mac::{
     ACCESS_POINT, Direction, Input, Mac, Mpdu, Output, ends, station_of as station_and_direction,
 };
+use airpace_sim::rng;
 use airpace_units::{StationId, Time};
+use core::cell::RefCell;
 use core::time::Duration;
+use std::rc::Rc;
 
-/// All devices of a cell that packets go through.
+/// The observer, which all cells of a run call.
+pub(crate) type SharedObserver = Rc<RefCell<Box<dyn Observer>>>;
+
+/// All devices that packets go through.
 pub(crate) struct Ports {
-    pub(crate) wired: Port,
+    /// The wired side of each access point.
+    pub(crate) wired: Vec<Port>,
     pub(crate) stations: Vec<StationPort>,
 }
 
@@ -34,7 +41,7 @@ pub(crate) struct StationPort {
 }
 
 impl Ports {
-    pub(crate) fn new(wired: Device, stations: Vec<Device>, join: bool) -> Self {
+    pub(crate) fn new(wired: Vec<Device>, stations: Vec<Device>, join: bool) -> Self {
         let mut ports = Vec::with_capacity(stations.len());
         for wlan in stations {
             ports.push(StationPort {
@@ -43,7 +50,10 @@ impl Ports {
             });
         }
         Self {
-            wired: Port::new(wired, join),
+            wired: wired
+                .into_iter()
+                .map(|device| Port::new(device, join))
+                .collect(),
             stations: ports,
         }
     }
@@ -66,13 +76,16 @@ impl Ports {
 
     /// Returns how many frames the kernel has not accepted.
     pub(crate) fn refused(&self) -> u64 {
-        self.wired.refused + self.stations.iter().map(|s| s.wlan.refused).sum::<u64>()
+        let wired: u64 = self.wired.iter().map(|port| port.refused).sum();
+        wired + self.stations.iter().map(|s| s.wlan.refused).sum::<u64>()
     }
 }
 
 /// The MAC, the wires on both sides of it, and the statistics. It works in logical time; it reads
 /// the real clock only to measure how late it is.
 pub(crate) struct Cell {
+    /// Index of its access point.
+    index: usize,
     mac: Mac<EmulatedPacket>,
     forwarding: Forwarding,
     presence: Presence,
@@ -83,7 +96,7 @@ pub(crate) struct Cell {
     /// From the access point to the server.
     wire_up: DelayLine<EmulatedPacket>,
     pub(crate) statistics: Statistics,
-    observer: Box<dyn Observer>,
+    observer: SharedObserver,
     monitors: Option<Monitors>,
     /// How long the access point has sent beacons, by which a new one is noticed.
     beacon_airtime: Duration,
@@ -101,8 +114,9 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) fn new(
         config: &EmulatorConfig,
+        index: usize,
         monitors: Option<Monitors>,
-        observer: Box<dyn Observer>,
+        observer: SharedObserver,
     ) -> Result<Self, EmulatorError> {
         let n = config.cell.stations.len();
         let forwarding = match config.layer {
@@ -110,8 +124,9 @@ impl Cell {
             Layer::Ethernet(_) => Forwarding::Ethernet { stations: n },
         };
         let statistics = Statistics::new(n, config.slot, config.series.then(|| series::limit(n)));
-        Ok(Self {
-            mac: Mac::new(config.mac()?, config.seed)?,
+        let mut cell = Self {
+            index,
+            mac: Mac::new(config.mac()?, seed_of(config.seed, index))?,
             forwarding,
             presence: Presence::new(n, config.dtim_period),
             loss: config.cell.stations.iter().map(|s| s.loss).collect(),
@@ -125,7 +140,13 @@ impl Cell {
             delivered_down: None,
             delivered_up: None,
             arrivals: Vec::new(),
-        })
+        };
+        for station in 0..n {
+            if config.home.get(station).copied().unwrap_or_default() != index {
+                cell.release(StationId::from_index(station));
+            }
+        }
+        Ok(cell)
     }
 
     /// Converts the present to logical time, which never goes back: events may already have been
@@ -166,7 +187,7 @@ impl Cell {
                     self.flush_up(clock, ports);
                 }
                 self.delivered_up = Some(at);
-                ports.wired.write(&packet);
+                ports.wired[self.index].write(&packet);
             } else if self.mac.deadline().is_some_and(|due| due <= at) {
                 self.handle(at, Input::Tick, clock, ports);
             } else {
@@ -313,7 +334,7 @@ impl Cell {
     /// Passes the packets that have come out of the wire to the server's kernel.
     fn flush_up(&mut self, clock: &Clock, ports: &mut Ports) {
         if let Some(due) = self.delivered_up.take() {
-            ports.wired.flush();
+            ports.wired[self.index].flush();
             self.statistics.on_lag(clock.now().saturating_since(due));
         }
     }
@@ -331,7 +352,7 @@ impl Cell {
                         .on_lag(clock.now().saturating_since(frame.end));
                 }
                 self.statistics.on_frame(&frame);
-                self.observer.on_frame(&frame);
+                self.observer.borrow_mut().on_frame(&frame);
                 if let Some(monitors) = &mut self.monitors {
                     monitors.begin_frame(&frame);
                 }
@@ -355,7 +376,9 @@ impl Cell {
             } => {
                 let (station, direction) = station_and_direction(from, to);
                 self.statistics.on_dropped(station, direction, reason);
-                self.observer.on_dropped(at, station, direction, reason);
+                self.observer
+                    .borrow_mut()
+                    .on_dropped(at, station, direction, reason);
             }
         }
     }
@@ -365,6 +388,10 @@ impl Cell {
     fn deliver(&mut self, at: Time, mpdu: &Mpdu, packet: EmulatedPacket, ports: &mut Ports) {
         let station = mpdu.station();
         if mpdu.direction() == Direction::Down {
+            if self.presence.is_absent(station) {
+                // It has gone to another access point while this one had frames for it.
+                return self.statistics.on_undelivered(station, 1);
+            }
             self.delivered_down = Some(at);
             if station != self.forwarding.group() {
                 return ports.write_to_station(station.index(), &packet);
@@ -377,7 +404,11 @@ impl Cell {
             }
             return;
         }
-        let destination = self.forwarding.destination(&packet);
+        let destination = match self.forwarding.destination(&packet) {
+            // It may be at another access point.
+            Destination::Station(to) if self.presence.is_absent(to) => Destination::Wired,
+            other => other,
+        };
         if destination != Destination::Station(station) && destination != Destination::Wired {
             // The MAC gets it at the time that the cell has reached: the end of the frame or later.
             if let Some(input) = self.admit(destination, packet.clone()) {
@@ -387,6 +418,14 @@ impl Cell {
         if matches!(destination, Destination::Wired | Destination::Group) {
             self.wire_up.push(at, packet);
         }
+    }
+}
+
+/// Returns the seed of the cell of an access point: of the first, that of the run.
+fn seed_of(seed: u64, access_point: usize) -> u64 {
+    match access_point {
+        0 => seed,
+        _ => rng::key(&format!("{seed} access point {access_point}")),
     }
 }
 

@@ -37,6 +37,12 @@ pub struct EmulatorConfig {
     /// A third radio near the access point, with a monitor interface in the box's namespace
     /// (default none). It needs [`Layer::Ethernet`].
     pub air: Option<AirConfig>,
+    /// Access points besides the first (default none), each on a channel of its own with a port of
+    /// its own in the box. They need [`Layer::Ethernet`]. The cell's configuration holds for each.
+    pub further_access_points: Vec<AccessPointConfig>,
+    /// Index of the access point of each station at the beginning, 0 for the first; stations
+    /// without an entry begin at the first. See [`crate::Emulator::roam`].
+    pub home: Vec<usize>,
     /// PSDUs longer than this many bytes are preceded by RTS and CTS (default `None`: never).
     pub rts_threshold: Option<u32>,
     /// Every so many beacons, one is a DTIM, after which frames for all stations are sent while any
@@ -104,6 +110,18 @@ impl Default for EthernetConfig {
     }
 }
 
+/// An access point besides the first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AccessPointConfig {
+    /// Name of the box's interface towards it.
+    pub port: String,
+    /// A third radio on its channel.
+    pub air: Option<AirConfig>,
+}
+
+/// Most access points of a cell.
+pub const MAX_ACCESS_POINTS: usize = 8;
+
 /// What a third radio near the access point hears.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AirConfig {
@@ -152,6 +170,8 @@ impl EmulatorConfig {
             monitor: Monitor::Whole,
             control_frames: false,
             air: None,
+            further_access_points: Vec::new(),
+            home: Vec::new(),
             rts_threshold: None,
             dtim_period: 2,
             join: true,
@@ -189,7 +209,7 @@ impl EmulatorConfig {
     /// group-addressed frames.
     pub(crate) fn mac(&self) -> Result<MacConfig, ConfigError> {
         let cell = CellConfig {
-            monitor: self.monitor != Monitor::Off || self.air.is_some(),
+            monitor: self.monitor != Monitor::Off || self.air_radios().flatten().next().is_some(),
             ..self.cell.clone()
         };
         let mut mac = cell.mac()?;
@@ -215,16 +235,7 @@ impl EmulatorConfig {
     /// The first value that is out of range, with its limits.
     pub fn validate(&self) -> Result<(), EmulatorError> {
         self.cell.validate()?;
-        if let Some(air) = &self.air {
-            for loss in [air.data_loss, air.control_loss] {
-                if !(0.0..=1.0).contains(&loss) {
-                    return Err(EmulatorError::AirLoss(loss));
-                }
-            }
-            if self.layer == Layer::Ip {
-                return Err(EmulatorError::AirNeedsEthernet);
-            }
-        }
+        self.validate_access_points()?;
         if self.dtim_period == 0 {
             return Err(EmulatorError::DtimPeriod);
         }
@@ -242,6 +253,41 @@ impl EmulatorConfig {
             return Err(EmulatorError::WiredDelay(self.wired_delay));
         }
         Ok(())
+    }
+}
+
+impl EmulatorConfig {
+    /// Returns the third radio on the channel of each access point.
+    pub(crate) fn air_radios(&self) -> impl Iterator<Item = Option<&AirConfig>> {
+        let further = self.further_access_points.iter();
+        core::iter::once(self.air.as_ref()).chain(further.map(|point| point.air.as_ref()))
+    }
+
+    /// Returns the number of access points.
+    pub(crate) fn access_points(&self) -> usize {
+        1 + self.further_access_points.len()
+    }
+
+    fn validate_access_points(&self) -> Result<(), EmulatorError> {
+        let n = self.access_points();
+        let has_air = self.air_radios().flatten().next().is_some();
+        if self.layer == Layer::Ip && (has_air || n > 1) {
+            return Err(EmulatorError::NeedsEthernet);
+        }
+        if n > MAX_ACCESS_POINTS {
+            return Err(EmulatorError::TooManyAccessPoints(n));
+        }
+        for air in self.air_radios().flatten() {
+            for loss in [air.data_loss, air.control_loss] {
+                if !(0.0..=1.0).contains(&loss) {
+                    return Err(EmulatorError::AirLoss(loss));
+                }
+            }
+        }
+        match self.home.iter().find(|&&home| home >= n) {
+            Some(&home) => Err(EmulatorError::UnknownAccessPoint(home)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -273,9 +319,15 @@ pub enum EmulatorError {
     /// A probability that the third radio misses a frame is out of range.
     #[error("the third radio misses frames with probability {0}: give 0 to 1")]
     AirLoss(f64),
-    /// The third radio has its interface in a box that only Ethernet cells have.
-    #[error("a third radio needs a cell that carries Ethernet frames")]
-    AirNeedsEthernet,
+    /// A third radio, or a second access point, needs a box, which only Ethernet cells have.
+    #[error("third radios and further access points need a cell that carries Ethernet frames")]
+    NeedsEthernet,
+    /// There are too many access points.
+    #[error("{0} access points: at most {MAX_ACCESS_POINTS} are possible")]
+    TooManyAccessPoints(usize),
+    /// A station begins at an access point that does not exist.
+    #[error("a station begins at access point {0}, but there are fewer (the first is 0)")]
+    UnknownAccessPoint(usize),
     /// There would be no DTIM.
     #[error("a DTIM period of 0: give at least 1")]
     DtimPeriod,
@@ -313,7 +365,9 @@ impl EmulatorError {
                 | Self::Slot(_)
                 | Self::WiredDelay(_)
                 | Self::AirLoss(_)
-                | Self::AirNeedsEthernet
+                | Self::NeedsEthernet
+                | Self::TooManyAccessPoints(_)
+                | Self::UnknownAccessPoint(_)
                 | Self::DtimPeriod
         )
     }

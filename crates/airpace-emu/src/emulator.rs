@@ -141,6 +141,14 @@ impl Emulator {
         self.changes.push(Change::Join(station));
     }
 
+    /// Moves a station to another access point, by its index. The new one tells the wired side by a
+    /// frame with the station's address. What the previous one has queued for the station is sent
+    /// there in vain; what the station has queued still goes out there. Does nothing if there is no
+    /// such station or access point.
+    pub fn roam(&self, station: StationId, access_point: usize) {
+        self.changes.push(Change::Roam(station, access_point));
+    }
+
     /// Changes the rate of a station's frames in both directions.
     pub fn set_rate(&self, station: StationId, rate: TxRate) {
         self.changes.push(Change::SetRate(station, rate));

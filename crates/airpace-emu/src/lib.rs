@@ -48,10 +48,11 @@ mod series;
 mod statistics;
 mod trace;
 
-pub use address::{BSSID, SERVER, SERVER_MAC, station_address, station_mac};
+pub use address::{BSSID, SERVER, SERVER_MAC, bssid, station_address, station_mac};
 pub use command::{GRACE, Outcome, environment, namespace_variable, run_command};
 pub use config::{
-    AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, Layer, MAX_STATIONS, Monitor,
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, Layer,
+    MAX_ACCESS_POINTS, MAX_STATIONS, Monitor,
 };
 pub use emulator::Emulator;
 pub use engine::{NoObserver, Observer};

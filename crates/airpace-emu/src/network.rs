@@ -31,7 +31,7 @@ struct Middle {
     /// The box, into which the cables from the server and from the access point lead.
     box_namespace: Namespace,
     config: EthernetConfig,
-    /// Holds the access point's end of its cable.
+    /// Holds the access points' ends of their cables.
     _access_point: Namespace,
 }
 
@@ -101,21 +101,19 @@ const WLAN: &str = "wlan0";
 /// Name of a station's monitor.
 const MONITOR: &str = "mon0";
 
-/// Name of the access point's end of its cable.
-const ACCESS_POINT: &str = "eth0";
-
 /// Name of the bridge in the box.
 const BRIDGE: &str = "br0";
 
 /// The devices of a cell.
 #[derive(Debug)]
 pub(crate) struct Devices {
-    pub(crate) wired: Device,
+    /// The wired side of each access point.
+    pub(crate) wired: Vec<Device>,
     pub(crate) stations: Vec<Device>,
     /// The stations' monitors.
     pub(crate) monitors: Vec<Option<Tun>>,
-    /// The monitor of the third radio.
-    pub(crate) air: Option<Tun>,
+    /// The monitor of the third radio on the channel of each access point.
+    pub(crate) air: Vec<Option<Tun>>,
 }
 
 /// Length of the kernel's queue before each device, in packets. The emulator reads them as soon as
@@ -136,17 +134,22 @@ pub(crate) fn create(config: &EmulatorConfig) -> Result<(Network, Devices), Emul
         Layer::Ip => {
             let server = prepared_namespace()?;
             let wired = Device::Ip(ip_device(&server, WIRED, address::SERVER, config)?);
-            (server, wired, None)
+            (server, vec![wired], None)
         }
         Layer::Ethernet(ethernet) => {
-            let (server, wired, middle) = wired_side(ethernet, config.mtu)?;
+            let (server, wired, middle) = wired_side(ethernet, config)?;
             (server, wired, Some(middle))
         }
     };
-    let air = match (&middle, &config.air) {
-        (Some(middle), Some(air)) => Some(monitor_device(&middle.box_namespace, &air.interface)?),
-        _ => None,
-    };
+    let mut air = Vec::new();
+    for radio in config.air_radios() {
+        air.push(match (&middle, radio) {
+            (Some(middle), Some(radio)) => {
+                Some(monitor_device(&middle.box_namespace, &radio.interface)?)
+            }
+            _ => None,
+        });
+    }
     let mut network = Network {
         server,
         stations: Vec::new(),
@@ -222,12 +225,12 @@ fn ethernet_station(
     Ok((namespace, Device::Ethernet(wlan)))
 }
 
-/// Creates server, box and access point with the cables between them. Returns the server, the
-/// access point's end of its cable, and the rest.
+/// Creates server, box and access points with the cables between them. Returns the server, the
+/// access points' ends of their cables, and the rest.
 fn wired_side(
     ethernet: &EthernetConfig,
-    mtu: u32,
-) -> Result<(Namespace, Device, Middle), EmulatorError> {
+    config: &EmulatorConfig,
+) -> Result<(Namespace, Vec<Device>, Middle), EmulatorError> {
     let server = dual_stack_namespace()?;
     // IPv6 is off here: the access point sends nothing of its own.
     let access_point = prepared_namespace()?;
@@ -235,14 +238,21 @@ fn wired_side(
         Some(path) => Namespace::open(path)?,
         None => prepared_namespace()?,
     };
-    let EthernetConfig {
-        lan_port, ap_port, ..
-    } = ethernet;
+    let mtu = config.mtu;
+    let mut ports = vec![ethernet.lan_port.as_str(), ethernet.ap_port.as_str()];
+    for access_point in &config.further_access_points {
+        ports.push(&access_point.port);
+    }
+    let (lan_port, ap_ports) = (ports[0], &ports[1..]);
     configure(&box_namespace, |link| {
         link.add_veth(lan_port, WIRED, Some(&server))?;
-        link.add_veth(ap_port, ACCESS_POINT, Some(&access_point))?;
-        link.set_mtu(lan_port, mtu)?;
-        link.set_mtu(ap_port, mtu)
+        for (index, port) in ap_ports.iter().enumerate() {
+            link.add_veth(port, &cable_end(index), Some(&access_point))?;
+        }
+        for port in &ports {
+            link.set_mtu(port, mtu)?;
+        }
+        Ok(())
     })?;
     configure(&server, |link| {
         link.set_hardware_address(WIRED, SERVER_MAC.0)?;
@@ -251,25 +261,33 @@ fn wired_side(
         link.set_up(WIRED)
     })?;
     configure(&access_point, |link| {
-        link.set_mtu(ACCESS_POINT, CABLE_MTU)?;
-        link.set_up(ACCESS_POINT)
+        for index in 0..ap_ports.len() {
+            link.set_mtu(&cable_end(index), CABLE_MTU)?;
+            link.set_up(&cable_end(index))?;
+        }
+        Ok(())
     })?;
     configure(&box_namespace, |link| {
         if ethernet.bridged {
             link.add_bridge(BRIDGE)?;
-            link.set_master(lan_port, Some(BRIDGE))?;
-            link.set_master(ap_port, Some(BRIDGE))?;
+            for port in &ports {
+                link.set_master(port, Some(BRIDGE))?;
+            }
             link.set_up(BRIDGE)?;
         }
-        link.set_up(lan_port)?;
-        link.set_up(ap_port)
+        for port in &ports {
+            link.set_up(port)?;
+        }
+        Ok(())
     })?;
-    wait_for_carrier(&box_namespace, &[lan_port, ap_port])?;
-    let open = || PacketSocket::open_with_offload(ACCESS_POINT, CABLE_BUFFER_BYTES);
-    let wired = Device::Pair {
-        socket: access_point.run(open)??,
-        name: ACCESS_POINT.to_owned(),
-    };
+    wait_for_carrier(&box_namespace, &ports)?;
+    let mut wired = Vec::new();
+    for index in 0..ap_ports.len() {
+        let name = cable_end(index);
+        let open = || PacketSocket::open_with_offload(&name, CABLE_BUFFER_BYTES);
+        let socket = access_point.run(open)??;
+        wired.push(Device::Pair { socket, name });
+    }
     let middle = Middle {
         box_namespace,
         config: ethernet.clone(),
@@ -297,6 +315,11 @@ fn wait_for_carrier(namespace: &Namespace, interfaces: &[&str]) -> Result<(), Em
         }
     }
     Ok(())
+}
+
+/// Returns the name of an access point's end of its cable.
+fn cable_end(access_point: usize) -> String {
+    format!("eth{access_point}")
 }
 
 /// Returns an address with the prefix that server and stations share.

@@ -16,10 +16,27 @@ pub(crate) enum Change {
     Wake(StationId),
     Leave(StationId),
     Join(StationId),
+    /// The station goes to the access point with this index.
+    Roam(StationId, usize),
     /// Both directions of the station have this rate from now on.
     SetRate(StationId, TxRate),
     /// MPDUs to and from the station are lost with this probability.
     SetLoss(StationId, f64),
+}
+
+impl Change {
+    /// Returns the station that it is about.
+    pub(crate) const fn station(self) -> StationId {
+        match self {
+            Self::Sleep(station, _)
+            | Self::Wake(station)
+            | Self::Leave(station)
+            | Self::Join(station)
+            | Self::Roam(station, _)
+            | Self::SetRate(station, _)
+            | Self::SetLoss(station, _) => station,
+        }
+    }
 }
 
 /// Changes that wait for the emulator's thread. As a file, it is readable while there are any.

@@ -123,6 +123,20 @@ impl Statistics {
         self.merged = true;
     }
 
+    /// Adds the counts of another cell with the same stations, of the same time.
+    pub(crate) fn add(&mut self, other: Self) {
+        for (station, other) in self.stations.iter_mut().zip(other.stations) {
+            station.add(other);
+        }
+        // The bounds of the histograms are the same.
+        let _ = self.lag.add(other.lag);
+        self.stray.unroutable += other.stray.unroutable;
+        self.stray.oversized += other.stray.oversized;
+        self.stray.group_lost += other.stray.group_lost;
+        self.stray.unassociated += other.stray.unassociated;
+        self.stray.unheard += other.stray.unheard;
+    }
+
     /// Counts how late an event was handled.
     pub(crate) fn on_lag(&mut self, lag: Duration) {
         self.lag
@@ -201,12 +215,40 @@ impl Statistics {
 }
 
 impl StationCounts {
+    /// Adds what another cell has counted of the same station.
+    fn add(&mut self, other: Self) {
+        self.rate = self.rate.or(other.rate);
+        self.down.add(&other.down);
+        self.up.add(&other.up);
+        for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
+            *slot = series::sum(slot, other);
+        }
+    }
+
     /// Returns the counts of one direction.
     fn counts(&mut self, direction: Direction) -> &mut DirectionCounts {
         match direction {
             Direction::Down => &mut self.down,
             Direction::Up => &mut self.up,
         }
+    }
+}
+
+impl DirectionCounts {
+    /// Adds what another cell has counted.
+    fn add(&mut self, other: &Self) {
+        self.frames.append(&other.frames);
+        let (to, from) = (&mut self.totals, &other.totals);
+        to.packets += from.packets;
+        to.bytes += from.bytes;
+        to.marked += from.marked;
+        to.dropped_retries += from.dropped_retries;
+        to.queue_max = to.queue_max.max(from.queue_max);
+        to.drops.full += from.drops.full;
+        to.drops.codel += from.drops.codel;
+        to.drops.longest_flow += from.drops.longest_flow;
+        to.drops.gone += from.drops.gone;
+        to.drops.other += from.drops.other;
     }
 }
 

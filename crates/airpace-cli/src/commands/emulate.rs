@@ -8,8 +8,8 @@ use airpace_config::quantity::Span;
 use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
 use airpace_emu::{
-    AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, MAX_STATIONS, Monitor, NoObserver,
-    Outcome,
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, MAX_STATIONS,
+    Monitor, NoObserver, Outcome,
 };
 use airpace_sim::mac::{
     CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig,
@@ -118,15 +118,19 @@ pub(crate) struct Emulate {
     /// only.
     #[arg(long = "box", value_name = "FILE", help_heading = LAYER_2)]
     box_namespace: Option<PathBuf>,
-    /// Give the box a monitor interface of a third radio near the access point; --layer ethernet
-    /// only.
+    /// Number of access points, each with a port (ap0, ap1, ...) and a channel of its own; stations
+    /// are associated in turn; --layer ethernet only.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=8), help_heading = LAYER_2)]
+    cells: u16,
+    /// Give the box a monitor interface of a third radio near the access point (of several: air0,
+    /// air1, ...); --layer ethernet only.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "air0", help_heading = LAYER_2)]
     air: Option<String>,
     /// Probability that the third radio misses a data frame.
-    #[arg(long, value_name = "P", default_value = "1", value_parser = probability, allow_negative_numbers = true, help_heading = LAYER_2)]
+    #[arg(long, value_name = "P", default_value = "1", value_parser = share, allow_negative_numbers = true, help_heading = LAYER_2)]
     air_loss: f64,
     /// Probability that the third radio misses a control frame.
-    #[arg(long, value_name = "P", default_value = "0", value_parser = probability, allow_negative_numbers = true, help_heading = LAYER_2)]
+    #[arg(long, value_name = "P", default_value = "0", value_parser = share, allow_negative_numbers = true, help_heading = LAYER_2)]
     air_loss_control: f64,
     /// Show control frames and beacons on the stations' monitors, as --layer ethernet does.
     #[arg(long)]
@@ -275,22 +279,45 @@ fn layer(args: &Emulate, config: EmulatorConfig) -> anyhow::Result<EmulatorConfi
         bridged: !args.no_bridge,
     };
     if args.layer == Carried::Ip {
-        if args.air.is_some() || ethernet != EthernetConfig::default() {
+        if args.air.is_some() || args.cells > 1 || ethernet != EthernetConfig::default() {
             return Err(bad_input(
-                "--no-bridge, --lan-port, --ap-port, --box and --air need --layer ethernet",
+                "--no-bridge, --lan-port, --ap-port, --box, --cells and --air need --layer ethernet",
             ));
         }
         return Ok(config);
     }
-    let air = args.air.as_ref().map(|interface| AirConfig {
-        interface: interface.clone(),
-        data_loss: args.air_loss,
-        control_loss: args.air_loss_control,
-    });
+    let air = |index: u16| {
+        args.air.as_ref().map(|interface| AirConfig {
+            interface: numbered(interface, index),
+            data_loss: args.air_loss,
+            control_loss: args.air_loss_control,
+        })
+    };
+    let mut further_access_points = Vec::new();
+    for index in 1..args.cells {
+        further_access_points.push(AccessPointConfig {
+            port: numbered(&args.ap_port, index),
+            air: air(index),
+        });
+    }
+    let stations = 0..config.cell.stations.len();
     Ok(EmulatorConfig {
-        air,
+        air: air(0),
+        further_access_points,
+        home: stations.map(|i| i % usize::from(args.cells)).collect(),
         ..config.with_ethernet(ethernet)
     })
+}
+
+/// The name of the interface of access point `index`: that of the first with a higher number at its
+/// end.
+fn numbered(first: &str, index: u16) -> String {
+    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number: u16 = first[stem.len()..].parse().unwrap_or_default();
+    match index {
+        0 => first.to_owned(),
+        _ => format!("{stem}{}", number.saturating_add(index)),
+    }
 }
 
 /// Changes the scheme's transmit path as the arguments say.
@@ -321,6 +348,14 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
         only("--airtime-weight", &[Scheme::Airtime])?;
     }
     Ok(())
+}
+
+/// A probability that may also be 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("give 0 to 1".to_owned()),
+    }
 }
 
 /// A scheme by its name.

@@ -38,9 +38,9 @@ fn test_cell() -> Option<TestCell> {
         return None;
     };
     let frames = Arc::new(Mutex::new(Vec::new()));
-    let monitors = Monitors::new(&config, devices.monitors, devices.air);
-    let observer = Box::new(KeptFrames(Arc::clone(&frames)));
-    let cell = Cell::new(&config, monitors, observer).unwrap();
+    let observer: Box<dyn Observer> = Box::new(KeptFrames(Arc::clone(&frames)));
+    let observer = Rc::new(RefCell::new(observer));
+    let cell = Cell::new(&config, 0, None, observer).unwrap();
     let ports = Ports::new(devices.wired, devices.stations, true);
     Some(TestCell {
         cell,

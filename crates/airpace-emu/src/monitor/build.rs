@@ -1,7 +1,7 @@
 //! The bytes of the frames on monitor interfaces: radiotap header, 802.11 header, body.
 
 use super::scoreboard::Scoreboard;
-use crate::address::{BSSID, station_mac};
+use crate::address::station_mac;
 use crate::packet::EmulatedPacket;
 use airpace_core::phy::{ACK_BYTES, LegacyRate, Response, SIFS, TxRate, control_rate};
 use airpace_core::wire::control::BlockAck;
@@ -52,12 +52,21 @@ pub(crate) struct Dtim {
 /// Builds frames in a buffer that it keeps.
 #[derive(Debug)]
 pub(super) struct FrameBuilder {
+    bssid: MacAddr,
     frame: Vec<u8>,
 }
 
 impl FrameBuilder {
-    pub(super) const fn new() -> Self {
-        Self { frame: Vec::new() }
+    /// Returns a builder of frames to and from the access point with this address.
+    pub(super) const fn new(bssid: MacAddr) -> Self {
+        Self {
+            bssid,
+            frame: Vec::new(),
+        }
+    }
+
+    pub(super) const fn bssid(&self) -> MacAddr {
+        self.bssid
     }
 
     /// Builds the frame that shows one MPDU of the frame `record`, with at most `packet_bytes` of
@@ -73,7 +82,7 @@ impl FrameBuilder {
     ) -> &[u8] {
         self.frame.clear();
         data_radiotap(record, is_last).write(&mut self.frame);
-        let header = data_header(mpdu, packet, is_group);
+        let header = data_header(mpdu, self.bssid, packet, is_group);
         let Some((ethertype, payload)) = packet.ethertype() else {
             let packet = packet.as_slice();
             let shown = &packet[..packet.len().min(packet_bytes)];
@@ -131,21 +140,21 @@ fn data_radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
 
 /// Returns the header of an MPDU. The third address of an IP packet is the access point's: the cell
 /// has no MAC addresses beyond it then.
-fn data_header(mpdu: &Mpdu, packet: &EmulatedPacket, is_group: bool) -> DataHeader {
+fn data_header(mpdu: &Mpdu, bssid: MacAddr, packet: &EmulatedPacket, is_group: bool) -> DataHeader {
     let station = station_mac(mpdu.station().index());
-    let down = DataHeader::downlink(station, BSSID, mpdu.sequence, mpdu.retry);
+    let down = DataHeader::downlink(station, bssid, mpdu.sequence, mpdu.retry);
     let tid = Some(mpdu.category.user_priority());
     if mpdu.direction() == Direction::Up {
         return DataHeader {
             direction: Bits::ToDs,
-            receiver: BSSID,
+            receiver: bssid,
             transmitter: station,
-            third: packet.destination().unwrap_or(BSSID),
+            third: packet.destination().unwrap_or(bssid),
             tid,
             ..down
         };
     }
-    let source = packet.source().unwrap_or(BSSID);
+    let source = packet.source().unwrap_or(bssid);
     match packet.destination() {
         // Group-addressed frames are not QoS data where a member may not support it.
         Some(group) if is_group => DataHeader {
@@ -163,7 +172,7 @@ fn data_header(mpdu: &Mpdu, packet: &EmulatedPacket, is_group: bool) -> DataHead
 }
 
 /// Returns RTS and CTS before a data frame; `None` if it was sent without.
-pub(super) fn protection(record: &FrameRecord) -> Option<[Control; 2]> {
+pub(super) fn protection(record: &FrameRecord, bssid: MacAddr) -> Option<[Control; 2]> {
     let rate = control_rate(record.rate);
     let ppdu = record.end.since(record.start);
     let response = Response::to(record.rate, record.mpdus.into()).duration;
@@ -179,7 +188,7 @@ pub(super) fn protection(record: &FrameRecord) -> Option<[Control; 2]> {
     if record.airtime < ppdu + answer + protection {
         return None;
     }
-    let (sender, receiver) = ends(record);
+    let (sender, receiver) = ends(record, bssid);
     let rest = SIFS + ppdu + SIFS + response;
     let cts_start = record.start - (SIFS + cts);
     let rts_start = cts_start - (SIFS + rts);
@@ -201,8 +210,8 @@ pub(super) fn protection(record: &FrameRecord) -> Option<[Control; 2]> {
 }
 
 /// Returns the (block) ack to a frame, after `scoreboard` has taken what was decoded of it.
-pub(super) fn answer(record: &FrameRecord, scoreboard: &Scoreboard) -> Control {
-    let (sender, receiver) = ends(record);
+pub(super) fn answer(record: &FrameRecord, bssid: MacAddr, scoreboard: &Scoreboard) -> Control {
+    let (sender, receiver) = ends(record, bssid);
     let response = Response::to(record.rate, record.mpdus.into());
     let bytes = if response.block {
         let (start, bitmap) = scoreboard.answer(record.mpdus);
@@ -236,9 +245,9 @@ struct End {
 }
 
 /// Returns the sender and the receiver of a frame.
-fn ends(record: &FrameRecord) -> (End, End) {
+fn ends(record: &FrameRecord, bssid: MacAddr) -> (End, End) {
     let access_point = End {
-        mac: BSSID,
+        mac: bssid,
         station: None,
     };
     let station = End {
@@ -271,11 +280,11 @@ const BEACON_INTERVAL_TU: u16 = 100;
 impl Control {
     /// The beacon that the access point begins to send at `at`, with a bit for each station for
     /// which frames are `waiting` (9.3.3.2).
-    pub(super) fn beacon(at: Time, dtim: Dtim, waiting: &[StationId]) -> Self {
+    pub(super) fn beacon(at: Time, bssid: MacAddr, dtim: Dtim, waiting: &[StationId]) -> Self {
         let micros = at.as_nanos() / 1_000;
         let mut bytes = head(0x80, Duration::ZERO, MacAddr([0xff; 6]));
-        bytes.extend(BSSID.0);
-        bytes.extend(BSSID.0);
+        bytes.extend(bssid.0);
+        bytes.extend(bssid.0);
         // Beacons are numbered, too; nobody looks at it.
         let number = (micros / (1_024 * u64::from(BEACON_INTERVAL_TU)) % 4_096) as u16;
         bytes.extend((number << 4).to_le_bytes());

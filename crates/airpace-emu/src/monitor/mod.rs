@@ -8,6 +8,7 @@
 mod build;
 mod scoreboard;
 
+use crate::address::bssid;
 use crate::config::{AirConfig, EmulatorConfig, Monitor};
 use crate::packet::EmulatedPacket;
 use airpace_core::wire::ieee80211::{QOS_HEADER_BYTES, SNAP_BYTES};
@@ -19,12 +20,15 @@ pub(crate) use build::Dtim;
 use build::{Control, FrameBuilder};
 use scoreboard::Scoreboard;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The monitor interfaces of a cell.
 #[derive(Debug)]
 pub(crate) struct Monitors {
     /// That of each station, if there are any.
-    stations: Vec<Option<Tun>>,
+    stations: Vec<Option<Rc<Tun>>>,
+    /// Whether each station is on this channel.
+    present: Vec<bool>,
     air: Option<AirRadio>,
     builder: FrameBuilder,
     /// Most bytes of a packet that are shown.
@@ -62,10 +66,12 @@ struct HeardFrame {
 }
 
 impl Monitors {
-    /// Returns the monitors of a cell with these interfaces; `None` if there are none.
+    /// Returns the monitors on the channel of an access point; `None` if there are none. `air` is
+    /// the interface of a third radio on that channel.
     pub(crate) fn new(
         config: &EmulatorConfig,
-        stations: Vec<Option<Tun>>,
+        access_point: usize,
+        stations: Vec<Option<Rc<Tun>>>,
         air: Option<Tun>,
     ) -> Option<Self> {
         let packet_bytes = match config.monitor {
@@ -73,25 +79,35 @@ impl Monitors {
             Monitor::Off | Monitor::Whole => usize::MAX,
             Monitor::Snap(bytes) => bytes.saturating_sub(QOS_HEADER_BYTES + SNAP_BYTES),
         };
-        let air = air
-            .zip(config.air.clone())
-            .map(|(tun, config_of_air)| AirRadio {
+        let radio = config.air_radios().nth(access_point).flatten().cloned();
+        let air = match (air, radio) {
+            (Some(tun), Some(radio)) => Some(AirRadio {
                 tun,
-                config: config_of_air,
-                draws: Stream::new(config.seed, "air radio", 0),
+                config: radio,
+                draws: Stream::new(config.seed, "air radio", access_point as u64),
                 hears_data: false,
-            });
+            }),
+            _ => None,
+        };
         Some(Self {
             group: StationId::from_index(stations.len()),
+            present: vec![true; stations.len()],
             stations,
             air,
-            builder: FrameBuilder::new(),
+            builder: FrameBuilder::new(bssid(access_point)),
             packet_bytes,
             control: config.control_frames,
             current: None,
             scoreboards: BTreeMap::new(),
             refused: 0,
         })
+    }
+
+    /// A station comes to this channel or leaves it.
+    pub(crate) fn set_present(&mut self, station: StationId, is_present: bool) {
+        if let Some(present) = self.present.get_mut(station.index()) {
+            *present = is_present;
+        }
     }
 
     /// A frame has left the air. Its MPDUs follow, and then [`Monitors::end_frame`].
@@ -107,7 +123,7 @@ impl Monitors {
             air.hears_data = !air.draws.happens(missed);
         }
         if self.control
-            && let Some([rts, cts]) = build::protection(record)
+            && let Some([rts, cts]) = build::protection(record, self.builder.bssid())
         {
             self.show_control(&rts);
             self.show_control(&cts);
@@ -153,9 +169,15 @@ impl Monitors {
             is_last,
             is_group,
         );
-        let stations = self.stations.get(hearers).unwrap_or_default();
-        for tun in stations.iter().flatten().chain(on_air.map(|air| &air.tun)) {
-            self.refused += u64::from(!tun.write(frame).unwrap_or(false));
+        for index in hearers {
+            if let (Some(Some(tun)), Some(true)) =
+                (self.stations.get(index), self.present.get(index))
+            {
+                self.refused += u64::from(!tun.write(frame).unwrap_or(false));
+            }
+        }
+        if let Some(air) = on_air {
+            self.refused += u64::from(!air.tun.write(frame).unwrap_or(false));
         }
     }
 
@@ -175,7 +197,7 @@ impl Monitors {
         for &sequence in &current.decoded {
             scoreboard.receive(sequence);
         }
-        let answer = build::answer(record, scoreboard);
+        let answer = build::answer(record, self.builder.bssid(), scoreboard);
         self.show_control(&answer);
     }
 
@@ -184,7 +206,7 @@ impl Monitors {
     pub(crate) fn on_beacon(&mut self, at: Time, dtim: build::Dtim, waiting: &[StationId]) {
         if self.control {
             self.end_frame();
-            self.show_control(&Control::beacon(at, dtim, waiting));
+            self.show_control(&Control::beacon(at, self.builder.bssid(), dtim, waiting));
         }
     }
 
@@ -193,7 +215,7 @@ impl Monitors {
         let frame = self.builder.control(control);
         for (index, tun) in self.stations.iter().enumerate() {
             let is_sender = control.sender == Some(StationId::from_index(index));
-            if let (Some(tun), false) = (tun, is_sender) {
+            if let (Some(tun), false, true) = (tun, is_sender, self.present[index]) {
                 self.refused += u64::from(!tun.write(frame).unwrap_or(false));
             }
         }

@@ -406,12 +406,12 @@ fn frames_for_a_sleeping_station_wait_for_its_beacon() {
     assert_eq!(report.stations[0].down.drops.gone, 1);
 }
 
-/// Sends a TCP stream to the first station for `length` and returns the goodput in Mbit/s.
-fn goodput(emulator: &Emulator, length: Duration) -> f64 {
+/// Sends a TCP stream to a station for `length` and returns the goodput in Mbit/s.
+pub(crate) fn goodput(emulator: &Emulator, station: usize, length: Duration) -> f64 {
     let network = emulator.network();
-    let address = (station_address(0), 9_000);
+    let address = (station_address(station), 9_000);
     let listener = network
-        .station(0)
+        .station(station)
         .run(|| TcpListener::bind(address).unwrap())
         .unwrap();
     let sender = network.server().spawn_thread("sender", move || {
@@ -440,7 +440,7 @@ fn a_download_is_as_fast_as_in_a_cell_of_ip_packets() {
         let Some(emulator) = start(config) else {
             return;
         };
-        mbps.push(goodput(&emulator, length));
+        mbps.push(goodput(&emulator, 0, length));
         let report = emulator.stop().unwrap();
         println!(
             "{layer:?}: {:.1} Mbit/s, {:?}",

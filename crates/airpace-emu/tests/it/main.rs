@@ -7,6 +7,7 @@
     reason = "tests by the real clock; they report what they skip"
 )]
 
+mod access_points;
 mod agreement;
 mod cleanup;
 mod control_frames;
