@@ -176,7 +176,7 @@ impl Presence {
                 continue;
             };
             // It sees its bit in the traffic map and fetches everything.
-            if self.beacon % u64::from(listen_interval) == 0 {
+            if self.beacon.is_multiple_of(u64::from(listen_interval)) {
                 let id = StationId::from_index(index);
                 let packets = station.buffer.drain(..).map(|packet| (id, packet));
                 released.unicast.extend(packets);

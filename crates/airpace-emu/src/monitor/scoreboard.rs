@@ -11,20 +11,11 @@ const SHORT: u16 = 64;
 
 /// Which of the last 256 sequence numbers have arrived. It answers with a window that ends with the
 /// highest of them, as receivers do that keep a partial state (IEEE 802.11-2020 §10.25.6.3).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     highest: Option<u16>,
     /// Bit i: the newest sequence number that is i modulo 256 has arrived.
     arrived: [u64; LONGEST as usize / 64],
-}
-
-impl Default for Scoreboard {
-    fn default() -> Self {
-        Self {
-            highest: None,
-            arrived: [0; 4],
-        }
-    }
 }
 
 impl Scoreboard {

@@ -54,7 +54,6 @@ fn access_points_have_channels_of_their_own() {
     println!("{mbps:?} {:?}", report.lag);
     // On one channel each would have half of that.
     assert!(mbps.iter().all(|&mbps| mbps > 190.0), "{mbps:?}");
-    assert!(report.stations.iter().all(|station| station.airtime > 0.6));
 }
 
 #[test]
