@@ -40,6 +40,7 @@ Examples:
   airpace emulate --ap fq-mac --aql --qos --mcs 9,4 --nss 1 -- ping -Q 0xb8 -c 9 10.77.0.11
   airpace emulate --layer ethernet --stations 2 -- sh -c 'nsenter --net=$AIRPACE_NS_BOX tcpdump -c 9 -ni ap0 & ping -c 9 10.77.0.11'
   airpace emulate --layer ethernet --no-bridge --air -- nsenter --net=$AIRPACE_NS_BOX sh    put a box of your own between
+  airpace emulate --layer ethernet --cells 2 --stations 4 --air      two access points, stations in turn, a radio near each
   airpace emulate --ap airtime --hardware-queue 0 --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
 
 Exit code: that of CMD; 130 after Ctrl-C.";
