@@ -12,7 +12,9 @@ fn rows(trials: &[Trial]) -> Vec<SensorRow> {
     }
     println!("sensor      client     stations flows station  true  level   error usable");
     for row in &rows {
-        let level = row.level.map_or("-".to_owned(), |level| format!("{level:.1}"));
+        let level = row
+            .level
+            .map_or("-".to_owned(), |level| format!("{level:.1}"));
         let error = row
             .error()
             .map_or("-".to_owned(), |error| format!("{:+.1} %", error * 100.0));
