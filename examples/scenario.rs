@@ -4,9 +4,9 @@
 //! ```text
 //! $ cargo run -p airpace-examples --example scenario
 //! station  goodput Mbit/s  level  delay p95 ms  airtime %
-//! near              116.5   32.3          3.75       18.7
-//! middle            116.5   32.3          4.29       34.3
-//! far                27.7    7.7          4.29       36.3
+//! near              116.1   32.1          3.78       18.7
+//! middle            116.3   32.2          4.36       34.3
+//! far                27.6    7.6          4.36       36.3
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

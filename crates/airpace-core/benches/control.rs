@@ -1,6 +1,6 @@
-//! One step of a controller with 1,000 stations. The bar is 1 ms.
+//! One step of a controller with 1,000 stations (the bar is 1 ms), and a division between slots.
 
-use airpace_core::control::{Goal, Law, LawConfig};
+use airpace_core::control::{BacklogChange, Goal, Law, LawConfig};
 use airpace_core::report::{LevelSource, SenderView, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -69,5 +69,39 @@ fn step(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, step);
+/// The default law divides the air again because packets begin or cease to wait for one station.
+fn divide(c: &mut Criterion) {
+    let mut controller = LawConfig::default()
+        .build()
+        .expect("its defaults are valid");
+    for slot in 0..10 {
+        let mut reports = reports(slot);
+        if slot > 0 {
+            // Station 0 has become idle.
+            reports[0] = SlotReport {
+                slot,
+                sender: SenderView {
+                    backlogged: false,
+                    ..SenderView::default()
+                },
+                ..SlotReport::silent(StationId(0), Duration::from_millis(500))
+            };
+        }
+        controller.on_slot(Time::from_millis(500 * slot), &reports);
+    }
+    let mut waits = false;
+    c.bench_function("division between slots, 1000 stations", |b| {
+        b.iter(|| {
+            waits = !waits;
+            let change = BacklogChange {
+                station: StationId(0),
+                waits,
+            };
+            let rates = controller.on_backlog(Time::from_millis(5_000), black_box(&[change]));
+            black_box(rates.map(<[_]>::len))
+        });
+    });
+}
+
+criterion_group!(benches, step, divide);
 criterion_main!(benches);

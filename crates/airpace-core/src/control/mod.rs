@@ -64,7 +64,7 @@ use airpace_units::{StationId, Time};
 ///     fn on_slot(&mut self, _now: Time, reports: &[SlotReport]) -> &[Allocation] {
 ///         for &SlotReport { station, .. } in reports {
 ///             if self.granted.iter().all(|known| known.station != station) {
-///                 self.granted.push(Allocation { station, rate_pps: 0.0, rate_bytes_per_s: 0.0, level: 1.0, pause: Duration::ZERO });
+///                 self.granted.push(Allocation::new(station, 0.0, 1500.0, 1.0));
 ///             }
 ///         }
 ///         let share_pps = self.total_pps / self.granted.len().max(1) as f64;

@@ -10,6 +10,9 @@ const LEVEL_MAX: f64 = 4096.0;
 const ROUND_MAX_S: f64 = 30.0;
 /// The last frames' rate counts if it differs by more than this factor from the slot's mean.
 const RATE_CHANGE: f64 = 1.2;
+/// Slots outside this range do not come from an agent: it cuts a slot at a fifth of its length and
+/// extends it fourfold at most, and slots are 10 ms to 10 s long. Seconds.
+const LENGTH_RANGE_S: (f64, f64) = (0.5e-3, 60.0);
 /// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
 const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 
@@ -70,7 +73,7 @@ impl Sample {
     /// Reads a report; `None` if it contradicts itself.
     pub(super) fn read(report: &SlotReport) -> Option<Self> {
         let length_s = report.length.as_secs_f64();
-        let credible = length_s > 0.0
+        let credible = (LENGTH_RANGE_S.0..=LENGTH_RANGE_S.1).contains(&length_s)
             && report.packets >= report.frames
             && (report.frames > 0 || report.packets == 0);
         let level = report.level();

@@ -60,6 +60,11 @@ impl DelayMeter {
         self.recent_us <= self.last_p95_us
     }
 
+    /// Mean waiting time of the last packets.
+    pub(super) fn recent(&self) -> Duration {
+        Duration::from_micros(self.recent_us as u64)
+    }
+
     pub(crate) fn on_sample(&mut self, at: Time, delay_ns: i64) {
         if at.saturating_since(self.period_start) >= PERIOD {
             self.period_start = at;

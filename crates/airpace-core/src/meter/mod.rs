@@ -257,6 +257,12 @@ impl Meter {
         self.delay.is_steady()
     }
 
+    /// Time that the last packets have waited, on average, beyond what any did in the last seconds.
+    #[must_use]
+    pub fn recent_wait(&self) -> Duration {
+        self.delay.recent()
+    }
+
     /// Frames that the slot that runs has so far.
     #[must_use]
     pub fn frames(&self) -> u32 {

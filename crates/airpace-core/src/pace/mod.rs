@@ -127,7 +127,7 @@ enum Mode {
 /// use core::time::Duration;
 ///
 /// let mut pacer = Pacer::new(PaceConfig { burst_packets: 1, burst: core::time::Duration::ZERO, ..PaceConfig::default() });
-/// let grant = Allocation { station: StationId(0), rate_pps: 1_000.0, rate_bytes_per_s: 1_500_000.0, level: 32.0, pause: Duration::ZERO };
+/// let grant = Allocation::new(StationId(0), 1_000.0, 1_500.0, 32.0);
 /// pacer.grant(Time::ZERO, &grant, None);
 /// assert!(pacer.release(Time::ZERO, 1_500));
 /// assert!(!pacer.release(Time::from_micros(999), 1_500));

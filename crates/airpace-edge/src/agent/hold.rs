@@ -56,6 +56,11 @@ impl AckHold {
         self.backlog.on_sent(sent_ns, message.bytes);
     }
 
+    /// Forgets what waits at the access point: messages of a new session follow, on another clock.
+    pub(super) const fn restart(&mut self) {
+        self.backlog.restart();
+    }
+
     /// How long acknowledgements are held in the slot that begins now, after this report.
     pub(super) fn on_slot(&mut self, now: Time, report: &SlotReport) -> Duration {
         let hold = hold_time(self.configured, report);
@@ -104,8 +109,8 @@ fn hold_time(configured: Duration, report: &SlotReport) -> Duration {
 struct Backlog {
     /// Seconds per byte at the PHY rate; 0 if it is unknown.
     s_per_byte: f64,
-    /// When the last message was sent, on the sender's clock.
-    sent_ns: i64,
+    /// When the last message of the session was sent, on the sender's clock.
+    sent_ns: Option<i64>,
     /// Backlog at that time, seconds.
     seconds: f64,
     /// Largest backlog of the slot that runs, and of the one before it.
@@ -117,18 +122,26 @@ impl Backlog {
     const fn new() -> Self {
         Self {
             s_per_byte: 0.0,
-            sent_ns: 0,
+            sent_ns: None,
             seconds: 0.0,
             largest: 0.0,
             largest_before: 0.0,
         }
     }
 
+    /// Forgets the backlog, but not the PHY rate.
+    const fn restart(&mut self) {
+        *self = Self {
+            s_per_byte: self.s_per_byte,
+            ..Self::new()
+        };
+    }
+
     fn on_sent(&mut self, sent_ns: i64, bytes: u32) {
-        let elapsed_ns = sent_ns.wrapping_sub(self.sent_ns);
+        let elapsed_ns = sent_ns.wrapping_sub(self.sent_ns.unwrap_or(sent_ns));
         // Retransmissions by the MAC arrive late, after messages that were sent later.
-        if elapsed_ns > 0 {
-            self.sent_ns = sent_ns;
+        if self.sent_ns.is_none() || elapsed_ns > 0 {
+            self.sent_ns = Some(sent_ns);
             self.seconds = (self.seconds - elapsed_ns as f64 * 1e-9).max(0.0);
         }
         self.seconds += f64::from(bytes) * self.s_per_byte;

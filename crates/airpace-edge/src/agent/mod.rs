@@ -55,10 +55,10 @@ pub struct AgentConfig {
     /// Rate of the uplink; `None` does not shape it.
     pub uplink_rate: Option<BitRate>,
     /// How long pure TCP acknowledgements may be held to share a frame; zero holds none. Those of a
-    /// bulk download are held for three rounds of the access point, if that is longer, but at most
-    /// for four times this; or for one round, if that is longer still, but at most for twelve times
-    /// this. None are held for ten seconds after packets of an unpaced burst were lost at a short
-    /// queue. Default 5 ms.
+    /// bulk download are held for three rounds of the access point, and at least for this, but at
+    /// most for four times this. Where one round takes longer than that, they are held for one
+    /// round, but at most for twelve times this. None are held for ten seconds after packets of an
+    /// unpaced burst were lost at a short queue. Default 5 ms.
     pub gather_acks: Duration,
     /// Whether acknowledgements that are held together and tell their sender nothing that a later
     /// one does not are dropped. Default yes.
@@ -299,6 +299,8 @@ impl<P: UplinkPacket> Agent<P> {
         // A gap in sequence numbers means loss only within a session.
         if self.session.replace(message.session) != Some(message.session) {
             self.meter.restart_sequence();
+            // A new session may have another clock.
+            self.ack_hold.restart();
         }
         self.ack_hold.on_message(arrival, &message);
         self.meter.on_packet(&Received {
@@ -401,6 +403,7 @@ impl<P: UplinkPacket> Agent<P> {
             && self.extensions < MOST_EXTENSIONS
             && frames < ENOUGH_FRAMES
             && self.meter.is_steady()
+            && self.meter.recent_wait() < self.slot
             && self
                 .last_frames
                 .is_some_and(|last| (frames == 0) == (last == 0))
@@ -430,6 +433,9 @@ impl<P: UplinkPacket> Agent<P> {
         }
         if !is_urgent && self.extends_slot() {
             self.extensions += 1;
+            // It may be cut at once: it has been long enough.
+            let (_, latest) = urgent_window(now, self.next_slot, self.slot);
+            self.urgent_window = (now, latest);
             return None;
         }
         self.extensions = 0;

@@ -168,6 +168,24 @@ fn a_slot_with_few_frames_goes_on_until_it_has_enough() {
 }
 
 #[test]
+fn a_queue_that_grows_is_reported_at_once_in_a_slot_that_was_extended() {
+    let mut agent = agent(&AgentConfig::default());
+    // A frame every 40 ms; packets wait for 40 ms from 230 ms on.
+    let delay_ns = |at| if at < ms(230) { 1_000_000 } else { 41_000_000 };
+    let times = report_times(&mut agent, ms(290), 40_000, delay_ns);
+    // Two frames show it; without the queue the slot would end at 300 ms at the soonest.
+    assert_eq!(times, [100, 280].map(ms));
+}
+
+#[test]
+fn a_queue_that_takes_longer_than_a_slot_is_reported_in_every_slot() {
+    let mut agent = agent(&AgentConfig::default());
+    let delay_ns = |at| if at < ms(60) { 0 } else { 300_000_000 };
+    let times = report_times(&mut agent, ms(650), 60_000, delay_ns);
+    assert!(times.len() >= 6, "{times:?}");
+}
+
+#[test]
 fn a_queue_that_grows_is_reported_before_the_slot_ends() {
     let mut agent = agent(&AgentConfig::default());
     // From 210 ms on packets wait for 40 ms.

@@ -35,6 +35,7 @@ pub use mode::Mode;
 pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;
 
+use crate::agent::ENOUGH_FRAMES;
 use airpace_core::control::{Diagnostics, RateController};
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
@@ -211,7 +212,11 @@ impl<P: Packet> Proxy<P> {
         report.sender.backlogged |= station.load_bytes.is_some();
         report.sender.marked = station.was_marked();
         station.last_report = Some(report.clone());
-        if station.reported {
+        let is_cut = report.length < self.config.slot.mul_f64(URGENT_SHARE);
+        // The agent of an idle station, which may extend its slots, tells at once that frames come.
+        let has_begun = station.may_extend && report.frames >= ENOUGH_FRAMES;
+        let is_joined = station.reported;
+        if is_joined {
             // Reports that were held up arrive together: they count as one of a longer slot.
             if let Some(held) = self
                 .pending
@@ -220,25 +225,25 @@ impl<P: Packet> Proxy<P> {
             {
                 held.append(&report);
             }
-            return;
+        } else {
+            station.reported = true;
+            self.reported += usize::from(station.counts_as_reported());
+            self.pending.push(report);
         }
-        station.reported = true;
-        self.reported += usize::from(station.counts_as_reported());
-        let is_urgent = report.length < self.config.slot.mul_f64(URGENT_SHARE);
-        self.pending.push(report);
-        if is_urgent
-            && now >= self.soonest_urgent_decision()
-            && self.law.as_ref().is_some_and(|law| law.takes_news())
-        {
+        let takes_news = self.law.as_ref().is_some_and(|law| law.takes_news());
+        if takes_news && (is_cut || has_begun) {
+            self.decide_not_before(now, self.soonest_urgent_decision());
+        } else if !is_joined && self.reported >= self.awaited.max(1) {
+            self.decide_not_before(now, soonest);
+        }
+    }
+
+    /// Decides now, or at `soonest` if that is later.
+    fn decide_not_before(&mut self, now: Time, soonest: Time) {
+        if now >= soonest {
             self.decide(now);
-            return;
-        }
-        if self.reported >= self.awaited.max(1) {
-            if now >= soonest {
-                self.decide(now);
-            } else {
-                self.next_decision = self.next_decision.min(soonest);
-            }
+        } else {
+            self.next_decision = self.next_decision.min(soonest);
         }
     }
 

@@ -10,8 +10,6 @@ impl<P: Packet> Proxy<P> {
     /// Ends a slot: runs the law on the reports that came, applies modes and rates, makes the
     /// records.
     pub(super) fn decide(&mut self, now: Time) {
-        // Reports are waited for half a slot longer than they are due.
-        self.next_decision = now.saturating_add(self.config.slot * 3 / 2);
         self.last_decision = Some(now);
         self.pending.sort_by_key(|report| report.station);
         if let Some(law) = &mut self.law
@@ -27,6 +25,12 @@ impl<P: Packet> Proxy<P> {
         for station in 0..self.stations.len() {
             self.update_mode(now, station);
         }
+        self.next_decision = now.saturating_add(if self.awaited > 0 {
+            // Reports are waited for half a slot longer than they are due.
+            self.config.slot * 3 / 2
+        } else {
+            self.config.slot
+        });
         if let Some(law) = &self.law {
             let events = self
                 .estimates

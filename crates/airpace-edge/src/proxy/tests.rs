@@ -295,6 +295,59 @@ fn a_start_rate_from_the_law_introduces_a_station_without_waiting_for_it() {
     assert_eq!(proxy.poll_record().map(|record| record.at), Some(ms(101)));
 }
 
+/// Two stations under the default law that have reported, and their rates decided, at 100 ms.
+fn two_that_have_reported(frames: u32) -> Proxy<ToyPacket> {
+    let goal = Goal::papers(32.0, None);
+    let law = LawConfig::named(Law::Waterfill, goal);
+    let mut proxy = connected(ProxyConfig {
+        records: true,
+        ..config(2, Pacing::Law(law))
+    });
+    for station in 0..2 {
+        let packets = 16 * frames;
+        let first = SlotReport {
+            frames,
+            mpdus: packets,
+            packets,
+            bytes: u64::from(packets * PACKET_BYTES),
+            ..report(station, 0)
+        };
+        proxy.on_report(ms(100), first);
+    }
+    proxy.handle_timeout(ms(150));
+    while proxy.poll_record().is_some() {}
+    proxy
+}
+
+#[test]
+fn a_station_that_was_idle_and_receives_much_brings_the_decision() {
+    let mut proxy = two_that_have_reported(2);
+    proxy.on_report(ms(200), report(0, 1));
+    assert_eq!(proxy.poll_record().map(|record| record.at), Some(ms(200)));
+}
+
+#[test]
+fn idle_stations_are_decided_for_once_per_slot() {
+    let proxy = two_that_have_reported(2);
+    assert_eq!(proxy.deadline(), Some(ms(200)));
+}
+
+#[test]
+fn news_right_after_a_decision_is_decided_on_soon() {
+    let mut proxy = two_that_have_reported(20);
+    let news = |slot| SlotReport {
+        length: Duration::from_millis(30),
+        ..report(0, slot)
+    };
+    proxy.on_report(ms(130), news(1));
+    let decided: Vec<_> = std::iter::from_fn(|| proxy.poll_record()).collect();
+    assert_eq!(decided[0].at, ms(130));
+    // The soonest is a twentieth of a slot later, also for news that joins a report that waits.
+    proxy.on_report(ms(131), news(2));
+    proxy.on_report(ms(132), news(3));
+    assert_eq!(proxy.deadline(), Some(ms(135)));
+}
+
 #[test]
 fn a_station_that_joins_later_does_not_hold_up_the_decision_that_introduces_it() {
     let goal = Goal::papers(32.0, None);

@@ -5,6 +5,7 @@ use crate::control::{
     BacklogChange, DualConfig, Goal, Law, LawConfig, LinearConfig, LinearPfConfig, RateController,
     StreamConfig,
 };
+use crate::report::SlotReport;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
 
@@ -355,4 +356,39 @@ fn a_station_between_bursts_leaves_its_share_to_the_others_at_once() {
     let alone = rate_while(false).expect("it leaves again");
     assert!((1.2..2.0).contains(&(alone / shared)), "{alone} {shared}");
     assert_eq!(rate_while(false), None, "nothing has changed");
+}
+
+#[test]
+fn reports_of_one_station_do_not_make_the_measurements_of_others_count_again() {
+    let mut plant = Plant::new(&[390.0], 0.1);
+    let mut law = law(Law::Waterfill, 32.0, None);
+    run(&mut plant, law.as_mut(), 20);
+    let idle = |slot| SlotReport {
+        slot,
+        ..SlotReport::silent(StationId(1), Duration::from_millis(20))
+    };
+    law.on_slot(Time::from_millis(2_010), &[idle(0)]);
+    let round_before = law.diagnostics().round_s;
+    let mut of_station_0 = Vec::new();
+    for slot in 1..20 {
+        let rates = law.on_slot(Time::from_millis(2_010 + slot), &[idle(slot)]);
+        of_station_0.push(rates[0].rate_pps);
+    }
+    assert_eq!(law.diagnostics().round_s, round_before);
+    of_station_0.dedup();
+    assert_eq!(of_station_0.len(), 1, "{of_station_0:?}");
+}
+
+#[test]
+fn a_slot_length_that_no_agent_has_is_ignored_and_counted() {
+    let mut law = law(Law::Waterfill, 32.0, None);
+    for length in [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_secs(3_600),
+    ] {
+        let report = SlotReport::silent(StationId(0), length);
+        assert!(law.on_slot(Time::ZERO, &[report]).is_empty());
+    }
+    assert_eq!(law.diagnostics().ignored_reports, 3);
 }

@@ -5,6 +5,8 @@ mod backlog;
 mod config;
 mod elsewhere;
 mod frame_limit;
+mod granted;
+mod heard;
 mod overhead;
 mod share;
 mod station;

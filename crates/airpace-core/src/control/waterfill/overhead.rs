@@ -1,5 +1,6 @@
 //! Estimate of the overhead per frame, from measured rounds.
 
+use super::heard::Heard;
 use super::station::{EVERY_ROUND_LEVEL, StationEstimate};
 
 /// Bounds of the overhead of one frame in seconds: SIFS, preamble and response alone take 80 µs,
@@ -46,6 +47,8 @@ pub(super) struct Round {
     pub(super) frames: f64,
     /// Mean number of frames per station.
     pub(super) rounds: f64,
+    /// Share of those frames that were reported in this slot.
+    pub(super) fresh: f64,
 }
 
 /// Filter of the measured overhead per frame.
@@ -103,7 +106,7 @@ impl Overhead {
             if self.unclear_slots == 0
                 && let Some(measured) = overhead_per_frame(stations, round.time_s)
             {
-                self.filter(measured, noise(round, payload));
+                self.filter(measured, noise(round, payload), round.fresh);
             }
         } else if let Some(bound) = least_gap(stations) {
             self.fall(stations, bound);
@@ -111,8 +114,9 @@ impl Overhead {
     }
 
     /// Moves the estimate towards `measured`: by a small step while noise explains the difference,
-    /// nearly all the way otherwise.
-    fn filter(&mut self, measured: f64, deviation: f64) {
+    /// nearly all the way otherwise. Only the share `fresh` of the measurement is new: the rest was
+    /// filtered in an earlier slot, and one station that reports often must not make it count again.
+    fn filter(&mut self, measured: f64, deviation: f64, fresh: f64) {
         let measured = measured.clamp(RANGE_S.0, RANGE_S.1);
         let innovation = (measured / self.frame_s).ln();
         let quiet = (NOISE_DEVIATIONS * deviation)
@@ -120,11 +124,11 @@ impl Overhead {
             .max(CHANGE_LEAST);
         let surprise = (innovation.abs() / quiet - 1.0).clamp(0.0, 1.0);
         // After a change, measurements from before it must not be averaged with those after it.
-        self.averaged *= 1.0 - surprise;
+        self.averaged *= 1.0 - fresh * surprise;
         // The mean of all measurements since the last change, and an exponential mean in the end.
-        let gain = (1.0 / (self.averaged + 1.0)).max(self.quiet_gain);
-        self.averaged += 1.0;
-        self.scatter += SCATTER_GAIN * (innovation.abs().min(2.0 * quiet) - self.scatter);
+        let gain = fresh * (1.0 / (self.averaged + 1.0)).max(self.quiet_gain);
+        self.averaged += fresh;
+        self.scatter += fresh * SCATTER_GAIN * (innovation.abs().min(2.0 * quiet) - self.scatter);
         self.frame_s = (self.frame_s * (gain * innovation).exp()).clamp(RANGE_S.0, RANGE_S.1);
     }
 
@@ -141,7 +145,7 @@ impl Overhead {
         let expected_level = frames * self.frame_s / open / gap_s;
         let bound = overhead_per_frame(stations, gap_s).unwrap_or(self.frame_s);
         let factor = if expected_level > EVERY_ROUND_LEVEL {
-            UNAGGREGATED_FALL
+            UNAGGREGATED_FALL.powf(fresh_share(stations))
         } else {
             1.0
         };
@@ -149,6 +153,16 @@ impl Overhead {
             .min(bound.max(RANGE_S.0))
             .max(RANGE_S.0);
     }
+}
+
+/// Share of the stations that witness rounds that have reported in this slot.
+fn fresh_share(stations: &[StationEstimate]) -> f64 {
+    let (mut witnesses, mut fresh) = (0_u32, 0_u32);
+    for station in stations.iter().filter(|s| s.round_witness().is_some()) {
+        witnesses += 1;
+        fresh += u32::from(station.has_reported());
+    }
+    f64::from(fresh) / f64::from(witnesses.max(1))
 }
 
 /// Share of the time that payload occupies the channel.
@@ -199,8 +213,15 @@ pub(super) fn turns(round_s: f64, gap_s: f64) -> f64 {
 fn common_round(stations: &[StationEstimate]) -> Option<Round> {
     let least = least_gap(stations)?;
     let (mut time, mut frames, mut packets, mut n) = (0.0, 0.0, 0.0, 0.0);
-    let witnesses = stations.iter().filter_map(StationEstimate::round_witness);
-    for heard in witnesses.filter(|heard| heard.gap_s <= NEAR_LEAST * least) {
+    let mut fresh_frames = 0.0;
+    for station in stations {
+        let near = |heard: &Heard| heard.gap_s <= NEAR_LEAST * least;
+        let Some(heard) = station.round_witness().filter(near) else {
+            continue;
+        };
+        if station.has_reported() {
+            fresh_frames += heard.frames;
+        }
         time += heard.gap_s * heard.frames;
         frames += heard.frames;
         packets += heard.level * heard.frames;
@@ -211,6 +232,7 @@ fn common_round(stations: &[StationEstimate]) -> Option<Round> {
         time_s: time / frames,
         frames,
         rounds: frames / n,
+        fresh: fresh_frames / frames,
     })
 }
 

@@ -6,6 +6,8 @@ use super::backlog::{Backlog, BacklogSlot, Drain, usual_wait_s};
 use super::config::WaterfillConfig;
 use super::elsewhere::{Elsewhere, SlotTraffic};
 use super::frame_limit::FrameLimit;
+use super::granted::Granted;
+use super::heard::{ENOUGH_FRAMES, Heard, SlotLength, Tally};
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -64,112 +66,8 @@ const GREEDY_SLOTS: u8 = 4;
 const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
-/// What is kept per slot of the length of a whole one, which urgent reports cut.
-const SLOT_KEPT: f64 = 0.98;
-/// A slot shorter than this share of a whole one was cut: the next report ends it.
-const CUT_SHARE: f64 = 0.85;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
-
-/// Frames from which a slot's measurements stand by themselves. With fewer, those of the slots
-/// before count too.
-const ENOUGH_FRAMES: f64 = 6.0;
-/// Largest weight of the slots before.
-const KEPT_MOST: f64 = 0.85;
-
-/// Frames of the last slots, counted until there are enough of them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    frames: f64,
-    packets: f64,
-    /// Time that the frames took: one gap each, seconds.
-    time_s: f64,
-}
-
-impl Tally {
-    fn add(&mut self, slot: &Self) {
-        let kept = (1.0 - slot.frames / ENOUGH_FRAMES).clamp(0.0, KEPT_MOST);
-        self.frames = kept * self.frames + slot.frames;
-        self.packets = kept * self.packets + slot.packets;
-        self.time_s = kept * self.time_s + slot.time_s;
-    }
-}
-
-/// What the frames of the last slot showed, or of the last few if there were few.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Heard {
-    /// Frames counted.
-    pub(super) frames: f64,
-    /// Packets per frame.
-    pub(super) level: f64,
-    /// Mean time between frames, seconds.
-    pub(super) gap_s: f64,
-    /// Packets per second: level / gap, plus the packets of frames that are not samples of the
-    /// level.
-    pub(super) frame_pps: f64,
-}
-
-/// Mean of the rates that held in the last slot: they change within it as bursts come and go.
-#[derive(Clone, Copy, Debug, Default)]
-struct Granted {
-    /// Rate granted, packets per second.
-    rate_pps: f64,
-    /// Fair rate, before anything was held back, packets per second.
-    fair_pps: f64,
-    /// The slot that runs: when it began, until when it is counted, and packets until then.
-    began: Time,
-    counted: Time,
-    rate_packets: f64,
-    fair_packets: f64,
-}
-
-impl Granted {
-    /// Nothing was granted until `now`.
-    fn since(now: Time) -> Self {
-        Self {
-            began: now,
-            counted: now,
-            ..Self::default()
-        }
-    }
-
-    /// Counts the time until `now`, in which these rates held.
-    fn add(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
-        let elapsed_s = now.saturating_since(self.counted).as_secs_f64();
-        // Before the first measurement a fair rate may be infinite.
-        if rate_pps.is_finite() && fair_pps.is_finite() {
-            self.rate_packets += rate_pps * elapsed_s;
-            self.fair_packets += fair_pps * elapsed_s;
-        }
-        self.counted = now;
-    }
-
-    /// Takes a pause of `pause_s` seconds off the slot that runs.
-    fn pause(&mut self, pause_s: f64, rate_pps: f64) {
-        if rate_pps.is_finite() {
-            self.rate_packets -= rate_pps * pause_s;
-        }
-    }
-
-    /// Ends a slot.
-    fn close(&mut self, now: Time, rate_pps: f64, fair_pps: f64) {
-        self.add(now, rate_pps, fair_pps);
-        let length_s = now.saturating_since(self.began).as_secs_f64();
-        (self.rate_pps, self.fair_pps) = if length_s > 0.0 {
-            (
-                (self.rate_packets / length_s).max(0.0),
-                self.fair_packets / length_s,
-            )
-        } else {
-            (rate_pps, fair_pps)
-        };
-        *self = Self {
-            rate_pps: self.rate_pps,
-            fair_pps: self.fair_pps,
-            ..Self::since(now)
-        };
-    }
-}
 
 /// The estimate of one station.
 #[derive(Clone, Copy, Debug)]
@@ -223,10 +121,7 @@ pub(super) struct StationEstimate {
     granted: Granted,
     /// Whether frames are as long as they can be.
     full: bool,
-    /// Length of whole slots, seconds.
-    slot_s: f64,
-    /// Time until the next report is due, in which a queue is drained, seconds.
-    drain_s: f64,
+    slot: SlotLength,
     /// Whether the PHY rate has just changed, so that the slot shows two rates mixed.
     rate_changed: bool,
     frame_limit: FrameLimit,
@@ -268,8 +163,7 @@ impl StationEstimate {
             strain: 0.0,
             fair_pps: 0.0,
             granted: Granted::since(now),
-            slot_s: 0.0,
-            drain_s: 1.0,
+            slot: SlotLength::default(),
             rate_changed: false,
             frame_limit: FrameLimit::new(config.frame_level),
             elsewhere: Elsewhere::default(),
@@ -296,7 +190,7 @@ impl StationEstimate {
 
     /// Whether reports have not come for some slots.
     fn is_silent(&self, now: Time) -> bool {
-        now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot_s
+        now.saturating_since(self.heard_at).as_secs_f64() > SILENT_SLOTS * self.slot.longest_s()
     }
 
     /// Takes the slot's report.
@@ -304,12 +198,7 @@ impl StationEstimate {
         (self.heard_at, self.silent, self.has_reported) = (now, false, true);
         self.granted.close(now, self.rate_pps, self.fair_pps);
         self.demand_pps *= DEMAND_KEPT;
-        self.slot_s = sample.length_s.max(SLOT_KEPT * self.slot_s);
-        self.drain_s = if sample.length_s < CUT_SHARE * self.slot_s {
-            self.slot_s - sample.length_s
-        } else {
-            self.slot_s
-        };
+        self.slot.observe(sample);
         self.backlogged = sample.backlogged;
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
@@ -334,22 +223,7 @@ impl StationEstimate {
         self.update_airtime();
         let gap_s = self.whole_gap_s(sample).or(sample.round_s);
         if let Some((level, gap_s)) = sample.level.zip(gap_s) {
-            self.tally.add(&Tally {
-                frames: sample.frames,
-                packets: level * sample.frames,
-                time_s: gap_s * sample.frames,
-            });
-            let Tally {
-                frames,
-                packets,
-                time_s,
-            } = self.tally;
-            self.heard = Some(Heard {
-                frames,
-                level: packets / frames,
-                gap_s: time_s / frames,
-                frame_pps: self.repeats * packets / time_s,
-            });
+            self.heard = Some(self.tally.add(sample.frames, level, gap_s, self.repeats));
         }
         self.last = sample
             .last
@@ -520,10 +394,12 @@ impl StationEstimate {
     }
 
     fn drain(&self, open_pps: f64) -> Drain {
-        self.backlog.drain(self.full, self.drain_s, open_pps)
+        self.backlog
+            .drain(self.full, self.slot.until_next_s, open_pps)
     }
 
-    /// Ends a slot after the grant: draws the conclusions that count slots.
+    /// Ends a slot, after the grant: begins a pause if a queue is to drain in one, and learns from
+    /// how much had to be drained.
     pub(super) fn conclude(&mut self) {
         // A queue is drained once for each report that shows it, and other stations' news are no
         // slots of this one.
@@ -540,7 +416,7 @@ impl StationEstimate {
         } else {
             0.0
         };
-        let share = trimmed + drain.pause_s / self.slot_s;
+        let share = trimmed + drain.pause_s / self.slot.longest_s();
         if share < STRAIN_SHARE {
             self.strain = STRAIN_KEPT * self.strain + STRAIN_GAIN * share;
         }
@@ -557,7 +433,7 @@ impl StationEstimate {
     /// How many packets the station can use.
     pub(super) fn demand(&self) -> Demand {
         if !self.met {
-            return Demand::Probed(PROBE_PACKETS / self.slot_s);
+            return Demand::Probed(PROBE_PACKETS / self.slot.whole_s);
         }
         let greedy = self.greedy_slots > 0 && !self.silent;
         match self.elsewhere.cap_pps() {
@@ -589,6 +465,11 @@ impl StationEstimate {
     /// Share of the time that the station's own frames take.
     pub(super) fn uplink_share(&self) -> f64 {
         self.uplink_share
+    }
+
+    /// Whether the station has reported since the last grant.
+    pub(super) fn has_reported(&self) -> bool {
+        self.has_reported
     }
 
     /// Whether the PHY rate changed between this slot and the last.

@@ -152,3 +152,20 @@ fn any_send_time_is_survived() {
         assert_eq!(held, HOLD);
     }
 }
+
+#[test]
+fn a_new_session_begins_without_a_backlog_on_a_clock_of_its_own() {
+    let mut backlog = Backlog::new();
+    backlog.begin_slot(&SlotReport {
+        recent_inverse_rate: 1.0 / 390e6,
+        ..report(30, 1)
+    });
+    backlog.on_sent(1_000_000_000_000, 1_000_000);
+    assert!(backlog.was_unpaced());
+    backlog.restart();
+    // The new clock is far behind the old one; a packet each 10 ms is no backlog.
+    for number in 0..10 {
+        backlog.on_sent(number * 10_000_000, 1_500);
+    }
+    assert!(!backlog.was_unpaced());
+}
