@@ -57,7 +57,10 @@ fn hear(
 #[test]
 fn every_block_ack_heard_gives_the_exact_level_round_and_rate() {
     let report = hear(1_000, 20, |_| false, |_| true);
-    assert_eq!((report.frames, report.mpdus, report.packets), (100, 2_000, 2_000));
+    assert_eq!(
+        (report.frames, report.mpdus, report.packets),
+        (100, 2_000, 2_000)
+    );
     assert!((report.round_s().unwrap() - 1e-3).abs() < 1e-6);
     assert!((report.phy_rate_bps().unwrap() / 390e6 - 1.0).abs() < 1e-6);
     assert_eq!((report.sensor, report.late), (Sensor::BlockAck, 0));
