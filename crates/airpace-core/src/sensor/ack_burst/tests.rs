@@ -4,8 +4,9 @@ use super::*;
 use proptest::prelude::*;
 
 const STATION: StationId = StationId(0);
-/// Time between frames.
+/// Time between two frames, and by how much an uplink frame between them makes it longer.
 const ROUND: Duration = Duration::from_millis(2);
+const UPLINK: Duration = Duration::from_micros(390);
 
 /// Hears a station for three seconds that receives a frame of `level` segments every two
 /// milliseconds, and sends one burst for every `frames_per_burst` of them. `change` may alter or
@@ -18,8 +19,15 @@ fn hear(
     let mut sensor = AckBurst::new();
     let mut report = SlotReport::silent(STATION, Duration::ZERO);
     let mut acks = Vec::new();
+    let mut at = Time::ZERO;
     for frame in 0..1_500_u32 {
-        let at = Time::ZERO + ROUND * (frame + 1);
+        let follows_uplink = frame % frames_per_burst == 0;
+        at += ROUND
+            + if follows_uplink {
+                UPLINK
+            } else {
+                Duration::ZERO
+            };
         for number in 0..level {
             let segment = DownlinkSegment {
                 flow: FlowKey(1),
@@ -36,7 +44,8 @@ fn hear(
             flow: FlowKey(1),
             number: (frame + 1) * level * 1_448,
             timestamps: Some(Timestamps {
-                value: 77_000 + 2 * frame,
+                // Milliseconds of a clock of its own; below 2^32.
+                value: 77_000 + (at.as_nanos() / 1_000_000) as u32,
                 echo: 0,
             }),
             sack_edge: None,
@@ -65,7 +74,8 @@ fn frames_that_share_a_burst_are_told_apart_by_the_clock() {
             (level / 12.0 - 1.0).abs() < 0.1,
             "{frames_per_burst}: {level}"
         );
-        assert!((report.round_s().unwrap() / 2e-3 - 1.0).abs() < 0.15);
+        let round_s = 2e-3 + 390e-6 / f64::from(frames_per_burst);
+        assert!((report.round_s().unwrap() / round_s - 1.0).abs() < 0.15);
         assert!(report.confidence > 0.7 && report.sensor == Sensor::AckBurst);
     }
 }
