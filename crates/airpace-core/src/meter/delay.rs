@@ -16,7 +16,7 @@ const BINS_PER_OCTAVE: usize = 1 << BINS_PER_OCTAVE_LOG2;
 const BINS: usize = (32 - BINS_PER_OCTAVE_LOG2 as usize + 1) * BINS_PER_OCTAVE;
 
 #[derive(Clone, Debug)]
-pub(super) struct DelayMeter {
+pub(crate) struct DelayMeter {
     /// The smallest delay of each period, the current period first.
     least: [Option<i64>; PERIODS],
     period_start: Time,
@@ -38,7 +38,7 @@ const GROWTH: f64 = 2.0;
 const GROWTH_LEAST_US: f64 = 15_000.0;
 
 impl DelayMeter {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             least: [None; PERIODS],
             period_start: Time::ZERO,
@@ -65,7 +65,7 @@ impl DelayMeter {
         Duration::from_micros(self.recent_us as u64)
     }
 
-    pub(super) fn on_sample(&mut self, at: Time, delay_ns: i64) {
+    pub(crate) fn on_sample(&mut self, at: Time, delay_ns: i64) {
         if at.saturating_since(self.period_start) >= PERIOD {
             self.period_start = at;
             self.least.rotate_right(1);
@@ -90,7 +90,7 @@ impl DelayMeter {
     }
 
     /// Mean and quantiles since the last call, if there were samples.
-    pub(super) fn close(&mut self) -> Option<WaitingTime> {
+    pub(crate) fn close(&mut self) -> Option<WaitingTime> {
         if self.samples == 0 {
             return None;
         }

@@ -38,7 +38,7 @@ use crate::wire::ieee80211::DataHeader;
 use crate::wire::radiotap::Radiotap;
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
-use delay::DelayMeter;
+pub(crate) use delay::DelayMeter;
 use frames::{Arrival, FrameMeter, Tally};
 use sequence::{MacWindow, Place, TunnelWindow};
 

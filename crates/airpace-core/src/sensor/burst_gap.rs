@@ -9,10 +9,11 @@ const FIRST_US: f64 = 4.0;
 /// Ten octaves: 4 µs to 4 ms. Shorter and longer gaps count in the first and the last bin.
 const BINS: usize = 40;
 /// The threshold is sought between these, microseconds. Packets of one uplink frame reach the box a
-/// few microseconds apart, at the speed of the wire and of the access point's processor; the next
-/// uplink frame of the same station needs at least SIFS, block ack, AIFS and preamble, 131 µs.
+/// few microseconds apart, at the speed of the wire and of the access point's processor.
 const LEAST_US: f64 = 20.0;
 const MOST_US: f64 = 400.0;
+/// The next uplink frame of the same station needs at least SIFS, block ack, AIFS and preamble.
+const NEXT_FRAME_US: f64 = 131.0;
 /// The threshold until enough gaps have been seen.
 const DEFAULT: Duration = Duration::from_micros(100);
 /// Gaps that must have been seen before the threshold is learnt.
@@ -91,13 +92,14 @@ impl BurstGap {
         let lowest = (first..=last).map(smoothed).fold(f64::INFINITY, f64::min);
         // Counts within a thousandth of all gaps of the lowest belong to the valley.
         let is_low = |i: usize| smoothed(i) <= lowest + self.total * 1e-3;
-        let (mut best, mut best_width) = (first, 0);
+        let (mut best, mut best_width) = (bin(100.0), 0);
         let mut start = first;
         for i in first..=last + 1 {
             if i <= last && is_low(i) {
                 continue;
             }
-            if i - start > best_width {
+            // A valley that ends at a shorter gap than there can be between bursts lies within bursts.
+            if i - start > best_width && i > bin(NEXT_FRAME_US) {
                 (best, best_width) = (start, i - start);
             }
             start = i + 1;

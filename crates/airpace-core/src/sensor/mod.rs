@@ -20,3 +20,5 @@ pub const USABLE: f64 = 0.5;
 pub mod ack_burst;
 pub mod block_ack;
 mod burst_gap;
+pub mod ladder;
+pub mod waiting;

@@ -49,10 +49,10 @@ const ECN: u8 = 0x03;
 const IPV4_FRAGMENT: u16 = 0x3fff;
 
 /// IP protocol numbers (IANA "Assigned Internet Protocol Numbers").
-mod protocol {
+pub(super) mod protocol {
     pub(super) const HOP_BY_HOP: u8 = 0;
-    pub(super) const TCP: u8 = 6;
-    pub(super) const UDP: u8 = 17;
+    pub(in crate::wire) const TCP: u8 = 6;
+    pub(in crate::wire) const UDP: u8 = 17;
     pub(super) const DCCP: u8 = 33;
     pub(super) const ROUTING: u8 = 43;
     pub(super) const FRAGMENT: u8 = 44;
@@ -324,6 +324,27 @@ pub(super) fn tcp_segment(bytes: &[u8]) -> Option<&[u8]> {
         return None;
     }
     bytes.get(header_bytes..info.bytes as usize)
+}
+
+/// Protocol, length of the IP header and length of the packet as claimed, of an unfragmented packet
+/// without IPv6 extension headers. The packet may be cut off after its headers.
+pub(super) fn unfragmented(bytes: &[u8]) -> Option<(u8, usize, usize)> {
+    match bytes.first()? >> 4 {
+        4 => {
+            let header = bytes.first_chunk().filter(|header| is_whole_ipv4(header))?;
+            let claimed = ipv4_header(bytes).ok()?;
+            Some((
+                header[9],
+                claimed.header_bytes as usize,
+                claimed.packet_bytes as usize,
+            ))
+        }
+        6 => {
+            let claimed = ipv6_header(bytes).ok()?;
+            Some((bytes[6], IPV6_FIXED, claimed.packet_bytes as usize))
+        }
+        _ => None,
+    }
 }
 
 /// The traffic class of the packet at the start of `bytes`: six bits of differentiated services and

@@ -6,6 +6,13 @@
 //! geometric. The sizes are taken to be gamma-distributed, with a shape for each station, and the
 //! probability is that of greatest likelihood over all stations.
 
+/// Confidence where the probability had to be fitted to the advances.
+const FITTED: f64 = 0.6;
+/// A fit is usable if its relative uncertainty is at most this.
+const TOLERATED_DEVIATION: f64 = 0.08;
+/// Frames' sizes are not gamma-distributed and depend on each other, so likelihoods are taken to this
+/// power.
+const TEMPER: f64 = 0.3;
 /// Confidence where exchanges were witnessed.
 pub(super) const WITNESSED: f64 = 0.95;
 /// Exchanges whose beginning was heard that are enough for an estimate.
@@ -14,9 +21,11 @@ const ENOUGH_WITNESSED: f64 = 20.0;
 const CELL_WEIGHT: f64 = 60.0;
 /// With more missed, the radio is not usable.
 const MOST_MISSED: f64 = 0.6;
-/// Advances that are remembered, and the fewest for an estimate.
+/// Advances of a station that are remembered, the fewest that count, and the fewest of all stations
+/// for an estimate.
 const REMEMBERED: usize = 512;
 const ENOUGH_ADVANCES: usize = 48;
+const ENOUGH_IN_ALL: usize = 300;
 /// Advances are counted in bins of this part of their mean, up to the last bin.
 const BINS_PER_MEAN: f64 = 16.0;
 const BINS: usize = 96;
@@ -118,10 +127,11 @@ impl Missed {
         }
     }
 
-    /// Adds the likelihoods of this station's advances, at the most likely shape of each.
-    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) {
+    /// Adds the likelihoods of this station's advances, at the most likely shape of each. Returns
+    /// how many advances there were.
+    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) -> usize {
         if self.advances.len() < ENOUGH_ADVANCES {
-            return;
+            return 0;
         }
         let total: f64 = self
             .advances
@@ -141,7 +151,13 @@ impl Missed {
                 .map(|&shape| log_likelihood(&bins, probability, shape))
                 .fold(f64::NEG_INFINITY, f64::max);
         }
+        self.advances.len()
     }
+}
+
+/// Whether this many advances are enough for their likelihoods to be used.
+pub(super) const fn is_enough(advances: usize) -> bool {
+    advances >= ENOUGH_IN_ALL
 }
 
 /// The probability for a cell, from all stations' exchanges, or else from the likelihoods of their
@@ -156,10 +172,28 @@ pub(super) fn of_cell(witnessed: Witnessed, likelihoods: Option<&Likelihoods>) -
     let Some(likelihoods) = likelihoods else {
         return Miss::UNKNOWN;
     };
-    let best = (0..STEPS).max_by(|&a, &b| likelihoods[a].total_cmp(&likelihoods[b]));
+    let most = likelihoods
+        .iter()
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
+    let (mut weights, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (step, likelihood) in likelihoods.iter().enumerate() {
+        let probability = step as f64 * STEP;
+        let weight = ((likelihood - most) * TEMPER).exp();
+        weights += weight;
+        sum += weight * probability;
+        squares += weight * probability * probability;
+    }
+    let mean = sum / weights;
+    let deviation = (squares / weights - mean * mean).max(0.0).sqrt();
     Miss {
-        probability: best.unwrap_or(0) as f64 * STEP,
-        confidence: 0.6,
+        probability: mean,
+        // The level errs by the relative error of 1 − p.
+        confidence: if deviation <= TOLERATED_DEVIATION * (1.0 - mean) {
+            FITTED
+        } else {
+            0.0
+        },
     }
 }
 

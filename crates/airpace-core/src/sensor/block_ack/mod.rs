@@ -8,6 +8,8 @@
 
 mod missed;
 mod station;
+#[cfg(test)]
+mod tests;
 
 use crate::phy::{AccessCategory, SIFS};
 use crate::report::{LevelSource, Sensor, SlotReport};
@@ -193,11 +195,11 @@ impl BlockAckRadio {
         if self.slots_since_fit >= FIT_EVERY && self.miss.confidence < missed::WITNESSED {
             self.slots_since_fit = 0;
             let mut sum = Likelihoods::default();
+            let mut advances = 0;
             for station in self.stations.values() {
-                station.add_likelihoods(&mut sum);
+                advances += station.add_likelihoods(&mut sum);
             }
-            let has_some = sum.iter().any(|&likelihood| likelihood != 0.0);
-            self.likelihoods = has_some.then_some(sum);
+            self.likelihoods = missed::is_enough(advances).then_some(sum);
         }
         core::mem::take(&mut self.air)
     }

@@ -288,9 +288,10 @@ impl StationBlockAcks {
         self.missed.witnessed()
     }
 
-    /// Adds the likelihoods of probabilities of missing a block ack.
-    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) {
-        self.missed.add_likelihoods(sum);
+    /// Adds the likelihoods of probabilities of missing a block ack. Returns the number of advances
+    /// that they follow from.
+    pub(super) fn add_likelihoods(&self, sum: &mut Likelihoods) -> usize {
+        self.missed.add_likelihoods(sum)
     }
 
     /// The slot of the cell is over.
