@@ -299,6 +299,8 @@ fn cpu_ns() -> f64 {
 
 /// Forwards frames for the station as the daemon does: received into a queue, sent from there.
 fn forward(mut path: XdpPath, stop: &AtomicBool) -> String {
+    // As the daemons do; it goes on without where the system does not permit it.
+    let _ = airpace_net::realtime::try_fifo(1);
     let clock = Clock::start();
     let mut poller = Poller::new().unwrap();
     for file in path.frame_files() {
