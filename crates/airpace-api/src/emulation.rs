@@ -56,6 +56,15 @@ pub struct Lag {
 pub struct Stray {
     /// Packets with no destination in the cell.
     pub unroutable: u64,
+    /// Packets that are longer than the largest MSDU, 2304 bytes.
+    #[serde(default)]
+    pub oversized: u64,
+    /// Packets for all stations that the access point's queue or a collision has lost.
+    #[serde(default)]
+    pub group_lost: u64,
+    /// Frames from stations that are not associated.
+    #[serde(default)]
+    pub unassociated: u64,
     /// Refused by the system: an interface was down or its queue full.
     pub refused: u64,
     /// Sent into the cell, but dropped by the system because the emulator did not read them in

@@ -34,6 +34,8 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             late: 0,
             wait: None,
             source: LevelSource::AmpduReference,
+            sensor: airpace_core::report::Sensor::Agent,
+            confidence: 1.0,
             sender: SenderView {
                 backlogged: !idx.is_multiple_of(10),
                 ..SenderView::default()

@@ -15,8 +15,22 @@ const FIRST_STATION: u8 = 10;
 /// Most stations whose addresses the prefix has room for.
 pub const MAX_STATIONS: usize = 240;
 
-/// The access point's MAC address (locally administered).
+/// The first access point's MAC address (locally administered).
 pub const BSSID: MacAddr = MacAddr([0x02, 0x77, 0, 0, 0, 0x01]);
+
+/// Returns the MAC address of access point `index`: [`BSSID`] for the first.
+#[must_use]
+pub const fn bssid(index: usize) -> MacAddr {
+    if index == 0 {
+        BSSID
+    } else {
+        // There are at most MAX_ACCESS_POINTS.
+        MacAddr([0x02, 0x77, 0, 0, 0x02, index as u8])
+    }
+}
+
+/// MAC address of the server's interface on an Ethernet wired side (locally administered).
+pub const SERVER_MAC: MacAddr = MacAddr([0x02, 0x77, 0, 0, 0, 0x02]);
 
 /// Returns the address of station `index`: 10.77.0.10 for the first. Indices from
 /// [`crate::MAX_STATIONS`] on wrap around.
@@ -29,6 +43,12 @@ pub const fn station_address(index: usize) -> Ipv4Addr {
 #[must_use]
 pub const fn station_mac(index: usize) -> MacAddr {
     MacAddr([0x02, 0x77, 0, 0, 0x01, (index % MAX_STATIONS) as u8])
+}
+
+/// Returns which of `n` stations has this MAC address; `None` if none has.
+pub(crate) fn station_with_mac(mac: MacAddr, n: usize) -> Option<usize> {
+    let index = usize::from(mac.0[5]);
+    (index < n && mac == station_mac(index)).then_some(index)
 }
 
 /// Returns which of `n` stations an IPv4 packet is addressed to; `None` if it is not for a station.

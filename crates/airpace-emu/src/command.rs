@@ -1,11 +1,12 @@
 //! Runs a cell as long as a command runs.
 
-use crate::address::{self, station_address};
+use crate::address::{self, station_address, station_mac};
 use crate::config::{EmulatorConfig, EmulatorError};
 use crate::emulator::Emulator;
 use crate::engine::Observer;
 use crate::network::Network;
 use airpace_api::emulation::EmulationReport;
+use airpace_core::wire::ieee80211::MacAddr;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::program::Program;
@@ -33,6 +34,10 @@ pub struct Outcome {
 /// stations, separated by spaces. `AIRPACE_NS_SERVER`, `AIRPACE_NS_STA0`, …
 /// ([`namespace_variable`]) are the paths of the namespaces: `nsenter --net=$AIRPACE_NS_STA0 ping
 /// $AIRPACE_SERVER`.
+///
+/// Where the cell carries Ethernet frames, `AIRPACE_NS_BOX` is the path of the box's namespace,
+/// `AIRPACE_LAN_PORT` and `AIRPACE_AP_PORT` are the names of its ports, and `AIRPACE_STATION_MACS`
+/// has the stations' MAC addresses, separated by spaces.
 #[must_use]
 pub fn environment(network: &Network) -> Vec<(String, OsString)> {
     let n = network.stations().len();
@@ -45,11 +50,32 @@ pub fn environment(network: &Network) -> Vec<(String, OsString)> {
         ("AIRPACE_STATION_IPS".to_owned(), addresses.join(" ").into()),
         (namespace_variable("server"), network.server().path().into()),
     ];
+    if let (Some(middle), Some(ethernet)) = (network.box_namespace(), network.ethernet()) {
+        let macs: Vec<String> = (0..n).map(|index| text(station_mac(index))).collect();
+        variables.extend([
+            (namespace_variable("box"), middle.path().into()),
+            (
+                "AIRPACE_LAN_PORT".to_owned(),
+                ethernet.lan_port.clone().into(),
+            ),
+            (
+                "AIRPACE_AP_PORT".to_owned(),
+                ethernet.ap_port.clone().into(),
+            ),
+            ("AIRPACE_STATION_MACS".to_owned(), macs.join(" ").into()),
+        ]);
+    }
     for (index, station) in network.stations().iter().enumerate() {
         let name = namespace_variable(&format!("sta{index}"));
         variables.push((name, station.path().into()));
     }
     variables
+}
+
+/// Returns a MAC address as it is usually written.
+fn text(mac: MacAddr) -> String {
+    let bytes: Vec<String> = mac.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(":")
 }
 
 /// Returns the name of the variable with the path of the namespace `name` (`server`, `sta0`, …).

@@ -1,11 +1,17 @@
 //! What to emulate, and why it can fail.
 
+use airpace_core::phy::{LegacyRate, TxRate};
 use airpace_net::netns::NamespaceError;
 use airpace_net::tun::TunError;
-use airpace_sim::mac::{CellConfig, ConfigError, PathConfig, Scheme};
+use airpace_sim::mac::{
+    CellConfig, ConfigError, Direction, LinkConfig, MacConfig, PathConfig, RadioConfig, Scheme,
+    ends,
+};
 use airpace_sim::rng;
+use airpace_units::StationId;
 use core::time::Duration;
 use std::io;
+use std::path::PathBuf;
 
 pub use crate::address::MAX_STATIONS;
 
@@ -19,10 +25,29 @@ pub struct EmulatorConfig {
     pub seed: u64,
     /// Name of the access point's queueing scheme in the report (default `per-station`).
     pub access_point: String,
+    /// What the cell carries (default [`Layer::Ip`]).
+    pub layer: Layer,
     /// Delay between server and access point, each way (default 1 ms).
     pub wired_delay: Duration,
     /// What the stations' monitor interfaces show (default [`Monitor::Whole`]).
     pub monitor: Monitor,
+    /// Whether monitor interfaces also show control frames (block acks, acks, RTS and CTS) and
+    /// beacons (default no; [`EmulatorConfig::with_ethernet`] turns it on).
+    pub control_frames: bool,
+    /// A third radio near the access point, with a monitor interface in the box's namespace
+    /// (default none). It needs [`Layer::Ethernet`].
+    pub air: Option<AirConfig>,
+    /// Access points besides the first (default none), each on a channel of its own with a port of
+    /// its own in the box. They need [`Layer::Ethernet`]. The cell's configuration holds for each.
+    pub further_access_points: Vec<AccessPointConfig>,
+    /// Index of the access point of each station at the beginning, 0 for the first; stations
+    /// without an entry begin at the first. See [`crate::Emulator::roam`].
+    pub home: Vec<usize>,
+    /// PSDUs longer than this many bytes are preceded by RTS and CTS (default `None`: never).
+    pub rts_threshold: Option<u32>,
+    /// Every so many beacons, one is a DTIM, after which frames for all stations are sent while any
+    /// station sleeps (default 2, 1 to 255).
+    pub dtim_period: u8,
     /// Whether packets of a flow that arrive in one frame are joined for the kernel, as drivers
     /// with GRO do (default yes). TCP receivers then acknowledge less often, and a UDP socket that
     /// asks for GRO gets several datagrams at once.
@@ -37,6 +62,88 @@ pub struct EmulatorConfig {
     /// Priority of the emulator's thread under SCHED_FIFO, if the system permits it (default 10);
     /// `None` leaves the thread under the ordinary scheduler.
     pub realtime: Option<u8>,
+}
+
+/// What a cell carries.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Layer {
+    /// IPv4 packets: TUN devices at the server and at the stations, without Ethernet, ARP or
+    /// broadcasts.
+    #[default]
+    Ip,
+    /// Ethernet frames: a port for a bridge on the wired side and TAP devices with MAC addresses at
+    /// the stations.
+    Ethernet(EthernetConfig),
+}
+
+/// The wired side of a cell that carries Ethernet frames.
+///
+/// The server and the access point each have a virtual cable into the namespace of a box between
+/// them, in which nothing is configured:
+///
+/// ```text
+///  server            box                    access point        stations
+///  wired0 ═══════ lan0   ap0 ═══════════════ (emulator) ))) ((( wlan0, mon0
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EthernetConfig {
+    /// Path of the box's namespace, which exists (`/run/netns/box`); `None` (default) for a new
+    /// one.
+    pub box_namespace: Option<PathBuf>,
+    /// Name of the box's interface towards the server (default `lan0`).
+    pub lan_port: String,
+    /// Name of the box's interface towards the access point (default `ap0`).
+    pub ap_port: String,
+    /// Whether the box has a kernel bridge `br0` over its two ports (default yes). Without one,
+    /// server and stations are separate until something in the box joins them.
+    pub bridged: bool,
+}
+
+impl Default for EthernetConfig {
+    fn default() -> Self {
+        Self {
+            box_namespace: None,
+            lan_port: "lan0".to_owned(),
+            ap_port: "ap0".to_owned(),
+            bridged: true,
+        }
+    }
+}
+
+/// An access point besides the first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AccessPointConfig {
+    /// Name of the box's interface towards it.
+    pub port: String,
+    /// A third radio on its channel.
+    pub air: Option<AirConfig>,
+}
+
+/// Most access points of a cell.
+pub const MAX_ACCESS_POINTS: usize = 8;
+
+/// What a third radio near the access point hears.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AirConfig {
+    /// Name of its monitor interface (default `air0`).
+    pub interface: String,
+    /// Probability, 0 to 1, that it misses a data frame as a whole (default 1: data go out at high
+    /// rates, in beams that point elsewhere). Of a frame that it hears, it has the MPDUs that the
+    /// receiver has decoded.
+    pub data_loss: f64,
+    /// Probability, 0 to 1, that it misses a control frame, a beacon or a group-addressed frame,
+    /// which have legacy rates (default 0).
+    pub control_loss: f64,
+}
+
+impl Default for AirConfig {
+    fn default() -> Self {
+        Self {
+            interface: "air0".to_owned(),
+            data_loss: 1.0,
+            control_loss: 0.0,
+        }
+    }
 }
 
 /// What the monitor interface `mon0` of a station shows of each frame that the station receives.
@@ -58,8 +165,15 @@ impl EmulatorConfig {
             cell,
             seed,
             access_point: "per-station".to_owned(),
+            layer: Layer::Ip,
             wired_delay: Duration::from_millis(1),
             monitor: Monitor::Whole,
+            control_frames: false,
+            air: None,
+            further_access_points: Vec::new(),
+            home: Vec::new(),
+            rts_threshold: None,
+            dtim_period: 2,
             join: true,
             mtu: 1500,
             series: true,
@@ -82,12 +196,49 @@ impl EmulatorConfig {
         self
     }
 
+    /// Makes the cell carry Ethernet frames, and its monitors show control frames and beacons.
+    #[must_use]
+    pub fn with_ethernet(mut self, ethernet: EthernetConfig) -> Self {
+        self.layer = Layer::Ethernet(ethernet);
+        self.control_frames = true;
+        self
+    }
+
+    /// Returns the radios and links of the cell: the access point, the stations and, where the cell
+    /// carries Ethernet frames, a radio that stands for all stations as the receiver of
+    /// group-addressed frames.
+    pub(crate) fn mac(&self) -> Result<MacConfig, ConfigError> {
+        let cell = CellConfig {
+            monitor: self.monitor != Monitor::Off || self.air_radios().flatten().next().is_some(),
+            ..self.cell.clone()
+        };
+        let mut mac = cell.mac()?;
+        if self.layer != Layer::Ip {
+            let group = StationId::from_index(self.cell.stations.len());
+            let (from, to) = ends(group, Direction::Down);
+            let rate = TxRate::legacy(GROUP_RATE);
+            mac.radios.push(RadioConfig::new());
+            mac.links.push(LinkConfig {
+                group: true,
+                ..LinkConfig::new(from, to, rate)
+            });
+        }
+        for radio in &mut mac.radios {
+            radio.rts_threshold = self.rts_threshold;
+        }
+        Ok(mac)
+    }
+
     /// Checks all values.
     ///
     /// # Errors
     /// The first value that is out of range, with its limits.
     pub fn validate(&self) -> Result<(), EmulatorError> {
         self.cell.validate()?;
+        self.validate_access_points()?;
+        if self.dtim_period == 0 {
+            return Err(EmulatorError::DtimPeriod);
+        }
         let n = self.cell.stations.len();
         if n > MAX_STATIONS {
             return Err(EmulatorError::TooManyStations(n));
@@ -104,6 +255,44 @@ impl EmulatorConfig {
         Ok(())
     }
 }
+
+impl EmulatorConfig {
+    /// Returns the third radio on the channel of each access point.
+    pub(crate) fn air_radios(&self) -> impl Iterator<Item = Option<&AirConfig>> {
+        let further = self.further_access_points.iter();
+        core::iter::once(self.air.as_ref()).chain(further.map(|point| point.air.as_ref()))
+    }
+
+    /// Returns the number of access points.
+    pub(crate) fn access_points(&self) -> usize {
+        1 + self.further_access_points.len()
+    }
+
+    fn validate_access_points(&self) -> Result<(), EmulatorError> {
+        let n = self.access_points();
+        let has_air = self.air_radios().flatten().next().is_some();
+        if self.layer == Layer::Ip && (has_air || n > 1) {
+            return Err(EmulatorError::NeedsEthernet);
+        }
+        if n > MAX_ACCESS_POINTS {
+            return Err(EmulatorError::TooManyAccessPoints(n));
+        }
+        for air in self.air_radios().flatten() {
+            for loss in [air.data_loss, air.control_loss] {
+                if !(0.0..=1.0).contains(&loss) {
+                    return Err(EmulatorError::AirLoss(loss));
+                }
+            }
+        }
+        match self.home.iter().find(|&&home| home >= n) {
+            Some(&home) => Err(EmulatorError::UnknownAccessPoint(home)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Rate of group-addressed frames: the lowest basic rate of OFDM.
+const GROUP_RATE: LegacyRate = LegacyRate::Mbps6;
 
 /// Longest wired delay: with more, the packets on the wire would need too much memory.
 const MAX_WIRED_DELAY: Duration = Duration::from_secs(2);
@@ -127,6 +316,21 @@ pub enum EmulatorError {
     /// The wired delay is too long.
     #[error("a wired delay of {0:?}: give at most {MAX_WIRED_DELAY:?}")]
     WiredDelay(Duration),
+    /// A probability that the third radio misses a frame is out of range.
+    #[error("the third radio misses frames with probability {0}: give 0 to 1")]
+    AirLoss(f64),
+    /// A third radio, or a second access point, needs a box, which only Ethernet cells have.
+    #[error("third radios and further access points need a cell that carries Ethernet frames")]
+    NeedsEthernet,
+    /// There are too many access points.
+    #[error("{0} access points: at most {MAX_ACCESS_POINTS} are possible")]
+    TooManyAccessPoints(usize),
+    /// A station begins at an access point that does not exist.
+    #[error("a station begins at access point {0}, but there are fewer (the first is 0)")]
+    UnknownAccessPoint(usize),
+    /// There would be no DTIM.
+    #[error("a DTIM period of 0: give at least 1")]
+    DtimPeriod,
     /// A namespace could not be created or configured.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -160,6 +364,11 @@ impl EmulatorError {
                 | Self::Mtu(_)
                 | Self::Slot(_)
                 | Self::WiredDelay(_)
+                | Self::AirLoss(_)
+                | Self::NeedsEthernet
+                | Self::TooManyAccessPoints(_)
+                | Self::UnknownAccessPoint(_)
+                | Self::DtimPeriod
         )
     }
 }

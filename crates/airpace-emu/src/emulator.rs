@@ -3,11 +3,13 @@
 use crate::config::{EmulatorConfig, EmulatorError};
 use crate::engine::{Engine, Observer};
 use crate::network::{self, Network};
+use crate::remote::{Change, Changes};
 use crate::statistics::{RunDescription, Statistics};
 use airpace_api::emulation::EmulationReport;
+use airpace_core::phy::TxRate;
 use airpace_net::clock::Clock;
 use airpace_net::realtime;
-use airpace_units::Time;
+use airpace_units::{StationId, Time};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -21,6 +23,7 @@ pub struct Emulator {
     access_point: String,
     /// Readable once the loop is to stop.
     stop: Arc<EventFd>,
+    changes: Arc<Changes>,
     /// `None` once the thread has been joined.
     thread: Option<JoinHandle<Result<FinishedRun, EmulatorError>>>,
 }
@@ -56,13 +59,23 @@ impl Emulator {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let stop = EventFd::from_value_and_flags(0, flags).map_err(std::io::Error::from)?;
         let stop = Arc::new(stop);
+        let changes = Arc::new(Changes::new()?);
+        let loop_changes = Arc::clone(&changes);
         let (seed, access_point) = (config.seed, config.access_point.clone());
         let clock = Clock::start();
         let (loop_network, loop_stop) = (Arc::clone(&network), Arc::clone(&stop));
         let body = move || {
             let realtime = request_priority(config.realtime);
             let observer = Box::new(observer);
-            let engine = Engine::new(&config, loop_network, devices, observer, &loop_stop, clock)?;
+            let engine = Engine::new(
+                &config,
+                loop_network,
+                devices,
+                observer,
+                &loop_stop,
+                loop_changes,
+                clock,
+            )?;
             Ok(FinishedRun {
                 statistics: engine.run()?,
                 end: clock.now(),
@@ -76,6 +89,7 @@ impl Emulator {
             seed,
             access_point,
             stop,
+            changes,
             thread: Some(thread),
         })
     }
@@ -98,6 +112,51 @@ impl Emulator {
         self.thread
             .as_ref()
             .is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Lets a station sleep until [`Emulator::wake`]. The access point first sends what it has in
+    /// its queue for the station, and buffers what comes later. The station wakes for every
+    /// `listen_interval`-th beacon (102.4 ms; at least 1) and is sent what is buffered; it wakes by
+    /// itself to send. Frames for all stations wait for the DTIM while any station sleeps.
+    ///
+    /// Without beacons ([`airpace_sim::mac::CellConfig::beacons`]), nothing is sent until it wakes.
+    /// Does nothing if the station is absent or does not exist.
+    pub fn sleep(&self, station: StationId, listen_interval: u16) {
+        self.changes.push(Change::Sleep(station, listen_interval));
+    }
+
+    /// Wakes a station, which is sent what the access point has buffered.
+    pub fn wake(&self, station: StationId) {
+        self.changes.push(Change::Wake(station));
+    }
+
+    /// Takes a station out of range without a word: frames to it in the access point's queue meet
+    /// no answer, packets that come later are dropped, and what its kernel sends is lost.
+    pub fn leave(&self, station: StationId) {
+        self.changes.push(Change::Leave(station));
+    }
+
+    /// Brings a station back that has left.
+    pub fn join(&self, station: StationId) {
+        self.changes.push(Change::Join(station));
+    }
+
+    /// Moves a station to another access point, by its index. The new one tells the wired side by a
+    /// frame with the station's address. What the previous one has queued for the station is sent
+    /// there in vain; what the station has queued still goes out there. Does nothing if there is no
+    /// such station or access point.
+    pub fn roam(&self, station: StationId, access_point: usize) {
+        self.changes.push(Change::Roam(station, access_point));
+    }
+
+    /// Changes the rate of a station's frames in both directions.
+    pub fn set_rate(&self, station: StationId, rate: TxRate) {
+        self.changes.push(Change::SetRate(station, rate));
+    }
+
+    /// Changes the probability (0 to 1) that an MPDU to or from a station is lost.
+    pub fn set_loss(&self, station: StationId, loss: f64) {
+        self.changes.push(Change::SetLoss(station, loss));
     }
 
     /// Stops the cell and returns its report. The devices are removed then, and the namespaces when

@@ -2,7 +2,9 @@
 //! kernel are queued, aggregated and retransmitted as they would be on the air.
 //!
 //! One thread owns a TUN device on the wired side and, for each station, a TUN device `wlan0` and a
-//! radiotap monitor `mon0`, each in a network namespace. This crate makes no decisions about Wi-Fi:
+//! radiotap monitor `mon0`, each in a network namespace. With [`Layer::Ethernet`] the access point
+//! is one at layer 2: its wired side is a port that a bridge can take, and the stations have MAC
+//! addresses, broadcasts and IPv6. This crate makes no decisions about Wi-Fi:
 //! it emulates what [`airpace_sim::mac`] simulates. The emulator measures its own lateness, and its
 //! report says when the figures cannot be trusted.
 //!
@@ -34,19 +36,27 @@ mod config;
 mod delay;
 mod emulator;
 mod engine;
+mod forwarding;
+mod frame_log;
 mod monitor;
 mod network;
 mod packet;
 mod port;
+mod presence;
+mod remote;
 mod series;
 mod statistics;
 mod trace;
 
-pub use address::{BSSID, SERVER, station_address, station_mac};
+pub use address::{BSSID, SERVER, SERVER_MAC, bssid, station_address, station_mac};
 pub use command::{GRACE, Outcome, environment, namespace_variable, run_command};
-pub use config::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor};
+pub use config::{
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, Layer,
+    MAX_ACCESS_POINTS, MAX_STATIONS, Monitor,
+};
 pub use emulator::Emulator;
 pub use engine::{NoObserver, Observer};
+pub use frame_log::{FrameLog, TrueLevel};
 pub use network::Network;
 pub use statistics::TRUSTED_LAG;
 pub use trace::{TraceError, TraceFault, parse_trace};

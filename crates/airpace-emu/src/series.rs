@@ -23,6 +23,16 @@ pub(crate) fn halve(slots: &mut Vec<EmulationSlot>) {
     slots.truncate(slots.len() / 2);
 }
 
+/// Adds up what two cells have counted of a station in one slot.
+pub(crate) fn sum(a: &EmulationSlot, b: &EmulationSlot) -> EmulationSlot {
+    EmulationSlot {
+        queue: a.queue.saturating_add(b.queue),
+        queue_max: a.queue_max.saturating_add(b.queue_max),
+        ..merged(a, b)
+    }
+}
+
+/// Joins a slot with the one that follows it.
 fn merged(a: &EmulationSlot, b: &EmulationSlot) -> EmulationSlot {
     let (frames, packets) = (
         a.frames.saturating_add(b.frames),

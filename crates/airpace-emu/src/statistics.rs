@@ -123,6 +123,20 @@ impl Statistics {
         self.merged = true;
     }
 
+    /// Adds the counts of another cell with the same stations, of the same time.
+    pub(crate) fn add(&mut self, other: Self) {
+        for (station, other) in self.stations.iter_mut().zip(other.stations) {
+            station.add(other);
+        }
+        // The bounds of the histograms are the same.
+        let _ = self.lag.add(other.lag);
+        self.stray.unroutable += other.stray.unroutable;
+        self.stray.oversized += other.stray.oversized;
+        self.stray.group_lost += other.stray.group_lost;
+        self.stray.unassociated += other.stray.unassociated;
+        self.stray.unheard += other.stray.unheard;
+    }
+
     /// Counts how late an event was handled.
     pub(crate) fn on_lag(&mut self, lag: Duration) {
         self.lag
@@ -173,8 +187,8 @@ impl Statistics {
         reason: DropReason,
     ) {
         let Some(station) = self.stations.get_mut(station.index()) else {
-            // A packet between stations may be for one that does not exist.
-            self.stray.unroutable += 1;
+            // The station behind the last stands for all of them.
+            self.stray.group_lost += 1;
             return;
         };
         station.current.dropped += u32::from(direction == Direction::Down);
@@ -185,15 +199,56 @@ impl Statistics {
             _ => totals.drops.other += 1,
         }
     }
+
+    /// Counts downlink packets that were dropped because their station was absent, or slept for too
+    /// long.
+    pub(crate) fn on_undelivered(&mut self, station: StationId, packets: u64) {
+        match self.stations.get_mut(station.index()) {
+            Some(station) => {
+                let dropped = u32::try_from(packets).unwrap_or(u32::MAX);
+                station.current.dropped = station.current.dropped.saturating_add(dropped);
+                station.down.totals.drops.gone += packets;
+            }
+            None => self.stray.group_lost += packets,
+        }
+    }
 }
 
 impl StationCounts {
+    /// Adds what another cell has counted of the same station.
+    fn add(&mut self, other: Self) {
+        self.rate = self.rate.or(other.rate);
+        self.down.add(&other.down);
+        self.up.add(&other.up);
+        for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
+            *slot = series::sum(slot, other);
+        }
+    }
+
     /// Returns the counts of one direction.
     fn counts(&mut self, direction: Direction) -> &mut DirectionCounts {
         match direction {
             Direction::Down => &mut self.down,
             Direction::Up => &mut self.up,
         }
+    }
+}
+
+impl DirectionCounts {
+    /// Adds what another cell has counted.
+    fn add(&mut self, other: &Self) {
+        self.frames.append(&other.frames);
+        let (to, from) = (&mut self.totals, &other.totals);
+        to.packets += from.packets;
+        to.bytes += from.bytes;
+        to.marked += from.marked;
+        to.dropped_retries += from.dropped_retries;
+        to.queue_max = to.queue_max.max(from.queue_max);
+        to.drops.full += from.drops.full;
+        to.drops.codel += from.drops.codel;
+        to.drops.longest_flow += from.drops.longest_flow;
+        to.drops.gone += from.drops.gone;
+        to.drops.other += from.drops.other;
     }
 }
 

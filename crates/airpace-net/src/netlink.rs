@@ -129,6 +129,15 @@ impl Netlink {
         Err(unexpected_answer(name))
     }
 
+    /// Returns whether the interface `name` can carry packets: it is up, has a carrier (both ends of
+    /// a veth pair are up), and the kernel has noticed, which may take a second.
+    ///
+    /// # Errors
+    /// When no interface has that name.
+    pub fn is_running(&mut self, name: &str) -> Result<bool, LinkError> {
+        Ok(self.link(name)?.header.flags.contains(LinkFlags::Running))
+    }
+
     /// Returns the number (id) of the XDP program that is attached to the interface `name`; `None`
     /// if there is none.
     ///

@@ -9,11 +9,13 @@
 
 mod checksum;
 mod complete;
+mod ethernet;
 mod join;
 mod packet;
 mod split;
 
 pub use complete::complete_checksum;
+pub use ethernet::{ETHERNET_HEADER_BYTES, FrameJoiner, SuperFrame};
 pub use join::Joiner;
 pub use split::SuperPacket;
 

@@ -73,6 +73,20 @@ impl PacketSocket {
     /// # Errors
     /// Without CAP_NET_RAW, or when the interface does not exist.
     pub fn open(interface: &str, buffer_bytes: usize) -> io::Result<Self> {
+        Self::open_kind(interface, buffer_bytes, false)
+    }
+
+    /// Opens a port through which a process is the other side of `interface`: super-packets and
+    /// incomplete checksums come with the offload header of [`crate::offload`] before each frame,
+    /// and frames to be sent must have that header too. See [`crate::offload::SuperFrame`].
+    ///
+    /// # Errors
+    /// As [`PacketSocket::open`].
+    pub fn open_with_offload(interface: &str, buffer_bytes: usize) -> io::Result<Self> {
+        Self::open_kind(interface, buffer_bytes, true)
+    }
+
+    fn open_kind(interface: &str, buffer_bytes: usize, offload: bool) -> io::Result<Self> {
         let index = nix::net::if_::if_nametoindex(interface)?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         // Without a protocol, the socket receives nothing until it is bound to its interface;
@@ -84,6 +98,11 @@ impl PacketSocket {
         sys::set_option(fd, libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
         // Kernels before 4.20 do not have the option and also show what the interface sends.
         let _ = sys::set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
+        if offload {
+            sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+            // A frame that does not fit the peer's queue is lost as on a wire, not queued here.
+            sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        }
         sys::bind_to_interface(fd, index)?;
         Ok(Self { socket })
     }

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Demo),
-    Emulate(emulate::Emulate),
+    Emulate(Box<emulate::Emulate>),
     Proxy(proxy::Proxy),
     #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
     Agent(Agent),

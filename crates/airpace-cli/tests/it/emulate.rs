@@ -50,6 +50,33 @@ fn a_command_finds_the_stations_and_its_exit_code_comes_through() {
 }
 
 #[test]
+fn a_command_finds_the_box_between_the_wired_side_and_the_access_point() {
+    let script = "test $AIRPACE_LAN_PORT = lan0 && test $AIRPACE_AP_PORT = ap1 || exit 3; \
+                  test \"$AIRPACE_STATION_MACS\" = '02:77:00:00:01:00 02:77:00:00:01:01' || exit 4; \
+                  nsenter --net=$AIRPACE_NS_BOX cat /proc/net/dev >/tmp/box.$$; \
+                  for name in lan0 ap1 ap2 br0 air7 air8; do grep -q $name: /tmp/box.$$ || exit 5; done; \
+                  rm /tmp/box.$$; exit 7";
+    let words = "--layer ethernet --stations 2 --cells 2 --ap-port ap1 --air air7 --air-loss 0.5 --rts 3000";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.extend(["--", "sh", "-c", script]);
+    let Some(run) = emulate(&words) else { return };
+    assert_eq!(run.code, Some(7), "{}", run.stderr);
+}
+
+#[test]
+fn options_of_layer_2_are_refused_in_a_cell_of_ip_packets() {
+    for options in [
+        "--no-bridge",
+        "--air",
+        "--ap-port eth1",
+        "--box /run/netns/x",
+        "--cells 2",
+    ] {
+        assert_refused(&format!("emulate {options} -- true"), "--layer ethernet");
+    }
+}
+
+#[test]
 fn the_report_says_what_went_over_the_air() {
     let folder = folder("emulate");
     let path = folder.path().join("run.json");

@@ -15,6 +15,7 @@
 
 use super::ip::{self, protocol};
 use super::tcp::Timestamps;
+use core::hash::{Hash as _, Hasher};
 
 /// Length of a TCP header without options.
 const TCP_FIXED: usize = 20;
@@ -119,6 +120,32 @@ impl Transport {
             Self::Udp { ports, .. } => *ports,
         }
     }
+}
+
+/// Feeds what identifies the connection of an IP packet to `state`, the same in both directions:
+/// addresses and ports in the order of their values, and the protocol. Returns whether the packet
+/// belongs to a connection, under the conditions of [`Transport::parse`].
+pub fn hash_connection<H: Hasher>(bytes: &[u8], state: &mut H) -> bool {
+    let Some((protocol, header_bytes, _)) = ip::unfragmented(bytes) else {
+        return false;
+    };
+    let ports = bytes.get(header_bytes..).and_then(<[u8]>::first_chunk::<4>);
+    let (Some(&[s0, s1, d0, d1]), Some(source), Some(destination)) =
+        (ports, ip::source(bytes), ip::destination(bytes))
+    else {
+        return false;
+    };
+    if !matches!(protocol, protocol::TCP | protocol::UDP) {
+        return false;
+    }
+    let mut ends = [
+        (source, u16::from_be_bytes([s0, s1])),
+        (destination, u16::from_be_bytes([d0, d1])),
+    ];
+    ends.sort_unstable();
+    ends.hash(state);
+    state.write_u8(protocol);
+    true
 }
 
 impl TcpHeader {
@@ -259,6 +286,22 @@ mod tests {
             }
         }
         assert_eq!(read(&tcp(&sack, 0)).sack_edge, Some(30));
+    }
+
+    #[test]
+    fn both_directions_of_a_connection_have_one_hash() {
+        let hash = |packet: &[u8]| {
+            let mut hasher = siphasher::sip::SipHasher13::new();
+            assert!(hash_connection(packet, &mut hasher));
+            hasher.finish()
+        };
+        let down = tcp(&[], 0);
+        let mut up = down.clone();
+        up[12..20].copy_from_slice(&[10, 0, 0, 7, 10, 0, 0, 1]);
+        up[20..24].copy_from_slice(&[0x13, 0x89, 0x01, 0xbb]);
+        assert_eq!(hash(&down), hash(&up));
+        up[20] ^= 1;
+        assert_ne!(hash(&down), hash(&up));
     }
 
     #[test]

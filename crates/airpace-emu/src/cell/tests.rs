@@ -1,7 +1,7 @@
 use super::*;
 use crate::network;
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
-use airpace_sim::mac::{DropReason, StationConfig};
+use airpace_sim::mac::{CellConfig, DropReason, FrameRecord, StationConfig};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
@@ -38,8 +38,10 @@ fn test_cell() -> Option<TestCell> {
         return None;
     };
     let frames = Arc::new(Mutex::new(Vec::new()));
-    let cell = Cell::new(&config, Box::new(KeptFrames(Arc::clone(&frames)))).unwrap();
-    let ports = Ports::new(devices, true);
+    let observer: Box<dyn Observer> = Box::new(KeptFrames(Arc::clone(&frames)));
+    let observer = Rc::new(RefCell::new(observer));
+    let cell = Cell::new(&config, 0, None, observer).unwrap();
+    let ports = Ports::new(devices.wired, devices.stations, true);
     Some(TestCell {
         cell,
         ports,
@@ -52,7 +54,8 @@ fn a_packet_on_the_wire_comes_before_one_that_is_read_later() {
     let Some(test) = test_cell() else { return };
     let (mut cell, mut ports) = (test.cell, test.ports);
     let (clock, station) = (Clock::start(), StationId(0));
-    cell.wire_down.push(Time::ZERO, (station, packet()));
+    cell.wire_down
+        .push(Time::ZERO, (Destination::Station(station), packet()));
     // The loop wakes at 5 ms and finds a packet from the station. The one on the wire has reached
     // the access point at 1 ms.
     cell.handle_now(
@@ -75,7 +78,8 @@ fn the_lag_of_each_frame_and_each_delivery_is_measured() {
     let Some(test) = test_cell() else { return };
     let (mut cell, mut ports) = (test.cell, test.ports);
     let (clock, station) = (Clock::start(), StationId(0));
-    cell.wire_down.push(Time::ZERO, (station, packet()));
+    cell.wire_down
+        .push(Time::ZERO, (Destination::Station(station), packet()));
     cell.advance(Time::from_millis(3), &clock, &mut ports);
     assert_eq!(
         cell.statistics.lag().events,

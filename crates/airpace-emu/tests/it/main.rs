@@ -7,8 +7,11 @@
     reason = "tests by the real clock; they report what they skip"
 )]
 
+mod access_points;
 mod agreement;
 mod cleanup;
+mod control_frames;
+mod ethernet;
 mod monitor;
 mod schemes;
 mod traffic;

@@ -81,6 +81,8 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         late: 0,
         wait: None,
         source: LevelSource::AmpduReference,
+        sensor: airpace_core::report::Sensor::Agent,
+        confidence: 1.0,
         sender: SenderView::default(),
     };
     report::encode(&report).to_vec()
@@ -209,8 +211,9 @@ fn missing_reports_lead_to_a_conservative_rate_then_to_none_and_the_next_report_
     assert!(burst[0] > 0, "everything passes at once");
     proxy.on_report(now, 0, &report_bytes(0, 99, 32, 1.19));
     // The slots that ended without a report are decisions too: the next may be half a slot away.
-    run(&mut proxy, now, now + SLOT / 2, &[]);
-    proxy.handle_timeout(now + SLOT / 2);
+    let decided = now + SLOT / 2 + Duration::from_millis(1);
+    run(&mut proxy, now, decided, &[]);
+    proxy.handle_timeout(decided);
     assert_eq!(proxy.mode(0), Some(Mode::Controlled));
     let modes: Vec<_> = std::iter::from_fn(|| proxy.poll_record())
         .map(|record| record.mode)

@@ -102,6 +102,10 @@ pub struct LinkConfig {
     pub quality: Quality,
     /// The receiver's weight where the sender shares out airtime (default [`DEFAULT_WEIGHT`]).
     pub weight: u16,
+    /// Whether the frames are group-addressed: each is sent once, without RTS, and nobody
+    /// acknowledges it (10.3.6; default no). The receiver stands for the whole group. Give the link
+    /// a non-HT rate, because group frames are not aggregated.
+    pub group: bool,
 }
 
 /// How MPDUs of a link are lost without collisions.
@@ -339,6 +343,7 @@ impl LinkConfig {
             adaptation: adaptation.into(),
             quality: Quality::Loss(0.0),
             weight: DEFAULT_WEIGHT,
+            group: false,
         }
     }
 

@@ -70,7 +70,7 @@ impl<P: Packet + Clone> Mac<P> {
             lane.window.release(&mut tell);
         }
         record.decoded = decoded;
-        if decoded > 0 {
+        if decoded > 0 && !link.group {
             record.airtime += self.rules.medium.sifs() + flight.built.response;
         }
         self.outputs[index] = Output::Frame(record);
@@ -109,8 +109,14 @@ impl<P: Packet + Clone> Mac<P> {
         };
         let outputs = &mut self.outputs;
         let tell = |fate: Fate<P>| outputs.push_back(fate.output(known, address));
+        // A group-addressed frame has one try.
+        let tries = if link.group {
+            1
+        } else {
+            self.rules.retry_limit
+        };
         let window = &mut path.lane_mut(flight.lane).window;
-        let settled = window.settle(flight.built.number, answered, &self.rules, tell);
+        let settled = window.settle(flight.built.number, answered, tries, tell);
         path.settled(flight.lane, settled.packets);
         link.adaptation.on_result(at, &flight.result(settled.acked));
         let spent = if answered {

@@ -79,6 +79,8 @@ impl<P: Packet + Clone> Mac<P> {
     /// Sends the first PPDU of an exchange: an RTS if the frame is longer than the threshold and
     /// `may_protect`, else the frame.
     fn begin_exchange(&mut self, flight: Flight, at: Time, may_protect: bool) {
+        // Group-addressed frames are never preceded by RTS (10.3.6).
+        let may_protect = may_protect && !self.links[flight.link.index()].group;
         let radio = &mut self.radios[flight.function.radio.index()];
         radio.paths[flight.function.category].begin_service();
         let is_long = radio
@@ -227,6 +229,9 @@ impl<P: Packet + Clone> Mac<P> {
     }
 
     fn end_data(&mut self, exchange: &Exchange, flight: &Flight) {
+        if self.links[flight.link.index()].group {
+            return self.end_group_frame(exchange, flight);
+        }
         let (_, receiver) = self.views_of(flight);
         let answer = self.rules.medium.sifs() + flight.built.response;
         let clean = self.end_ppdu(exchange, answer, receiver);
@@ -254,6 +259,22 @@ impl<P: Packet + Clone> Mac<P> {
         } else {
             self.after_sifs(exchange.at, Work::Begins(Ppdu::Answer, *flight));
         }
+    }
+
+    /// A group-addressed frame has ended. Nobody answers, so its sender takes it for received: it
+    /// neither repeats it nor widens its contention window (10.3.6).
+    fn end_group_frame(&mut self, exchange: &Exchange, flight: &Flight) {
+        let (_, receiver) = self.views_of(flight);
+        let clean = self.end_ppdu(exchange, Duration::ZERO, receiver);
+        self.receive(exchange, flight, clean);
+        self.conclude(
+            flight,
+            Ending {
+                at: exchange.at,
+                known: exchange.at,
+                answered: true,
+            },
+        );
     }
 
     fn end_answer(&mut self, exchange: &Exchange, flight: &Flight) {

@@ -16,6 +16,8 @@ pub(super) struct Link {
     pub(super) adaptation: RateAdaptation,
     /// The receiver's weight where airtime is shared out.
     pub(super) weight: u16,
+    /// Whether its frames are group-addressed, so that nobody acknowledges them.
+    pub(super) group: bool,
     /// Frames in a row without an answer.
     pub(super) unanswered: u8,
     quality: Quality,
@@ -54,6 +56,7 @@ impl Link {
             mut adaptation,
             quality,
             weight,
+            group,
         } = config;
         adaptation.set_snr(f64::INFINITY);
         let rate = adaptation.best();
@@ -62,6 +65,7 @@ impl Link {
             to,
             adaptation,
             weight,
+            group,
             unanswered: 0,
             quality: clamped(quality),
             losses,

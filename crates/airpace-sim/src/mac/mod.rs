@@ -13,6 +13,9 @@
 //! views that hear it: one in a cell whose radios are all in range. A frame's packets are handed
 //! over together, at the end of its PPDU.
 //!
+//! Group-addressed frames go over links of their own ([`LinkConfig::group`]), whose receiver stands
+//! for the group: each is sent once and not acknowledged.
+//!
 //! Not modelled: capture, polling, power save, fragments, protection of legacy networks by
 //! CTS-to-self, and the recovery of a failed exchange within its TXOP (a back-off follows). After a
 //! frame without an answer all radios of one view wait for the same time, whether they sent it (a

@@ -271,13 +271,14 @@ impl<P: Packet + Clone> Window<P> {
     }
 
     /// The exchange of the frame with the number `frame` is over; its sender knows what was
-    /// received if it was `answered`. `tell` is called for packets that are handed over or given up
+    /// received if it was `answered`. What was not received is given up after `retry_limit` tries.
+    /// `tell` is called for packets that are handed over or given up
     /// now.
     pub(super) fn settle(
         &mut self,
         frame: u8,
         answered: bool,
-        rules: &Rules,
+        retry_limit: u8,
         mut tell: impl FnMut(Fate<P>),
     ) -> Settled {
         let mut settled = Settled::default();
@@ -290,7 +291,7 @@ impl<P: Packet + Clone> Window<P> {
             .filter(|entry| entry.state == SenderState::Framed(frame))
         {
             let acked = answered && entry.received;
-            if acked || entry.tries >= rules.retry_limit {
+            if acked || entry.tries >= retry_limit {
                 entry.state = SenderState::Settled;
                 settled.acked += u16::from(acked);
                 settled.packets += usize::from(entry.packets);

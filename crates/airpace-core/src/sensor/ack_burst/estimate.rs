@@ -23,11 +23,14 @@ const FEWEST_BURSTS: f64 = 10.0;
 const LEAST_TCP: f64 = 0.6;
 /// Smallest share of segments handed over that acknowledgements account for.
 const LEAST_ACKNOWLEDGED: f64 = 0.7;
+/// Bursts this far apart on average, seconds, hardly ever begin within one tick of the clock.
+const APART_S: f64 = 1.3e-3;
 /// More frames per burst than this are not plausible.
 const MOST_FRAMES: f64 = 4.0;
-/// A station whose bursts hold this few acknowledgements per connection beyond the first, and that
-/// acknowledges this many segments at once, drops acknowledgements that newer ones replace.
-const THINNED_REPEATS: f64 = 0.03;
+/// A station whose bursts hold fewer acknowledgements per connection beyond the first than this part
+/// of what is expected, and that acknowledges this many segments at once, drops acknowledgements that
+/// newer ones replace.
+const THINNED_REPEATS: f64 = 0.25;
 const THINNED_SEGMENTS: f64 = 4.0;
 /// A receiver with fewer segments per acknowledgement acknowledges every segment.
 const EVERY_SEGMENT: f64 = 1.2;
@@ -43,6 +46,9 @@ pub(super) struct Observed {
     pub(super) seconds: f64,
     /// Bursts that acknowledge something.
     pub(super) bursts: f64,
+    /// Bursts whose first acknowledgement was written later than the last of the burst before, on
+    /// the station's clock.
+    pub(super) crossings: f64,
     /// Sum over bursts of how far the station's clock advances within them, seconds.
     pub(super) clock_s: f64,
     /// Acknowledgements of something new.
@@ -84,6 +90,7 @@ impl Observed {
         let fade = |old: &mut f64, new: f64| *old = *old * keep + new;
         fade(&mut self.seconds, length.as_secs_f64());
         fade(&mut self.bursts, slot.bursts);
+        fade(&mut self.crossings, slot.crossings);
         fade(&mut self.clock_s, slot.clock_s);
         fade(&mut self.acks, slot.acks);
         fade(&mut self.stamped, slot.stamped);
@@ -110,7 +117,9 @@ impl Observed {
             return Estimate::UNUSABLE;
         }
         let expected = expected_frames_per_burst(contending);
-        let is_thinned = self.repeats < THINNED_REPEATS * self.bursts
+        // Where few frames share a burst anyway, thinning hides little.
+        let is_thinned = expected > TOLERATED
+            && self.repeats < THINNED_REPEATS * (expected - 1.0) * self.bursts
             && self.segments > THINNED_SEGMENTS * self.acks;
         let is_stamped = 2.0 * self.stamped > self.acks;
         let (frames_per_burst, basis) = if is_stamped && !is_thinned {
@@ -141,20 +150,30 @@ impl Observed {
     ///
     /// U is the uplink frame and the airtime of the packets that gather meanwhile, which is the
     /// larger, the more of the time between frames is packets rather than overhead.
+    ///
+    /// An acknowledgement that is lost on the air divides a burst: what follows it comes with its
+    /// retransmission. Where bursts are further apart than the clock's ticks, such a part is known by
+    /// its first acknowledgement, which was written in the same tick as the one before.
     fn frames_per_burst_by_clock(&self) -> Option<f64> {
+        let apart_s = (self.seconds - self.clock_s) / self.bursts;
+        let bursts = if apart_s >= APART_S {
+            self.crossings.clamp(1.0, self.bursts)
+        } else {
+            self.bursts
+        };
         let mut frames_per_burst = 1.5;
         for _ in 0..ITERATIONS {
-            let round_s = self.seconds / (self.bursts * frames_per_burst);
+            let round_s = self.seconds / (bursts * frames_per_burst);
             let payload = (1.0 - FRAME_OVERHEAD_S / round_s).max(0.0);
             let uplink_s = UPLINK_EXCHANGE_S * (1.0 + payload);
-            let without_uplink = self.seconds - uplink_s * self.bursts;
+            let without_uplink = self.seconds - uplink_s * bursts;
             let within = self.clock_s / without_uplink;
             if without_uplink <= 0.0 || within >= 1.0 - 1.0 / MOST_FRAMES {
                 return None;
             }
             frames_per_burst = 1.0 / (1.0 - within);
         }
-        Some(frames_per_burst)
+        Some(frames_per_burst * bursts / self.bursts)
     }
 
     /// Bursts, with those that were never sent because none of the frames that they would have

@@ -13,7 +13,7 @@ const PHASE_PERIOD: Duration = Duration::from_secs(1);
 /// Acknowledgements after which the phase of the clock is known well enough to compare connections.
 const PHASE_SAMPLES: u32 = 16;
 /// Unit of the clock in timestamps of Linux, Android, macOS, iOS and Windows, seconds.
-const TICK_S: f64 = 1e-3;
+pub(super) const TICK_S: f64 = 1e-3;
 
 /// One connection.
 #[derive(Clone, Debug, Default)]

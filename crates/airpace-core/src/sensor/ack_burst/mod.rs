@@ -14,6 +14,8 @@
 mod estimate;
 mod flow;
 mod station;
+#[cfg(test)]
+mod tests;
 
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;

@@ -1,7 +1,7 @@
 //! The bursts of one station.
 
 use super::estimate::Observed;
-use super::flow::Flow;
+use super::flow::{Flow, TICK_S};
 use super::{DownlinkPacket, FlowKey, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use airpace_units::Time;
@@ -51,6 +51,8 @@ pub(super) struct StationBursts {
     bytes: u64,
     /// The last second or so.
     recent: Observed,
+    /// When the station wrote its latest acknowledgement, on its clock.
+    written_s: Option<f64>,
     /// The last burst of the slots before, and the latest one.
     before: Option<Time>,
     latest: Option<Time>,
@@ -70,6 +72,7 @@ impl StationBursts {
             observed: Observed::default(),
             bytes: 0,
             recent: Observed::default(),
+            written_s: None,
             before: None,
             latest: None,
             frames_carried: 0.0,
@@ -137,9 +140,15 @@ impl StationBursts {
 
     /// Counts how far the station's clock advances within the burst.
     fn advance_clock(&mut self, written_s: f64) {
+        if self.burst.written_s.is_none() {
+            let later_s = self.written_s.map(|last_s| written_s - last_s);
+            let crosses = later_s.is_none_or(|later_s| later_s > TICK_S / 2.0);
+            self.observed.crossings += f64::from(u8::from(crosses));
+        }
+        self.written_s = Some(written_s);
         let (first_s, advance_s) = self.burst.written_s.unwrap_or((written_s, 0.0));
         // The phases of two connections are known to a fraction of a tick, so whole ticks count.
-        let advance_now_s = ((written_s - first_s) * 1e3).round() * 1e-3;
+        let advance_now_s = ((written_s - first_s) / TICK_S).round() * TICK_S;
         let more_s = (advance_now_s - advance_s).max(0.0);
         self.observed.clock_s += more_s;
         self.burst.written_s = Some((first_s, advance_s + more_s));

@@ -8,6 +8,8 @@
 
 mod missed;
 mod station;
+#[cfg(test)]
+mod tests;
 
 use crate::phy::{AccessCategory, SIFS};
 use crate::report::{LevelSource, Sensor, SlotReport};

@@ -586,3 +586,50 @@ fn saturation_throughput_agrees_with_bianchis_model() {
         assert_near(measured, expected, 0.03);
     }
 }
+
+/// Radio 0 sends to the group that radio 2 stands for, and radio 1 sends to radio 0.
+fn group_network(loss: f64) -> MacConfig {
+    let basic = TxRate::legacy(LegacyRate::Mbps6);
+    let group = LinkConfig {
+        group: true,
+        quality: Quality::Loss(loss),
+        ..link(0, 2, basic)
+    };
+    let links = vec![group, link(1, 0, vht(1, 4))];
+    let config = MacConfig::new(vec![RadioConfig::new(); 3], links);
+    all_radios(config, |radio| radio.rts_threshold = Some(100))
+}
+
+#[test]
+fn group_frames_are_sent_once_each_without_protection_or_answer() {
+    for loss in [0.0, 1.0] {
+        let flows = [Flow::new(0, 2, 5_000)];
+        let log = run_flows(group_network(loss), &flows, 100);
+        assert!(log.frames.len() >= 19, "{}", log.frames.len());
+        for frame in &log.frames {
+            assert_eq!((frame.mpdus, frame.retries), (1, 0));
+            assert_eq!(frame.airtime, frame.end.since(frame.start));
+        }
+        let arrived = log.delivered[0].0 as usize;
+        let given_up = log.dropped.len();
+        assert_eq!(arrived + given_up, log.frames.len());
+        assert_eq!(arrived == 0, loss > 0.0);
+        assert!(
+            log.dropped
+                .iter()
+                .all(|&reason| reason == DropReason::RetryLimit)
+        );
+    }
+}
+
+#[test]
+fn group_frames_that_collide_are_lost() {
+    let flows = [Flow::new(0, 2, 200), Flow::new(1, 0, 200)];
+    let log = run_flows(group_network(0.0), &flows, 300);
+    let mut collided = 0;
+    for frame in log.frames.iter().filter(|frame| frame.to == RadioId(2)) {
+        collided += usize::from(frame.collided);
+        assert_eq!(frame.retries, 0);
+    }
+    assert!(collided > 0);
+}

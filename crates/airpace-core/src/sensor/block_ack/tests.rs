@@ -1,0 +1,116 @@
+//! A cell of one or two stations, whose block acks are partly missed.
+
+use super::*;
+use crate::wire::control::BlockAck;
+
+const BSSID: MacAddr = MacAddr([2; 6]);
+const STATION: MacAddr = MacAddr([4; 6]);
+
+/// Hears `frames` frames of `level` MPDUs, one per millisecond; `is_missed` and `has_header` say
+/// whether the block ack, and the header of the data frame, of a frame are heard. Returns the report
+/// of the last slot.
+fn hear(
+    frames: u64,
+    level: u16,
+    is_missed: impl Fn(u64) -> bool,
+    has_header: impl Fn(u64) -> bool,
+) -> SlotReport {
+    let mut radio = BlockAckRadio::new(BSSID);
+    let mut report = SlotReport::silent(StationId(0), Duration::ZERO);
+    let mut highest = 4_000;
+    for frame in 0..frames {
+        let data_start = Time::from_micros(1_000 * (frame + 1));
+        let data_end = data_start + Duration::from_micros(600);
+        for _ in 0..level {
+            radio.on_downlink(data_start, STATION, 1_500);
+        }
+        if has_header(frame) {
+            let header = DataHeader::downlink(STATION, BSSID, highest, false);
+            let heard = OnAir {
+                start: data_start,
+                end: data_end,
+            };
+            radio.on_data(heard, &header, Some(BitRate::from_mbps(390)));
+        }
+        highest = (highest + level) % 4_096;
+        if !is_missed(frame) {
+            let start = data_end + SIFS;
+            let block_ack = ControlFrame::BlockAck(BlockAck {
+                receiver: BSSID,
+                transmitter: STATION,
+                tid: 0,
+                start: (highest + 4_096 - 63) % 4_096,
+                bitmap: &[0xff; 8],
+            });
+            let end = start + Duration::from_micros(32);
+            radio.on_control(OnAir { start, end }, &block_ack);
+        }
+        if frame % 100 == 99 {
+            let now = Time::from_micros(1_000 * (frame + 2));
+            report = radio.close_slot(now, STATION, StationId(0));
+            radio.close_cell();
+        }
+    }
+    report
+}
+
+#[test]
+fn every_block_ack_heard_gives_the_exact_level_round_and_rate() {
+    let report = hear(1_000, 20, |_| false, |_| true);
+    assert_eq!(
+        (report.frames, report.mpdus, report.packets),
+        (100, 2_000, 2_000)
+    );
+    assert!((report.round_s().unwrap() - 1e-3).abs() < 1e-6);
+    assert!((report.phy_rate_bps().unwrap() / 390e6 - 1.0).abs() < 1e-6);
+    assert_eq!((report.sensor, report.late), (Sensor::BlockAck, 0));
+    assert!(report.confidence > 0.9);
+}
+
+#[test]
+fn missed_block_acks_leave_level_and_round() {
+    // Every fifth is missed, and every third header heard: the two do not depend on each other.
+    let report = hear(4_000, 20, |frame| frame % 5 == 0, |frame| frame % 3 == 0);
+    let level = report.level().unwrap();
+    assert!((level / 20.0 - 1.0).abs() < 0.05, "{level}");
+    assert!((report.round_s().unwrap() / 1e-3 - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn without_any_header_the_missed_ones_are_found_in_the_advances() {
+    let report = hear(4_000, 20, |frame| frame * 7 % 10 < 2, |_| false);
+    let level = report.level().unwrap();
+    assert!((level / 20.0 - 1.0).abs() < 0.1, "{level}");
+}
+
+#[test]
+fn a_radio_that_hears_little_says_that_it_is_unusable() {
+    let report = hear(4_000, 20, |frame| frame % 5 != 0, |_| true);
+    assert_eq!((report.frames, report.confidence), (0, 0.0));
+}
+
+#[test]
+fn exchanges_of_others_are_time_used_by_others() {
+    let mut radio = BlockAckRadio::new(BSSID);
+    let rts = ControlFrame::Rts {
+        duration_us: 900,
+        receiver: MacAddr([6; 6]),
+        transmitter: MacAddr([8; 6]),
+    };
+    let heard = OnAir {
+        start: Time::from_micros(100),
+        end: Time::from_micros(150),
+    };
+    radio.on_control(heard, &rts);
+    let cts = ControlFrame::Cts {
+        duration_us: 800,
+        receiver: MacAddr([8; 6]),
+    };
+    let heard = OnAir {
+        start: Time::from_micros(166),
+        end: Time::from_micros(210),
+    };
+    // Its reservation lies within that of the RTS.
+    radio.on_control(heard, &cts);
+    assert_eq!(radio.close_cell().others, Duration::from_micros(950));
+}

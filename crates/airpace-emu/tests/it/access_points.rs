@@ -1,0 +1,158 @@
+//! Several access points behind one box, and stations that go from one to another.
+
+use super::ethernet::{Wire, ethernet, goodput};
+use super::start;
+use airpace_emu::{
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, FrameLog, bssid, station_address,
+};
+use airpace_units::StationId;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A cell of two stations, the second of which begins at the second access point.
+fn two_access_points() -> EmulatorConfig {
+    let mut config = ethernet(&[9, 9]);
+    let air = |name: &str| AirConfig {
+        interface: name.to_owned(),
+        ..AirConfig::default()
+    };
+    config.air = Some(air("air0"));
+    config.further_access_points = vec![AccessPointConfig {
+        port: "ap1".to_owned(),
+        air: Some(air("air1")),
+    }];
+    config.home = vec![0, 1];
+    config
+}
+
+#[test]
+fn access_points_have_channels_of_their_own() {
+    let Some(emulator) = start(two_access_points()) else {
+        return;
+    };
+    let length = Duration::from_secs(1);
+    let mut mbps = [0.0; 2];
+    std::thread::scope(|scope| {
+        for (station, mbps) in mbps.iter_mut().enumerate() {
+            let emulator = &emulator;
+            scope.spawn(move || *mbps = goodput(emulator, station, length));
+        }
+    });
+    let middle = emulator.network().box_namespace().unwrap();
+    for (index, name) in ["air0", "air1"].into_iter().enumerate() {
+        let heard = Wire::open(middle, name).frames(250);
+        let with_address = |address: usize| {
+            let contains = |frame: &&Vec<u8>| frame.windows(6).any(|six| six == bssid(address).0);
+            heard.iter().filter(contains).count()
+        };
+        assert!(with_address(index) >= 2, "beacons on {name}");
+        assert_eq!(with_address(1 - index), 0, "{name}");
+    }
+    let report = emulator.stop().unwrap();
+    println!("{mbps:?} {:?}", report.lag);
+    // On one channel each would have half of that.
+    assert!(mbps.iter().all(|&mbps| mbps > 190.0), "{mbps:?}");
+}
+
+#[test]
+fn a_station_that_roams_keeps_its_connections() {
+    let log = FrameLog::new();
+    if start(two_access_points()).is_none() {
+        return;
+    }
+    let emulator = airpace_emu::Emulator::start(two_access_points(), log).unwrap();
+    let network = emulator.network();
+    let address = (station_address(0), 7);
+    let echo = network
+        .station(0)
+        .run(|| UdpSocket::bind(address).unwrap())
+        .unwrap();
+    echo.set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    let socket = network
+        .server()
+        .run(|| UdpSocket::bind("10.77.0.1:0").unwrap())
+        .unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&is_over);
+    let echoing = std::thread::spawn(move || {
+        let mut buffer = [0; 100];
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok((n, from)) = echo.recv_from(&mut buffer) {
+                echo.send_to(&buffer[..n], from).unwrap();
+            }
+        }
+    });
+    let mut lost = 0;
+    for number in 0..200_u8 {
+        // At other times than those at which packets are under way.
+        match number {
+            50 | 150 => emulator.roam(StationId(0), 1),
+            100 => emulator.roam(StationId(0), 0),
+            // These change nothing.
+            120 => emulator.roam(StationId(0), 9),
+            130 => emulator.roam(StationId(7), 1),
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        socket.send_to(&[number; 50], address).unwrap();
+        lost += u32::from(socket.recv(&mut [0; 100]).is_err());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    echoing.join().unwrap();
+    assert!(lost <= 1, "{lost} lost");
+    // A station at the same access point and one that is not there reach each other.
+    let other = network
+        .station(1)
+        .run(|| UdpSocket::bind((station_address(1), 9)).unwrap())
+        .unwrap();
+    other
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    let mut buffer = [0; 100];
+    for access_point in [0, 1] {
+        emulator.roam(StationId(0), access_point);
+        std::thread::sleep(Duration::from_millis(20));
+        let socket = network
+            .station(0)
+            .run(|| UdpSocket::bind((station_address(0), 0)).unwrap())
+            .unwrap();
+        let begun = Instant::now();
+        socket
+            .send_to(b"neighbour", (station_address(1), 9))
+            .unwrap();
+        assert_eq!(other.recv(&mut buffer).unwrap(), 9, "{:?}", begun.elapsed());
+    }
+    let report = emulator.stop().unwrap();
+    assert!(
+        report.stations[0].down.packets >= 199,
+        "both cells are counted"
+    );
+}
+
+#[test]
+fn impossible_access_points_are_refused() {
+    let refused = |change: fn(&mut EmulatorConfig)| {
+        let mut config = two_access_points();
+        change(&mut config);
+        let error = config.validate().unwrap_err();
+        assert!(error.is_bad_input() && !error.to_string().contains('\n'));
+        error
+    };
+    assert!(matches!(
+        refused(|config| config.home = vec![0, 2]),
+        EmulatorError::UnknownAccessPoint(2)
+    ));
+    refused(|config| config.layer = airpace_emu::Layer::Ip);
+    refused(|config| config.dtim_period = 0);
+    refused(|config| config.air.as_mut().unwrap().data_loss = 1.5);
+    refused(|config| {
+        let one = config.further_access_points[0].clone();
+        config.further_access_points = vec![one; 8];
+    });
+}
