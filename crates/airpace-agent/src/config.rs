@@ -1,8 +1,16 @@
 //! Configuration files: read and checked, with an error that shows the line.
 
 use crate::failure::{bad_input, bad_input_with};
-use airpace_api::config::{AgentConfig, DocumentError, ProxyConfig};
+use airpace_api::config::{AgentConfig, DocumentError, EdgeConfig, ProxyConfig};
 use std::path::Path;
+
+/// Reads the in-line box's configuration and checks it.
+///
+/// # Errors
+/// The file cannot be read, or its content is refused; both count as bad input.
+pub fn edge(path: &Path) -> anyhow::Result<EdgeConfig> {
+    load(path, EdgeConfig::from_toml)
+}
 
 /// Reads the proxy's configuration and checks it.
 ///

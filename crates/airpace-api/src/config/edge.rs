@@ -44,7 +44,7 @@ section! {
         /// Whether everything is measured and decided, and nothing is paced.
         dry_run: bool = default("false"),
         /// Silence after which a station counts as gone.
-        leave_after: Span = default("5 min", "1 s", "1000000 s"),
+        leave_after: Span = default("300 s", "1 s", "1000000 s"),
         /// File to which one JSON object per station and slot is appended.
         telemetry: Option<PathBuf> = optional("not written"),
         /// Whether to ask for real-time scheduling, so that deadlines are met on a busy machine. If

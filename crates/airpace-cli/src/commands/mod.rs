@@ -5,6 +5,7 @@ mod allocate;
 mod bench;
 mod control;
 mod demo;
+mod edge;
 mod emulate;
 mod proxy;
 mod reproduce;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Demo),
+    Edge(edge::Edge),
     Emulate(Box<emulate::Emulate>),
     Proxy(proxy::Proxy),
     #[command(after_help = agent::examples("airpace agent", "airpace keygen"))]
@@ -44,6 +46,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
+        Command::Edge(args) => edge::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Agent(args) => agent::run(&args),

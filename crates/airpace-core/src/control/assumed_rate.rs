@@ -23,6 +23,9 @@ use core::time::Duration;
 
 /// From this level on, the time between frames is the round rather than the time between packets.
 const AGGREGATED_LEVEL: f64 = 1.2;
+/// A packet waits for half a round on average until the frame in which it leaves. One that waits for
+/// less than this share of the time between frames did not wait for a round.
+const WAITED_SHARE: f64 = 0.2;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -61,7 +64,14 @@ impl RoundPart {
     }
 
     fn is_aggregated(&self) -> bool {
-        self.level >= AGGREGATED_LEVEL
+        self.level >= AGGREGATED_LEVEL && !self.leaves_at_once()
+    }
+
+    /// Whether packets wait for far less than a round: then frames leave as packets come, and the
+    /// time between them is that between bursts of the pacer.
+    fn leaves_at_once(&self) -> bool {
+        let wait = self.sample.wait;
+        wait.is_some_and(|wait| wait.median_s < WAITED_SHARE * self.round_s)
     }
 
     /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.

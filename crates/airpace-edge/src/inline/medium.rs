@@ -3,11 +3,20 @@
 use super::station::Seat;
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
-use airpace_core::report::{Sensor, SlotReport};
-use airpace_core::sensor::USABLE;
+use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, UplinkAck};
+use airpace_core::sensor::ladder::Ladder;
+use airpace_core::sensor::waiting::WaitingMeter;
 use airpace_units::{StationId, Time};
 use core::time::Duration;
+
+/// The station in a seat.
+pub(super) struct Occupant {
+    /// Its index in the box's table.
+    pub(super) index: usize,
+    waiting: WaitingMeter,
+    ladder: Ladder,
+}
 
 /// One access point. Its stations have seats, which are used again after a station has left.
 pub(super) struct Medium<F> {
@@ -17,8 +26,7 @@ pub(super) struct Medium<F> {
     slot: Duration,
     /// When the slot that runs ends.
     slot_end: Time,
-    /// For each seat the station's index in the box's table, if it is taken.
-    pub(super) seats: Vec<Option<usize>>,
+    pub(super) seats: Vec<Option<Occupant>>,
     free: Vec<usize>,
 }
 
@@ -54,11 +62,17 @@ impl<F: Packet> Medium<F> {
                     weight,
                     ..StationConfig::default()
                 };
+                let seat = self.proxy.add_station(config, hash_key)?;
                 self.seats.push(None);
-                self.proxy.add_station(config, hash_key)?
+                seat
             }
         };
-        self.seats[seat] = Some(index);
+        let id = StationId::from_index(seat);
+        self.seats[seat] = Some(Occupant {
+            index,
+            waiting: WaitingMeter::new(now),
+            ladder: Ladder::new(id, now),
+        });
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -75,11 +89,17 @@ impl<F: Packet> Medium<F> {
     pub(super) fn on_sent(&mut self, now: Time, seat: usize, packet: &DownlinkPacket) {
         self.bursts
             .on_downlink(now, StationId::from_index(seat), packet);
+        if let (Some(Some(occupant)), Some(segment)) = (self.seats.get_mut(seat), &packet.tcp) {
+            occupant.waiting.on_segment(now, segment, None);
+        }
     }
 
     /// A TCP acknowledgement has come.
     pub(super) fn on_ack(&mut self, now: Time, seat: usize, ack: &UplinkAck) {
         self.bursts.on_ack(now, StationId::from_index(seat), ack);
+        if let Some(Some(occupant)) = self.seats.get_mut(seat) {
+            occupant.waiting.on_ack(now, ack);
+        }
     }
 
     /// An uplink packet without an acknowledgement has come.
@@ -114,25 +134,22 @@ impl<F: Packet> Medium<F> {
 
     /// What the sensors saw of a station in the slot that ends.
     fn observed(&mut self, now: Time, seat: usize) -> SlotReport {
-        let report = self.bursts.close_slot(now, StationId::from_index(seat));
-        if report.confidence >= USABLE {
-            return report;
-        }
-        // The bytes are known although the frames are not.
-        SlotReport {
-            frames: 0,
-            mpdus: 0,
-            packets: 0,
-            span: None,
-            sensor: Sensor::None,
-            confidence: 0.0,
-            ..report
-        }
+        let id = StationId::from_index(seat);
+        let bursts = self.bursts.close_slot(now, id);
+        let Some(Some(occupant)) = self.seats.get_mut(seat) else {
+            return bursts;
+        };
+        let waiting = occupant.waiting.close_slot(now, id);
+        let bytes = bursts.bytes;
+        let mut report = occupant.ladder.pick(now, &[bursts, waiting]);
+        // What was acknowledged is known even while the frames are not.
+        report.bytes = report.bytes.max(bytes);
+        report
     }
 
     /// The box's index of the station in a seat.
     pub(super) fn station(&self, seat: usize) -> Option<usize> {
-        self.seats.get(seat).copied().flatten()
+        self.seats.get(seat)?.as_ref().map(|occupant| occupant.index)
     }
 }
 

@@ -434,10 +434,7 @@ impl<F: DownlinkFrame> Inline<F> {
             let event = medium.proxy.poll_event()?;
             let mac = match &event {
                 Event::ModeChanged { station, .. } => medium
-                    .seats
-                    .get(*station)
-                    .copied()
-                    .flatten()
+                    .station(*station)
                     .and_then(|index| stations[index].as_ref())
                     .map(|station| station.mac),
                 _ => None,

@@ -13,7 +13,7 @@ use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{Departure, Inline, StationChange};
 use airpace_edge::proxy::{Event, Mode};
 use airpace_net::clock::Clock;
-use airpace_net::inline::{InlinePath, ObservationKind};
+use airpace_net::inline::ObservationKind;
 use airpace_net::poll::{Interest, Poller};
 use airpace_units::Time;
 use core::time::Duration;

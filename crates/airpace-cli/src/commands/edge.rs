@@ -1,0 +1,131 @@
+//! `airpace edge`.
+
+use crate::output;
+use airpace_agent::config;
+use airpace_agent::failure::{bad_input, bad_input_with};
+use airpace_agent::stop::until_stopped;
+use airpace_api::config::{ApConfig, EdgeConfig};
+use airpace_config::schema;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "Examples:
+  airpace edge --wan eth0 --ap eth1                  the whole set-up: a bridge is made over both ports
+  airpace edge --wan eth0 --ap eth1 --ap eth2        two access points, each a medium of its own
+  airpace edge --wan eth0 --ap eth1 --bridge br0     the ports are in a bridge already
+  airpace edge --wan eth0 --ap eth1 --dry-run        measure and decide, but pace nothing
+  airpace edge --config edge.toml
+  airpace edge --wan eth0 --undo                     remove what a killed run has left
+  airpace edge --schema                              every key of the configuration
+
+The box stands between the wired network and the access points. Nothing is configured on the
+stations. If airpace is killed, the bridge carries all traffic on.";
+
+/// Pace what each station is sent, in front of any access point; nothing runs on the stations.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Edge {
+    /// Interface towards the wired network.
+    #[arg(long, value_name = "INTERFACE")]
+    wan: Option<String>,
+    /// Interface towards an access point; once for each.
+    #[arg(long, value_name = "INTERFACE")]
+    ap: Vec<String>,
+    /// Configuration (TOML). Options given besides replace its values.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// An existing bridge that the ports are in, or are to join.
+    #[arg(long, value_name = "BRIDGE")]
+    bridge: Option<String>,
+    /// Leave the bridge that was made when airpace ends.
+    #[arg(long)]
+    keep_bridge: bool,
+    /// Measure and decide, but pace nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// File to which one JSON object per station and slot is appended.
+    #[arg(long, value_name = "FILE")]
+    telemetry: Option<PathBuf>,
+    /// Remove what a killed run on the same --wan has left, and do nothing else.
+    #[arg(long)]
+    undo: bool,
+    /// Print the configuration with all defaults, and do nothing else.
+    #[arg(long)]
+    print_config: bool,
+    /// Print the reference of the configuration's keys, and do nothing else.
+    #[arg(long)]
+    schema: bool,
+}
+
+pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        output::text(&schema::markdown::<EdgeConfig>(
+            "The in-line box's configuration",
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.undo {
+        return undo(args);
+    }
+    let config = configuration(args)?;
+    if args.print_config {
+        output::text(&config.to_toml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    until_stopped(|stop| airpace_live::run_edge(&config, stop).map(drop))
+}
+
+fn undo(args: &Edge) -> anyhow::Result<ExitCode> {
+    let wan = match (&args.wan, &args.config) {
+        (Some(wan), _) => wan.clone(),
+        (None, Some(path)) => config::edge(path)?.wan,
+        (None, None) => return Err(bad_input("name the port of the run to undo: --wan eth0")),
+    };
+    let what = if airpace_live::edge::undo(&wan)? {
+        "restored what the run had left"
+    } else {
+        "nothing to undo"
+    };
+    output::text(&format!("{wan}: {what}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration of the file, with the options in place of its values.
+fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
+    let mut config = match &args.config {
+        Some(path) => config::edge(path)?,
+        None => EdgeConfig::default(),
+    };
+    match (&args.wan, &args.config) {
+        (Some(wan), _) => config.wan.clone_from(wan),
+        (None, Some(_)) => {}
+        (None, None) => {
+            return Err(bad_input(
+                "name the two sides: --wan eth0 (towards the wired network) --ap eth1 (towards the access point)",
+            ));
+        }
+    }
+    if !args.ap.is_empty() {
+        config.ap = args.ap.iter().map(|port| access_point(port)).collect();
+    }
+    if args.bridge.is_some() {
+        config.bridge.clone_from(&args.bridge);
+    }
+    if args.telemetry.is_some() {
+        config.telemetry.clone_from(&args.telemetry);
+    }
+    config.keep_bridge |= args.keep_bridge;
+    config.dry_run |= args.dry_run;
+    config
+        .validate()
+        .map_err(|error| bad_input_with(error.one_line("options"), error.excerpt()))?;
+    Ok(config)
+}
+
+fn access_point(port: &str) -> ApConfig {
+    ApConfig {
+        ports: vec![port.to_owned()],
+        ..ApConfig::default()
+    }
+}
