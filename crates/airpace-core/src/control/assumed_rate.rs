@@ -24,8 +24,18 @@ use core::time::Duration;
 /// From this level on, the time between frames is the round rather than the time between packets.
 const AGGREGATED_LEVEL: f64 = 1.2;
 /// A packet waits for half a round on average until the frame in which it leaves. One that waits for
-/// less than this share of the time between frames did not wait for a round.
+/// less than this share of the time between frames did not wait for a round ...
 const WAITED_SHARE: f64 = 0.2;
+/// ... nor one that waits for less than this many seconds: acknowledgements alone take so long to
+/// win the medium at times.
+const WAITED_LEAST_S: f64 = 1.8e-3;
+/// Factor by which an assumed rate rises per slot while frames leave as packets come.
+const PASSIVE_RISE: f64 = 1.3;
+/// Median wait in seconds from which a station of which only the waiting times are known gets less.
+const LONG_WAIT_S: f64 = 0.008;
+/// Factors of its assumed rate per slot then, and while its packets do not wait.
+const WAITING_FALL: f64 = 0.8;
+const IDLE_RISE: f64 = 1.5;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -67,11 +77,16 @@ impl RoundPart {
         self.level >= AGGREGATED_LEVEL && !self.leaves_at_once()
     }
 
-    /// Whether packets wait for far less than a round: then frames leave as packets come, and the
-    /// time between them is that between bursts of the pacer.
+    /// Whether frames leave as packets come: then the time between them is that between bursts of
+    /// the pacer, not a round.
     fn leaves_at_once(&self) -> bool {
-        let wait = self.sample.wait;
-        wait.is_some_and(|wait| wait.median_s < WAITED_SHARE * self.round_s)
+        // An agent's level needs no such check: it is certain, and so is the way back from it.
+        self.sample.is_passive
+            && match self.sample.wait {
+                Some(wait) => wait.median_s < (WAITED_SHARE * self.round_s).max(WAITED_LEAST_S),
+                // Too few packets per frame for a waiting time.
+                None => true,
+            }
     }
 
     /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
@@ -124,9 +139,34 @@ impl AssumeRates {
             } else if part.sample.backlogged {
                 // The station could take more but its frames hold one packet: the assumed rate is
                 // too low to aggregate.
+                let factor = if part.sample.is_passive { PASSIVE_RISE } else { 2.0 };
                 let rate = self.assumed(part.station);
-                *rate = (*rate * 2.0).min(RANGE_BPS.1);
+                *rate = (*rate * factor).min(RANGE_BPS.1);
             }
+        }
+    }
+
+    /// Updates the assumed rates of stations whose frames nobody has seen although they receive
+    /// packets: upwards while these do not wait, downwards while they do.
+    fn adjust_unseen(&mut self) {
+        for idx in 0..self.reports.len() {
+            let report = &self.reports[idx];
+            let Some(sample) = Sample::read(report) else {
+                continue;
+            };
+            if !sample.is_passive || report.frames > 0 || report.bytes == 0 {
+                continue;
+            }
+            let waits = sample.wait.is_some_and(|wait| wait.median_s > LONG_WAIT_S);
+            let factor = match (waits, sample.backlogged) {
+                (true, _) => WAITING_FALL,
+                (false, true) => IDLE_RISE,
+                (false, false) => 1.0,
+            };
+            let station = report.station;
+            let rate = self.assumed(station);
+            *rate = (*rate * factor).clamp(RANGE_BPS.0, RANGE_BPS.1);
+            self.reports[idx].recent_inverse_rate = 1.0 / *self.assumed(station);
         }
     }
 
@@ -166,6 +206,7 @@ impl RateController for AssumeRates {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
         self.learn();
+        self.adjust_unseen();
         let mut reports = core::mem::take(&mut self.reports);
         for report in reports
             .iter_mut()

@@ -1,6 +1,6 @@
 //! Checks reports and converts them to the quantities that laws use.
 
-use crate::report::{LevelSource, SlotReport};
+use crate::report::{LevelSource, Sensor, SlotReport};
 use airpace_units::Time;
 
 /// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
@@ -57,6 +57,8 @@ pub(super) struct Sample {
     pub(super) frames_told: bool,
     /// Packets in the longest frame, if that is known.
     pub(super) longest_frame: Option<f64>,
+    /// Whether a box has observed the station, rather than its agent.
+    pub(super) is_passive: bool,
     /// Waiting time of the packets, if it was measured.
     pub(super) wait: Option<Wait>,
 }
@@ -102,6 +104,7 @@ impl Sample {
             uplink_frames_per_s: f64::from(report.sender.uplink_frames) / length_s,
             uplink_bytes_per_s: report.sender.uplink_bytes as f64 / length_s,
             frames_told: report.source <= LevelSource::Tsft,
+            is_passive: report.sensor != Sensor::Agent,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),
             wait: report.wait.map(|wait| Wait {
                 mean_s: wait.mean.as_secs_f64(),
@@ -115,8 +118,11 @@ impl Sample {
 /// The PHY rate of the slot, or that of its last frames if it has changed in the course of the
 /// slot.
 fn current_phy_bps(report: &SlotReport) -> Option<f64> {
-    let mean = report.phy_rate_bps()?;
     let recent = 1.0 / report.recent_inverse_rate;
+    // Without frames that were seen there may still be an assumption.
+    let Some(mean) = report.phy_rate_bps() else {
+        return (report.frames == 0 && recent.is_finite()).then_some(recent);
+    };
     let changed =
         recent.is_finite() && !(1.0 / RATE_CHANGE..=RATE_CHANGE).contains(&(recent / mean));
     Some(if changed { recent } else { mean })

@@ -212,7 +212,7 @@ impl StationEstimate {
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
-        self.met |= sample.frames > 0.0;
+        self.met |= sample.frames > 0.0 || sample.is_passive && sample.received_pps > 0.0;
         self.received_pps = sample.received_pps;
         let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
         let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
