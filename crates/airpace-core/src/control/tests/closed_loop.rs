@@ -392,3 +392,14 @@ fn a_slot_length_that_no_agent_has_is_ignored_and_counted() {
     }
     assert_eq!(law.diagnostics().ignored_reports, 3);
 }
+
+#[test]
+fn the_shortest_cut_slot_and_the_longest_extended_slot_are_accepted() {
+    let mut law = law(Law::Waterfill, 32.0, None);
+    // A fifth of the shortest slot of a scenario, and four times the longest.
+    for length in [Duration::from_micros(200), Duration::from_secs(400)] {
+        let report = SlotReport::silent(StationId(0), length);
+        law.on_slot(Time::ZERO, &[report]);
+    }
+    assert_eq!(law.diagnostics().ignored_reports, 0);
+}
