@@ -86,7 +86,9 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
                     Interactive::Video => AccessCategory::Video,
                     Interactive::Voice => AccessCategory::Voice,
                 },
-                budget: proxy.interactive_budget,
+                budget: proxy
+                    .interactive_budget
+                    .unwrap_or(InteractiveConfig::DEFAULT_BUDGET),
             }),
             ..base.edge
         },
