@@ -18,17 +18,17 @@ const TRIAL_SLOTS: u16 = 3;
 /// Slots for which shortfalls are ignored after a station turned out to lose packets at random.
 const LOSSY_SLOTS: u16 = 100;
 /// Slots for which a cap is held before it is probed. Each failure of a probe doubles it.
-const HOLD_SLOTS: u16 = 5;
+const HOLD_SLOTS: u16 = 4;
 /// Longest hold, in slots: a bottleneck that has gone is noticed within this time.
-const HOLD_SLOTS_MAX: u16 = 8;
+const HOLD_SLOTS_MAX: u16 = 4;
 /// The cap is raised only while the source sends at least this share of it.
 const PROBED_SHARE: f64 = 0.8;
 /// Growth of the cap per slot while the path is probed.
 const PROBE: f64 = 1.15;
 /// Growth per slot once the cap exceeds the rate that failed last by the factor [`PASSED`].
-const PROBE_FAST: f64 = 1.4;
+const PROBE_FAST: f64 = 1.8;
 /// See [`PROBE_FAST`].
-const PASSED: f64 = 1.2;
+const PASSED: f64 = 1.05;
 /// Consecutive slots in which the cap exceeds the fair rate, after which it is removed.
 const LOOSE_SLOTS: u16 = 5;
 

@@ -329,7 +329,10 @@ impl StationEstimate {
         } else {
             self.greedy_slots.saturating_sub(1)
         };
-        if sample.backlogged {
+        // A source that sends less than it is granted may still send more than the path carries, as
+        // may TCP whose window has filled the path's queue. A cap is revised only while it binds.
+        let may_find = sample.sent_pps.is_some() && self.elsewhere.cap_pps().is_none();
+        if sample.backlogged || may_find {
             let late_s = LATE_GAPS * gap_s + LATE_S;
             self.elsewhere.observe(&SlotTraffic {
                 sent_pps,
