@@ -2,6 +2,7 @@ mod bottleneck;
 mod l4s;
 mod store;
 mod sweep;
+mod uploads;
 
 use super::*;
 use crate::file::Place;

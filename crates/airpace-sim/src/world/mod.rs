@@ -294,18 +294,17 @@ impl World {
                     channel.links.on_delivered(mpdu.from, mpdu.to, wait);
                 }
                 let [from, node] = [mpdu.from, mpdu.to].map(|radio| channel.nodes[radio.index()]);
-                self.count_uplink(from, node, packet.bytes);
+                self.count_uplink(from, packet.bytes);
                 self.deliver(node, packet);
             }
             Output::Dropped { reason, packet, .. } => self.lose(Loss::from(reason), packet),
         }
     }
 
-    /// Tells the proxy of a packet that a station has sent over the air to the proxy's node.
-    fn count_uplink(&mut self, from: NodeId, to: NodeId, bytes: u32) {
-        if let Some(PacedBy { proxy, station }) = self.paced_by[from.0 as usize]
-            && self.proxies[proxy].config.at == to
-        {
+    /// Tells the proxy of a packet that a station has sent over the air. It comes to the proxy, at
+    /// the latest after the wires behind the access point.
+    fn count_uplink(&mut self, from: NodeId, bytes: u32) {
+        if let Some(PacedBy { proxy, station }) = self.paced_by[from.0 as usize] {
             self.proxies[proxy].edge.on_uplink(self.now, station, bytes);
         }
     }

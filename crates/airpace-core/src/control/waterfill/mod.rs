@@ -79,7 +79,7 @@ impl Waterfill {
         let config = &self.config;
         self.solver.set(
             self.roster.ids().iter().zip(stations).map(|(id, s)| Claim {
-                airtime_s: s.strained_airtime_s() * s.repeats(),
+                airtime_s: s.strained_airtime_s() * s.repeats() + s.answer_s(),
                 level_limit: s.level_limit(config),
                 weight: self.weights.get(id).copied().unwrap_or(1.0),
                 demand: assumed_demand(s.demand()),

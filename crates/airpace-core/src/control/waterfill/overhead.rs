@@ -169,7 +169,10 @@ fn fresh_share(stations: &[StationEstimate]) -> f64 {
 fn payload_share(stations: &[StationEstimate]) -> f64 {
     stations
         .iter()
-        .filter_map(|s| s.heard().map(|h| s.airtime_s() * h.frame_pps))
+        .filter_map(|s| {
+            s.heard()
+                .map(|h| s.airtime_s() * h.frame_pps + s.answer_share())
+        })
         .sum()
 }
 

@@ -66,6 +66,12 @@ const GREEDY_SLOTS: u8 = 4;
 const DEMAND_KEPT: f64 = 0.8;
 /// A PHY rate that differs by more than this factor from that of the last slot has changed.
 const RATE_CHANGE: f64 = 1.2;
+/// Most bytes that a station sends for a packet that it receives: TCP acknowledges at least every
+/// second full-sized segment (RFC 9293 §3.8.6.3). Uploads that nothing to the station permits may
+/// have more.
+const ANSWER_MOST: f64 = 3000.0;
+/// Fewer bytes than this are acknowledgements of a download.
+const ANSWER_LEAST: f64 = 300.0;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -113,6 +119,8 @@ pub(super) struct StationEstimate {
     wait_p95_s: Option<f64>,
     /// Share of the time that the station's own frames take.
     uplink_share: f64,
+    /// Bytes that the station sends for each packet that it receives.
+    answer_bytes: f64,
     /// What the airtime per packet is above its estimate, as queues show that build up again and
     /// again: a share of it.
     strain: f64,
@@ -160,6 +168,7 @@ impl StationEstimate {
             full: false,
             wait_p95_s: None,
             uplink_share: 0.0,
+            answer_bytes: 0.0,
             strain: 0.0,
             fair_pps: 0.0,
             granted: Granted::since(now),
@@ -235,6 +244,8 @@ impl StationEstimate {
         let uplink_share = sample.uplink_frames_per_s * config.frame_overhead.as_secs_f64()
             + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
+        let answer_bytes = sample.uplink_bytes_per_s / sample.received_pps.max(1.0);
+        self.answer_bytes += UPLINK_GAIN * (answer_bytes.min(ANSWER_MOST) - self.answer_bytes);
         self.account(sample, config);
     }
 
@@ -465,9 +476,25 @@ impl StationEstimate {
         self.wait_p95_s
     }
 
-    /// Share of the time that the station's own frames take.
+    /// Share of the time that the station's own frames take, without those that packets to it bring
+    /// forth.
     pub(super) fn uplink_share(&self) -> f64 {
-        self.uplink_share
+        (self.uplink_share - self.answer_share()).max(0.0)
+    }
+
+    /// Airtime in seconds of what the station sends for each packet that it receives, if that is an
+    /// upload: each acknowledgement to it permits further segments from it.
+    pub(super) fn answer_s(&self) -> f64 {
+        if self.answer_bytes > ANSWER_LEAST {
+            8.0 * self.answer_bytes / self.phy_bps
+        } else {
+            0.0
+        }
+    }
+
+    /// Share of the time that this takes.
+    pub(super) fn answer_share(&self) -> f64 {
+        self.answer_s() * self.received_pps
     }
 
     /// Whether the station has reported since the last grant.
