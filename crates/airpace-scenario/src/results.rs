@@ -35,6 +35,9 @@ pub struct SimulationSummary {
     pub flows: Vec<FlowSummary>,
     /// Every directed radio link that carried frames.
     pub links: Vec<LinkSummary>,
+    /// Every proxy, in the order of the scenario.
+    #[serde(default)]
+    pub proxies: Vec<ProxySummary>,
     /// The whole network.
     pub totals: TotalsSummary,
     /// Wall time that the run took, seconds.
@@ -195,6 +198,19 @@ pub struct LinkSummary {
     /// delivered it, milliseconds.
     #[serde(default)]
     pub wait_ms: Option<DelaySummary>,
+}
+
+/// A proxy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProxySummary {
+    /// Name of the node at which it stands.
+    pub at: String,
+    /// How often its law reported that the bottleneck of stations lies elsewhere than at the access
+    /// point, in the whole run.
+    pub bottleneck_alarms: u64,
+    /// If the latency that was asked for could not be met at the end of the run, the least that
+    /// seemed feasible, milliseconds.
+    pub least_latency_ms: Option<f64>,
 }
 
 /// The whole network.

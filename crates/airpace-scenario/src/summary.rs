@@ -3,8 +3,8 @@
 use crate::file::{FlowKind, NodeKind};
 use crate::resolve::{FlowName, Resolved};
 use crate::results::{
-    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, RunTotals, SIMULATION_FORMAT,
-    SimulationSummary, StationSummary, TotalsSummary,
+    DelaySummary, FlowSummary, LinkSummary, PageLoadSummary, ProxySummary, RunTotals,
+    SIMULATION_FORMAT, SimulationSummary, StationSummary, TotalsSummary,
 };
 use crate::{Loaded, PROGRAM_VERSION};
 use airpace_core::model::jain;
@@ -28,6 +28,7 @@ pub fn summary(loaded: &Loaded, resolved: &Resolved, outcome: &Outcome) -> Simul
         interrupted: false,
         flows: flows(resolved, outcome),
         links: links(resolved, outcome),
+        proxies: proxies(resolved, outcome),
         stations,
         totals,
         wall_s: 0.0,
@@ -261,6 +262,18 @@ fn link_summary(
         queue: ratio(counts.queued_sum, counts.frames),
         wait_ms: link.wait.as_ref().map(in_ms),
     })
+}
+
+fn proxies(resolved: &Resolved, outcome: &Outcome) -> Vec<ProxySummary> {
+    let mut proxies = Vec::new();
+    for proxy in &outcome.proxies {
+        proxies.push(ProxySummary {
+            at: resolved.nodes[proxy.node.0 as usize].name.clone(),
+            bottleneck_alarms: proxy.bottleneck_alarms,
+            least_latency_ms: proxy.least_latency_s.map(|least_s| least_s * 1e3),
+        });
+    }
+    proxies
 }
 
 fn ratio(count: u64, of: u64) -> f64 {

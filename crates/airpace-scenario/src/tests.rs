@@ -216,6 +216,36 @@ fn what_cannot_be_reached_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_latency_that_cannot_be_met_is_told_with_the_least_that_seems_feasible() {
+    let cell = CELL.replace("udp-cbr", "udp-poisson");
+    let told = |latency: &str| {
+        let proxy = format!("[[proxy]]\nslot = \"100 ms\"\nlatency = \"{latency}\"\n");
+        let settings = [
+            "duration=9 s",
+            "node.station.count=12",
+            "flow.0.rate=80 Mbit/s",
+        ];
+        let summary = finished(&loaded(&format!("{cell}{proxy}"), &settings)).summary;
+        assert_eq!(summary.proxies.len(), 1);
+        assert_eq!(summary.proxies[0].at, "ap");
+        (
+            summary.proxies[0].least_latency_ms,
+            crate::table::render(&summary),
+        )
+    };
+    let (least_ms, text) = told("1 ms");
+    let least_ms = least_ms.expect("the overhead of twelve frames alone takes longer");
+    assert!((1.1..20.0).contains(&least_ms), "{least_ms} ms");
+    let line = format!(
+        "The latency asked of the proxy at `ap` cannot be met: the least seems to be {least_ms:.1} ms."
+    );
+    assert!(text.contains(&line), "{text}");
+    let (least_ms, text) = told("50 ms");
+    assert_eq!(least_ms, None);
+    assert!(!text.contains("cannot be met"), "{text}");
+}
+
+#[test]
 fn a_station_that_walks_away_loses_its_packets() {
     let walk =
         "[[change]]\nat = \"150 ms\"\nnode = \"station-1\"\nposition = [\"500 m\", \"0 m\"]\n";

@@ -5,7 +5,9 @@ use super::{
     AgentConfig, ControlConfig, EdgeConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
+use airpace_config::choice::Words as _;
 use airpace_config::quantity::{QueueLimit, Span};
+use airpace_core::control::Law;
 use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -103,6 +105,17 @@ pub enum ConfigError {
     /// Law `fixed` without its rate.
     #[error("law = \"fixed\" needs fixed_rate")]
     FixedRate,
+    /// A goal of law `waterfill` for another law, which would ignore it.
+    #[error("law {law} has no `{key}`: leave it out, or leave out `law` for law waterfill")]
+    ForeignGoal {
+        /// The key in `[control]`.
+        key: &'static str,
+        /// The law.
+        law: &'static str,
+    },
+    /// A budget for packets that are not told apart.
+    #[error("`interactive_budget` needs `interactive`: add interactive = \"video\" or \"voice\"")]
+    InteractiveBudget,
     /// Load without a rate.
     #[error(
         "udp_load needs a rate, and control.law = \"none\" has none: \
@@ -173,6 +186,8 @@ impl ConfigError {
             Self::InterfaceName { key, .. } | Self::NotLarger { key, .. } => (*key).to_owned(),
             Self::QueueLimit { .. } => "queue.limit".to_owned(),
             Self::FixedRate => "control.law".to_owned(),
+            Self::ForeignGoal { key, .. } => format!("control.{key}"),
+            Self::InteractiveBudget => "interactive_budget".to_owned(),
             Self::UnpacedLoad => "udp_load".to_owned(),
             Self::NoPort { .. } => "proxy".to_owned(),
             Self::NoAccessPoint => "ap".to_owned(),
@@ -207,7 +222,11 @@ impl ProxyConfig {
         self.tun.contradictions()?;
         self.queue.contradictions()?;
         self.check_pacing()?;
+        self.check_goal()?;
         self.check_delay_target()?;
+        if self.interactive_budget.is_some() && self.interactive.is_none() {
+            return Err(ConfigError::InteractiveBudget);
+        }
         self.check_fallback()?;
         if self.station.is_empty() {
             return Err(ConfigError::NoStation);
@@ -226,6 +245,25 @@ impl ProxyConfig {
             LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a goal that the law would ignore.
+    fn check_goal(&self) -> Result<(), ConfigError> {
+        let control = &self.control;
+        if control.law == LawChoice::Measured(Law::Waterfill) {
+            return Ok(());
+        }
+        let keys = [
+            ("aim", control.aim.is_some()),
+            ("latency", control.latency.is_some()),
+        ];
+        for (key, is_given) in keys {
+            if is_given {
+                let law = control.law.word();
+                return Err(ConfigError::ForeignGoal { key, law });
+            }
+        }
+        Ok(())
     }
 
     fn check_delay_target(&self) -> Result<(), ConfigError> {

@@ -43,8 +43,8 @@ section! {
         interactive: Option<Interactive> = optional("off"),
         /// Most airtime of those packets, of all stations together, as a share of the time.
         /// Stations that need more than there is get equal parts; what exceeds the budget is sent
-        /// as best effort.
-        interactive_budget: f64 = default("0.02", "0.001", "0.5"),
+        /// as best effort. Only with `interactive`.
+        interactive_budget: Option<f64> = optional("0.02", "0.001", "0.5"),
         /// The tunnel's interface.
         tun: TunConfig = nested,
         /// The rate control.

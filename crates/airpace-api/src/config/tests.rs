@@ -214,6 +214,21 @@ fn contradictions_are_refused_at_the_line_of_the_key() {
         ),
         (
             target,
+            "law = \"linear\"\naim = \"throughput\"",
+            ":9:7: law linear has no `aim`: leave it out, or leave out `law` for law waterfill",
+        ),
+        (
+            target,
+            "law = \"fixed\"\nfixed_rate = \"9 Mbit/s\"\nlatency = \"10 ms\"",
+            ":10:11: law fixed has no `latency`: leave it out, or leave out `law` for law waterfill",
+        ),
+        (
+            "[tun]",
+            "interactive_budget = 0.1\n[tun]",
+            ":4:22: `interactive_budget` needs `interactive`: add interactive = \"video\" or \"voice\"",
+        ),
+        (
+            target,
             "law = \"none\"",
             ":10:1: udp_load needs a rate, and control.law = \"none\" has none: use another law, or `fixed` with control.fixed_rate",
         ),

@@ -10,9 +10,11 @@ const LEVEL_MAX: f64 = 4096.0;
 const ROUND_MAX_S: f64 = 30.0;
 /// The last frames' rate counts if it differs by more than this factor from the slot's mean.
 const RATE_CHANGE: f64 = 1.2;
-/// Slots outside this range do not come from an agent: it cuts a slot at a fifth of its length and
-/// extends it fourfold at most, and slots are 10 ms to 10 s long. Seconds.
-const LENGTH_RANGE_S: (f64, f64) = (0.5e-3, 60.0);
+/// Reports of slots outside this range are ignored, seconds. In less than the lower bound hardly a
+/// frame ends, so rates per second mean nothing; an agent's first slot can be that short. Slots
+/// longer than the upper bound do not come from an agent: it extends a slot to four times its length
+/// at most, and slots are at most 100 s long in scenarios (10 s live).
+const LENGTH_RANGE_S: (f64, f64) = (0.5e-3, 400.0);
 /// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
 const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 

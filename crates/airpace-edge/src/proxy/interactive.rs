@@ -29,9 +29,13 @@ use core::time::Duration;
 pub struct InteractiveConfig {
     /// The access category that they are sent in.
     pub category: AccessCategory,
-    /// Most airtime that those of all stations together may use, as a share of the time. 0.02 is the
-    /// default of the configuration files.
+    /// Most airtime that those of all stations together may use, as a share of the time.
     pub budget: f64,
+}
+
+impl InteractiveConfig {
+    /// The budget unless another is configured.
+    pub const DEFAULT_BUDGET: f64 = 0.02;
 }
 
 /// Bytes per second up to which a flow is sparse: 1 Mbit/s. Calls and games send a tenth of it.

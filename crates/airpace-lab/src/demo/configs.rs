@@ -61,7 +61,7 @@ pub(super) fn proxy(
         fallback: FallbackConfig::default(),
         udp_load: plan.udp_load.then(UdpLoadConfig::default),
         interactive: None,
-        interactive_budget: 0.02,
+        interactive_budget: None,
         station: agents.iter().enumerate().map(station).collect(),
     }
 }

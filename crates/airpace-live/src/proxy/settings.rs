@@ -51,7 +51,9 @@ pub(super) fn edge(config: &ProxyConfig) -> proxy::ProxyConfig {
                 Interactive::Video => AccessCategory::Video,
                 Interactive::Voice => AccessCategory::Voice,
             },
-            budget: config.interactive_budget,
+            budget: config
+                .interactive_budget
+                .unwrap_or(InteractiveConfig::DEFAULT_BUDGET),
         }),
         records: config.telemetry.is_some(),
         stations: config

@@ -40,7 +40,7 @@ fn config(stations: u8) -> ProxyConfig {
         fallback: FallbackConfig::default(),
         udp_load: None,
         interactive: None,
-        interactive_budget: 0.02,
+        interactive_budget: None,
         station: (0..stations).map(station).collect(),
     }
 }

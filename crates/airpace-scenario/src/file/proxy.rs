@@ -50,7 +50,7 @@ section! {
         /// What law waterfill aims at. `level` and `delay` without it pose the papers' problem, in
         /// which delay has no price.
         aim: Option<Choice<Aim>> = optional("balanced"),
-        /// Price of delay (κ) of law waterfill, instead of `aim`.
+        /// Price of delay (κ) of law waterfill, in place of `aim`.
         price: Option<f64> = optional("that of the aim", "0", "100"),
         /// Time within which law waterfill lets 95 of 100 packets pass the access point, waiting
         /// included. It moves the price.
@@ -92,7 +92,8 @@ section! {
         /// the access point.
         interactive: Option<Interactive> = optional("off"),
         /// Most airtime of those packets, of all stations together, as a share of the time.
-        interactive_budget: f64 = default("0.02", "0.001", "0.5"),
+        /// Only with `interactive`.
+        interactive_budget: Option<f64> = optional("0.02", "0.001", "0.5"),
         /// Packets that the flow queues of each station hold.
         queue: Packets = default("10240 packets", "1 packet", "10000000 packets"),
         /// Whether its CoDel marks ECN-capable packets instead of dropping them.

@@ -250,6 +250,26 @@ fn parts_that_do_not_fit_together_are_refused() {
         ("[[proxy]]\nlaw = \"linaer\"", "did you mean `linear`?"),
         ("[[proxy]]\nat = \"server\"", "there is no node `server`"),
         (
+            "[[proxy]]\nlaw = \"linear\"\naim = \"balanced\"",
+            "x.toml:15:7: law linear has no `aim`: leave it out, or leave out `law` for law waterfill",
+        ),
+        (
+            "[[proxy]]\nlaw = \"nonlinear\"\nlatency = \"10 ms\"",
+            "law nonlinear has no `latency`: leave it out",
+        ),
+        (
+            "[[proxy]]\nlaw = \"none\"\nprice = 0.2",
+            "law none has no `price`: leave it out",
+        ),
+        (
+            "[[proxy]]\naim = \"throughput\"\nprice = 0.2",
+            "x.toml:15:9: `aim` sets the price already: give one of `aim` and `price`",
+        ),
+        (
+            "[[proxy]]\ninteractive_budget = 0.1",
+            "x.toml:14:22: `interactive_budget` needs `interactive`: add interactive = \"video\"",
+        ),
+        (
             "[[change]]\nat = \"99 s\"\nnode = \"station\"\nloss = 0.1",
             "the run ends at 11 s",
         ),

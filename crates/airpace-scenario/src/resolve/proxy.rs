@@ -81,13 +81,7 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             l4s: (proxy.l4s && proxy.ecn).then(L4sConfig::default),
             // The bounds of the keys keep sizes within 32 bits.
             packet_overhead: proxy.tunnel.0.0 as u32,
-            interactive: proxy.interactive.map(|category| InteractiveConfig {
-                category: match category {
-                    Interactive::Video => AccessCategory::Video,
-                    Interactive::Voice => AccessCategory::Voice,
-                },
-                budget: proxy.interactive_budget,
-            }),
+            interactive: interactive(proxy),
             ..base.edge
         },
         agent: AgentConfig {
@@ -105,6 +99,19 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         },
         ..base
     })
+}
+
+/// The access category of the packets of sparse flows and their budget, if they have a category of
+/// their own.
+fn interactive(proxy: &Proxy) -> Option<InteractiveConfig> {
+    let category = match proxy.interactive? {
+        Interactive::Video => AccessCategory::Video,
+        Interactive::Voice => AccessCategory::Voice,
+    };
+    let budget = proxy
+        .interactive_budget
+        .unwrap_or(InteractiveConfig::DEFAULT_BUDGET);
+    Some(InteractiveConfig { category, budget })
 }
 
 /// The stations that a proxy at `place` paces: those below the access point or relay at which it

@@ -121,6 +121,7 @@ mod tests {
             stations: Vec::new(),
             flows: Vec::new(),
             links: Vec::new(),
+            proxies: Vec::new(),
             totals: TotalsSummary::default(),
             wall_s: 0.0,
             packets_per_wall_s: 0.0,

@@ -95,9 +95,9 @@ fn the_rate_is_back_within_three_seconds_after_a_bottleneck_has_gone() {
     let text = format!("{WIRE}{RIVAL}").replace("rate = \"50 Mbit/s\"", "rate = \"400 Mbit/s\"");
     let bulk = "kind = \"tcp\"\nname = \"bulk\"";
     let constant = text.replace(bulk, "kind = \"udp-cbr\"\nrate = \"290 Mbit/s\"");
-    // Cubic needs three seconds more to grow from the window that the bottleneck has left it.
+    // Cubic needs a second more to grow from the window that the bottleneck has left it.
     for (text, back_after, share) in [
-        (constant, "warm_up=12 s", 0.95),
+        (constant, "warm_up=14 s", 0.95),
         (text, "warm_up=15 s", 0.9),
     ] {
         let alone = goodput(&text, &["warm_up=3 s", "duration=2 s"]);

@@ -28,7 +28,7 @@ pub use config::{
 };
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
-pub use outcome::{FlowSummary, LinkSummary, Outcome, Totals};
+pub use outcome::{FlowSummary, LinkSummary, Outcome, ProxySummary, Totals};
 pub use parcel::Parcel;
 pub use proxy::{ModeChange, ProxySlot};
 pub use record::{MpduRecord, PacketRecord, PassingHeader, PassingRecord};

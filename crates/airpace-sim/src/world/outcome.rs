@@ -28,6 +28,8 @@ pub struct Outcome {
     pub slots: Vec<SlotRecord>,
     /// The decisions of each proxy, in order of time, if the configuration has slots.
     pub decisions: Vec<Vec<ProxySlot>>,
+    /// What each proxy's law made of the medium, in the order of the configuration.
+    pub proxies: Vec<ProxySummary>,
     /// The changes of mode of each proxy's stations, in order of time.
     pub modes: Vec<Vec<ModeChange>>,
     /// The frames, if they were recorded: index of the channel and frame.
@@ -70,6 +72,19 @@ pub struct LinkSummary {
     /// Time from the arrival of a packet at the sender's queue to the end of the frame that
     /// delivered it; `None` if no packet was delivered.
     pub wait: Option<DelaySummary>,
+}
+
+/// What a proxy's law made of the medium.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProxySummary {
+    /// The node at which it stands.
+    pub node: NodeId,
+    /// How often it reported that the bottleneck of stations lies elsewhere than at the access
+    /// point, in the whole run.
+    pub bottleneck_alarms: u64,
+    /// If the latency that was asked for could not be met at the last decision, the least in seconds
+    /// that seemed feasible.
+    pub least_latency_s: Option<f64>,
 }
 
 /// Packets of flows over the whole run. `sent = delivered + dropped + held` at any time.
@@ -118,7 +133,9 @@ impl World {
             }
         }
         let (mut decisions, mut modes) = (Vec::new(), Vec::new());
+        let mut proxies = Vec::with_capacity(self.proxies.len());
         for proxy in &mut self.proxies {
+            proxies.push(proxy.summary());
             decisions.push(core::mem::take(&mut proxy.decisions));
             modes.push(core::mem::take(&mut proxy.modes));
         }
@@ -134,6 +151,7 @@ impl World {
             totals: self.totals(),
             slots,
             decisions,
+            proxies,
             modes,
             frames: core::mem::take(&mut self.recorded.frames),
             packets: core::mem::take(&mut self.recorded.packets),

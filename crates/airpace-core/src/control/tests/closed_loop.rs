@@ -392,3 +392,12 @@ fn a_slot_length_that_no_agent_has_is_ignored_and_counted() {
     }
     assert_eq!(law.diagnostics().ignored_reports, 3);
 }
+
+#[test]
+fn the_longest_extended_slot_is_accepted() {
+    let mut law = law(Law::Waterfill, 32.0, None);
+    // Four times the longest slot of a scenario.
+    let report = SlotReport::silent(StationId(0), Duration::from_secs(400));
+    law.on_slot(Time::ZERO, &[report]);
+    assert_eq!(law.diagnostics().ignored_reports, 0);
+}

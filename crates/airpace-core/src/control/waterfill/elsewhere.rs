@@ -17,18 +17,16 @@ const SHRINK: f64 = 0.8;
 const TRIAL_SLOTS: u16 = 3;
 /// Slots for which shortfalls are ignored after a station turned out to lose packets at random.
 const LOSSY_SLOTS: u16 = 100;
-/// Slots for which a cap is held before it is probed. Each failure of a probe doubles it.
+/// Slots for which a cap is held before it is probed.
 const HOLD_SLOTS: u16 = 4;
-/// Longest hold, in slots: a bottleneck that has gone is noticed within this time.
-const HOLD_SLOTS_MAX: u16 = 4;
 /// The cap is raised only while the source sends at least this share of it.
 const PROBED_SHARE: f64 = 0.8;
 /// Growth of the cap per slot while the path is probed.
 const PROBE: f64 = 1.15;
 /// Growth per slot once the cap exceeds the rate that failed last by the factor [`PASSED`].
-const PROBE_FAST: f64 = 1.8;
+const PROBE_FAST: f64 = 1.4;
 /// See [`PROBE_FAST`].
-const PASSED: f64 = 1.05;
+const PASSED: f64 = 1.2;
 /// Consecutive slots in which the cap exceeds the fair rate, after which it is removed.
 const LOOSE_SLOTS: u16 = 5;
 
@@ -99,8 +97,6 @@ pub(super) struct Elsewhere {
     loose_slots: u16,
     /// Slots left before the cap is probed upwards.
     hold_slots: u16,
-    /// Slots to hold the cap for after the next failure.
-    next_hold: u16,
 }
 
 impl Default for Elsewhere {
@@ -113,7 +109,6 @@ impl Default for Elsewhere {
             lossy_slots: 0,
             loose_slots: 0,
             hold_slots: 0,
-            next_hold: HOLD_SLOTS,
         }
     }
 }
@@ -151,8 +146,7 @@ impl Elsewhere {
         self.carried_pps = received_pps;
         self.trial_slots = TRIAL_SLOTS;
         self.short_slots = 0;
-        self.hold_slots = self.next_hold;
-        self.next_hold = (self.next_hold * 2).min(HOLD_SLOTS_MAX);
+        self.hold_slots = HOLD_SLOTS;
     }
 
     /// Removes the cap if the loss is random; otherwise holds it, then raises it while all packets

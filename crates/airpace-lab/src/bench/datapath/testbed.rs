@@ -169,7 +169,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         fallback: FallbackConfig::default(),
         udp_load: None,
         interactive: None,
-        interactive_budget: 0.02,
+        interactive_budget: None,
         station: vec![station],
     };
     let agent = AgentConfig {

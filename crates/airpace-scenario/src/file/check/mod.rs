@@ -3,8 +3,9 @@
 mod change;
 mod flow;
 mod node;
+mod proxy;
 
-use super::{Channel, Node, Proxy, Scenario};
+use super::{Channel, Node, Scenario};
 use airpace_config::document::{KeyError, refuse};
 use airpace_config::suggest::remedy;
 
@@ -36,7 +37,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     }
     flow::check_all(scenario, &node_names)?;
     for (index, proxy) in scenario.proxy.iter().enumerate() {
-        check_proxy(scenario, proxy, &format!("proxy.{index}"))?;
+        proxy::check(scenario, proxy, &format!("proxy.{index}"))?;
     }
     for (index, change) in scenario.change.iter().enumerate() {
         change::check(scenario, change, &format!("change.{index}"))?;
@@ -70,13 +71,6 @@ fn check_channel(scenario: &Scenario, channel: &Channel, index: usize) -> Checke
         }
     }
     Ok(())
-}
-
-fn check_proxy(scenario: &Scenario, proxy: &Proxy, at: &str) -> Checked {
-    match &proxy.at {
-        Some(node) => check_single_node(scenario, node, &format!("{at}.at")),
-        None => Ok(()),
-    }
 }
 
 /// Refuses a name that is not that of a channel.

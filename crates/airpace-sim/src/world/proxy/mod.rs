@@ -10,6 +10,7 @@ mod reports;
 mod station;
 
 use super::event::Alarm;
+use super::outcome::ProxySummary;
 use super::parcel::{Parcel, Tunnel};
 use super::{Feedback, NodeId, ProxyConfig};
 use crate::rng::Stream;
@@ -117,6 +118,15 @@ impl ProxyNode {
             bottleneck_alarms: 0,
             session: NonZeroU16::MIN,
         })
+    }
+
+    /// What the law made of the medium so far.
+    pub(super) fn summary(&self) -> ProxySummary {
+        ProxySummary {
+            node: self.config.at,
+            bottleneck_alarms: self.bottleneck_alarms,
+            least_latency_s: self.edge.diagnostics().least_latency_s,
+        }
     }
 
     /// Packets that wait at the proxy or at the agents.
