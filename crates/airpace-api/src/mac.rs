@@ -77,9 +77,23 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", "3c:22:fb:01:02", "3c:22:fb:01:02:03:04", "3c:22:fb:01:02:g3", "+c:22:fb:01:02:03", "3c22.fb01.0203"] {
-            assert_eq!(text.parse::<MacAddress>(), Err(MacError::Malformed), "{text}");
+        for text in [
+            "",
+            "3c:22:fb:01:02",
+            "3c:22:fb:01:02:03:04",
+            "3c:22:fb:01:02:g3",
+            "+c:22:fb:01:02:03",
+            "3c22.fb01.0203",
+        ] {
+            assert_eq!(
+                text.parse::<MacAddress>(),
+                Err(MacError::Malformed),
+                "{text}"
+            );
         }
-        assert_eq!("ff:ff:ff:ff:ff:ff".parse::<MacAddress>(), Err(MacError::Group));
+        assert_eq!(
+            "ff:ff:ff:ff:ff:ff".parse::<MacAddress>(),
+            Err(MacError::Group)
+        );
     }
 }

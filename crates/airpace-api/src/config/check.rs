@@ -2,7 +2,8 @@
 //! looked at.
 
 use super::{
-    AgentConfig, ControlConfig, EdgeConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+    AgentConfig, ControlConfig, EdgeConfig, KeySource, LawChoice, ProxyConfig, QueueConfig,
+    StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
 use airpace_config::choice::Words as _;
@@ -132,7 +133,9 @@ pub enum ConfigError {
         index: usize,
     },
     /// An interface has two roles.
-    #[error("{name} is used twice: each port needs an interface of its own, unless access points that share it list their stations")]
+    #[error(
+        "{name} is used twice: each port needs an interface of its own, unless access points that share it list their stations"
+    )]
     PortTwice {
         /// The key.
         key: String,
@@ -389,7 +392,10 @@ impl EdgeConfig {
         for (index, station) in self.station.iter().enumerate() {
             if known.insert(station.mac, index).is_some() {
                 let key = format!("station.{index}.mac");
-                return Err(ConfigError::StationTwice { key, mac: station.mac });
+                return Err(ConfigError::StationTwice {
+                    key,
+                    mac: station.mac,
+                });
             }
         }
         Ok(())

@@ -20,7 +20,10 @@ const EXAMPLES: &str = "Examples:
   airpace edge --schema                              every key of the configuration
 
 The box stands between the wired network and the access points. Nothing is configured on the
-stations. If airpace is killed, the bridge carries all traffic on.";
+stations. If airpace is killed, the bridge carries all traffic on.
+
+This command is young: the rates that it finds for stations which it only observes are still well
+below what an agent on the station gets (docs/design/sensors.md). --dry-run is safe everywhere.";
 
 /// Pace what each station is sent, in front of any access point; nothing runs on the stations.
 #[derive(Args)]

@@ -139,7 +139,11 @@ impl AssumeRates {
             } else if part.sample.backlogged {
                 // The station could take more but its frames hold one packet: the assumed rate is
                 // too low to aggregate.
-                let factor = if part.sample.is_passive { PASSIVE_RISE } else { 2.0 };
+                let factor = if part.sample.is_passive {
+                    PASSIVE_RISE
+                } else {
+                    2.0
+                };
                 let rate = self.assumed(part.station);
                 *rate = (*rate * factor).min(RANGE_BPS.1);
             }

@@ -104,7 +104,8 @@ impl<F: Packet> Medium<F> {
 
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize) {
-        self.bursts.on_uplink_other(now, StationId::from_index(seat));
+        self.bursts
+            .on_uplink_other(now, StationId::from_index(seat));
     }
 
     /// When [`Medium::handle_timeout`] must be called next.
@@ -149,7 +150,10 @@ impl<F: Packet> Medium<F> {
 
     /// The box's index of the station in a seat.
     pub(super) fn station(&self, seat: usize) -> Option<usize> {
-        self.seats.get(seat)?.as_ref().map(|occupant| occupant.index)
+        self.seats
+            .get(seat)?
+            .as_ref()
+            .map(|occupant| occupant.index)
     }
 }
 

@@ -188,7 +188,10 @@ impl<F: DownlinkFrame> Inline<F> {
     pub fn stations(&self) -> impl Iterator<Item = StationStatus<'_>> {
         self.by_mac.values().filter_map(|&index| {
             let station = self.stations[index].as_ref()?;
-            let Seat { medium, station: seat } = station.seat;
+            let Seat {
+                medium,
+                station: seat,
+            } = station.seat;
             let proxy = &self.media[medium].proxy;
             Some(StationStatus {
                 mac: station.mac,
@@ -267,7 +270,9 @@ impl<F: DownlinkFrame> Inline<F> {
     fn medium_of(&self, port: usize, mac: MacAddr) -> usize {
         let listed = |medium: &MediumConfig| medium.stations.contains(&mac);
         let medium = self.config.media.iter().position(listed);
-        medium.unwrap_or(self.config.ports[port]).min(self.media.len() - 1)
+        medium
+            .unwrap_or(self.config.ports[port])
+            .min(self.media.len() - 1)
     }
 
     /// Learns a station.
@@ -464,9 +469,8 @@ impl<F: DownlinkFrame> Inline<F> {
     fn forget_silent(&mut self, now: Time) {
         let leave_after = self.config.leave_after;
         for index in 0..self.stations.len() {
-            let is_silent = |station: &LearntStation| {
-                now.saturating_since(station.heard_at) >= leave_after
-            };
+            let is_silent =
+                |station: &LearntStation| now.saturating_since(station.heard_at) >= leave_after;
             let Some(station) = self.stations[index].take_if(|station| is_silent(station)) else {
                 continue;
             };

@@ -1,0 +1,226 @@
+//! The in-line box by itself: who is a station, where it is, and what happens to its frames.
+
+use super::*;
+use airpace_core::control::LawConfig;
+use airpace_core::report::Sensor;
+use airpace_core::sensor::ack_burst::{DownlinkSegment, FlowKey};
+use core::hash::Hasher;
+
+const PHONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const LAPTOP: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+const FLOW: FlowKey = FlowKey(7);
+
+const fn ms(ms: u64) -> Time {
+    Time::from_millis(ms)
+}
+
+/// A full-sized TCP segment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Frame(u32);
+
+impl Packet for Frame {
+    fn bytes(&self) -> u32 {
+        1500
+    }
+
+    fn hash_flow<H: Hasher>(&self, state: &mut H) {
+        state.write_u8(0);
+    }
+
+    fn mark_ce(&mut self) -> bool {
+        false
+    }
+}
+
+impl DownlinkFrame for Frame {
+    fn downlink(&self) -> DownlinkPacket {
+        DownlinkPacket {
+            bytes: 1500,
+            tcp: Some(DownlinkSegment {
+                flow: FLOW,
+                sequence: self.0 * 1448,
+                payload: 1448,
+            }),
+        }
+    }
+}
+
+/// Two access points, the second with two ports.
+fn config() -> InlineConfig {
+    let medium = |name: &str| MediumConfig {
+        name: name.to_owned(),
+        stations: Vec::new(),
+    };
+    InlineConfig {
+        media: vec![medium("hall"), medium("attic")],
+        ports: vec![0, 1, 1],
+        ..InlineConfig::default()
+    }
+}
+
+fn inline(config: InlineConfig) -> Inline<Frame> {
+    Inline::new(config, [9; 16]).expect("the law is valid")
+}
+
+fn changes(inline: &mut Inline<Frame>) -> Vec<StationChange> {
+    std::iter::from_fn(|| inline.poll_change()).collect()
+}
+
+/// The ports to which frames leave at `now`, and the frames.
+fn departures(inline: &mut Inline<Frame>, now: Time) -> Vec<(usize, u32)> {
+    let departures = std::iter::from_fn(|| inline.poll(now));
+    departures.map(|out| (out.port, out.frame.0)).collect()
+}
+
+#[test]
+fn a_station_is_learnt_when_it_is_heard_and_its_frames_leave_by_its_port() {
+    let mut inline = inline(config());
+    assert_eq!(inline.on_downlink(ms(0), PHONE, Frame(0)), Err(Frame(0)));
+    inline.on_uplink(ms(1), 2, PHONE, Uplink::Presence);
+    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+    assert_eq!(inline.on_downlink(ms(2), PHONE, Frame(1)), Ok(()));
+    assert_eq!(departures(&mut inline, ms(2)), [(2, 1)]);
+    assert_eq!(inline.counts().unknown, 1);
+}
+
+#[test]
+fn a_group_address_and_an_unknown_port_are_no_station() {
+    let mut inline = inline(config());
+    inline.on_uplink(ms(1), 0, MacAddr([0xff; 6]), Uplink::Presence);
+    inline.on_uplink(ms(1), 3, PHONE, Uplink::Presence);
+    assert_eq!(inline.station_count(), 0);
+}
+
+#[test]
+fn a_station_that_roams_takes_what_waits_for_it_along() {
+    let mut paced = config();
+    paced.proxy.pacing = Pacing::Fixed(airpace_units::BitRate::from_mbps(12));
+    let mut inline = inline(paced);
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    for number in 0..6 {
+        inline
+            .on_downlink(ms(1), PHONE, Frame(number))
+            .expect("it is known");
+    }
+    let before = departures(&mut inline, ms(1));
+    assert!(before.iter().all(|&(port, _)| port == 0) && before.len() < 6);
+    inline.on_uplink(ms(2), 1, PHONE, Uplink::Presence);
+    let mut after = Vec::new();
+    for now in (2..30).map(ms) {
+        inline.handle_timeout(now);
+        after.extend(departures(&mut inline, now));
+    }
+    assert!(after.iter().all(|&(port, _)| port == 1), "{after:?}");
+    assert_eq!(before.len() + after.len(), 6, "no frame is lost");
+    assert_eq!(inline.counts().roamed, 1);
+    assert_eq!(inline.stations().next().map(|s| s.medium), Some(1));
+}
+
+#[test]
+fn two_ports_of_one_access_point_are_one_medium() {
+    let mut inline = inline(config());
+    inline.on_uplink(ms(1), 1, PHONE, Uplink::Presence);
+    inline.on_uplink(ms(2), 2, PHONE, Uplink::Presence);
+    inline
+        .on_downlink(ms(3), PHONE, Frame(1))
+        .expect("it is known");
+    assert_eq!(departures(&mut inline, ms(3)), [(2, 1)]);
+}
+
+#[test]
+fn a_listed_station_belongs_to_its_access_point_wherever_it_is_heard() {
+    let mut listed = config();
+    listed.media[1].stations.push(LAPTOP);
+    let mut inline = inline(listed);
+    inline.on_uplink(ms(1), 0, LAPTOP, Uplink::Presence);
+    assert_eq!(inline.stations().next().map(|s| s.medium), Some(1));
+}
+
+#[test]
+fn a_silent_station_leaves_and_comes_back() {
+    let mut inline = inline(InlineConfig {
+        leave_after: Duration::from_secs(10),
+        ..config()
+    });
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    inline.on_uplink(ms(9_000), 0, LAPTOP, Uplink::Presence);
+    changes(&mut inline);
+    inline.handle_timeout(ms(11_000));
+    assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
+    assert_eq!(inline.station_count(), 1);
+    inline.on_uplink(ms(12_000), 0, PHONE, Uplink::Presence);
+    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+}
+
+#[test]
+fn an_exempt_station_is_known_and_its_frames_pass() {
+    let mut with_exempt = config();
+    with_exempt.stations.push(KnownStation {
+        mac: PHONE,
+        name: Some("phone".to_owned()),
+        weight: 1.0,
+        is_exempt: true,
+    });
+    let mut inline = inline(with_exempt);
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    assert_eq!(changes(&mut inline), []);
+    assert_eq!(inline.name(PHONE), Some("phone"));
+    assert!(inline.set_exempt(PHONE, false));
+    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+    assert!(inline.set_exempt(PHONE, true));
+    assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
+    assert!(!inline.set_exempt(LAPTOP, true), "nobody knows it");
+    // The configured name is kept.
+    inline.on_name(PHONE, "android-1234");
+    assert_eq!(inline.name(PHONE), Some("phone"));
+}
+
+#[test]
+fn a_crowd_beyond_the_limit_is_not_learnt_and_counted() {
+    let mut inline = inline(InlineConfig {
+        most_stations: 1,
+        ..config()
+    });
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    inline.on_uplink(ms(0), 0, LAPTOP, Uplink::Presence);
+    assert_eq!(
+        (inline.station_count(), inline.counts().crowded_out),
+        (1, 1)
+    );
+}
+
+#[test]
+fn acknowledgements_that_pass_the_box_become_reports() {
+    let mut measured = config();
+    measured.proxy.pacing = Pacing::Law(LawConfig::default());
+    measured.proxy.records = true;
+    let mut inline = inline(measured);
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    let (mut number, mut sent) = (0, 0);
+    // Every 4 ms the station acknowledges what has left since.
+    for us in (0..2_000_000_u64).step_by(500) {
+        let now = Time::from_micros(us);
+        inline
+            .on_downlink(now, PHONE, Frame(number))
+            .expect("it is known");
+        number += 1;
+        inline.handle_timeout(now);
+        sent += departures(&mut inline, now).len() as u32;
+        if us % 4_000 == 0 {
+            let ack = UplinkAck {
+                flow: FLOW,
+                number: sent * 1448,
+                timestamps: None,
+                sack_edge: None,
+            };
+            inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack, 52));
+        }
+    }
+    let records: Vec<_> = std::iter::from_fn(|| inline.poll_record()).collect();
+    assert!(records.len() >= 15, "one per slot");
+    let last = records.last().and_then(|last| last.record.report.as_ref());
+    let report = last.expect("the station was observed");
+    assert_ne!(report.sensor, Sensor::Agent);
+    assert!(report.bytes > 0, "{report:?}");
+    assert!(records.iter().all(|record| record.mac == PHONE));
+}

@@ -65,7 +65,13 @@ pub(crate) fn uplink(
 pub(crate) fn dhcp_name(frame: &[u8]) -> Option<(MacAddr, String)> {
     let ethernet = Ethernet::parse(frame).ok()?;
     let packet = ethernet.payload;
-    if !matches!(Transport::parse(packet), Some(Transport::Udp { ports: (68, 67), .. })) {
+    if !matches!(
+        Transport::parse(packet),
+        Some(Transport::Udp {
+            ports: (68, 67),
+            ..
+        })
+    ) {
         return None;
     }
     let header_bytes = usize::from(packet.first()? & 0x0f) * 4;

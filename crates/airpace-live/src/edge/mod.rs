@@ -6,8 +6,8 @@
 mod frame;
 mod headers;
 mod run;
-mod setup;
 mod settings;
+mod setup;
 mod telemetry;
 
 pub use run::run_edge;

@@ -140,7 +140,8 @@ impl RunningEdge {
             let deadline = if is_blocked {
                 now.saturating_add(runtime::PORT_RETRY)
             } else {
-                self.next_beat.min(self.inline.deadline().unwrap_or(self.next_beat))
+                self.next_beat
+                    .min(self.inline.deadline().unwrap_or(self.next_beat))
             };
             poller.wait(&self.clock, Some(deadline))?;
             if poller.ready().any(|file| file.token == STOP) {

@@ -80,8 +80,7 @@ impl Setup {
                 let undone = bridge.undo();
                 let _ = fs::remove_file(&state_file);
                 undone.context("restoring the bridge")?;
-                let is_without_bpf =
-                    matches!(error.downcast_ref(), Some(InlineError::Load(_)));
+                let is_without_bpf = matches!(error.downcast_ref(), Some(InlineError::Load(_)));
                 if is_without_bpf && config.datapath == Datapath::Auto {
                     tracing::warn!(
                         "{error:#}; continuing with a bridge in user space, so traffic stops when airpace does"

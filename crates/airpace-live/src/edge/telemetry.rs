@@ -33,9 +33,8 @@ pub(super) fn slot(
             .granted
             .map(|granted| granted.rate_bytes_per_s * 8.0 / 1e6),
         sent_mbps: record.sent_bytes as f64 * 8.0 / seconds / 1e6,
-        goodput_mbps: report.map(|report| {
-            report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6
-        }),
+        goodput_mbps: report
+            .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6),
         round_ms: report.and_then(SlotReport::round_s).map(|s| s * 1e3),
         overhead_us: record.diagnostics.overhead_s.map(|s| s * 1e6),
         price: record.diagnostics.price,
