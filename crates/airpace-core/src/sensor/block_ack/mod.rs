@@ -3,7 +3,7 @@
 //! Block acks, RTS and CTS go out at legacy rates, so a radio hears them where it cannot decode
 //! data. The time between a station's block acks is the round; the advance of the highest sequence
 //! number that they acknowledge is what the frames between them carried. The sum of the advances
-//! survives block acks that were missed, their number does not: [`missed`] estimates how many there
+//! survives block acks that were missed, their number does not: `missed` estimates how many there
 //! were. `docs/design/sensors.md` has the method and its limits.
 
 mod missed;
