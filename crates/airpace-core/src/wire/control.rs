@@ -6,7 +6,7 @@
 //!
 //! // A compressed block ack of TID 0 from 04:…:04 to 02:…:02: start 100, MPDUs 100 to 107 arrived.
 //! let frame = [
-//!     0x94, 0, 0, 0, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 0x05, 0x00, // addresses, BA control
+//!     0x94, 0, 0, 0, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 0x05, 0x00, // addresses, block ack control
 //!     0x40, 0x06, 0xff, 0, 0, 0, 0, 0, 0, 0, // starting sequence control, bitmap
 //! ];
 //! let Ok(ControlFrame::BlockAck(block_ack)) = ControlFrame::parse(&frame) else {
@@ -34,7 +34,7 @@ mod subtype {
     pub(super) const ACK: u8 = 13;
 }
 
-/// Variants of block acks: bits 1 to 4 of the BA control field (table 9-30).
+/// Variants of block acks: bits 1 to 4 of the block ack control field (table 9-30).
 mod variant {
     pub(super) const BASIC: u8 = 0;
     pub(super) const EXTENDED_COMPRESSED: u8 = 1;
