@@ -225,7 +225,6 @@ impl ProxyConfig {
         self.tun.contradictions()?;
         self.queue.contradictions()?;
         self.check_pacing()?;
-        self.check_goal()?;
         self.check_delay_target()?;
         if self.interactive_budget.is_some() && self.interactive.is_none() {
             return Err(ConfigError::InteractiveBudget);
@@ -248,25 +247,6 @@ impl ProxyConfig {
             LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
             _ => Ok(()),
         }
-    }
-
-    /// Refuses a goal that the law would ignore.
-    fn check_goal(&self) -> Result<(), ConfigError> {
-        let control = &self.control;
-        if control.law == LawChoice::Measured(Law::Waterfill) {
-            return Ok(());
-        }
-        let keys = [
-            ("aim", control.aim.is_some()),
-            ("latency", control.latency.is_some()),
-        ];
-        for (key, is_given) in keys {
-            if is_given {
-                let law = control.law.word();
-                return Err(ConfigError::ForeignGoal { key, law });
-            }
-        }
-        Ok(())
     }
 
     fn check_delay_target(&self) -> Result<(), ConfigError> {
@@ -333,8 +313,26 @@ impl ControlConfig {
     fn contradictions(&self) -> Result<(), ConfigError> {
         match self.law {
             LawChoice::Fixed if self.fixed_rate.is_none() => Err(ConfigError::FixedRate),
-            _ => Ok(()),
+            _ => self.check_goal(),
         }
+    }
+
+    /// Refuses a goal that the law would ignore.
+    fn check_goal(&self) -> Result<(), ConfigError> {
+        if self.law == LawChoice::Measured(Law::Waterfill) {
+            return Ok(());
+        }
+        let keys = [
+            ("aim", self.aim.is_some()),
+            ("latency", self.latency.is_some()),
+        ];
+        for (key, is_given) in keys {
+            if is_given {
+                let law = self.law.word();
+                return Err(ConfigError::ForeignGoal { key, law });
+            }
+        }
+        Ok(())
     }
 }
 

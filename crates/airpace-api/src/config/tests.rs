@@ -313,3 +313,19 @@ fn every_default_lies_within_its_bounds() {
     agent.uplink = UplinkConfig::default();
     agent.validate().expect("defaults are valid");
 }
+
+#[test]
+fn the_box_in_the_wire_refuses_what_the_proxy_refuses() {
+    let minimal = "wan = \"eth0\"\n[[ap]]\nports = [\"eth1\"]\n";
+    let config = EdgeConfig::from_toml(minimal).expect("the smallest configuration");
+    assert_eq!(EdgeConfig::from_toml(&config.to_toml()), Ok(config));
+    for (more, says) in [
+        ("[control]\nlaw = \"linear\"\naim = \"balanced\"\n", "aim"),
+        ("[control]\nlaw = \"fixed\"\n", "fixed_rate"),
+        ("[[ap]]\nports = [\"eth1\"]\n", "eth1"),
+        ("[[ap]]\nports = []\n", "port"),
+    ] {
+        let error = EdgeConfig::from_toml(&format!("{minimal}{more}")).expect_err(more);
+        assert!(error.one_line("edge.toml").contains(says), "{error}");
+    }
+}

@@ -21,8 +21,6 @@ pub struct InlineConfig {
     /// Most stations of all media together; further ones are not learnt, and their frames pass.
     /// Default 4096.
     pub most_stations: usize,
-    /// Whether everything is measured and decided, and nothing is paced.
-    pub dry_run: bool,
 }
 
 /// An access point.
@@ -60,7 +58,6 @@ impl Default for InlineConfig {
             stations: Vec::new(),
             leave_after: Duration::from_secs(300),
             most_stations: 4096,
-            dry_run: false,
         }
     }
 }

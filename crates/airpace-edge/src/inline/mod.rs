@@ -21,7 +21,7 @@ mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 
-use crate::proxy::{Event, Mode, Output, Pacing, ProxyError, SlotRecord};
+use crate::proxy::{Event, Mode, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
 use airpace_core::packet::Packet;
 use airpace_core::report::Allocation;
@@ -479,17 +479,5 @@ impl<F: DownlinkFrame> Inline<F> {
             self.media[station.seat.medium].leave(now, station.seat.station);
             self.changes.push_back(StationChange::Left(station.mac));
         }
-    }
-
-    /// Whether everything is measured and nothing is paced.
-    #[must_use]
-    pub const fn is_dry_run(&self) -> bool {
-        self.config.dry_run
-    }
-
-    /// Whether a law sets the rates.
-    #[must_use]
-    pub const fn is_paced(&self) -> bool {
-        !matches!(self.config.proxy.pacing, Pacing::Unpaced)
     }
 }

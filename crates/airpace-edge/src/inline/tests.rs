@@ -1,6 +1,7 @@
 //! The in-line box by itself: who is a station, where it is, and what happens to its frames.
 
 use super::*;
+use crate::proxy::Pacing;
 use airpace_core::control::LawConfig;
 use airpace_core::report::Sensor;
 use airpace_core::sensor::ack_burst::{DownlinkSegment, FlowKey};

@@ -33,7 +33,7 @@ impl FrameBuf {
         let ip = frame.len() - ethernet.payload.len();
         let tcp = match Transport::parse(ethernet.payload) {
             Some(Transport::Tcp(header)) => Some(DownlinkSegment {
-                flow: keys.key(ethernet.payload, header.ports)?,
+                flow: keys.key(ethernet.payload)?,
                 sequence: header.sequence,
                 payload: header.payload,
             }),

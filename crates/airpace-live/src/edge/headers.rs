@@ -3,12 +3,10 @@
 use airpace_core::sensor::ack_burst::{FlowKey, UplinkAck};
 use airpace_core::wire::ethernet::{Dhcp, Ethernet};
 use airpace_core::wire::ieee80211::MacAddr;
-use airpace_core::wire::ip;
-use airpace_core::wire::transport::Transport;
+use airpace_core::wire::transport::{Transport, hash_connection};
 use airpace_edge::inline::Uplink;
 use airpace_net::inline::ObservationKind;
-use core::hash::{BuildHasher, Hash, Hasher};
-use core::net::IpAddr;
+use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
 /// Gives each connection a key, the same in both directions. It is secret, so that nobody can choose
@@ -17,14 +15,10 @@ use std::hash::RandomState;
 pub(crate) struct FlowKeys(RandomState);
 
 impl FlowKeys {
-    /// The key of the connection of an IP packet with these ports.
-    pub(crate) fn key(&self, packet: &[u8], ports: (u16, u16)) -> Option<FlowKey> {
-        let source: (IpAddr, u16) = (ip::source(packet)?, ports.0);
-        let destination: (IpAddr, u16) = (ip::destination(packet)?, ports.1);
+    /// The key of the connection of an IP packet.
+    pub(crate) fn key(&self, packet: &[u8]) -> Option<FlowKey> {
         let mut state = self.0.build_hasher();
-        source.min(destination).hash(&mut state);
-        source.max(destination).hash(&mut state);
-        Some(FlowKey(state.finish()))
+        hash_connection(packet, &mut state).then(|| FlowKey(state.finish()))
     }
 }
 
@@ -44,7 +38,7 @@ pub(crate) fn uplink(
                 // A SYN or FIN is answered on its own.
                 Some(number) if !header.is_control => Uplink::Ack(
                     UplinkAck {
-                        flow: keys.key(ethernet.payload, header.ports)?,
+                        flow: keys.key(ethernet.payload)?,
                         number,
                         timestamps: header.timestamps,
                         sack_edge: header.sack_edge,
