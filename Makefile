@@ -36,7 +36,8 @@ test: tools packages $(VENV) ## all tests
 	if [ -d python/tests ]; then $(PYTHON) -m pytest -q python/tests; fi
 
 test-full: test ## all tests, then the long ones, optimised; they want the machine to themselves
-	$(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
+	seed=$${PROPTEST_RNG_SEED:-$$(date +%s)}; echo "property tests: PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096"; \
+		PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=4096 $(CARGO) test --workspace --locked --release -- --include-ignored --skip helper_ --test-threads 1
 
 validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/validate-ns3/report.json; FULL=1 for a quarter of an hour
 	@scripts/prepare ns3
