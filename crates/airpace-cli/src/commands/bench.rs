@@ -3,6 +3,7 @@
 
 mod ap;
 mod frontier;
+mod sensors;
 
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
@@ -26,7 +27,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
   airpace bench ap
   airpace bench ap --schemes fifo,airtime --seconds 10 --json
-  airpace bench frontier --quick";
+  airpace bench frontier --quick
+  airpace bench sensors --quick";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -43,6 +45,7 @@ enum What {
     Tcp(Tcp),
     Ap(ap::Ap),
     Frontier(frontier::Frontier),
+    Sensors(sensors::Sensors),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -130,6 +133,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Tcp(args) => run_tcp(args),
         What::Ap(args) => ap::run(args),
         What::Frontier(args) => frontier::run(args),
+        What::Sensors(args) => sensors::run(args),
     }
 }
 

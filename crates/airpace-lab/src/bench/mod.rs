@@ -4,4 +4,5 @@ pub mod ap;
 pub mod datapath;
 pub mod emulator;
 pub mod saturation;
+pub mod sensors;
 pub mod tcp;
