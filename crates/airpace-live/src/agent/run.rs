@@ -39,7 +39,8 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
-    let mut device = Device::open(&config.tun, &config.routes)?;
+    let tun = config.tun.as_ref().context("mode `tunnel` needs [tun]")?;
+    let mut device = Device::open(tun, &config.routes)?;
     // Opening the device has shown that the kernel accepts the routes. Traffic takes them only once
     // there is a session.
     device.withdraw_routes();
@@ -65,6 +66,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         batch: Batch::with_capacity(BATCH_BYTES),
         falsely_marked: 0,
         own_frames: OwnFrames::default(),
+        copy_dscp: tun.copy_dscp,
         joining: false,
         metered_before: 0,
         next_refresh: Time::ZERO,
@@ -107,6 +109,8 @@ struct RunningAgent<'a> {
     /// Frames metered until the end of the last slot.
     metered_before: u64,
     batch: Batch,
+    /// Whether the outer header has the packet's code point.
+    copy_dscp: bool,
     /// Packets that were marked on their way although their transport is not ECN-capable.
     falsely_marked: u64,
     journal: Journal,
@@ -272,7 +276,7 @@ impl RunningAgent<'_> {
                     break;
                 };
                 more = true;
-                let class = encap::outer_class(packet.as_bytes(), self.config.tun.copy_dscp);
+                let class = encap::outer_class(packet.as_bytes(), self.copy_dscp);
                 // Without a session the packet is lost, as without a network.
                 let _ = self.batch.seal(
                     now,
