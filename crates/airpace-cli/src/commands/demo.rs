@@ -17,18 +17,19 @@ const EXAMPLES: &str =
 
 Examples:
   airpace demo
-  airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
+  airpace demo --out /tmp/demo --arms cubic,edge-acks --stations 9 --load '30 s'
   airpace demo --stations 9 --stations 9,4,1 --seed 7";
 
-/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified
-/// one, side by side.
+/// The same download over an emulated access point with Cubic, with BBR and behind airpace, and over
+/// a modified one, side by side.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
     /// Folder for the results.
     #[arg(long, default_value = "out/demo", value_name = "FOLDER")]
     out: PathBuf,
-    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp [default: all].
+    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, edge-acks, edge-radio, edge-agents,
+    /// airpace-cubic, airpace-udp [default: all].
     #[arg(long, value_delimiter = ',', value_parser = arm)]
     arms: Vec<ArmKind>,
     /// Stations of a cell, by their VHT MCS at 80 MHz and one stream. Can be given several times
@@ -92,8 +93,8 @@ fn show(bar: &Bar, event: Progress<'_>) {
 }
 
 fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
-    let program =
-        std::env::current_exe().context("finding this program to start proxies and agents from")?;
+    let program = std::env::current_exe()
+        .context("finding this program to start boxes, proxies and agents from")?;
     let mut options = DemoOptions::new(args.out.clone(), program);
     if args.ramp.0 + options.slot > args.load.0 {
         return Err(bad_input(

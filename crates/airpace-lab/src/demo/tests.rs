@@ -82,5 +82,6 @@ fn station_result(station: u32) -> StationResult {
         figures: figures(),
         airtime: 0.9,
         uplink_airtime: 0.05,
+        sensor: None,
     }
 }

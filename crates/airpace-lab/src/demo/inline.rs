@@ -1,0 +1,110 @@
+//! The in-line box in front of the emulated access point, alone or with agents on the stations.
+
+use super::children::Children;
+use super::configs;
+use super::plan::EdgeSensor;
+use super::tunnel::station_name;
+use crate::cell::{BOX_ADDRESS, Cell};
+use crate::tool::Stop;
+use airpace_api::mac::MacAddress;
+use airpace_api::telemetry::{EdgeSlot, parse_lines};
+use airpace_emu::station_mac;
+use airpace_live::keys::KeyPair;
+use anyhow::{Context, Result};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// UDP port on which the box waits for the reports of agents.
+pub(super) const PORT: u16 = 51_900;
+
+/// Name of the box's files.
+const EDGE: &str = "edge";
+
+/// What the box will do.
+#[derive(Debug)]
+pub(super) struct InlinePlan<'a> {
+    /// The airpace program.
+    pub(super) program: &'a Path,
+    /// The cell, at layer 2.
+    pub(super) cell: &'a Cell,
+    /// Number of stations.
+    pub(super) stations: usize,
+    /// What observes the stations.
+    pub(super) sensor: EdgeSensor,
+    /// Target level, mean packets per frame.
+    pub(super) target_level: Option<f64>,
+    /// The interval of the reports.
+    pub(super) slot: Duration,
+}
+
+impl InlinePlan<'_> {
+    /// The address at which agents reach the box.
+    pub(super) fn listen(&self) -> SocketAddr {
+        (BOX_ADDRESS, PORT).into()
+    }
+}
+
+/// A running box. Dropping this ends it, and the agents, and removes their files.
+#[derive(Debug)]
+pub(super) struct InlineBox {
+    pub(super) children: Children,
+}
+
+impl InlineBox {
+    /// Starts the box, and agents if the plan has any, and waits until `is_forwarding` says that
+    /// frames pass. The frames that it sends make the stations known to the box.
+    pub(super) fn start(
+        plan: &InlinePlan<'_>,
+        stop: &Stop,
+        mut is_forwarding: impl FnMut() -> Result<bool>,
+    ) -> Result<Self> {
+        let mut children = Children::new()?;
+        let box_keys = KeyPair::generate();
+        let mut agent_keys = Vec::new();
+        if plan.sensor == EdgeSensor::Agents {
+            agent_keys.extend((0..plan.stations).map(|_| KeyPair::generate()));
+        }
+        let telemetry = children.telemetry_path(EDGE);
+        let config = configs::edge(plan, &box_keys, &agent_keys, telemetry);
+        let namespace = plan.cell.box_namespace()?;
+        children.spawn(plan.program, namespace, "edge", EDGE, &config.to_toml())?;
+        children.wait_until("the in-line box did not forward pings", stop, |_| {
+            is_forwarding()
+        })?;
+        for (index, keys) in agent_keys.iter().enumerate() {
+            let name = station_name(index);
+            let telemetry = children.telemetry_path(&name);
+            let config = configs::sensor_agent(plan, keys, &box_keys, telemetry);
+            let namespace = plan.cell.station(index);
+            children.spawn(plan.program, namespace, "agent", &name, &config.to_toml())?;
+        }
+        if !agent_keys.is_empty() {
+            children.wait_until(
+                "the agents did not reach the in-line box",
+                stop,
+                |children| Ok((0..plan.stations).all(|station| has_agent(children, station))),
+            )?;
+        }
+        Ok(Self { children })
+    }
+
+    /// The telemetry that the box has written about `station` so far.
+    pub(super) fn slots(&self, station: usize) -> Result<Vec<EdgeSlot>> {
+        slots(&self.children, station)
+    }
+}
+
+/// Whether the box has had a report of the station's agent.
+fn has_agent(children: &Children, station: usize) -> bool {
+    let slots = slots(children, station).unwrap_or_default();
+    let last = slots.last().and_then(|slot| slot.sensor.as_deref());
+    last == Some("agent")
+}
+
+fn slots(children: &Children, station: usize) -> Result<Vec<EdgeSlot>> {
+    let text = children.telemetry(EDGE)?;
+    let rows: Vec<EdgeSlot> = parse_lines(&text).context("the in-line box's telemetry")?;
+    let mac = MacAddress(station_mac(station).0).to_string();
+    Ok(rows.into_iter().filter(|row| row.station == mac).collect())
+}
