@@ -48,7 +48,7 @@ def _edge_against_unpaced(demo: Demo, stations: int) -> list[Finding]:
     arms = _measured(demo, stations, "edge-acks", "cubic")
     if not arms or stations == 1 or arms[1]["goodput_mbps"] <= 0:
         return []
-    (ours, unpaced), who = arms, f"{_on(stations)}, nothing on them, airpace edge"
+    (ours, unpaced), who = arms, f"{_on(stations)} without agents, airpace edge"
     share = ours["goodput_mbps"] / unpaced["goodput_mbps"]
     goodputs = f"{ours['goodput_mbps']:.0f} of {unpaced['goodput_mbps']:.0f} Mbit/s: {share:.0%}"
     p95, unpaced_p95 = ours["ping_ms"]["p95"], unpaced["ping_ms"]["p95"]
@@ -68,7 +68,7 @@ def _edge_floor(demo: Demo, stations: int) -> list[Finding]:
     shares = [without["goodput_mbps"] / max(with_agent["goodput_mbps"], 1e-3) for without, with_agent in pairs]
     goodputs = [f"{a['goodput_mbps']:.1f} of {b['goodput_mbps']:.1f}" for a, b in pairs]
     claim = (
-        f"{_on(stations)}, airpace edge: nothing on them gives each at least 90 % of what it has where all have agents"
+        f"{_on(stations)}, airpace edge: without agents each has at least 90 % of what it has where all have one"
     )
     figures = f"{', '.join(goodputs)} Mbit/s: {', '.join(f'{share:.0%}' for share in shares)}"
     return [Finding(claim, min(shares) >= 0.9, figures)]

@@ -25,7 +25,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-
 p, ul, h1, h2, pre { max-width: 62rem } h1 { line-height: 1.2 }
 figure { margin: 2rem 0; max-width: 62rem } figure img { max-width: 100%; height: auto }
 figcaption { color: #555; font-size: .9rem } .scroll { overflow-x: auto }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
+table { border-collapse: separate; border-spacing: 0; font-size: .85rem; font-variant-numeric: tabular-nums }
 th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap } th { border-bottom: 2px solid #444; vertical-align: bottom }
 td { border-bottom: 1px solid #ddd; vertical-align: top }
 .name { text-align: left; position: sticky; left: 0; background: #fff; white-space: normal; min-width: 9rem; max-width: 17rem }

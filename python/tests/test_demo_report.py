@@ -96,7 +96,7 @@ def test_the_in_line_box_without_agents_must_reach_the_unpaced_goodput_with_seve
 def test_one_station_below_nine_tenths_of_what_agents_give_is_enough_to_fail(folder):
     change_arm(folder, "edge-acks", lambda arm: arm["per_station"][2].update(goodput_mbps=70))
     (failed,) = failing(folder)
-    assert failed.startswith("3 stations, airpace edge: nothing on them gives each at least 90 %") and failed.endswith(
+    assert failed.startswith("3 stations, airpace edge: without agents each has at least 90 %") and failed.endswith(
         ", 87%)"
     )
 
