@@ -3,6 +3,8 @@
 
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
+use super::radio::Radios;
+use super::reports::Reports;
 use super::setup::Setup;
 use super::{EdgeTotals, settings, telemetry};
 use crate::crypto::random_key;
@@ -29,6 +31,7 @@ const MAX_SPARE: usize = 4096;
 
 const STOP: u64 = 0;
 const PORTS: u64 = 1;
+const REPORTS: u64 = 2;
 
 /// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
 /// readable (see [`Stop`]).
@@ -45,6 +48,9 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
     let clock = Clock::since_boot();
     let inline = Inline::new(settings::inline(config), random_key())?;
     let journal = Journal::open(config.telemetry.as_deref())?;
+    let epoch = runtime::wall_clock().saturating_sub(clock.now().since(Time::ZERO));
+    let radios = Radios::open(config, clock)?;
+    let reports = Reports::open(config, epoch)?;
     let setup = Setup::begin(config)?;
     tracing::info!(
         wan = config.wan,
@@ -54,6 +60,7 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
         "in-line"
     );
     let mut edge = RunningEdge::new(config, clock, inline, setup, journal);
+    (edge.radios, edge.reports) = (Some(radios), reports);
     let ran = edge.run(config.realtime, stop);
     let totals = edge.totals();
     let ended = edge.setup.end(config.keep_bridge);
