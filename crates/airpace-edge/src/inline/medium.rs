@@ -1,42 +1,26 @@
 //! One access point: a proxy for its stations, and the sensors that observe them.
 
 use super::config::MediumConfig;
-use super::radio::CellRadio;
-use super::reports::{self, AgentReports};
+use super::observer::Observer;
 use super::station::Seat;
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
-use airpace_core::report::{Sensor, SlotReport, WaitingTime};
-use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, UplinkAck};
-use airpace_core::sensor::ladder::Ladder;
-use airpace_core::sensor::waiting::WaitingMeter;
+use airpace_core::report::SlotReport;
+use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
 use airpace_core::wire::ieee80211::MacAddr;
-use airpace_units::{StationId, Time};
+use airpace_units::Time;
 use core::time::Duration;
-
-/// The station in a seat.
-pub(super) struct Occupant {
-    /// Its index in the box's table.
-    pub(super) index: usize,
-    mac: MacAddr,
-    waiting: WaitingMeter,
-    ladder: Ladder,
-    agent: AgentReports,
-    /// What the box saw in its last slot: the waiting time, and the bytes acknowledged.
-    last_wait: Option<WaitingTime>,
-    last_acknowledged: u64,
-}
 
 /// One access point. Its stations have seats, which are used again after a station has left.
 pub(super) struct Medium<F> {
     pub(super) name: String,
     pub(super) proxy: Proxy<F>,
-    bursts: AckBurst,
-    pub(super) radio: CellRadio,
+    pub(super) observer: Observer,
     slot: Duration,
     /// When the slot that runs ends.
     slot_end: Time,
-    pub(super) seats: Vec<Option<Occupant>>,
+    /// The station in each seat, by its index in the box's table.
+    seats: Vec<Option<usize>>,
     free: Vec<usize>,
 }
 
@@ -45,9 +29,8 @@ impl<F: Packet> Medium<F> {
         let slot = config.slot;
         Ok(Self {
             name: medium.name.clone(),
-            radio: CellRadio::new(medium.bssid),
             proxy: Proxy::new(config.clone(), |_| [0; 16])?,
-            bursts: AckBurst::new(),
+            observer: Observer::with_radio(slot, medium.bssid),
             slot,
             slot_end: Time::ZERO.saturating_add(slot),
             seats: Vec::new(),
@@ -79,16 +62,9 @@ impl<F: Packet> Medium<F> {
                 seat
             }
         };
-        let id = StationId::from_index(seat);
-        self.seats[seat] = Some(Occupant {
-            index,
-            mac,
-            waiting: WaitingMeter::new(now),
-            ladder: Ladder::new(id, now),
-            agent: AgentReports::default(),
-            last_wait: None,
-            last_acknowledged: 0,
-        });
+        self.seats[seat] = Some(index);
+        self.observer.join(now, seat);
+        self.observer.set_address(seat, mac);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -96,63 +72,34 @@ impl<F: Packet> Medium<F> {
     /// Takes a station's seat. What waits for it is dropped.
     pub(super) fn leave(&mut self, now: Time, seat: usize) {
         self.proxy.set_connected(now, seat, false);
-        self.bursts.remove(StationId::from_index(seat));
-        if let Some(occupant) = self.seats[seat].take() {
-            self.radio.remove(occupant.mac);
-        }
+        self.observer.leave(seat);
+        self.seats[seat] = None;
         self.free.push(seat);
     }
 
     /// A packet leaves for the access point.
     pub(super) fn on_sent(&mut self, now: Time, seat: usize, packet: &DownlinkPacket) {
-        self.bursts
-            .on_downlink(now, StationId::from_index(seat), packet);
-        let Some(Some(occupant)) = self.seats.get_mut(seat) else {
-            return;
-        };
-        self.radio.on_downlink(now, occupant.mac, packet.bytes);
-        if let Some(segment) = &packet.tcp {
-            occupant.waiting.on_segment(now, segment, None);
-        }
+        self.observer.on_sent(now, seat, packet);
     }
 
     /// A TCP acknowledgement has come.
     pub(super) fn on_ack(&mut self, now: Time, seat: usize, ack: &UplinkAck) {
-        self.bursts.on_ack(now, StationId::from_index(seat), ack);
-        if let Some(Some(occupant)) = self.seats.get_mut(seat) {
-            occupant.waiting.on_ack(now, ack);
-        }
+        self.observer.on_ack(now, seat, ack);
     }
 
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize) {
-        self.bursts
-            .on_uplink_other(now, StationId::from_index(seat));
-    }
-
-    /// Takes a frame of the monitor interface near the access point.
-    pub(super) fn on_radio_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
-        let is_station = |mac: MacAddr| seats_hold(&self.seats, mac);
-        self.radio.on_frame(arrival, bytes, length, is_station);
+        self.observer.on_other(now, seat);
     }
 
     /// Takes the report of the agent on a station. Returns `false` if it repeats the one before.
-    pub(super) fn on_report(&mut self, now: Time, seat: usize, mut report: SlotReport) -> bool {
-        let Some(Some(occupant)) = self.seats.get_mut(seat) else {
-            return false;
-        };
-        report.station = StationId::from_index(seat);
-        if !occupant.agent.take(now, self.slot, &mut report) {
-            return false;
+    pub(super) fn on_report(&mut self, now: Time, seat: usize, report: SlotReport) -> bool {
+        match self.observer.on_report(now, seat, report) {
+            Ok(Some(report)) => self.proxy.on_report(now, report),
+            // Another sensor still speaks for the station.
+            Ok(None) => {}
+            Err(_) => return false,
         }
-        let current = occupant.ladder.current();
-        if current != Sensor::Agent && !occupant.agent.takes_over(current) {
-            return true;
-        }
-        occupant.ladder.turn_to(Sensor::Agent);
-        reports::complete(&mut report, occupant.last_wait, occupant.last_acknowledged);
-        occupant.agent.number(&mut report);
-        self.proxy.on_report(now, report);
         true
     }
 
@@ -172,61 +119,21 @@ impl<F: Packet> Medium<F> {
                 now.saturating_add(self.slot)
             };
             for seat in 0..self.seats.len() {
-                if self.seats[seat].is_some()
-                    && let Some(report) = self.observed(now, seat)
-                {
+                if let Some(report) = self.observer.close_slot(now, seat) {
                     self.proxy.on_report(now, report);
                 }
             }
-            // Acknowledgements that do not name their sender are divided among the stations, so all
-            // of them come first.
-            self.radio.close_cell(|mac| seats_hold(&self.seats, mac));
+            // After all stations: acknowledgements that do not name their sender are divided among
+            // them.
+            self.observer.close_cell();
         }
         self.proxy.handle_timeout(now);
     }
 
-    /// What the sensors saw of a station in the slot that ends; `None` while its agent speaks for
-    /// it, whose reports are passed on as they come.
-    fn observed(&mut self, now: Time, seat: usize) -> Option<SlotReport> {
-        let id = StationId::from_index(seat);
-        let bursts = self.bursts.close_slot(now, id);
-        let Some(Some(occupant)) = self.seats.get_mut(seat) else {
-            return Some(bursts);
-        };
-        let waiting = occupant.waiting.close_slot(now, id);
-        let block_acks = self.radio.close_slot(now, occupant.mac, id);
-        // Bytes are known even while the frames are not.
-        let bytes = bursts.bytes;
-        occupant.last_wait = waiting.wait;
-        occupant.last_acknowledged = bytes;
-        let agent_speaks = occupant.ladder.current() == Sensor::Agent;
-        if agent_speaks && occupant.agent.is_present(now, self.slot) {
-            return None;
-        }
-        let mut candidates = vec![bursts, waiting];
-        candidates.extend(block_acks);
-        let mut report = occupant.ladder.pick(now, &candidates);
-        report.bytes = report.bytes.max(bytes);
-        if report.sensor == Sensor::Agent && report.confidence == 0.0 {
-            // An agent that is silent has not said that nothing arrived.
-            report.sensor = Sensor::None;
-        }
-        occupant.agent.number(&mut report);
-        Some(report)
-    }
-
     /// The box's index of the station in a seat.
     pub(super) fn station(&self, seat: usize) -> Option<usize> {
-        self.seats
-            .get(seat)?
-            .as_ref()
-            .map(|occupant| occupant.index)
+        *self.seats.get(seat)?
     }
-}
-
-/// Whether one of the seats is that of the station `mac`.
-fn seats_hold(seats: &[Option<Occupant>], mac: MacAddr) -> bool {
-    seats.iter().flatten().any(|occupant| occupant.mac == mac)
 }
 
 impl Seat {

@@ -15,6 +15,7 @@
 
 mod config;
 mod medium;
+mod observer;
 mod radio;
 mod reports;
 mod station;
@@ -22,7 +23,9 @@ mod station;
 mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
+pub use observer::Observer;
 pub use radio::RadioCounts;
+pub use reports::RefusedReport;
 
 use crate::proxy::{Event, Mode, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;

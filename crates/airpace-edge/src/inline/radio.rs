@@ -48,7 +48,7 @@ impl<F: DownlinkFrame> Inline<F> {
     /// access point it is ignored.
     pub fn on_radio_frame(&mut self, arrival: Time, medium: usize, bytes: &[u8], length: usize) {
         if let Some(medium) = self.media.get_mut(medium) {
-            medium.on_radio_frame(arrival, bytes, length);
+            medium.observer.on_radio_frame(arrival, bytes, length);
         }
     }
 
@@ -56,18 +56,23 @@ impl<F: DownlinkFrame> Inline<F> {
     /// access point.
     #[must_use]
     pub fn radio_counts(&self, medium: usize) -> Option<&RadioCounts> {
-        self.media.get(medium).map(|medium| medium.radio.counts())
+        self.media
+            .get(medium)
+            .map(|medium| medium.observer.radio.counts())
     }
 
     /// How the air around an access point was used in the last slot beside its downlink, as far as
     /// the radio near it has heard; `None` if there is no such access point.
     #[must_use]
     pub fn air_use(&self, medium: usize) -> Option<AirUse> {
-        self.media.get(medium).map(|medium| medium.radio.air())
+        self.media
+            .get(medium)
+            .map(|medium| medium.observer.radio.air())
     }
 }
 
 /// The radio near one access point.
+#[derive(Clone, Debug, Default)]
 pub(super) struct CellRadio {
     /// Whether the configuration names the access point's address, so that none is learnt.
     is_configured: bool,
@@ -81,6 +86,7 @@ pub(super) struct CellRadio {
 }
 
 /// An address that stations of the medium exchange frames with.
+#[derive(Clone, Copy, Debug)]
 struct Candidate {
     address: MacAddr,
     seen: u32,

@@ -5,7 +5,7 @@
 //! but passed on when they come, as soon as the agent speaks for its station.
 
 use super::{DownlinkFrame, Inline};
-use airpace_core::report::{Sensor, SlotReport, WaitingTime};
+use airpace_core::report::{Sensor, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 use core::time::Duration;
@@ -34,8 +34,12 @@ impl<F: DownlinkFrame> Inline<F> {
     }
 }
 
+/// Why a report does not count: it has the number of the one before, or its station is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefusedReport;
+
 /// What the agent on a station has reported.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AgentReports {
     /// Number of the last report, counted by the agent, and when it came.
     last: Option<(u64, Time)>,
@@ -48,14 +52,18 @@ pub(super) struct AgentReports {
 }
 
 impl AgentReports {
-    /// Takes a report, for slots of the box of length `slot`. Returns `false` if it repeats the one
-    /// before.
-    pub(super) fn take(&mut self, now: Time, slot: Duration, report: &mut SlotReport) -> bool {
+    /// Takes a report, for slots of the box of length `slot`.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        slot: Duration,
+        report: &SlotReport,
+    ) -> Result<(), RefusedReport> {
         if !self.is_present(now, slot) {
             self.in_a_row = 0;
         }
         let advance = match self.last {
-            Some((slot, _)) if slot == report.slot => return false,
+            Some((slot, _)) if slot == report.slot => return Err(RefusedReport),
             // An agent that has started anew counts from zero again.
             Some((slot, _)) => report.slot.checked_sub(slot).unwrap_or(1),
             None => 1,
@@ -63,12 +71,10 @@ impl AgentReports {
         self.last = Some((report.slot, now));
         self.in_a_row = self.in_a_row.saturating_add(1);
         self.length = report.length;
-        report.sensor = Sensor::Agent;
-        report.confidence = 1.0;
-        // The other sensors of the station number their slots differently, so every report that is
-        // passed on gets a number of the same count. A gap says that reports were lost.
+        // A gap says that reports were lost, and what was sent in their slots is not that of the
+        // slot that is reported.
         self.next_slot += advance.clamp(1, MOST_LOST) - 1;
-        true
+        Ok(())
     }
 
     /// Whether the agent is to speak for the station from now on, in place of the sensor `current`.
@@ -87,20 +93,10 @@ impl AgentReports {
         now.saturating_since(heard_at) < patience
     }
 
-    /// Gives a report that is passed on the next number.
+    /// Gives a report that is passed on the next number. The sensors of a station number their slots
+    /// differently, so all share one count.
     pub(super) const fn number(&mut self, report: &mut SlotReport) {
         report.slot = self.next_slot;
         self.next_slot += 1;
-    }
-}
-
-/// Completes the report of an agent that no tunnel's send stamps reach with what the box has seen
-/// pass: the waiting time, and the bytes that the station has acknowledged.
-pub(super) fn complete(report: &mut SlotReport, wait: Option<WaitingTime>, acknowledged: u64) {
-    if report.wait.is_none() {
-        report.wait = wait;
-    }
-    if report.bytes == 0 {
-        report.bytes = acknowledged;
     }
 }

@@ -99,8 +99,7 @@ impl Radios {
     fn refresh(&mut self, now: Time, inline: &Inline<FrameBuf>) {
         self.next_refresh = now.saturating_add(REFRESH);
         self.stamps = self.clock.realtime_map();
-        let is_time_to_tell =
-            !self.is_told && now.saturating_since(self.opened_at) >= TELL_AFTER;
+        let is_time_to_tell = !self.is_told && now.saturating_since(self.opened_at) >= TELL_AFTER;
         for Radio { medium, monitor } in &mut self.radios {
             monitor.recover();
             let counts = inline.radio_counts(*medium).copied().unwrap_or_default();

@@ -85,11 +85,6 @@ impl Reports {
         self.socket.as_fd()
     }
 
-    /// When [`Reports::on_time`] is to be called next.
-    pub(super) const fn deadline(&self) -> Option<Time> {
-        self.tunnel.deadline()
-    }
-
     /// Does what is due: sessions, answers to handshakes, messages to the operator.
     pub(super) fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
@@ -134,8 +129,7 @@ impl Reports {
         }
         for message in self.room.iter_mut() {
             for datagram in message.bytes.chunks_mut(message.segment) {
-                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram)
-                else {
+                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
                     continue;
                 };
                 // Keepalives say nothing, and there is no traffic in this mode.
