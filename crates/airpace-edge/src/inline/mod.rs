@@ -15,11 +15,17 @@
 
 mod config;
 mod medium;
+mod observer;
+mod radio;
+mod reports;
 mod station;
 #[cfg(test)]
 mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
+pub use observer::Observer;
+pub use radio::RadioCounts;
+pub use reports::RefusedReport;
 
 use crate::proxy::{Event, Mode, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
@@ -79,6 +85,8 @@ pub struct Counts {
     pub crowded_out: u64,
     /// Times that a station was heard at another access point than before.
     pub roamed: u64,
+    /// Reports of agents on stations that are not known, and repeated reports.
+    pub bad_reports: u64,
 }
 
 /// How a station stands now.
@@ -144,7 +152,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let media = config
             .media
             .iter()
-            .map(|medium| Medium::new(medium.name.clone(), &proxy))
+            .map(|medium| Medium::new(medium, &proxy))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             config,
@@ -288,7 +296,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let key = self.key_of(medium, index);
         // A weight that the law does not support has been refused with the configuration.
         let seat = self.media[medium]
-            .seat(now, index, station.weight, key)
+            .seat(now, index, station.mac, station.weight, key)
             .ok()?;
         station.seat.station = seat;
         if !station.is_exempt {
@@ -310,7 +318,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let station = self.stations[index].as_mut()?;
         let old = station.seat;
         let seat = self.media[medium]
-            .seat(now, index, station.weight, key)
+            .seat(now, index, station.mac, station.weight, key)
             .ok()?;
         station.seat = Seat::new(medium, seat);
         self.media[old.medium].leave(now, old.station);

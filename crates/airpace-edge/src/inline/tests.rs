@@ -51,6 +51,7 @@ fn config() -> InlineConfig {
     let medium = |name: &str| MediumConfig {
         name: name.to_owned(),
         stations: Vec::new(),
+        bssid: None,
     };
     InlineConfig {
         media: vec![medium("hall"), medium("attic")],

@@ -5,6 +5,8 @@
 
 mod frame;
 mod headers;
+mod radio;
+mod reports;
 mod run;
 mod settings;
 mod setup;

@@ -3,6 +3,8 @@
 
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
+use super::radio::Radios;
+use super::reports::Reports;
 use super::setup::Setup;
 use super::{EdgeTotals, settings, telemetry};
 use crate::crypto::random_key;
@@ -29,6 +31,7 @@ const MAX_SPARE: usize = 4096;
 
 const STOP: u64 = 0;
 const PORTS: u64 = 1;
+const REPORTS: u64 = 2;
 
 /// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
 /// readable (see [`Stop`]).
@@ -45,6 +48,10 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
     let clock = Clock::since_boot();
     let inline = Inline::new(settings::inline(config), random_key())?;
     let journal = Journal::open(config.telemetry.as_deref())?;
+    let sensors = RemoteSensors {
+        radios: Radios::open(config, clock)?,
+        reports: Reports::open(config, wall_clock_at_origin(clock))?,
+    };
     let setup = Setup::begin(config)?;
     tracing::info!(
         wan = config.wan,
@@ -53,9 +60,13 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
         dry_run = config.dry_run,
         "in-line"
     );
-    let mut edge = RunningEdge::new(config, clock, inline, setup, journal);
+    let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
     let ran = edge.run(config.realtime, stop);
     let totals = edge.totals();
+    edge.radios.log_end(&edge.inline);
+    if let Some(reports) = &edge.reports {
+        reports.log_end();
+    }
     let ended = edge.setup.end(config.keep_bridge);
     ran?;
     ended?;
@@ -72,6 +83,18 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
     Ok(totals)
 }
 
+/// The sensors that are not in the box itself.
+struct RemoteSensors {
+    radios: Radios,
+    reports: Option<Reports>,
+}
+
+/// Wall-clock time since 1970 at the clock's origin.
+fn wall_clock_at_origin(clock: Clock) -> Duration {
+    let since_origin = Duration::from_nanos(clock.now().as_nanos());
+    runtime::wall_clock().saturating_sub(since_origin)
+}
+
 /// The box with everything that it has opened.
 struct RunningEdge {
     clock: Clock,
@@ -79,6 +102,9 @@ struct RunningEdge {
     epoch: Duration,
     inline: Inline<FrameBuf>,
     setup: Setup,
+    radios: Radios,
+    /// The agents on stations, if any are configured.
+    reports: Option<Reports>,
     journal: Journal,
     keys: FlowKeys,
     /// Name of each access point.
@@ -100,12 +126,14 @@ impl RunningEdge {
         clock: Clock,
         inline: Inline<FrameBuf>,
         setup: Setup,
+        sensors: RemoteSensors,
         journal: Journal,
     ) -> Self {
-        let since_boot = Duration::from_nanos(clock.now().as_nanos());
         Self {
             clock,
-            epoch: runtime::wall_clock().saturating_sub(since_boot),
+            epoch: wall_clock_at_origin(clock),
+            radios: sensors.radios,
+            reports: sensors.reports,
             names: settings::inline(config)
                 .media
                 .into_iter()
@@ -133,6 +161,9 @@ impl RunningEdge {
         for file in self.setup.path.files() {
             poller.add(file, PORTS, Interest::Read)?;
         }
+        if let Some(reports) = &self.reports {
+            poller.add(reports.file(), REPORTS, Interest::Read)?;
+        }
         loop {
             let now = self.clock.now();
             self.on_time(now)?;
@@ -150,7 +181,21 @@ impl RunningEdge {
             // Observations do not wake the loop one by one, so they are looked for in each turn,
             // and before the frames, because they are older.
             self.observe();
+            let has_reports = poller.ready().any(|file| file.token == REPORTS);
+            self.hear_remote_sensors(has_reports);
             self.receive()?;
+        }
+    }
+
+    /// Takes what the radios have heard and the agents report.
+    fn hear_remote_sensors(&mut self, has_reports: bool) {
+        let now = self.clock.now();
+        self.radios.look(now, &mut self.inline);
+        if let Some(reports) = &mut self.reports {
+            if has_reports {
+                reports.receive(now, &mut self.inline);
+            }
+            reports.on_time(now);
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
             .map(|ap| MediumConfig {
                 name: name_of(ap),
                 stations: ap.stations.iter().map(|mac| MacAddr(mac.0)).collect(),
+                bssid: ap.bssid.map(|mac| MacAddr(mac.0)),
             })
             .collect(),
         ports: media_of_ports(config),
