@@ -8,6 +8,7 @@ mod bench;
 mod config;
 mod control;
 mod demo;
+mod deploy;
 mod emulate;
 mod keygen;
 mod reproduce;
