@@ -1,7 +1,6 @@
 //! A monitor interface, which may go away and come back at run time.
 
 use airpace_core::wire::radiotap;
-use airpace_net::interfaces;
 use airpace_net::packet::PacketSocket;
 use airpace_net::udp::ReceiveBatch;
 use anyhow::{Context as _, bail};
@@ -12,6 +11,9 @@ const CAPTURE_BUFFER: usize = 8 << 20;
 
 /// Bytes read of each captured frame: the headers of radiotap and 802.11.
 pub(crate) const SNAP: usize = 160;
+
+/// `ENODEV` of Linux.
+const NO_SUCH_DEVICE: i32 = 19;
 
 /// A monitor interface, whether it is there or not.
 #[derive(Debug)]
@@ -50,14 +52,19 @@ impl Monitor {
 
     fn listen(&mut self) -> anyhow::Result<()> {
         let remedy = format!("iw phy phy0 interface add {} type monitor", self.name);
-        match interfaces::link_type(&self.name)? {
-            Some(radiotap::INTERFACE_TYPE) => {}
-            Some(other) => bail!(
-                "its frames have no radiotap headers (link type {other}): a monitor interface is needed, which `{remedy}` adds"
-            ),
-            None => bail!("there is no such interface: `{remedy}` adds it"),
+        let socket = match PacketSocket::open(&self.name, CAPTURE_BUFFER) {
+            Err(error) if error.raw_os_error() == Some(NO_SUCH_DEVICE) => {
+                bail!("there is no such interface: `{remedy}` adds it")
+            }
+            opened => opened?,
+        };
+        let link_type = socket.link_type()?;
+        if link_type != radiotap::INTERFACE_TYPE {
+            bail!(
+                "its frames have no radiotap headers (link type {link_type}): a monitor interface is needed, which `{remedy}` adds"
+            );
         }
-        self.socket = Some(PacketSocket::open(&self.name, CAPTURE_BUFFER)?);
+        self.socket = Some(socket);
         Ok(())
     }
 

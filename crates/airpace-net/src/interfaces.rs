@@ -47,16 +47,6 @@ pub fn hardware_address(name: &str) -> io::Result<Option<[u8; 6]>> {
     Ok(hardware.filter(|bytes| *bytes != [0; 6]))
 }
 
-/// Returns the type of the headers of frames on the interface `name` (`ARPHRD_…` of
-/// `linux/if_arp.h`); `None` if there is no such interface.
-///
-/// # Errors
-/// When the kernel refuses to list the interfaces.
-pub fn link_type(name: &str) -> io::Result<Option<u16>> {
-    let mut entries = getifaddrs()?.filter(|entry| entry.interface_name == name);
-    Ok(entries.find_map(|entry| Some(entry.address?.as_link_addr()?.hatype())))
-}
-
 /// Returns the IP address of a list entry; `None` if it has an address of another family.
 fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
     let storage = entry.address.as_ref()?;

@@ -1,5 +1,7 @@
 //! The in-line box by itself: who is a station, where it is, and what happens to its frames.
 
+mod remote;
+
 use super::*;
 use crate::proxy::Pacing;
 use airpace_core::control::LawConfig;
