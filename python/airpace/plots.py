@@ -25,6 +25,7 @@ COLOURS = {
     "edge-acks": "#0072B2",
     "edge-radio": "#009E73",
     "edge-agents": "#2A9FD6",
+    "edge-mixed": "#6A5ACD",
     "airpace-cubic": "#444444",
     "airpace-udp": "#8A8A8A",
 }
@@ -40,6 +41,7 @@ MARKERS = {
     "edge-acks": "o",
     "edge-radio": "P",
     "edge-agents": "X",
+    "edge-mixed": "*",
     "airpace-cubic": "^",
     "airpace-udp": "<",
 }

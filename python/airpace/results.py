@@ -17,6 +17,7 @@ LABELS = {
     "edge-acks": "behind airpace edge, nothing on the stations",
     "edge-radio": "behind airpace edge, block-ack radio",
     "edge-agents": "behind airpace edge, agents on the stations",
+    "edge-mixed": "behind airpace edge, an agent on the first station",
     "airpace-cubic": "behind airpace tunnel",
     "airpace-udp": "behind airpace tunnel, UDP",
 }

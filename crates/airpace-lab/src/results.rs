@@ -93,7 +93,7 @@ pub struct ArmResult {
     /// Number of stations.
     pub stations: u32,
     /// `cubic`, `bbr`, `fqmac-airtime-cubic`, `edge-acks`, `edge-radio`, `edge-agents`,
-    /// `airpace-cubic` or `airpace-udp`.
+    /// `edge-mixed`, `airpace-cubic` or `airpace-udp`.
     pub name: String,
     /// Description in a few words, for titles and tables.
     #[serde(default)]

@@ -3,6 +3,7 @@
 
 mod ap;
 mod frontier;
+mod mixed;
 mod sensors;
 
 use crate::args::positive;
@@ -28,7 +29,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench ap
   airpace bench ap --schemes fifo,airtime --seconds 10 --json
   airpace bench frontier --quick
-  airpace bench sensors --quick";
+  airpace bench sensors --quick
+  airpace bench mixed";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -46,6 +48,7 @@ enum What {
     Ap(ap::Ap),
     Frontier(frontier::Frontier),
     Sensors(sensors::Sensors),
+    Mixed(mixed::Mixed),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -134,6 +137,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Ap(args) => ap::run(args),
         What::Frontier(args) => frontier::run(args),
         What::Sensors(args) => sensors::run(args),
+        What::Mixed(args) => mixed::run(args),
     }
 }
 

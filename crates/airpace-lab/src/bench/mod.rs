@@ -3,6 +3,7 @@
 pub mod ap;
 pub mod datapath;
 pub mod emulator;
+pub mod mixed;
 pub mod saturation;
 pub mod sensors;
 pub mod tcp;

@@ -102,7 +102,7 @@ impl Arm<'_> {
                 ..AirConfig::default()
             });
         }
-        let has_agents = sensor == EdgeSensor::Agents;
+        let has_agents = sensor.agents(self.mcs.len()) > 0;
         let config = config.with_ethernet(EthernetConfig {
             // The agents' reports go to the bridge, so it is there before the box, which otherwise
             // makes its own.
@@ -118,10 +118,11 @@ impl Arm<'_> {
 
     /// Whether no agent listens to the stations' monitors.
     const fn needs_no_monitors(&self) -> bool {
-        !matches!(
-            self.kind.pacer(),
-            Pacer::Tunnel | Pacer::Edge(EdgeSensor::Agents)
-        )
+        match self.kind.pacer() {
+            Pacer::None => true,
+            Pacer::Edge(sensor) => sensor.agents(self.mcs.len()) == 0,
+            Pacer::Tunnel => false,
+        }
     }
 
     fn phase<'c>(&self, cell: &'c Cell, tunnelled: bool, idle: bool) -> Load<'c> {

@@ -117,7 +117,7 @@ pub(super) fn edge(
         ap: vec![ap],
         ..EdgeConfig::default()
     };
-    if plan.sensor == EdgeSensor::Agents {
+    if !agents.is_empty() {
         // Agents send their reports to the address of the bridge, which is there before the box.
         config.bridge = Some(BRIDGE.to_owned());
         config.agents = Some(AgentsConfig {

@@ -61,10 +61,8 @@ impl InlineBox {
     ) -> Result<Self> {
         let mut children = Children::new()?;
         let box_keys = KeyPair::generate();
-        let mut agent_keys = Vec::new();
-        if plan.sensor == EdgeSensor::Agents {
-            agent_keys.extend((0..plan.stations).map(|_| KeyPair::generate()));
-        }
+        let agents = plan.sensor.agents(plan.stations);
+        let agent_keys: Vec<KeyPair> = (0..agents).map(|_| KeyPair::generate()).collect();
         let telemetry = children.telemetry_path(EDGE);
         let config = configs::edge(plan, &box_keys, &agent_keys, telemetry);
         let namespace = plan.cell.box_namespace()?;

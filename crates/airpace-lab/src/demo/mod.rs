@@ -115,4 +115,4 @@ fn one_line(title: &str, arm: &ArmResult) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

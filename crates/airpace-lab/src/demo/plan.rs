@@ -23,6 +23,8 @@ pub enum ArmKind {
     EdgeRadio,
     /// The same with agents on the stations that report to the box.
     EdgeAgents,
+    /// The same with an agent on the first station alone.
+    EdgeMixed,
     /// The kernel's Cubic through proxy and agents and a closed access point.
     AirpaceCubic,
     /// Constant UDP from the proxy at the allocated rate, like the papers' prototype.
@@ -47,13 +49,39 @@ pub(super) enum EdgeSensor {
     Acks,
     /// A radio near the access point.
     Radio,
-    /// Agents on the stations.
+    /// Agents on all stations.
     Agents,
+    /// An agent on the first station.
+    OneAgent,
+}
+
+impl EdgeSensor {
+    /// How many of `stations`, from the first on, have an agent.
+    pub(super) const fn agents(self, stations: usize) -> usize {
+        match self {
+            Self::Acks | Self::Radio => 0,
+            Self::Agents => stations,
+            Self::OneAgent => 1,
+        }
+    }
 }
 
 impl ArmKind {
     /// All arms in the order in which they are run.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Cubic,
+        Self::Bbr,
+        Self::ModifiedCubic,
+        Self::EdgeAcks,
+        Self::EdgeRadio,
+        Self::EdgeAgents,
+        Self::EdgeMixed,
+        Self::AirpaceCubic,
+        Self::AirpaceUdp,
+    ];
+
+    /// The arms that are run unless others are asked for.
+    pub const DEFAULT: [Self; 8] = [
         Self::Cubic,
         Self::Bbr,
         Self::ModifiedCubic,
@@ -80,6 +108,7 @@ impl ArmKind {
             Self::EdgeAcks => "closed AP behind airpace edge",
             Self::EdgeRadio => "closed AP behind airpace edge, block-ack radio",
             Self::EdgeAgents => "closed AP behind airpace edge, agents",
+            Self::EdgeMixed => "closed AP behind airpace edge, one agent",
             Self::AirpaceCubic => "closed AP behind airpace tunnel",
             Self::AirpaceUdp => "closed AP behind airpace tunnel, UDP",
         }
@@ -94,6 +123,7 @@ impl ArmKind {
             | Self::EdgeAcks
             | Self::EdgeRadio
             | Self::EdgeAgents
+            | Self::EdgeMixed
             | Self::AirpaceCubic => Some("cubic"),
             Self::Bbr => Some("bbr"),
             Self::AirpaceUdp => None,
@@ -108,6 +138,7 @@ impl ArmKind {
             Self::EdgeAcks => Pacer::Edge(EdgeSensor::Acks),
             Self::EdgeRadio => Pacer::Edge(EdgeSensor::Radio),
             Self::EdgeAgents => Pacer::Edge(EdgeSensor::Agents),
+            Self::EdgeMixed => Pacer::Edge(EdgeSensor::OneAgent),
             Self::AirpaceCubic | Self::AirpaceUdp => Pacer::Tunnel,
         }
     }
@@ -162,7 +193,7 @@ impl DemoOptions {
             program,
             seed: 1,
             cells: vec![vec![9], vec![9, 4, 1]],
-            arms: ArmKind::ALL.to_vec(),
+            arms: ArmKind::DEFAULT.to_vec(),
             idle: Duration::from_secs(1),
             load: Duration::from_secs(13),
             ramp: Duration::from_secs(4),
