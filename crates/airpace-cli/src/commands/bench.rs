@@ -2,6 +2,7 @@
 //! time.
 
 mod ap;
+mod aps;
 mod frontier;
 mod mixed;
 mod sensors;
@@ -30,7 +31,8 @@ const EXAMPLES: &str = "Examples:
   airpace bench ap --schemes fifo,airtime --seconds 10 --json
   airpace bench frontier --quick
   airpace bench sensors --quick
-  airpace bench mixed";
+  airpace bench mixed
+  airpace bench aps --mcs 9,4";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -49,6 +51,7 @@ enum What {
     Frontier(frontier::Frontier),
     Sensors(sensors::Sensors),
     Mixed(mixed::Mixed),
+    Aps(aps::Aps),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -138,6 +141,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Frontier(args) => frontier::run(args),
         What::Sensors(args) => sensors::run(args),
         What::Mixed(args) => mixed::run(args),
+        What::Aps(args) => aps::run(args),
     }
 }
 

@@ -17,6 +17,10 @@ fn plans_that_make_no_sense_are_refused() {
     assert_refused("bench sensors --heard everything", "few-headers");
     assert_refused("bench sensors --missed 1", "below 1");
     assert_refused("bench sensors --duration 1s", "2 s to 1 h");
+    assert_refused("bench mixed --load=3s --ramp=4s", "--ramp");
+    assert_refused("bench aps --mcs 9", "2 to 8");
+    assert_refused("bench aps --mcs 9,12", "MCS 0 to 9");
+    assert_refused("bench aps --load=3s --ramp=4s", "--ramp");
     assert_refused("bench everything", "everything");
 }
 

@@ -1,6 +1,7 @@
 //! Benchmarks of the whole system.
 
 pub mod ap;
+pub mod aps;
 pub mod datapath;
 pub mod emulator;
 pub mod mixed;

@@ -154,19 +154,13 @@ impl Arm<'_> {
             program: &self.options.program,
             cell,
             stations: self.mcs.len(),
+            access_points: 1,
             sensor,
             target_level: self.options.target_level,
             slot: self.options.slot,
         };
-        let probe = Load {
-            duration: PROBE,
-            ..self.phase(cell, false, true)
-        };
-        let is_forwarding = || {
-            let measured = probe.run(Instant::now(), stop, |_| {})?;
-            let is_answered = |m: &Measured| m.pings.iter().any(|ping| ping.rtt_ms.is_some());
-            Ok(measured.iter().all(is_answered))
-        };
+        let idle = self.phase(cell, false, true);
+        let is_forwarding = || idle.is_answered(stop);
         InlineBox::start(&plan, stop, is_forwarding)
     }
 
@@ -276,9 +270,6 @@ impl Arm<'_> {
         self.mcs.iter().map(rate).collect()
     }
 }
-
-/// Duration of one attempt to ping all stations through the box.
-const PROBE: Duration = Duration::from_millis(100);
 
 /// What paces the stations while the arm runs. Dropping it ends it.
 enum RunningPacer {

@@ -103,18 +103,17 @@ pub(super) fn edge(
     agents: &[KeyPair],
     telemetry: PathBuf,
 ) -> EdgeConfig {
-    let ports = EthernetConfig::default();
     let radio = (plan.sensor == EdgeSensor::Radio).then(|| AIR.to_owned());
-    let ap = ApConfig {
-        ports: vec![ports.ap_port],
-        radio,
+    let access_point = |port| ApConfig {
+        ports: vec![port],
+        radio: radio.clone(),
         ..ApConfig::default()
     };
     let mut config = EdgeConfig {
-        wan: ports.lan_port,
+        wan: EthernetConfig::default().lan_port,
         telemetry: Some(telemetry),
         control: control(plan.target_level, plan.slot),
-        ap: vec![ap],
+        ap: plan.ports().map(access_point).collect(),
         ..EdgeConfig::default()
     };
     if !agents.is_empty() {

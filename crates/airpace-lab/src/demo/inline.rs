@@ -8,7 +8,7 @@ use crate::cell::{BOX_ADDRESS, Cell};
 use crate::tool::Stop;
 use airpace_api::mac::MacAddress;
 use airpace_api::telemetry::{EdgeSlot, parse_lines};
-use airpace_emu::station_mac;
+use airpace_emu::{EthernetConfig, station_mac};
 use airpace_live::keys::KeyPair;
 use anyhow::{Context, Result};
 use std::net::SocketAddr;
@@ -16,45 +16,60 @@ use std::path::Path;
 use std::time::Duration;
 
 /// UDP port on which the box waits for the reports of agents.
-pub(super) const PORT: u16 = 51_900;
+pub(crate) const PORT: u16 = 51_900;
 
 /// Name of the box's files.
 const EDGE: &str = "edge";
 
 /// What the box will do.
 #[derive(Debug)]
-pub(super) struct InlinePlan<'a> {
+pub(crate) struct InlinePlan<'a> {
     /// The airpace program.
-    pub(super) program: &'a Path,
+    pub(crate) program: &'a Path,
     /// The cell, at layer 2.
-    pub(super) cell: &'a Cell,
+    pub(crate) cell: &'a Cell,
     /// Number of stations.
-    pub(super) stations: usize,
+    pub(crate) stations: usize,
+    /// Number of access points, each a medium of its own behind a port of its own.
+    pub(crate) access_points: usize,
     /// What observes the stations.
-    pub(super) sensor: EdgeSensor,
+    pub(crate) sensor: EdgeSensor,
     /// Target level, mean packets per frame.
-    pub(super) target_level: Option<f64>,
+    pub(crate) target_level: Option<f64>,
     /// The interval of the reports.
-    pub(super) slot: Duration,
+    pub(crate) slot: Duration,
 }
 
 impl InlinePlan<'_> {
+    /// The box's interfaces towards the access points.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = String> {
+        (0..self.access_points).map(port)
+    }
+
     /// The address at which agents reach the box.
-    pub(super) fn listen(&self) -> SocketAddr {
+    pub(crate) fn listen(&self) -> SocketAddr {
         (BOX_ADDRESS, PORT).into()
+    }
+}
+
+/// The box's interface towards an access point.
+pub(crate) fn port(access_point: usize) -> String {
+    match access_point {
+        0 => EthernetConfig::default().ap_port,
+        further => format!("ap{further}"),
     }
 }
 
 /// A running box. Dropping this ends it, and the agents, and removes their files.
 #[derive(Debug)]
-pub(super) struct InlineBox {
+pub(crate) struct InlineBox {
     pub(super) children: Children,
 }
 
 impl InlineBox {
     /// Starts the box, and agents if the plan has any, and waits until `is_forwarding` says that
     /// frames pass. The frames that it sends make the stations known to the box.
-    pub(super) fn start(
+    pub(crate) fn start(
         plan: &InlinePlan<'_>,
         stop: &Stop,
         mut is_forwarding: impl FnMut() -> Result<bool>,
@@ -85,6 +100,11 @@ impl InlineBox {
             )?;
         }
         Ok(Self { children })
+    }
+
+    /// Fails if the box or an agent has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.children.check()
     }
 
     /// The telemetry that the box has written about `station` so far.

@@ -10,12 +10,13 @@ mod arm;
 mod children;
 mod collect;
 mod configs;
-mod inline;
+pub(crate) mod inline;
 mod plan;
 mod store;
 pub mod table;
 mod tunnel;
 
+pub(crate) use plan::EdgeSensor;
 pub use plan::{ArmKind, DemoOptions};
 
 use crate::results::{ArmResult, DEMO_FORMAT, DemoSummary};

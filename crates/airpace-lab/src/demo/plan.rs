@@ -44,7 +44,7 @@ pub(super) enum Pacer {
 
 /// What observes the stations of the in-line box, besides what passes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum EdgeSensor {
+pub(crate) enum EdgeSensor {
     /// Nothing.
     Acks,
     /// A radio near the access point.
