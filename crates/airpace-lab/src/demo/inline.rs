@@ -92,12 +92,13 @@ impl InlineBox {
             let namespace = plan.cell.station(index);
             children.spawn(plan.program, namespace, "agent", &name, &config.to_toml())?;
         }
-        if !agent_keys.is_empty() {
-            children.wait_until(
-                "the agents did not reach the in-line box",
-                stop,
-                |children| Ok((0..plan.stations).all(|station| has_agent(children, station))),
-            )?;
+        if agents > 0 {
+            let what = "the agents did not reach the in-line box";
+            children.wait_until(what, stop, |children| {
+                // Agents are relied upon after some reports about frames, so there must be frames.
+                is_forwarding()?;
+                Ok((0..agents).all(|station| has_agent(children, station)))
+            })?;
         }
         Ok(Self { children })
     }
@@ -113,11 +114,13 @@ impl InlineBox {
     }
 }
 
-/// Whether the box has had a report of the station's agent.
+/// Whether the box has had a report of the station's agent. Without traffic an agent does not report
+/// in every slot.
 fn has_agent(children: &Children, station: usize) -> bool {
     let slots = slots(children, station).unwrap_or_default();
-    let last = slots.last().and_then(|slot| slot.sensor.as_deref());
-    last == Some("agent")
+    slots
+        .iter()
+        .any(|slot| slot.sensor.as_deref() == Some("agent"))
 }
 
 fn slots(children: &Children, station: usize) -> Result<Vec<EdgeSlot>> {
