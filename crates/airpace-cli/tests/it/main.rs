@@ -10,6 +10,7 @@ mod control;
 mod demo;
 mod emulate;
 mod keygen;
+mod remote_sensors;
 mod reproduce;
 mod shared;
 mod sim;

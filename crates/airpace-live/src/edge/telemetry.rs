@@ -39,6 +39,7 @@ pub(super) fn slot(
         phy_mbps: report
             .and_then(SlotReport::phy_rate_bps)
             .map(|bps| bps / 1e6),
+        uplink_frames: report.map(|report| report.sender.uplink_frames),
         overhead_us: record.diagnostics.overhead_s.map(|s| s * 1e6),
         price: record.diagnostics.price,
         capped_elsewhere: record.diagnostics.capped_elsewhere,
