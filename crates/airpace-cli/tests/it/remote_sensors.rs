@@ -5,9 +5,13 @@ use crate::shared::{airpace_words, folder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Length of the downloads, seconds.
 const SECONDS: &str = "8";
+
+/// One cell at a time: two of them would be late on a machine of two cores.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Slots by station and sensor.
 type Slots = BTreeMap<String, BTreeMap<String, u32>>;
@@ -15,6 +19,7 @@ type Slots = BTreeMap<String, BTreeMap<String, u32>>;
 /// Runs a download to each of `stations` stations, and prints goodput and ping. Returns how many slots
 /// of each station each sensor spoke for; `None`, loudly, where the system does not permit the set-up.
 fn run(sensor: &str, stations: &str) -> Option<Slots> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder(&format!("remote-{sensor}-{stations}"));
     let place = folder.path().to_str().unwrap();
     let cell = ["--layer", "ethernet", "--stations", stations, "--air"];
