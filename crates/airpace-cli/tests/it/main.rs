@@ -11,6 +11,7 @@ mod demo;
 mod deploy;
 mod emulate;
 mod keygen;
+mod remote_sensors;
 mod reproduce;
 mod shared;
 mod sim;

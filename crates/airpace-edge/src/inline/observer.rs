@@ -182,8 +182,11 @@ impl Observer {
         let mut candidates = vec![bursts, waiting];
         candidates.extend(block_acks);
         let mut report = observed.ladder.pick(now, &candidates);
-        // What was acknowledged is known even while the frames are not.
-        report.bytes = report.bytes.max(bytes);
+        if report.frames == 0 {
+            // What was acknowledged is known even while the frames are not. Where they are, the
+            // larger of two noisy counts would be too large on average.
+            report.bytes = report.bytes.max(bytes);
+        }
         if report.sensor == Sensor::Agent {
             // The agent is silent, which does not say that nothing arrived.
             report.sensor = Sensor::None;

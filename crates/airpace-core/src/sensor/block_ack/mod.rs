@@ -6,6 +6,7 @@
 //! survives block acks that were missed, their number does not: `missed` estimates how many there
 //! were. `docs/design/sensors.md` has the method and its limits.
 
+mod airtime;
 mod missed;
 mod station;
 #[cfg(test)]
@@ -64,6 +65,8 @@ pub struct BlockAckRadio {
     likelihoods: Option<Likelihoods>,
     /// Until when the channel is known to be busy by others.
     others_until: Time,
+    /// End of the last frame that was heard, of whomever.
+    heard_until: Option<Time>,
 }
 
 impl BlockAckRadio {
@@ -83,6 +86,7 @@ impl BlockAckRadio {
             slots_since_fit: 0,
             likelihoods: None,
             others_until: Time::ZERO,
+            heard_until: None,
         }
     }
 
@@ -112,6 +116,7 @@ impl BlockAckRadio {
 
     /// A control frame was heard.
     pub fn on_control(&mut self, heard: OnAir, frame: &ControlFrame<'_>) {
+        let free_since = self.heard_until.replace(heard.end);
         match *frame {
             ControlFrame::Rts {
                 duration_us,
@@ -133,7 +138,7 @@ impl BlockAckRadio {
                 if self.is_own(block_ack.receiver) {
                     if !AccessCategory::of_user_priority(block_ack.tid).has_precedence() {
                         self.station(heard.end, block_ack.transmitter)
-                            .on_block_ack(heard, block_ack);
+                            .on_block_ack(heard, block_ack, free_since);
                     }
                 } else if self.is_own(block_ack.transmitter) {
                     self.air.uplink_frames += 1;
@@ -149,6 +154,7 @@ impl BlockAckRadio {
 
     /// The header of a data MPDU was heard, at `rate` if that is known.
     pub fn on_data(&mut self, heard: OnAir, header: &DataHeader, rate: Option<BitRate>) {
+        self.heard_until = Some(heard.end);
         let from_ap = header.direction == Direction::FromDs && self.is_own(header.transmitter);
         let is_low = header
             .tid
