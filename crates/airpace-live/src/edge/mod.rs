@@ -9,6 +9,7 @@ mod run;
 mod settings;
 mod setup;
 mod telemetry;
+mod waiter;
 
 pub use run::run_edge;
 pub use setup::undo;

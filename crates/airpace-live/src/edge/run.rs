@@ -4,6 +4,7 @@
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::setup::Setup;
+use super::waiter::{Turn, Waiter};
 use super::{EdgeTotals, settings, telemetry};
 use crate::crypto::random_key;
 use crate::runtime::{self, Journal, Stop};
@@ -14,7 +15,6 @@ use airpace_edge::inline::{Departure, Inline, StationChange};
 use airpace_edge::proxy::{Event, Mode};
 use airpace_net::clock::Clock;
 use airpace_net::inline::ObservationKind;
-use airpace_net::poll::{Interest, Poller};
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -128,14 +128,18 @@ impl RunningEdge {
     /// Runs until the stop file becomes readable.
     fn run(&mut self, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
         runtime::ask_for_real_time(realtime);
-        let mut poller = Poller::new()?;
-        poller.add(stop, STOP, Interest::Read)?;
+        let mut waiter = Waiter::new(self.clock, stop, STOP)?;
         for file in self.setup.path.files() {
-            poller.add(file, PORTS, Interest::Read)?;
+            waiter.add(file, PORTS)?;
         }
         loop {
+            // Observations do not wake the loop one by one, so they are looked for in each turn,
+            // and before the frames, because they are older.
+            self.observe();
+            let received = self.receive()?;
             let now = self.clock.now();
             self.on_time(now)?;
+            let sent_before = self.sent;
             let is_blocked = !self.send(now);
             let deadline = if is_blocked {
                 now.saturating_add(runtime::PORT_RETRY)
@@ -143,14 +147,14 @@ impl RunningEdge {
                 self.next_beat
                     .min(self.inline.deadline().unwrap_or(self.next_beat))
             };
-            poller.wait(&self.clock, Some(deadline))?;
-            if poller.ready().any(|file| file.token == STOP) {
+            waiter.wait(Turn {
+                deadline,
+                moved_frames: received > 0 || self.sent > sent_before,
+                has_more: received >= BATCH || is_blocked,
+            })?;
+            if waiter.ready().any(|file| file.token == STOP) {
                 return Ok(());
             }
-            // Observations do not wake the loop one by one, so they are looked for in each turn,
-            // and before the frames, because they are older.
-            self.observe();
-            self.receive()?;
         }
     }
 
@@ -261,8 +265,8 @@ impl RunningEdge {
         });
     }
 
-    /// Takes frames for stations.
-    fn receive(&mut self) -> anyhow::Result<()> {
+    /// Takes frames for stations and returns their number, about [`BATCH`] at most.
+    fn receive(&mut self) -> anyhow::Result<usize> {
         let now = self.clock.now();
         let Self {
             inline,
@@ -272,7 +276,7 @@ impl RunningEdge {
             dropped,
             ..
         } = self;
-        setup.path.receive(BATCH, |frame| {
+        let received = setup.path.receive(BATCH, |frame| {
             let buffer = spare.pop().unwrap_or_else(|| Vec::with_capacity(2048));
             let Some((to, frame)) = FrameBuf::copy(frame, buffer, keys) else {
                 *dropped += 1;
@@ -285,7 +289,7 @@ impl RunningEdge {
             }
         })?;
         self.recycle();
-        Ok(())
+        Ok(received)
     }
 
     /// Takes back the buffers of frames that the queues have dropped.
