@@ -1,32 +1,23 @@
 //! One access point: a proxy for its stations, and the sensors that observe them.
 
+use super::observer::Observer;
 use super::station::Seat;
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
-use airpace_core::report::SlotReport;
-use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, UplinkAck};
-use airpace_core::sensor::ladder::Ladder;
-use airpace_core::sensor::waiting::WaitingMeter;
-use airpace_units::{StationId, Time};
+use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
+use airpace_units::Time;
 use core::time::Duration;
-
-/// The station in a seat.
-pub(super) struct Occupant {
-    /// Its index in the box's table.
-    pub(super) index: usize,
-    waiting: WaitingMeter,
-    ladder: Ladder,
-}
 
 /// One access point. Its stations have seats, which are used again after a station has left.
 pub(super) struct Medium<F> {
     pub(super) name: String,
     pub(super) proxy: Proxy<F>,
-    bursts: AckBurst,
+    observer: Observer,
     slot: Duration,
     /// When the slot that runs ends.
     slot_end: Time,
-    pub(super) seats: Vec<Option<Occupant>>,
+    /// The station in each seat, by its index in the box's table.
+    seats: Vec<Option<usize>>,
     free: Vec<usize>,
 }
 
@@ -36,7 +27,7 @@ impl<F: Packet> Medium<F> {
         Ok(Self {
             name,
             proxy: Proxy::new(config.clone(), |_| [0; 16])?,
-            bursts: AckBurst::new(),
+            observer: Observer::default(),
             slot,
             slot_end: Time::ZERO.saturating_add(slot),
             seats: Vec::new(),
@@ -67,12 +58,8 @@ impl<F: Packet> Medium<F> {
                 seat
             }
         };
-        let id = StationId::from_index(seat);
-        self.seats[seat] = Some(Occupant {
-            index,
-            waiting: WaitingMeter::new(now),
-            ladder: Ladder::new(id, now),
-        });
+        self.seats[seat] = Some(index);
+        self.observer.join(now, seat);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -80,32 +67,24 @@ impl<F: Packet> Medium<F> {
     /// Takes a station's seat. What waits for it is dropped.
     pub(super) fn leave(&mut self, now: Time, seat: usize) {
         self.proxy.set_connected(now, seat, false);
-        self.bursts.remove(StationId::from_index(seat));
+        self.observer.leave(seat);
         self.seats[seat] = None;
         self.free.push(seat);
     }
 
     /// A packet leaves for the access point.
     pub(super) fn on_sent(&mut self, now: Time, seat: usize, packet: &DownlinkPacket) {
-        self.bursts
-            .on_downlink(now, StationId::from_index(seat), packet);
-        if let (Some(Some(occupant)), Some(segment)) = (self.seats.get_mut(seat), &packet.tcp) {
-            occupant.waiting.on_segment(now, segment, None);
-        }
+        self.observer.on_sent(now, seat, packet);
     }
 
     /// A TCP acknowledgement has come.
     pub(super) fn on_ack(&mut self, now: Time, seat: usize, ack: &UplinkAck) {
-        self.bursts.on_ack(now, StationId::from_index(seat), ack);
-        if let Some(Some(occupant)) = self.seats.get_mut(seat) {
-            occupant.waiting.on_ack(now, ack);
-        }
+        self.observer.on_ack(now, seat, ack);
     }
 
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize) {
-        self.bursts
-            .on_uplink_other(now, StationId::from_index(seat));
+        self.observer.on_other(now, seat);
     }
 
     /// When [`Medium::handle_timeout`] must be called next.
@@ -124,8 +103,7 @@ impl<F: Packet> Medium<F> {
                 now.saturating_add(self.slot)
             };
             for seat in 0..self.seats.len() {
-                if self.seats[seat].is_some() {
-                    let report = self.observed(now, seat);
+                if let Some(report) = self.observer.close_slot(now, seat) {
                     self.proxy.on_report(now, report);
                 }
             }
@@ -133,27 +111,9 @@ impl<F: Packet> Medium<F> {
         self.proxy.handle_timeout(now);
     }
 
-    /// What the sensors saw of a station in the slot that ends.
-    fn observed(&mut self, now: Time, seat: usize) -> SlotReport {
-        let id = StationId::from_index(seat);
-        let bursts = self.bursts.close_slot(now, id);
-        let Some(Some(occupant)) = self.seats.get_mut(seat) else {
-            return bursts;
-        };
-        let waiting = occupant.waiting.close_slot(now, id);
-        let bytes = bursts.bytes;
-        let mut report = occupant.ladder.pick(now, &[bursts, waiting]);
-        // What was acknowledged is known even while the frames are not.
-        report.bytes = report.bytes.max(bytes);
-        report
-    }
-
     /// The box's index of the station in a seat.
     pub(super) fn station(&self, seat: usize) -> Option<usize> {
-        self.seats
-            .get(seat)?
-            .as_ref()
-            .map(|occupant| occupant.index)
+        *self.seats.get(seat)?
     }
 }
 

@@ -15,11 +15,13 @@
 
 mod config;
 mod medium;
+mod observer;
 mod station;
 #[cfg(test)]
 mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
+pub use observer::Observer;
 
 use crate::proxy::{Event, Mode, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
