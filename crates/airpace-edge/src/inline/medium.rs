@@ -1,7 +1,7 @@
 //! One access point: a proxy for its stations, and the sensors that observe them.
 
 use super::observer::Observer;
-use super::station::Seat;
+use super::station::{LearntStation, Seat};
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
@@ -35,14 +35,26 @@ impl<F: Packet> Medium<F> {
         })
     }
 
+    /// Takes over another configuration.
+    pub(super) fn reconfigure(
+        &mut self,
+        now: Time,
+        config: &ProxyConfig,
+    ) -> Result<(), ProxyError> {
+        self.proxy.reconfigure(now, config)?;
+        self.slot = config.slot;
+        Ok(())
+    }
+
     /// Gives a station a seat. `hash_key` is the secret key of its queue, if the seat is new.
     pub(super) fn seat(
         &mut self,
         now: Time,
         index: usize,
-        weight: f64,
+        station: &LearntStation,
         hash_key: [u8; 16],
     ) -> Result<usize, ProxyError> {
+        let weight = station.weight;
         let seat = match self.free.pop() {
             Some(seat) => {
                 self.proxy.set_weight(seat, weight)?;
@@ -60,6 +72,7 @@ impl<F: Packet> Medium<F> {
         };
         self.seats[seat] = Some(index);
         self.observer.join(now, seat);
+        self.proxy.set_exempt(now, seat, station.is_exempt);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -85,6 +98,11 @@ impl<F: Packet> Medium<F> {
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize) {
         self.observer.on_other(now, seat);
+    }
+
+    /// When the slot that runs ends.
+    pub(super) const fn slot_end(&self) -> Time {
+        self.slot_end
     }
 
     /// When [`Medium::handle_timeout`] must be called next.

@@ -166,11 +166,11 @@ fn an_exempt_station_is_known_and_its_frames_pass() {
     inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
     assert_eq!(changes(&mut inline), []);
     assert_eq!(inline.name(PHONE), Some("phone"));
-    assert!(inline.set_exempt(PHONE, false));
+    assert!(inline.set_exempt(ms(1), PHONE, false));
     assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
-    assert!(inline.set_exempt(PHONE, true));
+    assert!(inline.set_exempt(ms(2), PHONE, true));
     assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
-    assert!(!inline.set_exempt(LAPTOP, true), "nobody knows it");
+    assert!(!inline.set_exempt(ms(2), LAPTOP, true), "nobody knows it");
     // The configured name is kept.
     inline.on_name(PHONE, "android-1234");
     assert_eq!(inline.name(PHONE), Some("phone"));
@@ -214,7 +214,7 @@ fn acknowledgements_that_pass_the_box_become_reports() {
                 timestamps: None,
                 sack_edge: None,
             };
-            inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack, 52));
+            inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack));
         }
     }
     let records: Vec<_> = std::iter::from_fn(|| inline.poll_record()).collect();

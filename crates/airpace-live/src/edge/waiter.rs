@@ -60,6 +60,16 @@ impl Waiter {
         self.all.add(file, token, Interest::Read)
     }
 
+    /// Also waits until a file can be written, or no longer.
+    pub(super) fn modify(&self, file: impl AsFd, token: u64, writes: bool) -> io::Result<()> {
+        let interest = if writes {
+            Interest::Both
+        } else {
+            Interest::Read
+        };
+        self.all.modify(file, token, interest)
+    }
+
     /// Waits until the next turn is due, or a file is ready, and at least for the pause that the
     /// last turn allows.
     pub(super) fn wait(&mut self, turn: Turn) -> io::Result<()> {
