@@ -66,6 +66,12 @@ impl<F: DownlinkFrame> Inline<F> {
         self.by_mac.keys().copied()
     }
 
+    /// Whether a station with this hardware address is known.
+    #[must_use]
+    pub fn knows(&self, mac: MacAddr) -> bool {
+        self.by_mac.contains_key(&mac)
+    }
+
     /// The name of a station, if one is known.
     #[must_use]
     pub fn name(&self, mac: MacAddr) -> Option<&str> {

@@ -219,9 +219,12 @@ impl RunningEdge {
                     self.setup.path.insert_station(mac.0, false)?;
                 }
                 StationChange::Left(mac) => {
-                    tracing::info!(station = %MacAddress(mac.0), "left");
-                    self.hosts.forget(mac);
-                    self.uplink.forget(mac);
+                    // An exempt station is still there.
+                    if !self.inline.knows(mac) {
+                        tracing::info!(station = %MacAddress(mac.0), "left");
+                        self.hosts.forget(mac);
+                        self.uplink.forget(mac);
+                    }
                     self.setup.path.remove_station(mac.0)?;
                 }
             }
