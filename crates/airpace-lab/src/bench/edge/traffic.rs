@@ -3,6 +3,7 @@
 use airpace_net::clock::Clock;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::{Interest, Poller};
+use airpace_net::realtime;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, Transmit, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use core::net::SocketAddr;
@@ -79,7 +80,10 @@ impl Traffic {
     ) -> anyhow::Result<Arrivals> {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let receiving = scope.spawn(|| receive(&self.receiver, &is_over));
+            let receiving = scope.spawn(|| {
+                stand_out();
+                receive(&self.receiver, &is_over)
+            });
             let sending = scope.spawn(|| send(&self.sender, self.to, span, gbps));
             let other = meanwhile();
             let sent = sending.join().expect("the sender does not panic");
@@ -94,6 +98,14 @@ impl Traffic {
             arrivals.gbps = bits / span.as_secs_f64() / 1e9;
             Ok(arrivals)
         })
+    }
+}
+
+/// Asks for real-time scheduling below that of the box, so that other programs of the machine do not
+/// show in the figures. Without the right to it they do.
+fn stand_out() {
+    if let Err(error) = realtime::try_fifo(1) {
+        tracing::warn!(%error, "other programs of this machine will show in the figures");
     }
 }
 
