@@ -8,6 +8,7 @@ mod bench;
 mod config;
 mod control;
 mod demo;
+mod edge;
 mod emulate;
 mod keygen;
 mod reproduce;

@@ -144,7 +144,7 @@ mod tests {
             ),
             (
                 "queue",
-                "wan = \"eth0\"\n[queue]\nlimit = 99\n[[ap]]\nports = [\"eth1\"]\n",
+                "wan = \"eth0\"\n[queue]\nlimit = \"99 packets\"\n[[ap]]\nports = [\"eth1\"]\n",
             ),
             (
                 "control.burst",

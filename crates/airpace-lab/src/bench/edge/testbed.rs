@@ -4,6 +4,7 @@
 use airpace_api::operator::{EdgeReply, EdgeRequest, EdgeStationStatus};
 use airpace_net::bridge::{BridgeChoice, BridgeState};
 use airpace_net::clock::Clock;
+use airpace_net::netlink::Netlink;
 use airpace_net::netns::Namespace;
 use airpace_net::poll::Poller;
 use anyhow::{Context as _, bail};
@@ -65,12 +66,14 @@ impl EdgeTestbed {
         let mut link = bed.middle.netlink()?;
         link.add_veth("wan", "eth0", Some(&bed.server))?;
         link.set_mtu("wan", mtu)?;
+        wake(&mut link, "wan")?;
         configure(&bed.server, "eth0", SERVER_MAC, SERVER, mtu)?;
         for index in 0..stations {
             let station = namespace()?;
             let port = access_port(usize::from(index));
             link.add_veth(&port, "wlan0", Some(&station))?;
             link.set_mtu(&port, mtu)?;
+            wake(&mut link, &port)?;
             let (mac, address) = (station_mac(index), station_address(index));
             configure(&station, "wlan0", mac, address, mtu)?;
             bed.stations.push(station);
@@ -230,6 +233,12 @@ pub fn pause(span: Duration) {
     if let Ok(mut poller) = Poller::new() {
         let _ = poller.wait(&clock, Some(clock.now() + span));
     }
+}
+
+/// Brings an interface up and down once, which gives it a queueing discipline for ever.
+fn wake(link: &mut Netlink, interface: &str) -> anyhow::Result<()> {
+    link.set_up(interface)?;
+    Ok(link.set_down(interface)?)
 }
 
 fn namespace() -> anyhow::Result<Namespace> {
