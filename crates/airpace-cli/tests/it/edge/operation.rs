@@ -77,7 +77,7 @@ fn what_cannot_be_reloaded_is_refused_and_the_old_configuration_stays() {
     let refusals = [
         ("[queue]\nlimit = \"77 packets\"\n", "`queue` cannot change"),
         ("bridge = \"br7\"\n", "`bridge` cannot change"),
-        ("leave_after = \"fortnight\"\n", "leave_after"),
+        ("leave_after = \"fortnight\"\n", "fortnight"),
         ("no_such_key = 1\n", "no_such_key"),
     ];
     for (settings, advice) in refusals {
