@@ -33,6 +33,7 @@ fn reports(slot: u64) -> Vec<SlotReport> {
             lost: 0,
             late: 0,
             wait: None,
+            transit: None,
             source: LevelSource::AmpduReference,
             sensor: airpace_core::report::Sensor::Agent,
             confidence: 1.0,

@@ -222,6 +222,7 @@ fn slot_report() -> SlotReport {
         lost: 4,
         late: 9,
         wait: None,
+        transit: None,
         source: LevelSource::AmpduReference,
         sensor: airpace_core::report::Sensor::Agent,
         confidence: 1.0,

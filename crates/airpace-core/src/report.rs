@@ -137,6 +137,10 @@ pub struct SlotReport {
     pub late: u32,
     /// Waiting time of the packets that arrived in the slot, if it was measured.
     pub wait: Option<WaitingTime>,
+    /// Lower quartile of the time from the composition of a frame to the station's answer, if the
+    /// sensor saw it: what the frame takes on the air, and what is the same for all stations of an
+    /// access point. It is not sent over the network.
+    pub transit: Option<Duration>,
     /// How the level was measured.
     pub source: LevelSource,
     /// What observed the station. It is not sent over the network: it follows from the way the
@@ -207,6 +211,7 @@ impl SlotReport {
             lost: 0,
             late: 0,
             wait: None,
+            transit: None,
             source: LevelSource::AmpduReference,
             sensor: Sensor::Agent,
             confidence: 1.0,
@@ -247,6 +252,7 @@ impl SlotReport {
             (Some(first), Some(second)) => Some(first.joined(&second, self.packets, later.packets)),
             (first, second) => first.or(second),
         };
+        self.transit = later.transit.or(self.transit);
         self.slot = later.slot;
         self.length = self.length.saturating_add(later.length);
         self.frames = sum(self.frames, later.frames);

@@ -63,6 +63,8 @@ pub(super) struct Sample {
     pub(super) is_passive: bool,
     /// Waiting time of the packets, if it was measured.
     pub(super) wait: Option<Wait>,
+    /// Seconds from a frame's last packet to the station's answer, if they were measured.
+    pub(super) transit_s: Option<f64>,
 }
 
 /// Waiting time of a slot's packets, in seconds.
@@ -113,6 +115,7 @@ impl Sample {
                 median_s: wait.p50.as_secs_f64(),
                 p95_s: wait.p95.as_secs_f64(),
             }),
+            transit_s: report.transit.map(|transit| transit.as_secs_f64()),
         })
     }
 }

@@ -311,6 +311,7 @@ impl Meter {
             lost: self.tunnel_window.settle(),
             late: core::mem::take(&mut self.late),
             wait: self.delay.close(),
+            transit: None,
             source: self.source,
             sensor: Sensor::Agent,
             confidence: 1.0,

@@ -201,6 +201,7 @@ pub fn decode(station: StationId, bytes: &[u8]) -> Result<SlotReport, ReportErro
         lost: u32::from(fields.lost),
         late: u32::from(fields.late),
         wait: fields.wait()?,
+        transit: None,
         source: SOURCES[usize::from(fields.flags & SOURCE)],
         // Only agents encode reports.
         sensor: Sensor::Agent,

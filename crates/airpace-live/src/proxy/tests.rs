@@ -80,6 +80,7 @@ fn report_bytes(station: u32, slot: u64, level: u32, round_ms: f64) -> Vec<u8> {
         lost: 0,
         late: 0,
         wait: None,
+        transit: None,
         source: LevelSource::AmpduReference,
         sensor: airpace_core::report::Sensor::Agent,
         confidence: 1.0,

@@ -233,6 +233,7 @@ fn read_report(report: &Report) -> Result<SlotReport, String> {
         lost: report.lost,
         late: report.late,
         wait: None,
+        transit: None,
         source: LevelSource::AmpduReference,
         sensor: Sensor::Agent,
         confidence: 1.0,

@@ -28,6 +28,9 @@ choice! {
     Told = "told",
     /// Directly at the end of each slot, and no packets are sent.
     Free = "free",
+    /// Not at all: nothing is on the stations, and the proxy observes the acknowledgements that pass
+    /// it.
+    Observed = "observed",
 }
 
 choice! {

@@ -90,12 +90,12 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
             adapts_slots: takes_news && proxy.reports == Reports::Air,
             ..base.agent
         },
-        report_bytes: (proxy.reports != Reports::Free)
+        report_bytes: matches!(proxy.reports, Reports::Air | Reports::Told)
             .then_some(proxy.report_size.0.0 as u32 + UDP_HEADERS),
-        feedback: if proxy.reports == Reports::Air {
-            Feedback::OverTheAir
-        } else {
-            Feedback::Direct
+        feedback: match proxy.reports {
+            Reports::Air => Feedback::OverTheAir,
+            Reports::Told | Reports::Free => Feedback::Direct,
+            Reports::Observed => Feedback::Observed,
         },
         ..base
     })

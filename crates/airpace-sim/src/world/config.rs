@@ -291,6 +291,9 @@ pub enum Feedback {
     /// At the end of the slot, without delay or loss, as in the ns-3 runs. Packets as long as
     /// reports are sent as load only.
     Direct,
+    /// There are no agents and no reports: the proxy's node observes what passes it in both
+    /// directions ([`airpace_edge::inline::Observer`]).
+    Observed,
 }
 
 /// A change of the network while it runs.

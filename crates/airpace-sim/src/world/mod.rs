@@ -371,6 +371,7 @@ impl World {
         {
             return self.enqueue_at_proxy(proxy, station, parcel);
         }
+        self.observe_passing(node, &parcel);
         self.transmit(node, parcel);
     }
 

@@ -59,6 +59,7 @@ fn report() -> impl Strategy<Value = SlotReport> {
                 lost: counts.2,
                 late: counts.3,
                 wait: Some(WaitingTime::default()),
+                transit: None,
                 source: LevelSource::SocketTimestamps,
                 sensor: crate::report::Sensor::Agent,
                 confidence: 1.0,

@@ -211,6 +211,7 @@ impl Plant {
             lost: s.overflowed + s.lost_before as u32,
             late: 0,
             wait: None,
+            transit: None,
             source: LevelSource::AmpduReference,
             sensor: crate::report::Sensor::Agent,
             confidence: 1.0,

@@ -15,11 +15,20 @@ const PHASE_SAMPLES: u32 = 16;
 /// Unit of the clock in timestamps of Linux, Android, macOS, iOS and Windows, seconds.
 pub(super) const TICK_S: f64 = 1e-3;
 
+/// What an acknowledgement tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Arrived {
+    pub(super) segments: u32,
+    pub(super) bytes: u64,
+    /// When the last of the segments was handed over.
+    pub(super) last_sent: Option<Time>,
+}
+
 /// One connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
-    /// Ends of the segments that are not acknowledged yet.
-    outstanding: VecDeque<u32>,
+    /// Ends of the segments that are not acknowledged yet, and when they were handed over.
+    outstanding: VecDeque<(u32, Time)>,
     /// One past the highest sequence number handed over.
     highest: Option<u32>,
     /// The highest sequence number that is known to have arrived.
@@ -46,17 +55,17 @@ impl Flow {
         if self.outstanding.len() == REMEMBERED {
             self.outstanding.pop_front();
         }
-        self.outstanding.push_back(end);
+        self.outstanding.push_back((end, now));
         true
     }
 
-    /// An acknowledgement passes. Returns the number of segments, and of bytes, that are known to
-    /// have arrived since the last one; `None` if it is not about anything that was handed over.
+    /// An acknowledgement passes. Returns what is known to have arrived since the last one; `None` if
+    /// it is not about anything that was handed over.
     ///
     /// What counts is the highest sequence number that has arrived: the edge of the cumulative or of
     /// the selective acknowledgement. A cumulative acknowledgement that jumps over selective ones
     /// tells of packets that came long before.
-    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck) -> Option<(u32, u64)> {
+    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck) -> Option<Arrived> {
         self.seen = now;
         let highest = self.highest?;
         if is_after(ack.number, highest) {
@@ -68,19 +77,21 @@ impl Flow {
         };
         let before = *self.edge.get_or_insert(edge);
         if !is_after(edge, before) {
-            return Some((0, 0));
+            return Some(Arrived::default());
         }
         self.edge = Some(edge);
-        let mut segments = 0;
-        while self
-            .outstanding
-            .front()
-            .is_some_and(|&end| !is_after(end, edge))
+        let mut arrived = Arrived {
+            bytes: u64::from(edge.wrapping_sub(before)),
+            ..Arrived::default()
+        };
+        while let Some(&(end, sent)) = self.outstanding.front()
+            && !is_after(end, edge)
         {
-            segments += 1;
+            arrived.segments += 1;
+            arrived.last_sent = Some(sent);
             self.outstanding.pop_front();
         }
-        Some((segments, u64::from(edge.wrapping_sub(before))))
+        Some(arrived)
     }
 
     /// When the station wrote `clock` into an acknowledgement that passed at `now`, to within a tick,

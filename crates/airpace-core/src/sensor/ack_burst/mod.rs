@@ -16,6 +16,8 @@ mod flow;
 mod station;
 #[cfg(test)]
 mod tests;
+mod transit;
+mod turns;
 
 use crate::report::{LevelSource, Sensor, SlotReport};
 use crate::wire::tcp::Timestamps;
@@ -23,6 +25,7 @@ use airpace_units::{StationId, Time};
 use core::time::Duration;
 use station::StationBursts;
 use std::collections::BTreeMap;
+use turns::Turns;
 
 /// A connection, whatever its direction: a hash of addresses and ports, in an order that does not
 /// depend on the direction.
@@ -66,6 +69,7 @@ pub struct UplinkAck {
 #[derive(Clone, Debug, Default)]
 pub struct AckBurst {
     stations: BTreeMap<StationId, StationBursts>,
+    turns: Turns,
 }
 
 /// A station without an acknowledgement for this long does not contend.
@@ -85,7 +89,10 @@ impl AckBurst {
 
     /// A TCP acknowledgement from `station` passes the box.
     pub fn on_ack(&mut self, now: Time, station: StationId, ack: &UplinkAck) {
-        self.station(now, station).on_ack(now, ack);
+        let others = self.turns.before(now, station);
+        if self.station(now, station).on_ack(now, ack, others) {
+            self.turns.add(now, station);
+        }
     }
 
     /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like.
@@ -114,6 +121,7 @@ impl AckBurst {
             source: LevelSource::SocketTimestamps,
             sensor: Sensor::AckBurst,
             confidence: slot.confidence,
+            transit: slot.transit,
             ..SlotReport::silent(station, slot.length)
         }
     }

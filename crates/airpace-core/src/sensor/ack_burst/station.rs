@@ -1,7 +1,8 @@
 //! The bursts of one station.
 
 use super::estimate::Observed;
-use super::flow::{Flow, TICK_S};
+use super::flow::{Arrived, Flow, TICK_S};
+use super::transit::Transits;
 use super::{DownlinkPacket, FlowKey, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
 use airpace_units::Time;
@@ -23,6 +24,7 @@ pub(super) struct ClosedSlot {
     pub(super) bytes: u64,
     pub(super) span: Option<(Time, Time)>,
     pub(super) confidence: f64,
+    pub(super) transit: Option<Duration>,
 }
 
 /// The burst that runs.
@@ -36,6 +38,9 @@ struct Burst {
     /// When the station wrote its first acknowledgement, and by how much later the latest one, on
     /// the station's clock in seconds.
     written_s: Option<(f64, f64)>,
+    /// When its first acknowledgement came, and from when on its last frame was on the air: the last
+    /// packet was handed over, and the frame before had been answered.
+    answers: Option<(Time, Time)>,
 }
 
 /// One station.
@@ -59,6 +64,7 @@ pub(super) struct StationBursts {
     /// Fractions of frames and packets, carried to the next slot.
     frames_carried: f64,
     packets_carried: f64,
+    transits: Transits,
 }
 
 impl StationBursts {
@@ -77,6 +83,7 @@ impl StationBursts {
             latest: None,
             frames_carried: 0.0,
             packets_carried: 0.0,
+            transits: Transits::default(),
         }
     }
 
@@ -98,20 +105,35 @@ impl StationBursts {
     pub(super) fn on_uplink(&mut self, now: Time) {
         let gap = self.burst.last.map(|last| now.saturating_since(last));
         if gap.is_none_or(|gap| self.gap.separates(gap)) {
-            self.burst = Burst {
-                number: self.burst.number + 1,
-                ..Burst::default()
-            };
+            self.end_burst();
         }
         self.burst.last = Some(now);
     }
 
-    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck) {
+    /// Ends the burst that runs.
+    fn end_burst(&mut self) {
+        if let Some((answered, composed)) = self.burst.answers {
+            self.transits.add(answered.saturating_since(composed));
+        }
+        self.burst = Burst {
+            number: self.burst.number + 1,
+            ..Burst::default()
+        };
+    }
+
+    /// An acknowledgement has come. `others` is when another station answered the frame before, if
+    /// one did. Returns whether a burst that acknowledges something begins.
+    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck, others: Option<Time>) -> bool {
         self.on_uplink(now);
         let burst = self.burst.number;
         let flow = self.flow(ack.flow);
-        let Some((segments, bytes)) = flow.on_ack(now, ack) else {
-            return;
+        let Some(Arrived {
+            segments,
+            bytes,
+            last_sent,
+        }) = flow.on_ack(now, ack)
+        else {
+            return false;
         };
         let written_s = ack
             .timestamps
@@ -120,7 +142,7 @@ impl StationBursts {
             if let Some(written_s) = written_s {
                 self.advance_clock(written_s);
             }
-            return;
+            return false;
         }
         flow.acknowledged = now;
         let repeats = core::mem::replace(&mut flow.burst, burst) == burst;
@@ -132,10 +154,17 @@ impl StationBursts {
         self.observed.repeats += f64::from(u8::from(repeats));
         self.observed.segments += f64::from(segments);
         self.bytes += bytes + HEADER_BYTES * u64::from(segments);
-        if !core::mem::replace(&mut self.burst.acknowledges, true) {
+        if let Some(sent) = last_sent {
+            let composed = others.map_or(sent, |others| others.max(sent));
+            let (first, latest) = self.burst.answers.unwrap_or((now, composed));
+            self.burst.answers = Some((first, latest.max(sent)));
+        }
+        let begins = !core::mem::replace(&mut self.burst.acknowledges, true);
+        if begins {
             self.observed.bursts += 1.0;
             self.latest = Some(now);
         }
+        begins
     }
 
     /// Counts how far the station's clock advances within the burst.
@@ -175,6 +204,7 @@ impl StationBursts {
             bytes: core::mem::take(&mut self.bytes),
             span: None,
             confidence: 0.0,
+            transit: self.transits.close(),
         };
         if estimate.confidence > 0.0 && observed.bursts > 0.0 {
             let frames = observed.bursts * estimate.frames_per_burst + self.frames_carried;

@@ -26,6 +26,7 @@ fn report() -> SlotReport {
             p99: Duration::from_micros(2_000),
             source: WaitSource::TcpAcks,
         }),
+        transit: None,
         source: LevelSource::Tsft,
         sensor: crate::report::Sensor::Agent,
         confidence: 1.0,
@@ -44,6 +45,7 @@ fn empty() -> SlotReport {
         inverse_rate_sum: 0.0,
         recent_inverse_rate: 0.0,
         wait: None,
+        transit: None,
         source: LevelSource::SocketTimestamps,
         ..report()
     }

@@ -162,6 +162,7 @@ impl World {
                 }
             }
         }
+        proxy.close_observed(now);
         proxy.edge.handle_timeout(now);
         self.drain_proxy(index);
     }
@@ -210,6 +211,7 @@ impl World {
 
     fn send_to_station(&mut self, index: usize, station: usize, mut parcel: Parcel) {
         let proxy = &mut self.proxies[index];
+        proxy.observe_sent(self.now, station, &parcel);
         proxy.encapsulate(self.now, station, &mut parcel);
         let at = proxy.config.at;
         self.transmit(at, parcel);
@@ -312,7 +314,7 @@ impl World {
     /// they are load only, and have a phase of their own.
     fn schedule_report_load(&mut self, index: usize, station: usize) {
         let proxy = &self.proxies[index];
-        if proxy.config.feedback == Feedback::OverTheAir || proxy.config.report_bytes.is_none() {
+        if proxy.config.feedback != Feedback::Direct || proxy.config.report_bytes.is_none() {
             return;
         }
         let managed = &proxy.stations[station];

@@ -2,10 +2,12 @@
 //! machines of [`airpace_edge`], which run live as well.
 //!
 //! [`ProxyNode`] holds the state machines and their records. The world's part is in three files:
-//! packets into and out of them (`drive`), reports on their way (`reports`), and faults.
+//! packets into and out of them (`drive`), reports on their way (`reports`), and faults; a fourth
+//! (`observed`) takes the place of agents and reports where there are none.
 
 mod drive;
 mod faults;
+mod observed;
 mod reports;
 mod station;
 
@@ -20,6 +22,7 @@ use airpace_edge::proxy::{Event, Mode, Proxy, ProxyError, SlotRecord, StationCon
 use airpace_units::Time;
 use core::num::NonZeroU16;
 use core::time::Duration;
+use observed::ObservingBox;
 use station::ManagedStation;
 
 /// The proxy that paces a node, and which of its stations the node is.
@@ -36,6 +39,8 @@ pub(super) struct ProxyNode {
     pub(super) config: ProxyConfig,
     pub(super) edge: Proxy<Parcel>,
     pub(super) stations: Vec<ManagedStation>,
+    /// What it observes, where no agent reports.
+    pub(super) observing: Option<ObservingBox>,
     alarm: Alarm,
     /// Reports that faults delay, and when they arrive.
     delayed: Vec<(Time, SlotReport)>,
@@ -109,6 +114,8 @@ impl ProxyNode {
         }
         Ok(Self {
             edge: new_edge(&config, &stations)?,
+            observing: (config.feedback == Feedback::Observed)
+                .then(|| ObservingBox::new(config.edge.slot)),
             config,
             stations,
             alarm: Alarm::default(),
@@ -141,11 +148,17 @@ impl ProxyNode {
         managed.joined = true;
         let slot = self.config.agent.slot;
         let first_slot = match self.config.feedback {
-            Feedback::OverTheAir => slot.mul_f64(managed.report_phase),
+            Feedback::OverTheAir => Some(slot.mul_f64(managed.report_phase)),
             // Reports that reach the law directly end with the proxy's slot, as in the ns-3 runs.
-            Feedback::Direct => until_slot_end(now, slot),
+            Feedback::Direct => Some(until_slot_end(now, slot)),
+            Feedback::Observed => None,
         };
-        managed.start_agent(now, &self.config.agent, station, first_slot);
+        if let Some(first_slot) = first_slot {
+            managed.start_agent(now, &self.config.agent, station, first_slot);
+        }
+        if let Some(observing) = &mut self.observing {
+            observing.observer.join(now, station);
+        }
         self.edge.set_connected(now, station, true);
     }
 
@@ -153,7 +166,8 @@ impl ProxyNode {
     fn start_agent(&mut self, now: Time, station: usize) {
         let slot = self.config.agent.slot;
         let managed = &mut self.stations[station];
-        if managed.joined && managed.agent.is_none() {
+        let has_agents = self.config.feedback != Feedback::Observed;
+        if has_agents && managed.joined && managed.agent.is_none() {
             managed.start_agent(now, &self.config.agent, station, slot);
         }
     }
@@ -193,12 +207,10 @@ impl ProxyNode {
 
     /// When the proxy must be called next.
     fn deadline(&self) -> Option<Time> {
-        let deadline = self.edge.deadline();
-        if self.delayed.is_empty() {
-            return deadline;
-        }
+        let observed = self.observing.as_ref().map(|observing| observing.slot_end);
         let delayed = self.delayed.iter().map(|(due, _)| *due);
-        deadline.into_iter().chain(delayed).min()
+        let all = self.edge.deadline().into_iter().chain(observed);
+        all.chain(delayed).min()
     }
 
     /// Takes over the proxy's records and changes of mode.

@@ -19,6 +19,8 @@ impl World {
             }
             // No packet carries it.
             (Feedback::OverTheAir, None) => {}
+            // There are no agents.
+            (Feedback::Observed, _) => {}
         }
     }
 

@@ -1,0 +1,213 @@
+//! Runs a law that needs PHY rates with stations whose PHY rates nobody reports.
+//!
+//! Reports without a PHY rate do not separate the overhead of a round `D = c + Σ w μ` from its
+//! payload, so one of the two must be assumed. [`AssumeRates`] assumes the overhead per frame `T`:
+//! the payload of a round is what remains, `P = D − nT`. How it divides among the stations follows
+//! from their frames' transits where a box has seen them, and otherwise from the packets alone, as
+//! if all stations had one rate. `docs/design/assumed-rates.md` has the method and its limits.
+//!
+//! The resulting rates are right at the measured level, so a law reaches the level that it aims at
+//! even if `T` is wrong: for one station, a change of the rate returns multiplied by `1 − T/c`,
+//! which is stable for `T < 2c`. A slow station may be given a target that the longest frame
+//! duration cannot hold, which only its losses show.
+
+mod round;
+#[cfg(test)]
+mod tests;
+
+use super::sample::Sample;
+use super::{BacklogChange, Diagnostics, LawConfig, RateController};
+use crate::report::{Allocation, SlotReport};
+use airpace_units::{StationId, Time};
+use core::time::Duration;
+use round::{FrameMeans, RoundPart, Transit};
+
+/// Median wait in seconds from which a station of which only the waiting times are known gets less.
+const LONG_WAIT_S: f64 = 0.008;
+/// Factors of its assumed rate per slot then, and while its packets do not wait.
+const WAITING_FALL: f64 = 0.8;
+const IDLE_RISE: f64 = 1.5;
+/// Factor by which the rate of an agent's station rises per slot while its frames carry one packet
+/// each although more wait.
+const UNAGGREGATED_RISE: f64 = 2.0;
+/// A slot of this many frames weighs as much as all before it, where a box has observed them. The
+/// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
+const MEMORY_FRAMES: f64 = 40.0;
+/// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
+const FIRST_BPS: f64 = 65e6;
+/// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
+/// MHz.
+const RANGE_BPS: (f64, f64) = (6.5e6, 4.8e9);
+
+/// A law that gets assumed PHY rates where reports have none.
+pub struct AssumeRates {
+    law: Box<dyn RateController + Send>,
+    overhead_s: f64,
+    /// What is assumed of the stations that have reported without a PHY rate, sorted by station.
+    assumed: Vec<(StationId, Assumed)>,
+    /// The reports of the current slot with assumed rates filled in; kept for its capacity.
+    reports: Vec<SlotReport>,
+}
+
+/// What is assumed of one station.
+#[derive(Clone, Copy, Debug)]
+struct Assumed {
+    bps: f64,
+    /// What a box has observed of its frames so far.
+    observed: Option<FrameMeans>,
+}
+
+impl AssumeRates {
+    /// Wraps `law`; reports without a PHY rate get the one that follows from `frame_overhead` per
+    /// frame.
+    #[must_use]
+    pub fn new(law: Box<dyn RateController + Send>, frame_overhead: Duration) -> Self {
+        Self {
+            law,
+            overhead_s: frame_overhead.as_secs_f64(),
+            assumed: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+
+    fn assumed(&mut self, station: StationId) -> &mut Assumed {
+        let idx = self
+            .assumed
+            .binary_search_by_key(&station, |known| known.0)
+            .unwrap_or_else(|idx| {
+                let first = Assumed {
+                    bps: FIRST_BPS,
+                    observed: None,
+                };
+                self.assumed.insert(idx, (station, first));
+                idx
+            });
+        &mut self.assumed[idx].1
+    }
+
+    /// Updates the assumed rates of the stations in this slot's reports.
+    fn learn(&mut self) {
+        let mut parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
+        for part in parts.iter_mut().filter(|part| part.is_observed()) {
+            let observed = &mut self.assumed(part.station).observed;
+            let means = match observed {
+                Some(before) => before.with(part),
+                None => part.frame,
+            };
+            *observed = Some(means);
+            part.frame = means;
+        }
+        let packets_s = round::divide(&parts, self.overhead_s);
+        for (part, packet_s) in parts.iter().zip(packets_s) {
+            if part.sample.phy_bps.is_some() {
+                continue;
+            }
+            let assumed = self.assumed(part.station);
+            if let Some(packet_s) = packet_s {
+                assumed.bps = (part.bits() / packet_s).clamp(RANGE_BPS.0, RANGE_BPS.1);
+            } else if part.sample.backlogged {
+                // The station could take more but its frames hold one packet: the assumed rate is too
+                // low to aggregate.
+                assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
+            }
+        }
+    }
+
+    /// Updates the assumed rates of stations whose frames nobody has seen although they receive
+    /// packets: upwards while these do not wait, downwards while they do.
+    fn adjust_unseen(&mut self) {
+        for idx in 0..self.reports.len() {
+            let report = &self.reports[idx];
+            let Some(sample) = Sample::read(report) else {
+                continue;
+            };
+            if !sample.is_passive || report.frames > 0 || report.bytes == 0 {
+                continue;
+            }
+            let waits = sample.wait.is_some_and(|wait| wait.median_s > LONG_WAIT_S);
+            let factor = match (waits, sample.backlogged) {
+                (true, _) => WAITING_FALL,
+                (false, true) => IDLE_RISE,
+                (false, false) => 1.0,
+            };
+            let station = report.station;
+            let assumed = self.assumed(station);
+            assumed.bps = (assumed.bps * factor).clamp(RANGE_BPS.0, RANGE_BPS.1);
+            let bps = assumed.bps;
+            self.reports[idx].recent_inverse_rate = 1.0 / bps;
+        }
+    }
+}
+
+impl FrameMeans {
+    /// The means with those of another slot.
+    fn with(self, part: &RoundPart) -> Self {
+        let frames = part.sample.frames;
+        let gain = frames / (frames + MEMORY_FRAMES);
+        let mix = |before: f64, new: f64| before + gain * (new - before);
+        let new = part.frame;
+        Self {
+            level: mix(self.level, new.level),
+            round_s: mix(self.round_s, new.round_s),
+            uplink_per_s: mix(self.uplink_per_s, new.uplink_per_s),
+            transit: match (self.transit, new.transit) {
+                (Some(before), Some(new)) => Some(Transit {
+                    seconds: mix(before.seconds, new.seconds),
+                    level: mix(before.level, new.level),
+                }),
+                (before, new) => before.or(new),
+            },
+            wait_s: match (self.wait_s, new.wait_s) {
+                (Some(before), Some(new)) => Some(mix(before, new)),
+                (before, new) => before.or(new),
+            },
+        }
+    }
+}
+
+impl RateController for AssumeRates {
+    fn name(&self) -> &'static str {
+        self.law.name()
+    }
+
+    fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
+        self.reports.clear();
+        self.reports.extend_from_slice(reports);
+        self.learn();
+        self.adjust_unseen();
+        let mut reports = core::mem::take(&mut self.reports);
+        for report in reports
+            .iter_mut()
+            .filter(|report| report.phy_rate_bps().is_none() && report.frames > 0)
+        {
+            report.inverse_rate_sum = f64::from(report.frames) / self.assumed(report.station).bps;
+        }
+        self.reports = reports;
+        self.law.on_slot(now, &self.reports)
+    }
+
+    fn on_backlog(&mut self, now: Time, changes: &[BacklogChange]) -> Option<&[Allocation]> {
+        self.law.on_backlog(now, changes)
+    }
+
+    fn takes_news(&self) -> bool {
+        self.law.takes_news()
+    }
+
+    fn remove(&mut self, station: StationId) {
+        self.assumed.retain(|known| known.0 != station);
+        self.law.remove(station);
+    }
+
+    fn set_weight(&mut self, station: StationId, weight: f64) -> bool {
+        self.law.set_weight(station, weight)
+    }
+
+    fn reconfigure(&mut self, config: &LawConfig) -> bool {
+        self.law.reconfigure(config)
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        self.law.diagnostics()
+    }
+}

@@ -1,0 +1,204 @@
+//! Divides the payload of a round among the stations that share it.
+
+use super::super::roster::packet_airtime_s;
+use super::super::sample::Sample;
+use super::RANGE_BPS;
+use crate::report::SlotReport;
+use airpace_units::StationId;
+
+/// From this level on, the time between frames is the round rather than the time between packets.
+const AGGREGATED_LEVEL: f64 = 1.2;
+/// What a transit holds besides the frame's payload, at the least: preamble, SIFS and block ack of
+/// the frame, AIFS, backoff and preamble of the acknowledgements, seconds.
+const TRANSIT_LEAST_S: f64 = 200e-6;
+/// A packet waits for half a round on average until the frame in which it leaves. If it waits for
+/// less than this share of the time between frames, that is not a round.
+const WAITED_SHARE: f64 = 0.25;
+/// Least payload of a frame as a part of the mean, where stations differ: a transit is not more
+/// accurate.
+const PAYLOAD_LEAST: f64 = 0.1;
+/// Where acknowledgements leave as they come, rather than a few times per slot as from an agent, they
+/// collide with frames and delay them: the overhead of a frame is larger by this factor (simulation
+/// of one to ten stations).
+const CONTENDED: f64 = 1.2;
+/// Largest share of the time that counts as uplink frames, as in the law.
+const UPLINK_MOST: f64 = 0.2;
+
+/// One station's contribution to the round.
+#[derive(Clone, Copy)]
+pub(super) struct RoundPart {
+    pub(super) station: StationId,
+    pub(super) sample: Sample,
+    pub(super) frame: FrameMeans,
+}
+
+/// Means over the frames to a station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct FrameMeans {
+    /// Packets per frame.
+    pub(super) level: f64,
+    /// Seconds between frames.
+    pub(super) round_s: f64,
+    /// Frames per second that came from the station.
+    pub(super) uplink_per_s: f64,
+    /// How long the frames took, if that was seen.
+    pub(super) transit: Option<Transit>,
+    /// Median wait of packets, seconds, if it was measured.
+    pub(super) wait_s: Option<f64>,
+}
+
+/// How long frames of some level take.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Transit {
+    /// Seconds from the composition of a frame to the station's answer.
+    pub(super) seconds: f64,
+    /// Packets per frame in the same slots.
+    pub(super) level: f64,
+}
+
+impl RoundPart {
+    pub(super) fn of(report: &SlotReport) -> Option<Self> {
+        let sample = Sample::read(report)?;
+        let (level, round_s) = sample.level.zip(sample.round_s)?;
+        Some(Self {
+            station: report.station,
+            sample,
+            frame: FrameMeans {
+                level,
+                round_s,
+                uplink_per_s: sample.uplink_frames_per_s,
+                transit: sample.transit_s.map(|seconds| Transit { seconds, level }),
+                wait_s: sample.wait.map(|wait| wait.median_s),
+            },
+        })
+    }
+
+    /// Whether the PHY rate is unknown and a box, rather than an agent, has seen the frames.
+    pub(super) fn is_observed(&self) -> bool {
+        self.is_unknown() && self.sample.is_passive
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.sample.phy_bps.is_none()
+    }
+
+    fn is_aggregated(&self) -> bool {
+        self.frame.level >= AGGREGATED_LEVEL
+    }
+
+    /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
+    pub(super) fn bits(&self) -> f64 {
+        packet_airtime_s(self.sample.packet_bytes.unwrap_or(1500.0), 1.0)
+    }
+
+    /// Frames to the station per round of `round_s`; one at most.
+    fn turns(&self, round_s: f64) -> f64 {
+        (round_s / self.frame.round_s).min(1.0)
+    }
+}
+
+/// Airtime per packet of the stations of unknown PHY rate, seconds, in the order of `parts`, if each
+/// frame takes `overhead_s` besides its payload. `None` where the PHY rate is known, or where nothing
+/// follows because frames hold one packet each and no transit was seen.
+pub(super) fn divide(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
+    let mut unknown = parts.iter().filter(|part| part.is_unknown());
+    if unknown.all(|part| part.frame.transit.is_some()) {
+        divide_by_transits(parts, overhead_s)
+    } else {
+        divide_by_packets(parts, overhead_s)
+    }
+}
+
+/// One PHY rate for all stations of unknown rate.
+fn divide_by_packets(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
+    let Some((round_s, payload_s)) = round_and_payload(parts, overhead_s) else {
+        return vec![None; parts.len()];
+    };
+    let bits: f64 = parts
+        .iter()
+        .filter(|part| part.is_unknown())
+        .map(|part| part.bits() * part.frame.level * part.turns(round_s))
+        .sum();
+    // The assumed overhead alone may exceed the round; then the payload takes next to no time.
+    let seconds_per_bit = (payload_s / bits).max(1.0 / RANGE_BPS.1);
+    let packet_s = |part: &RoundPart| {
+        (part.is_unknown() && part.is_aggregated()).then_some(part.bits() * seconds_per_bit)
+    };
+    parts.iter().map(packet_s).collect()
+}
+
+/// A transit is the payload of the station's frame and what is the same for all stations of the
+/// access point: the rest of the frame, and how long acknowledgements wait for the channel. The
+/// payload of the round tells the latter.
+///
+/// It is [`TRANSIT_LEAST_S`] at the least. If the payload of the round is more than the transits then
+/// leave, either the channel is idle at times, and packets do not wait for the round; or the transits
+/// are too short, and are scaled.
+fn divide_by_transits(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
+    let round = round_and_payload(parts, overhead_s);
+    let round_s = round.map_or(f64::MAX, |(round_s, _)| round_s);
+    // Frames per round, as long as those whose transits were seen, and the sum of their transits.
+    let (mut frames, mut transits_s) = (0.0, 0.0);
+    for part in parts.iter().filter(|part| part.is_unknown()) {
+        if let Some(transit) = part.frame.transit {
+            let seen = part.turns(round_s) * part.frame.level / transit.level;
+            frames += seen;
+            transits_s += seen * transit.seconds;
+        }
+    }
+    let common_s = round
+        .map_or(0.0, |(_, payload_s)| (transits_s - payload_s) / frames)
+        .max(TRANSIT_LEAST_S);
+    let left_s = (transits_s - frames * common_s).max(0.0);
+    let least_s = PAYLOAD_LEAST * left_s / frames;
+    let scale = match round {
+        Some((_, payload_s)) if !is_idle(parts) && left_s > 0.0 => (payload_s / left_s).max(1.0),
+        _ => 1.0,
+    };
+    let packet_s = |part: &RoundPart| {
+        let transit = part.frame.transit?;
+        let payload_s = scale * (transit.seconds - common_s).max(least_s);
+        let packet_s = (payload_s / transit.level).max(part.bits() / RANGE_BPS.1);
+        part.is_unknown().then_some(packet_s)
+    };
+    parts.iter().map(packet_s).collect()
+}
+
+/// Whether the channel is idle at times: packets do not wait for a round, so the time between frames
+/// is that between packets, or bursts of them.
+fn is_idle(parts: &[RoundPart]) -> bool {
+    let waits = parts
+        .iter()
+        .filter(|part| part.is_unknown() && part.is_aggregated());
+    !waits.into_iter().any(|part| {
+        part.frame
+            .wait_s
+            .is_some_and(|wait_s| wait_s > WAITED_SHARE * part.frame.round_s)
+    })
+}
+
+/// The shortest time between frames to one station, and the payload of the stations of unknown PHY
+/// rate in it, seconds. `None` while no frames aggregate.
+fn round_and_payload(parts: &[RoundPart], overhead_s: f64) -> Option<(f64, f64)> {
+    let round_s = parts
+        .iter()
+        .filter(|part| part.is_aggregated())
+        .map(|part| part.frame.round_s)
+        .min_by(f64::total_cmp)?;
+    let (mut frames_s, mut uplink, mut known_s) = (0.0, 0.0, 0.0);
+    for part in parts {
+        let turns = part.turns(round_s);
+        let contended = if part.sample.is_passive {
+            CONTENDED
+        } else {
+            1.0
+        };
+        frames_s += turns * contended * overhead_s;
+        uplink += part.frame.uplink_per_s * overhead_s;
+        if let Some(bps) = part.sample.phy_bps {
+            known_s += part.bits() / bps * part.frame.level * turns;
+        }
+    }
+    let payload_s = round_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
+    Some((round_s, payload_s))
+}

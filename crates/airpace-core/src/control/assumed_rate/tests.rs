@@ -1,0 +1,218 @@
+use super::super::roster::packet_airtime_s;
+use super::super::tests::plant::{Plant, SlotView};
+use super::super::{Waterfill, WaterfillConfig};
+use super::*;
+use crate::report::{Sensor, WaitSource, WaitingTime};
+
+/// Removes the PHY rates from reports.
+struct Blind(AssumeRates);
+
+impl RateController for Blind {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
+        let blind = |report: &SlotReport| SlotReport {
+            inverse_rate_sum: 0.0,
+            ..report.clone()
+        };
+        let reports: Vec<_> = reports.iter().map(blind).collect();
+        self.0.on_slot(now, &reports)
+    }
+    fn remove(&mut self, station: StationId) {
+        self.0.remove(station);
+    }
+}
+
+/// The law for the papers' problem: a level limit and no price of delay.
+fn waterfill() -> Waterfill {
+    let config = WaterfillConfig {
+        price: 0.0,
+        level_limit: Some(32.0),
+        ..WaterfillConfig::default()
+    };
+    Waterfill::new(config).expect("the configuration is valid")
+}
+
+fn law() -> AssumeRates {
+    AssumeRates::new(Box::new(waterfill()), Duration::from_micros(214))
+}
+
+fn settle(plant: &mut Plant, law: &mut dyn RateController, slots: usize) -> Vec<SlotView> {
+    let mut views = Vec::new();
+    for _ in 0..slots {
+        views = plant.run_slot(law);
+    }
+    views
+}
+
+#[test]
+fn one_station_reaches_the_level_without_reporting_its_rate() {
+    for mbps in [117.0, 390.0, 780.0] {
+        for overhead_s in [150e-6, 200e-6, 400e-6] {
+            let mut plant = Plant::new(&[mbps], 0.1);
+            plant.overhead_s = overhead_s;
+            let mut law = Blind(law());
+            settle(&mut plant, &mut law, 20);
+            let levels: f64 = (0..10)
+                .map(|_| settle(&mut plant, &mut law, 1)[0].level)
+                .sum::<f64>()
+                / 10.0;
+            assert!(
+                (levels - 32.0).abs() < 4.0,
+                "{mbps} Mbit/s, {overhead_s} s: level {levels}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_level_recovers_from_a_change_of_the_rate() {
+    let mut plant = Plant::new(&[780.0], 0.1);
+    let mut law = Blind(law());
+    settle(&mut plant, &mut law, 20);
+    plant.stations[0].phy_bps = 390e6;
+    let view = settle(&mut plant, &mut law, 8)[0];
+    assert!(
+        (view.level - 32.0).abs() < 5.0 && view.queue < 100,
+        "{view:?}"
+    );
+}
+
+#[test]
+fn several_stations_share_packets_equally_and_keep_the_round_short() {
+    let mut plant = Plant::new(&[390.0, 175.5, 117.0], 0.1);
+    let mut law = Blind(law());
+    let views = settle(&mut plant, &mut law, 25);
+    let rates: Vec<f64> = views.iter().map(|view| view.received_pps).collect();
+    assert!(
+        rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.2),
+        "{rates:?}"
+    );
+    assert!(views.iter().all(|view| view.queue < 100), "{views:?}");
+}
+
+#[test]
+fn weights_divide_the_airtime_in_proportion() {
+    let config = WaterfillConfig {
+        delay_target: Some(Duration::from_micros(1_500)),
+        ..WaterfillConfig::default()
+    };
+    let law = Waterfill::new(config).expect("the defaults are valid");
+    let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
+    assert!(law.set_weight(StationId(1), 2.0));
+    assert!(!law.set_weight(StationId(1), f64::NAN));
+    let mut plant = Plant::new(&[390.0, 390.0], 0.1);
+    settle(&mut plant, &mut law, 20);
+    let rates: Vec<f64> = settle(&mut plant, &mut law, 1)
+        .iter()
+        .map(|view| view.received_pps)
+        .collect();
+    assert!((rates[1] / rates[0] - 2.0).abs() < 0.2, "{rates:?}");
+}
+
+#[test]
+fn known_rates_are_left_alone() {
+    let (mut plain, mut wrapped) = (
+        Plant::new(&[390.0, 58.5], 0.1),
+        Plant::new(&[390.0, 58.5], 0.1),
+    );
+    let mut bare = waterfill();
+    let mut law = AssumeRates::new(Box::new(waterfill()), Duration::from_micros(214));
+    for _ in 0..10 {
+        let (a, b) = (plain.run_slot(&mut bare), wrapped.run_slot(&mut law));
+        for (a, b) in a.iter().zip(&b) {
+            assert_eq!((a.level, a.received_pps), (b.level, b.received_pps));
+        }
+    }
+}
+
+/// A round of frames to stations at these levels and PHY rates in Mbit/s, as a box observes it.
+fn observed(stations: &[(f64, f64)], idle_s: f64, common_s: f64) -> Vec<SlotReport> {
+    let packet_s = |mbps: f64| packet_airtime_s(1_500.0, mbps * 1e6);
+    let frame_overhead_s = 1.2 * 214e-6;
+    let payload_s: f64 = stations
+        .iter()
+        .map(|&(level, mbps)| level * packet_s(mbps))
+        .sum();
+    let round_s = payload_s + stations.len() as f64 * frame_overhead_s + idle_s;
+    let wait = Duration::from_secs_f64(if idle_s > 0.0 { 50e-6 } else { round_s / 2.0 });
+    (0..)
+        .zip(stations)
+        .map(|(station, &(level, mbps))| {
+            let frames = 100;
+            let packets = (level * f64::from(frames)) as u32;
+            SlotReport {
+                frames,
+                mpdus: packets,
+                packets,
+                bytes: 1_500 * u64::from(packets),
+                span: Some((
+                    Time::ZERO,
+                    Time::ZERO + Duration::from_secs_f64(round_s * f64::from(frames - 1)),
+                )),
+                transit: Some(Duration::from_secs_f64(level * packet_s(mbps) + common_s)),
+                wait: Some(WaitingTime {
+                    mean: wait,
+                    p50: wait,
+                    p95: wait,
+                    p99: wait,
+                    source: WaitSource::TcpAcks,
+                }),
+                sensor: Sensor::AckBurst,
+                ..SlotReport::silent(StationId(station), Duration::from_millis(100))
+            }
+        })
+        .collect()
+}
+
+/// The PHY rates in Mbit/s that are assumed after some slots of the same reports.
+fn assumed_mbps(reports: &[SlotReport]) -> Vec<f64> {
+    let mut law = law();
+    for slot in 1..=20 {
+        law.on_slot(Time::from_millis(100 * slot), reports);
+    }
+    law.assumed
+        .iter()
+        .map(|(_, assumed)| assumed.bps / 1e6)
+        .collect()
+}
+
+#[test]
+fn transits_tell_the_rates_of_observed_stations_whatever_the_answers_wait_for() {
+    let stations = [(30.0, 390.0), (13.0, 175.5), (4.5, 58.5)];
+    for common_s in [250e-6, 400e-6, 2e-3] {
+        let rates = assumed_mbps(&observed(&stations, 0.0, common_s));
+        for (rate, (_, mbps)) in rates.iter().zip(stations) {
+            assert!((rate / mbps - 1.0).abs() < 0.05, "{rate} {mbps}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_channel_is_not_taken_for_payload() {
+    // Pairs of packets every 5 ms: the round alone would show 12 Mbit/s.
+    let rates = assumed_mbps(&observed(&[(2.0, 390.0)], 4.6e-3, 200e-6));
+    assert!((rates[0] / 390.0 - 1.0).abs() < 0.05, "{rates:?}");
+}
+
+#[test]
+fn transits_that_are_too_short_for_a_loaded_round_are_scaled() {
+    let mut reports = observed(&[(30.0, 390.0), (30.0, 390.0)], 0.0, 0.0);
+    for report in &mut reports {
+        report.transit = Some(Duration::from_micros(300));
+    }
+    let rates = assumed_mbps(&reports);
+    assert!(
+        rates.iter().all(|rate| (rate / 390.0 - 1.0).abs() < 0.05),
+        "{rates:?}"
+    );
+}
+
+#[test]
+fn a_station_without_a_transit_leaves_one_rate_for_all() {
+    let mut reports = observed(&[(20.0, 390.0), (20.0, 390.0)], 0.0, 300e-6);
+    reports[1].transit = None;
+    let rates = assumed_mbps(&reports);
+    assert!((rates[0] / rates[1] - 1.0).abs() < 1e-9, "{rates:?}");
+}

@@ -1,0 +1,107 @@
+//! A box in front of the access point that observes the stations, which have no agents.
+
+use super::super::parcel::Parcel;
+use super::super::record::{PassingHeader, PassingRecord};
+use super::super::{NodeId, World};
+use super::{PacedBy, ProxyNode};
+use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
+use airpace_edge::inline::Observer;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// The sensors of a proxy, and when their slot ends.
+pub(in crate::world) struct ObservingBox {
+    pub(super) observer: Observer,
+    slot: Duration,
+    pub(super) slot_end: Time,
+}
+
+impl ObservingBox {
+    pub(super) fn new(slot: Duration) -> Self {
+        Self {
+            observer: Observer::default(),
+            slot,
+            slot_end: Time::ZERO.saturating_add(slot),
+        }
+    }
+}
+
+impl ProxyNode {
+    /// Observes a packet that leaves for a station.
+    pub(super) fn observe_sent(&mut self, now: Time, station: usize, parcel: &Parcel) {
+        let Some(observing) = &mut self.observing else {
+            return;
+        };
+        let tcp = match PassingRecord::of(now, parcel).header {
+            PassingHeader::Data {
+                sequence, payload, ..
+            } => Some(DownlinkSegment {
+                flow: FlowKey(u64::from(parcel.flow)),
+                sequence,
+                payload,
+            }),
+            _ => None,
+        };
+        let packet = DownlinkPacket {
+            bytes: parcel.bytes,
+            tcp,
+        };
+        observing.observer.on_sent(now, station, &packet);
+    }
+
+    /// Observes a packet that has come from a station.
+    fn observe_uplink(&mut self, now: Time, station: usize, parcel: &Parcel) {
+        let Some(observing) = &mut self.observing else {
+            return;
+        };
+        match PassingRecord::of(now, parcel).header {
+            PassingHeader::Ack { ack, sack_edge } => {
+                let ack = UplinkAck {
+                    flow: FlowKey(u64::from(parcel.flow)),
+                    number: ack.number,
+                    timestamps: ack.timestamps,
+                    sack_edge,
+                };
+                observing.observer.on_ack(now, station, &ack);
+            }
+            _ => observing.observer.on_other(now, station),
+        }
+    }
+
+    /// Ends the slot of the sensors if it is over: the law gets what they saw.
+    pub(super) fn close_observed(&mut self, now: Time) {
+        let Some(observing) = &mut self.observing else {
+            return;
+        };
+        if now < observing.slot_end {
+            return;
+        }
+        observing.slot_end = now.saturating_add(observing.slot);
+        for station in 0..self.stations.len() {
+            if let Some(report) = observing.observer.close_slot(now, station) {
+                self.edge.on_report(now, report);
+            }
+        }
+    }
+}
+
+impl World {
+    /// Shows a packet that passes `node` to the proxy there, if it observes the packet's sender.
+    pub(in crate::world) fn observe_passing(&mut self, node: NodeId, parcel: &Parcel) {
+        let Some(flow) = self.flows.get(parcel.flow as usize) else {
+            return;
+        };
+        let from = if parcel.to == flow.to {
+            flow.from
+        } else {
+            flow.to
+        };
+        let Some(PacedBy { proxy, station }) = self.paced_by[from.0 as usize] else {
+            return;
+        };
+        let proxy = &mut self.proxies[proxy];
+        if proxy.config.at == node {
+            proxy.observe_uplink(self.now, station, parcel);
+        }
+    }
+}
