@@ -37,7 +37,10 @@ The smallest configuration:
   private_key_file = \"agent.key\"     # written by: {keygen} --out agent.key
   monitor = \"mon0\"                   # a radiotap interface, if there is one
   [tun]
-  address = \"10.99.0.2/24\""
+  address = \"10.99.0.2/24\"
+
+Beside an in-line box (airpace edge), which the station's traffic passes anyway, the agent only reports:
+  mode = \"sensor\"                   # in place of [tun]; `proxy` is the box's address in [agents]"
     )
 }
 

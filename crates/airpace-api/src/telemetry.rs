@@ -110,6 +110,10 @@ pub struct EdgeSlot {
     pub goodput_mbps: Option<f64>,
     /// Mean time between frames to the station, ms.
     pub round_ms: Option<f64>,
+    /// PHY rate of the frames to the station in Mbit/s, if its sensor knows it.
+    pub phy_mbps: Option<f64>,
+    /// Frames in which packets came from the station in its slot, as far as gaps between them tell.
+    pub uplink_frames: Option<u32>,
     /// The controller's estimate of the overhead of a round, us.
     pub overhead_us: Option<f64>,
     /// Price of delay (κ) that the law applies.

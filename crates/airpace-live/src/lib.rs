@@ -14,6 +14,7 @@ pub mod packet;
 pub mod proxy;
 
 mod batch;
+mod capture;
 mod control;
 mod crypto;
 mod device;

@@ -36,6 +36,17 @@ pub fn interface_of(address: IpAddr) -> io::Result<Option<Interface>> {
     }))
 }
 
+/// Returns the hardware address of the interface `name`; `None` if there is no such interface, or it
+/// has no address.
+///
+/// # Errors
+/// When the kernel refuses to list the interfaces.
+pub fn hardware_address(name: &str) -> io::Result<Option<[u8; 6]>> {
+    let mut entries = getifaddrs()?.filter(|entry| entry.interface_name == name);
+    let hardware = entries.find_map(|entry| entry.address?.as_link_addr()?.addr());
+    Ok(hardware.filter(|bytes| *bytes != [0; 6]))
+}
+
 /// Returns the IP address of a list entry; `None` if it has an address of another family.
 fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
     let storage = entry.address.as_ref()?;

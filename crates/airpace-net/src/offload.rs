@@ -76,6 +76,15 @@ impl Segmentation {
     }
 }
 
+/// Returns the payload of each segment of a super-packet whose offload header begins `frame`, in
+/// bytes; `None` if the frame is a single packet, or has no valid offload header.
+#[must_use]
+pub fn segment_payload(frame: &[u8]) -> Option<u16> {
+    let header = Header::parse(frame).ok()?;
+    let is_super = header.segmentation != Segmentation::None && header.segment_bytes > 0;
+    is_super.then_some(header.segment_bytes)
+}
+
 /// `struct virtio_net_hdr`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Header {

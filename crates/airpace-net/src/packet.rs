@@ -107,6 +107,15 @@ impl PacketSocket {
         Ok(Self { socket })
     }
 
+    /// Returns the type of the headers with which the interface's frames begin (`ARPHRD_…` of
+    /// `linux/if_arp.h`).
+    ///
+    /// # Errors
+    /// When the kernel does not answer, which only a bug can cause.
+    pub fn link_type(&self) -> io::Result<u16> {
+        sys::link_type(self.as_fd())
+    }
+
     /// Receives the frames that are waiting, up to the size of `batch`, and returns their number.
     /// The size of the batch's slots is the snap length.
     ///

@@ -321,6 +321,23 @@ pub(crate) fn bind_to_interface(socket: BorrowedFd<'_>, index: u32) -> io::Resul
     .map(drop)
 }
 
+/// The link type of the interface to which a packet socket is bound.
+pub(crate) fn link_type(socket: BorrowedFd<'_>) -> io::Result<u16> {
+    // SAFETY: a sockaddr_ll is plain data for which all zeroes is a value.
+    let mut name: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the pointers and the length describe `name` and `length`, which the kernel writes. It
+    // writes fewer bytes for an interface without a hardware address, as monitor interfaces may be.
+    check(unsafe {
+        libc::getsockname(
+            socket.as_raw_fd(),
+            core::ptr::from_mut(&mut name).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(name.sll_hatype)
+}
+
 /// Switches an interface to promiscuous mode until the packet socket is closed.
 pub(crate) fn join_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {

@@ -3,10 +3,30 @@
 use super::{Cipher, ConfigError, DocumentError, KeySource, QueueConfig, TunConfig};
 use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::quantity::{Rate, Span};
-use airpace_config::section;
+use airpace_config::{choice, section};
 use core::net::SocketAddr;
 use ipnet::IpNet;
 use std::path::PathBuf;
+
+choice! {
+    /// What an agent does besides reporting.
+    AgentMode:
+    /// It carries the station's traffic through a tunnel to a proxy.
+    Tunnel = "tunnel",
+    /// Nothing: it only sends reports to an in-line box, and the station's traffic takes its usual
+    /// way. There is no interface, address or route.
+    Sensor = "sensor",
+}
+
+#[expect(
+    clippy::derivable_impls,
+    reason = "the macro that declares the enumeration cannot derive it"
+)]
+impl Default for AgentMode {
+    fn default() -> Self {
+        Self::Tunnel
+    }
+}
 
 section! {
     /// The agent: a small program on a station that reports what the frames it receives look like.
@@ -14,9 +34,12 @@ section! {
     /// Its `Default` has examples in place of keys that must be given; read a configuration with
     /// [`AgentConfig::from_toml`].
     AgentConfig as "the agent's configuration" {
-        /// UDP address of the proxy.
+        /// Whether the station's traffic goes through the agent, or the agent only reports.
+        mode: AgentMode = default("tunnel"),
+        /// UDP address of the proxy; in mode `sensor`, that on which the in-line box listens for
+        /// reports.
         proxy: SocketAddr = required("192.0.2.1:51900"),
-        /// The proxy's public key.
+        /// Public key of the proxy, or of the in-line box.
         proxy_public_key: PublicKey = required("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         /// The agent's private key, if it is not in a file.
         private_key: Option<PrivateKey> = optional,
@@ -25,8 +48,12 @@ section! {
         /// Cipher of the tunnel.
         cipher: Cipher = default("auto"),
         /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it,
-        /// the socket's receive timestamps are grouped into frames.
+        /// receive timestamps are grouped into frames: those of the tunnel's socket, or in mode
+        /// `sensor` those of the packets on `interface`.
         monitor: Option<String> = optional,
+        /// Wi-Fi interface of the station, on which mode `sensor` times packets by their headers
+        /// while no monitor interface shows frames.
+        interface: Option<String> = optional("the interface that leads to the box"),
         /// Length of a slot Δ: one report each, sooner with news and later with few frames. The
         /// proxy follows its own slot.
         slot: Span = default("100 ms", "10 ms", "10 s"),
@@ -39,8 +66,8 @@ section! {
         /// session. Traffic takes the plain path before the first handshake, after 10 s without a
         /// sign of the proxy, and when the agent ends.
         routes: Vec<IpNet> = nested,
-        /// The tunnel's interface.
-        tun: TunConfig = nested,
+        /// The tunnel's interface, which mode `tunnel` needs.
+        tun: Option<TunConfig> = optional("none, in mode `sensor`"),
         /// The way from the station to the proxy.
         uplink: UplinkConfig = nested,
         /// The queue in front of the uplink.
@@ -97,6 +124,10 @@ impl AgentConfig {
     /// # Errors
     /// Both places or none are given.
     pub fn key_source(&self) -> Result<KeySource<'_>, ConfigError> {
-        super::check::key_source(self.private_key.as_ref(), self.private_key_file.as_ref())
+        super::check::key_source(
+            "private_key",
+            self.private_key.as_ref(),
+            self.private_key_file.as_ref(),
+        )
     }
 }

@@ -1,9 +1,11 @@
 //! The second step: whether the values of a configuration contradict each other. The machine is not
 //! looked at.
 
+mod agent;
+mod edge;
+
 use super::{
-    AgentConfig, ControlConfig, EdgeConfig, KeySource, LawChoice, ProxyConfig, QueueConfig,
-    StationConfig, TunConfig,
+    ControlConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
 use crate::keys::PrivateKey;
 use airpace_config::choice::Words as _;
@@ -20,7 +22,10 @@ use std::path::PathBuf;
 pub enum ConfigError {
     /// Neither `private_key` nor `private_key_file`, or both.
     #[error("give one of private_key and private_key_file (the command `keygen` makes a key)")]
-    KeySource,
+    KeySource {
+        /// The key that holds a private key.
+        key: &'static str,
+    },
     /// There is no station.
     #[error("at least one [[station]] is needed")]
     NoStation,
@@ -150,6 +155,48 @@ pub enum ConfigError {
         /// The address.
         mac: crate::mac::MacAddress,
     },
+    /// A radio is one of the ports.
+    #[error(
+        "{name} is a port already: a radio is a monitor interface of its own (iw phy phy0 interface add air0 type monitor)"
+    )]
+    RadioIsPort {
+        /// The key.
+        key: String,
+        /// The interface.
+        name: String,
+    },
+    /// A station has an agent, and there is no key with which to read its reports.
+    #[error(
+        "this station's agent has nobody to report to: add [agents] with listen and private_key_file"
+    )]
+    NoAgents {
+        /// Index of the station.
+        index: usize,
+    },
+    /// Reports are awaited, and no station may send one.
+    #[error(
+        "no agent may report: give a [[station]] the public_key that `airpace-agent keygen` prints on it"
+    )]
+    NoAgentKey,
+    /// Two stations have the same agent.
+    #[error("two stations have this public_key: each agent needs a key of its own")]
+    AgentKeyTwice {
+        /// Index of the second station.
+        index: usize,
+    },
+    /// An agent that carries traffic has no interface for it.
+    #[error(
+        "mode \"tunnel\" needs the table [tun]: add for example address = \"10.77.0.2/24\" to it, or set mode = \"sensor\""
+    )]
+    NoTunnel,
+    /// A key that has no meaning in the agent's mode.
+    #[error("mode \"{mode}\" has no `{key}`: leave it out, or change the mode")]
+    ForeignMode {
+        /// The key.
+        key: &'static str,
+        /// The mode.
+        mode: &'static str,
+    },
     /// The proxy's address has no port.
     #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
@@ -176,9 +223,6 @@ impl ConfigError {
     #[must_use]
     pub fn key(&self) -> String {
         match self {
-            // A key that was left out has no place; if there are both, the inline one is the one to
-            // remove.
-            Self::KeySource => "private_key".to_owned(),
             Self::NoStation => "station".to_owned(),
             Self::NoName { index } => format!("station.{index}.name"),
             Self::DelayTarget { .. } => "control.delay_target".to_owned(),
@@ -186,7 +230,12 @@ impl ConfigError {
             Self::OutsideTunnel { index, .. } | Self::OwnAddress { index, .. } => {
                 format!("station.{index}.address")
             }
-            Self::InterfaceName { key, .. } | Self::NotLarger { key, .. } => (*key).to_owned(),
+            // A key that was left out has no place; if there are both private keys, the one that is
+            // not in a file is the one to remove.
+            Self::KeySource { key }
+            | Self::InterfaceName { key, .. }
+            | Self::NotLarger { key, .. }
+            | Self::ForeignMode { key, .. } => (*key).to_owned(),
             Self::QueueLimit { .. } => "queue.limit".to_owned(),
             Self::FixedRate => "control.law".to_owned(),
             Self::ForeignGoal { key, .. } => format!("control.{key}"),
@@ -195,7 +244,13 @@ impl ConfigError {
             Self::NoPort { .. } => "proxy".to_owned(),
             Self::NoAccessPoint => "ap".to_owned(),
             Self::NoAccessPointPort { index } => format!("ap.{index}.ports"),
-            Self::PortTwice { key, .. }
+            Self::NoAgents { index } | Self::AgentKeyTwice { index } => {
+                format!("station.{index}.public_key")
+            }
+            Self::NoAgentKey => "agents".to_owned(),
+            Self::NoTunnel => "mode".to_owned(),
+            Self::RadioIsPort { key, .. }
+            | Self::PortTwice { key, .. }
             | Self::StationTwice { key, .. }
             | Self::RouteCycle { key, .. } => key.clone(),
         }
@@ -208,13 +263,14 @@ impl ConfigError {
 const LEAST_OVERHEAD: Duration = Duration::from_micros(34 + 40 + 16 + 32);
 
 pub(super) fn key_source<'a>(
+    key: &'static str,
     inline: Option<&'a PrivateKey>,
     file: Option<&'a PathBuf>,
 ) -> Result<KeySource<'a>, ConfigError> {
     match (inline, file) {
         (Some(key), None) => Ok(KeySource::Inline(key)),
         (None, Some(path)) => Ok(KeySource::File(path)),
-        _ => Err(ConfigError::KeySource),
+        _ => Err(ConfigError::KeySource { key }),
     }
 }
 
@@ -330,107 +386,6 @@ impl ControlConfig {
             if is_given {
                 let law = self.law.word();
                 return Err(ConfigError::ForeignGoal { key, law });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl EdgeConfig {
-    /// The first contradiction found.
-    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
-        check_interface("wan", &self.wan)?;
-        if let Some(bridge) = &self.bridge {
-            check_interface("bridge", bridge)?;
-        }
-        self.queue.contradictions()?;
-        self.control.contradictions()?;
-        if self.ap.is_empty() {
-            return Err(ConfigError::NoAccessPoint);
-        }
-        self.check_ports()?;
-        self.check_addresses()
-    }
-
-    fn check_ports(&self) -> Result<(), ConfigError> {
-        let mut seen = BTreeMap::from([(self.wan.as_str(), true)]);
-        for (index, ap) in self.ap.iter().enumerate() {
-            if ap.ports.is_empty() {
-                return Err(ConfigError::NoAccessPointPort { index });
-            }
-            for (at, port) in ap.ports.iter().enumerate() {
-                check_interface("ap.ports", port)?;
-                let is_taken = seen.get(port.as_str()).copied();
-                // Access points behind the same switch share a port if their stations are told
-                // apart.
-                let must_be_alone = is_taken == Some(true) || ap.stations.is_empty();
-                if is_taken.is_some() && must_be_alone {
-                    return Err(ConfigError::PortTwice {
-                        key: format!("ap.{index}.ports.{at}"),
-                        name: port.clone(),
-                    });
-                }
-                seen.insert(port, false);
-            }
-        }
-        Ok(())
-    }
-
-    fn check_addresses(&self) -> Result<(), ConfigError> {
-        let mut listed = BTreeMap::new();
-        for (index, ap) in self.ap.iter().enumerate() {
-            for (at, &mac) in ap.stations.iter().enumerate() {
-                if listed.insert(mac, index).is_some() {
-                    let key = format!("ap.{index}.stations.{at}");
-                    return Err(ConfigError::StationTwice { key, mac });
-                }
-            }
-        }
-        let mut known = BTreeMap::new();
-        for (index, station) in self.station.iter().enumerate() {
-            if known.insert(station.mac, index).is_some() {
-                let key = format!("station.{index}.mac");
-                return Err(ConfigError::StationTwice {
-                    key,
-                    mac: station.mac,
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl AgentConfig {
-    /// The first contradiction found.
-    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
-        self.key_source()?;
-        self.tun.contradictions()?;
-        self.queue.contradictions()?;
-        if self.proxy.port() == 0 {
-            return Err(ConfigError::NoPort { proxy: self.proxy });
-        }
-        if let Some(monitor) = &self.monitor {
-            check_interface("monitor", monitor)?;
-        }
-        self.check_routes()
-    }
-
-    /// The tunnel's packets to the proxy must not be routed into the tunnel.
-    fn check_routes(&self) -> Result<(), ConfigError> {
-        let proxy = self.proxy.ip();
-        let mut routes = Vec::new();
-        for (index, route) in self.routes.iter().enumerate() {
-            routes.push((format!("routes.{index}"), route));
-        }
-        // The kernel routes the network of the interface's own address into it.
-        routes.push(("tun.address".to_owned(), &self.tun.address));
-        for (key, route) in routes {
-            if route.contains(&proxy) {
-                return Err(ConfigError::RouteCycle {
-                    key,
-                    route: route.to_string(),
-                    proxy,
-                });
             }
         }
         Ok(())

@@ -1,9 +1,11 @@
 //! The in-line box's configuration.
 
-use super::{ControlConfig, DocumentError, QueueConfig};
+use super::{ConfigError, ControlConfig, DocumentError, KeySource, QueueConfig};
+use crate::keys::{PrivateKey, PublicKey};
 use crate::mac::MacAddress;
 use airpace_config::quantity::Span;
 use airpace_config::{choice, section};
+use core::net::SocketAddr;
 use std::path::PathBuf;
 
 choice! {
@@ -57,6 +59,9 @@ section! {
         /// Whether packets with ECT(1) wait in a low-latency queue of their own (L4S, RFC 9332). It
         /// has no effect if `ecn` of the queue is off.
         l4s: bool = default("true"),
+        /// Where agents on stations send their reports. They are optional: stations without one are
+        /// observed by the other sensors.
+        agents: Option<AgentsConfig> = optional("no agents"),
         /// The access points, at least one. Each is a medium of its own.
         ap: Vec<ApConfig> = nested,
         /// Stations of which more is to be said than that they exist.
@@ -73,6 +78,27 @@ section! {
         ports: Vec<String> = nested,
         /// Hardware addresses of its stations, wherever they are heard.
         stations: Vec<MacAddress> = nested,
+        /// Monitor interface (radiotap) of a radio near it, on its channel: `air0` for example. The
+        /// block acks, RTS and CTS that it hears tell the frames of every station, with nothing on
+        /// the stations.
+        radio: Option<String> = optional("none"),
+        /// Its address on the air (BSSID), if `radio` is not to learn it from the block acks of its
+        /// stations.
+        bssid: Option<MacAddress> = optional("learnt"),
+    }
+}
+
+section! {
+    /// Agents on stations that send reports and carry no traffic: `airpace-agent` with mode
+    /// `sensor`. Each station with one has its `public_key` in `[[station]]`.
+    AgentsConfig as "[agents]" {
+        /// UDP address on which the box waits for reports. The box needs an address of its own that
+        /// stations can reach, on the bridge for example.
+        listen: SocketAddr = default("0.0.0.0:51900"),
+        /// The box's private key, if it is not in a file.
+        private_key: Option<PrivateKey> = optional,
+        /// File that holds the box's private key.
+        private_key_file: Option<PathBuf> = optional,
     }
 }
 
@@ -87,6 +113,22 @@ section! {
         weight: f64 = default("1", "0.001", "1000"),
         /// Whether its frames pass without being queued or paced.
         exempt: bool = default("false"),
+        /// Public key of the agent on it, whose reports count for this station alone.
+        public_key: Option<PublicKey> = optional("no agent"),
+    }
+}
+
+impl AgentsConfig {
+    /// Where the private key is.
+    ///
+    /// # Errors
+    /// Both places or none are given.
+    pub fn key_source(&self) -> Result<KeySource<'_>, ConfigError> {
+        super::check::key_source(
+            "agents.private_key",
+            self.private_key.as_ref(),
+            self.private_key_file.as_ref(),
+        )
     }
 }
 

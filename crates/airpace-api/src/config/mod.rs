@@ -14,10 +14,10 @@ mod hide;
 mod law;
 mod proxy;
 
-pub use agent::{AgentConfig, UplinkConfig};
+pub use agent::{AgentConfig, AgentMode, UplinkConfig};
 pub use airpace_config::document::DocumentError;
 pub use check::ConfigError;
-pub use edge::{ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
+pub use edge::{AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
 pub use law::LawChoice;
 pub use proxy::{
     ControlConfig, FallbackConfig, Interactive, ProxyConfig, StationConfig, UdpLoadConfig,

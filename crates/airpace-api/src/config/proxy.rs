@@ -176,6 +176,10 @@ impl ProxyConfig {
     /// # Errors
     /// Both places or none are given.
     pub fn key_source(&self) -> Result<KeySource<'_>, ConfigError> {
-        super::check::key_source(self.private_key.as_ref(), self.private_key_file.as_ref())
+        super::check::key_source(
+            "private_key",
+            self.private_key.as_ref(),
+            self.private_key_file.as_ref(),
+        )
     }
 }

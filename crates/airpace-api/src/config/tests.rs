@@ -329,3 +329,79 @@ fn the_box_in_the_wire_refuses_what_the_proxy_refuses() {
         assert!(error.one_line("edge.toml").contains(says), "{error}");
     }
 }
+
+const BOX: &str = "wan = \"eth0\"\n[[ap]]\nports = [\"eth1\"]\n";
+
+#[test]
+fn radios_and_agents_of_the_box_are_read_and_printed() {
+    let text = format!(
+        "{BOX}radio = \"air0\"\nbssid = \"02:00:00:00:00:01\"\n\
+         [agents]\nlisten = \"10.0.0.2:51900\"\nprivate_key_file = \"/etc/airpace/box.key\"\n\
+         [[station]]\nmac = \"02:00:00:00:01:00\"\npublic_key = \"{KEY}\"\n"
+    );
+    let config = EdgeConfig::from_toml(&text).expect("valid");
+    assert_eq!(config.ap[0].radio.as_deref(), Some("air0"));
+    let agents = config.agents.as_ref().expect("given");
+    assert_eq!(agents.listen, "10.0.0.2:51900".parse().unwrap());
+    assert!(matches!(agents.key_source(), Ok(KeySource::File(_))));
+    assert_eq!(EdgeConfig::from_toml(&config.to_toml()), Ok(config));
+}
+
+#[test]
+fn contradictions_about_radios_and_agents_of_the_box_are_refused() {
+    let agents = "[agents]\nprivate_key_file = \"box.key\"\n";
+    let station =
+        |n: u8| format!("[[station]]\nmac = \"02:00:00:00:01:0{n}\"\npublic_key = \"{KEY}\"\n");
+    let cases = [
+        ("radio = \"eth0\"\n".to_owned(), "iw phy phy0 interface add"),
+        ("radio = \"a/b\"\n".to_owned(), "not a valid interface name"),
+        (station(0), "add [agents]"),
+        (agents.to_owned(), "no agent may report"),
+        ("[agents]\n".to_owned() + &station(0), "private_key_file"),
+        (
+            agents.to_owned() + &station(0) + &station(1),
+            "a key of its own",
+        ),
+    ];
+    for (more, says) in cases {
+        let error = EdgeConfig::from_toml(&format!("{BOX}{more}")).expect_err(&more);
+        assert!(error.message.contains(says), "{}", error.message);
+    }
+}
+
+#[test]
+fn an_agent_that_only_reports_has_no_tunnel() {
+    let sensor = format!(
+        "mode = \"sensor\"\nproxy = \"10.0.0.2:51900\"\nproxy_public_key = \"{KEY}\"\n\
+         private_key_file = \"agent.key\"\ninterface = \"wlan0\"\n"
+    );
+    let config = AgentConfig::from_toml(&sensor).expect("valid");
+    assert_eq!(
+        (config.mode, config.tun.is_none()),
+        (AgentMode::Sensor, true)
+    );
+    assert_eq!(AgentConfig::from_toml(&config.to_toml()), Ok(config));
+    for (text, says) in [
+        (
+            format!("{sensor}[tun]\naddress = \"10.77.0.2/24\"\n"),
+            "has no `tun`",
+        ),
+        (
+            format!("{sensor}[uplink]\nrate = \"9 Mbit/s\"\n"),
+            "has no `uplink.rate`",
+        ),
+        (
+            sensor.replace("\"sensor\"", "\"tunnel\""),
+            "has no `interface`",
+        ),
+        (
+            sensor
+                .replace("mode = \"sensor\"", "")
+                .replace("interface = \"wlan0\"", ""),
+            "needs the table [tun]",
+        ),
+    ] {
+        let error = AgentConfig::from_toml(&text).expect_err(&text);
+        assert!(error.message.contains(says), "{}", error.message);
+    }
+}

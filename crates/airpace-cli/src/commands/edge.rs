@@ -20,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   airpace edge --wan eth0 --ap eth1 --ap eth2        two access points, each a medium of its own
   airpace edge --wan eth0 --ap eth1 --bridge br0     the ports are in a bridge already
   airpace edge --wan eth0 --ap eth1 --dry-run        measure and decide, but pace nothing
+  airpace edge --wan eth0 --ap eth1 --radio air0     with a monitor interface near the access point
   airpace edge --config edge.toml
   airpace edge --wan eth0 --undo                     remove what a killed run has left
   airpace edge --schema                              every key of the configuration
@@ -34,6 +35,9 @@ While it runs:
 The box stands between the wired network and the access points. Nothing is configured on the
 stations. If airpace is killed, the bridge carries all traffic on. Reloading loses no packet; ports,
 bridge, queues and radios cannot change at run time.
+
+A radio near the access point, on its channel, shows every station's frames by their block acks:
+  iw phy phy0 interface add air0 type monitor && ip link set air0 up && iw dev air0 set channel 36
 
 This command is young: the rates that it finds for stations which it only observes are still well
 below what an agent on the station gets (docs/design/sensors.md). --dry-run is safe everywhere.";
@@ -50,6 +54,9 @@ pub(crate) struct Edge {
     /// Interface towards an access point; once for each.
     #[arg(long, value_name = "INTERFACE")]
     ap: Vec<String>,
+    /// Monitor interface of a radio near the access point; once for each --ap, in the same order.
+    #[arg(long, value_name = "INTERFACE")]
+    radio: Vec<String>,
     /// Configuration (TOML). Options given besides replace its values.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -140,6 +147,16 @@ fn configuration(args: &Edge) -> anyhow::Result<EdgeConfig> {
     }
     if !args.ap.is_empty() {
         config.ap = args.ap.iter().map(|port| access_point(port)).collect();
+    }
+    if args.radio.len() > config.ap.len() {
+        return Err(bad_input(format!(
+            "{} times --radio for {} access points: give each access point one at most",
+            args.radio.len(),
+            config.ap.len()
+        )));
+    }
+    for (ap, radio) in config.ap.iter_mut().zip(&args.radio) {
+        ap.radio = Some(radio.clone());
     }
     if args.bridge.is_some() {
         config.bridge.clone_from(&args.bridge);

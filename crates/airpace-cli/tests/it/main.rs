@@ -11,6 +11,7 @@ mod demo;
 mod edge;
 mod emulate;
 mod keygen;
+mod remote_sensors;
 mod reproduce;
 mod shared;
 mod sim;

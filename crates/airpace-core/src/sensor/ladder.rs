@@ -132,7 +132,9 @@ impl Ladder {
         }
     }
 
-    const fn turn_to(&mut self, sensor: Sensor) {
+    /// Lets `sensor` speak for the station from now on, for one whose reports do not come at the end
+    /// of slots and are not handed to [`Ladder::pick`].
+    pub const fn turn_to(&mut self, sensor: Sensor) {
         self.current = sensor;
         self.silent = 0;
     }

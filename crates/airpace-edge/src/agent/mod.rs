@@ -8,6 +8,7 @@
 
 mod acks;
 mod hold;
+mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -141,6 +142,8 @@ pub struct Agent<P> {
     meter: Meter,
     /// Session of the last message.
     session: Option<u32>,
+    /// Packets that came without a tunnel.
+    plain_packets: u64,
     /// When the slot that runs ends.
     next_slot: Time,
     adapts_slots: bool,
@@ -193,6 +196,7 @@ impl<P: UplinkPacket> Agent<P> {
             address: None,
             meter: Meter::new(MeterConfig::new(config.station), now),
             session: None,
+            plain_packets: 0,
             next_slot,
             ack_hold: AckHold::new(config.gather_acks),
             acks: AckGather::new(config.gather_acks, config.thin_acks),

@@ -31,6 +31,8 @@ pub struct MediumConfig {
     /// The stations that belong to it wherever they are heard, for access points that share a port
     /// of the box. Any other station belongs to the medium of the port where it is heard.
     pub stations: Vec<MacAddr>,
+    /// Its address on the air, if a radio near it is not to learn that.
+    pub bssid: Option<MacAddr>,
 }
 
 /// What is known of a station beforehand.
@@ -53,6 +55,7 @@ impl Default for InlineConfig {
             media: vec![MediumConfig {
                 name: "ap".to_owned(),
                 stations: Vec::new(),
+                bssid: None,
             }],
             ports: vec![0],
             stations: Vec::new(),

@@ -1,9 +1,11 @@
 //! One access point: a proxy for its stations, and the sensors that observe them.
 
+use super::config::MediumConfig;
 use super::observer::Observer;
 use super::station::{LearntStation, Seat};
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
+use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
 use airpace_units::Time;
 use core::time::Duration;
@@ -12,7 +14,7 @@ use core::time::Duration;
 pub(super) struct Medium<F> {
     pub(super) name: String,
     pub(super) proxy: Proxy<F>,
-    observer: Observer,
+    pub(super) observer: Observer,
     slot: Duration,
     /// When the slot that runs ends.
     slot_end: Time,
@@ -22,12 +24,12 @@ pub(super) struct Medium<F> {
 }
 
 impl<F: Packet> Medium<F> {
-    pub(super) fn new(name: String, config: &ProxyConfig) -> Result<Self, ProxyError> {
+    pub(super) fn new(medium: &MediumConfig, config: &ProxyConfig) -> Result<Self, ProxyError> {
         let slot = config.slot;
         Ok(Self {
-            name,
+            name: medium.name.clone(),
             proxy: Proxy::new(config.clone(), |_| [0; 16])?,
-            observer: Observer::default(),
+            observer: Observer::with_radio(slot, medium.bssid),
             slot,
             slot_end: Time::ZERO.saturating_add(slot),
             seats: Vec::new(),
@@ -72,6 +74,7 @@ impl<F: Packet> Medium<F> {
         };
         self.seats[seat] = Some(index);
         self.observer.join(now, seat);
+        self.observer.set_address(seat, station.mac);
         self.proxy.set_exempt(now, seat, station.is_exempt);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
@@ -105,6 +108,17 @@ impl<F: Packet> Medium<F> {
         self.slot_end
     }
 
+    /// Takes the report of the agent on a station. Returns `false` if it repeats the one before.
+    pub(super) fn on_report(&mut self, now: Time, seat: usize, report: SlotReport) -> bool {
+        match self.observer.on_report(now, seat, report) {
+            Ok(Some(report)) => self.proxy.on_report(now, report),
+            // Another sensor still speaks for the station.
+            Ok(None) => {}
+            Err(_) => return false,
+        }
+        true
+    }
+
     /// When [`Medium::handle_timeout`] must be called next.
     pub(super) fn deadline(&self) -> Option<Time> {
         let proxy = self.proxy.deadline();
@@ -125,6 +139,9 @@ impl<F: Packet> Medium<F> {
                     self.proxy.on_report(now, report);
                 }
             }
+            // After all stations: acknowledgements that do not name their sender are divided among
+            // them.
+            self.observer.close_cell();
         }
         self.proxy.handle_timeout(now);
     }

@@ -16,7 +16,9 @@
 mod config;
 mod medium;
 mod observer;
+mod radio;
 mod reconfigure;
+mod reports;
 mod station;
 mod status;
 #[cfg(test)]
@@ -24,7 +26,9 @@ mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 pub use observer::Observer;
+pub use radio::RadioCounts;
 pub use reconfigure::ReconfigureError;
+pub use reports::RefusedReport;
 pub use status::StationStatus;
 
 use crate::proxy::{Event, Output, ProxyError, SlotRecord};
@@ -84,6 +88,8 @@ pub struct Counts {
     pub crowded_out: u64,
     /// Times that a station was heard at another access point than before.
     pub roamed: u64,
+    /// Reports of agents on stations that are not known, and repeated reports.
+    pub bad_reports: u64,
 }
 
 /// The record of a station's slot, with the station's address.
@@ -130,7 +136,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let media = config
             .media
             .iter()
-            .map(|medium| Medium::new(medium.name.clone(), &proxy))
+            .map(|medium| Medium::new(medium, &proxy))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             config,

@@ -1,11 +1,15 @@
-//! The sensors of one access point: what passes the box in both directions becomes a report of each
-//! station and slot.
+//! The sensors of one access point: what passes the box in both directions, what a radio hears and
+//! what agents report becomes a report of each station and slot.
 
-use airpace_core::report::SlotReport;
+use super::radio::CellRadio;
+use super::reports::{AgentReports, RefusedReport};
+use airpace_core::report::{Sensor, SlotReport, WaitingTime};
 use airpace_core::sensor::ack_burst::{AckBurst, DownlinkPacket, UplinkAck};
 use airpace_core::sensor::ladder::Ladder;
 use airpace_core::sensor::waiting::WaitingMeter;
+use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::{StationId, Time};
+use core::time::Duration;
 
 /// Observes the stations of an access point without their help.
 ///
@@ -24,6 +28,9 @@ use airpace_units::{StationId, Time};
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     bursts: AckBurst,
+    pub(super) radio: CellRadio,
+    /// Length of a slot.
+    slot: Duration,
     /// By index of the station; `None` where there is none.
     stations: Vec<Option<ObservedStation>>,
 }
@@ -31,27 +38,56 @@ pub struct Observer {
 /// What is kept for one station beside its bursts.
 #[derive(Clone, Debug)]
 struct ObservedStation {
+    /// Its hardware address, by which the radio knows it.
+    address: Option<MacAddr>,
     waiting: WaitingMeter,
     ladder: Ladder,
+    agent: AgentReports,
+    /// What passed in the slot before this one: the waiting time, and the bytes acknowledged.
+    last_wait: Option<WaitingTime>,
+    last_acknowledged: u64,
 }
 
 impl Observer {
+    /// An observer that may have a radio and agents besides, for slots of length `slot`. `bssid` is
+    /// the access point's address on the air, if the radio is not to learn it.
+    #[must_use]
+    pub fn with_radio(slot: Duration, bssid: Option<MacAddr>) -> Self {
+        Self {
+            slot,
+            radio: CellRadio::new(bssid),
+            ..Self::default()
+        }
+    }
+
     /// A station has come, and its first slot begins.
     pub fn join(&mut self, now: Time, station: usize) {
         if self.stations.len() <= station {
             self.stations.resize_with(station + 1, || None);
         }
         self.stations[station] = Some(ObservedStation {
+            address: None,
             waiting: WaitingMeter::new(now),
             ladder: Ladder::new(StationId::from_index(station), now),
+            agent: AgentReports::default(),
+            last_wait: None,
+            last_acknowledged: 0,
         });
+    }
+
+    /// Sets the hardware address of a station, by which a radio knows it.
+    pub fn set_address(&mut self, station: usize, address: MacAddr) {
+        if let Some(Some(observed)) = self.stations.get_mut(station) {
+            observed.address = Some(address);
+        }
     }
 
     /// A station has left.
     pub fn leave(&mut self, station: usize) {
         self.bursts.remove(StationId::from_index(station));
-        if let Some(observed) = self.stations.get_mut(station) {
-            *observed = None;
+        let observed = self.stations.get_mut(station).and_then(Option::take);
+        if let Some(address) = observed.and_then(|observed| observed.address) {
+            self.radio.remove(address);
         }
     }
 
@@ -62,6 +98,9 @@ impl Observer {
         };
         self.bursts
             .on_downlink(now, StationId::from_index(station), packet);
+        if let Some(address) = observed.address {
+            self.radio.on_downlink(now, address, packet.bytes);
+        }
         if let Some(segment) = &packet.tcp {
             observed.waiting.on_segment(now, segment, None);
         }
@@ -84,17 +123,87 @@ impl Observer {
         }
     }
 
+    /// Takes a frame that the monitor interface near the access point has shown: its first bytes,
+    /// from the radiotap header on, and the length of the whole frame.
+    pub fn on_radio_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {
+        let is_station = |address| has_address(&self.stations, address);
+        self.radio.on_frame(arrival, bytes, length, is_station);
+    }
+
+    /// Takes the report of the agent on a station. Returns it, completed and numbered, if the agent
+    /// speaks for the station; `None` while another sensor does.
+    ///
+    /// # Errors
+    /// The report repeats the one before, or there is no such station.
+    pub fn on_report(
+        &mut self,
+        now: Time,
+        station: usize,
+        mut report: SlotReport,
+    ) -> Result<Option<SlotReport>, RefusedReport> {
+        let Some(Some(observed)) = self.stations.get_mut(station) else {
+            return Err(RefusedReport);
+        };
+        observed.agent.take(now, self.slot, &report)?;
+        let current = observed.ladder.current();
+        if current != Sensor::Agent && !observed.agent.takes_over(current) {
+            return Ok(None);
+        }
+        observed.ladder.turn_to(Sensor::Agent);
+        report.station = StationId::from_index(station);
+        report.sensor = Sensor::Agent;
+        report.confidence = 1.0;
+        // No send stamps of a tunnel reach an agent beside the box, but the box has seen how long
+        // packets waited, and which bytes were acknowledged.
+        report.wait = report.wait.or(observed.last_wait);
+        if report.bytes == 0 {
+            report.bytes = observed.last_acknowledged;
+        }
+        observed.agent.number(&mut report);
+        Ok(Some(report))
+    }
+
     /// Ends the slot of a station. Returns what the sensors saw of it; `None` if there is no such
-    /// station.
+    /// station, or while its agent speaks for it, whose reports [`Observer::on_report`] has returned.
     pub fn close_slot(&mut self, now: Time, station: usize) -> Option<SlotReport> {
         let id = StationId::from_index(station);
         let observed = self.stations.get_mut(station)?.as_mut()?;
         let bursts = self.bursts.close_slot(now, id);
         let waiting = observed.waiting.close_slot(now, id);
+        let block_acks = observed
+            .address
+            .and_then(|address| self.radio.close_slot(now, address, id));
         let bytes = bursts.bytes;
-        let mut report = observed.ladder.pick(now, &[bursts, waiting]);
-        // What was acknowledged is known even while the frames are not.
-        report.bytes = report.bytes.max(bytes);
+        (observed.last_wait, observed.last_acknowledged) = (waiting.wait, bytes);
+        let agent_speaks = observed.ladder.current() == Sensor::Agent;
+        if agent_speaks && observed.agent.is_present(now, self.slot) {
+            return None;
+        }
+        let mut candidates = vec![bursts, waiting];
+        candidates.extend(block_acks);
+        let mut report = observed.ladder.pick(now, &candidates);
+        if report.frames == 0 {
+            // What was acknowledged is known even while the frames are not. Where they are, the
+            // larger of two noisy counts would be too large on average.
+            report.bytes = report.bytes.max(bytes);
+        }
+        if report.sensor == Sensor::Agent {
+            // The agent is silent, which does not say that nothing arrived.
+            report.sensor = Sensor::None;
+        }
+        observed.agent.number(&mut report);
         Some(report)
     }
+
+    /// Ends the slot of the cell, after those of its stations.
+    pub fn close_cell(&mut self) {
+        let is_station = |address| has_address(&self.stations, address);
+        self.radio.close_cell(is_station);
+    }
+}
+
+/// Whether one of the stations has this address.
+fn has_address(stations: &[Option<ObservedStation>], address: MacAddr) -> bool {
+    let mut stations = stations.iter().flatten();
+    stations.any(|observed| observed.address == Some(address))
 }

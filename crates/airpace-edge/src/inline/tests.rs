@@ -1,5 +1,7 @@
 //! The in-line box by itself: who is a station, where it is, and what happens to its frames.
 
+mod remote;
+
 use super::*;
 use crate::proxy::Pacing;
 use airpace_core::control::LawConfig;
@@ -51,6 +53,7 @@ fn config() -> InlineConfig {
     let medium = |name: &str| MediumConfig {
         name: name.to_owned(),
         stations: Vec::new(),
+        bssid: None,
     };
     InlineConfig {
         media: vec![medium("hall"), medium("attic")],

@@ -2,8 +2,8 @@
 
 use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
 use airpace_api::config::{
-    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
-    TunConfig, UdpLoadConfig, UplinkConfig,
+    AgentConfig, AgentMode, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig,
+    StationConfig, TunConfig, UdpLoadConfig, UplinkConfig,
 };
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
@@ -75,17 +75,19 @@ pub(super) fn agent(
     folder: &Path,
 ) -> AgentConfig {
     AgentConfig {
+        mode: AgentMode::Tunnel,
         proxy: SocketAddr::new(plan.server_address, PORT),
         proxy_public_key: proxy.public,
         private_key: Some(own.private.clone()),
         private_key_file: None,
         cipher: Cipher::default(),
         monitor: Some(plan.sites[index].monitor.clone()),
+        interface: None,
         slot: Span(plan.slot),
         telemetry: Some(folder.join(format!("{}.jsonl", station_name(index)))),
         realtime: true,
         routes: Vec::new(),
-        tun: tun(Tunnel::address(index)),
+        tun: Some(tun(Tunnel::address(index))),
         uplink: UplinkConfig::default(),
         queue: QueueConfig::default(),
     }

@@ -6,6 +6,7 @@
 mod monitor;
 mod packets;
 mod run;
+mod sensor;
 
 pub use airpace_edge::agent::Counts;
 pub use packets::PacketAgent;

@@ -104,6 +104,16 @@ impl PacketAgent {
         );
     }
 
+    /// Takes notice of `packets` IP packets that have arrived together beside any tunnel, `bytes` in
+    /// all. `class` is their traffic class.
+    pub fn on_plain_packets(&mut self, arrival: Time, packets: u32, bytes: u32, class: u8) {
+        let packets = packets.max(1);
+        for _ in 0..packets {
+            let category = ip::category(class >> 2);
+            self.agent.on_packet(arrival, bytes / packets, category);
+        }
+    }
+
     /// Takes a frame of the monitor interface: its first bytes, from the radiotap header on, and
     /// its whole length.
     pub fn on_frame(&mut self, arrival: Time, bytes: &[u8], length: usize) {

@@ -2,13 +2,15 @@
 //! decides nothing itself.
 
 use super::PacketAgent;
-use super::monitor::{Monitor, OwnFrames, any_address};
+use super::monitor::{OwnFrames, any_address};
+use super::sensor;
 use crate::batch::Batch;
+use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
-use airpace_api::config::AgentConfig;
+use airpace_api::config::{AgentConfig, AgentMode};
 use airpace_core::wire::encap;
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
@@ -21,13 +23,16 @@ use core::time::Duration;
 /// [`Stop`]).
 ///
 /// It creates the interface, its routes and the socket. All are gone when it returns or the process
-/// ends.
+/// ends. In mode `sensor` there is only the socket.
 ///
 /// # Errors
 /// The configuration is contradictory, the key cannot be read, or the system refuses the interface,
 /// the monitor or the socket.
 pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     config.validate()?;
+    if config.mode == AgentMode::Sensor {
+        return sensor::run(config, stop);
+    }
     let keys = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
     let crypto = NoiseIk::new(keys, config.cipher);
@@ -39,7 +44,8 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
-    let mut device = Device::open(&config.tun, &config.routes)?;
+    let tun = config.tun.as_ref().context("mode `tunnel` needs [tun]")?;
+    let mut device = Device::open(tun, &config.routes)?;
     // Opening the device has shown that the kernel accepts the routes. Traffic takes them only once
     // there is a session.
     device.withdraw_routes();
@@ -55,16 +61,16 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(proxy = %config.proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
-    let monitor = config
-        .monitor
-        .as_deref()
-        .map(|name| Monitor::open(name, &mut wait))
-        .transpose()?;
+    let monitor = open_monitor(config)?;
+    if let Some(socket) = monitor.as_ref().and_then(Monitor::socket) {
+        wait.add_monitor(socket)?;
+    }
     let mut agent = RunningAgent {
         stamps: clock.realtime_map(),
         batch: Batch::with_capacity(BATCH_BYTES),
         falsely_marked: 0,
         own_frames: OwnFrames::default(),
+        copy_dscp: tun.copy_dscp,
         joining: false,
         metered_before: 0,
         next_refresh: Time::ZERO,
@@ -81,14 +87,18 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     agent.run(&mut wait)
 }
 
+/// The monitor interface, if one is configured.
+pub(super) fn open_monitor(config: &AgentConfig) -> anyhow::Result<Option<Monitor>> {
+    let open = |name| Monitor::open(name, "frames are told apart by arrival times");
+    config.monitor.as_deref().map(open).transpose()
+}
+
 /// The socket's send buffer in bytes (the kernel reserves twice this, for its bookkeeping). It is
 /// small, because packets should wait in FQ-CoDel and not here when the network exerts
 /// back-pressure, and holds two batches, so that the network need not wait for the process.
 const SEND_BUFFER: usize = 64 << 10;
 /// Bytes sealed at once. The queue can no longer drop, mark or reorder what is sealed.
 const BATCH_BYTES: usize = 32 << 10;
-/// Bytes read of each captured frame: the headers of radiotap and 802.11.
-const SNAP: usize = 160;
 
 /// The agent with everything that it has opened.
 struct RunningAgent<'a> {
@@ -107,6 +117,8 @@ struct RunningAgent<'a> {
     /// Frames metered until the end of the last slot.
     metered_before: u64,
     batch: Batch,
+    /// Whether the outer header has the packet's code point.
+    copy_dscp: bool,
     /// Packets that were marked on their way although their transport is not ECN-capable.
     falsely_marked: u64,
     journal: Journal,
@@ -187,7 +199,12 @@ impl RunningAgent<'_> {
         self.tunnel.set_epoch(self.stamps.epoch());
         self.packets.set_epoch(self.stamps.epoch());
         if let Some(monitor) = &mut self.monitor {
-            monitor.recover(wait);
+            if monitor.recover()
+                && let Some(socket) = monitor.socket()
+            {
+                // Without the poller its frames are read when something else wakes the loop.
+                let _ = wait.add_monitor(socket);
+            }
             let found = OwnFrames::look_up(self.config.proxy);
             self.own_frames = self.own_frames.update(found);
             if let OwnFrames::To(station) = self.own_frames {
@@ -272,7 +289,7 @@ impl RunningAgent<'_> {
                     break;
                 };
                 more = true;
-                let class = encap::outer_class(packet.as_bytes(), self.config.tun.copy_dscp);
+                let class = encap::outer_class(packet.as_bytes(), self.copy_dscp);
                 // Without a session the packet is lost, as without a network.
                 let _ = self.batch.seal(
                     now,

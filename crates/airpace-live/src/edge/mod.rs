@@ -7,6 +7,8 @@ mod frame;
 mod headers;
 mod hosts;
 mod operate;
+mod radio;
+mod reports;
 mod run;
 mod settings;
 mod setup;

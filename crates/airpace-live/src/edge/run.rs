@@ -5,6 +5,8 @@ use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::hosts::{HostAddresses, WiredSenders};
 use super::operate::Reload;
+use super::radio::Radios;
+use super::reports::Reports;
 use super::setup::Setup;
 use super::socket::ControlSocket;
 use super::uplink::UplinkCounters;
@@ -38,7 +40,8 @@ const MOST_FLUSHES: usize = 64;
 
 const STOP: u64 = 0;
 const PORTS: u64 = 1;
-const RELOAD: u64 = 2;
+const REPORTS: u64 = 2;
+const RELOAD: u64 = 3;
 /// The control socket; its clients have the tokens after it.
 const CONTROL: u64 = 1000;
 
@@ -61,6 +64,10 @@ pub fn run_edge(
     let clock = Clock::since_boot();
     let inline = Inline::new(settings::inline(config), random_key())?;
     let journal = Journal::open(config.telemetry.as_deref())?;
+    let sensors = RemoteSensors {
+        radios: Radios::open(config, clock)?,
+        reports: Reports::open(config, wall_clock_at_origin(clock))?,
+    };
     let setup = Setup::begin(config)?;
     tracing::info!(
         wan = config.wan,
@@ -69,10 +76,14 @@ pub fn run_edge(
         dry_run = config.dry_run,
         "in-line"
     );
-    let mut edge = RunningEdge::new(config, clock, inline, setup, journal);
+    let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
     let ran = edge.run(stop, reload);
     edge.release_all();
     let totals = edge.totals();
+    edge.radios.log_end(&edge.inline);
+    if let Some(reports) = &edge.reports {
+        reports.log_end();
+    }
     let keep_bridge = edge.config.keep_bridge;
     let ended = edge.setup.end(keep_bridge);
     ran?;
@@ -90,6 +101,18 @@ pub fn run_edge(
     Ok(totals)
 }
 
+/// The sensors that are not in the box itself.
+struct RemoteSensors {
+    radios: Radios,
+    reports: Option<Reports>,
+}
+
+/// Wall-clock time since 1970 at the clock's origin.
+fn wall_clock_at_origin(clock: Clock) -> Duration {
+    let since_origin = Duration::from_nanos(clock.now().as_nanos());
+    runtime::wall_clock().saturating_sub(since_origin)
+}
+
 /// The box with everything that it has opened.
 pub(super) struct RunningEdge {
     pub(super) config: EdgeConfig,
@@ -99,6 +122,9 @@ pub(super) struct RunningEdge {
     epoch: Duration,
     pub(super) inline: Inline<FrameBuf>,
     pub(super) setup: Setup,
+    radios: Radios,
+    /// The agents on stations, if any are configured.
+    reports: Option<Reports>,
     pub(super) journal: Journal,
     keys: FlowKeys,
     /// Name of each access point.
@@ -123,13 +149,13 @@ impl RunningEdge {
         clock: Clock,
         inline: Inline<FrameBuf>,
         setup: Setup,
+        sensors: RemoteSensors,
         journal: Journal,
     ) -> Self {
-        let now = clock.now();
-        let since_boot = Duration::from_nanos(now.as_nanos());
         // Without a kernel bridge, and without the right to speak to it, nothing forgets.
         let netlink = Netlink::open().ok();
         let netlink = netlink.filter(|_| setup.path.is_fail_open());
+        let now = clock.now();
         Self {
             config: config.clone(),
             clock,
@@ -137,7 +163,9 @@ impl RunningEdge {
             hosts: HostAddresses::default(),
             senders: WiredSenders::new(now, netlink, setup.path.wan_index()),
             uplink: UplinkCounters::default(),
-            epoch: runtime::wall_clock().saturating_sub(since_boot),
+            epoch: wall_clock_at_origin(clock),
+            radios: sensors.radios,
+            reports: sensors.reports,
             names: config.ap.iter().map(settings::name_of).collect(),
             ports: setup.path.access_point_indices(),
             inline,
@@ -159,6 +187,9 @@ impl RunningEdge {
         let mut waiter = Waiter::new(self.clock, stop, STOP)?;
         for file in self.setup.path.files() {
             waiter.add(file, PORTS)?;
+        }
+        if let Some(reports) = &self.reports {
+            waiter.add(reports.file(), REPORTS)?;
         }
         if let Some(signal) = reload.signal {
             waiter.add(signal, RELOAD)?;
@@ -189,6 +220,7 @@ impl RunningEdge {
             if ready.contains(&STOP) {
                 return Ok(());
             }
+            self.hear_remote_sensors(ready.contains(&REPORTS));
             if ready.contains(&RELOAD) {
                 // Several signals ask for the same.
                 while let Some(Some(_)) = reload.signal.map(Signals::next).transpose()? {}
@@ -197,6 +229,18 @@ impl RunningEdge {
             }
             let requests = ready.into_iter().filter(|&token| token >= CONTROL);
             socket.serve(&waiter, requests, |request| self.answer(request, reload));
+        }
+    }
+
+    /// Takes what the radios have heard and the agents report.
+    fn hear_remote_sensors(&mut self, has_reports: bool) {
+        let now = self.clock.now();
+        self.radios.look(now, &mut self.inline);
+        if let Some(reports) = &mut self.reports {
+            if has_reports {
+                reports.receive(now, &mut self.inline);
+            }
+            reports.on_time(now);
         }
     }
 

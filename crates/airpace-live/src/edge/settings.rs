@@ -22,6 +22,7 @@ pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
             .map(|ap| MediumConfig {
                 name: name_of(ap),
                 stations: ap.stations.iter().map(|mac| MacAddr(mac.0)).collect(),
+                bssid: ap.bssid.map(|mac| MacAddr(mac.0)),
             })
             .collect(),
         ports: media_of_ports(config),
@@ -90,6 +91,10 @@ pub(super) fn fixed_change(old: &EdgeConfig, new: &EdgeConfig) -> Option<String>
             return Some(key.clone());
         }
     }
+    // Sessions of agents are those of the keys with which the box began.
+    if agent_keys(&old) != agent_keys(&new) {
+        return Some("station.public_key".to_owned());
+    }
     // The pacers keep the burst with which they began.
     let burst = |table: &Table| Some(table.get("control")?.get("burst")?.clone());
     (burst(&old) != burst(&new)).then(|| "control.burst".to_owned())
@@ -102,6 +107,20 @@ fn as_table(config: &EdgeConfig) -> Table {
         Ok(serde_json::Value::Object(table)) => table,
         _ => Table::new(),
     }
+}
+
+/// The keys of agents and the stations that they are on.
+fn agent_keys(config: &Table) -> BTreeSet<(String, String)> {
+    let stations = config.get("station").and_then(serde_json::Value::as_array);
+    let mut keys = BTreeSet::new();
+    for station in stations.into_iter().flatten() {
+        if let (Some(mac), Some(key)) = (station.get("mac"), station.get("public_key"))
+            && !key.is_null()
+        {
+            keys.insert((mac.to_string(), key.to_string()));
+        }
+    }
+    keys
 }
 
 /// The access points without what may change: their names, and lists of their stations.

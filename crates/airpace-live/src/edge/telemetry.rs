@@ -39,6 +39,10 @@ pub(super) fn slot(
         goodput_mbps: report
             .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6),
         round_ms: report.and_then(SlotReport::round_s).map(|s| s * 1e3),
+        phy_mbps: report
+            .and_then(SlotReport::phy_rate_bps)
+            .map(|bps| bps / 1e6),
+        uplink_frames: report.map(|report| report.sender.uplink_frames),
         overhead_us: record.diagnostics.overhead_s.map(|s| s * 1e6),
         price: record.diagnostics.price,
         capped_elsewhere: record.diagnostics.capped_elsewhere,

@@ -13,6 +13,8 @@ fn frames_that_an_interface_receives_are_captured_up_to_the_snap_length() {
         .run(|| PacketSocket::open("tap0", 1 << 20))
         .unwrap()
         .unwrap();
+    // Ethernet.
+    assert_eq!(socket.link_type().unwrap(), 1);
     let frame: Vec<u8> = (0..200).collect();
     for _ in 0..3 {
         assert!(tap.write(&frame).unwrap());

@@ -6,6 +6,7 @@
 //! survives block acks that were missed, their number does not: `missed` estimates how many there
 //! were. `docs/design/sensors.md` has the method and its limits.
 
+mod airtime;
 mod missed;
 mod station;
 #[cfg(test)]
@@ -49,7 +50,8 @@ pub struct AirUse {
 /// Derives slot reports from the control frames of one access point's cell.
 #[derive(Clone, Debug)]
 pub struct BlockAckRadio {
-    bssid: MacAddr,
+    /// The access point's addresses, one for each of its networks.
+    bssids: Vec<MacAddr>,
     stations: BTreeMap<MacAddr, StationBlockAcks>,
     /// An RTS of the access point, until its CTS comes: whom it asks, and its end.
     asked: Option<(MacAddr, Time)>,
@@ -63,14 +65,16 @@ pub struct BlockAckRadio {
     likelihoods: Option<Likelihoods>,
     /// Until when the channel is known to be busy by others.
     others_until: Time,
+    /// End of the last frame that was heard, of whomever.
+    heard_until: Option<Time>,
 }
 
 impl BlockAckRadio {
     /// A sensor for the cell of the access point `bssid`.
     #[must_use]
-    pub const fn new(bssid: MacAddr) -> Self {
+    pub fn new(bssid: MacAddr) -> Self {
         Self {
-            bssid,
+            bssids: vec![bssid],
             stations: BTreeMap::new(),
             asked: None,
             anonymous_acks: 0.0,
@@ -82,7 +86,27 @@ impl BlockAckRadio {
             slots_since_fit: 0,
             likelihoods: None,
             others_until: Time::ZERO,
+            heard_until: None,
         }
+    }
+
+    /// Adds an address of the same access point, which has one for each of its networks.
+    pub fn add_bssid(&mut self, bssid: MacAddr) {
+        if !self.is_own(bssid) {
+            self.bssids.push(bssid);
+        }
+    }
+
+    /// The access point's addresses.
+    #[must_use]
+    pub fn bssids(&self) -> &[MacAddr] {
+        &self.bssids
+    }
+
+    /// Whether `address` is one of the access point's.
+    #[must_use]
+    pub fn is_own(&self, address: MacAddr) -> bool {
+        self.bssids.contains(&address)
     }
 
     /// A packet of `bytes` with IP header is handed to the access point for `station`.
@@ -92,15 +116,16 @@ impl BlockAckRadio {
 
     /// A control frame was heard.
     pub fn on_control(&mut self, heard: OnAir, frame: &ControlFrame<'_>) {
+        let free_since = self.heard_until.replace(heard.end);
         match *frame {
             ControlFrame::Rts {
                 duration_us,
                 receiver,
                 transmitter,
             } => {
-                if transmitter == self.bssid {
+                if self.is_own(transmitter) {
                     self.asked = Some((receiver, heard.end));
-                } else if receiver != self.bssid {
+                } else if !self.is_own(receiver) {
                     self.reserve(heard, duration_us);
                 }
             }
@@ -108,14 +133,14 @@ impl BlockAckRadio {
                 duration_us,
                 receiver,
             } => self.on_cts(heard, receiver, duration_us),
-            ControlFrame::Ack { receiver } if receiver == self.bssid => self.on_ack(heard),
+            ControlFrame::Ack { receiver } if self.is_own(receiver) => self.on_ack(heard),
             ControlFrame::BlockAck(ref block_ack) => {
-                if block_ack.receiver == self.bssid {
+                if self.is_own(block_ack.receiver) {
                     if !AccessCategory::of_user_priority(block_ack.tid).has_precedence() {
                         self.station(heard.end, block_ack.transmitter)
-                            .on_block_ack(heard, block_ack);
+                            .on_block_ack(heard, block_ack, free_since);
                     }
-                } else if block_ack.transmitter == self.bssid {
+                } else if self.is_own(block_ack.transmitter) {
                     self.air.uplink_frames += 1;
                 } else {
                     self.reserve(heard, 0);
@@ -129,7 +154,8 @@ impl BlockAckRadio {
 
     /// The header of a data MPDU was heard, at `rate` if that is known.
     pub fn on_data(&mut self, heard: OnAir, header: &DataHeader, rate: Option<BitRate>) {
-        let from_ap = header.direction == Direction::FromDs && header.transmitter == self.bssid;
+        self.heard_until = Some(heard.end);
+        let from_ap = header.direction == Direction::FromDs && self.is_own(header.transmitter);
         let is_low = header
             .tid
             .is_none_or(|tid| !AccessCategory::of_user_priority(tid).has_precedence());
@@ -138,7 +164,7 @@ impl BlockAckRadio {
         if from_ap && is_low && !is_group {
             self.station(heard.end, header.receiver)
                 .on_data(heard, rate);
-        } else if !from_ap && header.receiver != self.bssid {
+        } else if !from_ap && !self.is_own(header.receiver) {
             self.reserve(heard, 0);
         }
     }
@@ -204,13 +230,19 @@ impl BlockAckRadio {
         core::mem::take(&mut self.air)
     }
 
+    /// Forgets all stations but those for which `keep` holds: anybody may send block acks to the
+    /// access point.
+    pub fn retain(&mut self, mut keep: impl FnMut(MacAddr) -> bool) {
+        self.stations.retain(|&station, _| keep(station));
+    }
+
     /// Forgets a station that has left.
     pub fn remove(&mut self, station: MacAddr) {
         self.stations.remove(&station);
     }
 
     fn on_cts(&mut self, heard: OnAir, receiver: MacAddr, duration_us: u16) {
-        if receiver != self.bssid {
+        if !self.is_own(receiver) {
             self.reserve(heard, duration_us);
             return;
         }

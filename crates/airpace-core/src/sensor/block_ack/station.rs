@@ -1,5 +1,6 @@
 //! The block acks of one station.
 
+use super::airtime::FrameAirtime;
 use super::missed::{Likelihoods, Miss, Missed, Witnessed};
 use super::{OnAir, answers};
 use crate::phy::SIFS;
@@ -93,6 +94,8 @@ pub(super) struct StationBlockAcks {
     /// The slot that was closed last, for the division of acknowledgements without sender.
     closed: Counts,
     inverse_rate: f64,
+    /// For the rate where nothing before the block acks is heard.
+    airtime: FrameAirtime,
     frames_carried: f64,
     packets_carried: f64,
 }
@@ -124,6 +127,7 @@ impl StationBlockAcks {
             recent: Counts::default(),
             closed: Counts::default(),
             inverse_rate: 0.0,
+            airtime: FrameAirtime::default(),
             frames_carried: 0.0,
             packets_carried: 0.0,
         }
@@ -207,7 +211,14 @@ impl StationBlockAcks {
         }
     }
 
-    pub(super) fn on_block_ack(&mut self, heard: OnAir, block_ack: &BlockAck<'_>) {
+    /// A block ack of the station was heard. `free_since` is the end of the last frame before it that
+    /// was heard, of whomever.
+    pub(super) fn on_block_ack(
+        &mut self,
+        heard: OnAir,
+        block_ack: &BlockAck<'_>,
+        free_since: Option<Time>,
+    ) {
         let exchange = self.answer(heard);
         let silence = self
             .latest
@@ -240,6 +251,11 @@ impl StationBlockAcks {
         self.latest = Some(heard.end);
         if let Some(cleared) = exchange.filter(|e| e.follows).and_then(|e| e.cleared) {
             self.learn_rate_from(heard.start.saturating_since(cleared), advance);
+        } else if exchange.is_none()
+            && let Some(free_since) = free_since
+        {
+            let gap = heard.start.saturating_since(free_since);
+            self.airtime.add(gap, advance);
         }
     }
 
@@ -254,6 +270,20 @@ impl StationBlockAcks {
         // Frames of data headers known already tell the rate more exactly.
         if mean_bytes > 0.0 && bits > 0.0 {
             self.learn_rate(ppdu.as_secs_f64() / bits);
+        }
+    }
+
+    /// 1/R in s/bit, from data headers, protected exchanges or else the gaps before block acks; 0 if
+    /// it is not known. `missed` is the probability that a block ack is missed.
+    fn inverse_rate(&self, missed: f64) -> f64 {
+        if self.inverse_rate > 0.0 {
+            return self.inverse_rate;
+        }
+        let mean_bytes = self.recent.bytes / self.recent.packets.max(1.0);
+        let bits = 8.0 * self.packets_per_mpdu() * (mean_bytes + MPDU_OVERHEAD_BYTES);
+        match self.airtime.per_mpdu_s(missed) {
+            Some(airtime_s) if mean_bytes > 0.0 => airtime_s / bits,
+            _ => 0.0,
         }
     }
 
@@ -318,7 +348,7 @@ impl StationBlockAcks {
             packets: 0,
             bytes: 0,
             span: None,
-            inverse_rate: self.inverse_rate,
+            inverse_rate: self.inverse_rate(miss.probability),
             // At most a block-ack window per answer.
             holes: counts.holes as u32,
             confidence: 0.0,

@@ -2,8 +2,8 @@
 //! interfaces.
 
 use airpace_api::config::{
-    AgentConfig, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig,
-    TunConfig, UplinkConfig,
+    AgentConfig, AgentMode, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig,
+    StationConfig, TunConfig, UplinkConfig,
 };
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
@@ -173,17 +173,19 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         station: vec![station],
     };
     let agent = AgentConfig {
+        mode: AgentMode::Tunnel,
         proxy: outside,
         proxy_public_key: proxy_keys.public,
         private_key: Some(agent_keys.private),
         private_key_file: None,
         cipher: Cipher::default(),
         monitor: None,
+        interface: None,
         slot: Span::from_millis(100),
         telemetry: None,
         realtime: true,
         routes: Vec::new(),
-        tun: tun(AGENT),
+        tun: Some(tun(AGENT)),
         uplink: UplinkConfig::default(),
         queue: QueueConfig::default(),
     };

@@ -1,0 +1,136 @@
+//! The radios near the access points: frames of their monitor interfaces go to the sensors.
+
+use super::frame::FrameBuf;
+use crate::capture::{Monitor, SNAP};
+use airpace_api::config::EdgeConfig;
+use airpace_edge::inline::Inline;
+use airpace_net::clock::{Clock, RealtimeMap};
+use airpace_net::udp::ReceiveBatch;
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Age at which the map of timestamps is renewed, and time after which an interface that went away is
+/// looked for again.
+const REFRESH: Duration = Duration::from_secs(1);
+/// Time between two looks at the interfaces. Their frames do not wake the loop, of which there may be
+/// thousands per second; they carry times of their own, and are only needed when a slot ends.
+const LOOK: Duration = Duration::from_millis(5);
+/// Frames taken at once.
+const BATCH: usize = 64;
+/// Most batches of one radio in a look, so that pacers are served in between.
+const BATCHES_PER_LOOK: usize = 8;
+/// Time for which a radio shows frames, but no control frames, until that is told.
+const TELL_AFTER: Duration = Duration::from_secs(10);
+
+/// The radios of all access points that have one.
+pub(super) struct Radios {
+    radios: Vec<Radio>,
+    clock: Clock,
+    /// Maps the kernel's timestamps to the clock.
+    stamps: RealtimeMap,
+    room: ReceiveBatch,
+    next_look: Time,
+    next_refresh: Time,
+    opened_at: Time,
+    /// Whether it was told that a radio shows nothing of use.
+    is_told: bool,
+}
+
+/// The radio near one access point.
+struct Radio {
+    /// The access point, as numbered in the configuration.
+    medium: usize,
+    monitor: Monitor,
+}
+
+impl Radios {
+    /// Opens the monitor interfaces.
+    pub(super) fn open(config: &EdgeConfig, clock: Clock) -> anyhow::Result<Self> {
+        let mut radios = Vec::new();
+        for (medium, ap) in config.ap.iter().enumerate() {
+            if let Some(name) = &ap.radio {
+                let monitor = Monitor::open(name, "other sensors take its place")?;
+                tracing::info!(interface = name, access_point = medium, "radio");
+                radios.push(Radio { medium, monitor });
+            }
+        }
+        let now = clock.now();
+        Ok(Self {
+            radios,
+            clock,
+            stamps: clock.realtime_map(),
+            room: ReceiveBatch::new(BATCH, SNAP),
+            next_look: Time::ZERO,
+            next_refresh: now.saturating_add(REFRESH),
+            opened_at: now,
+            is_told: false,
+        })
+    }
+
+    /// Hands what the radios have heard to the sensors, if it is time.
+    pub(super) fn look(&mut self, now: Time, inline: &mut Inline<FrameBuf>) {
+        if self.radios.is_empty() || now < self.next_look {
+            return;
+        }
+        self.next_look = now.saturating_add(LOOK);
+        if now >= self.next_refresh {
+            self.refresh(now, inline);
+        }
+        for Radio { medium, monitor } in &mut self.radios {
+            for _ in 0..BATCHES_PER_LOOK {
+                if !monitor.receive(&mut self.room) {
+                    break;
+                }
+                let mut count = 0;
+                for frame in self.room.frames() {
+                    let stamp = frame.stamp.map(|stamp| self.stamps.time(stamp).min(now));
+                    let arrival = stamp.unwrap_or(now);
+                    inline.on_radio_frame(arrival, *medium, frame.bytes, frame.length);
+                    count += 1;
+                }
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Follows the wall clock, opens interfaces that are back, and tells of radios that hear nothing.
+    fn refresh(&mut self, now: Time, inline: &Inline<FrameBuf>) {
+        self.next_refresh = now.saturating_add(REFRESH);
+        self.stamps = self.clock.realtime_map();
+        let is_time_to_tell = !self.is_told && now.saturating_since(self.opened_at) >= TELL_AFTER;
+        for Radio { medium, monitor } in &mut self.radios {
+            monitor.recover();
+            let counts = inline.radio_counts(*medium).copied().unwrap_or_default();
+            if is_time_to_tell && counts.control == 0 {
+                tracing::warn!(
+                    interface = monitor.name(),
+                    data = counts.data,
+                    other = counts.other,
+                    malformed = counts.malformed,
+                    "the radio has shown no block acks, RTS or CTS yet: is it on the access point's channel (iw dev {} set channel …)?",
+                    monitor.name(),
+                );
+            }
+        }
+        self.is_told |= is_time_to_tell;
+    }
+
+    /// Logs what was heard in the whole run.
+    pub(super) fn log_end(&mut self, inline: &Inline<FrameBuf>) {
+        for Radio { medium, monitor } in &mut self.radios {
+            monitor.count_dropped();
+            let counts = inline.radio_counts(*medium).copied().unwrap_or_default();
+            tracing::info!(
+                interface = monitor.name(),
+                control = counts.control,
+                data = counts.data,
+                other = counts.other,
+                malformed = counts.malformed,
+                lost = monitor.dropped,
+                "radio ends"
+            );
+        }
+    }
+}
