@@ -9,6 +9,7 @@ mod config;
 mod control;
 mod demo;
 mod deploy;
+mod edge;
 mod emulate;
 mod keygen;
 mod remote_sensors;

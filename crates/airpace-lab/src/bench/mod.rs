@@ -3,6 +3,7 @@
 pub mod ap;
 pub mod aps;
 pub mod datapath;
+pub mod edge;
 pub mod emulator;
 pub mod mixed;
 pub mod saturation;

@@ -1,6 +1,6 @@
 //! The bridge and the programs, and what is left of them when a run is killed.
 
-use super::settings;
+use super::{settings, socket};
 use airpace_api::config::{Datapath, EdgeConfig};
 use airpace_net::bridge::{self, BridgeChoice, BridgeState, PortState};
 use airpace_net::inline::{AttachMode, InlineError, InlineOptions, InlinePath};
@@ -15,7 +15,7 @@ const BRIDGE: &str = "airpace-br";
 
 /// Where a run notes how everything was before, so that it can be undone after a crash. It is gone
 /// after a restart of the machine, as are the bridge and the programs.
-const STATE_DIR: &str = "/run/airpace";
+pub(super) const STATE_DIR: &str = "/run/airpace";
 
 /// The bridge as it was before, as it stands in the file.
 #[derive(Serialize, Deserialize)]
@@ -48,6 +48,12 @@ impl Setup {
         let mut ports = vec![config.wan.as_str()];
         ports.extend(&access_points);
         let state_file = state_file(&config.wan);
+        if socket::is_running(&config.wan) {
+            bail!(
+                "airpace edge runs already on {0}: airpace edge status --wan {0}",
+                config.wan
+            );
+        }
         if state_file.exists() {
             tracing::warn!(file = %state_file.display(), "an earlier run was killed: restoring what it left");
             undo(&config.wan)?;
@@ -168,8 +174,12 @@ impl Setup {
 /// Restores what a run on the port `wan` has left. Returns whether there was anything.
 ///
 /// # Errors
-/// The file in which the run noted how everything was cannot be read, or the kernel refuses.
+/// The run has not ended. The file in which it noted how everything was cannot be read, or the kernel refuses.
 pub fn undo(wan: &str) -> anyhow::Result<bool> {
+    if socket::is_running(wan) {
+        bail!("airpace edge still runs on {wan}: end it, which restores everything as well");
+    }
+    let _ = fs::remove_file(socket::socket_file(wan));
     let file = state_file(wan);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
@@ -198,12 +208,9 @@ pub fn undo(wan: &str) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Where a run on the port `wan` notes how everything was. Interfaces of different namespaces may
-/// share a name, so the namespace is a part of it.
+/// Where a run on the port `wan` notes how everything was.
 fn state_file(wan: &str) -> PathBuf {
-    use std::os::unix::fs::MetadataExt as _;
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    Path::new(STATE_DIR).join(format!("edge-{namespace}-{wan}.json"))
+    Path::new(STATE_DIR).join(format!("{}{wan}.json", socket::prefix()))
 }
 
 const fn attach_mode(datapath: Datapath) -> AttachMode {

@@ -1,0 +1,157 @@
+//! The box is killed, stopped and ended: traffic continues, and nothing is left.
+
+use super::{NATIVE, edge, program, snapshot, start, testbed, traffic};
+use airpace_lab::bench::edge::{EdgeTestbed, SERVER, pause, station_address};
+use core::net::SocketAddr;
+use core::time::Duration;
+use nix::sys::signal::Signal;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+/// The longest interruption that an operator is promised, ms.
+const MOST_HOLE_MS: f64 = 300.0;
+
+/// A TCP connection from the server to the station.
+fn connect(bed: &EdgeTestbed) -> (TcpStream, TcpStream) {
+    let at = SocketAddr::from((station_address(0), 8000));
+    let listener = bed.stations[0]
+        .run(|| TcpListener::bind(at))
+        .unwrap()
+        .unwrap();
+    let server = bed.server.run(|| TcpStream::connect(at)).unwrap().unwrap();
+    let (station, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip(), SERVER);
+    (server, station)
+}
+
+/// Sends a word through a connection, and receives it.
+fn assert_alive((server, station): &mut (TcpStream, TcpStream)) {
+    station
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    server.write_all(b"alive").unwrap();
+    let mut word = [0; 5];
+    station.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"alive");
+}
+
+fn assert_short_hole(signal: Signal) {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(process) = start(&bed, "[control]\nlaw = \"none\"\n") else {
+        return;
+    };
+    let traffic = traffic(&bed);
+    let mut connection = connect(&bed);
+    assert_alive(&mut connection);
+    let arrivals = traffic
+        .run(Duration::from_secs(2), Some(0.1), || {
+            pause(Duration::from_secs(1));
+            process.signal(signal)?;
+            assert_alive(&mut connection);
+            Ok(())
+        })
+        .unwrap();
+    let hole_ms = arrivals.longest_gap.as_secs_f64() * 1e3;
+    let lost = arrivals.sent - arrivals.received;
+    println!(
+        "{signal}: hole {hole_ms:.1} ms, {lost} of {} packets lost",
+        arrivals.sent
+    );
+    assert!(hole_ms <= MOST_HOLE_MS, "{hole_ms} ms");
+    assert_alive(&mut connection);
+    if signal == Signal::SIGSTOP {
+        // It goes on where it was.
+        process.signal(Signal::SIGCONT).unwrap();
+        assert_alive(&mut connection);
+        assert!(bed.status().unwrap().len() == 1);
+    }
+}
+
+#[test]
+fn traffic_continues_when_the_box_is_killed() {
+    assert_short_hole(Signal::SIGKILL);
+}
+
+#[test]
+fn traffic_continues_when_the_box_is_stopped() {
+    assert_short_hole(Signal::SIGSTOP);
+}
+
+#[test]
+fn an_ended_box_leaves_nothing() {
+    let Some(bed) = testbed(2, 1500) else { return };
+    let before = snapshot(&bed);
+    let Some(mut process) = start(&bed, "") else {
+        return;
+    };
+    let during = snapshot(&bed);
+    assert!(
+        during.contains("airpace-br") && during.contains("xdp"),
+        "{during}"
+    );
+    process.signal(Signal::SIGTERM).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(0), "{}", process.log());
+    assert_eq!(snapshot(&bed), before);
+    assert_nothing_to_undo(&bed);
+}
+
+#[test]
+fn a_killed_box_leaves_what_undo_removes() {
+    let Some(bed) = testbed(2, 1500) else { return };
+    let before = snapshot(&bed);
+    let Some(mut process) = start(&bed, "") else {
+        return;
+    };
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert!(code == Some(1) && text.contains("still runs"), "{text}");
+    process.signal(Signal::SIGKILL).unwrap();
+    process.wait().unwrap();
+    let after = snapshot(&bed);
+    assert!(
+        after.contains("airpace-br") && !after.contains("prog/xdp"),
+        "{after}"
+    );
+    let (code, text) = edge(&bed, &["--wan", "wan", "--undo"]);
+    assert!(code == Some(0) && text.contains("restored"), "{text}");
+    assert_eq!(snapshot(&bed), before);
+    assert_nothing_to_undo(&bed);
+}
+
+#[test]
+fn a_box_that_follows_a_killed_one_restores_and_begins_anew() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let before = snapshot(&bed);
+    let Some(mut killed) = start(&bed, "") else {
+        return;
+    };
+    killed.signal(Signal::SIGKILL).unwrap();
+    killed.wait().unwrap();
+    let mut process = bed.start(program(), NATIVE).unwrap();
+    assert!(process.log().contains("an earlier run was killed"));
+    process.signal(Signal::SIGTERM).unwrap();
+    process.wait().unwrap();
+    assert_eq!(snapshot(&bed), before);
+}
+
+#[test]
+fn a_second_box_on_the_same_port_is_refused_and_harms_nothing() {
+    let Some(bed) = testbed(1, 1500) else { return };
+    let Some(_process) = start(&bed, "") else {
+        return;
+    };
+    let during = snapshot(&bed);
+    let (code, text) = edge(&bed, &["--wan", "wan", "--ap", "ap0"]);
+    assert!(
+        code == Some(1) && text.contains("runs already on wan"),
+        "{text}"
+    );
+    assert_eq!(snapshot(&bed), during);
+}
+
+fn assert_nothing_to_undo(bed: &EdgeTestbed) {
+    let (code, text) = edge(bed, &["--wan", "wan", "--undo"]);
+    assert!(
+        code == Some(0) && text.contains("nothing to undo"),
+        "{text}"
+    );
+}
