@@ -69,8 +69,9 @@ fn the_box_in_the_cable_works_as_the_guide_says() {
     };
     run(&section("In the cable"), &mut lab);
     lab.stop_all();
-    let printed = lab.printed_by("tail -n 1");
-    assert!(printed.contains("\"sensor\""), "{printed}");
+    let printed = lab.printed_by("airpace edge status");
+    let has_station = printed.contains("02:00:00:00:01:02") && printed.contains("\"sensor\"");
+    assert!(has_station, "{printed}");
     let links = lab.links("box");
     assert!(!links.contains("airpace-br"), "nothing is left: {links}");
 }
