@@ -15,12 +15,13 @@ mod round;
 #[cfg(test)]
 mod tests;
 
+use super::roster::packet_airtime_s;
 use super::sample::Sample;
 use super::{BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-use round::{FrameMeans, RoundPart, Transit};
+use round::{DEFAULT_BYTES, FrameMeans, RoundPart, Transit, UnseenPart};
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
@@ -97,7 +98,8 @@ impl AssumeRates {
             *observed = Some(means);
             part.frame = means;
         }
-        let packets_s = round::divide(&parts, self.overhead_s);
+        let unseen = self.unseen();
+        let packets_s = round::divide(&parts, &unseen, self.overhead_s);
         for (part, packet_s) in parts.iter().zip(packets_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
@@ -113,28 +115,73 @@ impl AssumeRates {
         }
     }
 
-    /// Updates the assumed rates of stations whose frames nobody has seen although they receive
-    /// packets: upwards while these do not wait, downwards while they do.
-    fn adjust_unseen(&mut self) {
+    /// What is sent to stations whose frames no sensor sees.
+    fn unseen(&mut self) -> Vec<UnseenPart> {
+        let mut unseen = Vec::new();
         for idx in 0..self.reports.len() {
-            let report = &self.reports[idx];
-            let Some(sample) = Sample::read(report) else {
+            let Some(sample) = Sample::read(&self.reports[idx]) else {
                 continue;
             };
-            if !sample.is_passive || report.frames > 0 || report.bytes == 0 {
+            if let Some(pps) = sample.sent_pps.filter(|_| sample.is_unseen()) {
+                let bps = self.assumed(self.reports[idx].station).bps;
+                let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                unseen.push(UnseenPart {
+                    pps,
+                    packet_s: packet_airtime_s(packet_bytes, bps),
+                });
+            }
+        }
+        unseen
+    }
+
+    /// Updates the assumed rates of stations whose frames nobody has seen although packets are sent to
+    /// them: upwards while these do not wait, downwards while they do. Where nothing is known of their
+    /// waits either, as under UDP without answers, they are assumed to be as fast as the others.
+    fn adjust_unseen(&mut self) {
+        let usual_bps = self.usual_rate();
+        for idx in 0..self.reports.len() {
+            let Some(sample) = Sample::read(&self.reports[idx]) else {
+                continue;
+            };
+            if !sample.is_unseen() {
                 continue;
             }
-            let waits = sample.wait.is_some_and(|wait| wait.median_s > LONG_WAIT_S);
-            let factor = match (waits, sample.backlogged) {
-                (true, _) => WAITING_FALL,
-                (false, true) => IDLE_RISE,
-                (false, false) => 1.0,
+            let factor = match sample.wait {
+                Some(wait) if wait.median_s > LONG_WAIT_S => WAITING_FALL,
+                Some(_) if sample.backlogged => IDLE_RISE,
+                _ => 1.0,
             };
-            let station = report.station;
+            let station = self.reports[idx].station;
             let assumed = self.assumed(station);
-            assumed.bps = (assumed.bps * factor).clamp(RANGE_BPS.0, RANGE_BPS.1);
+            let bps = if sample.wait.is_none() {
+                usual_bps
+            } else {
+                assumed.bps * factor
+            };
+            assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
             let bps = assumed.bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
+        }
+    }
+
+    /// Geometric mean of the PHY rates of the stations whose frames are seen; without any, that of a
+    /// new station.
+    fn usual_rate(&self) -> f64 {
+        let (mut sum, mut stations) = (0.0, 0.0);
+        for report in self.reports.iter().filter(|report| report.frames > 0) {
+            let known = self
+                .assumed
+                .binary_search_by_key(&report.station, |known| known.0);
+            let assumed_bps = known.ok().map(|idx| self.assumed[idx].1.bps);
+            if let Some(bps) = report.phy_rate_bps().or(assumed_bps) {
+                sum += bps.ln();
+                stations += 1.0;
+            }
+        }
+        if stations > 0.0 {
+            (sum / stations).exp()
+        } else {
+            FIRST_BPS
         }
     }
 }
