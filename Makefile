@@ -52,6 +52,8 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench tcp
 	target/release/airpace bench ap
 	target/release/airpace bench sensors
+	target/release/airpace bench mixed
+	target/release/airpace bench aps
 	target/release/airpace step
 
 frontier: build $(VENV) ## goodput against delay for every rate law over its knob, in virtual time: out/frontier; QUICK=1 for three minutes
