@@ -67,9 +67,7 @@ def _edge_floor(demo: Demo, stations: int) -> list[Finding]:
     pairs = list(zip(arms[0]["per_station"], arms[1]["per_station"]))
     shares = [without["goodput_mbps"] / max(with_agent["goodput_mbps"], 1e-3) for without, with_agent in pairs]
     goodputs = [f"{a['goodput_mbps']:.1f} of {b['goodput_mbps']:.1f}" for a, b in pairs]
-    claim = (
-        f"{_on(stations)}, airpace edge: without agents each has at least 90 % of what it has where all have one"
-    )
+    claim = f"{_on(stations)}, airpace edge: without agents each has at least 90 % of what it has where all have one"
     figures = f"{', '.join(goodputs)} Mbit/s: {', '.join(f'{share:.0%}' for share in shares)}"
     return [Finding(claim, min(shares) >= 0.9, figures)]
 

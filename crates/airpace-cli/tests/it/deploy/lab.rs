@@ -1,5 +1,9 @@
 //! The machines of the guide as network namespaces, each with a shell whose `/etc` and `/run` are
 //! its own.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "real programs take real time until the network works"
+)]
 
 use super::guide::Block;
 use crate::shared::{Folder, folder};
@@ -66,8 +70,8 @@ impl Lab {
     /// station stands for the access point.
     pub(super) fn in_the_cable() -> Option<Self> {
         let mut lab = Self::new(&["gateway", "box", "station"])?;
-        lab.cable(("gateway", "wired0"), ("box", "eth0"));
-        lab.cable(("box", "eth1"), ("station", "wlan0"));
+        lab.cable("gateway", "wired0", "box", "eth0");
+        lab.cable("box", "eth1", "station", "wlan0");
         lab.address("gateway", "wired0", [192, 168, 1, 1]);
         lab.station([192, 168, 1, 50]);
         lab.probe([192, 168, 1, 1]);
@@ -77,8 +81,8 @@ impl Lab {
     /// A router between a server in the Internet and a station.
     pub(super) fn on_the_router() -> Option<Self> {
         let mut lab = Self::new(&["gateway", "router", "station"])?;
-        lab.cable(("gateway", "wired0"), ("router", "eth0"));
-        lab.cable(("router", "eth1"), ("station", "wlan0"));
+        lab.cable("gateway", "wired0", "router", "eth0");
+        lab.cable("router", "eth1", "station", "wlan0");
         lab.address("gateway", "wired0", [203, 0, 113, 2]);
         lab.address("router", "eth0", [203, 0, 113, 1]);
         lab.address("router", "eth1", [192, 168, 1, 1]);
@@ -98,7 +102,7 @@ impl Lab {
             ("port1", "proxy", "eth0"),
             ("port2", "station", "wlan0"),
         ] {
-            lab.cable(("switch", port), (machine, interface));
+            lab.cable("switch", port, machine, interface);
         }
         lab.configure("switch", |link| {
             link.add_bridge("br0").unwrap();
@@ -166,8 +170,8 @@ impl Lab {
         settings(&mut self.machine(machine).namespace.netlink().unwrap());
     }
 
-    /// A cable between two interfaces, which are up. On the box they have no addresses.
-    fn cable(&mut self, (a, a_port): (&str, &str), (b, b_port): (&str, &str)) {
+    /// Connects a port of machine `a` with a port of machine `b`, and brings both up.
+    fn cable(&mut self, a: &str, a_port: &str, b: &str, b_port: &str) {
         let far = self.machine(b).namespace.try_clone().unwrap();
         self.configure(a, |link| {
             link.add_veth(a_port, b_port, Some(&far)).unwrap();
