@@ -17,7 +17,7 @@ mod tests;
 
 use super::roster::packet_airtime_s;
 use super::sample::Sample;
-use super::{BacklogChange, Diagnostics, RateController};
+use super::{BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
@@ -241,6 +241,10 @@ impl RateController for AssumeRates {
 
     fn set_weight(&mut self, station: StationId, weight: f64) -> bool {
         self.law.set_weight(station, weight)
+    }
+
+    fn reconfigure(&mut self, config: &LawConfig) -> bool {
+        self.law.reconfigure(config)
     }
 
     fn diagnostics(&self) -> Diagnostics {
