@@ -51,17 +51,19 @@ impl Monitor {
     }
 
     fn listen(&mut self) -> anyhow::Result<()> {
-        let remedy = format!("iw phy phy0 interface add {} type monitor", self.name);
         let socket = match PacketSocket::open(&self.name, CAPTURE_BUFFER) {
             Err(error) if error.raw_os_error() == Some(NO_SUCH_DEVICE) => {
-                bail!("there is no such interface: `{remedy}` adds it")
+                bail!(
+                    "there is no such interface: `iw phy phy0 interface add {} type monitor` adds it",
+                    self.name
+                )
             }
             opened => opened?,
         };
         let link_type = socket.link_type()?;
         if link_type != radiotap::INTERFACE_TYPE {
             bail!(
-                "its frames have no radiotap headers (link type {link_type}): a monitor interface is needed, which `{remedy}` adds"
+                "its frames have no radiotap headers (link type {link_type}): a monitor interface is needed, which for example `iw phy phy0 interface add air0 type monitor` adds"
             );
         }
         self.socket = Some(socket);

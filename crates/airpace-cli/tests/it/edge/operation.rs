@@ -62,8 +62,7 @@ fn reloading_and_exempting_lose_no_packet() {
 #[test]
 fn what_cannot_be_reloaded_is_refused_and_the_old_configuration_stays() {
     let Some(bed) = testbed(1, 1500) else { return };
-    let named = format!("{FIXED}");
-    let Some(process) = start(&bed, &named) else {
+    let Some(process) = start(&bed, FIXED) else {
         return;
     };
     drop(traffic(&bed));

@@ -1,7 +1,8 @@
 //! The box is killed, stopped and ended: traffic continues, and nothing is left.
 
-use super::{NATIVE, edge, program, snapshot, start, testbed, traffic};
-use airpace_lab::bench::edge::{EdgeTestbed, SERVER, pause, station_address};
+use super::frames::arp_request;
+use super::{NATIVE, Wire, edge, eventually, program, snapshot, start, testbed, traffic};
+use airpace_lab::bench::edge::{EdgeTestbed, SERVER, pause, station_address, station_mac};
 use core::net::SocketAddr;
 use core::time::Duration;
 use nix::sys::signal::Signal;
@@ -53,7 +54,7 @@ fn assert_short_hole(signal: Signal) {
         .unwrap();
     let hole_ms = arrivals.longest_gap.as_secs_f64() * 1e3;
     let lost = arrivals.sent - arrivals.received;
-    println!(
+    eprintln!(
         "{signal}: hole {hole_ms:.1} ms, {lost} of {} packets lost",
         arrivals.sent
     );
@@ -118,18 +119,49 @@ fn a_killed_box_leaves_what_undo_removes() {
 }
 
 #[test]
-fn a_box_that_follows_a_killed_one_restores_and_begins_anew() {
+fn a_box_that_follows_a_killed_one_takes_its_bridge_over_and_loses_no_packet() {
     let Some(bed) = testbed(1, 1500) else { return };
+    let before = snapshot(&bed);
+    let settings = "[control]\nlaw = \"none\"\n";
+    let Some(mut killed) = start(&bed, settings) else {
+        return;
+    };
+    let traffic = traffic(&bed);
+    killed.signal(Signal::SIGKILL).unwrap();
+    killed.wait().unwrap();
+    let mut second = None;
+    let arrivals = traffic
+        .run(Duration::from_secs(3), Some(0.02), || {
+            second = Some(bed.start(program(), &format!("{NATIVE}{settings}"))?);
+            let station = Wire::open(&bed.stations[0], "wlan0");
+            station.send(&arp_request(station_mac(0), [10, 9, 0, 10]));
+            eventually("the station is learnt again", || {
+                bed.status().is_ok_and(|stations| stations.len() == 1)
+            });
+            Ok(())
+        })
+        .unwrap();
+    let mut second = second.unwrap();
+    let lost = arrivals.sent - arrivals.received;
+    assert_eq!(lost, 0, "of {}\n{}", arrivals.sent, second.log());
+    assert!(second.log().contains("is taken over"), "{}", second.log());
+    second.signal(Signal::SIGTERM).unwrap();
+    second.wait().unwrap();
+    assert_eq!(snapshot(&bed), before);
+}
+
+#[test]
+fn what_a_killed_box_has_left_is_restored_by_one_with_another_set_up() {
+    let Some(bed) = testbed(2, 1500) else { return };
     let before = snapshot(&bed);
     let Some(mut killed) = start(&bed, "") else {
         return;
     };
     killed.signal(Signal::SIGKILL).unwrap();
     killed.wait().unwrap();
-    let mut process = bed.start(program(), NATIVE).unwrap();
-    assert!(process.log().contains("an earlier run was killed"));
-    process.signal(Signal::SIGTERM).unwrap();
-    process.wait().unwrap();
+    // The other port is not one of its own.
+    let (code, text) = edge(&bed, &["--wan", "wan", "--ap", "ap0", "--bridge", "br9"]);
+    assert!(code == Some(1) && text.contains("is restored"), "{text}");
     assert_eq!(snapshot(&bed), before);
 }
 

@@ -34,6 +34,8 @@ const UNAGGREGATED_RISE: f64 = 2.0;
 /// A slot of this many frames weighs as much as all before it, where a box has observed them. The
 /// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
 const MEMORY_FRAMES: f64 = 40.0;
+/// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
+const UNSEEN_GAIN: f64 = 0.1;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -46,6 +48,8 @@ pub struct AssumeRates {
     overhead_s: f64,
     /// What is assumed of the stations that have reported without a PHY rate, sorted by station.
     assumed: Vec<(StationId, Assumed)>,
+    /// Airtime per packet to stations whose frames no sensor sees, seconds, by the last round.
+    unseen_packet_s: Option<f64>,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -67,6 +71,7 @@ impl AssumeRates {
             law,
             overhead_s: frame_overhead.as_secs_f64(),
             assumed: Vec::new(),
+            unseen_packet_s: None,
             reports: Vec::new(),
         }
     }
@@ -100,6 +105,7 @@ impl AssumeRates {
         }
         let unseen = self.unseen();
         let packets_s = round::divide(&parts, &unseen, self.overhead_s);
+        self.unseen_packet_s = round::unseen_packet_s(&parts, &unseen, self.overhead_s);
         for (part, packet_s) in parts.iter().zip(packets_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
@@ -134,11 +140,11 @@ impl AssumeRates {
         unseen
     }
 
-    /// Updates the assumed rates of stations whose frames nobody has seen although packets are sent to
-    /// them: upwards while these do not wait, downwards while they do. Where nothing is known of their
-    /// waits either, as under UDP without answers, they are assumed to be as fast as the others.
+    /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
+    /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
+    /// waits are not known either, by what the other stations leave of the round.
     fn adjust_unseen(&mut self) {
-        let usual_bps = self.usual_rate();
+        let left_s = self.unseen_packet_s;
         for idx in 0..self.reports.len() {
             let Some(sample) = Sample::read(&self.reports[idx]) else {
                 continue;
@@ -153,35 +159,22 @@ impl AssumeRates {
             };
             let station = self.reports[idx].station;
             let assumed = self.assumed(station);
-            let bps = if sample.wait.is_none() {
-                usual_bps
-            } else {
-                assumed.bps * factor
+            let bps = match (sample.wait, left_s) {
+                (None, Some(left_s)) => {
+                    let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                    let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
+                    let packet_s = packet_s + UNSEEN_GAIN * (left_s - packet_s);
+                    packet_airtime_s(packet_bytes, 1.0) / packet_s
+                }
+                // Nothing is known: the access point's own queue is no worse than a rate out of thin
+                // air.
+                (None, None) if sample.backlogged => assumed.bps * IDLE_RISE,
+                (None, None) => assumed.bps,
+                (Some(_), _) => assumed.bps * factor,
             };
             assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
             let bps = assumed.bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
-        }
-    }
-
-    /// Geometric mean of the PHY rates of the stations whose frames are seen; without any, that of a
-    /// new station.
-    fn usual_rate(&self) -> f64 {
-        let (mut sum, mut stations) = (0.0, 0.0);
-        for report in self.reports.iter().filter(|report| report.frames > 0) {
-            let known = self
-                .assumed
-                .binary_search_by_key(&report.station, |known| known.0);
-            let assumed_bps = known.ok().map(|idx| self.assumed[idx].1.bps);
-            if let Some(bps) = report.phy_rate_bps().or(assumed_bps) {
-                sum += bps.ln();
-                stations += 1.0;
-            }
-        }
-        if stations > 0.0 {
-            (sum / stations).exp()
-        } else {
-            FIRST_BPS
         }
     }
 }
