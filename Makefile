@@ -18,7 +18,7 @@ build: tools ## build the program: target/release/airpace
 agent: tools ## build the small program for stations: target/dist/airpace-agent
 	$(CARGO) build --profile dist --locked -p airpace-agent
 
-demo: build $(VENV) ## the same download with Cubic, BBR, airpace and a modified access point, side by side; leaves out/demo
+demo: build $(VENV) ## the same download with Cubic, BBR, behind airpace and over a modified access point, side by side; leaves out/demo
 	target/release/airpace demo --out out/demo
 	$(PYTHON) -m airpace.demo_report out/demo
 
@@ -52,6 +52,9 @@ bench: build packages ## the benchmarks of docs/benchmarks.md
 	target/release/airpace bench emulator --mcs 9,4,1
 	target/release/airpace bench tcp
 	target/release/airpace bench ap
+	target/release/airpace bench sensors
+	target/release/airpace bench mixed
+	target/release/airpace bench aps
 	target/release/airpace step
 
 frontier: build $(VENV) ## goodput against delay for every rate law over its knob, in virtual time: out/frontier; QUICK=1 for three minutes

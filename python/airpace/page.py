@@ -12,7 +12,8 @@ from airpace.results import Demo, jain_airtime, label
 
 CAPTIONS = {
     "overview": "Goodput against ping under load. The mark stands at the 95th percentile, its line begins at the median. "
-    "Up and to the left is better. The time axis is logarithmic.",
+    "Up and to the left is better. The time axis is logarithmic. What is behind airpace is the closed access point.",
+    "arms": "The same with every arm of the run.",
     "timeline": "The three quantities over time. Each dot is a ping. The dotted line is the level that airpace aims at. "
     "The first seconds (the ramp) are shown here, but the table leaves them out.",
     "ping": "Share of the pings that took longer than the time on the axis, in the steady state.",
@@ -20,11 +21,15 @@ CAPTIONS = {
 }
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-h1 { line-height: 1.2 } figure { margin: 2rem 0 } figure img { max-width: 100%; height: auto }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 80rem; margin: 2rem auto; padding: 0 1rem }
+p, ul, h1, h2, pre { max-width: 62rem } h1 { line-height: 1.2 }
+figure { margin: 2rem 0; max-width: 62rem } figure img { max-width: 100%; height: auto }
 figcaption { color: #555; font-size: .9rem } .scroll { overflow-x: auto }
-table { border-collapse: collapse; font-size: .9rem; white-space: nowrap } th, td { padding: .3rem .7rem; text-align: right }
-th { border-bottom: 2px solid #444 } td { border-bottom: 1px solid #ddd } .name { text-align: left }
+table { border-collapse: separate; border-spacing: 0; font-size: .85rem; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap } th { border-bottom: 2px solid #444; vertical-align: bottom }
+td { border-bottom: 1px solid #ddd; vertical-align: top }
+.name { text-align: left; position: sticky; left: 0; background: #fff; white-space: normal; min-width: 9rem; max-width: 17rem }
+.late td { color: #777 } .late .name { color: #222 } .warning { display: block; color: #b3261e; font-weight: bold }
 .yes { color: #00704f } .no { color: #b3261e; font-weight: bold } code, pre { background: #f4f4f4; padding: .1rem .3rem }
 pre { padding: .8rem; overflow-x: auto }
 """
@@ -32,7 +37,7 @@ pre { padding: .8rem; overflow-x: auto }
 
 def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
     """The page. `images` maps the name of a figure to its media type and its bytes."""
-    title = "airpace: one download, five ways"
+    title = f"airpace: one download, {_count(len({arm['name'] for arm in demo.arms}))}"
     body = "\n".join(
         (
             f"<h1>{title}</h1>",
@@ -50,6 +55,11 @@ def render(demo: Demo, images: dict[str, tuple[str, bytes]]) -> str:
     )
 
 
+def _count(ways: int) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return f"{words[ways] if ways < len(words) else ways} way{'' if ways == 1 else 's'}"
+
+
 def _introduction(demo: Demo) -> str:
     s = demo.summary["settings"]
     level = s["target_level"]
@@ -59,11 +69,13 @@ def _introduction(demo: Demo) -> str:
         f"({s['width_mhz']} MHz, {s['nss']} stream{'s' if s['nss'] > 1 else ''}, "
         f"{s['wired_delay_ms']:g} ms of wire each way, "
         f"a buffer of {s['ap_buffer_packets']} packets per station) through the real kernel's network stack. "
-        "Cubic and BBR first use an unmodified <b>closed access point</b>. <b>Behind airpace</b> a proxy feeds the same access "
-        f"point and paces each station {held}, with Cubic, or with a "
-        "constant UDP load at the rate that the proxy allocates. The <b>AP with FQ-MAC + airtime</b> shows, with Cubic and "
-        "without airpace, what an access point achieves whose queues are modified as Linux's were: flow queues under CoDel "
-        "for each station, and equal airtime. Meanwhile every station is pinged. "
+        "Cubic and BBR first use an unmodified <b>closed access point</b>. The <b>AP with FQ-MAC + airtime</b> shows what an "
+        "access point achieves whose queues are modified as Linux's were: flow queues under CoDel for each station, and equal "
+        f"airtime. <b>Behind airpace edge</b> a box in the wire to the closed access point paces each station {held}: with "
+        "nothing on the stations, whose TCP acknowledgements tell the box what it needs to know; with a radio beside the "
+        "access point that hears their block acks; and with an agent on each. <b>Behind airpace tunnel</b> a proxy does the "
+        "same through a tunnel to agents, with Cubic, or with a constant UDP load at the rate that it allocates. "
+        "Meanwhile every station is pinged. "
         f"Figures cover the steady state: the first {s['ramp_s']:g} s of {s['load_s']:g} s of load are left out.</p>"
     )
 
@@ -78,8 +90,8 @@ def _findings(demo: Demo) -> str:
 
 def _table(demo: Demo) -> str:
     heads = (
-        "stations", "arm", "goodput<br>Mbit/s", "idle ping, ms<br>p50 / p95 / p99", "loaded ping, ms<br>p50 / p95 / p99",
-        "loss", "packets<br>per frame", "agents'<br>measure", "round<br>ms", "Jain index<br>of airtime", "emulator lag<br>p99, ms",
+        "arm", "stations", "goodput<br>Mbit/s", "idle ping, ms<br>p50 / p95 / p99", "loaded ping, ms<br>p50 / p95 / p99",
+        "loss", "packets<br>per frame", "sensors'<br>measure", "round<br>ms", "Jain index<br>of airtime", "emulator lag<br>p99, ms",
     )  # fmt: skip
     rows = "".join(_row(arm) for arm in demo.arms)
     head = "".join(f"<th{' class=name' if h == 'arm' else ''}>{h}</th>" for h in heads)
@@ -88,7 +100,6 @@ def _table(demo: Demo) -> str:
 
 def _row(arm: dict[str, Any]) -> str:
     reported = arm.get("level_reported")
-    lag = f"{arm['lag_p99_ms']:.2f}"
     cells = (
         str(arm["stations"]),
         f"{arm['goodput_mbps']:.1f}",
@@ -99,11 +110,14 @@ def _row(arm: dict[str, Any]) -> str:
         "–" if reported is None else f"{reported:.1f}",
         f"{arm['round_ms']:.2f}",
         f"{jain_airtime(arm):.3f}",
-        lag if arm["trusted"] else f'<span class="no">{lag}: do not trust</span>',
+        f"{arm['lag_p99_ms']:.2f}",
     )
-    tagged = [f"<td>{cell}</td>" for cell in cells]
-    tagged.insert(1, f'<td class="name">{escape(label(arm["name"]))}</td>')
-    return "<tr>" + "".join(tagged) + "</tr>"
+    name, attribute = escape(label(arm["name"])), ""
+    if not arm["trusted"]:
+        # Beside the name, which stays in sight however narrow the window is.
+        name += f'<span class="warning">not to be trusted: the emulator was {arm["lag_p99_ms"]:.1f} ms late</span>'
+        attribute = ' class="late"'
+    return f'<tr{attribute}><td class="name">{name}</td>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _quantiles(q: dict[str, float]) -> str:

@@ -22,15 +22,32 @@ COLOURS = {
     "cubic": "#D55E00",
     "bbr": "#B27C00",
     "fqmac-airtime-cubic": "#A8457C",
-    "airpace-cubic": "#0072B2",
-    "airpace-udp": "#009E73",
+    "edge-acks": "#0072B2",
+    "edge-radio": "#009E73",
+    "edge-agents": "#2A9FD6",
+    "edge-mixed": "#6A5ACD",
+    "airpace-cubic": "#444444",
+    "airpace-udp": "#8A8A8A",
 }
 """Okabe and Ito's colours, which readers with colour-vision deficiency can tell apart.
 
-Yellow and purple are darkened for text on white.
+Yellow, purple and light blue are darkened for text on white. The tunnel's arms are grey.
 """
 
-MARKERS = {"cubic": "s", "bbr": "D", "fqmac-airtime-cubic": "v", "airpace-cubic": "o", "airpace-udp": "^"}
+MARKERS = {
+    "cubic": "s",
+    "bbr": "D",
+    "fqmac-airtime-cubic": "v",
+    "edge-acks": "o",
+    "edge-radio": "P",
+    "edge-agents": "X",
+    "edge-mixed": "*",
+    "airpace-cubic": "^",
+    "airpace-udp": "<",
+}
+
+MAIN_ARMS = ("cubic", "fqmac-airtime-cubic", "edge-acks", "edge-radio", "edge-agents")
+"""What the overview compares: the access point as it is, a modified one, and the in-line box with each of its sensors."""
 
 STYLE = {
     "axes.grid": True,
@@ -52,6 +69,8 @@ def figures(demo: Demo) -> Iterator[tuple[str, Figure]]:
     """Every figure with its name. The caller closes them."""
     with plt.rc_context(STYLE):
         yield "overview", overview(demo)
+        if len(main_arms(demo)) < len(demo.arms):
+            yield "arms", overview(demo, demo.arms)
         for stations in demo.station_counts:
             yield f"timeline-{stations}", timeline(demo, stations)
             yield f"ping-{stations}", ping_distribution(demo, stations)
@@ -59,14 +78,22 @@ def figures(demo: Demo) -> Iterator[tuple[str, Figure]]:
                 yield f"stations-{stations}", per_station(demo, stations)
 
 
-def overview(demo: Demo) -> Figure:
+def main_arms(demo: Demo) -> list[dict[str, Any]]:
+    """The arms that the overview compares; all arms of a run without the in-line box."""
+    names = {arm["name"] for arm in demo.arms}
+    has_edge = any(name.startswith("edge-") for name in names)
+    return [arm for arm in demo.arms if arm["name"] in MAIN_ARMS or not has_edge]
+
+
+def overview(demo: Demo, drawn: list[dict[str, Any]] | None = None) -> Figure:
     """Goodput against p95 ping under load, one panel per number of stations. Up and to the left is better."""
     counts = demo.station_counts
-    figure, axes = plt.subplots(1, len(counts), figsize=(4.8 * len(counts), 3.9), squeeze=False)
+    figure, axes = plt.subplots(1, len(counts), figsize=(5.6 * len(counts), 4.6), squeeze=False)
+    drawn = main_arms(demo) if drawn is None else drawn
     for axis, stations in zip(axes[0], counts):
-        arms = [a for a in demo.arms if a["stations"] == stations]
+        arms = [a for a in drawn if a["stations"] == stations]
         _overview_panel(axis, arms)
-        axis.set_title(f"{_on(stations)} ({_rates(arms[0])})")
+        axis.set_title(f"{_on(stations)} ({_rates(arms[0])})" if arms else _on(stations))
     axes[0][0].set_ylabel("goodput, Mbit/s (all stations)")
     return figure
 
@@ -76,7 +103,7 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
     for arm in drawn:
         x, y, name = arm["ping_ms"]["p95"], arm["goodput_mbps"], arm["name"]
         axis.plot([arm["ping_ms"]["p50"], x], [y, y], color=_colour(name), linewidth=1.2, alpha=0.6, zorder=2)
-        axis.plot(x, y, _marker(name), color=_colour(name), markersize=10, zorder=3)
+        axis.plot(x, y, _marker(name), color=_colour(name), markersize=9, zorder=3)
     milliseconds(axis.xaxis)
     pings = [q for a in drawn for q in (a["ping_ms"]["p50"], a["ping_ms"]["p95"])]
     if pings:
@@ -86,11 +113,18 @@ def _overview_panel(axis: Axes, arms: list[dict[str, Any]]) -> None:
     axis.set_xlabel("ping under load, ms (mark: p95, line from the median)")
 
 
-LABEL_HEIGHT = 0.13
-"""Height of a label with two lines, as a share of the axes."""
+LINE_HEIGHT = 0.05
+"""Height of a line of a label, as a share of the axes."""
 
-LETTER = 0.0155
+LETTER = 0.0135
 """Width of a letter of a label, as a share of the axes."""
+
+
+def _label_lines(arm: dict[str, Any]) -> list[str]:
+    """The name of an arm, broken where it is long, and its figures."""
+    figures = f"{arm['goodput_mbps']:.0f} Mbit/s, {arm['ping_ms']['p95']:.3g} ms"
+    name = label(arm["name"])
+    return [*(name.split(", ") if len(name) > 26 else [name]), figures]
 
 
 def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
@@ -99,32 +133,32 @@ def _direct_labels(axis: Axes, arms: list[dict[str, Any]]) -> None:
     marks = [(_fraction(axis, a["ping_ms"]["p95"]), a["goodput_mbps"] / top) for a in arms]
     boxes = [(x, y, 0.04, 0.06) for x, y in marks]
     for arm, (x, y) in sorted(zip(arms, marks), key=lambda pair: pair[1]):
-        text = f"{label(arm['name'])}\n{arm['goodput_mbps']:.0f} Mbit/s, {arm['ping_ms']['p95']:.3g} ms"
-        width = LETTER * max(len(line) for line in text.split("\n"))
-        place = _free_place(boxes, (x, y), width)
-        boxes.append((*place, width, LABEL_HEIGHT))
+        lines = _label_lines(arm)
+        size = (LETTER * max(len(line) for line in lines), LINE_HEIGHT * len(lines))
+        place = _free_place(boxes, (x, y), size)
+        boxes.append((*place, *size))
         colour = _colour(arm["name"])
-        if abs(place[1] - y) > 0.2 or abs(place[0] - x) > width / 2:
+        if abs(place[1] - y) > size[1] / 2 + 0.06 or abs(place[0] - x) > size[0] / 2:
             axis.plot([x, place[0]], [y, place[1]], color=colour, linewidth=0.8, alpha=0.6, transform=axis.transAxes)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-        style = {"ha": "center", "va": "center", "fontsize": 9, "color": colour, "bbox": box}
-        axis.text(*place, text, transform=axis.transAxes, **style)
+        style = {"ha": "center", "va": "center", "fontsize": 8.5, "color": colour, "bbox": box}
+        axis.text(*place, "\n".join(lines), transform=axis.transAxes, **style)
 
 
 def _free_place(
-    boxes: list[tuple[float, float, float, float]], mark: tuple[float, float], width: float
+    boxes: list[tuple[float, float, float, float]], mark: tuple[float, float], size: tuple[float, float]
 ) -> tuple[float, float]:
     """The nearest place for a label of the mark that overlaps none of the boxes."""
-    (x, y), inner = mark, width / 2 + 0.01
+    (x, y), (width, height) = mark, size
+    inner = width / 2 + 0.01
 
     def is_free(place: tuple[float, float]) -> bool:
-        inside = LABEL_HEIGHT / 2 < place[1] < 1 - LABEL_HEIGHT / 2
+        inside = height / 2 < place[1] < 1 - height / 2
         return inside and not any(
-            abs(place[0] - bx) < (width + bw) / 2 and abs(place[1] - by) < (LABEL_HEIGHT + bh) / 2
-            for bx, by, bw, bh in boxes
+            abs(place[0] - bx) < (width + bw) / 2 and abs(place[1] - by) < (height + bh) / 2 for bx, by, bw, bh in boxes
         )
 
-    offsets = ((0.05 * i, 0.035 * j) for i in range(-8, 9) for j in range(-22, 23) if abs(j) > 2)
+    offsets = ((0.05 * i, 0.035 * j) for i in range(-12, 13) for j in range(-22, 23) if abs(j) > 2)
     places = sorted(offsets, key=lambda offset: (round(abs(offset[0]) + abs(offset[1]), 6), offset))
     clamped = ((min(max(x + dx, inner), 1 - inner), y + dy) for dx, dy in places)
     return next((place for place in clamped if is_free(place)), (min(max(x, inner), 1 - inner), y))
@@ -138,7 +172,7 @@ def _fraction(axis: Axes, x: float) -> float:
 
 def timeline(demo: Demo, stations: int) -> Figure:
     """Goodput (the sum over stations), pings (all of them) and level (the mean over stations) over time."""
-    figure, axes = plt.subplots(3, 1, figsize=(9, 7), sharex=True)
+    figure, axes = plt.subplots(3, 1, figsize=(9, 8.5), sharex=True)
     for (count, name), series in demo.series.items():
         if count == stations:
             _timeline_of(axes, name, series)
@@ -153,7 +187,8 @@ def timeline(demo: Demo, stations: int) -> Figure:
     for axis in (axes[0], axes[2]):
         axis.set_ylim(bottom=0)
     if axes[0].lines:
-        axes[0].legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.02))
+        # Below all panels: between two of them it would take their height, and be cut off at both sides.
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside lower center")
     return figure
 
 
@@ -179,7 +214,7 @@ def _level(slots: tuple[dict[str, Any], ...]) -> float | None:
 
 def ping_distribution(demo: Demo, stations: int) -> Figure:
     """Share of pings above a round-trip time, in the steady state. Unanswered pings count as longer than any."""
-    figure, axis = plt.subplots(figsize=(7, 4))
+    figure, axis = plt.subplots(figsize=(8, 5.5))
     for (count, name), series in demo.series.items():
         if count == stations:
             _tail(axis, name, series)
@@ -191,7 +226,7 @@ def ping_distribution(demo: Demo, stations: int) -> Figure:
     axis.set_ylabel("share of pings above")
     axis.set_title(f"{_on(stations)}: how long pings take under load")
     if axis.lines:
-        axis.legend()
+        figure.legend(*axis.get_legend_handles_labels(), ncols=2, loc="outside lower center")
     return figure
 
 
@@ -207,7 +242,7 @@ def _tail(axis: Axes, name: str, series: dict[str, Any]) -> None:
 def per_station(demo: Demo, stations: int) -> Figure:
     """Goodput, airtime and p95 ping of every station, per arm."""
     arms = [a for a in demo.arms if a["stations"] == stations]
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8))
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.6))
     values = (
         ("goodput, Mbit/s", lambda s: s["goodput_mbps"]),
         ("share of the time on the air", lambda s: s["airtime"] + s.get("uplink_airtime", 0)),
@@ -219,7 +254,7 @@ def per_station(demo: Demo, stations: int) -> Figure:
         axis.set_title(title)
         axis.grid(axis="x", visible=False)
     milliseconds(axes[2].yaxis)
-    figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside lower center")
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside lower center")
     return figure
 
 

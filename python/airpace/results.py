@@ -14,9 +14,14 @@ LABELS = {
     "cubic": "closed AP, Cubic",
     "bbr": "closed AP, BBR",
     "fqmac-airtime-cubic": "AP with FQ-MAC + airtime",
-    "airpace-cubic": "closed AP behind airpace",
-    "airpace-udp": "closed AP behind airpace, UDP",
+    "edge-acks": "behind airpace edge, nothing on the stations",
+    "edge-radio": "behind airpace edge, block-ack radio",
+    "edge-agents": "behind airpace edge, agents on the stations",
+    "edge-mixed": "behind airpace edge, an agent on the first station",
+    "airpace-cubic": "behind airpace tunnel",
+    "airpace-udp": "behind airpace tunnel, UDP",
 }
+"""Names of the arms. What is behind airpace is the closed access point."""
 
 
 class FormatError(ValueError):

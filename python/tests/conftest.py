@@ -11,6 +11,9 @@ ARMS = {
     "cubic": (330, 85.0, 60),
     "bbr": (310, 14.0, 40),
     "fqmac-airtime-cubic": (310, 9.0, 30),
+    "edge-acks": (332, 3.3, 30),
+    "edge-radio": (334, 3.2, 31),
+    "edge-agents": (336, 3.1, 32),
     "airpace-cubic": (325, 3.2, 31),
     "airpace-udp": (300, 3.0, 32),
 }
@@ -25,7 +28,7 @@ def quantiles(p50: float) -> dict:
 
 
 def total_goodput(n: int, name: str) -> float:
-    has_equal_airtime = "airpace" in name or "airtime" in name
+    has_equal_airtime = name not in ("cubic", "bbr")
     gain = EQUAL_AIRTIME_GAIN if n > 1 and has_equal_airtime else 1.0
     return ARMS[name][0] / math.sqrt(n) * gain
 
@@ -43,7 +46,7 @@ def arm(n: int, name: str) -> dict:
     goodput, ping = total_goodput(n, name), ping * n
     return {
         "stations": n, "name": name, "goodput_mbps": goodput, "ping_ms": quantiles(ping), "idle_ping_ms": quantiles(2.4),
-        "loss": 0.001, "ping_loss": 0.0, "level": level, "level_reported": level if "airpace" in name else None,
+        "loss": 0.001, "ping_loss": 0.0, "level": level, "level_reported": level if "airpace" in name or "edge" in name else None,
         "round_ms": 1.5 * n, "jain_airtime": 0.99, "jain_airtime_both_ways": 0.99, "lag_p99_ms": 0.3, "trusted": True, "retransmits": 12,
         "per_station": [station(i, n, goodput, ping, level) for i in range(n)],
     }  # fmt: skip

@@ -8,7 +8,8 @@ use airpace_net::netns::Namespace;
 use airpace_sim::mac::{CellConfig, Direction, DropReason, FrameRecord, PathConfig, StationConfig};
 use airpace_units::{StationId, Time};
 use anyhow::{Context, Result};
-use std::net::IpAddr;
+use ipnet::Ipv4Net;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,18 @@ pub fn closed(mcs: &[u8], buffer_packets: u32, seed: u64) -> Result<EmulatorConf
     cell.access_point = PathConfig::per_station(buffer_packets as usize);
     Ok(EmulatorConfig::new(cell, seed))
 }
+
+/// The bridge in the box of a cell that carries Ethernet frames.
+pub(crate) const BRIDGE: &str = "br0";
+
+/// The monitor interface of a radio near the access point, in the box.
+pub(crate) const AIR: &str = "air0";
+
+/// An address for the box, which agents on the stations can reach.
+pub(crate) const BOX_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+
+/// Length of the prefix of [`BOX_ADDRESS`], which server and stations share.
+const BOX_PREFIX: u8 = 24;
 
 /// A running emulated cell. Dropping it ends it.
 #[derive(Debug)]
@@ -96,6 +109,23 @@ impl Cell {
     #[must_use]
     pub fn station_address(&self, index: usize) -> IpAddr {
         station_address(index).into()
+    }
+
+    /// The namespace of the box between server and access point.
+    ///
+    /// # Errors
+    /// If the cell does not carry Ethernet frames.
+    pub fn box_namespace(&self) -> Result<&Namespace> {
+        let namespace = self.emulator.network().box_namespace();
+        namespace.context("only cells that carry Ethernet frames have a box")
+    }
+
+    /// Gives the box's bridge an address that server and stations can reach.
+    pub(crate) fn address_the_bridge(&self) -> Result<()> {
+        let address = Ipv4Net::new_assert(BOX_ADDRESS, BOX_PREFIX);
+        let mut link = self.box_namespace()?.netlink()?;
+        link.add_address(BRIDGE, address.into())
+            .context("giving the box an address")
     }
 
     /// Stops the cell and returns its records.

@@ -22,11 +22,14 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 /// The same without load, when queues are empty.
 const IDLE_STRAGGLERS: Duration = Duration::from_millis(200);
 
+/// Duration of one attempt to ping all stations.
+const PROBE: Duration = Duration::from_millis(100);
+
 /// Priority of the ping threads under SCHED_FIFO, below emulator, proxy and agents.
 const PING_PRIORITY: u8 = 1;
 
 /// A station that is loaded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Target<'a> {
     /// The namespace in which its tools run.
     pub(crate) namespace: &'a Namespace,
@@ -103,6 +106,22 @@ impl Load<'_> {
             timing.servers_stop.raise();
             clients.into_iter().map(ClientsDone::join_servers).collect()
         })
+    }
+
+    /// Pings every station for a moment; returns whether each has answered.
+    pub(crate) fn is_answered(&self, stop: &Stop) -> Result<bool> {
+        let probe = Load {
+            server: self.server,
+            targets: self.targets.clone(),
+            congestion: None,
+            flows: self.flows,
+            ping_interval: self.ping_interval,
+            duration: PROBE,
+            idle: true,
+        };
+        let measured = probe.run(Instant::now(), stop, |_| {})?;
+        let has_answered = |m: &Measured| m.pings.iter().any(|ping| ping.rtt_ms.is_some());
+        Ok(measured.iter().all(has_answered))
     }
 
     fn start_station<'s, 'e: 's>(

@@ -73,13 +73,13 @@ pub struct SteadyFigures {
     /// Round-trip time of pings before the load.
     pub idle_ping_ms: Quantiles,
     /// Data packets dropped, as a share: by the access point (full buffer or retry limit) and,
-    /// where there is one, by the proxy's queue.
+    /// where there is one, by the queue of the proxy or the box.
     pub loss: f64,
     /// Pings under load without an answer, as a share.
     pub ping_loss: f64,
     /// Mean packets per frame, from the access point's frame records.
     pub level: f64,
-    /// Mean packets per frame as the agents measured it; `None` without agents.
+    /// Mean packets per frame as the sensors measured it; `None` where nothing paced the stations.
     pub level_reported: Option<f64>,
     /// Mean time between frames to one station, milliseconds, from the frame records.
     pub round_ms: f64,
@@ -92,7 +92,8 @@ pub struct SteadyFigures {
 pub struct ArmResult {
     /// Number of stations.
     pub stations: u32,
-    /// `cubic`, `bbr`, `fqmac-airtime-cubic`, `airpace-cubic` or `airpace-udp`.
+    /// `cubic`, `bbr`, `fqmac-airtime-cubic`, `edge-acks`, `edge-radio`, `edge-agents`,
+    /// `edge-mixed`, `airpace-cubic` or `airpace-udp`.
     pub name: String,
     /// Description in a few words, for titles and tables.
     #[serde(default)]
@@ -132,6 +133,10 @@ pub struct StationResult {
     /// Share of the time in which the medium carried frames from this station.
     #[serde(default)]
     pub uplink_airtime: f64,
+    /// What observed it in most slots: `agent`, `block-ack`, `ack-burst`, `waiting-time` or `none`;
+    /// `None` where nothing paced it.
+    #[serde(default)]
+    pub sensor: Option<String>,
 }
 
 /// Quantiles of a set of samples. All are zero if `count` is zero.
@@ -198,7 +203,7 @@ pub struct SlotSample {
     /// Packets that waited in the access point for the station when its last frame in the slot was
     /// composed.
     pub ap_queue: Option<u32>,
-    /// Rate that the controller allocated, Mbit/s; `None` without a proxy.
+    /// Rate that the controller allocated, Mbit/s; `None` where nothing paced the station.
     pub allocated_mbps: Option<f64>,
 }
 
@@ -247,6 +252,7 @@ mod tests {
             figures: SteadyFigures::default(),
             airtime: 0.5,
             uplink_airtime: 0.1,
+            sensor: None,
         };
         let value = serde_json::to_value(&station).unwrap();
         assert!(value["goodput_mbps"].is_number() && value["airtime"].is_number());

@@ -2,8 +2,11 @@
 //! time.
 
 mod ap;
+mod aps;
 mod edge;
 mod frontier;
+mod mixed;
+mod sensors;
 
 use crate::args::positive;
 use crate::failure::{Interrupted, bad_input};
@@ -28,7 +31,10 @@ const EXAMPLES: &str = "Examples:
   airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
   airpace bench ap
   airpace bench ap --schemes fifo,airtime --seconds 10 --json
-  airpace bench frontier --quick";
+  airpace bench frontier --quick
+  airpace bench sensors --quick
+  airpace bench mixed
+  airpace bench aps --mcs 9,4";
 
 /// Measure this program on this machine.
 #[derive(Args)]
@@ -46,6 +52,9 @@ enum What {
     Tcp(Tcp),
     Ap(ap::Ap),
     Frontier(frontier::Frontier),
+    Sensors(sensors::Sensors),
+    Mixed(mixed::Mixed),
+    Aps(aps::Aps),
 }
 
 /// Packets per second and added delay through proxy and agent, between namespaces, without Wi-Fi.
@@ -134,6 +143,9 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
         What::Tcp(args) => run_tcp(args),
         What::Ap(args) => ap::run(args),
         What::Frontier(args) => frontier::run(args),
+        What::Sensors(args) => sensors::run(args),
+        What::Mixed(args) => mixed::run(args),
+        What::Aps(args) => aps::run(args),
     }
 }
 

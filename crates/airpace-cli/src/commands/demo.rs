@@ -7,6 +7,7 @@ use crate::output;
 use airpace_config::quantity::Span;
 use airpace_lab::demo::{self, ArmKind, DemoOptions, Progress, table};
 use airpace_lab::interrupt::with_signals;
+use airpace_lab::results::DemoSummary;
 use anyhow::Context as _;
 use clap::Args;
 use std::path::PathBuf;
@@ -17,18 +18,19 @@ const EXAMPLES: &str =
 
 Examples:
   airpace demo
-  airpace demo --out /tmp/demo --arms cubic,airpace-cubic --stations 9 --load '30 s'
+  airpace demo --out /tmp/demo --arms cubic,edge-acks --stations 9 --load '30 s'
   airpace demo --stations 9 --stations 9,4,1 --seed 7";
 
-/// The same download over an emulated access point with Cubic, BBR and airpace, and over a modified
-/// one, side by side.
+/// The same download over an emulated access point with Cubic, with BBR and behind airpace, and over
+/// a modified one, side by side.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
     /// Folder for the results.
     #[arg(long, default_value = "out/demo", value_name = "FOLDER")]
     out: PathBuf,
-    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, airpace-cubic, airpace-udp [default: all].
+    /// Arms to run: cubic, bbr, fqmac-airtime-cubic, edge-acks, edge-radio, edge-agents, edge-mixed,
+    /// airpace-cubic, airpace-udp [default: all but edge-mixed].
     #[arg(long, value_delimiter = ',', value_parser = arm)]
     arms: Vec<ArmKind>,
     /// Stations of a cell, by their VHT MCS at 80 MHz and one stream. Can be given several times
@@ -63,23 +65,37 @@ pub(crate) struct Demo {
 struct Cell(Vec<u8>);
 
 pub(crate) fn run(args: &Demo) -> anyhow::Result<ExitCode> {
-    let options = options(args)?;
-    // A process can only get a user namespace while it has a single thread.
-    airpace_net::netns::acquire_rights()?;
-    let bar = Bar::new("{bar:30} {pos:>3}/{len} s  {msg}");
-    let mut progress = |event: Progress<'_>| show(&bar, event);
-    let (summary, interrupted) = with_signals(|stop| demo::run(&options, stop, &mut progress))?;
-    drop(bar);
-    if interrupted {
-        return Err(Interrupted.into());
-    }
-    let summary = summary?;
+    let summary = measure(&options(args)?)?;
     if args.json {
         output::json(&summary)?;
     } else {
         output::text(&table::render(&summary))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the arms with a bar that shows how far they are.
+pub(super) fn measure(options: &DemoOptions) -> anyhow::Result<DemoSummary> {
+    if options.ramp + options.slot > options.load {
+        return Err(bad_input(
+            "--ramp: leave at least 100 ms of the load to be measured",
+        ));
+    }
+    // A process can only get a user namespace while it has a single thread.
+    airpace_net::netns::acquire_rights()?;
+    let bar = Bar::new("{bar:30} {pos:>3}/{len} s  {msg}");
+    let mut progress = |event: Progress<'_>| show(&bar, event);
+    let (summary, interrupted) = with_signals(|stop| demo::run(options, stop, &mut progress))?;
+    drop(bar);
+    if interrupted {
+        return Err(Interrupted.into());
+    }
+    summary
+}
+
+/// This program, from which boxes, proxies and agents are started.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("finding this program to start boxes, proxies and agents from")
 }
 
 fn show(bar: &Bar, event: Progress<'_>) {
@@ -92,14 +108,7 @@ fn show(bar: &Bar, event: Progress<'_>) {
 }
 
 fn options(args: &Demo) -> anyhow::Result<DemoOptions> {
-    let program =
-        std::env::current_exe().context("finding this program to start proxies and agents from")?;
-    let mut options = DemoOptions::new(args.out.clone(), program);
-    if args.ramp.0 + options.slot > args.load.0 {
-        return Err(bad_input(
-            "--ramp: leave at least 100 ms of the load to be measured",
-        ));
-    }
+    let mut options = DemoOptions::new(args.out.clone(), program()?);
     if !args.arms.is_empty() {
         options.arms.clone_from(&args.arms);
     }

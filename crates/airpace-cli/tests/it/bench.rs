@@ -16,6 +16,13 @@ fn plans_that_make_no_sense_are_refused() {
     assert_refused("bench emulator --seconds 0", "above 0");
     assert_refused("bench ap --schemes fifo,tail", "fq-codel");
     assert_refused("bench ap --seconds 0", "above 0");
+    assert_refused("bench sensors --heard everything", "few-headers");
+    assert_refused("bench sensors --missed 1", "below 1");
+    assert_refused("bench sensors --duration 1s", "2 s to 1 h");
+    assert_refused("bench mixed --load=3s --ramp=4s", "--ramp");
+    assert_refused("bench aps --mcs 9", "2 to 8");
+    assert_refused("bench aps --mcs 9,12", "MCS 0 to 9");
+    assert_refused("bench aps --load=3s --ramp=4s", "--ramp");
     assert_refused("bench everything", "everything");
 }
 
@@ -58,4 +65,33 @@ fn a_row_of_the_frontier_has_all_figures_and_is_stored() {
     );
     let table = std::fs::read_to_string(out.join("table.txt")).unwrap();
     assert_eq!(table, airpace(line).stdout);
+}
+
+#[test]
+fn rows_of_the_sensors_tell_the_true_level_and_what_each_sensor_says() {
+    let line = "bench sensors --quick --duration 2s";
+    let printed = json(line);
+    let rows = printed["rows"].as_array().unwrap();
+    for sensor in ["ack-burst", "block-ack"] {
+        assert!(rows.iter().any(|row| row["sensor"] == sensor), "{sensor}");
+    }
+    for row in rows {
+        assert!(row["stations"].is_u64() && row["flows"].is_u64(), "{row}");
+        assert!(row["true_level"].as_f64() >= Some(1.0), "{row}");
+        assert!(row["level"].is_f64() || row["level"].is_null(), "{row}");
+        assert!(row["usable"].is_boolean(), "{row}");
+    }
+    let hidden = rows
+        .iter()
+        .filter(|row| row["client"] == "quic" && row["sensor"] == "ack-burst");
+    for row in hidden {
+        assert_eq!(row["usable"], false, "{row}");
+    }
+    assert_eq!(
+        json(line),
+        printed,
+        "the same seed gives the same rows, however many run at a time"
+    );
+    let text = airpace(line).stdout;
+    assert!(text.contains("block acks: usable"), "{text}");
 }

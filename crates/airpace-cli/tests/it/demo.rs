@@ -1,6 +1,6 @@
 //! `airpace demo`; what it shows is measured by `make demo`.
 
-use crate::shared::assert_refused;
+use crate::shared::{airpace, assert_refused, folder, json_of};
 
 #[test]
 fn demos_that_make_no_sense_are_refused() {
@@ -15,4 +15,48 @@ fn demos_that_make_no_sense_are_refused() {
     assert_refused("demo --load=3s --ramp=4s", "--ramp");
     assert_refused("demo --level NaN", "--level");
     assert_refused("demo --flows 0", "1..=64");
+}
+
+/// Runs arms on two stations for a moment; `None`, loudly, where the system does not allow it.
+fn short_demo(arms: &str) -> Option<serde_json::Value> {
+    let folder = folder("demo");
+    let out = folder.path().display();
+    let times = "--idle=200ms --load=3s --ramp=2s";
+    let run = airpace(&format!(
+        "demo --out {out} --arms {arms} --stations 9,4 {times} --json"
+    ));
+    let denied = [
+        "Operation not permitted",
+        "Permission denied",
+        "/dev/net/tun",
+        "user namespace",
+    ];
+    if run.code == Some(1) && denied.iter().any(|text| run.stderr.contains(text)) {
+        eprintln!(
+            "SKIPPED: this system allows no namespaces or no TUN: {}",
+            run.stderr
+        );
+        return None;
+    }
+    Some(json_of(&run))
+}
+
+#[test]
+fn each_arm_of_the_in_line_box_observes_its_stations_by_its_own_sensor() {
+    let Some(summary) = short_demo("edge-acks,edge-radio,edge-agents") else {
+        return;
+    };
+    let sensors = [
+        ("edge-acks", "ack-burst"),
+        ("edge-radio", "block-ack"),
+        ("edge-agents", "agent"),
+    ];
+    for (arm, (name, sensor)) in summary["arms"].as_array().unwrap().iter().zip(sensors) {
+        assert_eq!(arm["name"], name);
+        for station in arm["per_station"].as_array().unwrap() {
+            assert_eq!(station["sensor"], sensor, "{name}: {station}");
+            assert!(station["goodput_mbps"].as_f64() > Some(1.0), "{station}");
+            assert!(station["ping_ms"]["p95"].as_f64() > Some(0.0), "{station}");
+        }
+    }
 }

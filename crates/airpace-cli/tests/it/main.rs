@@ -11,6 +11,7 @@ mod bench;
 mod config;
 mod control;
 mod demo;
+mod deploy;
 mod edge;
 mod emulate;
 mod keygen;

@@ -1,8 +1,11 @@
 //! Benchmarks of the whole system.
 
 pub mod ap;
+pub mod aps;
 pub mod datapath;
 pub mod edge;
 pub mod emulator;
+pub mod mixed;
 pub mod saturation;
+pub mod sensors;
 pub mod tcp;

@@ -1,15 +1,17 @@
 //! Running an arm, from starting the cell to its figures.
 
 use super::collect::{Recorded, Reported};
-use super::plan::{ArmKind, DemoOptions};
+use super::inline::{InlineBox, InlinePlan};
+use super::plan::{ArmKind, DemoOptions, EdgeSensor, Pacer};
 use super::tunnel::{AgentSite, Tunnel, TunnelPlan};
 use crate::bench::saturation::vht80;
-use crate::cell::{Cell, closed};
+use crate::cell::{AIR, Cell, closed};
 use crate::load::{Load, Measured, Target};
 use crate::results::{ArmResult, ArmSeries};
 use crate::tool::Stop;
 use airpace_api::config::UdpLoadConfig;
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
+use airpace_emu::{AirConfig, EthernetConfig, Monitor};
 use airpace_sim::mac::Scheme;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -30,30 +32,32 @@ impl Arm<'_> {
         tick: &mut dyn FnMut(Duration),
     ) -> Result<(ArmResult, ArmSeries)> {
         let cell = self.cell()?;
+        let mut pacer = match self.kind.pacer() {
+            Pacer::Edge(sensor) => RunningPacer::Inline(self.inline(&cell, sensor, stop)?),
+            _ => RunningPacer::None,
+        };
         let (start, unix_start) = (Instant::now(), unix_now());
         cell.record_from_now();
         // The proxy's constant load begins when the proxy starts. So in that arm the idle pings are
         // sent before, without the tunnel.
-        let mut tunnel = if self.kind == ArmKind::AirpaceCubic {
-            Some(self.tunnel(&cell, stop)?)
-        } else {
-            None
-        };
+        if self.kind == ArmKind::AirpaceCubic {
+            pacer = RunningPacer::Tunnel(self.tunnel(&cell, stop)?);
+        }
         let idle_from = start.elapsed();
         let idle = self
-            .phase(&cell, tunnel.is_some(), true)
+            .phase(&cell, pacer.is_tunnel(), true)
             .run(start, stop, &mut *tick)?;
         if self.kind == ArmKind::AirpaceUdp {
-            tunnel = Some(self.tunnel(&cell, stop)?);
+            pacer = RunningPacer::Tunnel(self.tunnel(&cell, stop)?);
         }
         let load_from = start.elapsed();
         let loaded = self
-            .phase(&cell, tunnel.is_some(), false)
+            .phase(&cell, pacer.is_tunnel(), false)
             .run(start, stop, tick)?;
         if stop.is_raised() {
             bail!("the demo was stopped");
         }
-        let reported = self.reported(tunnel, unix_start)?;
+        let reported = self.reported(pacer, unix_start)?;
         let record = cell.finish()?;
         for warning in &record.warnings {
             tracing::warn!("{warning}");
@@ -85,7 +89,40 @@ impl Arm<'_> {
             // entitles it.
             config.cell.access_point.hardware = 0;
         }
-        Cell::start(config, self.options.slot)
+        if self.needs_no_monitors() {
+            // The emulator is spared the copies that nobody reads.
+            config.monitor = Monitor::Off;
+        }
+        let Pacer::Edge(sensor) = self.kind.pacer() else {
+            return Cell::start(config, self.options.slot);
+        };
+        if sensor == EdgeSensor::Radio {
+            config.air = Some(AirConfig {
+                interface: AIR.to_owned(),
+                ..AirConfig::default()
+            });
+        }
+        let has_agents = sensor.agents(self.mcs.len()) > 0;
+        let config = config.with_ethernet(EthernetConfig {
+            // The agents' reports go to the bridge, so it is there before the box, which otherwise
+            // makes its own.
+            bridged: has_agents,
+            ..EthernetConfig::default()
+        });
+        let cell = Cell::start(config, self.options.slot)?;
+        if has_agents {
+            cell.address_the_bridge()?;
+        }
+        Ok(cell)
+    }
+
+    /// Whether no agent listens to the stations' monitors.
+    const fn needs_no_monitors(&self) -> bool {
+        match self.kind.pacer() {
+            Pacer::None => true,
+            Pacer::Edge(sensor) => sensor.agents(self.mcs.len()) == 0,
+            Pacer::Tunnel => false,
+        }
     }
 
     fn phase<'c>(&self, cell: &'c Cell, tunnelled: bool, idle: bool) -> Load<'c> {
@@ -112,6 +149,21 @@ impl Arm<'_> {
         }
     }
 
+    fn inline(&self, cell: &Cell, sensor: EdgeSensor, stop: &Stop) -> Result<InlineBox> {
+        let plan = InlinePlan {
+            program: &self.options.program,
+            cell,
+            stations: self.mcs.len(),
+            access_points: 1,
+            sensor,
+            target_level: self.options.target_level,
+            slot: self.options.slot,
+        };
+        let idle = self.phase(cell, false, true);
+        let is_forwarding = || idle.is_answered(stop);
+        InlineBox::start(&plan, stop, is_forwarding)
+    }
+
     fn tunnel(&self, cell: &Cell, stop: &Stop) -> Result<Tunnel> {
         let site = |station| AgentSite {
             namespace: cell.station(station),
@@ -129,22 +181,50 @@ impl Arm<'_> {
         Tunnel::start(&plan, stop)
     }
 
-    /// The telemetry of proxy and agents, on the arm's clock. Proxy and agents run on this machine,
-    /// so their wall clocks agree.
-    fn reported(&self, tunnel: Option<Tunnel>, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
-        let Some(mut tunnel) = tunnel else {
-            return Ok(Vec::new());
+    /// The telemetry of box, proxy and agents, on the arm's clock. They run on this machine, so
+    /// their wall clocks agree.
+    fn reported(&self, mut pacer: RunningPacer, unix_start: f64) -> Result<Vec<Vec<Reported>>> {
+        let children = match &mut pacer {
+            RunningPacer::None => return Ok(Vec::new()),
+            RunningPacer::Inline(inline) => &mut inline.children,
+            RunningPacer::Tunnel(tunnel) => &mut tunnel.children,
         };
-        tunnel
+        children
             .check()
-            .context("proxy and agents must run until the load ends")?;
-        tunnel.keep_telemetry(
-            &self.options.out,
-            &format!("{}-{}", self.mcs.len(), self.kind.name()),
-        )?;
+            .context("box, proxy and agents must run until the load ends")?;
+        let suffix = format!("{}-{}", self.mcs.len(), self.kind.name());
+        children.keep_telemetry(&self.options.out, &suffix)?;
         (0..self.mcs.len())
-            .map(|station| self.reports_of(&tunnel, station, unix_start))
+            .map(|station| match &pacer {
+                RunningPacer::None => Ok(Vec::new()),
+                RunningPacer::Inline(inline) => self.edge_reports_of(inline, station, unix_start),
+                RunningPacer::Tunnel(tunnel) => self.reports_of(tunnel, station, unix_start),
+            })
             .collect()
+    }
+
+    fn edge_reports_of(
+        &self,
+        inline: &InlineBox,
+        station: usize,
+        unix_start: f64,
+    ) -> Result<Vec<Reported>> {
+        let slot_ms = self.options.slot.as_secs_f64() * 1e3;
+        let mut reports = Vec::new();
+        for slot in inline.slots(station)? {
+            // The box tells level and round; together they give the frames of the slot.
+            let frames = slot.round_ms.map_or(0.0, |round_ms| slot_ms / round_ms);
+            reports.push(Reported {
+                at_s: slot.unix_s - unix_start,
+                frames,
+                packets: frames * slot.level.unwrap_or_default(),
+                payload_mbps: slot.goodput_mbps.unwrap_or_default(),
+                allocated_mbps: slot.rate_mbps,
+                dropped: slot.dropped,
+                sensor: slot.sensor,
+            });
+        }
+        Ok(reports)
     }
 
     fn reports_of(
@@ -166,11 +246,12 @@ impl Arm<'_> {
             }
             reports.push(Reported {
                 at_s: slot.unix_s - unix_start,
-                frames: slot.frames,
-                packets: slot.packets,
+                frames: slot.frames.into(),
+                packets: slot.packets.into(),
                 payload_mbps: self.payload_mbps(slot.bytes),
                 allocated_mbps,
                 dropped,
+                sensor: Some("agent".to_owned()),
             });
         }
         Ok(reports)
@@ -187,6 +268,19 @@ impl Arm<'_> {
     fn phy_mbps(&self) -> Result<Vec<f64>> {
         let rate = |&mcs: &u8| Ok(vht80(mcs)?.rate().as_mbps_f64());
         self.mcs.iter().map(rate).collect()
+    }
+}
+
+/// What paces the stations while the arm runs. Dropping it ends it.
+enum RunningPacer {
+    None,
+    Inline(InlineBox),
+    Tunnel(Tunnel),
+}
+
+impl RunningPacer {
+    const fn is_tunnel(&self) -> bool {
+        matches!(self, Self::Tunnel(_))
     }
 }
 

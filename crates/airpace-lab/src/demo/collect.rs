@@ -9,6 +9,7 @@ use crate::results::{
 use crate::stats::Samples;
 use crate::tool::ping::Ping;
 use airpace_core::model::jain;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -30,18 +31,22 @@ pub(super) struct Recorded<'a> {
     pub(super) load_from: Duration,
 }
 
-/// One slot as proxy and agent reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// One slot of a station as the box, or proxy and agent, reported it.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reported {
     /// End of the slot.
     pub(super) at_s: f64,
-    pub(super) frames: u32,
-    pub(super) packets: u32,
-    /// Rate of payload that the agent received. Only meaningful in the arm without TCP.
+    /// Frames; not a whole number where they follow from a mean time between frames.
+    pub(super) frames: f64,
+    /// Packets in those frames.
+    pub(super) packets: f64,
+    /// Rate of payload that the station received. Only meaningful in the arm without TCP.
     pub(super) payload_mbps: f64,
     pub(super) allocated_mbps: Option<f64>,
-    /// Packets that the proxy's queue dropped since the last slot.
+    /// Packets that the queue of proxy or box dropped since the last slot.
     pub(super) dropped: u64,
+    /// What observed the station.
+    pub(super) sensor: Option<String>,
 }
 
 /// Phases of an arm.
@@ -145,6 +150,7 @@ impl Recorded<'_> {
             figures,
             airtime: sum.down.airtime.as_secs_f64() / length,
             uplink_airtime: sum.up_airtime.as_secs_f64() / length,
+            sensor: self.sensor(index),
         }
     }
 
@@ -180,12 +186,25 @@ impl Recorded<'_> {
         let slots: Vec<&Reported> = stations
             .flat_map(|i| self.reports(i, spans.steady_from, spans.load_to))
             .collect();
-        let frames: u64 = slots.iter().map(|r| u64::from(r.frames)).sum();
-        let packets: u64 = slots.iter().map(|r| u64::from(r.packets)).sum();
-        (frames > 0).then(|| packets as f64 / frames as f64)
+        let frames: f64 = slots.iter().map(|r| r.frames).sum();
+        let packets: f64 = slots.iter().map(|r| r.packets).sum();
+        (frames > 0.0).then(|| packets / frames)
     }
 
-    /// Packets that the proxy's queues dropped in the steady state. They count as losses, because
+    /// What observed the station in most slots of the steady state.
+    fn sensor(&self, station: usize) -> Option<String> {
+        let spans = self.spans();
+        let mut slots_by_sensor: BTreeMap<&str, u32> = BTreeMap::new();
+        for report in self.reports(station, spans.steady_from, spans.load_to) {
+            if let Some(sensor) = &report.sensor {
+                *slots_by_sensor.entry(sensor).or_default() += 1;
+            }
+        }
+        let most = slots_by_sensor.into_iter().max_by_key(|&(_, slots)| slots);
+        most.map(|(sensor, _)| sensor.to_owned())
+    }
+
+    /// Packets that the queues of proxy or box dropped in the steady state. They count as losses, because
     /// these queues take the place of the access point's.
     fn dropped_at_proxy(&self, stations: Range<usize>) -> u64 {
         let spans = self.spans();
@@ -375,11 +394,12 @@ mod tests {
     fn without_tcp_the_agents_count_goodput() {
         let slot = |at_s| Reported {
             at_s,
-            frames: 10,
-            packets: 330,
+            frames: 10.0,
+            packets: 330.0,
             payload_mbps: 12.0,
             allocated_mbps: Some(13.0),
             dropped: 1,
+            sensor: Some("agent".to_owned()),
         };
         let reported = [
             (1..=30).map(|i| slot(f64::from(i) / 10.0)).collect(),
@@ -389,6 +409,8 @@ mod tests {
             let (result, series) = (recorded.result(), recorded.series());
             assert!((result.figures.goodput_mbps - 12.0).abs() < 1e-9);
             assert_eq!(result.figures.level_reported, Some(33.0));
+            assert_eq!(result.per_station[0].sensor.as_deref(), Some("agent"));
+            assert_eq!(result.per_station[1].sensor, None);
             assert!(
                 result.figures.loss > 0.0,
                 "packets that the proxy's queue drops are lost"

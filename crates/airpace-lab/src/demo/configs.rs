@@ -1,15 +1,22 @@
-//! The configurations of proxy and agents: the defaults, except for addresses, keys and files.
+//! The configurations of proxy, box and agents: the defaults, except for addresses, keys and files.
 
+use super::inline::InlinePlan;
+use super::plan::EdgeSensor;
 use super::tunnel::{PORT, Tunnel, TunnelPlan, station_name};
+use crate::cell::{AIR, BRIDGE};
 use airpace_api::config::{
-    AgentConfig, AgentMode, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig,
-    StationConfig, TunConfig, UdpLoadConfig, UplinkConfig,
+    AgentConfig, AgentMode, AgentsConfig, ApConfig, Cipher, ControlConfig, EdgeConfig,
+    EdgeStationConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
+    UdpLoadConfig, UplinkConfig,
 };
+use airpace_api::mac::MacAddress;
 use airpace_config::quantity::{Size, Span};
+use airpace_emu::{EthernetConfig, station_mac};
 use airpace_live::keys::KeyPair;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// The tunnel's network, which differs from those of the emulated cell.
 const TUNNEL: [u8; 3] = [10, 99, 0];
@@ -36,7 +43,7 @@ pub(super) fn proxy(
     plan: &TunnelPlan<'_>,
     own: &KeyPair,
     agents: &[KeyPair],
-    folder: &Path,
+    telemetry: PathBuf,
 ) -> ProxyConfig {
     let station = |(index, keys): (usize, &KeyPair)| StationConfig {
         name: station_name(index),
@@ -48,14 +55,10 @@ pub(super) fn proxy(
         listen: SocketAddr::new(plan.server_address, PORT),
         private_key: Some(own.private.clone()),
         private_key_file: None,
-        telemetry: Some(folder.join("proxy.jsonl")),
+        telemetry: Some(telemetry),
         realtime: true,
         tun: tun(tunnel_address(1)),
-        control: ControlConfig {
-            slot: Span(plan.slot),
-            level_limit: plan.target_level,
-            ..ControlConfig::default()
-        },
+        control: control(plan.target_level, plan.slot),
         queue: QueueConfig::default(),
         l4s: true,
         fallback: FallbackConfig::default(),
@@ -72,7 +75,7 @@ pub(super) fn agent(
     index: usize,
     own: &KeyPair,
     proxy: &KeyPair,
-    folder: &Path,
+    telemetry: PathBuf,
 ) -> AgentConfig {
     AgentConfig {
         mode: AgentMode::Tunnel,
@@ -84,11 +87,81 @@ pub(super) fn agent(
         monitor: Some(plan.sites[index].monitor.clone()),
         interface: None,
         slot: Span(plan.slot),
-        telemetry: Some(folder.join(format!("{}.jsonl", station_name(index)))),
+        telemetry: Some(telemetry),
         realtime: true,
         routes: Vec::new(),
         tun: Some(tun(Tunnel::address(index))),
         uplink: UplinkConfig::default(),
         queue: QueueConfig::default(),
+    }
+}
+
+/// The in-line box's configuration.
+pub(super) fn edge(
+    plan: &InlinePlan<'_>,
+    own: &KeyPair,
+    agents: &[KeyPair],
+    telemetry: PathBuf,
+) -> EdgeConfig {
+    let radio = (plan.sensor == EdgeSensor::Radio).then(|| AIR.to_owned());
+    let access_point = |port| ApConfig {
+        ports: vec![port],
+        radio: radio.clone(),
+        ..ApConfig::default()
+    };
+    let mut config = EdgeConfig {
+        wan: EthernetConfig::default().lan_port,
+        telemetry: Some(telemetry),
+        control: control(plan.target_level, plan.slot),
+        ap: plan.ports().map(access_point).collect(),
+        ..EdgeConfig::default()
+    };
+    if !agents.is_empty() {
+        // Agents send their reports to the address of the bridge, which is there before the box.
+        config.bridge = Some(BRIDGE.to_owned());
+        config.agents = Some(AgentsConfig {
+            listen: plan.listen(),
+            private_key: Some(own.private.clone()),
+            private_key_file: None,
+        });
+        for (index, keys) in agents.iter().enumerate() {
+            config.station.push(EdgeStationConfig {
+                mac: MacAddress(station_mac(index).0),
+                name: Some(station_name(index)),
+                public_key: Some(keys.public),
+                ..EdgeStationConfig::default()
+            });
+        }
+    }
+    config
+}
+
+/// The configuration of an agent that reports to the in-line box.
+pub(super) fn sensor_agent(
+    plan: &InlinePlan<'_>,
+    own: &KeyPair,
+    edge: &KeyPair,
+    telemetry: PathBuf,
+) -> AgentConfig {
+    AgentConfig {
+        mode: AgentMode::Sensor,
+        proxy: plan.listen(),
+        proxy_public_key: edge.public,
+        private_key: Some(own.private.clone()),
+        private_key_file: None,
+        monitor: Some("mon0".to_owned()),
+        slot: Span(plan.slot),
+        telemetry: Some(telemetry),
+        tun: None,
+        ..AgentConfig::default()
+    }
+}
+
+/// The rate control: the default aim, unless the level is held.
+fn control(level_limit: Option<f64>, slot: Duration) -> ControlConfig {
+    ControlConfig {
+        slot: Span(slot),
+        level_limit,
+        ..ControlConfig::default()
     }
 }

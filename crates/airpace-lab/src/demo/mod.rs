@@ -1,18 +1,22 @@
-//! The demo: the same download through the same emulated access point with Cubic, BBR and airpace,
-//! and through one with FQ-MAC and airtime fairness.
+//! The demo: the same download through the same emulated access point with Cubic, with BBR and
+//! behind airpace (the in-line box, and the tunnel), and through one with FQ-MAC and airtime
+//! fairness.
 //!
 //! [`run`] runs each arm in its own namespaces, writes what it measured to a folder and returns the
-//! summary; [`table::render`] makes a table of it. Proxies and agents are child processes, started
-//! from the airpace program.
+//! summary; [`table::render`] makes a table of it. Boxes, proxies and agents are child processes,
+//! started from the airpace program.
 
 mod arm;
+mod children;
 mod collect;
 mod configs;
+pub(crate) mod inline;
 mod plan;
 mod store;
 pub mod table;
 mod tunnel;
 
+pub(crate) use plan::EdgeSensor;
 pub use plan::{ArmKind, DemoOptions};
 
 use crate::results::{ArmResult, DEMO_FORMAT, DemoSummary};
@@ -112,4 +116,4 @@ fn one_line(title: &str, arm: &ArmResult) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -27,8 +27,10 @@ fn is_ours(path: &Path) -> bool {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or("");
-    let telemetry =
-        (name.starts_with("proxy-") || name.starts_with("sta")) && name.ends_with(".jsonl");
+    let telemetry = ["proxy-", "edge-", "sta"]
+        .iter()
+        .any(|of| name.starts_with(of))
+        && name.ends_with(".jsonl");
     let series = name.starts_with("series-") && name.ends_with(".json");
     name == "summary.json" || name == "index.html" || series || telemetry
 }

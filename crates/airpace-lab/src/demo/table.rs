@@ -75,11 +75,11 @@ fn quantiles(q: &Quantiles) -> String {
     }
 }
 
-/// The true level, with the level that the agents measured if the two differ by more than 2 %.
+/// The true level, with the level that the sensors measured if the two differ by more than 2 %.
 fn level(figures: &SteadyFigures) -> String {
     match figures.level_reported {
         Some(reported) if (reported - figures.level).abs() > 0.02 * figures.level => {
-            format!("{:.1} (agent {reported:.1})", figures.level)
+            format!("{:.1} (sensor {reported:.1})", figures.level)
         }
         _ => format!("{:.1}", figures.level),
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_level_is_shown_where_it_differs() {
+    fn the_sensors_level_is_shown_where_it_differs() {
         let reported = |level_reported: f64| {
             let mut arm = arm("airpace-udp", 1);
             arm.figures.level = 30.0;
@@ -128,7 +128,7 @@ mod tests {
             arm
         };
         let (differs, agrees) = (reported(33.0), reported(30.1));
-        assert!(render(&summary(vec![differs])).contains("30.0 (agent 33.0)"));
-        assert!(!render(&summary(vec![agrees])).contains("agent"));
+        assert!(render(&summary(vec![differs])).contains("30.0 (sensor 33.0)"));
+        assert!(!render(&summary(vec![agrees])).contains("sensor"));
     }
 }

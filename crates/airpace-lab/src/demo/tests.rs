@@ -7,7 +7,7 @@ use crate::results::{
 };
 
 /// A summary without arms.
-pub(super) fn summary() -> DemoSummary {
+pub(crate) fn summary() -> DemoSummary {
     let settings = DemoSettings {
         seed: 1,
         width_mhz: 80,
@@ -30,7 +30,7 @@ pub(super) fn summary() -> DemoSummary {
 }
 
 /// An arm with every figure set.
-pub(super) fn arm(name: &str, stations: u32) -> ArmResult {
+pub(crate) fn arm(name: &str, stations: u32) -> ArmResult {
     ArmResult {
         stations,
         name: name.to_owned(),
@@ -82,5 +82,6 @@ fn station_result(station: u32) -> StationResult {
         figures: figures(),
         airtime: 0.9,
         uplink_airtime: 0.05,
+        sensor: None,
     }
 }
