@@ -1,4 +1,4 @@
-//! What the daemons and their users exchange: configuration and telemetry. No behaviour: nothing
+//! What the daemons and their users exchange: configuration, telemetry, and an operator's requests. No behaviour: nothing
 //! here touches the machine.
 //!
 //! Types to know: [`config::ProxyConfig`] and [`config::AgentConfig`] (TOML, every value with its
@@ -25,4 +25,5 @@ pub mod config;
 pub mod emulation;
 pub mod keys;
 pub mod mac;
+pub mod operator;
 pub mod telemetry;

@@ -95,8 +95,15 @@ pub struct EdgeSlot {
     pub level: Option<f64>,
     /// Aggregation level aimed at, packets per frame.
     pub level_target: Option<f64>,
-    /// Granted rate in Mbit/s of IP packets; absent when unshaped.
+    /// Granted rate in Mbit/s of IP packets; absent when unshaped. In a dry run the rate that would
+    /// have been granted.
     pub rate_mbps: Option<f64>,
+    /// Whether nothing was paced.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Packets that waited for the pacer in the slot, or in a dry run would have waited.
+    #[serde(default)]
+    pub held_packets: Option<u32>,
     /// Mbit/s of IP packets sent to the access point in the slot.
     pub sent_mbps: f64,
     /// Mbit/s that the station has acknowledged in its slot.

@@ -17,9 +17,13 @@
 #define HEARTBEAT_NS 200000000ULL
 /* A frame of an unknown source is reported at most once per this time and source. */
 #define NOTICE_NS 1000000000ULL
+/* Frames of a source that follow each other more closely came in one frame on the air (`FRAME_GAP` of the meter). */
+#define BURST_GAP_NS 65000ULL
 /* Bytes of a frame that are copied into a record, and fewer where the payload is encrypted. */
 #define SNAP_BYTES 160
 #define SNAP_QUIC 80
+/* A DHCP message with its options, of the length that every host must accept (RFC 2131 section 2). */
+#define SNAP_DHCP 600
 /* Longest payload of a TCP segment that is reported: more is data, not an acknowledgement. */
 #define SMALL_PAYLOAD 128
 /* Records of acknowledgements do not wake the reader before this much waits for it. */
@@ -79,6 +83,8 @@ struct mac {
 struct uplink {
 	u64 frames;
 	u64 bytes;
+	/* Groups of frames that came at once, as those of one frame on the air do. */
+	u64 bursts;
 	/* When the last frame came, and when a frame was last reported because the source was unknown. */
 	u64 last_ns;
 	u64 noticed_ns;
@@ -96,12 +102,21 @@ struct control {
 struct record {
 	u64 time_ns;
 	u32 ifindex;
-	/* Length of the whole frame, and how much of it is in `frame`. */
+	/* Length of the whole frame, and how much of it follows. */
 	u32 length;
 	u16 captured;
 	u8 kind;
 	u8 reserved[5];
+};
+
+struct short_record {
+	struct record head;
 	u8 frame[SNAP_BYTES];
+};
+
+struct dhcp_record {
+	struct record head;
+	u8 frame[SNAP_DHCP];
 };
 
 struct {
@@ -269,38 +284,54 @@ INLINE enum kind kind_of(struct ethernet *eth, void *end)
 	}
 }
 
-/* Copies the beginning of the frame into the ring. A full ring loses the record and is counted. */
-INLINE void report(struct xdp_md *ctx, enum kind kind, u64 now, u32 length)
+/* Fills a record with the beginning of the frame and submits it. `room` is the length of `frame`. */
+INLINE void submit(struct xdp_md *ctx, struct record *head, u8 *frame, u32 room, enum kind kind, u64 now, u32 length)
 {
-	u32 captured = kind == KIND_QUIC ? SNAP_QUIC : SNAP_BYTES;
-	struct record *record = bpf_ringbuf_reserve(&RECORDS_RING, sizeof(*record), 0);
+	u32 captured = kind == KIND_QUIC ? SNAP_QUIC : room;
 	u64 wake = 0;
 
-	if (!record) {
-		count(RECORDS_LOST);
-		return;
-	}
 	if (captured > length)
 		captured = length;
 	/* The verifier wants to see that the length is neither zero nor beyond the record, of the very register that
 	 * is passed on: the empty instruction keeps the compiler from reusing what it knows. */
 	__asm__ volatile("" : "+r"(captured));
-	if (captured < sizeof(struct ethernet) || captured > SNAP_BYTES ||
-	    bpf_xdp_load_bytes(ctx, 0, record->frame, captured)) {
-		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+	if (captured < sizeof(struct ethernet) || captured > room || bpf_xdp_load_bytes(ctx, 0, frame, captured)) {
+		bpf_ringbuf_discard(head, BPF_RB_NO_WAKEUP);
 		return;
 	}
-	record->time_ns = now;
-	record->ifindex = ctx->ingress_ifindex;
-	record->length = length;
-	record->captured = captured;
-	record->kind = kind;
+	head->time_ns = now;
+	head->ifindex = ctx->ingress_ifindex;
+	head->length = length;
+	head->captured = captured;
+	head->kind = kind;
 	/* A wake-up per acknowledgement would cost more than the acknowledgement itself. */
 	if (kind == KIND_TCP || kind == KIND_QUIC)
 		wake = bpf_ringbuf_query(&RECORDS_RING, BPF_RB_AVAIL_DATA) > WAKE_BYTES ? BPF_RB_FORCE_WAKEUP :
 											  BPF_RB_NO_WAKEUP;
-	bpf_ringbuf_submit(record, wake);
+	bpf_ringbuf_submit(head, wake);
 	count(RECORDS);
+}
+
+/* Copies the beginning of the frame into the ring. A full ring loses the record and is counted. */
+INLINE void report(struct xdp_md *ctx, enum kind kind, u64 now, u32 length)
+{
+	struct short_record *record = bpf_ringbuf_reserve(&RECORDS_RING, sizeof(*record), 0);
+
+	if (record)
+		submit(ctx, &record->head, record->frame, SNAP_BYTES, kind, now, length);
+	else
+		count(RECORDS_LOST);
+}
+
+/* The same for DHCP, whose names and addresses stand far behind the headers. */
+INLINE void report_dhcp(struct xdp_md *ctx, u64 now, u32 length)
+{
+	struct dhcp_record *record = bpf_ringbuf_reserve(&RECORDS_RING, sizeof(*record), 0);
+
+	if (record)
+		submit(ctx, &record->head, record->frame, SNAP_DHCP, KIND_DHCP, now, length);
+	else
+		count(RECORDS_LOST);
 }
 
 SEC("xdp.frags")
@@ -324,7 +355,9 @@ int edge_wan(struct xdp_md *ctx)
 	length = bpf_xdp_get_buff_len(ctx);
 	kind = kind_of(eth, end);
 	/* Addresses are learnt from these, whomever they are for. */
-	if (kind == KIND_ARP || kind == KIND_DHCP)
+	if (kind == KIND_DHCP)
+		report_dhcp(ctx, now, length);
+	else if (kind == KIND_ARP)
 		report(ctx, kind, now, length);
 	if (eth->destination[0] & 1) {
 		count(PASSED_GROUP);
@@ -365,7 +398,7 @@ int edge_wan(struct xdp_md *ctx)
 /* Counts the frame by its source; returns whether the source has not been reported recently. */
 INLINE int account(struct mac *from, u64 now, u32 length)
 {
-	struct uplink first = { .frames = 1, .bytes = length, .last_ns = now, .noticed_ns = now };
+	struct uplink first = { .frames = 1, .bytes = length, .bursts = 1, .last_ns = now, .noticed_ns = now };
 	struct uplink *known = bpf_map_lookup_elem(&UPLINK, from);
 
 	if (!known) {
@@ -374,6 +407,8 @@ INLINE int account(struct mac *from, u64 now, u32 length)
 	}
 	__sync_fetch_and_add(&known->frames, 1);
 	__sync_fetch_and_add(&known->bytes, length);
+	if ((s64)(now - known->last_ns) >= (s64)BURST_GAP_NS)
+		__sync_fetch_and_add(&known->bursts, 1);
 	known->last_ns = now;
 	if (now - known->noticed_ns < NOTICE_NS)
 		return 0;
@@ -399,7 +434,9 @@ int edge_ap(struct xdp_md *ctx)
 	kind = kind_of(eth, end);
 	__builtin_memcpy(&from, eth->source, sizeof(from));
 	is_due = account(&from, now, length);
-	if (kind < KIND_IP)
+	if (kind == KIND_DHCP)
+		report_dhcp(ctx, now, length);
+	else if (kind < KIND_IP)
 		report(ctx, kind, now, length);
 	else if (is_due && !bpf_map_lookup_elem(&STATIONS, &from))
 		report(ctx, KIND_UNKNOWN_SOURCE, now, length);

@@ -191,6 +191,36 @@ impl BridgeState {
         }
     }
 
+    /// Returns whether everything is still as [`BridgeState::set_up`] left it: the bridge and its
+    /// ports are up, and these ports are in it. Then another run can go on with this state, and
+    /// traffic does not notice.
+    ///
+    /// # Errors
+    /// Without a netlink socket.
+    pub fn is_in_place(&self, ports: &[&str]) -> Result<bool, LinkError> {
+        let mut link = Netlink::open()?;
+        let Some(bridge) = &self.bridge else {
+            return Ok(false);
+        };
+        let Ok(found) = link.port(bridge) else {
+            return Ok(false);
+        };
+        let has_these_ports = ports.len() == self.ports.len()
+            && self.ports.iter().all(|port| ports.contains(&&*port.name));
+        if !(has_these_ports && found.is_bridge && found.is_up) {
+            return Ok(false);
+        }
+        for port in ports {
+            let is_member = link
+                .port(port)
+                .is_ok_and(|port| port.is_up && port.master == Some(found.index));
+            if !is_member {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Restores how everything was: the ports' bridges, which of the interfaces were up, and the
     /// bridge is deleted if it was made. What has disappeared or been given to another bridge in
     /// the meantime stays so; undoing twice does no harm.

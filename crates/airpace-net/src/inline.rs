@@ -373,13 +373,14 @@ impl XdpPath {
         self.programs.counters()
     }
 
-    /// Returns what each source has sent through the ports of the access points. The 8192 sources
-    /// that sent most recently are kept.
+    /// Returns what the source `mac` has sent through the ports of the access points; `None` if
+    /// nothing. The 8192 sources that sent most recently are kept; one that comes back after it was
+    /// forgotten is counted from zero.
     ///
     /// # Errors
     /// When the kernel refuses, which only a bug can cause.
-    pub fn uplink(&self) -> Result<Vec<UplinkUse>, InlineError> {
-        self.programs.uplink()
+    pub fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
+        self.programs.uplink(mac)
     }
 
     /// Returns what the kernel has dropped on the way to this process since the path was opened.

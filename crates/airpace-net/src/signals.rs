@@ -1,4 +1,4 @@
-//! SIGINT (Ctrl-C) and SIGTERM as a file that can be polled.
+//! SIGINT (Ctrl-C) and SIGTERM, or SIGHUP, as a file that can be polled.
 
 use crate::sys;
 use nix::errno::Errno;
@@ -7,10 +7,11 @@ use nix::sys::signal::Signal;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Receives SIGINT and SIGTERM, which then no longer end the process, whichever thread the kernel
-/// delivers them to.
+/// Receives signals, which then no longer end the process, whichever thread the kernel delivers
+/// them to.
 ///
-/// A process can have one such value at a time: if there are two, the newer receives the signals.
+/// A process can have one such value of each kind at a time: if there are two, the newer receives
+/// the signals.
 /// Dropping it restores the default actions. Child processes are not affected.
 #[derive(Debug)]
 pub struct Signals {
@@ -18,10 +19,13 @@ pub struct Signals {
     reader: OwnedFd,
     /// The end that the handler writes to; kept open for it.
     _writer: OwnedFd,
+    signals: &'static [Signal],
 }
 
 /// The signals that end a run.
-const TERMINATION: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
+const TERMINATION: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM];
+/// The signal that asks a daemon to read its configuration again.
+const RELOAD: &[Signal] = &[Signal::SIGHUP];
 
 impl Signals {
     /// Installs the handler for SIGINT and SIGTERM.
@@ -29,11 +33,24 @@ impl Signals {
     /// # Errors
     /// When the process cannot open a pipe.
     pub fn termination() -> io::Result<Self> {
+        Self::catch(TERMINATION)
+    }
+
+    /// Installs the handler for SIGHUP.
+    ///
+    /// # Errors
+    /// When the process cannot open a pipe.
+    pub fn reload() -> io::Result<Self> {
+        Self::catch(RELOAD)
+    }
+
+    fn catch(signals: &'static [Signal]) -> io::Result<Self> {
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
-        sys::catch_signals(&TERMINATION, writer.as_fd())?;
+        sys::catch_signals(signals, writer.as_fd())?;
         Ok(Self {
             reader,
             _writer: writer,
+            signals,
         })
     }
 
@@ -53,7 +70,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        sys::release_signals(&TERMINATION);
+        sys::release_signals(self.signals);
     }
 }
 

@@ -205,19 +205,19 @@ fn exit_at_once(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The file that the signal handler writes to; −1 for none.
-static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+/// The files that the signal handler writes to, by the number of the signal; −1 for none.
+static SIGNAL_PIPES: [AtomicI32; 65] = [const { AtomicI32::new(-1) }; 65];
 
 /// Installs a handler that writes the numbers of `signals` to `pipe`, which must not block and must
 /// stay open until [`release_signals`].
 pub(crate) fn catch_signals(signals: &[Signal], pipe: BorrowedFd<'_>) -> nix::Result<()> {
-    SIGNAL_PIPE.store(pipe.as_raw_fd(), Ordering::SeqCst);
     let action = SigAction::new(
         SigHandler::Handler(on_signal),
         SaFlags::SA_RESTART,
         SigSet::empty(),
     );
     for &signal in signals {
+        SIGNAL_PIPES[signal as usize].store(pipe.as_raw_fd(), Ordering::SeqCst);
         // SAFETY: the handler only loads an atomic and calls write, which is async-signal-safe, and
         // it restores errno.
         unsafe { nix::sys::signal::sigaction(signal, &action) }?;
@@ -232,23 +232,18 @@ pub(crate) fn release_signals(signals: &[Signal]) {
         // SAFETY: the default action runs no code of this process. The kernel accepts it for every
         // signal that could be caught.
         let _ = unsafe { nix::sys::signal::sigaction(signal, &default) };
+        SIGNAL_PIPES[signal as usize].store(-1, Ordering::SeqCst);
     }
-    SIGNAL_PIPE.store(-1, Ordering::SeqCst);
 }
 
 extern "C" fn on_signal(number: libc::c_int) {
     let errno = Errno::last_raw();
     // Signals are numbered from 1 to 64.
     let byte = number as u8;
+    let pipe = &SIGNAL_PIPES[usize::from(byte)];
     // SAFETY: the call reads one byte, from `byte`. If the pipe is full or already closed, it fails
     // without harm.
-    unsafe {
-        libc::write(
-            SIGNAL_PIPE.load(Ordering::SeqCst),
-            (&raw const byte).cast(),
-            1,
-        )
-    };
+    unsafe { libc::write(pipe.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
     Errno::set_raw(errno);
 }
 

@@ -1,5 +1,6 @@
 mod bottleneck;
 mod l4s;
+mod observed;
 mod store;
 mod sweep;
 mod uploads;

@@ -2,6 +2,7 @@
 //! time.
 
 mod ap;
+mod edge;
 mod frontier;
 
 use crate::args::positive;
@@ -22,6 +23,7 @@ use std::time::Duration;
 const EXAMPLES: &str = "Examples:
   airpace bench datapath
   airpace bench datapath --packet-bytes 600 --cipher aes-256-gcm --json
+  airpace bench edge --json
   airpace bench emulator --mcs 9,4,1
   airpace bench tcp --algorithms cubic,bbr --delays-ms 10,0
   airpace bench ap
@@ -39,6 +41,7 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum What {
     Datapath(Datapath),
+    Edge(edge::Edge),
     Emulator(Emulator),
     Tcp(Tcp),
     Ap(ap::Ap),
@@ -126,6 +129,7 @@ enum CipherName {
 pub(crate) fn run(args: &Bench) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Datapath(args) => run_datapath(args),
+        What::Edge(args) => edge::run(args),
         What::Emulator(args) => run_emulator(args),
         What::Tcp(args) => run_tcp(args),
         What::Ap(args) => ap::run(args),

@@ -1,12 +1,17 @@
 //! `airpace edge`.
 
+mod operate;
+
 use crate::output;
 use airpace_agent::config;
 use airpace_agent::failure::{bad_input, bad_input_with};
 use airpace_agent::stop::until_stopped;
 use airpace_api::config::{ApConfig, EdgeConfig};
 use airpace_config::schema;
+use airpace_live::edge::Reload;
+use airpace_net::signals::Signals;
 use clap::Args;
+use operate::Operation;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,8 +25,16 @@ const EXAMPLES: &str = "Examples:
   airpace edge --wan eth0 --undo                     remove what a killed run has left
   airpace edge --schema                              every key of the configuration
 
+While it runs:
+  airpace edge status                                access points and stations, as they stand now
+  airpace edge status --json
+  airpace edge reload                                read --config again, as SIGHUP does
+  airpace edge exempt 3c:22:fb:01:02:03              let a station's frames pass unpaced
+  airpace edge exempt 3c:22:fb:01:02:03 --off        pace it again
+
 The box stands between the wired network and the access points. Nothing is configured on the
-stations. If airpace is killed, the bridge carries all traffic on.
+stations. If airpace is killed, the bridge carries all traffic on. Reloading loses no packet; ports,
+bridge, queues and radios cannot change at run time.
 
 A radio near the access point, on its channel, shows every station's frames by their block acks:
   iw phy phy0 interface add air0 type monitor && ip link set air0 up && iw dev air0 set channel 36
@@ -31,8 +44,10 @@ below what an agent on the station gets (docs/design/sensors.md). --dry-run is s
 
 /// Pace what each station is sent, in front of any access point; nothing runs on the stations.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Edge {
+    #[command(subcommand)]
+    operation: Option<Operation>,
     /// Interface towards the wired network.
     #[arg(long, value_name = "INTERFACE")]
     wan: Option<String>,
@@ -69,6 +84,9 @@ pub(crate) struct Edge {
 }
 
 pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
+    if let Some(operation) = &args.operation {
+        return operate::run(operation);
+    }
     if args.schema {
         output::text(&schema::markdown::<EdgeConfig>(
             "The in-line box's configuration",
@@ -83,7 +101,18 @@ pub(crate) fn run(args: &Edge) -> anyhow::Result<ExitCode> {
         output::text(&config.to_toml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    until_stopped(|stop| airpace_live::run_edge(&config, stop).map(drop))
+    let signal = Signals::reload()?;
+    let read = || match args.config {
+        Some(_) => configuration(args),
+        None => Err(bad_input(
+            "it was started without --config, so there is nothing to read again",
+        )),
+    };
+    let reload = Reload {
+        signal: Some(&signal),
+        read: &read,
+    };
+    until_stopped(|stop| airpace_live::run_edge(&config, stop, reload).map(drop))
 }
 
 fn undo(args: &Edge) -> anyhow::Result<ExitCode> {

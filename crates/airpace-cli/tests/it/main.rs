@@ -1,6 +1,9 @@
 //! The program as its users see it: output, error messages and exit codes.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#![expect(
+    clippy::print_stderr,
+    reason = "tests that are skipped, or measure, say so"
+)]
 
 mod airtime;
 mod allocate;
@@ -8,6 +11,7 @@ mod bench;
 mod config;
 mod control;
 mod demo;
+mod edge;
 mod emulate;
 mod keygen;
 mod remote_sensors;

@@ -132,6 +132,15 @@ pub trait RateController {
         false
     }
 
+    /// Takes over another configuration of the same law without forgetting what was learnt, for
+    /// example another aim. Returns whether it did; if not, nothing has changed, and a new controller
+    /// must be built.
+    ///
+    /// Optional, by default false. The published laws cannot: their state depends on their gains.
+    fn reconfigure(&mut self, _config: &LawConfig) -> bool {
+        false
+    }
+
     /// The law's estimates of the medium; all `None` for a law that estimates nothing.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()

@@ -120,6 +120,13 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// Whether packets were sent to a station without an agent, and no sensor saw their frames.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.is_passive && self.frames == 0.0 && self.sent_pps.is_some()
+    }
+}
+
 /// The PHY rate of the slot, or that of its last frames if it has changed in the course of the
 /// slot.
 fn current_phy_bps(report: &SlotReport) -> Option<f64> {

@@ -72,6 +72,13 @@ impl Account {
         self.uplink_bytes += u64::from(bytes);
     }
 
+    /// Counts `frames` on the air with packets of `bytes` in all that came from the station, where
+    /// something else has told the frames apart.
+    pub const fn received_frames(&mut self, frames: u64, bytes: u64) {
+        self.uplink_frames += frames;
+        self.uplink_bytes += bytes;
+    }
+
     /// Closes the account when a report arrives and begins the next one. Returns the sender's view
     /// of the reported slot, whose length is `length`.
     ///

@@ -2,12 +2,11 @@
 
 use super::config::MediumConfig;
 use super::observer::Observer;
-use super::station::Seat;
+use super::station::{LearntStation, Seat};
 use crate::proxy::{Proxy, ProxyConfig, ProxyError, StationConfig};
 use airpace_core::packet::Packet;
 use airpace_core::report::SlotReport;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
-use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 use core::time::Duration;
 
@@ -38,15 +37,26 @@ impl<F: Packet> Medium<F> {
         })
     }
 
-    /// Gives the station `mac` a seat. `hash_key` is the secret key of its queue, if the seat is new.
+    /// Takes over another configuration.
+    pub(super) fn reconfigure(
+        &mut self,
+        now: Time,
+        config: &ProxyConfig,
+    ) -> Result<(), ProxyError> {
+        self.proxy.reconfigure(now, config)?;
+        self.slot = config.slot;
+        Ok(())
+    }
+
+    /// Gives a station a seat. `hash_key` is the secret key of its queue, if the seat is new.
     pub(super) fn seat(
         &mut self,
         now: Time,
         index: usize,
-        mac: MacAddr,
-        weight: f64,
+        station: &LearntStation,
         hash_key: [u8; 16],
     ) -> Result<usize, ProxyError> {
+        let weight = station.weight;
         let seat = match self.free.pop() {
             Some(seat) => {
                 self.proxy.set_weight(seat, weight)?;
@@ -64,7 +74,8 @@ impl<F: Packet> Medium<F> {
         };
         self.seats[seat] = Some(index);
         self.observer.join(now, seat);
-        self.observer.set_address(seat, mac);
+        self.observer.set_address(seat, station.mac);
+        self.proxy.set_exempt(now, seat, station.is_exempt);
         self.proxy.set_connected(now, seat, true);
         Ok(seat)
     }
@@ -90,6 +101,11 @@ impl<F: Packet> Medium<F> {
     /// An uplink packet without an acknowledgement has come.
     pub(super) fn on_other(&mut self, now: Time, seat: usize) {
         self.observer.on_other(now, seat);
+    }
+
+    /// When the slot that runs ends.
+    pub(super) const fn slot_end(&self) -> Time {
+        self.slot_end
     }
 
     /// Takes the report of the agent on a station. Returns `false` if it repeats the one before.

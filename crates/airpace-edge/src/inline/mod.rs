@@ -17,20 +17,23 @@ mod config;
 mod medium;
 mod observer;
 mod radio;
+mod reconfigure;
 mod reports;
 mod station;
+mod status;
 #[cfg(test)]
 mod tests;
 
 pub use config::{InlineConfig, KnownStation, MediumConfig};
 pub use observer::Observer;
 pub use radio::RadioCounts;
+pub use reconfigure::ReconfigureError;
 pub use reports::RefusedReport;
+pub use status::StationStatus;
 
-use crate::proxy::{Event, Mode, Output, ProxyError, SlotRecord};
+use crate::proxy::{Event, Output, ProxyError, SlotRecord};
 use airpace_core::control::Diagnostics;
 use airpace_core::packet::Packet;
-use airpace_core::report::Allocation;
 use airpace_core::sensor::ack_burst::{DownlinkPacket, UplinkAck};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
@@ -48,10 +51,10 @@ pub trait DownlinkFrame: Packet {
 /// What has come from a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Uplink {
-    /// A TCP acknowledgement, in a packet of so many bytes.
-    Ack(UplinkAck, u32),
-    /// Another IP packet of so many bytes.
-    Other(u32),
+    /// A TCP acknowledgement.
+    Ack(UplinkAck),
+    /// Another IP packet.
+    Other,
     /// A frame that says no more than that the station is there: ARP, DHCP and the like.
     Presence,
 }
@@ -87,25 +90,6 @@ pub struct Counts {
     pub roamed: u64,
     /// Reports of agents on stations that are not known, and repeated reports.
     pub bad_reports: u64,
-}
-
-/// How a station stands now.
-#[derive(Clone, PartialEq, Debug)]
-pub struct StationStatus<'a> {
-    /// Its hardware address.
-    pub mac: MacAddr,
-    /// Its name, if one is known.
-    pub name: Option<&'a str>,
-    /// The access point, as numbered in [`InlineConfig::media`].
-    pub medium: usize,
-    /// Whether its frames pass unqueued.
-    pub is_exempt: bool,
-    /// How it is sent to.
-    pub mode: Mode,
-    /// Its rate; `None` if everything passes.
-    pub granted: Option<Allocation>,
-    /// When it was last heard.
-    pub heard_at: Time,
 }
 
 /// The record of a station's slot, with the station's address.
@@ -192,27 +176,6 @@ impl<F: DownlinkFrame> Inline<F> {
         self.media.iter().map(|medium| medium.proxy.backlog()).sum()
     }
 
-    /// How the stations stand, by hardware address.
-    pub fn stations(&self) -> impl Iterator<Item = StationStatus<'_>> {
-        self.by_mac.values().filter_map(|&index| {
-            let station = self.stations[index].as_ref()?;
-            let Seat {
-                medium,
-                station: seat,
-            } = station.seat;
-            let proxy = &self.media[medium].proxy;
-            Some(StationStatus {
-                mac: station.mac,
-                name: station.name.as_deref(),
-                medium,
-                is_exempt: station.is_exempt,
-                mode: proxy.mode(seat).unwrap_or(Mode::Away),
-                granted: proxy.granted(seat),
-                heard_at: station.heard_at,
-            })
-        })
-    }
-
     /// Takes a frame for the station at `to`.
     ///
     /// # Errors
@@ -243,15 +206,24 @@ impl<F: DownlinkFrame> Inline<F> {
         };
         let medium = &mut self.media[seat.medium];
         match what {
-            Uplink::Ack(ack, bytes) => {
-                medium.on_ack(now, seat.station, &ack);
-                medium.proxy.on_uplink(now, seat.station, bytes);
-            }
-            Uplink::Other(bytes) => {
-                medium.on_other(now, seat.station);
-                medium.proxy.on_uplink(now, seat.station, bytes);
-            }
+            Uplink::Ack(ack) => medium.on_ack(now, seat.station, &ack),
+            Uplink::Other => medium.on_other(now, seat.station),
             Uplink::Presence => {}
+        }
+    }
+
+    /// Counts what has come from a station since the last call: so many `frames` on the air with IP
+    /// packets of `bytes` in all, the last of them at `last`. They took airtime on their way.
+    pub fn on_uplink_use(&mut self, mac: MacAddr, frames: u64, bytes: u64, last: Time) {
+        let Some(&index) = self.by_mac.get(&mac) else {
+            return;
+        };
+        if let Some(station) = &mut self.stations[index] {
+            station.heard_at = station.heard_at.max(last);
+            let Seat { medium, station } = station.seat;
+            self.media[medium]
+                .proxy
+                .on_uplink_frames(station, frames, bytes);
         }
     }
 
@@ -295,9 +267,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let mut station = LearntStation::new(mac, Seat::new(medium, 0), port, now, known);
         let key = self.key_of(medium, index);
         // A weight that the law does not support has been refused with the configuration.
-        let seat = self.media[medium]
-            .seat(now, index, station.mac, station.weight, key)
-            .ok()?;
+        let seat = self.media[medium].seat(now, index, &station, key).ok()?;
         station.seat.station = seat;
         if !station.is_exempt {
             self.changes.push_back(StationChange::Joined(mac));
@@ -317,9 +287,7 @@ impl<F: DownlinkFrame> Inline<F> {
         let key = self.key_of(medium, index);
         let station = self.stations[index].as_mut()?;
         let old = station.seat;
-        let seat = self.media[medium]
-            .seat(now, index, station.mac, station.weight, key)
-            .ok()?;
+        let seat = self.media[medium].seat(now, index, station, key).ok()?;
         station.seat = Seat::new(medium, seat);
         self.media[old.medium].leave(now, old.station);
         // Nothing that waited is lost: it is sent where the station is now.
@@ -339,45 +307,6 @@ impl<F: DownlinkFrame> Inline<F> {
             *byte ^= own;
         }
         key
-    }
-
-    /// The name of a station, if one is known.
-    #[must_use]
-    pub fn name(&self, mac: MacAddr) -> Option<&str> {
-        let &index = self.by_mac.get(&mac)?;
-        self.stations[index].as_ref()?.name.as_deref()
-    }
-
-    /// Notes the name that a station has given itself. A configured name is kept.
-    pub fn on_name(&mut self, mac: MacAddr, name: &str) {
-        let is_configured = |known: &KnownStation| known.mac == mac && known.name.is_some();
-        if self.config.stations.iter().any(is_configured) {
-            return;
-        }
-        if let Some(&index) = self.by_mac.get(&mac)
-            && let Some(station) = &mut self.stations[index]
-        {
-            station.name = Some(name.to_owned());
-        }
-    }
-
-    /// Lets the frames of a station pass from now on, or ends that. Returns whether the station is
-    /// known.
-    pub fn set_exempt(&mut self, mac: MacAddr, is_exempt: bool) -> bool {
-        let Some(&index) = self.by_mac.get(&mac) else {
-            return false;
-        };
-        let Some(station) = &mut self.stations[index] else {
-            return false;
-        };
-        if core::mem::replace(&mut station.is_exempt, is_exempt) != is_exempt {
-            self.changes.push_back(if is_exempt {
-                StationChange::Left(mac)
-            } else {
-                StationChange::Joined(mac)
-            });
-        }
-        true
     }
 
     /// The next frame that may leave now.
@@ -461,6 +390,13 @@ impl<F: DownlinkFrame> Inline<F> {
     pub fn deadline(&self) -> Option<Time> {
         let media = self.media.iter().filter_map(Medium::deadline);
         media.chain([self.next_sweep]).min()
+    }
+
+    /// When the next slot ends. What [`Inline::on_uplink_use`] is told before counts for it.
+    #[must_use]
+    pub fn slot_end(&self) -> Time {
+        let ends = self.media.iter().map(Medium::slot_end);
+        ends.min().unwrap_or(Time::MAX)
     }
 
     /// Ends slots that are over, and forgets stations that have been silent for long.

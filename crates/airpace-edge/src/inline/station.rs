@@ -15,7 +15,10 @@ pub(super) struct Seat {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LearntStation {
     pub(super) mac: MacAddr,
-    pub(super) name: Option<String>,
+    /// The name in the configuration.
+    pub(super) configured_name: Option<String>,
+    /// The name that it gives itself.
+    pub(super) own_name: Option<String>,
     pub(super) weight: f64,
     pub(super) is_exempt: bool,
     pub(super) seat: Seat,
@@ -35,12 +38,19 @@ impl LearntStation {
     ) -> Self {
         Self {
             mac,
-            name: known.and_then(|known| known.name.clone()),
+            configured_name: known.and_then(|known| known.name.clone()),
+            own_name: None,
             weight: known.map_or(1.0, |known| known.weight),
             is_exempt: known.is_some_and(|known| known.is_exempt),
             seat,
             port,
             heard_at: now,
         }
+    }
+
+    /// Its name, if one is known.
+    pub(super) fn name(&self) -> Option<&str> {
+        let name = self.configured_name.as_ref().or(self.own_name.as_ref());
+        name.map(String::as_str)
     }
 }

@@ -169,11 +169,11 @@ fn an_exempt_station_is_known_and_its_frames_pass() {
     inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
     assert_eq!(changes(&mut inline), []);
     assert_eq!(inline.name(PHONE), Some("phone"));
-    assert!(inline.set_exempt(PHONE, false));
+    assert!(inline.set_exempt(ms(1), PHONE, false));
     assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
-    assert!(inline.set_exempt(PHONE, true));
+    assert!(inline.set_exempt(ms(2), PHONE, true));
     assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
-    assert!(!inline.set_exempt(LAPTOP, true), "nobody knows it");
+    assert!(!inline.set_exempt(ms(2), LAPTOP, true), "nobody knows it");
     // The configured name is kept.
     inline.on_name(PHONE, "android-1234");
     assert_eq!(inline.name(PHONE), Some("phone"));
@@ -217,7 +217,7 @@ fn acknowledgements_that_pass_the_box_become_reports() {
                 timestamps: None,
                 sack_edge: None,
             };
-            inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack, 52));
+            inline.on_uplink(now, 0, PHONE, Uplink::Ack(ack));
         }
     }
     let records: Vec<_> = std::iter::from_fn(|| inline.poll_record()).collect();
@@ -227,4 +227,134 @@ fn acknowledgements_that_pass_the_box_become_reports() {
     assert_ne!(report.sensor, Sensor::Agent);
     assert!(report.bytes > 0, "{report:?}");
     assert!(records.iter().all(|record| record.mac == PHONE));
+}
+
+/// A box whose stations are paced at 12 Mbit/s, a full-sized packet per millisecond.
+fn paced() -> InlineConfig {
+    let mut paced = config();
+    paced.proxy.pacing = Pacing::Fixed(airpace_units::BitRate::from_mbps(12));
+    paced
+}
+
+fn known(weight: f64, is_exempt: bool) -> KnownStation {
+    KnownStation {
+        mac: PHONE,
+        name: Some("phone".to_owned()),
+        weight,
+        is_exempt,
+    }
+}
+
+/// Hands in so many frames for the phone.
+fn fill(inline: &mut Inline<Frame>, now: Time, count: u32) {
+    for number in 0..count {
+        inline
+            .on_downlink(now, PHONE, Frame(number))
+            .expect("it is known");
+    }
+}
+
+#[test]
+fn what_waits_for_a_station_that_becomes_exempt_leaves_at_once() {
+    let mut inline = inline(paced());
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    fill(&mut inline, ms(1), 20);
+    let before = departures(&mut inline, ms(1)).len();
+    assert!(before < 20);
+    assert!(inline.set_exempt(ms(2), PHONE, true));
+    assert_eq!(before + departures(&mut inline, ms(2)).len(), 20);
+    assert_eq!(inline.stations().next().map(|s| s.granted), Some(None));
+}
+
+#[test]
+fn another_configuration_changes_names_weights_and_exemptions_and_loses_no_frame() {
+    let mut inline = inline(paced());
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    inline.on_name(PHONE, "android-1234");
+    changes(&mut inline);
+    fill(&mut inline, ms(1), 20);
+    let mut sent = departures(&mut inline, ms(1)).len();
+    let mut named = paced();
+    named.stations.push(known(1.0, false));
+    named.leave_after = Duration::from_secs(10);
+    inline.reconfigure(ms(2), named).expect("it is valid");
+    assert_eq!(inline.name(PHONE), Some("phone"));
+    assert_eq!(changes(&mut inline), []);
+    assert_eq!(inline.backlog(), 20 - sent, "nothing was dropped");
+    // The rate holds on.
+    sent += departures(&mut inline, ms(3)).len();
+    assert!(sent < 20);
+    let mut exempt = paced();
+    exempt.stations.push(known(1.0, true));
+    inline.reconfigure(ms(4), exempt).expect("it is valid");
+    assert_eq!(changes(&mut inline), [StationChange::Left(PHONE)]);
+    assert_eq!(sent + departures(&mut inline, ms(4)).len(), 20);
+    // Without a configured name, the station's own holds again.
+    inline.reconfigure(ms(5), paced()).expect("it is valid");
+    assert_eq!(inline.name(PHONE), Some("android-1234"));
+    assert_eq!(changes(&mut inline), [StationChange::Joined(PHONE)]);
+}
+
+#[test]
+fn an_exemption_at_run_time_outlives_a_configuration_that_does_not_speak_of_it() {
+    let mut inline = inline(paced());
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    inline.set_exempt(ms(1), PHONE, true);
+    inline.reconfigure(ms(2), paced()).expect("it is valid");
+    assert!(inline.stations().all(|station| station.is_exempt));
+}
+
+#[test]
+fn a_configuration_with_other_ports_or_a_weight_that_the_law_refuses_changes_nothing() {
+    let mut inline = inline(paced());
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    let mut other_ports = paced();
+    other_ports.ports.push(0);
+    other_ports.stations.push(known(1.0, true));
+    let refused = inline.reconfigure(ms(2), other_ports);
+    assert_eq!(refused, Err(ReconfigureError::Ports));
+    let mut heavy = config();
+    heavy.proxy.pacing = Pacing::Law(LawConfig::default());
+    heavy.stations.push(known(1e6, true));
+    assert!(matches!(
+        inline.reconfigure(ms(2), heavy),
+        Err(ReconfigureError::Law(_))
+    ));
+    assert_eq!(inline.name(PHONE), None);
+    assert!(inline.stations().all(|station| !station.is_exempt));
+}
+
+#[test]
+fn a_dry_run_holds_nothing_back_and_tells_what_it_would_have_held() {
+    let mut dry = paced();
+    dry.proxy.dry_run = true;
+    let mut inline = inline(dry);
+    inline.on_uplink(ms(1), 0, PHONE, Uplink::Presence);
+    fill(&mut inline, ms(1), 20);
+    assert_eq!(departures(&mut inline, ms(1)).len(), 20);
+    let status = inline.stations().next().expect("the phone");
+    assert!(status.granted.is_some());
+    inline.handle_timeout(inline.slot_end());
+    let report = inline.stations().next().and_then(|s| s.report.cloned());
+    let held = report.expect("a slot has ended").sender.held_packets;
+    assert!((15..20).contains(&held), "{held} of 20");
+    // The same box paces when the dry run ends.
+    inline.reconfigure(ms(200), paced()).expect("it is valid");
+    fill(&mut inline, ms(300), 20);
+    assert!(departures(&mut inline, ms(300)).len() < 20);
+}
+
+#[test]
+fn uplink_counted_by_others_counts_as_airtime_and_as_a_sign_of_life() {
+    let mut inline = inline(InlineConfig {
+        leave_after: Duration::from_secs(10),
+        ..config()
+    });
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    inline.on_uplink_use(PHONE, 3, 45_000, ms(9_000));
+    inline.handle_timeout(ms(11_000));
+    assert!(inline.knows(PHONE));
+    let report = inline.stations().next().and_then(|s| s.report.cloned());
+    let sender = report.expect("a slot has ended").sender;
+    assert_eq!((sender.uplink_frames, sender.uplink_bytes), (3, 45_000));
 }

@@ -47,6 +47,9 @@ pub struct ProxyConfig {
     pub keeps_category: bool,
     /// Priority for the packets of sparse flows at an access point with WMM. Default none.
     pub interactive: Option<InteractiveConfig>,
+    /// Whether everything is measured and decided, and nothing is held back: packets leave at once,
+    /// and the pacers only count which of them they would have held. Default no.
+    pub dry_run: bool,
     /// Whether a record per station and slot is made (see [`super::SlotRecord`]). It costs 10 kB
     /// per station.
     pub records: bool,
@@ -72,6 +75,7 @@ impl Default for ProxyConfig {
             packet_overhead: 0,
             keeps_category: true,
             interactive: None,
+            dry_run: false,
             records: false,
             stations: Vec::new(),
         }

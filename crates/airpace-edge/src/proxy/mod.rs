@@ -20,9 +20,11 @@ mod interactive;
 mod law;
 mod mode;
 mod output;
+mod reconfigure;
 mod record;
 mod slot;
 mod station;
+mod status;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -36,12 +38,12 @@ pub use output::{Counts, DroppedPacket, Event, Output, ProxyError};
 pub use record::SlotRecord;
 
 use crate::agent::ENOUGH_FRAMES;
-use airpace_core::control::{Diagnostics, RateController};
+use airpace_core::control::RateController;
 use airpace_core::pace::Account;
 use airpace_core::packet::Packet;
 use airpace_core::phy::AccessCategory;
 use airpace_core::queue::Dropped;
-use airpace_core::report::{Allocation, SlotReport};
+use airpace_core::report::SlotReport;
 use airpace_units::{StationId, Time};
 use bursts::Bursts;
 use core::time::Duration;
@@ -168,46 +170,6 @@ impl<P: Packet> Proxy<P> {
         Ok(())
     }
 
-    /// The configuration.
-    #[must_use]
-    pub const fn config(&self) -> &ProxyConfig {
-        &self.config
-    }
-
-    /// What was refused so far.
-    #[must_use]
-    pub const fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// The law's estimates of the medium at the last decision.
-    #[must_use]
-    pub const fn diagnostics(&self) -> &Diagnostics {
-        self.estimates.diagnostics()
-    }
-
-    /// How a station is sent to; `None` if there is no such station.
-    #[must_use]
-    pub fn mode(&self, station: usize) -> Option<Mode> {
-        self.stations.get(station).map(|station| station.mode)
-    }
-
-    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such
-    /// station.
-    #[must_use]
-    pub fn granted(&self, station: usize) -> Option<Allocation> {
-        mode::granted(self.stations.get(station)?, &self.config)
-    }
-
-    /// Number of packets queued for all stations.
-    #[must_use]
-    pub fn backlog(&self) -> usize {
-        self.stations
-            .iter()
-            .map(|station| station.queue.len())
-            .sum()
-    }
-
     /// Takes a packet for a station. For a station that is away it is dropped at once.
     ///
     /// # Panics
@@ -249,6 +211,9 @@ impl<P: Packet> Proxy<P> {
         }
         let station = &mut self.stations[idx];
         station.heard_at = now;
+        if station.dry_run && station.queue.is_empty() && !station.would_hold(now) {
+            station.account.empty(now);
+        }
         // A restarted agent numbers its slots from zero.
         let slots = last_slot
             .and_then(|last| report.slot.checked_sub(last))
@@ -310,6 +275,23 @@ impl<P: Packet> Proxy<P> {
     pub fn on_uplink(&mut self, now: Time, station: usize, bytes: u32) {
         if let Some(paced) = self.stations.get_mut(station) {
             paced.account.received(now, bytes);
+        }
+    }
+
+    /// Counts `frames` on the air with packets of `bytes` in all that have come from a station, where
+    /// they are not handed in one by one.
+    pub fn on_uplink_frames(&mut self, station: usize, frames: u64, bytes: u64) {
+        if let Some(paced) = self.stations.get_mut(station) {
+            paced.account.received_frames(frames, bytes);
+        }
+    }
+
+    /// Lets everything for a station pass from now on, or ends that.
+    pub fn set_exempt(&mut self, now: Time, station: usize, is_exempt: bool) {
+        if let Some(paced) = self.stations.get_mut(station)
+            && core::mem::replace(&mut paced.is_exempt, is_exempt) != is_exempt
+        {
+            self.apply_rate(now, station);
         }
     }
 
@@ -516,9 +498,12 @@ impl<P: Packet> Proxy<P> {
         if paced.queue.is_empty() {
             return self.serve_load(due, station);
         }
-        let held = paced.held_back;
+        let would_hold = paced.would_hold(now);
+        let held = paced.held_back || would_hold;
         let packet = paced.queue.dequeue_with_sojourn(now);
-        if paced.queue.is_empty() {
+        if would_hold {
+            paced.held_back = true;
+        } else if paced.queue.is_empty() {
             paced.account.empty(now);
             paced.held_back &= paced.load_bytes.is_some();
         }

@@ -70,6 +70,9 @@ pub(super) fn wanted<P>(station: &PacedStation<P>, now: Time, config: &ProxyConf
 
 /// The rate that belongs to the station's mode; `None` if everything passes.
 pub(super) fn granted<P>(station: &PacedStation<P>, config: &ProxyConfig) -> Option<Allocation> {
+    if station.is_exempt {
+        return None;
+    }
     match station.mode {
         Mode::Away | Mode::Unshaped => None,
         Mode::Starting => station.allocation.or_else(|| start(station, config)),

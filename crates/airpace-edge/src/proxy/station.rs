@@ -21,6 +21,9 @@ const CATCH_UP: Duration = Duration::from_micros(800);
 /// CoDel's target is at least the time in which this many packets leave.
 const CODEL_PACKETS: f64 = 4.0;
 
+/// Longest time for which packets of a dry run count as waiting: about what CoDel lets stand.
+const MOST_DRY_RUN_DEBT: Duration = Duration::from_millis(20);
+
 /// One station at the proxy.
 pub(super) struct PacedStation<P> {
     pub(super) id: StationId,
@@ -28,6 +31,10 @@ pub(super) struct PacedStation<P> {
     pub(super) pacer: Pacer,
     pub(super) mode: Mode,
     pub(super) connected: bool,
+    /// Whether everything passes at once, whatever the law says.
+    pub(super) is_exempt: bool,
+    /// See [`ProxyConfig::dry_run`].
+    pub(super) dry_run: bool,
     /// Whether a report of the station waits for the next decision.
     pub(super) reported: bool,
     /// Whether the next decision waits for a report of the station.
@@ -84,6 +91,13 @@ impl SlotStatistics {
         }
     }
 
+    /// Records sojourn times from now on, or no longer.
+    pub(super) fn record_sojourns(&mut self, wanted: bool) {
+        if wanted != self.sojourn_us.is_some() {
+            self.sojourn_us = Self::new(wanted).sojourn_us;
+        }
+    }
+
     pub(super) fn on_sent(&mut self, bytes: u32, sojourn: Option<Duration>) {
         self.sent_bytes += u64::from(bytes);
         if let (Some(sojourn), Some(histogram)) = (sojourn, self.sojourn_us.as_mut()) {
@@ -118,6 +132,8 @@ impl<P: Packet> PacedStation<P> {
             pacer: Pacer::new(config.pace),
             mode: Mode::Away,
             connected: false,
+            is_exempt: false,
+            dry_run: config.dry_run,
             reported: false,
             awaited: false,
             may_extend: false,
@@ -182,6 +198,9 @@ impl<P: Packet> PacedStation<P> {
 
     /// When the next packet may leave; `None` if not before another grant.
     pub(super) fn next_release(&self) -> Option<Time> {
+        if self.dry_run {
+            return Some(Time::ZERO);
+        }
         let release = self.pacer.next_release()?;
         if self.pacer.is_unshaped() {
             return Some(release);
@@ -197,11 +216,18 @@ impl<P: Packet> PacedStation<P> {
     /// When the packet that may leave now was due; `None` if none may.
     pub(super) fn due(&self, now: Time) -> Option<Time> {
         let release = self.next_release().filter(|at| *at <= now)?;
-        if !self.held_back {
+        // In a dry run packets leave as they come, so nothing was due before.
+        if !self.held_back || self.dry_run {
             return Some(now);
         }
         let earliest = now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64);
         Some(release.max(Time::from_nanos(earliest)))
+    }
+
+    /// Whether this is a dry run, and the pacer would hold the next packet back now.
+    pub(super) fn would_hold(&self, now: Time) -> bool {
+        let release = self.pacer.next_release();
+        self.dry_run && release.is_none_or(|release| release > now)
     }
 
     /// The category in which the packet that was just taken from the queue is to be sent; `None`
@@ -246,7 +272,15 @@ impl<P: Packet> PacedStation<P> {
 
     /// Charges the pacer and the slot's statistics for a packet that was due at `due` and leaves now.
     pub(super) fn charge(&mut self, due: Time, bytes: u32, sojourn: Option<Duration>) {
-        self.pacer.charge(due, bytes);
+        // In a dry run the packets that would wait are gone: the pacer's debt stands for them, and
+        // a queue would have dropped what waits for longer than this.
+        let owes_much = self
+            .pacer
+            .next_release()
+            .is_some_and(|release| release > due.saturating_add(MOST_DRY_RUN_DEBT));
+        if !(self.dry_run && owes_much) {
+            self.pacer.charge(due, bytes);
+        }
         self.slot.on_sent(bytes, sojourn);
     }
 

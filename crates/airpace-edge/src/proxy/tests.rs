@@ -1,8 +1,8 @@
 //! The proxy by itself, with packets that have a length and a flow and nothing else.
 
 use super::*;
+use airpace_core::control::{Aim, Goal, Law, LawConfig};
 use airpace_core::control::{BacklogChange, RateController};
-use airpace_core::control::{Goal, Law, LawConfig};
 use airpace_core::pace::PaceConfig;
 use airpace_core::packet::Packet;
 use airpace_core::queue::DropReason;
@@ -646,6 +646,42 @@ fn a_weight_that_the_law_does_not_support_is_refused() {
         law: "test",
     };
     assert_eq!(error, Some(expected));
+}
+
+#[test]
+fn another_aim_keeps_the_rates_until_the_next_decision_and_what_the_law_has_learnt() {
+    let named = |aim| {
+        let goal = Goal {
+            aim: Some(aim),
+            ..Goal::default()
+        };
+        Pacing::Law(LawConfig::named(Law::Waterfill, goal))
+    };
+    let mut proxy = connected(config(2, named(Aim::Throughput)));
+    for slot in 0..10 {
+        for station in 0..2 {
+            proxy.on_report(ms(100 * (slot + 1)), report(station, slot));
+        }
+    }
+    let before = proxy.granted(0).expect("the law has decided");
+    let aimed = config(2, named(Aim::LowLatency));
+    proxy.reconfigure(ms(1_001), &aimed).expect("it is valid");
+    assert_eq!(proxy.granted(0), Some(before));
+    for station in 0..2 {
+        proxy.on_report(ms(1_100), report(station, 10));
+    }
+    assert_eq!(proxy.diagnostics().price, Some(Aim::LowLatency.price()));
+    let after = proxy.granted(0).expect("the law has decided");
+    // A law that had forgotten the stations would begin at its first guess.
+    assert_ne!(before, after);
+    assert!(
+        after.rate_pps > before.rate_pps / 4.0,
+        "{before:?} {after:?}"
+    );
+    let mut heavy = aimed;
+    heavy.pacing = Pacing::Law(LawConfig::named(Law::Linear, Goal::papers(-1.0, None)));
+    assert!(proxy.reconfigure(ms(1_101), &heavy).is_err());
+    assert_eq!(proxy.granted(0), Some(after));
 }
 
 /// Something that the caller of a proxy does.

@@ -2,6 +2,7 @@
 
 pub mod ap;
 pub mod datapath;
+pub mod edge;
 pub mod emulator;
 pub mod saturation;
 pub mod tcp;

@@ -1,7 +1,7 @@
 //! What the headers of frames say to the sensors and about the stations.
 
 use airpace_core::sensor::ack_burst::{FlowKey, UplinkAck};
-use airpace_core::wire::ethernet::{Dhcp, Ethernet};
+use airpace_core::wire::ethernet::{Binding, Dhcp, Ethernet, arp_binding, neighbour_binding};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::transport::{Transport, hash_connection};
 use airpace_edge::inline::Uplink;
@@ -26,52 +26,72 @@ impl FlowKeys {
 pub(crate) fn uplink(
     kind: ObservationKind,
     frame: &[u8],
-    length: u32,
     keys: &FlowKeys,
 ) -> Option<(MacAddr, Uplink)> {
     let ethernet = Ethernet::parse(frame).ok()?;
-    let headers = u32::try_from(frame.len() - ethernet.payload.len()).unwrap_or(0);
-    let bytes = length.saturating_sub(headers);
     let what = match kind {
-        ObservationKind::Tcp => match Transport::parse(ethernet.payload) {
-            Some(Transport::Tcp(header)) => match header.acknowledgement {
-                // A SYN or FIN is answered on its own.
-                Some(number) if !header.is_control => Uplink::Ack(
-                    UplinkAck {
-                        flow: keys.key(ethernet.payload)?,
-                        number,
-                        timestamps: header.timestamps,
-                        sack_edge: header.sack_edge,
-                    },
-                    bytes,
-                ),
-                _ => Uplink::Other(bytes),
-            },
-            _ => Uplink::Other(bytes),
-        },
-        ObservationKind::Quic => Uplink::Other(bytes),
+        ObservationKind::Tcp => tcp_uplink(ethernet.payload, keys)?,
+        ObservationKind::Quic => Uplink::Other,
         _ => Uplink::Presence,
     };
     Some((ethernet.source, what))
 }
 
-/// The name that a client gives itself in a DHCP message.
-pub(crate) fn dhcp_name(frame: &[u8]) -> Option<(MacAddr, String)> {
-    let ethernet = Ethernet::parse(frame).ok()?;
-    let packet = ethernet.payload;
-    if !matches!(
-        Transport::parse(packet),
+/// What a TCP segment says. `None` if it acknowledges data and its connection cannot be read.
+fn tcp_uplink(packet: &[u8], keys: &FlowKeys) -> Option<Uplink> {
+    let Some(Transport::Tcp(header)) = Transport::parse(packet) else {
+        return Some(Uplink::Other);
+    };
+    match header.acknowledgement {
+        // A SYN or FIN is answered on its own.
+        Some(number) if !header.is_control => Some(Uplink::Ack(UplinkAck {
+            flow: keys.key(packet)?,
+            number,
+            timestamps: header.timestamps,
+            sack_edge: header.sack_edge,
+        })),
+        _ => Some(Uplink::Other),
+    }
+}
+
+/// What a DHCP message says about its client.
+fn dhcp(frame: &[u8]) -> Option<Dhcp<'_>> {
+    let packet = Ethernet::parse(frame).ok()?.payload;
+    match Transport::parse(packet) {
         Some(Transport::Udp {
-            ports: (68, 67),
+            ports: (68, 67) | (67, 67 | 68),
             ..
-        })
-    ) {
-        return None;
+        }) => {}
+        _ => return None,
     }
     let header_bytes = usize::from(packet.first()? & 0x0f) * 4;
-    let message = Dhcp::parse(packet.get(header_bytes + 8..)?).ok()?;
+    Dhcp::parse(packet.get(header_bytes + 8..)?).ok()
+}
+
+/// The name that a client gives itself in a DHCP message.
+pub(crate) fn dhcp_name(frame: &[u8]) -> Option<(MacAddr, String)> {
+    let message = dhcp(frame)?;
     let name = printable(message.host_name?);
     (!name.is_empty()).then_some((message.client, name))
+}
+
+/// The address that somebody has, as ARP, neighbour discovery and acknowledged DHCP requests tell.
+pub(crate) fn binding(kind: ObservationKind, frame: &[u8]) -> Option<Binding> {
+    match kind {
+        ObservationKind::Arp => arp_binding(Ethernet::parse(frame).ok()?.payload).ok()?,
+        ObservationKind::NeighbourDiscovery => {
+            neighbour_binding(Ethernet::parse(frame).ok()?.payload).ok()?
+        }
+        ObservationKind::Dhcp => {
+            let message = dhcp(frame)?;
+            let address = message.assigned.filter(|_| message.kind == Dhcp::ACK)?;
+            Some(Binding {
+                mac: message.client,
+                address: address.into(),
+            })
+        }
+        _ => None,
+    }
 }
 
 /// The printable characters of a name that anybody may have sent, at most 63 (RFC 1035 §2.3.4).

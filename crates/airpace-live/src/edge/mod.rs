@@ -1,19 +1,27 @@
 //! The in-line box as a process: it joins [`airpace_edge::inline`] to the ports of the machine.
 //!
 //! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped; [`undo`]
-//! restores what a run has left that was killed.
+//! restores what a run has left that was killed. [`ask`] speaks to a box that runs.
 
 mod frame;
 mod headers;
+mod hosts;
+mod operate;
 mod radio;
 mod reports;
 mod run;
 mod settings;
 mod setup;
+mod socket;
+mod status;
 mod telemetry;
+mod uplink;
+mod waiter;
 
+pub use operate::Reload;
 pub use run::run_edge;
 pub use setup::undo;
+pub use socket::ask;
 
 use airpace_edge::inline;
 use airpace_net::inline::InlineCounters;

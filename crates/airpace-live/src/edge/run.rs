@@ -3,9 +3,14 @@
 
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
+use super::hosts::{HostAddresses, WiredSenders};
+use super::operate::Reload;
 use super::radio::Radios;
 use super::reports::Reports;
 use super::setup::Setup;
+use super::socket::ControlSocket;
+use super::uplink::UplinkCounters;
+use super::waiter::{Turn, Waiter};
 use super::{EdgeTotals, settings, telemetry};
 use crate::crypto::random_key;
 use crate::runtime::{self, Journal, Stop};
@@ -16,7 +21,8 @@ use airpace_edge::inline::{Departure, Inline, StationChange};
 use airpace_edge::proxy::{Event, Mode};
 use airpace_net::clock::Clock;
 use airpace_net::inline::ObservationKind;
-use airpace_net::poll::{Interest, Poller};
+use airpace_net::netlink::Netlink;
+use airpace_net::signals::Signals;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -29,12 +35,18 @@ const BATCH: usize = 256;
 /// Most spare buffers: the memory of a larger burst is given back.
 const MAX_SPARE: usize = 4096;
 
+/// Most rounds of sending at the end: a port that has no room must not keep the box from ending.
+const MOST_FLUSHES: usize = 64;
+
 const STOP: u64 = 0;
 const PORTS: u64 = 1;
 const REPORTS: u64 = 2;
+const RELOAD: u64 = 3;
+/// The control socket; its clients have the tokens after it.
+const CONTROL: u64 = 1000;
 
 /// Runs the in-line box in the network namespace of the calling thread until `stop` becomes
-/// readable (see [`Stop`]).
+/// readable (see [`Stop`]). `reload` says where another configuration comes from.
 ///
 /// It makes the bridge and attaches the programs; both are gone when it returns, unless the bridge
 /// is to stay. If the process is killed the bridge carries all traffic on, and [`super::undo`]
@@ -42,7 +54,11 @@ const REPORTS: u64 = 2;
 ///
 /// # Errors
 /// The configuration is contradictory, or the system refuses the bridge or the programs.
-pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotals> {
+pub fn run_edge(
+    config: &EdgeConfig,
+    stop: Stop<'_>,
+    reload: Reload<'_>,
+) -> anyhow::Result<EdgeTotals> {
     config.validate()?;
     // The programs stamp what they observe with the time since the machine started.
     let clock = Clock::since_boot();
@@ -61,13 +77,15 @@ pub fn run_edge(config: &EdgeConfig, stop: Stop<'_>) -> anyhow::Result<EdgeTotal
         "in-line"
     );
     let mut edge = RunningEdge::new(config, clock, inline, setup, sensors, journal);
-    let ran = edge.run(config.realtime, stop);
+    let ran = edge.run(stop, reload);
+    edge.release_all();
     let totals = edge.totals();
     edge.radios.log_end(&edge.inline);
     if let Some(reports) = &edge.reports {
         reports.log_end();
     }
-    let ended = edge.setup.end(config.keep_bridge);
+    let keep_bridge = edge.config.keep_bridge;
+    let ended = edge.setup.end(keep_bridge);
     ran?;
     ended?;
     tracing::info!(
@@ -96,28 +114,33 @@ fn wall_clock_at_origin(clock: Clock) -> Duration {
 }
 
 /// The box with everything that it has opened.
-struct RunningEdge {
-    clock: Clock,
+pub(super) struct RunningEdge {
+    pub(super) config: EdgeConfig,
+    pub(super) clock: Clock,
+    pub(super) began: Time,
     /// Wall-clock time since 1970 at the clock's origin.
     epoch: Duration,
-    inline: Inline<FrameBuf>,
-    setup: Setup,
+    pub(super) inline: Inline<FrameBuf>,
+    pub(super) setup: Setup,
     radios: Radios,
     /// The agents on stations, if any are configured.
     reports: Option<Reports>,
-    journal: Journal,
+    pub(super) journal: Journal,
     keys: FlowKeys,
     /// Name of each access point.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
+    pub(super) hosts: HostAddresses,
+    senders: WiredSenders,
+    uplink: UplinkCounters,
     /// Index of the interface of each port.
     ports: Vec<u32>,
     spare: Vec<Vec<u8>>,
     /// Frames that a port had no room for yet.
     waiting: VecDeque<(usize, FrameBuf)>,
     next_beat: Time,
-    sent: u64,
-    dropped: u64,
-    refused: u64,
+    pub(super) sent: u64,
+    pub(super) dropped: u64,
+    pub(super) refused: u64,
 }
 
 impl RunningEdge {
@@ -129,16 +152,21 @@ impl RunningEdge {
         sensors: RemoteSensors,
         journal: Journal,
     ) -> Self {
+        // Without a kernel bridge, and without the right to speak to it, nothing forgets.
+        let netlink = Netlink::open().ok();
+        let netlink = netlink.filter(|_| setup.path.is_fail_open());
+        let now = clock.now();
         Self {
+            config: config.clone(),
             clock,
+            began: now,
+            hosts: HostAddresses::default(),
+            senders: WiredSenders::new(now, netlink, setup.path.wan_index()),
+            uplink: UplinkCounters::default(),
             epoch: wall_clock_at_origin(clock),
             radios: sensors.radios,
             reports: sensors.reports,
-            names: settings::inline(config)
-                .media
-                .into_iter()
-                .map(|medium| medium.name)
-                .collect(),
+            names: config.ap.iter().map(settings::name_of).collect(),
             ports: setup.path.access_point_indices(),
             inline,
             setup,
@@ -154,19 +182,28 @@ impl RunningEdge {
     }
 
     /// Runs until the stop file becomes readable.
-    fn run(&mut self, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
-        runtime::ask_for_real_time(realtime);
-        let mut poller = Poller::new()?;
-        poller.add(stop, STOP, Interest::Read)?;
+    fn run(&mut self, stop: Stop<'_>, reload: Reload<'_>) -> anyhow::Result<()> {
+        runtime::ask_for_real_time(self.config.realtime);
+        let mut waiter = Waiter::new(self.clock, stop, STOP)?;
         for file in self.setup.path.files() {
-            poller.add(file, PORTS, Interest::Read)?;
+            waiter.add(file, PORTS)?;
         }
         if let Some(reports) = &self.reports {
-            poller.add(reports.file(), REPORTS, Interest::Read)?;
+            waiter.add(reports.file(), REPORTS)?;
         }
+        if let Some(signal) = reload.signal {
+            waiter.add(signal, RELOAD)?;
+        }
+        let mut socket = ControlSocket::open(&self.config.wan, CONTROL)?;
+        socket.register(&waiter)?;
         loop {
+            // Observations do not wake the loop one by one, so they are looked for in each turn,
+            // and before the frames, because they are older.
+            self.observe();
+            let received = self.receive()?;
             let now = self.clock.now();
             self.on_time(now)?;
+            let sent_before = self.sent;
             let is_blocked = !self.send(now);
             let deadline = if is_blocked {
                 now.saturating_add(runtime::PORT_RETRY)
@@ -174,16 +211,24 @@ impl RunningEdge {
                 self.next_beat
                     .min(self.inline.deadline().unwrap_or(self.next_beat))
             };
-            poller.wait(&self.clock, Some(deadline))?;
-            if poller.ready().any(|file| file.token == STOP) {
+            waiter.wait(Turn {
+                deadline,
+                moved_frames: received > 0 || self.sent > sent_before,
+                has_more: received >= BATCH || is_blocked,
+            })?;
+            let ready: Vec<u64> = waiter.ready().map(|file| file.token).collect();
+            if ready.contains(&STOP) {
                 return Ok(());
             }
-            // Observations do not wake the loop one by one, so they are looked for in each turn,
-            // and before the frames, because they are older.
-            self.observe();
-            let has_reports = poller.ready().any(|file| file.token == REPORTS);
-            self.hear_remote_sensors(has_reports);
-            self.receive()?;
+            self.hear_remote_sensors(ready.contains(&REPORTS));
+            if ready.contains(&RELOAD) {
+                // Several signals ask for the same.
+                while let Some(Some(_)) = reload.signal.map(Signals::next).transpose()? {}
+                // The error has been logged, and the old configuration stays.
+                let _ = self.reload(reload);
+            }
+            let requests = ready.into_iter().filter(|&token| token >= CONTROL);
+            socket.serve(&waiter, requests, |request| self.answer(request, reload));
         }
     }
 
@@ -204,6 +249,10 @@ impl RunningEdge {
         if now >= self.next_beat {
             self.setup.path.beat()?;
             self.next_beat = now.saturating_add(BEAT);
+            self.senders.refresh(now);
+        }
+        if now >= self.inline.slot_end() {
+            self.count_uplink()?;
         }
         self.inline.handle_timeout(now);
         self.recycle();
@@ -214,7 +263,12 @@ impl RunningEdge {
                     self.setup.path.insert_station(mac.0, false)?;
                 }
                 StationChange::Left(mac) => {
-                    tracing::info!(station = %MacAddress(mac.0), "left");
+                    // An exempt station is still there.
+                    if !self.inline.knows(mac) {
+                        tracing::info!(station = %MacAddress(mac.0), "left");
+                        self.hosts.forget(mac);
+                        self.uplink.forget(mac);
+                    }
                     self.setup.path.remove_station(mac.0)?;
                 }
             }
@@ -224,7 +278,13 @@ impl RunningEdge {
         }
         while let Some(record) = self.inline.poll_record() {
             let ap = &self.names[record.medium];
-            let slot = telemetry::slot(&record, ap, self.inline.name(record.mac), self.epoch);
+            let slot = telemetry::slot(
+                &record,
+                ap,
+                self.inline.name(record.mac),
+                self.epoch,
+                self.config.dry_run,
+            );
             self.journal.write(&slot);
         }
         self.journal.flush();
@@ -287,27 +347,32 @@ impl RunningEdge {
             setup,
             keys,
             ports,
+            hosts,
             ..
         } = self;
         setup.path.observe(BATCH, |seen| {
             let at = Time::from_nanos(seen.at_ns);
-            if seen.kind == ObservationKind::Dhcp
-                && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
-            {
-                inline.on_name(mac, &name);
+            if let Some(binding) = headers::binding(seen.kind, seen.bytes) {
+                hosts.learn(binding);
             }
             // What comes from the wired port is not from a station.
             let Some(port) = ports.iter().position(|&index| index == seen.interface) else {
                 return;
             };
-            if let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, seen.length, keys) {
+            if let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys) {
                 inline.on_uplink(at, port, mac, what);
+            }
+            // The station is known now, if it was not before.
+            if seen.kind == ObservationKind::Dhcp
+                && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
+            {
+                inline.on_name(mac, &name);
             }
         });
     }
 
-    /// Takes frames for stations.
-    fn receive(&mut self) -> anyhow::Result<()> {
+    /// Takes frames for stations and returns their number, about [`BATCH`] at most.
+    fn receive(&mut self) -> anyhow::Result<usize> {
         let now = self.clock.now();
         let Self {
             inline,
@@ -315,9 +380,13 @@ impl RunningEdge {
             keys,
             spare,
             dropped,
+            senders,
             ..
         } = self;
-        setup.path.receive(BATCH, |frame| {
+        let received = setup.path.receive(BATCH, |frame| {
+            if let Some(&sender) = frame.get(6..).and_then(|rest| rest.first_chunk()) {
+                senders.see(sender);
+            }
             let buffer = spare.pop().unwrap_or_else(|| Vec::with_capacity(2048));
             let Some((to, frame)) = FrameBuf::copy(frame, buffer, keys) else {
                 *dropped += 1;
@@ -330,7 +399,42 @@ impl RunningEdge {
             }
         })?;
         self.recycle();
+        Ok(received)
+    }
+
+    /// Counts what has come from the stations in the slot that ends.
+    fn count_uplink(&mut self) -> anyhow::Result<()> {
+        let stations: Vec<MacAddr> = self.inline.addresses().collect();
+        for mac in stations {
+            let Some(used) = self.setup.path.uplink(mac.0)? else {
+                continue;
+            };
+            if let Some(delta) = self.uplink.read(mac, used) {
+                let last = Time::from_nanos(used.last_ns);
+                self.inline
+                    .on_uplink_use(mac, delta.frames, delta.bytes, last);
+            }
+        }
         Ok(())
+    }
+
+    /// Sends everything that waits, because nobody will send it later. New frames pass meanwhile.
+    fn release_all(&mut self) {
+        if self.setup.path.pause().is_err() {
+            return;
+        }
+        let now = self.clock.now();
+        let stations: Vec<MacAddr> = self.inline.addresses().collect();
+        for mac in stations {
+            self.inline.set_exempt(now, mac, true);
+        }
+        for _ in 0..MOST_FLUSHES {
+            // What was handed over before the pause is still taken.
+            let received = self.receive().unwrap_or(0);
+            if self.send(now) && received == 0 {
+                return;
+            }
+        }
     }
 
     /// Takes back the buffers of frames that the queues have dropped.

@@ -1,6 +1,6 @@
 //! The bridge and the programs, and what is left of them when a run is killed.
 
-use super::settings;
+use super::{settings, socket};
 use airpace_api::config::{Datapath, EdgeConfig};
 use airpace_net::bridge::{self, BridgeChoice, BridgeState, PortState};
 use airpace_net::inline::{AttachMode, InlineError, InlineOptions, InlinePath};
@@ -15,7 +15,7 @@ const BRIDGE: &str = "airpace-br";
 
 /// Where a run notes how everything was before, so that it can be undone after a crash. It is gone
 /// after a restart of the machine, as are the bridge and the programs.
-const STATE_DIR: &str = "/run/airpace";
+pub(super) const STATE_DIR: &str = "/run/airpace";
 
 /// The bridge as it was before, as it stands in the file.
 #[derive(Serialize, Deserialize)]
@@ -48,18 +48,29 @@ impl Setup {
         let mut ports = vec![config.wan.as_str()];
         ports.extend(&access_points);
         let state_file = state_file(&config.wan);
-        if state_file.exists() {
-            tracing::warn!(file = %state_file.display(), "an earlier run was killed: restoring what it left");
-            undo(&config.wan)?;
+        if socket::is_running(&config.wan) {
+            bail!(
+                "airpace edge runs already on {0}: airpace edge status --wan {0}",
+                config.wan
+            );
+        }
+        let taken_over = take_over(config, &ports, &state_file)?;
+        if taken_over.is_none() && undo(&config.wan)? {
+            tracing::warn!("an earlier run was killed: what it had left is restored");
         }
         if config.datapath == Datapath::Packet {
             return Self::without_bpf(config, &ports, &access_points, state_file);
         }
-        let choice = match &config.bridge {
-            Some(name) => BridgeChoice::Take(name),
-            None => BridgeChoice::Make(BRIDGE),
+        let bridge = match taken_over {
+            Some(bridge) => bridge,
+            None => {
+                let choice = match &config.bridge {
+                    Some(name) => BridgeChoice::Take(name),
+                    None => BridgeChoice::Make(BRIDGE),
+                };
+                BridgeState::set_up(choice, &ports).context("the bridge")?
+            }
         };
-        let bridge = BridgeState::set_up(choice, &ports).context("the bridge")?;
         let setup = Self::store(&state_file, &bridge).and_then(|()| {
             let options = InlineOptions {
                 mode: attach_mode(config.datapath),
@@ -137,8 +148,11 @@ impl Setup {
                 .collect(),
         };
         let text = serde_json::to_string_pretty(&stored)?;
+        // Written beside it first: half a file would be of no use after a crash.
+        let draft = file.with_extension("json.new");
         fs::create_dir_all(STATE_DIR)
-            .and_then(|()| fs::write(file, text))
+            .and_then(|()| fs::write(&draft, text))
+            .and_then(|()| fs::rename(&draft, file))
             .with_context(|| format!("{}, from which --undo restores the bridge", file.display()))
     }
 
@@ -165,45 +179,75 @@ impl Setup {
     }
 }
 
-/// Restores what a run on the port `wan` has left. Returns whether there was anything.
-///
-/// # Errors
-/// The file in which the run noted how everything was cannot be read, or the kernel refuses.
-pub fn undo(wan: &str) -> anyhow::Result<bool> {
-    let file = state_file(wan);
-    let text = match fs::read_to_string(&file) {
+/// The bridge that an earlier run has left, if this run wants the same and it is still in place: then
+/// traffic does not notice that the box has begun again.
+fn take_over(
+    config: &EdgeConfig,
+    ports: &[&str],
+    state_file: &Path,
+) -> anyhow::Result<Option<BridgeState>> {
+    let Some(state) = read_state(state_file)? else {
+        return Ok(None);
+    };
+    let wanted = config.bridge.as_deref().unwrap_or(BRIDGE);
+    let is_wanted = config.datapath != Datapath::Packet
+        && state.bridge.as_deref() == Some(wanted)
+        && state.is_ours == config.bridge.is_none();
+    if !(is_wanted && state.is_in_place(ports)?) {
+        return Ok(None);
+    }
+    tracing::info!(
+        bridge = wanted,
+        "the bridge of an earlier run is taken over"
+    );
+    Ok(Some(state))
+}
+
+/// How everything was before an earlier run; `None` if it has left nothing.
+fn read_state(file: &Path) -> anyhow::Result<Option<BridgeState>> {
+    let text = match fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| file.display().to_string()),
     };
     let stored: StoredState =
         serde_json::from_str(&text).with_context(|| file.display().to_string())?;
-    let state = BridgeState {
+    let restore = |port: StoredPort| PortState {
+        name: port.name,
+        was_up: port.was_up,
+        master: port.master,
+        strips_tags: port.strips_tags,
+    };
+    Ok(Some(BridgeState {
         bridge: stored.bridge,
         is_ours: stored.is_ours,
         was_up: stored.was_up,
-        ports: stored
-            .ports
-            .into_iter()
-            .map(|port| PortState {
-                name: port.name,
-                was_up: port.was_up,
-                master: port.master,
-                strips_tags: port.strips_tags,
-            })
-            .collect(),
+        ports: stored.ports.into_iter().map(restore).collect(),
+    }))
+}
+
+/// Restores what a run on the port `wan` has left. Returns whether there was anything.
+///
+/// # Errors
+/// The run has not ended. The file in which it noted how everything was cannot be read, or the
+/// kernel refuses.
+pub fn undo(wan: &str) -> anyhow::Result<bool> {
+    if socket::is_running(wan) {
+        bail!("airpace edge still runs on {wan}: end it, which restores everything as well");
+    }
+    let _ = fs::remove_file(socket::socket_file(wan));
+    let file = state_file(wan);
+    let Some(state) = read_state(&file)? else {
+        return Ok(false);
     };
     state.undo().context("restoring the bridge")?;
     fs::remove_file(&file).with_context(|| file.display().to_string())?;
     Ok(true)
 }
 
-/// Where a run on the port `wan` notes how everything was. Interfaces of different namespaces may
-/// share a name, so the namespace is a part of it.
+/// Where a run on the port `wan` notes how everything was.
 fn state_file(wan: &str) -> PathBuf {
-    use std::os::unix::fs::MetadataExt as _;
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    Path::new(STATE_DIR).join(format!("edge-{namespace}-{wan}.json"))
+    Path::new(STATE_DIR).join(format!("{}{wan}.json", socket::prefix()))
 }
 
 const fn attach_mode(datapath: Datapath) -> AttachMode {

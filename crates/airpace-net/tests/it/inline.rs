@@ -227,10 +227,11 @@ fn headers_that_sensors_need_are_reported() {
             (ObservationKind::Arp, true, 22, 22),
         ]
     );
-    let uplink = path.uplink().unwrap();
-    let of = |mac| *uplink.iter().find(|u| u.mac == mac).unwrap();
+    let of = |mac| path.uplink(mac).unwrap().unwrap();
     assert_eq!(of(STATION).frames, 5);
     assert_eq!((of(stranger).frames, of(stranger).bytes), (2, 212));
+    assert!((1..=5).contains(&of(STATION).bursts));
+    assert_eq!(path.uplink([2, 9, 9, 9, 9, 9]).unwrap(), None);
     assert_eq!(path.counters().unwrap().records, 6);
 }
 

@@ -83,9 +83,9 @@ fn without_bpf_frames_for_stations_are_handed_over_and_others_forwarded_unchange
     path.observe(usize::MAX, |o| seen.push((o.kind, o.bytes.len())));
     assert_eq!(
         seen,
-        [(ObservationKind::Dhcp, 160), (ObservationKind::Quic, 80)]
+        [(ObservationKind::Dhcp, 346), (ObservationKind::Quic, 80)]
     );
-    assert_eq!(path.uplink().unwrap()[0].frames, 1);
+    assert_eq!(path.uplink(STATION).unwrap().unwrap().frames, 1);
     let counters = path.counters().unwrap();
     assert_eq!((counters.redirected, counters.unknown), (3, 2));
     assert_eq!((counters.group, counters.control), (1, 2));

@@ -15,12 +15,13 @@ mod round;
 #[cfg(test)]
 mod tests;
 
+use super::roster::packet_airtime_s;
 use super::sample::Sample;
-use super::{BacklogChange, Diagnostics, RateController};
+use super::{BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-use round::{FrameMeans, RoundPart, Transit};
+use round::{DEFAULT_BYTES, FrameMeans, RoundPart, Transit, UnseenPart};
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
@@ -33,6 +34,8 @@ const UNAGGREGATED_RISE: f64 = 2.0;
 /// A slot of this many frames weighs as much as all before it, where a box has observed them. The
 /// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
 const MEMORY_FRAMES: f64 = 40.0;
+/// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
+const UNSEEN_GAIN: f64 = 0.1;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
 const FIRST_BPS: f64 = 65e6;
 /// Smallest and largest assumed rate: HT MCS 0 at 20 MHz, and HE MCS 11 with four streams at 160
@@ -45,6 +48,8 @@ pub struct AssumeRates {
     overhead_s: f64,
     /// What is assumed of the stations that have reported without a PHY rate, sorted by station.
     assumed: Vec<(StationId, Assumed)>,
+    /// Airtime per packet to stations whose frames no sensor sees, seconds, by the last round.
+    unseen_packet_s: Option<f64>,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -66,6 +71,7 @@ impl AssumeRates {
             law,
             overhead_s: frame_overhead.as_secs_f64(),
             assumed: Vec::new(),
+            unseen_packet_s: None,
             reports: Vec::new(),
         }
     }
@@ -97,7 +103,9 @@ impl AssumeRates {
             *observed = Some(means);
             part.frame = means;
         }
-        let packets_s = round::divide(&parts, self.overhead_s);
+        let unseen = self.unseen();
+        let packets_s = round::divide(&parts, &unseen, self.overhead_s);
+        self.unseen_packet_s = round::unseen_packet_s(&parts, &unseen, self.overhead_s);
         for (part, packet_s) in parts.iter().zip(packets_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
@@ -113,26 +121,58 @@ impl AssumeRates {
         }
     }
 
-    /// Updates the assumed rates of stations whose frames nobody has seen although they receive
-    /// packets: upwards while these do not wait, downwards while they do.
-    fn adjust_unseen(&mut self) {
+    /// What is sent to stations whose frames no sensor sees.
+    fn unseen(&mut self) -> Vec<UnseenPart> {
+        let mut unseen = Vec::new();
         for idx in 0..self.reports.len() {
-            let report = &self.reports[idx];
-            let Some(sample) = Sample::read(report) else {
+            let Some(sample) = Sample::read(&self.reports[idx]) else {
                 continue;
             };
-            if !sample.is_passive || report.frames > 0 || report.bytes == 0 {
+            if let Some(pps) = sample.sent_pps.filter(|_| sample.is_unseen()) {
+                let bps = self.assumed(self.reports[idx].station).bps;
+                let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                unseen.push(UnseenPart {
+                    pps,
+                    packet_s: packet_airtime_s(packet_bytes, bps),
+                });
+            }
+        }
+        unseen
+    }
+
+    /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
+    /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
+    /// waits are not known either, by what the other stations leave of the round.
+    fn adjust_unseen(&mut self) {
+        let left_s = self.unseen_packet_s;
+        for idx in 0..self.reports.len() {
+            let Some(sample) = Sample::read(&self.reports[idx]) else {
+                continue;
+            };
+            if !sample.is_unseen() {
                 continue;
             }
-            let waits = sample.wait.is_some_and(|wait| wait.median_s > LONG_WAIT_S);
-            let factor = match (waits, sample.backlogged) {
-                (true, _) => WAITING_FALL,
-                (false, true) => IDLE_RISE,
-                (false, false) => 1.0,
+            let factor = match sample.wait {
+                Some(wait) if wait.median_s > LONG_WAIT_S => WAITING_FALL,
+                Some(_) if sample.backlogged => IDLE_RISE,
+                _ => 1.0,
             };
-            let station = report.station;
+            let station = self.reports[idx].station;
             let assumed = self.assumed(station);
-            assumed.bps = (assumed.bps * factor).clamp(RANGE_BPS.0, RANGE_BPS.1);
+            let bps = match (sample.wait, left_s) {
+                (None, Some(left_s)) => {
+                    let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
+                    let packet_s = packet_airtime_s(packet_bytes, assumed.bps);
+                    let packet_s = packet_s + UNSEEN_GAIN * (left_s - packet_s);
+                    packet_airtime_s(packet_bytes, 1.0) / packet_s
+                }
+                // Nothing is known: the access point's own queue is no worse than a rate out of thin
+                // air.
+                (None, None) if sample.backlogged => assumed.bps * IDLE_RISE,
+                (None, None) => assumed.bps,
+                (Some(_), _) => assumed.bps * factor,
+            };
+            assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
             let bps = assumed.bps;
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
         }
@@ -201,6 +241,10 @@ impl RateController for AssumeRates {
 
     fn set_weight(&mut self, station: StationId, weight: f64) -> bool {
         self.law.set_weight(station, weight)
+    }
+
+    fn reconfigure(&mut self, config: &LawConfig) -> bool {
+        self.law.reconfigure(config)
     }
 
     fn diagnostics(&self) -> Diagnostics {

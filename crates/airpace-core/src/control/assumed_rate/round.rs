@@ -6,11 +6,16 @@ use super::RANGE_BPS;
 use crate::report::SlotReport;
 use airpace_units::StationId;
 
+/// IP bytes of a packet if nothing tells its size.
+pub(super) const DEFAULT_BYTES: f64 = 1500.0;
 /// From this level on, the time between frames is the round rather than the time between packets.
 const AGGREGATED_LEVEL: f64 = 1.2;
 /// What a transit holds besides the frame's payload, at the least: preamble, SIFS and block ack of
 /// the frame, AIFS, backoff and preamble of the acknowledgements, seconds.
 const TRANSIT_LEAST_S: f64 = 200e-6;
+/// What it holds usually (see [`crate::sensor::ack_burst`]): where some stations' frames are not seen,
+/// the payload of the round does not tell.
+const TRANSIT_USUAL_S: f64 = 310e-6;
 /// A packet waits for half a round on average until the frame in which it leaves. If it waits for
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
@@ -30,6 +35,15 @@ pub(super) struct RoundPart {
     pub(super) station: StationId,
     pub(super) sample: Sample,
     pub(super) frame: FrameMeans,
+}
+
+/// What is sent to a station whose frames no sensor sees.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct UnseenPart {
+    /// Packets per second.
+    pub(super) pps: f64,
+    /// Airtime of one, seconds, at the assumed rate.
+    pub(super) packet_s: f64,
 }
 
 /// Means over the frames to a station.
@@ -88,7 +102,7 @@ impl RoundPart {
 
     /// Bits of a packet on the air, that is, its airtime in seconds at 1 bit/s.
     pub(super) fn bits(&self) -> f64 {
-        packet_airtime_s(self.sample.packet_bytes.unwrap_or(1500.0), 1.0)
+        packet_airtime_s(self.sample.packet_bytes.unwrap_or(DEFAULT_BYTES), 1.0)
     }
 
     /// Frames to the station per round of `round_s`; one at most.
@@ -97,21 +111,54 @@ impl RoundPart {
     }
 }
 
+/// Airtime per packet to stations whose frames no sensor sees, seconds: what the others leave of the
+/// round. `None` without a round to take it from.
+pub(super) fn unseen_packet_s(
+    parts: &[RoundPart],
+    unseen: &[UnseenPart],
+    overhead_s: f64,
+) -> Option<f64> {
+    let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
+    let free: Vec<UnseenPart> = unseen
+        .iter()
+        .map(|&part| UnseenPart {
+            packet_s: 0.0,
+            ..part
+        })
+        .collect();
+    let (round_s, payload_s) = round_and_payload(parts, &free, overhead_s)?;
+    if is_idle(parts) || sent_pps * round_s < 1.0 {
+        return None;
+    }
+    let mut seen_s = 0.0;
+    for part in parts.iter().filter(|part| part.is_unknown()) {
+        let transit = part.frame.transit?;
+        let packet_s = (transit.seconds - TRANSIT_USUAL_S).max(0.0) / transit.level;
+        seen_s += packet_s * part.frame.level * part.turns(round_s);
+    }
+    Some((payload_s - seen_s).max(0.0) / (sent_pps * round_s))
+}
+
 /// Airtime per packet of the stations of unknown PHY rate, seconds, in the order of `parts`, if each
 /// frame takes `overhead_s` besides its payload. `None` where the PHY rate is known, or where nothing
 /// follows because frames hold one packet each and no transit was seen.
-pub(super) fn divide(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
+pub(super) fn divide(
+    parts: &[RoundPart],
+    unseen: &[UnseenPart],
+    overhead_s: f64,
+) -> Vec<Option<f64>> {
+    let round = round_and_payload(parts, unseen, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
     if unknown.all(|part| part.frame.transit.is_some()) {
-        divide_by_transits(parts, overhead_s)
+        divide_by_transits(parts, round, !unseen.is_empty())
     } else {
-        divide_by_packets(parts, overhead_s)
+        divide_by_packets(parts, round)
     }
 }
 
 /// One PHY rate for all stations of unknown rate.
-fn divide_by_packets(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
-    let Some((round_s, payload_s)) = round_and_payload(parts, overhead_s) else {
+fn divide_by_packets(parts: &[RoundPart], round: Option<(f64, f64)>) -> Vec<Option<f64>> {
+    let Some((round_s, payload_s)) = round else {
         return vec![None; parts.len()];
     };
     let bits: f64 = parts
@@ -134,8 +181,11 @@ fn divide_by_packets(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
 /// It is [`TRANSIT_LEAST_S`] at the least. If the payload of the round is more than the transits then
 /// leave, either the channel is idle at times, and packets do not wait for the round; or the transits
 /// are too short, and are scaled.
-fn divide_by_transits(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> {
-    let round = round_and_payload(parts, overhead_s);
+fn divide_by_transits(
+    parts: &[RoundPart],
+    round: Option<(f64, f64)>,
+    has_unseen: bool,
+) -> Vec<Option<f64>> {
     let round_s = round.map_or(f64::MAX, |(round_s, _)| round_s);
     // Frames per round, as long as those whose transits were seen, and the sum of their transits.
     let (mut frames, mut transits_s) = (0.0, 0.0);
@@ -146,13 +196,17 @@ fn divide_by_transits(parts: &[RoundPart], overhead_s: f64) -> Vec<Option<f64>> 
             transits_s += seen * transit.seconds;
         }
     }
-    let common_s = round
-        .map_or(0.0, |(_, payload_s)| (transits_s - payload_s) / frames)
-        .max(TRANSIT_LEAST_S);
+    let common_s = match round {
+        Some(_) if has_unseen => TRANSIT_USUAL_S,
+        Some((_, payload_s)) => ((transits_s - payload_s) / frames).max(TRANSIT_LEAST_S),
+        None => TRANSIT_LEAST_S,
+    };
     let left_s = (transits_s - frames * common_s).max(0.0);
     let least_s = PAYLOAD_LEAST * left_s / frames;
     let scale = match round {
-        Some((_, payload_s)) if !is_idle(parts) && left_s > 0.0 => (payload_s / left_s).max(1.0),
+        Some((_, payload_s)) if !has_unseen && !is_idle(parts) && left_s > 0.0 => {
+            (payload_s / left_s).max(1.0)
+        }
         _ => 1.0,
     };
     let packet_s = |part: &RoundPart| {
@@ -179,7 +233,11 @@ fn is_idle(parts: &[RoundPart]) -> bool {
 
 /// The shortest time between frames to one station, and the payload of the stations of unknown PHY
 /// rate in it, seconds. `None` while no frames aggregate.
-fn round_and_payload(parts: &[RoundPart], overhead_s: f64) -> Option<(f64, f64)> {
+fn round_and_payload(
+    parts: &[RoundPart],
+    unseen: &[UnseenPart],
+    overhead_s: f64,
+) -> Option<(f64, f64)> {
     let round_s = parts
         .iter()
         .filter(|part| part.is_aggregated())
@@ -198,6 +256,11 @@ fn round_and_payload(parts: &[RoundPart], overhead_s: f64) -> Option<(f64, f64)>
         if let Some(bps) = part.sample.phy_bps {
             known_s += part.bits() / bps * part.frame.level * turns;
         }
+    }
+    for part in unseen {
+        let packets = part.pps * round_s;
+        frames_s += packets.min(1.0) * CONTENDED * overhead_s;
+        known_s += packets * part.packet_s;
     }
     let payload_s = round_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
     Some((round_s, payload_s))

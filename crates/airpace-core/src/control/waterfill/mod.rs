@@ -15,7 +15,7 @@ mod tail;
 pub use config::WaterfillConfig;
 
 use super::roster::{Grant, Roster};
-use super::{BacklogChange, ConfigError, Diagnostics, Law, RateController};
+use super::{BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateController};
 use crate::alloc::DelayTerms;
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
@@ -180,6 +180,20 @@ impl RateController for Waterfill {
             self.weights.insert(station, weight);
         }
         valid
+    }
+
+    fn reconfigure(&mut self, config: &LawConfig) -> bool {
+        match config {
+            LawConfig::Waterfill(config) if config.validate().is_ok() => {
+                if config.price != self.config.price || config.latency != self.config.latency {
+                    // What the price has moved to was for the other aim.
+                    self.tail = Tail::new(config);
+                }
+                self.config = *config;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn diagnostics(&self) -> Diagnostics {

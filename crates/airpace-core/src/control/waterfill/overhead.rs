@@ -169,9 +169,9 @@ fn fresh_share(stations: &[StationEstimate]) -> f64 {
 fn payload_share(stations: &[StationEstimate]) -> f64 {
     stations
         .iter()
-        .filter_map(|s| {
-            s.heard()
-                .map(|h| s.airtime_s() * h.frame_pps + s.answer_share())
+        .map(|s| {
+            let answers = s.heard().map_or(0.0, |_| s.answer_share());
+            s.airtime_s() * s.on_air_pps() + answers
         })
         .sum()
 }
@@ -192,10 +192,7 @@ fn noise(round: Round, payload: f64) -> f64 {
 /// Overhead per frame if a round takes `round_s`.
 fn overhead_per_frame(stations: &[StationEstimate], round_s: f64) -> Option<f64> {
     let payload = payload_share(stations) + uplink_share(stations);
-    let frames: f64 = stations
-        .iter()
-        .filter_map(|s| s.heard().map(|h| turns(round_s, h.gap_s)))
-        .sum();
+    let frames: f64 = stations.iter().map(|s| s.turns(round_s)).sum();
     (frames > 0.0).then(|| round_s * (1.0 - payload).max(0.0) / frames)
 }
 

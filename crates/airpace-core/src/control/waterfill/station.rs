@@ -8,6 +8,7 @@ use super::elsewhere::{Elsewhere, SlotTraffic};
 use super::frame_limit::FrameLimit;
 use super::granted::Granted;
 use super::heard::{ENOUGH_FRAMES, Heard, SlotLength, Tally};
+use super::overhead;
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -88,6 +89,8 @@ pub(super) struct StationEstimate {
     last: Option<(Time, u64)>,
     /// Packets per second received in the last slot, over the whole slot.
     received_pps: f64,
+    /// Packets per second sent to the station, if no sensor saw their frames.
+    unseen_pps: f64,
     phy_bps: f64,
     packet_bytes: f64,
     /// Transmissions on the air per packet received, from the share of late packets.
@@ -150,6 +153,7 @@ impl StationEstimate {
             met: false,
             last: None,
             received_pps: 0.0,
+            unseen_pps: 0.0,
             phy_bps: config.assumed_phy_bps,
             packet_bytes: config.packet_bytes,
             transmissions: 1.0,
@@ -194,6 +198,7 @@ impl StationEstimate {
             self.wait_p95_s = None;
             self.tally = Tally::default();
             self.received_pps = 0.0;
+            self.unseen_pps = 0.0;
         }
     }
 
@@ -212,7 +217,15 @@ impl StationEstimate {
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
-        self.met |= sample.frames > 0.0 || sample.is_passive && sample.received_pps > 0.0;
+        self.met |= sample.frames > 0.0 || sample.is_unseen();
+        self.unseen_pps = sample
+            .sent_pps
+            .filter(|_| sample.is_unseen())
+            .unwrap_or(0.0);
+        if sample.is_unseen() {
+            self.heard = None;
+            self.tally = Tally::default();
+        }
         self.received_pps = sample.received_pps;
         let phy_bps = sample.phy_bps.unwrap_or(self.phy_bps);
         let factor = (phy_bps / self.phy_bps).max(self.phy_bps / phy_bps);
@@ -303,6 +316,8 @@ impl StationEstimate {
             // Nothing came because nothing was to be sent. (A station that sleeps has a backlog.)
             if !sample.backlogged {
                 self.greedy_slots = self.greedy_slots.saturating_sub(1);
+            } else if sample.is_unseen() {
+                self.greedy_slots = GREEDY_SLOTS;
             }
             return;
         };
@@ -469,6 +484,21 @@ impl StationEstimate {
     /// The last measurements, unless they have expired.
     pub(super) fn heard(&self) -> Option<Heard> {
         self.heard
+    }
+
+    /// Packets per second that are on the air: those in frames, or, where no sensor sees the frames,
+    /// those sent.
+    pub(super) fn on_air_pps(&self) -> f64 {
+        self.heard.map_or(self.unseen_pps, |heard| heard.frame_pps)
+    }
+
+    /// Frames per round of `round_s` seconds, one at most.
+    pub(super) fn turns(&self, round_s: f64) -> f64 {
+        match self.heard {
+            Some(heard) => overhead::turns(round_s, heard.gap_s),
+            // Packets that come further apart than rounds have frames of their own.
+            None => (self.unseen_pps * round_s).min(1.0),
+        }
     }
 
     /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.

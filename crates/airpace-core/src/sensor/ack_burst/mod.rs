@@ -97,7 +97,9 @@ impl AckBurst {
 
     /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like.
     pub fn on_uplink_other(&mut self, now: Time, station: StationId) {
-        self.station(now, station).on_uplink(now);
+        if self.station(now, station).on_uplink(now) {
+            self.turns.add(now, station);
+        }
     }
 
     /// Ends the slot of `station` and begins its next one. Without a usable estimate the report has

@@ -101,13 +101,16 @@ impl StationBursts {
         }
     }
 
-    /// An uplink packet has come: it continues the burst that runs or begins one.
-    pub(super) fn on_uplink(&mut self, now: Time) {
+    /// An uplink packet has come: it continues the burst that runs or begins one. Returns whether it
+    /// begins one.
+    pub(super) fn on_uplink(&mut self, now: Time) -> bool {
         let gap = self.burst.last.map(|last| now.saturating_since(last));
-        if gap.is_none_or(|gap| self.gap.separates(gap)) {
+        let begins = gap.is_none_or(|gap| self.gap.separates(gap));
+        if begins {
             self.end_burst();
         }
         self.burst.last = Some(now);
+        begins
     }
 
     /// Ends the burst that runs.

@@ -167,8 +167,7 @@ impl Cell {
                 timestamps: None,
                 sack_edge: None,
             };
-            self.inline
-                .on_uplink(now, 0, station.mac, Uplink::Ack(ack, 52));
+            self.inline.on_uplink(now, 0, station.mac, Uplink::Ack(ack));
         }
     }
 

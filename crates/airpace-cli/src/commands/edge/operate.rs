@@ -1,0 +1,155 @@
+//! What an operator asks of a box that runs.
+
+use crate::output::{self, Table};
+use airpace_agent::failure::bad_input;
+use airpace_api::mac::MacAddress;
+use airpace_api::operator::{EdgeReply, EdgeRequest, EdgeStationStatus, EdgeStatus};
+use airpace_live::edge::ask;
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use std::process::ExitCode;
+
+/// What to ask.
+#[derive(Subcommand)]
+pub(crate) enum Operation {
+    /// Show the access points and stations of the box that runs here.
+    Status(Status),
+    /// Have the box that runs here read its configuration again.
+    Reload(Reload),
+    /// Let the frames of a station pass unpaced, until airpace ends.
+    Exempt(Exempt),
+}
+
+/// Which box.
+#[derive(Args)]
+pub(crate) struct Target {
+    /// Interface of the box towards the wired network, if several boxes run here.
+    #[arg(long, value_name = "INTERFACE")]
+    wan: Option<String>,
+}
+
+/// `airpace edge status`.
+#[derive(Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    target: Target,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `airpace edge reload`.
+#[derive(Args)]
+pub(crate) struct Reload {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// `airpace edge exempt`.
+#[derive(Args)]
+pub(crate) struct Exempt {
+    #[command(flatten)]
+    target: Target,
+    /// Hardware address of the station.
+    #[arg(value_name = "MAC")]
+    station: String,
+    /// Pace the station again.
+    #[arg(long)]
+    off: bool,
+}
+
+pub(crate) fn run(operation: &Operation) -> anyhow::Result<ExitCode> {
+    match operation {
+        Operation::Status(status) => {
+            let reply = request(&status.target, &EdgeRequest::Status)?;
+            let Some(stands) = reply.status else {
+                bail!("the box has not told its status");
+            };
+            if status.json {
+                output::json(&stands)?;
+            } else {
+                output::text(&as_text(&stands))?;
+            }
+        }
+        Operation::Reload(reload) => tell(&reload.target, &EdgeRequest::Reload)?,
+        Operation::Exempt(exempt) => {
+            let station: MacAddress = exempt.station.parse().map_err(bad_input)?;
+            let request = EdgeRequest::Exempt {
+                station: station.to_string(),
+                exempt: !exempt.off,
+            };
+            tell(&exempt.target, &request)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends a request and prints what was done.
+fn tell(target: &Target, what: &EdgeRequest) -> anyhow::Result<()> {
+    let done = request(target, what)?.done.unwrap_or_default();
+    output::text(&format!("{done}\n"))
+}
+
+fn request(target: &Target, request: &EdgeRequest) -> anyhow::Result<EdgeReply> {
+    let reply = ask(target.wan.as_deref(), request)?;
+    match reply.error {
+        Some(error) => bail!("{error}"),
+        None => Ok(reply),
+    }
+}
+
+fn as_text(status: &EdgeStatus) -> String {
+    let dry_run = if status.dry_run {
+        "; dry run: nothing is paced, rates are those that would have been granted"
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "{} ({}), for {:.0} s{dry_run}\n",
+        status.wan, status.datapath, status.uptime_s
+    );
+    for ap in &status.access_points {
+        text.push_str(&format!("\n{} ({})\n", ap.name, ap.ports.join(", ")));
+        if ap.stations.is_empty() {
+            text.push_str("no station has been heard yet\n");
+            continue;
+        }
+        let mut table = Table::new([
+            "station", "name", "address", "mode", "rate", "goodput", "up", "level", "wait p50",
+            "p95", "sensor", "sure", "waiting",
+        ]);
+        for station in &ap.stations {
+            table.row(row(station));
+        }
+        text.push_str(&table.to_string());
+    }
+    text.push_str(
+        "\nrates in Mbit/s, waits at the access point in ms, waiting: packets in the box\n",
+    );
+    text
+}
+
+fn row(station: &EdgeStationStatus) -> [String; 13] {
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}"));
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+    let mode = if station.exempt {
+        "exempt".to_owned()
+    } else {
+        station.mode.clone()
+    };
+    [
+        station.mac.clone(),
+        text(&station.name),
+        text(&station.addresses.first().cloned()),
+        mode,
+        number(station.rate_mbps),
+        number(station.goodput_mbps),
+        number(station.uplink_mbps),
+        number(station.level),
+        number(station.wait_p50_ms),
+        number(station.wait_p95_ms),
+        text(&station.sensor),
+        number(station.confidence),
+        station.backlog_packets.to_string(),
+    ]
+}

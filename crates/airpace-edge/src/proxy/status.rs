@@ -1,0 +1,60 @@
+//! What a proxy tells about itself and its stations.
+
+use super::{Counts, Mode, Proxy, ProxyConfig, mode};
+use airpace_core::control::Diagnostics;
+use airpace_core::packet::Packet;
+use airpace_core::report::{Allocation, SlotReport};
+
+impl<P: Packet> Proxy<P> {
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &ProxyConfig {
+        &self.config
+    }
+
+    /// What was refused so far.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The law's estimates of the medium at the last decision.
+    #[must_use]
+    pub const fn diagnostics(&self) -> &Diagnostics {
+        self.estimates.diagnostics()
+    }
+
+    /// How a station is sent to; `None` if there is no such station.
+    #[must_use]
+    pub fn mode(&self, station: usize) -> Option<Mode> {
+        self.stations.get(station).map(|station| station.mode)
+    }
+
+    /// The rate that a station is sent at now; `None` if everything passes, or if there is no such
+    /// station.
+    #[must_use]
+    pub fn granted(&self, station: usize) -> Option<Allocation> {
+        mode::granted(self.stations.get(station)?, &self.config)
+    }
+
+    /// A station's last report; `None` before the first, or if there is no such station.
+    #[must_use]
+    pub fn last_report(&self, station: usize) -> Option<&SlotReport> {
+        self.stations.get(station)?.last_report.as_ref()
+    }
+
+    /// Number of packets queued for a station; zero if there is no such station.
+    #[must_use]
+    pub fn queued(&self, station: usize) -> usize {
+        self.stations.get(station).map_or(0, |s| s.queue.len())
+    }
+
+    /// Number of packets queued for all stations.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.stations
+            .iter()
+            .map(|station| station.queue.len())
+            .sum()
+    }
+}

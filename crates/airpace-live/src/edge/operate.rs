@@ -1,0 +1,143 @@
+//! What an operator asks of the box while it runs.
+
+use super::run::RunningEdge;
+use super::{settings, status};
+use crate::runtime::Journal;
+use airpace_api::config::EdgeConfig;
+use airpace_api::mac::MacAddress;
+use airpace_api::operator::{ApStatus, EdgeReply, EdgeRequest, EdgeStatus};
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_net::signals::Signals;
+use anyhow::{bail, ensure};
+
+/// How a running box gets another configuration.
+#[derive(Clone, Copy)]
+pub struct Reload<'a> {
+    /// The signal that asks for it (SIGHUP).
+    pub signal: Option<&'a Signals>,
+    /// Reads the configuration again.
+    pub read: &'a dyn Fn() -> anyhow::Result<EdgeConfig>,
+}
+
+impl Reload<'_> {
+    /// For a box whose configuration cannot be read again.
+    pub const NONE: Self = Self {
+        signal: None,
+        read: &|| bail!("this box has no configuration file"),
+    };
+}
+
+impl core::fmt::Debug for Reload<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+impl RunningEdge {
+    /// Answers a request.
+    pub(super) fn answer(&mut self, request: &EdgeRequest, reload: Reload<'_>) -> EdgeReply {
+        let answered = match request {
+            EdgeRequest::Status => {
+                return EdgeReply {
+                    status: Some(self.status()),
+                    ..EdgeReply::default()
+                };
+            }
+            EdgeRequest::Reload => self.reload(reload),
+            EdgeRequest::Exempt { station, exempt } => self.exempt(station, *exempt),
+        };
+        match answered {
+            Ok(done) => EdgeReply {
+                done: Some(done),
+                ..EdgeReply::default()
+            },
+            Err(error) => EdgeReply {
+                error: Some(format!("{error:#}")),
+                ..EdgeReply::default()
+            },
+        }
+    }
+
+    /// Reads the configuration again and takes it over. On an error everything stays as it was.
+    pub(super) fn reload(&mut self, reload: Reload<'_>) -> anyhow::Result<String> {
+        let taken = (reload.read)().and_then(|config| self.take_over(config));
+        match &taken {
+            Ok(done) => tracing::info!("{done}"),
+            Err(error) => {
+                tracing::error!("the configuration was not reloaded, the old one stays: {error:#}");
+            }
+        }
+        taken
+    }
+
+    fn take_over(&mut self, config: EdgeConfig) -> anyhow::Result<String> {
+        config.validate()?;
+        if let Some(key) = settings::fixed_change(&self.config, &config) {
+            bail!(
+                "`{key}` cannot change while airpace runs: restart it, the bridge carries traffic in between"
+            );
+        }
+        // Opened anew each time, so that the file can be moved away and compressed.
+        let journal = Journal::open(config.telemetry.as_deref())?;
+        let now = self.clock.now();
+        self.inline.reconfigure(now, settings::inline(&config))?;
+        self.journal = journal;
+        self.names = config.ap.iter().map(settings::name_of).collect();
+        self.config = config;
+        Ok("configuration reloaded".to_owned())
+    }
+
+    /// Lets the frames of a station pass, or ends that.
+    fn exempt(&mut self, station: &str, is_exempt: bool) -> anyhow::Result<String> {
+        let mac: MacAddress = station.parse()?;
+        let now = self.clock.now();
+        let is_known = self.inline.set_exempt(now, MacAddr(mac.0), is_exempt);
+        ensure!(
+            is_known,
+            "{mac} is not a station that has been heard: airpace edge status lists them"
+        );
+        let done = if is_exempt {
+            format!("{mac} is exempt until airpace ends: its frames pass unpaced")
+        } else {
+            format!("{mac} is paced")
+        };
+        tracing::info!("{done}");
+        Ok(done)
+    }
+
+    /// How the box stands.
+    fn status(&self) -> EdgeStatus {
+        let now = self.clock.now();
+        let frames = self.setup.path.counters().unwrap_or_default();
+        let access_points = self.config.ap.iter().enumerate().map(|(medium, ap)| {
+            let estimates = self.inline.diagnostics(medium);
+            let stations = self.inline.stations();
+            ApStatus {
+                name: settings::name_of(ap),
+                ports: ap.ports.clone(),
+                aimed_round_ms: estimates
+                    .and_then(|estimates| Some(estimates.aimed_round_s? * 1e3)),
+                price: estimates.and_then(|estimates| estimates.price),
+                stations: stations
+                    .filter(|station| station.medium == medium)
+                    .map(|station| status::station(now, &station, &self.hosts))
+                    .collect(),
+            }
+        });
+        EdgeStatus {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            uptime_s: now.saturating_since(self.began).as_secs_f64(),
+            wan: self.config.wan.clone(),
+            datapath: self.setup.path.name().to_owned(),
+            fail_open: self.setup.path.is_fail_open(),
+            dry_run: self.config.dry_run,
+            sent: self.sent,
+            dropped: self.dropped,
+            refused: self.refused,
+            passed_stale: frames.stale,
+            observations_lost: frames.records_lost,
+            access_points: access_points.collect(),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The Unix socket on which a running box takes requests, and the other end of it.
+
+use super::setup::STATE_DIR;
+use super::waiter::Waiter;
+use airpace_api::operator::{EdgeReply, EdgeRequest};
+use anyhow::{Context as _, bail};
+use core::time::Duration;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Most operators at once; further ones are refused.
+const MOST_CLIENTS: usize = 16;
+/// Longest request; whoever sends a longer one is refused.
+const MOST_REQUEST_BYTES: usize = 4096;
+/// How long an operator waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The socket of a box. Dropping it removes the file.
+#[derive(Debug)]
+pub(super) struct ControlSocket {
+    path: PathBuf,
+    listener: UnixListener,
+    clients: Vec<Option<Client>>,
+    /// Token of the listener; those of the clients follow.
+    token: u64,
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    request: Vec<u8>,
+    /// What the client has not taken yet.
+    reply: Vec<u8>,
+}
+
+impl ControlSocket {
+    /// Opens the socket of the box on the port `wan`, which only root and its group may use.
+    /// `token` and those after it are its tokens in the loop.
+    pub(super) fn open(wan: &str, token: u64) -> anyhow::Result<Self> {
+        let path = socket_file(wan);
+        // A killed run has left it: whether one lives was checked before.
+        let _ = fs::remove_file(&path);
+        let listener = fs::create_dir_all(STATE_DIR)
+            .and_then(|()| UnixListener::bind(&path))
+            .and_then(|listener| {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o660))?;
+                listener.set_nonblocking(true)?;
+                Ok(listener)
+            })
+            .with_context(|| format!("control socket {}", path.display()))?;
+        Ok(Self {
+            path,
+            listener,
+            clients: Vec::new(),
+            token,
+        })
+    }
+
+    /// Begins to wait for requests.
+    pub(super) fn register(&self, waiter: &Waiter) -> io::Result<()> {
+        waiter.add(&self.listener, self.token)
+    }
+
+    /// Answers what has come. `tokens` are those of the files that are ready.
+    pub(super) fn serve(
+        &mut self,
+        waiter: &Waiter,
+        tokens: impl IntoIterator<Item = u64>,
+        mut answer: impl FnMut(&EdgeRequest) -> EdgeReply,
+    ) {
+        for token in tokens {
+            if token == self.token {
+                self.accept(waiter);
+                continue;
+            }
+            let Some(index) = token.checked_sub(self.token + 1) else {
+                continue;
+            };
+            let Some(slot) = self.clients.get_mut(index as usize) else {
+                continue;
+            };
+            let Some(client) = slot else { continue };
+            // Closing the stream takes it out of the loop.
+            if client.serve(&mut answer).is_err() {
+                *slot = None;
+            } else {
+                let wants_write = !client.reply.is_empty();
+                if waiter.modify(&client.stream, token, wants_write).is_err() {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, waiter: &Waiter) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let free = self.clients.iter().position(Option::is_none);
+            let index = match free {
+                Some(index) => index,
+                None if self.clients.len() < MOST_CLIENTS => {
+                    self.clients.push(None);
+                    self.clients.len() - 1
+                }
+                // Closed at once.
+                None => continue,
+            };
+            let token = self.token + 1 + index as u64;
+            if stream.set_nonblocking(true).is_ok() && waiter.add(&stream, token).is_ok() {
+                self.clients[index] = Some(Client {
+                    stream,
+                    request: Vec::new(),
+                    reply: Vec::new(),
+                });
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Client {
+    /// Reads requests, answers them, and writes what the client takes.
+    ///
+    /// # Errors
+    /// The client has gone, or sends what is too long for a request.
+    fn serve(&mut self, answer: &mut impl FnMut(&EdgeRequest) -> EdgeReply) -> io::Result<()> {
+        let mut chunk = [0; 1024];
+        let is_ended = loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => break true,
+                Ok(n) => self.request.extend_from_slice(&chunk[..n]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
+                Err(error) => return Err(error),
+            }
+            if self.request.len() > MOST_REQUEST_BYTES {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        };
+        while let Some(end) = self.request.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.request.drain(..=end).collect();
+            let reply = match serde_json::from_slice(&line) {
+                Ok(request) => answer(&request),
+                Err(error) => EdgeReply {
+                    error: Some(format!("this is not a request: {error}")),
+                    ..EdgeReply::default()
+                },
+            };
+            serde_json::to_writer(&mut self.reply, &reply)?;
+            self.reply.push(b'\n');
+        }
+        self.write()?;
+        // Nobody is left to send anything; what was asked for has been written or cannot be.
+        if is_ended {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while !self.reply.is_empty() {
+            match self.stream.write(&self.reply) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => drop(self.reply.drain(..n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the box on the port `wan` takes requests. Interfaces of different namespaces may share a
+/// name, so the namespace is a part of it.
+pub(super) fn socket_file(wan: &str) -> PathBuf {
+    Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
+}
+
+/// How the names of this namespace's files begin.
+pub(super) fn prefix() -> String {
+    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
+    format!("edge-{namespace}-")
+}
+
+/// Whether a box runs, or is stopped, on the port `wan`.
+pub(super) fn is_running(wan: &str) -> bool {
+    UnixStream::connect(socket_file(wan)).is_ok()
+}
+
+/// Sends a request to the box that runs on the port `wan` of this network namespace, or to the only
+/// one if no port is given, and returns its answer.
+///
+/// # Errors
+/// No box runs, or several do and none is named; it does not answer within five seconds.
+pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply> {
+    let path = match wan {
+        Some(wan) => socket_file(wan),
+        None => only_socket()?,
+    };
+    let mut stream = UnixStream::connect(&path).with_context(|| {
+        format!(
+            "no airpace edge runs here: it would take requests at {}",
+            path.display()
+        )
+    })?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut reply = String::new();
+    BufReader::new(stream)
+        .read_line(&mut reply)
+        .context("airpace edge does not answer")?;
+    if reply.is_empty() {
+        bail!("airpace edge has closed the connection without an answer");
+    }
+    Ok(serde_json::from_str(&reply)?)
+}
+
+/// The socket of the only box that runs in this namespace.
+fn only_socket() -> anyhow::Result<PathBuf> {
+    let prefix = prefix();
+    let mut found = Vec::new();
+    // Without the folder none has ever run.
+    for entry in fs::read_dir(STATE_DIR).into_iter().flatten() {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&prefix)
+            && name.ends_with(".sock")
+            && UnixStream::connect(&path).is_ok()
+        {
+            found.push(path);
+        }
+    }
+    match found.len() {
+        0 => bail!("no airpace edge runs in this network namespace"),
+        1 => Ok(found.remove(0)),
+        _ => bail!(
+            "several run here: name the port of the one that is meant, for example --wan eth0"
+        ),
+    }
+}

@@ -1,0 +1,99 @@
+//! A proxy whose stations have no agents.
+
+use super::*;
+
+const CELL: &str = r#"
+slot = "100 ms"
+warm_up = "5 s"
+duration = "6 s"
+[[node]]
+name = "server"
+kind = "host"
+[[node]]
+kind = "ap"
+queue = { limit = "1000 packets" }
+[[node]]
+kind = "station"
+count = 3
+rate = ["mcs 9", "mcs 4", "mcs 1"]
+[[wire]]
+a = "server"
+b = "ap"
+rate = "10 Gbit/s"
+delay = "1 ms"
+[[flow]]
+kind = "ping"
+interval = "100 ms"
+"#;
+
+/// Goodput of each station in Mbit/s, and the longest p95 of the pings in milliseconds.
+fn measured(flows: &str, proxy: &str) -> (Vec<f64>, f64) {
+    let text = format!("{CELL}{flows}[[proxy]]\n{proxy}\n");
+    let summary = finished(&loaded(&text, &[])).summary;
+    let (mut goodput, mut p95_ms) = (Vec::new(), 0.0_f64);
+    for flow in &summary.flows {
+        match flow.rtt_ms.filter(|_| flow.kind == "ping") {
+            Some(rtt) => p95_ms = p95_ms.max(rtt.p95),
+            None => goodput.push(flow.goodput_mbps),
+        }
+    }
+    (goodput, p95_ms)
+}
+
+fn sum(goodput: &[f64]) -> f64 {
+    goodput.iter().sum()
+}
+
+#[test]
+fn observed_stations_get_nearly_what_agents_would_get_them() {
+    let downloads = "[[flow]]\nkind = \"tcp\"\n";
+    let (closed, closed_ms) = measured(downloads, "law = \"none\"");
+    let (agents, _) = measured(downloads, "reports = \"air\"");
+    let (observed, observed_ms) = measured(downloads, "reports = \"observed\"");
+    assert!(sum(&observed) >= sum(&closed), "{observed:?} {closed:?}");
+    assert!(
+        sum(&observed) >= 0.88 * sum(&agents),
+        "{observed:?} {agents:?}"
+    );
+    for (observed, agent) in observed.iter().zip(&agents) {
+        // The slowest station has frames of four packets, whose length is known least.
+        assert!(observed >= &(0.75 * agent), "{observed} {agent}");
+    }
+    assert!(observed_ms <= closed_ms / 10.0, "{observed_ms} {closed_ms}");
+}
+
+#[test]
+fn udp_without_answers_gets_what_the_others_leave_of_the_round() {
+    // The first and the fastest station, whose frames nobody answers at the box.
+    let flows = r#"
+[[flow]]
+name = "udp"
+kind = "udp-cbr"
+rate = "150 Mbit/s"
+to = "station-1"
+[[flow]]
+name = "middle"
+kind = "tcp"
+to = "station-2"
+[[flow]]
+name = "slow"
+kind = "tcp"
+to = "station-3"
+"#;
+    let (agents, _) = measured(flows, "reports = \"air\"");
+    let (observed, _) = measured(flows, "reports = \"observed\"");
+    // The mean of the answers' waits stands for that of each station: the slowest gets 0.6.
+    for (observed, agent) in observed.iter().zip(&agents) {
+        assert!(observed >= &(0.55 * agent), "{observed} {agent}");
+    }
+}
+
+#[test]
+fn with_nothing_known_of_any_station_the_access_point_serves_as_it_does() {
+    let flows = "[[flow]]\nkind = \"udp-cbr\"\nrate = \"100 Mbit/s\"\n";
+    let (closed, _) = measured(flows, "law = \"none\"");
+    let (observed, _) = measured(flows, "reports = \"observed\"");
+    for (observed, closed) in observed.iter().zip(&closed) {
+        assert!(observed >= &(0.95 * closed), "{observed} {closed}");
+    }
+}
