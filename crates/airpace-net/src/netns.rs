@@ -87,6 +87,17 @@ pub fn acquire_rights() -> Result<(), NamespaceError> {
     enter().map_err(NamespaceError::User)
 }
 
+/// Returns whether this process is root in the first user namespace. Root of another one, which
+/// [`acquire_rights`] may have entered, may create network namespaces and interfaces but not load BPF
+/// programs or write to the system's folders.
+#[must_use]
+pub fn is_system_root() -> bool {
+    // Only the first user namespace maps all ids to themselves.
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let fields: Vec<&str> = map.split_whitespace().collect();
+    nix::unistd::geteuid().is_root() && fields == ["0", "0", "4294967295"]
+}
+
 /// Moves the only thread of the process into new namespaces. A thread that has been joined may
 /// still be leaving the thread group; the kernel answers `EINVAL` until it has, for which this
 /// waits a tenth of a second.

@@ -21,7 +21,7 @@ pub use plan::{ArmKind, DemoOptions};
 
 use crate::results::{ArmResult, DEMO_FORMAT, DemoSummary};
 use crate::tool::Stop;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use arm::Arm;
 use std::time::Duration;
 
@@ -66,11 +66,12 @@ pub fn run(
         arms: Vec::new(),
     };
     let span = options.idle + options.load;
-    let arms = u32::try_from(options.cells.len() * options.arms.len()).unwrap_or(u32::MAX);
+    let kinds = possible_arms(options, progress)?;
+    let arms = u32::try_from(options.cells.len() * kinds.len()).unwrap_or(u32::MAX);
     let total = span * arms;
     let mut done = Duration::ZERO;
     for mcs in &options.cells {
-        for &kind in &options.arms {
+        for &kind in &kinds {
             let title = format!("{} on {}", kind.title(), stations(mcs.len()));
             progress(Progress::ArmBegun { title: &title });
             let mut tick = |elapsed: Duration| {
@@ -91,6 +92,28 @@ pub fn run(
         }
     }
     Ok(summary)
+}
+
+/// The arms that this process has the rights for. The in-line box loads BPF programs, which the
+/// kernel permits only to the root of the whole system.
+fn possible_arms(
+    options: &DemoOptions,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<ArmKind>> {
+    let is_root = airpace_net::netns::is_system_root();
+    let mut possible = Vec::new();
+    for &kind in &options.arms {
+        if is_root || !matches!(kind.pacer(), plan::Pacer::Edge(_)) {
+            possible.push(kind);
+        } else {
+            let result = format!("{}: left out, because it needs root", kind.title());
+            progress(Progress::ArmDone { result: &result });
+        }
+    }
+    if possible.is_empty() {
+        bail!("these arms need root: the in-line box loads BPF programs");
+    }
+    Ok(possible)
 }
 
 fn stations(n: usize) -> String {
