@@ -47,6 +47,7 @@ validate-ns3: build ## this simulator against ns-3 (installs it, 330 MB): out/va
 bench: build packages ## the benchmarks of docs/benchmarks.md
 	$(CARGO) bench --workspace --locked --bench '*'
 	target/release/airpace bench datapath
+	target/release/airpace bench edge
 	target/release/airpace bench emulator --mcs 9
 	target/release/airpace bench emulator --mcs 9,4,1
 	target/release/airpace bench tcp

@@ -45,10 +45,12 @@ nsenter --net="$AIRPACE_NS_BOX" "$airpace" edge --config "$folder/edge.toml" > "
 edge=$!
 sleep 1
 kill -0 $edge 2>/dev/null || { cat "$folder/edge.log"; exit 77; }
-index=0
+index=0 receivers=
 for ip in $ips; do
     [ "$sensor" = radio ] || in_station $index "$airpace" agent --config "$folder/agent$index.toml" > "$folder/agent$index.log" 2>&1 &
-    in_station $index "$airpace" tool receive "$ip:5001" > "$folder/received$index.json" 2>/dev/null &
+    eval "namespace=\$AIRPACE_NS_STA$index"
+    nsenter --net="$namespace" "$airpace" tool receive "$ip:5001" > "$folder/received$index.json" 2>/dev/null &
+    receivers="$receivers $!"
     in_station $index "$airpace" tool echo "$ip:7" >/dev/null 2>&1 &
     index=$((index + 1))
 done
@@ -60,5 +62,8 @@ for ip in $ips; do
     index=$((index + 1))
 done
 wait $senders
+# They print what they have received when they are told to end.
+kill -TERM $receivers
+wait $receivers
 kill -TERM $edge
 wait $edge

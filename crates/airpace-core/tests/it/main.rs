@@ -1,3 +1,4 @@
 //! Tests that need more than one module of the core.
 
+mod captures;
 mod errata;

@@ -152,13 +152,14 @@ impl AssumeRates {
             if !sample.is_unseen() {
                 continue;
             }
-            let factor = match sample.wait {
-                Some(wait) if wait.median_s > LONG_WAIT_S => WAITING_FALL,
-                Some(_) if sample.backlogged => IDLE_RISE,
-                _ => 1.0,
-            };
             let station = self.reports[idx].station;
             let assumed = self.assumed(station);
+            let factor = match sample.wait {
+                Some(wait) if wait.median_s > LONG_WAIT_S => WAITING_FALL,
+                // A rate that frames have shown holds while they are not seen for a while.
+                Some(_) if sample.backlogged && assumed.observed.is_none() => IDLE_RISE,
+                _ => 1.0,
+            };
             let bps = match (sample.wait, left_s) {
                 (None, Some(left_s)) => {
                     let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
@@ -168,7 +169,9 @@ impl AssumeRates {
                 }
                 // Nothing is known: the access point's own queue is no worse than a rate out of thin
                 // air.
-                (None, None) if sample.backlogged => assumed.bps * IDLE_RISE,
+                (None, None) if sample.backlogged && assumed.observed.is_none() => {
+                    assumed.bps * IDLE_RISE
+                }
                 (None, None) => assumed.bps,
                 (Some(_), _) => assumed.bps * factor,
             };

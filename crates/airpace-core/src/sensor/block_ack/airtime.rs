@@ -22,9 +22,25 @@ const LEAST_ADVANCE: u16 = 4;
 /// No exchange is longer: the longest frame (5.484 ms) with its back-off.
 const LONGEST: Duration = Duration::from_micros(6_500);
 
+/// Shortest frame, seconds, whose repetition is told from a long back-off by the gap.
+const SHORTEST_TO_REPEAT_S: f64 = 200e-6;
+/// After a collision the gap has the frame twice, and between both the time-out and a back-off from
+/// twice the first window: at most so much, in seconds.
+const MOST_BETWEEN_S: f64 = 600e-6;
+/// Share of a frame's airtime from which a gap that is too long may hold the frame twice.
+const REPEATED_SHARE: f64 = 0.9;
+/// Weight of a frame in the share of those that were sent again.
+const REPEATED_GAIN: f32 = 0.01;
+/// Largest share of frames sent again that is believed.
+const REPEATED_MOST: f64 = 0.3;
+
 /// Gaps before the block acks of a station.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FrameAirtime {
+    /// Airtime of an MPDU as of the last slot, seconds.
+    per_mpdu_s: Option<f64>,
+    /// Share of the gaps that are long enough for the frame to have been sent twice.
+    repeated: f32,
     /// Airtime of an MPDU in seconds, if each gap had the back-off of [`QUANTILE`].
     samples: Vec<f32>,
     next: usize,
@@ -39,6 +55,9 @@ impl FrameAirtime {
         if advance < LEAST_ADVANCE || gap > LONGEST {
             return;
         }
+        if let Some(per_mpdu_s) = self.per_mpdu_s {
+            self.look_for_repetition(frame, per_mpdu_s * f64::from(advance));
+        }
         let sample = frame.as_secs_f32() / f32::from(advance);
         if self.samples.len() < REMEMBERED {
             self.samples.push(sample);
@@ -46,6 +65,28 @@ impl FrameAirtime {
             self.samples[self.next] = sample;
         }
         self.next = (self.next + 1) % REMEMBERED;
+    }
+
+    /// Counts whether a frame, which lasts `airtime_s`, was sent twice in the time `frame`.
+    fn look_for_repetition(&mut self, frame: Duration, airtime_s: f64) {
+        if airtime_s < SHORTEST_TO_REPEAT_S {
+            return;
+        }
+        let excess = frame.as_secs_f64() - airtime_s;
+        let range = REPEATED_SHARE * airtime_s..airtime_s + MOST_BETWEEN_S;
+        let is_repeated = if range.contains(&excess) { 1.0 } else { 0.0 };
+        self.repeated += REPEATED_GAIN * (is_repeated - self.repeated);
+    }
+
+    /// Share of the frames that had to be sent again as a whole, if the probability that a block ack
+    /// is missed is `missed`: a frame of somebody else that was not heard makes as long a gap.
+    pub(super) fn repeated(&self, missed: f64) -> f64 {
+        ((f64::from(self.repeated) - missed) / (1.0 - missed)).clamp(0.0, REPEATED_MOST)
+    }
+
+    /// Ends a slot: computes the airtime of an MPDU.
+    pub(super) fn close_slot(&mut self, missed: f64) {
+        self.per_mpdu_s = self.per_mpdu_s(missed);
     }
 
     /// Airtime of an MPDU in seconds, if the probability that a block ack is missed is `missed`.
@@ -101,6 +142,22 @@ mod tests {
             let airtime = estimate(missed, idle);
             assert!((airtime - 32.0).abs() < 2.0, "{missed} {idle}: {airtime}");
         }
+    }
+
+    #[test]
+    fn frames_sent_twice_are_a_share_of_the_gaps_less_that_of_missed_frames() {
+        let mut airtime = FrameAirtime::default();
+        for n in 0..2_000 {
+            let once = Duration::from_micros(43 + 40 + 20 * 32 + 16 + 9 * (n * 7 % 16));
+            let again = Duration::from_micros(40 + 20 * 32 + 100 + 9 * (n % 32));
+            airtime.add(if n % 10 == 0 { once + again } else { once }, 20);
+            if n % 50 == 49 {
+                airtime.close_slot(0.0);
+            }
+        }
+        let share = airtime.repeated(0.0);
+        assert!((share - 0.1).abs() < 0.03, "{share}");
+        assert!(airtime.repeated(0.2) < 1e-9, "a radio that misses a fifth");
     }
 
     #[test]

@@ -338,6 +338,7 @@ impl StationBlockAcks {
         let keep = (-length.as_secs_f64() / MEMORY_S).exp();
         self.recent.fade_in(&counts, keep);
         let miss = self.missed.estimate(cell);
+        self.airtime.close_slot(miss.probability);
         self.missed
             .fade((-length.as_secs_f64() / WITNESS_MEMORY_S).exp());
         let mut closed = ClosedSlot {
@@ -355,16 +356,20 @@ impl StationBlockAcks {
         };
         let is_known = self.recent.answers >= FEWEST && miss.confidence > 0.0;
         if is_known && counts.answers > 0.0 && counts.advance > 0.0 {
-            let frames = counts.answers / (1.0 - miss.probability) + self.frames_carried;
-            let packets = counts.advance * self.packets_per_mpdu() + self.packets_carried;
+            // As in the meter, frames that were sent again as a whole after a collision are no
+            // samples: neither they nor their packets count, only their bytes.
+            let first = 1.0 - self.airtime.repeated(miss.probability);
+            let frames = first * counts.answers / (1.0 - miss.probability) + self.frames_carried;
+            let all_packets = counts.advance * self.packets_per_mpdu();
+            let packets = first * all_packets + self.packets_carried;
             // Whole numbers are reported; the rest counts in the next slot.
             closed.frames = frames as u32;
-            closed.mpdus = (counts.advance as u32).max(closed.frames);
+            closed.mpdus = ((first * counts.advance) as u32).max(closed.frames);
             closed.packets = (packets as u32).max(closed.mpdus);
             self.frames_carried = frames.fract();
             self.packets_carried = (packets - f64::from(closed.packets)).clamp(-64.0, 1.0);
             let mean_bytes = self.recent.bytes / self.recent.packets.max(1.0);
-            closed.bytes = (f64::from(closed.packets) * mean_bytes) as u64;
+            closed.bytes = (all_packets * mean_bytes) as u64;
             closed.span = self.span(closed.frames);
             closed.confidence = miss.confidence;
         }
