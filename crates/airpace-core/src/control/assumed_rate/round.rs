@@ -2,6 +2,7 @@
 
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
+use super::super::waterfill::UPLINK_PART;
 use super::RANGE_BPS;
 use crate::report::SlotReport;
 use airpace_units::StationId;
@@ -25,7 +26,7 @@ const PAYLOAD_LEAST: f64 = 0.1;
 /// Where acknowledgements leave as they come, rather than a few times per slot as from an agent, they
 /// collide with frames and delay them: the overhead of a frame is larger by this factor (simulation
 /// of one to ten stations).
-const CONTENDED: f64 = 1.2;
+const CONTENDED: f64 = 1.27;
 /// Largest share of the time that counts as uplink frames, as in the law.
 const UPLINK_MOST: f64 = 0.2;
 
@@ -252,7 +253,7 @@ fn round_and_payload(
             1.0
         };
         frames_s += turns * contended * overhead_s;
-        uplink += part.frame.uplink_per_s * overhead_s;
+        uplink += part.frame.uplink_per_s * UPLINK_PART * overhead_s;
         if let Some(bps) = part.sample.phy_bps {
             known_s += part.bits() / bps * part.frame.level * turns;
         }

@@ -130,7 +130,7 @@ fn known_rates_are_left_alone() {
 /// A round of frames to stations at these levels and PHY rates in Mbit/s, as a box observes it.
 fn observed(stations: &[(f64, f64)], idle_s: f64, common_s: f64) -> Vec<SlotReport> {
     let packet_s = |mbps: f64| packet_airtime_s(1_500.0, mbps * 1e6);
-    let frame_overhead_s = 1.2 * 214e-6;
+    let frame_overhead_s = 1.27 * 214e-6;
     let payload_s: f64 = stations
         .iter()
         .map(|&(level, mbps)| level * packet_s(mbps))
