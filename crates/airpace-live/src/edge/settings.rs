@@ -2,14 +2,18 @@
 
 use crate::control;
 use airpace_api::config::EdgeConfig;
+use airpace_core::control::{LawConfig, WaterfillConfig};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_edge::inline::{InlineConfig, KnownStation, MediumConfig};
-use airpace_edge::proxy::ProxyConfig;
+use airpace_edge::proxy::{Pacing, ProxyConfig};
 use std::collections::BTreeSet;
 
 /// The state machine's configuration. `config` has been validated.
 pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
-    let proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
+    let mut proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
+    if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {
+        law.uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
+    }
     InlineConfig {
         proxy: ProxyConfig {
             records: config.telemetry.is_some(),

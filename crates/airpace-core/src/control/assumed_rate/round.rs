@@ -1,8 +1,8 @@
 //! Divides the payload of a round among the stations that share it.
 
+use super::super::WaterfillConfig;
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
-use super::super::waterfill::UPLINK_PART;
 use super::RANGE_BPS;
 use crate::report::SlotReport;
 use airpace_units::StationId;
@@ -247,13 +247,13 @@ fn round_and_payload(
     let (mut frames_s, mut uplink, mut known_s) = (0.0, 0.0, 0.0);
     for part in parts {
         let turns = part.turns(round_s);
-        let contended = if part.sample.is_passive {
-            CONTENDED
+        let (contended, uplink_part) = if part.sample.is_passive {
+            (CONTENDED, WaterfillConfig::IN_LINE_UPLINK_PART)
         } else {
-            1.0
+            (1.0, 1.0)
         };
         frames_s += turns * contended * overhead_s;
-        uplink += part.frame.uplink_per_s * UPLINK_PART * overhead_s;
+        uplink += part.frame.uplink_per_s * uplink_part * overhead_s;
         if let Some(bps) = part.sample.phy_bps {
             known_s += part.bits() / bps * part.frame.level * turns;
         }

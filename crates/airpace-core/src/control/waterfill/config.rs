@@ -32,6 +32,9 @@ pub struct WaterfillConfig {
     pub assumed_phy_bps: f64,
     /// Overhead per frame until rounds were measured.
     pub frame_overhead: Duration,
+    /// What a frame from a station takes without its payload, as a part of `frame_overhead`, 0 to 1.
+    /// The default, 1, suits agents that gather acknowledgements; see [`Self::IN_LINE_UPLINK_PART`].
+    pub uplink_part: f64,
     /// Weight of a new overhead measurement that differs from the estimate by noise only.
     pub quiet_gain: f64,
     /// Least rate to any station, packets per second: a station that is sent nothing reports
@@ -52,6 +55,7 @@ impl Default for WaterfillConfig {
             packet_bytes: 1498.0,
             assumed_phy_bps: 6.5e6,
             frame_overhead: Duration::from_micros(200),
+            uplink_part: 1.0,
             quiet_gain: 0.15,
             floor_pps: 20.0,
         }
@@ -59,6 +63,10 @@ impl Default for WaterfillConfig {
 }
 
 impl WaterfillConfig {
+    /// `uplink_part` of a box in the wire, where acknowledgements leave as they come: AIFS, preamble,
+    /// SIFS and answer. The back-off of so many frames runs at the same time as the access point's.
+    pub const IN_LINE_UPLINK_PART: f64 = 0.65;
+
     /// Checks every value. Only measurements show whether the delay target can be met: see
     /// [`Diagnostics::smallest_delay_s`](super::super::Diagnostics::smallest_delay_s).
     ///
@@ -86,6 +94,7 @@ impl WaterfillConfig {
             1e-5,
             0.1,
         )?;
+        within("uplink_part", self.uplink_part, 0.0, 1.0)?;
         within("quiet_gain", self.quiet_gain, 1e-3, 1.0)?;
         positive("floor_pps", self.floor_pps)
     }

@@ -13,7 +13,6 @@ mod station;
 mod tail;
 
 pub use config::WaterfillConfig;
-pub(in crate::control) use station::UPLINK_PART;
 
 use super::roster::{Grant, Roster};
 use super::{BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateController};

@@ -71,9 +71,6 @@ const RATE_CHANGE: f64 = 1.2;
 /// second full-sized segment (RFC 9293 §3.8.6.3). Uploads that nothing to the station permits may
 /// have more.
 const ANSWER_MOST: f64 = 3000.0;
-/// What a frame from a station takes without its payload, as a part of the overhead of one to it:
-/// AIFS, preamble, SIFS and answer. Its back-off runs at the same time as the access point's.
-pub(in crate::control) const UPLINK_PART: f64 = 0.65;
 /// Fewer bytes than this are acknowledgements of a download.
 const ANSWER_LEAST: f64 = 300.0;
 /// Weight of one slot in the mean packet size.
@@ -258,7 +255,7 @@ impl StationEstimate {
         let quiet_pps = (sample.received_pps - sample.held_pps).max(0.0);
         self.quiet_pps += QUIET_GAIN * (quiet_pps - self.quiet_pps);
         let uplink_share =
-            sample.uplink_frames_per_s * UPLINK_PART * config.frame_overhead.as_secs_f64()
+            sample.uplink_frames_per_s * config.uplink_part * config.frame_overhead.as_secs_f64()
                 + 8.0 * sample.uplink_bytes_per_s / self.phy_bps;
         self.uplink_share += UPLINK_GAIN * (uplink_share - self.uplink_share);
         let answer_bytes = sample.uplink_bytes_per_s / sample.received_pps.max(1.0);
