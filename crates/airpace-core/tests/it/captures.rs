@@ -30,7 +30,12 @@ struct Found {
 fn records(capture: &[u8]) -> (u32, Vec<(u64, &[u8])>) {
     let is_little = matches!(capture[..4], [0xd4, 0xc3, 0xb2, 0xa1]);
     let word = |at: usize| -> u32 {
-        let bytes = capture[at..at + 4].try_into().unwrap();
+        let bytes = [
+            capture[at],
+            capture[at + 1],
+            capture[at + 2],
+            capture[at + 3],
+        ];
         if is_little {
             u32::from_le_bytes(bytes)
         } else {
@@ -50,7 +55,7 @@ fn records(capture: &[u8]) -> (u32, Vec<(u64, &[u8])>) {
 }
 
 fn read(path: &Path) -> Found {
-    let capture = std::fs::read(path).unwrap();
+    let capture = std::fs::read(path).expect("the capture is in the tree");
     let (link, records) = records(&capture);
     let mut found = Found {
         records: records.len(),
@@ -75,7 +80,7 @@ fn read(path: &Path) -> Found {
         found.control += usize::from(ControlFrame::parse(frame).is_ok());
         if let Ok((header, length)) = DataHeader::parse(frame) {
             found.data += 1;
-            let body = u32::try_from(frame.len() - length).unwrap();
+            let body = u32::try_from(frame.len() - length).expect("captures have short frames");
             meter.on_mpdu(&Mpdu::heard(now, &radiotap, &header, body));
         }
     }

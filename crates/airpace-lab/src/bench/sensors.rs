@@ -1,7 +1,7 @@
 //! The sensors that need no agent against the access point's own records, in virtual time.
 //!
 //! The trials are those of [`airpace_sim::sensors`]: cells of one to five stations with one, two or
-//! four TCP downloads each, paced by a box in front of the access point. [`SensorPlan::standard`]
+//! four TCP downloads each, paced by a box in front of the access point. [`airpace_sim::sensors::standard`]
 //! judges the accuracy of the levels; the [`TrialSet::Hostile`] trials have clients and radios that
 //! hide the frames, and judge whether a sensor then says that it is unusable.
 
