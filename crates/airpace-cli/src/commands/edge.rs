@@ -39,8 +39,8 @@ bridge, queues and radios cannot change at run time.
 A radio near the access point, on its channel, shows every station's frames by their block acks:
   iw phy phy0 interface add air0 type monitor && ip link set air0 up && iw dev air0 set channel 36
 
-This command is young: the rates that it finds for stations which it only observes are still well
-below what an agent on the station gets (docs/design/sensors.md). --dry-run is safe everywhere.";
+Try it first with --dry-run: everything is measured and decided, and nothing is paced. What is known
+of stations without agents, and how well: docs/design/sensors.md, docs/design/assumed-rates.md.";
 
 /// Pace what each station is sent, in front of any access point; nothing runs on the stations.
 #[derive(Args)]
