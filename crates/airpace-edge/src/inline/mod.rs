@@ -197,8 +197,8 @@ impl<F: DownlinkFrame> Inline<F> {
     /// Takes notice of a frame that came from `from` at `port`. A station that was unknown is
     /// learnt, one that was elsewhere has roamed.
     pub fn on_uplink(&mut self, now: Time, port: usize, from: MacAddr, what: Uplink) {
-        // Group addresses are never a source (IEEE 802.3 §3.2.3).
-        if from.0[0] & 1 != 0 || port >= self.config.ports.len() {
+        // Group addresses are never a source (IEEE 802.3 §3.2.3), nor is the empty one a station's.
+        if from.0[0] & 1 != 0 || from.0 == [0; 6] || port >= self.config.ports.len() {
             return;
         }
         let Some(seat) = self.hear(now, port, from) else {

@@ -213,11 +213,23 @@ pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
-    stream.write_all(&line)?;
+    // Without its kind: a broken pipe here is not that of standard output, which ends a program quietly.
+    stream
+        .write_all(&line)
+        .map_err(|error| anyhow::anyhow!("airpace edge does not take the request: {error}"))?;
     let mut reply = String::new();
-    BufReader::new(stream)
-        .read_line(&mut reply)
-        .context("airpace edge does not answer")?;
+    if let Err(error) = BufReader::new(stream).read_line(&mut reply) {
+        if matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+        ) {
+            bail!(
+                "airpace edge runs and does not answer within {} s: it is stopped or hangs, and the bridge carries the traffic",
+                PATIENCE.as_secs()
+            );
+        }
+        bail!("airpace edge does not answer: {error}");
+    }
     if reply.is_empty() {
         bail!("airpace edge has closed the connection without an answer");
     }

@@ -34,6 +34,8 @@ const UNAGGREGATED_RISE: f64 = 2.0;
 /// A slot of this many frames weighs as much as all before it, where a box has observed them. The
 /// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
 const MEMORY_FRAMES: f64 = 40.0;
+/// Weight of a slot in what transits have in common.
+const COMMON_GAIN: f64 = 0.2;
 /// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
 const UNSEEN_GAIN: f64 = 0.1;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
@@ -48,6 +50,8 @@ pub struct AssumeRates {
     overhead_s: f64,
     /// What is assumed of the stations that have reported without a PHY rate, sorted by station.
     assumed: Vec<(StationId, Assumed)>,
+    /// What all transits have in common, seconds, by the rounds of a loaded channel.
+    common_s: Option<f64>,
     /// Airtime per packet to stations whose frames no sensor sees, seconds, by the last round.
     unseen_packet_s: Option<f64>,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
@@ -71,6 +75,7 @@ impl AssumeRates {
             law,
             overhead_s: frame_overhead.as_secs_f64(),
             assumed: Vec::new(),
+            common_s: None,
             unseen_packet_s: None,
             reports: Vec::new(),
         }
@@ -104,9 +109,13 @@ impl AssumeRates {
             part.frame = means;
         }
         let unseen = self.unseen();
-        let packets_s = round::divide(&parts, &unseen, self.overhead_s);
+        let division = round::divide(&parts, &unseen, self.overhead_s, self.common_s);
+        if let Some(common_s) = division.common_s {
+            let before_s = *self.common_s.get_or_insert(common_s);
+            self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
+        }
         self.unseen_packet_s = round::unseen_packet_s(&parts, &unseen, self.overhead_s);
-        for (part, packet_s) in parts.iter().zip(packets_s) {
+        for (part, packet_s) in parts.iter().zip(division.packet_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
             }

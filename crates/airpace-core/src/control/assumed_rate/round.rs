@@ -20,6 +20,8 @@ const TRANSIT_USUAL_S: f64 = 310e-6;
 /// A packet waits for half a round on average until the frame in which it leaves. If it waits for
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
+/// Largest share of a transit that is taken for the common part where the round does not tell.
+const COMMON_MOST: f64 = 0.7;
 /// Least payload of a frame as a part of the mean, where stations differ: a transit is not more
 /// accurate.
 const PAYLOAD_LEAST: f64 = 0.1;
@@ -140,20 +142,33 @@ pub(super) fn unseen_packet_s(
     Some((payload_s - seen_s).max(0.0) / (sent_pps * round_s))
 }
 
-/// Airtime per packet of the stations of unknown PHY rate, seconds, in the order of `parts`, if each
-/// frame takes `overhead_s` besides its payload. `None` where the PHY rate is known, or where nothing
-/// follows because frames hold one packet each and no transit was seen.
+/// What the frames of a slot tell.
+pub(super) struct Division {
+    /// Airtime per packet of the stations of unknown PHY rate, seconds, in the order of the parts:
+    /// `None` where the PHY rate is known, or where nothing follows because frames hold one packet
+    /// each and no transit was seen.
+    pub(super) packet_s: Vec<Option<f64>>,
+    /// What all transits have in common, seconds, if the channel was loaded by stations that are seen.
+    pub(super) common_s: Option<f64>,
+}
+
+/// Divides the payload of a round of which each frame takes `overhead_s` besides. `usual_s` is what
+/// transits had in common before.
 pub(super) fn divide(
     parts: &[RoundPart],
     unseen: &[UnseenPart],
     overhead_s: f64,
-) -> Vec<Option<f64>> {
+    usual_s: Option<f64>,
+) -> Division {
     let round = round_and_payload(parts, unseen, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
     if unknown.all(|part| part.frame.transit.is_some()) {
-        divide_by_transits(parts, round, !unseen.is_empty())
+        divide_by_transits(parts, round, !unseen.is_empty(), usual_s)
     } else {
-        divide_by_packets(parts, round)
+        Division {
+            packet_s: divide_by_packets(parts, round),
+            common_s: None,
+        }
     }
 }
 
@@ -179,14 +194,16 @@ fn divide_by_packets(parts: &[RoundPart], round: Option<(f64, f64)>) -> Vec<Opti
 /// access point: the rest of the frame, and how long acknowledgements wait for the channel. The
 /// payload of the round tells the latter.
 ///
-/// It is [`TRANSIT_LEAST_S`] at the least. If the payload of the round is more than the transits then
-/// leave, either the channel is idle at times, and packets do not wait for the round; or the transits
-/// are too short, and are scaled.
+/// While the channel is idle at times, or some frames are not seen, it does not: then the common part
+/// is what it usually is, at least, as rounds of a loaded channel have shown. Where packets do wait
+/// and all frames are seen, transits that leave less than the payload of the round are too short, and
+/// are scaled.
 fn divide_by_transits(
     parts: &[RoundPart],
     round: Option<(f64, f64)>,
     has_unseen: bool,
-) -> Vec<Option<f64>> {
+    usual_s: Option<f64>,
+) -> Division {
     let round_s = round.map_or(f64::MAX, |(round_s, _)| round_s);
     // Frames per round, as long as those whose transits were seen, and the sum of their transits.
     let (mut frames, mut transits_s) = (0.0, 0.0);
@@ -197,26 +214,31 @@ fn divide_by_transits(
             transits_s += seen * transit.seconds;
         }
     }
-    let common_s = match round {
-        Some(_) if has_unseen => TRANSIT_USUAL_S,
-        Some((_, payload_s)) => ((transits_s - payload_s) / frames).max(TRANSIT_LEAST_S),
+    let is_told = round.is_some() && !is_idle(parts) && !has_unseen;
+    let least_s = match usual_s {
+        _ if is_told => TRANSIT_LEAST_S,
+        Some(usual_s) => usual_s.min(COMMON_MOST * transits_s / frames),
+        None if has_unseen => TRANSIT_USUAL_S,
         None => TRANSIT_LEAST_S,
     };
+    let by_round_s = round.map_or(0.0, |(_, payload_s)| (transits_s - payload_s) / frames);
+    let common_s = by_round_s.max(least_s);
     let left_s = (transits_s - frames * common_s).max(0.0);
-    let least_s = PAYLOAD_LEAST * left_s / frames;
+    let payload_least_s = PAYLOAD_LEAST * left_s / frames;
     let scale = match round {
-        Some((_, payload_s)) if !has_unseen && !is_idle(parts) && left_s > 0.0 => {
-            (payload_s / left_s).max(1.0)
-        }
+        Some((_, payload_s)) if is_told && left_s > 0.0 => (payload_s / left_s).max(1.0),
         _ => 1.0,
     };
     let packet_s = |part: &RoundPart| {
         let transit = part.frame.transit?;
-        let payload_s = scale * (transit.seconds - common_s).max(least_s);
+        let payload_s = scale * (transit.seconds - common_s).max(payload_least_s);
         let packet_s = (payload_s / transit.level).max(part.bits() / RANGE_BPS.1);
         part.is_unknown().then_some(packet_s)
     };
-    parts.iter().map(packet_s).collect()
+    Division {
+        packet_s: parts.iter().map(packet_s).collect(),
+        common_s: (is_told && frames > 0.0).then_some(common_s),
+    }
 }
 
 /// Whether the channel is idle at times: packets do not wait for a round, so the time between frames

@@ -2,7 +2,7 @@ use super::super::roster::packet_airtime_s;
 use super::super::tests::plant::{Plant, SlotView};
 use super::super::{Waterfill, WaterfillConfig};
 use super::*;
-use crate::report::{Sensor, WaitSource, WaitingTime};
+use crate::report::{SenderView, Sensor, WaitSource, WaitingTime};
 
 /// Removes the PHY rates from reports.
 struct Blind(AssumeRates);
@@ -215,4 +215,49 @@ fn a_station_without_a_transit_leaves_one_rate_for_all() {
     reports[1].transit = None;
     let rates = assumed_mbps(&reports);
     assert!((rates[0] / rates[1] - 1.0).abs() < 1e-9, "{rates:?}");
+}
+
+/// The report of a station to which `packets` were sent in a slot and of which no sensor saw anything.
+fn unseen(station: u32, packets: u32) -> SlotReport {
+    SlotReport {
+        sensor: Sensor::None,
+        confidence: 0.0,
+        sender: SenderView {
+            backlogged: false,
+            sent_packets: packets,
+            sent_bytes: 92 * u64::from(packets),
+            ..SenderView::default()
+        },
+        ..SlotReport::silent(StationId(station), Duration::from_millis(100))
+    }
+}
+
+#[test]
+fn a_few_packets_to_a_station_that_is_not_seen_leave_the_rates_of_the_others() {
+    // Stations and access point take 0.7 ms more than the frames, as with real drivers.
+    let download = observed(&[(40.0, 390.0)], 0.0, 700e-6);
+    let with_pings = [download.clone(), vec![unseen(1, 1)]].concat();
+    let mut law = law();
+    for slot in 1..=40 {
+        let reports = if slot <= 20 { &download } else { &with_pings };
+        law.on_slot(Time::from_millis(100 * slot), reports);
+    }
+    let mbps = law.assumed[0].1.bps / 1e6;
+    assert!((mbps / 390.0 - 1.0).abs() < 0.05, "{mbps}");
+}
+
+#[test]
+fn a_station_that_is_merely_present_takes_nothing() {
+    let download = observed(&[(30.0, 390.0)], 0.0, 300e-6);
+    let granted_pps = |reports: &[SlotReport]| {
+        let mut law = law();
+        let mut granted = 0.0;
+        for slot in 1..=20 {
+            granted = law.on_slot(Time::from_millis(100 * slot), reports)[0].rate_pps;
+        }
+        granted
+    };
+    let alone = granted_pps(&download);
+    let beside = granted_pps(&[download, vec![unseen(1, 0), unseen(2, 0)]].concat());
+    assert!((beside / alone - 1.0).abs() < 0.01, "{beside} {alone}");
 }

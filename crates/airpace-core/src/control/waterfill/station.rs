@@ -217,7 +217,8 @@ impl StationEstimate {
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
-        self.met |= sample.frames > 0.0 || sample.is_unseen();
+        // What needs no probe: a sensor of the box speaks without packets to the station.
+        self.met |= sample.frames > 0.0 || sample.is_passive;
         self.unseen_pps = sample
             .sent_pps
             .filter(|_| sample.is_unseen())
