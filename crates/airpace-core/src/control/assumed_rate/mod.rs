@@ -114,7 +114,8 @@ impl AssumeRates {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
-        self.unseen_packet_s = round::unseen_packet_s(&parts, &unseen, self.overhead_s);
+        self.unseen_packet_s =
+            round::unseen_packet_s(&parts, &unseen, self.overhead_s, self.common_s);
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             if part.sample.phy_bps.is_some() {
                 continue;

@@ -115,11 +115,12 @@ impl RoundPart {
 }
 
 /// Airtime per packet to stations whose frames no sensor sees, seconds: what the others leave of the
-/// round. `None` without a round to take it from.
+/// round. `usual_s` is what transits have in common. `None` without a round to take it from.
 pub(super) fn unseen_packet_s(
     parts: &[RoundPart],
     unseen: &[UnseenPart],
     overhead_s: f64,
+    usual_s: Option<f64>,
 ) -> Option<f64> {
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
     let free: Vec<UnseenPart> = unseen
@@ -136,7 +137,8 @@ pub(super) fn unseen_packet_s(
     let mut seen_s = 0.0;
     for part in parts.iter().filter(|part| part.is_unknown()) {
         let transit = part.frame.transit?;
-        let packet_s = (transit.seconds - TRANSIT_USUAL_S).max(0.0) / transit.level;
+        let payload_s = (transit.seconds - usual_s.unwrap_or(TRANSIT_USUAL_S)).max(0.0);
+        let packet_s = payload_s / transit.level;
         seen_s += packet_s * part.frame.level * part.turns(round_s);
     }
     Some((payload_s - seen_s).max(0.0) / (sent_pps * round_s))
