@@ -66,6 +66,13 @@ impl RealtimeMap {
         Duration::from_nanos(u64::try_from(self.offset_ns.max(0)).unwrap_or(u64::MAX))
     }
 
+    /// When the kernel received something, given as time since the Unix epoch: not later than `now`,
+    /// which stands in where there is no timestamp.
+    #[must_use]
+    pub fn arrival(&self, now: Time, stamp: Option<Duration>) -> Time {
+        stamp.map_or(now, |stamp| self.time(stamp).min(now))
+    }
+
     /// Converts a timestamp, given as time since the Unix epoch. Timestamps from before the clock's
     /// origin become zero.
     #[must_use]

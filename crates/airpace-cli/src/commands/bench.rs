@@ -9,7 +9,7 @@ mod mixed;
 mod sensors;
 
 use crate::args::positive;
-use crate::failure::{Interrupted, bad_input};
+use crate::failure::{FAILED, Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_api::config::Cipher;
 use airpace_lab::bench::datapath::{DatapathPlan, DatapathReport, Throughput, datapath};
@@ -35,6 +35,15 @@ const EXAMPLES: &str = "Examples:
   airpace bench sensors --quick
   airpace bench mixed
   airpace bench aps --mcs 9,4";
+
+/// The exit code of a benchmark whose bars hold or not, and are to be checked or only printed.
+fn exit_code(check: bool, holds: bool) -> ExitCode {
+    if check && !holds {
+        ExitCode::from(FAILED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
 
 /// Measure this program on this machine.
 #[derive(Args)]

@@ -17,8 +17,21 @@
 /// A report with at least this confidence is usable: its level is expected within 30 % of the truth.
 pub const USABLE: f64 = 0.5;
 
+use airpace_units::Time;
+
 pub mod ack_burst;
 pub mod block_ack;
 mod burst_gap;
+mod connections;
 pub mod ladder;
 pub mod waiting;
+
+/// When the first and the last of `frames` frames came, so that their distance divided by
+/// `frames` − 1 is the mean time between frames.
+///
+/// The last answer before the slot and the latest one in it are as far apart as `frames` frames.
+fn frame_span(before: Time, latest: Option<Time>, frames: u32) -> Option<(Time, Time)> {
+    let latest = latest.filter(|_| frames > 0)?;
+    let round = latest.saturating_since(before) / frames;
+    Some((before.saturating_add(round).min(latest), latest))
+}

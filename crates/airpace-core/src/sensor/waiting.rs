@@ -12,16 +12,15 @@
 //! others at once, are samples.
 
 use super::ack_burst::{DownlinkSegment, FlowKey, UplinkAck};
+use super::connections::{Connections, is_after};
 use crate::meter::DelayMeter;
 use crate::report::{LevelSource, Sensor, SlotReport, WaitSource, WaitingTime};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Segments remembered per connection until they are acknowledged.
 const REMEMBERED: usize = 4_096;
-/// Most connections per station; the one that was silent longest is forgotten first.
-const FLOWS: usize = 256;
 /// A round trip longer than this is a pause of the application, not a wait.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Fewest samples in a slot for a waiting time with full confidence.
@@ -32,7 +31,7 @@ const ENOUGH: f64 = 20.0;
 pub struct WaitingMeter {
     slot: u64,
     slot_start: Time,
-    flows: BTreeMap<FlowKey, Flow>,
+    flows: Connections<Flow>,
     delay: DelayMeter,
     samples: u32,
 }
@@ -40,7 +39,6 @@ pub struct WaitingMeter {
 /// One connection.
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    seen: Time,
     /// Ends of the segments that are not acknowledged yet, and when they left.
     outstanding: VecDeque<(u32, Time)>,
     highest: Option<u32>,
@@ -66,7 +64,7 @@ impl WaitingMeter {
         Self {
             slot: 0,
             slot_start: start,
-            flows: BTreeMap::new(),
+            flows: Connections::default(),
             delay: DelayMeter::new(),
             samples: 0,
         }
@@ -78,7 +76,7 @@ impl WaitingMeter {
         if segment.payload == 0 {
             return;
         }
-        let flow = self.flow(now, segment.flow);
+        let flow = self.flows.seen(now, segment.flow);
         let end = segment.sequence.wrapping_add(segment.payload);
         let is_new = flow.highest.is_none_or(|highest| is_after(end, highest));
         if !is_new {
@@ -101,7 +99,7 @@ impl WaitingMeter {
 
     /// A TCP acknowledgement from the station passes.
     pub fn on_ack(&mut self, now: Time, ack: &UplinkAck) {
-        let flow = self.flow(now, ack.flow);
+        let flow = self.flows.seen(now, ack.flow);
         let mut covered = 0;
         let mut last = None;
         while let Some(&(end, sent)) = flow.outstanding.front() {
@@ -129,7 +127,7 @@ impl WaitingMeter {
 
     /// A QUIC packet with a short header leaves the box for the access point.
     pub fn on_quic_down(&mut self, now: Time, flow: FlowKey, spin: bool) {
-        let flow = self.flow(now, flow);
+        let flow = self.flows.seen(now, flow);
         if flow.spin.down.replace(spin) == Some(!spin) {
             flow.spin.edge = Some(now);
         }
@@ -137,7 +135,7 @@ impl WaitingMeter {
 
     /// A QUIC packet with a short header from the station passes.
     pub fn on_quic_up(&mut self, now: Time, flow: FlowKey, spin: bool) {
-        let flow = self.flow(now, flow);
+        let flow = self.flows.seen(now, flow);
         let turned = flow.spin.up.replace(spin) == Some(!spin);
         // The client inverts the bit, so the edge that comes back has the other value.
         if turned
@@ -179,23 +177,6 @@ impl WaitingMeter {
         // At most two seconds.
         self.delay.on_sample(now, took.as_nanos() as i64);
     }
-
-    fn flow(&mut self, now: Time, key: FlowKey) -> &mut Flow {
-        if self.flows.len() >= FLOWS && !self.flows.contains_key(&key) {
-            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
-            if let Some(key) = oldest.map(|(&key, _)| key) {
-                self.flows.remove(&key);
-            }
-        }
-        let flow = self.flows.entry(key).or_default();
-        flow.seen = now;
-        flow
-    }
-}
-
-/// Whether sequence number `a` comes after `b`, modulo 2³² (RFC 9293 §3.4).
-const fn is_after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() > 0
 }
 
 #[cfg(test)]

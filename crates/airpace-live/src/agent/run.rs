@@ -319,9 +319,7 @@ impl RunningAgent<'_> {
         };
         let now = self.clock.now();
         for message in room.iter_mut() {
-            let arrival = message
-                .stamp
-                .map_or(now, |stamp| self.stamps.time(stamp).min(now));
+            let arrival = self.stamps.arrival(now, message.stamp);
             for datagram in message.bytes.chunks_mut(message.segment) {
                 let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
                     continue;
@@ -352,9 +350,7 @@ impl RunningAgent<'_> {
         let now = self.clock.now();
         let metered_before = self.packets.counts().metered;
         for frame in room.frames() {
-            let arrival = frame
-                .stamp
-                .map_or(now, |stamp| self.stamps.time(stamp).min(now));
+            let arrival = self.stamps.arrival(now, frame.stamp);
             self.packets.on_frame(arrival, frame.bytes, frame.length);
         }
         if !self.joining && self.packets.counts().metered > metered_before {

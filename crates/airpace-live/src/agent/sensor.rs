@@ -266,7 +266,7 @@ impl SensorAgent<'_> {
         }
         let now = self.clock.now();
         for frame in room.frames() {
-            let arrival = self.arrival(now, &frame);
+            let arrival = self.stamps.arrival(now, frame.stamp);
             self.packets.on_frame(arrival, frame.bytes, frame.length);
         }
     }
@@ -284,18 +284,12 @@ impl SensorAgent<'_> {
         let hardware = MacAddr(tap.hardware);
         let now = self.clock.now();
         for frame in room.frames() {
-            let arrival = self.arrival(now, &frame);
+            let arrival = self.stamps.arrival(now, frame.stamp);
             if let Some(seen) = PacketsSeen::read(&frame, hardware) {
                 self.packets
                     .on_plain_packets(arrival, seen.packets, seen.bytes, seen.class);
             }
         }
-    }
-
-    /// When the kernel has received a frame.
-    fn arrival(&self, now: Time, frame: &Captured<'_>) -> Time {
-        let stamp = frame.stamp.map(|stamp| self.stamps.time(stamp).min(now));
-        stamp.unwrap_or(now)
     }
 
     /// Logs what was counted in the whole run.

@@ -83,8 +83,7 @@ impl Radios {
                 }
                 let mut count = 0;
                 for frame in self.room.frames() {
-                    let stamp = frame.stamp.map(|stamp| self.stamps.time(stamp).min(now));
-                    let arrival = stamp.unwrap_or(now);
+                    let arrival = self.stamps.arrival(now, frame.stamp);
                     inline.on_radio_frame(arrival, *medium, frame.bytes, frame.length);
                     count += 1;
                 }

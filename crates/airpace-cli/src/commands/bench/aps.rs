@@ -1,8 +1,8 @@
 //! `airpace bench aps`.
 
-use super::EXAMPLES;
+use super::{EXAMPLES, exit_code};
 use crate::commands::demo;
-use crate::failure::{FAILED, Interrupted, bad_input};
+use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_config::quantity::Span;
 use airpace_lab::bench::aps::{ApsComparison, ApsPlan, OWN_BOX_BAR, compare};
@@ -67,11 +67,7 @@ pub(super) fn run(args: &Aps) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&describe(&comparison))?;
     }
-    Ok(if args.check && !comparison.holds {
-        ExitCode::from(FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code(args.check, comparison.holds))
 }
 
 fn describe(comparison: &ApsComparison) -> String {

@@ -1,14 +1,13 @@
 //! `airpace bench frontier`.
 
+use super::exit_code;
 use crate::bar::Bar;
-use crate::failure::{FAILED, Interrupted, bad_input};
+use crate::failure::{Interrupted, bad_input};
 use crate::output;
 use crate::progress::now;
 use airpace_config::quantity::Span;
 use airpace_lab::interrupt::with_signals;
-use airpace_papers::frontier::{
-    self, Arm, Effort, Frontier as Rows, FrontierError, Load, Outcome, Plan, Progress,
-};
+use airpace_papers::frontier::{self, Arm, Effort, FrontierError, Load, Outcome, Plan, Progress};
 use clap::Args;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -116,16 +115,9 @@ pub(super) fn run(args: &Frontier) -> anyhow::Result<ExitCode> {
     if rows.interrupted {
         return Err(Interrupted.into());
     }
-    Ok(exit_code(args, &rows))
-}
-
-fn exit_code(args: &Frontier, rows: &Rows) -> ExitCode {
     let mut verdicts = rows.verdicts.iter();
-    if args.check && verdicts.any(|verdict| verdict.outcome == Outcome::Missed) {
-        ExitCode::from(FAILED)
-    } else {
-        ExitCode::SUCCESS
-    }
+    let holds = verdicts.all(|verdict| verdict.outcome != Outcome::Missed);
+    Ok(exit_code(args.check, holds))
 }
 
 /// Shows the progress: a bar on a terminal, otherwise a line per cell and load.

@@ -1,8 +1,7 @@
 //! `airpace bench mixed`.
 
-use super::EXAMPLES;
+use super::{EXAMPLES, exit_code};
 use crate::commands::demo;
-use crate::failure::FAILED;
 use crate::output::{self, Table};
 use airpace_config::quantity::Span;
 use airpace_lab::bench::mixed::{ARMS, CELLS, MixedComparison, MixedRow, compare};
@@ -48,11 +47,7 @@ pub(super) fn run(args: &Mixed) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&describe(&comparison))?;
     }
-    Ok(if args.check && !comparison.holds {
-        ExitCode::from(FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code(args.check, comparison.holds))
 }
 
 fn describe(comparison: &MixedComparison) -> String {

@@ -1,7 +1,8 @@
 //! `airpace bench sensors`.
 
+use super::exit_code;
 use crate::bar::Bar;
-use crate::failure::{FAILED, Interrupted, bad_input};
+use crate::failure::{Interrupted, bad_input};
 use crate::output::{self, Table};
 use airpace_config::quantity::Span;
 use airpace_lab::bench::sensors::{HeardFrames, SensorComparison, SensorPlan, compare};
@@ -86,12 +87,8 @@ pub(super) fn run(args: &Sensors) -> anyhow::Result<ExitCode> {
     if interrupted {
         return Err(Interrupted.into());
     }
-    let missed = comparison.bars.iter().any(|bar| !bar.holds);
-    Ok(if args.check && missed {
-        ExitCode::from(FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let holds = comparison.bars.iter().all(|bar| bar.holds);
+    Ok(exit_code(args.check, holds))
 }
 
 fn describe(comparison: &SensorComparison) -> String {

@@ -52,8 +52,6 @@ pub struct AssumeRates {
     assumed: Vec<(StationId, Assumed)>,
     /// What all transits have in common, seconds, by the rounds of a loaded channel.
     common_s: Option<f64>,
-    /// Airtime per packet to stations whose frames no sensor sees, seconds, by the last round.
-    unseen_packet_s: Option<f64>,
     /// The reports of the current slot with assumed rates filled in; kept for its capacity.
     reports: Vec<SlotReport>,
 }
@@ -76,7 +74,6 @@ impl AssumeRates {
             overhead_s: frame_overhead.as_secs_f64(),
             assumed: Vec::new(),
             common_s: None,
-            unseen_packet_s: None,
             reports: Vec::new(),
         }
     }
@@ -96,8 +93,9 @@ impl AssumeRates {
         &mut self.assumed[idx].1
     }
 
-    /// Updates the assumed rates of the stations in this slot's reports.
-    fn learn(&mut self) {
+    /// Updates the assumed rates of the stations whose frames this slot's reports tell of. Returns the
+    /// airtime per packet to those whose frames no sensor sees, seconds, if the round tells it.
+    fn learn(&mut self) -> Option<f64> {
         let mut parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
         for part in parts.iter_mut().filter(|part| part.is_observed()) {
             let observed = &mut self.assumed(part.station).observed;
@@ -114,8 +112,6 @@ impl AssumeRates {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
-        self.unseen_packet_s =
-            round::unseen_packet_s(&parts, &unseen, self.overhead_s, self.common_s);
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
@@ -129,6 +125,7 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
+        round::unseen_packet_s(&parts, &unseen, self.overhead_s, self.common_s)
     }
 
     /// What is sent to stations whose frames no sensor sees.
@@ -152,9 +149,9 @@ impl AssumeRates {
 
     /// Updates the assumed rates of stations whose frames no sensor sees although packets are sent to
     /// them: upwards while these do not wait, downwards while they do. Where nothing answers, so that
-    /// waits are not known either, by what the other stations leave of the round.
-    fn adjust_unseen(&mut self) {
-        let left_s = self.unseen_packet_s;
+    /// waits are not known either, they get what the other stations leave of the round: `left_s` per
+    /// packet, seconds.
+    fn adjust_unseen(&mut self, left_s: Option<f64>) {
         for idx in 0..self.reports.len() {
             let Some(sample) = Sample::read(&self.reports[idx]) else {
                 continue;
@@ -177,8 +174,7 @@ impl AssumeRates {
                     let packet_s = packet_s + UNSEEN_GAIN * (left_s - packet_s);
                     packet_airtime_s(packet_bytes, 1.0) / packet_s
                 }
-                // Nothing is known: the access point's own queue is no worse than a rate out of thin
-                // air.
+                // Nothing is known: the access point's own queue is no worse than an arbitrary rate.
                 (None, None) if sample.backlogged && assumed.observed.is_none() => {
                     assumed.bps * IDLE_RISE
                 }
@@ -226,8 +222,8 @@ impl RateController for AssumeRates {
     fn on_slot(&mut self, now: Time, reports: &[SlotReport]) -> &[Allocation] {
         self.reports.clear();
         self.reports.extend_from_slice(reports);
-        self.learn();
-        self.adjust_unseen();
+        let left_s = self.learn();
+        self.adjust_unseen(left_s);
         let mut reports = core::mem::take(&mut self.reports);
         for report in reports
             .iter_mut()

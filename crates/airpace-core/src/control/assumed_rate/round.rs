@@ -3,6 +3,7 @@
 use super::super::WaterfillConfig;
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
+use super::super::waterfill::UPLINK_MOST;
 use super::RANGE_BPS;
 use crate::report::SlotReport;
 use airpace_units::StationId;
@@ -29,8 +30,6 @@ const PAYLOAD_LEAST: f64 = 0.1;
 /// collide with frames and delay them: the overhead of a frame is larger by this factor (simulation
 /// of one to ten stations).
 const CONTENDED: f64 = 1.27;
-/// Largest share of the time that counts as uplink frames, as in the law.
-const UPLINK_MOST: f64 = 0.2;
 
 /// One station's contribution to the round.
 #[derive(Clone, Copy)]
@@ -123,25 +122,21 @@ pub(super) fn unseen_packet_s(
     usual_s: Option<f64>,
 ) -> Option<f64> {
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
-    let free: Vec<UnseenPart> = unseen
-        .iter()
-        .map(|&part| UnseenPart {
-            packet_s: 0.0,
-            ..part
-        })
-        .collect();
-    let (round_s, payload_s) = round_and_payload(parts, &free, overhead_s)?;
-    if is_idle(parts) || sent_pps * round_s < 1.0 {
+    let Round { time_s, payload_s } = Round::of(parts, unseen, overhead_s)?;
+    if is_idle(parts) || sent_pps * time_s < 1.0 {
         return None;
     }
+    // What they were assumed to take is what is asked for.
+    let assumed_s: f64 = unseen.iter().map(|part| part.pps * part.packet_s).sum();
+    let left_s = payload_s + assumed_s * time_s;
     let mut seen_s = 0.0;
     for part in parts.iter().filter(|part| part.is_unknown()) {
         let transit = part.frame.transit?;
         let payload_s = (transit.seconds - usual_s.unwrap_or(TRANSIT_USUAL_S)).max(0.0);
         let packet_s = payload_s / transit.level;
-        seen_s += packet_s * part.frame.level * part.turns(round_s);
+        seen_s += packet_s * part.frame.level * part.turns(time_s);
     }
-    Some((payload_s - seen_s).max(0.0) / (sent_pps * round_s))
+    Some((left_s - seen_s).max(0.0) / (sent_pps * time_s))
 }
 
 /// What the frames of a slot tell.
@@ -162,7 +157,7 @@ pub(super) fn divide(
     overhead_s: f64,
     usual_s: Option<f64>,
 ) -> Division {
-    let round = round_and_payload(parts, unseen, overhead_s);
+    let round = Round::of(parts, unseen, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
     if unknown.all(|part| part.frame.transit.is_some()) {
         divide_by_transits(parts, round, !unseen.is_empty(), usual_s)
@@ -175,14 +170,14 @@ pub(super) fn divide(
 }
 
 /// One PHY rate for all stations of unknown rate.
-fn divide_by_packets(parts: &[RoundPart], round: Option<(f64, f64)>) -> Vec<Option<f64>> {
-    let Some((round_s, payload_s)) = round else {
+fn divide_by_packets(parts: &[RoundPart], round: Option<Round>) -> Vec<Option<f64>> {
+    let Some(Round { time_s, payload_s }) = round else {
         return vec![None; parts.len()];
     };
     let bits: f64 = parts
         .iter()
         .filter(|part| part.is_unknown())
-        .map(|part| part.bits() * part.frame.level * part.turns(round_s))
+        .map(|part| part.bits() * part.frame.level * part.turns(time_s))
         .sum();
     // The assumed overhead alone may exceed the round; then the payload takes next to no time.
     let seconds_per_bit = (payload_s / bits).max(1.0 / RANGE_BPS.1);
@@ -202,16 +197,16 @@ fn divide_by_packets(parts: &[RoundPart], round: Option<(f64, f64)>) -> Vec<Opti
 /// are scaled.
 fn divide_by_transits(
     parts: &[RoundPart],
-    round: Option<(f64, f64)>,
+    round: Option<Round>,
     has_unseen: bool,
     usual_s: Option<f64>,
 ) -> Division {
-    let round_s = round.map_or(f64::MAX, |(round_s, _)| round_s);
+    let time_s = round.map_or(f64::MAX, |round| round.time_s);
     // Frames per round, as long as those whose transits were seen, and the sum of their transits.
     let (mut frames, mut transits_s) = (0.0, 0.0);
     for part in parts.iter().filter(|part| part.is_unknown()) {
         if let Some(transit) = part.frame.transit {
-            let seen = part.turns(round_s) * part.frame.level / transit.level;
+            let seen = part.turns(time_s) * part.frame.level / transit.level;
             frames += seen;
             transits_s += seen * transit.seconds;
         }
@@ -223,12 +218,12 @@ fn divide_by_transits(
         None if has_unseen => TRANSIT_USUAL_S,
         None => TRANSIT_LEAST_S,
     };
-    let by_round_s = round.map_or(0.0, |(_, payload_s)| (transits_s - payload_s) / frames);
+    let by_round_s = round.map_or(0.0, |round| (transits_s - round.payload_s) / frames);
     let common_s = by_round_s.max(least_s);
     let left_s = (transits_s - frames * common_s).max(0.0);
     let payload_least_s = PAYLOAD_LEAST * left_s / frames;
     let scale = match round {
-        Some((_, payload_s)) if is_told && left_s > 0.0 => (payload_s / left_s).max(1.0),
+        Some(round) if is_told && left_s > 0.0 => (round.payload_s / left_s).max(1.0),
         _ => 1.0,
     };
     let packet_s = |part: &RoundPart| {
@@ -256,37 +251,43 @@ fn is_idle(parts: &[RoundPart]) -> bool {
     })
 }
 
-/// The shortest time between frames to one station, and the payload of the stations of unknown PHY
-/// rate in it, seconds. `None` while no frames aggregate.
-fn round_and_payload(
-    parts: &[RoundPart],
-    unseen: &[UnseenPart],
-    overhead_s: f64,
-) -> Option<(f64, f64)> {
-    let round_s = parts
-        .iter()
-        .filter(|part| part.is_aggregated())
-        .map(|part| part.frame.round_s)
-        .min_by(f64::total_cmp)?;
-    let (mut frames_s, mut uplink, mut known_s) = (0.0, 0.0, 0.0);
-    for part in parts {
-        let turns = part.turns(round_s);
-        let (contended, uplink_part) = if part.sample.is_passive {
-            (CONTENDED, WaterfillConfig::IN_LINE_UPLINK_PART)
-        } else {
-            (1.0, 1.0)
-        };
-        frames_s += turns * contended * overhead_s;
-        uplink += part.frame.uplink_per_s * uplink_part * overhead_s;
-        if let Some(bps) = part.sample.phy_bps {
-            known_s += part.bits() / bps * part.frame.level * turns;
+/// The round that all stations share.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Round {
+    /// The shortest time between frames to one station, seconds.
+    time_s: f64,
+    /// Payload in it to the stations of unknown PHY rate that are seen, seconds.
+    payload_s: f64,
+}
+
+impl Round {
+    /// `None` while no frames aggregate.
+    fn of(parts: &[RoundPart], unseen: &[UnseenPart], overhead_s: f64) -> Option<Self> {
+        let time_s = parts
+            .iter()
+            .filter(|part| part.is_aggregated())
+            .map(|part| part.frame.round_s)
+            .min_by(f64::total_cmp)?;
+        let (mut frames_s, mut uplink, mut known_s) = (0.0, 0.0, 0.0);
+        for part in parts {
+            let turns = part.turns(time_s);
+            let (contended, uplink_part) = if part.sample.is_passive {
+                (CONTENDED, WaterfillConfig::IN_LINE_UPLINK_PART)
+            } else {
+                (1.0, 1.0)
+            };
+            frames_s += turns * contended * overhead_s;
+            uplink += part.frame.uplink_per_s * uplink_part * overhead_s;
+            if let Some(bps) = part.sample.phy_bps {
+                known_s += part.bits() / bps * part.frame.level * turns;
+            }
         }
+        for part in unseen {
+            let packets = part.pps * time_s;
+            frames_s += packets.min(1.0) * CONTENDED * overhead_s;
+            known_s += packets * part.packet_s;
+        }
+        let payload_s = time_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
+        Some(Self { time_s, payload_s })
     }
-    for part in unseen {
-        let packets = part.pps * round_s;
-        frames_s += packets.min(1.0) * CONTENDED * overhead_s;
-        known_s += packets * part.packet_s;
-    }
-    let payload_s = round_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
-    Some((round_s, payload_s))
 }

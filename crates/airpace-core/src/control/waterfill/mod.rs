@@ -13,6 +13,7 @@ mod station;
 mod tail;
 
 pub use config::WaterfillConfig;
+pub(super) use overhead::UPLINK_MOST;
 
 use super::roster::{Grant, Roster};
 use super::{BacklogChange, ConfigError, Diagnostics, Law, LawConfig, RateController};

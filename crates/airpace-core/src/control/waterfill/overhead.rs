@@ -30,7 +30,7 @@ const SCATTER_FACTOR: f64 = 2.5;
 /// Largest share of the time that is taken for uplink traffic. More of it is an upload that takes
 /// whatever the access point leaves: it wins the channel in turn with the access point, so that
 /// its time belongs to the overhead of each frame, and yielding to it would only feed it.
-const UPLINK_MOST: f64 = 0.2;
+pub(in crate::control) const UPLINK_MOST: f64 = 0.2;
 /// Slots in a row that may go without a measurement because PHY rates change.
 const UNCLEAR_SLOTS: u8 = 3;
 /// Smallest innovation, as a difference of logarithms, that can count as a change.

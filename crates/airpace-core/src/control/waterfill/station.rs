@@ -1,5 +1,7 @@
 //! The law's estimate of one station: its rounds, its airtime per packet, and what it can use.
 
+mod reads;
+
 use super::super::roster::packet_airtime_s;
 use super::super::sample::Sample;
 use super::backlog::{Backlog, BacklogSlot, Drain, usual_wait_s};
@@ -8,7 +10,6 @@ use super::elsewhere::{Elsewhere, SlotTraffic};
 use super::frame_limit::FrameLimit;
 use super::granted::Granted;
 use super::heard::{ENOUGH_FRAMES, Heard, SlotLength, Tally};
-use super::overhead;
 use super::share::Demand;
 use airpace_units::Time;
 
@@ -71,8 +72,6 @@ const RATE_CHANGE: f64 = 1.2;
 /// second full-sized segment (RFC 9293 §3.8.6.3). Uploads that nothing to the station permits may
 /// have more.
 const ANSWER_MOST: f64 = 3000.0;
-/// Fewer bytes than this are acknowledgements of a download.
-const ANSWER_LEAST: f64 = 300.0;
 /// Weight of one slot in the mean packet size.
 const SIZE_GAIN: f64 = 0.3;
 
@@ -83,7 +82,7 @@ pub(super) struct StationEstimate {
     tally: Tally,
     /// Packets received, and those counted in samples of the level, over the last slots.
     repeats_of: (f64, f64),
-    /// Whether a frame was ever reported; until then the PHY rate is unknown.
+    /// Whether the station needs no probe: a frame was reported, or a box observes the station.
     met: bool,
     /// Arrival of the last frame of the last slot reported, and that slot's number.
     last: Option<(Time, u64)>,
@@ -217,7 +216,7 @@ impl StationEstimate {
         // One packet of tolerance: it may have been counted in the neighbouring slot.
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
-        // What needs no probe: a sensor of the box speaks without packets to the station.
+        // Probing keeps airtime free, and a station that is only observed may never answer.
         self.met |= sample.frames > 0.0 || sample.is_passive;
         self.unseen_pps = sample
             .sent_pps
@@ -473,89 +472,5 @@ impl StationEstimate {
             None if greedy || self.waiting && !self.silent => Demand::Greedy,
             None => Demand::Limited(self.quiet_pps),
         }
-    }
-
-    /// The last measurements, if the gaps between frames are rounds: the source sent at the granted
-    /// rate all the time, and that rate was meant to aggregate. Otherwise two packets meet in a
-    /// frame by chance, and the gaps are those between packets.
-    pub(super) fn round_witness(&self) -> Option<Heard> {
-        self.heard
-            .filter(|_| self.paced && self.target_level >= EVERY_ROUND_LEVEL)
-    }
-
-    /// The last measurements, unless they have expired.
-    pub(super) fn heard(&self) -> Option<Heard> {
-        self.heard
-    }
-
-    /// Packets per second that are on the air: those in frames, or, where no sensor sees the frames,
-    /// those sent.
-    pub(super) fn on_air_pps(&self) -> f64 {
-        self.heard.map_or(self.unseen_pps, |heard| heard.frame_pps)
-    }
-
-    /// Frames per round of `round_s` seconds, one at most.
-    pub(super) fn turns(&self, round_s: f64) -> f64 {
-        match self.heard {
-            Some(heard) => overhead::turns(round_s, heard.gap_s),
-            // Packets that come further apart than rounds have frames of their own.
-            None => (self.unseen_pps * round_s).min(1.0),
-        }
-    }
-
-    /// 95th percentile of the waiting time in seconds, averaged over slots, if it is measured.
-    pub(super) fn wait_p95_s(&self) -> Option<f64> {
-        self.wait_p95_s
-    }
-
-    /// Share of the time that the station's own frames take, without those that packets to it bring
-    /// forth.
-    pub(super) fn uplink_share(&self) -> f64 {
-        (self.uplink_share - self.answer_share()).max(0.0)
-    }
-
-    /// Airtime in seconds of what the station sends for each packet that it receives, if that is an
-    /// upload: each acknowledgement to it permits further segments from it.
-    pub(super) fn answer_s(&self) -> f64 {
-        if self.answer_bytes > ANSWER_LEAST {
-            8.0 * self.answer_bytes / self.phy_bps
-        } else {
-            0.0
-        }
-    }
-
-    /// Share of the time that this takes.
-    pub(super) fn answer_share(&self) -> f64 {
-        self.answer_s() * self.received_pps
-    }
-
-    /// Whether the station has reported since the last grant.
-    pub(super) fn has_reported(&self) -> bool {
-        self.has_reported
-    }
-
-    /// Whether the PHY rate changed between this slot and the last.
-    pub(super) fn rate_changed(&self) -> bool {
-        self.rate_changed
-    }
-
-    /// Packets to send for each packet that the level counts.
-    pub(super) fn repeats(&self) -> f64 {
-        self.repeats
-    }
-
-    /// Airtime per packet received, retransmissions included, seconds (w).
-    pub(super) fn airtime_s(&self) -> f64 {
-        self.airtime_s
-    }
-
-    /// The same as the allocation counts it, with what queues have shown beyond the estimate.
-    pub(super) fn strained_airtime_s(&self) -> f64 {
-        self.airtime_s * (1.0 + self.strain)
-    }
-
-    /// Mean packet size in bytes.
-    pub(super) fn packet_bytes(&self) -> f64 {
-        self.packet_bytes
     }
 }

@@ -1,6 +1,7 @@
 //! One TCP connection, as the box sees it in both directions.
 
 use super::{DownlinkSegment, UplinkAck};
+use crate::sensor::connections::is_after;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -34,8 +35,6 @@ pub(super) struct Flow {
     /// The highest sequence number that is known to have arrived.
     edge: Option<u32>,
     clock: Clock,
-    /// When something of it was last seen.
-    pub(super) seen: Time,
     /// When it acknowledged something last.
     pub(super) acknowledged: Time,
     /// The burst in which it acknowledged something last.
@@ -45,7 +44,6 @@ pub(super) struct Flow {
 impl Flow {
     /// A segment is handed to the access point. Returns whether it is new, not a retransmission.
     pub(super) fn on_segment(&mut self, now: Time, segment: &DownlinkSegment) -> bool {
-        self.seen = now;
         let end = segment.sequence.wrapping_add(segment.payload);
         let is_new = self.highest.is_none_or(|highest| is_after(end, highest));
         if segment.payload == 0 || !is_new {
@@ -65,8 +63,7 @@ impl Flow {
     /// What counts is the highest sequence number that has arrived: the edge of the cumulative or of
     /// the selective acknowledgement. A cumulative acknowledgement that jumps over selective ones
     /// tells of packets that came long before.
-    pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck) -> Option<Arrived> {
-        self.seen = now;
+    pub(super) fn on_ack(&mut self, ack: &UplinkAck) -> Option<Arrived> {
         let highest = self.highest?;
         if is_after(ack.number, highest) {
             return None;
@@ -131,9 +128,4 @@ impl Clock {
         let lead_s = self.lead_s.iter().flatten().copied().reduce(f64::max)?;
         (self.samples >= PHASE_SAMPLES).then_some(written_s - lead_s)
     }
-}
-
-/// Whether sequence number `a` comes after `b`, modulo 2³² (RFC 9293 §3.4).
-const fn is_after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() > 0
 }

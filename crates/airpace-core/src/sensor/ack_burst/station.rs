@@ -3,14 +3,13 @@
 use super::estimate::Observed;
 use super::flow::{Arrived, Flow, TICK_S};
 use super::transit::Transits;
-use super::{DownlinkPacket, FlowKey, UplinkAck};
+use super::{DownlinkPacket, UplinkAck};
 use crate::sensor::burst_gap::BurstGap;
+use crate::sensor::connections::Connections;
+use crate::sensor::frame_span;
 use airpace_units::Time;
 use core::time::Duration;
-use std::collections::BTreeMap;
 
-/// Most connections remembered per station; the one that was silent longest is forgotten first.
-const FLOWS: usize = 256;
 /// Bytes of the IP and TCP headers of a segment with timestamps, which are not acknowledged.
 const HEADER_BYTES: u64 = 52;
 
@@ -46,7 +45,7 @@ struct Burst {
 /// One station.
 #[derive(Clone, Debug)]
 pub(super) struct StationBursts {
-    flows: BTreeMap<FlowKey, Flow>,
+    flows: Connections<Flow>,
     gap: BurstGap,
     burst: Burst,
     slot: u64,
@@ -70,7 +69,7 @@ pub(super) struct StationBursts {
 impl StationBursts {
     pub(super) fn new(now: Time) -> Self {
         Self {
-            flows: BTreeMap::new(),
+            flows: Connections::default(),
             gap: BurstGap::default(),
             burst: Burst::default(),
             slot: 0,
@@ -96,7 +95,7 @@ impl StationBursts {
     pub(super) fn on_downlink(&mut self, now: Time, packet: &DownlinkPacket) {
         self.observed.packets += 1.0;
         let Some(segment) = packet.tcp else { return };
-        if self.flow(segment.flow).on_segment(now, &segment) {
+        if self.flows.seen(now, segment.flow).on_segment(now, &segment) {
             self.observed.tcp_packets += 1.0;
         }
     }
@@ -129,12 +128,12 @@ impl StationBursts {
     pub(super) fn on_ack(&mut self, now: Time, ack: &UplinkAck, others: Option<Time>) -> bool {
         self.on_uplink(now);
         let burst = self.burst.number;
-        let flow = self.flow(ack.flow);
+        let flow = self.flows.seen(now, ack.flow);
         let Some(Arrived {
             segments,
             bytes,
             last_sent,
-        }) = flow.on_ack(now, ack)
+        }) = flow.on_ack(ack)
         else {
             return false;
         };
@@ -191,10 +190,7 @@ impl StationBursts {
         let mut observed = core::mem::take(&mut self.observed);
         observed.seconds = length.as_secs_f64();
         let began = self.slot_start;
-        let flows = self
-            .flows
-            .values()
-            .filter(|flow| flow.acknowledged >= began);
+        let flows = self.flows.iter().filter(|flow| flow.acknowledged >= began);
         // At most `FLOWS`.
         observed.flows = flows.count() as f64;
         self.recent.add(&observed, length);
@@ -219,33 +215,16 @@ impl StationBursts {
             closed.packets = (packets as u32).max(closed.frames);
             self.frames_carried = frames.fract();
             self.packets_carried = packets - f64::from(closed.packets);
-            closed.span = self.span(closed.frames);
+            closed.span = frame_span(
+                self.before.unwrap_or(self.slot_start),
+                self.latest,
+                closed.frames,
+            );
             closed.confidence = estimate.confidence;
         }
         self.before = self.latest;
         self.slot += 1;
         self.slot_start = now;
         closed
-    }
-
-    /// When the first and the last of `frames` frames came, so that their distance divided by
-    /// `frames` − 1 is the mean time between frames.
-    ///
-    /// The last burst before the slot and the last one in it are as far apart as `frames` frames.
-    fn span(&self, frames: u32) -> Option<(Time, Time)> {
-        let latest = self.latest.filter(|_| frames > 0)?;
-        let before = self.before.unwrap_or(self.slot_start);
-        let round = latest.saturating_since(before) / frames;
-        Some((before.saturating_add(round).min(latest), latest))
-    }
-
-    fn flow(&mut self, key: FlowKey) -> &mut Flow {
-        if self.flows.len() >= FLOWS && !self.flows.contains_key(&key) {
-            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
-            if let Some(key) = oldest.map(|(&key, _)| key) {
-                self.flows.remove(&key);
-            }
-        }
-        self.flows.entry(key).or_default()
     }
 }

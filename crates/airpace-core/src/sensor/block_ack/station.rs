@@ -4,6 +4,7 @@ use super::airtime::FrameAirtime;
 use super::missed::{Likelihoods, Miss, Missed, Witnessed};
 use super::{OnAir, answers};
 use crate::phy::SIFS;
+use crate::sensor::frame_span;
 use crate::wire::control::BlockAck;
 use airpace_units::{BitRate, Time};
 use core::time::Duration;
@@ -370,21 +371,16 @@ impl StationBlockAcks {
             self.packets_carried = (packets - f64::from(closed.packets)).clamp(-64.0, 1.0);
             let mean_bytes = self.recent.bytes / self.recent.packets.max(1.0);
             closed.bytes = (all_packets * mean_bytes) as u64;
-            closed.span = self.span(closed.frames);
+            closed.span = frame_span(
+                self.before.unwrap_or(self.slot_start),
+                self.latest,
+                closed.frames,
+            );
             closed.confidence = miss.confidence;
         }
         self.before = self.latest;
         self.slot += 1;
         self.slot_start = now;
         closed
-    }
-
-    /// When the first and the last of `frames` frames came. The last answer before the slot and the
-    /// last one in it are as far apart as `frames` frames.
-    fn span(&self, frames: u32) -> Option<(Time, Time)> {
-        let latest = self.latest.filter(|_| frames > 0)?;
-        let before = self.before.unwrap_or(self.slot_start);
-        let round = latest.saturating_since(before) / frames;
-        Some((before.saturating_add(round).min(latest), latest))
     }
 }
