@@ -10,6 +10,7 @@ use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
+use crate::warnings;
 use airpace_api::config::{AgentConfig, AgentMode};
 use airpace_core::wire::encap;
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
@@ -37,7 +38,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     let (clock, epoch) = runtime::start_clock();
     let crypto = NoiseIk::new(keys, config.cipher);
     let tunnel_config = TunnelConfig {
-        peers: vec![StaticPublicKey(config.proxy_public_key.0)],
+        peers: vec![StaticPublicKey(config.proxy_public_key.0).into()],
         connect_to: Some(config.proxy),
         epoch,
         timing: Timing::default(),
@@ -183,6 +184,9 @@ impl RunningAgent<'_> {
     /// Runs due work: tunnel timers, monitor and proxy address, routes.
     fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |_| "the proxy".to_owned());
+        }
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(wait);

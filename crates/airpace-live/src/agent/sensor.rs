@@ -8,6 +8,7 @@ use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Stop};
+use crate::warnings;
 use airpace_api::config::AgentConfig;
 use airpace_core::wire::ethernet::Ethernet;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -42,7 +43,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     let keys = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
     let tunnel_config = TunnelConfig {
-        peers: vec![StaticPublicKey(config.proxy_public_key.0)],
+        peers: vec![StaticPublicKey(config.proxy_public_key.0).into()],
         connect_to: Some(config.proxy),
         epoch,
         timing: Timing::default(),
@@ -143,6 +144,9 @@ impl SensorAgent<'_> {
     /// Does what is due: handshakes, interfaces that come and go, the end of the slot.
     fn on_time(&mut self, now: Time, poller: &Poller) {
         self.tunnel.handle_timeout(now);
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |_| "the box".to_owned());
+        }
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(poller);

@@ -4,14 +4,14 @@ use super::frame::FrameBuf;
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel};
 use crate::keys::KeyPair;
-use crate::runtime;
+use crate::{runtime, warnings};
 use airpace_api::config::{Cipher, EdgeConfig};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report;
 use airpace_edge::inline::Inline;
 use airpace_edge::tunnel::{
-    InnerKind, Reason, Received, StaticPublicKey, Timing, TunnelConfig, Warning,
+    InnerKind, PeerIdx, Reason, Received, StaticPublicKey, Timing, TunnelConfig,
 };
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::{StationId, Time};
@@ -50,7 +50,7 @@ impl Reports {
         for station in &config.station {
             if let Some(key) = station.public_key {
                 stations.push(MacAddr(station.mac.0));
-                peers.push(StaticPublicKey(key.0));
+                peers.push(StaticPublicKey(key.0).into());
             }
         }
         let tunnel_config = TunnelConfig {
@@ -93,9 +93,9 @@ impl Reports {
         }
         // Whoever misses an answer asks again.
         let _ = self.batch.flush(&self.socket);
-        if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
-            let station = MacAddress(self.stations[peer].0);
-            tracing::warn!(%from, %station, "a handshake is older than the agent's last one: the station's clock was set back, or somebody replays a recorded handshake");
+        while let Some(warning) = self.tunnel.poll_warning() {
+            let station = |peer: PeerIdx| MacAddress(self.stations[peer].0).to_string();
+            warnings::log(warning, station);
         }
         self.tell_of_drops(now);
     }

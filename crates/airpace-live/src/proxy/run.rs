@@ -7,10 +7,11 @@ use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
 use crate::keys::KeyPair;
 use crate::runtime::{self, Journal, Loop, Stop};
+use crate::warnings;
 use airpace_api::config::{Cipher, ProxyConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
-use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
+use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
 use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
@@ -37,7 +38,7 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         peers: config
             .station
             .iter()
-            .map(|station| StaticPublicKey(station.public_key.0))
+            .map(|station| StaticPublicKey(station.public_key.0).into())
             .collect(),
         connect_to: None,
         epoch,
@@ -154,9 +155,8 @@ impl RunningProxy {
                 self.packets.set_connected(now, station, present);
             }
         }
-        if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
-            let station = self.addresses[peer];
-            tracing::warn!(%from, %station, "a handshake is older than the station's last one: the station's clock was set back, or somebody replays a recorded handshake");
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |peer| self.addresses[peer].to_string());
         }
         while let Some(record) = self.packets.poll_record() {
             self.journal.write(&record);
