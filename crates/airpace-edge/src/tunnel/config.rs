@@ -16,6 +16,9 @@ pub struct TunnelConfig {
     /// the wall-clock time, so that the responder can tell old ones from new ones. See
     /// [`Tunnel::set_epoch`](super::Tunnel::set_epoch).
     pub epoch: Duration,
+    /// Length of a payload, in bytes, for which the path is probed: see
+    /// [`Tunnel::longest_payload`](super::Tunnel::longest_payload). `None` sends no probes.
+    pub probe_for: Option<u16>,
     /// When sessions are renewed and peers given up.
     pub timing: Timing,
 }

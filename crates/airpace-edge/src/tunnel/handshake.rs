@@ -61,7 +61,7 @@ impl<C: Crypto> Tunnel<C> {
         // The number serves twice, which does no harm: the index is no secret, and takes its low 16
         // bits; the jitter depends on the high ones.
         peer.set_pending(now, pending, &self.config.timing, random);
-        self.outbox.push_back(Transmit { to, bytes });
+        self.outbox.push_back(Transmit::new(to, bytes));
     }
 
     /// A time stamp for an initiation, greater than all before.
@@ -144,7 +144,7 @@ impl<C: Crypto> Tunnel<C> {
             .seal_cookie(frame.checked.check, &nonce, &cookie.0);
         let header = data::cookie_header(frame.sender);
         let bytes = [&header[..], &nonce, &sealed].concat();
-        self.outbox.push_back(Transmit { to, bytes });
+        self.outbox.push_back(Transmit::new(to, bytes));
     }
 
     fn respond(
@@ -172,7 +172,7 @@ impl<C: Crypto> Tunnel<C> {
         // The peer's address stays as it is: only data proves that the initiation was not recorded
         // and sent from elsewhere.
         peer.set_next(now, keys, indices);
-        self.outbox.push_back(Transmit { to, bytes });
+        self.outbox.push_back(Transmit::new(to, bytes));
         Ok(idx)
     }
 

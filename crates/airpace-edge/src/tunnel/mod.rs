@@ -26,6 +26,7 @@ mod crypto;
 mod frame;
 mod gate;
 mod handshake;
+mod path;
 mod peer;
 mod session;
 mod warning;
@@ -44,10 +45,11 @@ pub use warning::Warning;
 
 use airpace_units::Time;
 use cookie::CookieSecret;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use frame::{DataHeader, Frame};
 use gate::{HandshakeLimiter, ProcessedInitiations};
+use path::PathSearch;
 use peer::Peer;
 use std::collections::{BTreeMap, VecDeque};
 use warning::Warnings;
@@ -85,13 +87,25 @@ pub struct Opened<'a> {
     pub payload: &'a mut [u8],
 }
 
-/// A datagram that the tunnel itself wants sent: a handshake message or a keepalive.
+/// A datagram that the tunnel itself wants sent: a handshake message, a keepalive or a probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// The destination.
     pub to: SocketAddr,
     /// The datagram.
     pub bytes: Vec<u8>,
+    /// Whether it must be lost rather than cut into fragments on its way: it probes the path.
+    pub in_one_piece: bool,
+}
+
+impl Transmit {
+    const fn new(to: SocketAddr, bytes: Vec<u8>) -> Self {
+        Self {
+            to,
+            bytes,
+            in_one_piece: false,
+        }
+    }
 }
 
 /// Why a payload could not be sealed.
@@ -107,6 +121,10 @@ pub enum SealError {
     )]
     NoRoom,
 }
+
+/// Bytes of the IP and UDP headers around a datagram.
+const IPV4_UDP_HEADER_BYTES: u16 = 20 + 8;
+const IPV6_UDP_HEADER_BYTES: u16 = 40 + 8;
 
 /// How often timers are examined: fine enough for [`Timing`], and cheap with many peers.
 const TICK: Duration = Duration::from_millis(50);
@@ -147,7 +165,15 @@ impl<C: Crypto> Tunnel<C> {
         let mut by_key = BTreeMap::new();
         for (idx, peer) in config.peers.iter().enumerate() {
             let check = crypto.check_for(&peer.public_key);
-            peers.push(Peer::new(check, peer.preshared_key, config.connect_to));
+            let path = config.probe_for.map(|payload| {
+                PathSearch::new(payload.saturating_add((SEAL_HEAD + SEAL_TAIL) as u16))
+            });
+            peers.push(Peer::new(
+                check,
+                peer.preshared_key,
+                config.connect_to,
+                path,
+            ));
             by_key.insert(peer.public_key, idx);
         }
         Self {
@@ -250,6 +276,14 @@ impl<C: Crypto> Tunnel<C> {
         self.peers.get(peer)?.endpoint
     }
 
+    /// The longest payload that is known to reach the peer without being cut into fragments; `None`
+    /// while nothing is known, or if the path is not probed.
+    #[must_use]
+    pub fn longest_payload(&self, peer: PeerIdx) -> Option<u16> {
+        let datagram = self.peers.get(peer)?.path.as_ref()?.found()?;
+        Some(datagram.saturating_sub((SEAL_HEAD + SEAL_TAIL) as u16))
+    }
+
     /// What was received so far.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
@@ -298,6 +332,7 @@ impl<C: Crypto> Tunnel<C> {
             if self.peers[idx].wants_keepalive(now, &timing) {
                 self.send_keepalive(now, idx);
             }
+            self.probe_path(now, idx);
         }
     }
 
@@ -337,10 +372,52 @@ impl<C: Crypto> Tunnel<C> {
     }
 
     fn send_keepalive(&mut self, now: Time, idx: PeerIdx) {
-        let mut bytes = vec![0; SEAL_HEAD + SEAL_TAIL];
-        // Without a session there is nothing to keep alive.
-        if let Ok(to) = self.seal(now, idx, InnerKind::Keepalive, &mut bytes) {
-            self.outbox.push_back(Transmit { to, bytes });
+        self.send_own(now, idx, InnerKind::Keepalive, &[], SEAL_HEAD + SEAL_TAIL);
+    }
+
+    /// Sends a message of the tunnel's own: `body`, filled up with zeros to a datagram of `length`
+    /// bytes.
+    fn send_own(&mut self, now: Time, idx: PeerIdx, kind: InnerKind, body: &[u8], length: usize) {
+        let mut bytes = vec![0; length.max(SEAL_HEAD + body.len() + SEAL_TAIL)];
+        bytes[SEAL_HEAD..SEAL_HEAD + body.len()].copy_from_slice(body);
+        // Without a session there is nothing to keep alive, and no path to probe.
+        if let Ok(to) = self.seal(now, idx, kind, &mut bytes) {
+            self.outbox.push_back(Transmit {
+                in_one_piece: kind == InnerKind::Probe,
+                ..Transmit::new(to, bytes)
+            });
+        }
+    }
+
+    /// Sends the probes of the path to a peer that are due.
+    fn probe_path(&mut self, now: Time, idx: PeerIdx) {
+        let peer = &mut self.peers[idx];
+        let (true, Some(to), Some(path)) = (
+            peer.is_connected(now, &self.config.timing),
+            peer.endpoint,
+            peer.path.as_mut(),
+        ) else {
+            return;
+        };
+        let headers = match to.ip().to_canonical() {
+            IpAddr::V4(_) => IPV4_UDP_HEADER_BYTES,
+            IpAddr::V6(_) => IPV6_UDP_HEADER_BYTES,
+        };
+        for length in path.due(now, headers) {
+            self.send_own(now, idx, InnerKind::Probe, &[], usize::from(length));
+        }
+    }
+
+    /// Answers a probe, or takes the answer to one.
+    fn on_probe(&mut self, now: Time, idx: PeerIdx, kind: InnerKind, body: &[u8]) {
+        if kind == InnerKind::Probe {
+            let length = SEAL_HEAD + body.len() + SEAL_TAIL;
+            let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
+            self.send_own(now, idx, InnerKind::ProbeReply, &length, 0);
+        } else if let Ok(length) = body.try_into()
+            && let Some(path) = &mut self.peers[idx].path
+        {
+            path.on_answer(now, u16::from_le_bytes(length));
         }
     }
 
@@ -359,12 +436,18 @@ impl<C: Crypto> Tunnel<C> {
         // Everything below happens only for authentic data.
         if newest && peer.endpoint != Some(from) {
             move_endpoint(&mut self.endpoints, peer.endpoint.replace(from), from);
+            if let Some(path) = &mut peer.path {
+                path.restart(now);
+            }
         }
         peer.last_received = Some(now);
         if peer.confirm(header.receiver) {
             self.counts.handshakes += 1;
         }
         self.counts.data += 1;
+        if matches!(plain.kind, InnerKind::Probe | InnerKind::ProbeReply) {
+            self.on_probe(now, idx, plain.kind, plain.body);
+        }
         Ok(Opened {
             peer: idx,
             kind: plain.kind,

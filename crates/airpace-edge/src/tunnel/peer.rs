@@ -3,6 +3,7 @@
 
 use super::cookie::{Cookie, ReceivedCookie};
 use super::frame::{CHECK_BYTES, CookieFrame, DataHeader, ResponseFrame};
+use super::path::PathSearch;
 use super::session::{IndexPair, Session};
 use super::{Crypto, HandshakeCheck as _, PeerIdx, PresharedKey, Reason, SessionKeys, Timing};
 use airpace_core::wire::data::SessionIndex;
@@ -54,6 +55,8 @@ pub(super) struct Peer<C: Crypto> {
     pub(super) greatest_stamp: u64,
     pub(super) last_sent: Time,
     pub(super) last_received: Option<Time>,
+    /// The longest datagram that passes to the peer, if that is to be found out.
+    pub(super) path: Option<PathSearch>,
     sessions: Sessions<C>,
     next_attempt: Time,
     /// Initiations sent since a session was last in order.
@@ -75,6 +78,7 @@ impl<C: Crypto> Peer<C> {
         check: C::Check,
         preshared_key: PresharedKey,
         endpoint: Option<SocketAddr>,
+        path: Option<PathSearch>,
     ) -> Self {
         Self {
             check,
@@ -84,6 +88,7 @@ impl<C: Crypto> Peer<C> {
             greatest_stamp: 0,
             last_sent: Time::ZERO,
             last_received: None,
+            path,
             sessions: Sessions {
                 current: None,
                 previous: None,

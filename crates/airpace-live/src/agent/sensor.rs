@@ -46,6 +46,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         peers: vec![StaticPublicKey(config.proxy_public_key.0).into()],
         connect_to: Some(config.proxy),
         epoch,
+        probe_for: None,
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(NoiseIk::new(keys, config.cipher), tunnel_config);

@@ -48,6 +48,7 @@ fn end_with_preshared_key(
         }],
         connect_to,
         epoch: Duration::from_secs(1_700_000_000),
+        probe_for: None,
         timing: Timing::default(),
     };
     Tunnel::new(NoiseIk::new(keys(own), cipher), config)

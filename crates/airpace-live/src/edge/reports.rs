@@ -57,6 +57,7 @@ impl Reports {
             peers,
             connect_to: None,
             epoch,
+            probe_for: None,
             timing: Timing::default(),
         };
         let options = UdpOptions {

@@ -231,6 +231,7 @@ impl Crowd {
                 peers: vec![public(PROXY).into()],
                 connect_to: Some(super::address(PROXY)),
                 epoch: EPOCH,
+                probe_for: None,
                 timing: Timing::default(),
             };
             let tunnel = Tunnel::new(Toy::new(private, ToySuite::Blue, n), config);
@@ -240,6 +241,7 @@ impl Crowd {
             peers,
             connect_to: None,
             epoch: EPOCH,
+            probe_for: None,
             timing: Timing::default(),
         };
         Self {

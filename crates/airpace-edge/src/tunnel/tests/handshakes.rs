@@ -26,6 +26,7 @@ fn data_flows_over_a_link_that_loses_delays_reorders_and_repeats() {
             jitter: Duration::from_millis(200),
             loss_percent: 20,
             repeat_percent: 20,
+            longest: None,
         };
         let mut pair = Pair::with_link(link, seed);
         pair.run(Duration::from_secs(30));
@@ -276,11 +277,7 @@ fn a_peer_of_another_version_is_told_of_if_it_knows_the_public_key() {
     // A message of version 1 ends with its check.
     let check = ToyCheck::for_receiver(&public(PROXY));
     let message = [&[1, 1, 0, 0][..], &[5; 108]].concat();
-    let old = [
-        &message[..],
-        &check.compute(ToySuite::Red, &message)[..],
-    ]
-    .concat();
+    let old = [&message[..], &check.compute(ToySuite::Red, &message)[..]].concat();
     let mut of_stranger = old.clone();
     of_stranger[60] ^= 1;
     for (mut datagram, warning) in [

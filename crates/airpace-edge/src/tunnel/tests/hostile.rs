@@ -153,8 +153,7 @@ impl Hostile {
                 if *first {
                     let header = data::first_handshake_header(index);
                     let noise = [*fill; INITIATION_NOISE_BYTES];
-                    let (mut bytes, _) =
-                        frame::handshake(&header, &noise, &check, ToySuite::Red);
+                    let (mut bytes, _) = frame::handshake(&header, &noise, &check, ToySuite::Red);
                     bytes.extend_from_slice(&[*fill; CHECK_BYTES]);
                     bytes
                 } else {

@@ -39,10 +39,7 @@ fn public(private: u8) -> StaticPublicKey {
 /// The proxy's end. Ends with different seeds draw different keys and indices, as a restarted
 /// process does.
 fn proxy_end(seed: u64) -> ToyTunnel {
-    Tunnel::new(
-        Toy::new(PROXY.into(), ToySuite::Red, seed),
-        proxy_config(),
-    )
+    Tunnel::new(Toy::new(PROXY.into(), ToySuite::Red, seed), proxy_config())
 }
 
 fn proxy_config() -> TunnelConfig {
@@ -50,6 +47,7 @@ fn proxy_config() -> TunnelConfig {
         peers: vec![public(ABSENT_AGENT).into(), public(AGENT).into()],
         connect_to: None,
         epoch: EPOCH,
+        probe_for: None,
         timing: Timing::default(),
     }
 }
@@ -60,6 +58,7 @@ fn agent_config(proxy: u8) -> TunnelConfig {
         peers: vec![public(proxy).into()],
         connect_to: Some(address(PROXY)),
         epoch: EPOCH,
+        probe_for: None,
         timing: Timing::default(),
     }
 }
@@ -82,6 +81,8 @@ struct Link {
     jitter: Duration,
     loss_percent: u32,
     repeat_percent: u32,
+    /// Longest datagram that passes, if there is a limit.
+    longest: Option<usize>,
 }
 
 /// A datagram on the link.
@@ -145,6 +146,13 @@ impl Pair {
     }
 
     fn send(&mut self, transmit: Transmit) {
+        let is_too_long = self
+            .link
+            .longest
+            .is_some_and(|longest| transmit.bytes.len() > longest);
+        if transmit.in_one_piece && is_too_long {
+            return;
+        }
         let copies = 1 + u32::from(self.random.next_u32() % 100 < self.link.repeat_percent);
         for _ in 0..copies {
             if self.random.next_u32() % 100 < self.link.loss_percent {
