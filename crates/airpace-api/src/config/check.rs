@@ -7,12 +7,14 @@ mod edge;
 use super::{
     ControlConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
 };
+use crate::endpoint::Endpoint;
 use crate::keys::PrivateKey;
 use airpace_config::choice::Words as _;
-use airpace_config::quantity::{QueueLimit, Span};
+use airpace_config::quantity::{QueueLimit, Size, Span};
 use airpace_core::control::Law;
 use core::net::IpAddr;
 use core::time::Duration;
+use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -29,6 +31,12 @@ pub enum ConfigError {
     /// There is no station.
     #[error("at least one [[station]] is needed")]
     NoStation,
+    /// More stations than a tunnel can tell apart.
+    #[error("{count} stations are too many: one proxy or box takes at most {MAX_STATIONS}")]
+    TooManyStations {
+        /// How many there are.
+        count: usize,
+    },
     /// A station without a name.
     #[error("the name is empty: logs and telemetry need one")]
     NoName {
@@ -81,6 +89,28 @@ pub enum ConfigError {
         index: usize,
         /// Its address.
         address: IpAddr,
+    },
+    /// A network of a station contains the proxy's address.
+    #[error("station `{station}`: {network} contains the proxy's own address {address}")]
+    OwnNetwork {
+        /// Name of the station.
+        station: String,
+        /// The key.
+        key: String,
+        /// The network.
+        network: String,
+        /// The proxy's address.
+        address: IpAddr,
+    },
+    /// Packets of IPv6 do not fit the interface.
+    #[error(
+        "{mtu} is too small for {address}: IPv6 needs an MTU of at least 1280 B (RFC 8200, section 5)"
+    )]
+    SmallMtu {
+        /// The MTU.
+        mtu: Size,
+        /// The address of IPv6.
+        address: String,
     },
     /// A name that the kernel would refuse for an interface.
     #[error("`{name}` is not a valid interface name: use 1 to 15 characters without `/` or spaces")]
@@ -201,7 +231,7 @@ pub enum ConfigError {
     #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
         /// What was given.
-        proxy: core::net::SocketAddr,
+        proxy: Endpoint,
     },
     /// The proxy's own address would be routed into the tunnel.
     #[error(
@@ -223,7 +253,7 @@ impl ConfigError {
     #[must_use]
     pub fn key(&self) -> String {
         match self {
-            Self::NoStation => "station".to_owned(),
+            Self::NoStation | Self::TooManyStations { .. } => "station".to_owned(),
             Self::NoName { index } => format!("station.{index}.name"),
             Self::DelayTarget { .. } => "control.delay_target".to_owned(),
             Self::Duplicate { index, what, .. } => format!("station.{index}.{what}"),
@@ -249,13 +279,22 @@ impl ConfigError {
             }
             Self::NoAgentKey => "agents".to_owned(),
             Self::NoTunnel => "mode".to_owned(),
-            Self::RadioIsPort { key, .. }
+            Self::SmallMtu { .. } => "tun.mtu".to_owned(),
+            Self::OwnNetwork { key, .. }
+            | Self::RadioIsPort { key, .. }
             | Self::PortTwice { key, .. }
             | Self::StationTwice { key, .. }
             | Self::RouteCycle { key, .. } => key.clone(),
         }
     }
 }
+
+/// Most stations of a proxy or box: as many peers as a tunnel can have, whose sessions name their
+/// peer in 14 bits.
+pub const MAX_STATIONS: usize = 1 << 14;
+
+/// Least MTU of IPv6 (RFC 8200, section 5).
+const IPV6_MTU: u64 = 1280;
 
 /// Least overhead of one frame at 5 GHz: DIFS 34 µs, VHT preamble of one stream 40 µs, SIFS 16 µs
 /// and a block ack at 24 Mbit/s 32 µs (IEEE 802.11-2020, 10.3.2.3, 21.3.2, 17.3.2), without
@@ -289,12 +328,34 @@ impl ProxyConfig {
         if self.station.is_empty() {
             return Err(ConfigError::NoStation);
         }
+        check_count(self.station.len())?;
         for (index, station) in self.station.iter().enumerate() {
             self.check_station(index, station)?;
         }
         unique(&self.station, "name", |s| s.name.clone())?;
         unique(&self.station, "public_key", |s| s.public_key.to_base64())?;
-        unique(&self.station, "address", |s| s.address.to_string())
+        unique(&self.station, "address", |s| s.address.to_string())?;
+        self.check_networks_are_distinct()
+    }
+
+    /// A network that two stations have would lead to one of them only.
+    fn check_networks_are_distinct(&self) -> Result<(), ConfigError> {
+        let mut owners = BTreeMap::new();
+        for (index, station) in self.station.iter().enumerate() {
+            for network in &station.networks {
+                if let Some(first) = owners.insert(network.trunc(), index)
+                    && first != index
+                {
+                    return Err(ConfigError::Duplicate {
+                        first: self.station[first].name.clone(),
+                        second: station.name.clone(),
+                        index,
+                        what: "networks",
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_pacing(&self) -> Result<(), ConfigError> {
@@ -346,20 +407,41 @@ impl ProxyConfig {
         if station.name.is_empty() {
             return Err(ConfigError::NoName { index });
         }
-        if address == self.tun.address.addr() {
+        if self.tun.networks().any(|own| own.addr() == address) {
             return Err(ConfigError::OwnAddress {
                 station: station.name.clone(),
                 index,
                 address,
             });
         }
-        if !self.tun.address.contains(&address) {
+        let is_inside = self
+            .tun
+            .networks()
+            .any(|network| network.contains(&address));
+        if !is_inside {
             return Err(ConfigError::OutsideTunnel {
                 station: station.name.clone(),
                 index,
                 address,
                 network: self.tun.address.to_string(),
             });
+        }
+        self.check_networks(index, station)
+    }
+
+    /// The proxy must be able to reach itself.
+    fn check_networks(&self, index: usize, station: &StationConfig) -> Result<(), ConfigError> {
+        for (at, network) in station.networks.iter().enumerate() {
+            for own in self.tun.networks() {
+                if network.contains(&own.addr()) {
+                    return Err(ConfigError::OwnNetwork {
+                        station: station.name.clone(),
+                        key: format!("station.{index}.networks.{at}"),
+                        network: network.to_string(),
+                        address: own.addr(),
+                    });
+                }
+            }
         }
         Ok(())
     }
@@ -394,8 +476,29 @@ impl ControlConfig {
 
 impl TunConfig {
     fn contradictions(&self) -> Result<(), ConfigError> {
-        check_interface("tun.name", &self.name)
+        check_interface("tun.name", &self.name)?;
+        let of_ipv6 = self.networks().find(|network| network.addr().is_ipv6());
+        match of_ipv6 {
+            Some(address) if self.mtu.0.0 < IPV6_MTU => Err(ConfigError::SmallMtu {
+                mtu: self.mtu,
+                address: address.to_string(),
+            }),
+            _ => Ok(()),
+        }
     }
+
+    /// All addresses of this end within the tunnel, with the prefixes of their networks.
+    pub fn networks(&self) -> impl Iterator<Item = &IpNet> {
+        core::iter::once(&self.address).chain(&self.more_addresses)
+    }
+}
+
+/// Refuses more stations than a tunnel can have peers.
+fn check_count(count: usize) -> Result<(), ConfigError> {
+    if count > MAX_STATIONS {
+        return Err(ConfigError::TooManyStations { count });
+    }
+    Ok(())
 }
 
 impl QueueConfig {

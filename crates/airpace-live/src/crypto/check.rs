@@ -27,8 +27,7 @@ impl HmacCheck {
         };
         // The label of checks stays that of version 1, so that ends of different versions can tell
         // each other from strangers.
-        let of_suite =
-            |suite: Suite| key(&format!("handshake check v1 {}", suite.check_label()));
+        let of_suite = |suite: Suite| key(&format!("handshake check v1 {}", suite.check_label()));
         Self {
             chacha20_poly1305: of_suite(Suite::Chacha20Poly1305),
             aes_256_gcm: of_suite(Suite::Aes256Gcm),
