@@ -3,16 +3,14 @@
 use super::frame::FrameBuf;
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel};
-use crate::keys::KeyPair;
+use crate::keys::{self, KeyPair};
 use crate::{runtime, warnings};
 use airpace_api::config::{Cipher, EdgeConfig};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report;
 use airpace_edge::inline::Inline;
-use airpace_edge::tunnel::{
-    InnerKind, PeerIdx, Reason, Received, StaticPublicKey, Timing, TunnelConfig,
-};
+use airpace_edge::tunnel::{InnerKind, PeerIdx, Reason, Received, Timing, TunnelConfig};
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::{StationId, Time};
 use anyhow::Context as _;
@@ -44,13 +42,13 @@ impl Reports {
         let Some(agents) = &config.agents else {
             return Ok(None);
         };
-        let keys = KeyPair::load(&agents.key_source()?)?;
+        let key_pair = KeyPair::load(&agents.key_source()?)?;
         let mut stations = Vec::new();
         let mut peers = Vec::new();
         for station in &config.station {
             if let Some(key) = station.public_key {
                 stations.push(MacAddr(station.mac.0));
-                peers.push(StaticPublicKey(key.0).into());
+                peers.push(keys::peer(key, station.preshared_key_file.as_deref())?);
             }
         }
         let tunnel_config = TunnelConfig {
@@ -70,7 +68,7 @@ impl Reports {
         tracing::info!(listen = %agents.listen, agents = stations.len(), "reports");
         Ok(Some(Self {
             // The agents choose the cipher of their sessions.
-            tunnel: Tunnel::new(NoiseIk::new(keys, Cipher::default()), tunnel_config),
+            tunnel: Tunnel::new(NoiseIk::new(key_pair, Cipher::default()), tunnel_config),
             socket,
             room: ReceiveBatch::new(16, 2_048),
             batch: Batch::new(),
@@ -90,7 +88,7 @@ impl Reports {
     pub(super) fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
         while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram.to, &datagram.bytes);
+            self.batch.push(datagram);
         }
         // Whoever misses an answer asks again.
         let _ = self.batch.flush(&self.socket);
