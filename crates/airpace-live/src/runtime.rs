@@ -253,11 +253,7 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
         let dropped = counts.dropped_for(reason);
         if dropped > 0 {
-            tracing::info!(
-                dropped,
-                reason = reason.name(),
-                "datagrams dropped unanswered"
-            );
+            tracing::info!(dropped, reason = reason.name(), "datagrams dropped");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cell::{AIR, BRIDGE};
 use airpace_api::config::{
     AgentConfig, AgentMode, AgentsConfig, ApConfig, Cipher, ControlConfig, EdgeConfig,
     EdgeStationConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
-    UdpLoadConfig, UplinkConfig,
+    UdpLoadConfig,
 };
 use airpace_api::mac::MacAddress;
 use airpace_config::quantity::{Size, Span};

@@ -115,7 +115,7 @@ impl Reports {
         tracing::warn!(
             dropped = dropped - self.told_dropped,
             since_start = reasons.join(", "),
-            "datagrams to the port for reports were dropped unanswered"
+            "datagrams to the port for reports were dropped"
         );
         self.told_dropped = dropped;
     }
