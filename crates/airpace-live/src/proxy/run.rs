@@ -8,10 +8,10 @@ use crate::device::{Device, Restoration};
 use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Journal, Loop, Stop};
 use crate::warnings;
-use airpace_api::config::{Cipher, ProxyConfig};
+use airpace_api::config::{Cipher, MAX_STATIONS, ProxyConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
-use airpace_edge::tunnel::{InnerKind, Received, Timing, TunnelConfig};
+use airpace_edge::tunnel::{InnerKind, MAX_PEERS, Received, Timing, TunnelConfig};
 use airpace_net::clock::Clock;
 use airpace_net::netlink::RouteEvents;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
@@ -20,6 +20,9 @@ use anyhow::Context as _;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use ipnet::IpNet;
+
+// The configuration refuses what the tunnel would panic at.
+const _: () = assert!(MAX_STATIONS == MAX_PEERS);
 
 /// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see
 /// [`Stop`]).

@@ -1,6 +1,6 @@
 //! Cryptography that protects nothing but refuses everything that real cryptography refuses.
 //!
-//! It follows the pattern of Noise IK step by step, in a group in which everybody can compute
+//! It follows the pattern of Noise IKpsk2 step by step, in a group in which everybody can compute
 //! logarithms: the integers modulo 2⁶⁴ under addition, so that a key agreement is a multiplication.
 //! Tags are SipHash values.
 
