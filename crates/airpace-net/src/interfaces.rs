@@ -1,4 +1,4 @@
-//! Finds the interface that has an address.
+//! Finds the interface that has an address, and what interfaces have received.
 
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use std::io;
@@ -47,6 +47,24 @@ pub fn hardware_address(name: &str) -> io::Result<Option<[u8; 6]>> {
     Ok(hardware.filter(|bytes| *bytes != [0; 6]))
 }
 
+/// Returns the bytes that the interface `name` has received since it was made; `None` if there is no
+/// such interface.
+///
+/// # Errors
+/// When the kernel's list of interfaces cannot be read.
+pub fn received_bytes(name: &str) -> io::Result<Option<u64>> {
+    // Unlike /sys, this shows the interfaces of the thread's namespace.
+    let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+    Ok(received_bytes_in(&devices, name))
+}
+
+/// The first number after the name in a list of the kernel's form: `  eth0: 1234 …`.
+fn received_bytes_in(devices: &str, name: &str) -> Option<u64> {
+    let mut lines = devices.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(device, _)| device.trim() == name)?;
+    numbers.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// Returns the IP address of a list entry; `None` if it has an address of another family.
 fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
     let storage = entry.address.as_ref()?;
@@ -60,6 +78,16 @@ fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+
+    #[test]
+    fn received_bytes_are_found_by_name() {
+        let devices =
+            "Inter-|   Receive\n face |bytes    packets\n    lo:  88 1\n  eth0:1234 5 0\n";
+        assert_eq!(received_bytes_in(devices, "eth0"), Some(1234));
+        assert_eq!(received_bytes_in(devices, "lo"), Some(88));
+        assert_eq!(received_bytes_in(devices, "eth"), None);
+        assert!(received_bytes("lo").unwrap().is_some());
+    }
 
     #[test]
     fn the_loopback_address_belongs_to_lo_which_has_no_mac_address() {

@@ -2,7 +2,7 @@
 //! decides nothing itself.
 
 use super::PacketAgent;
-use super::monitor::{OwnFrames, any_address};
+use super::monitor::{Delivered, OwnFrames, any_address};
 use super::sensor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -70,6 +70,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         batch: Batch::with_capacity(BATCH_BYTES),
         falsely_marked: 0,
         own_frames: OwnFrames::default(),
+        delivered: Delivered::default(),
         copy_dscp: tun.copy_dscp,
         joining: false,
         metered_before: 0,
@@ -111,6 +112,8 @@ struct RunningAgent<'a> {
     monitor: Option<Monitor>,
     /// Which of the monitor's frames are for this station.
     own_frames: OwnFrames,
+    /// What the kernel has delivered, against which the monitor's frames are held.
+    delivered: Delivered,
     /// Whether the kernel joins datagrams. Joined datagrams share one timestamp, so this is only
     /// for as long as the monitor tells frames apart.
     joining: bool,
@@ -210,6 +213,8 @@ impl RunningAgent<'_> {
             if let OwnFrames::To(station) = self.own_frames {
                 self.packets.listen_for(station);
             }
+            self.delivered
+                .refresh(None, self.config.proxy, &self.packets);
         }
     }
 
@@ -233,6 +238,7 @@ impl RunningAgent<'_> {
 
     /// Ends the slot if it is over: reports and records it. Returns whether it was.
     fn end_slot(&mut self, now: Time) -> bool {
+        self.delivered.report(now, &mut self.packets);
         let Some((report, record)) = self.packets.handle_timeout(now) else {
             return false;
         };
@@ -373,6 +379,7 @@ impl RunningAgent<'_> {
             refused_by_kernel = self.device.refused,
             frames = frames.metered,
             foreign_frames = frames.foreign,
+            doubted_frames = frames.doubted,
             lost_frames,
             falsely_marked = self.falsely_marked,
             thinned_acks = frames.thinned_acks,

@@ -1,7 +1,7 @@
 //! The agent in mode `sensor`: it reports to an in-line box, and touches no traffic.
 
 use super::PacketAgent;
-use super::monitor::{OwnFrames, any_address, interface_towards};
+use super::monitor::{Delivered, OwnFrames, any_address, interface_towards};
 use super::run::open_monitor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -65,6 +65,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         stamps: clock.realtime_map(),
         batch: Batch::new(),
         own_frames: OwnFrames::default(),
+        delivered: Delivered::default(),
         tap: None,
         needs_tap: true,
         metered_before: 0,
@@ -91,6 +92,8 @@ struct SensorAgent<'a> {
     monitor: Option<Monitor>,
     /// Which of the monitor's frames are for this station.
     own_frames: OwnFrames,
+    /// What the kernel has delivered, against which the monitor's frames are held.
+    delivered: Delivered,
     /// Times the packets on the station's interface.
     tap: Option<Tap>,
     /// Whether no monitor interface shows frames, so that packets must be timed.
@@ -147,6 +150,7 @@ impl SensorAgent<'_> {
             self.next_refresh = now + REFRESH;
             self.refresh(poller);
         }
+        self.delivered.report(now, &mut self.packets);
         let Some((report, record)) = self.packets.handle_timeout(now) else {
             return;
         };
@@ -175,6 +179,11 @@ impl SensorAgent<'_> {
         if let OwnFrames::To(station) = self.own_frames {
             self.packets.listen_for(station);
         }
+        self.delivered.refresh(
+            self.config.interface.as_deref(),
+            self.config.proxy,
+            &self.packets,
+        );
         if let Some(monitor) = &mut self.monitor
             && monitor.recover()
             && let Some(socket) = monitor.socket()
@@ -306,6 +315,7 @@ impl SensorAgent<'_> {
             refused_by_network = self.batch.refused,
             frames = frames.metered,
             foreign_frames = frames.foreign,
+            doubted_frames = frames.doubted,
             lost_frames,
             "agent ends"
         );
