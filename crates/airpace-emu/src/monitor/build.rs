@@ -31,11 +31,13 @@ const SNAP_PREFIX: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 pub(crate) struct Control {
     /// Beginning of its PPDU.
     at: Time,
-    rate: LegacyRate,
+    pub(super) rate: LegacyRate,
     /// The station that sends it; `None` for the access point.
     pub(super) sender: Option<StationId>,
+    /// The station of its exchange; `None` for a beacon.
+    pub(super) station: Option<StationId>,
     /// The frame, without its frame check sequence.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Which of the beacons between two DTIMs a beacon is (9.4.2.5.1).
@@ -50,43 +52,27 @@ pub(crate) struct Dtim {
 }
 
 /// Builds frames in a buffer that it keeps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FrameBuilder {
-    bssid: MacAddr,
     frame: Vec<u8>,
 }
 
 impl FrameBuilder {
-    /// Returns a builder of frames to and from the access point with this address.
-    pub(super) const fn new(bssid: MacAddr) -> Self {
-        Self {
-            bssid,
-            frame: Vec::new(),
-        }
-    }
-
-    pub(super) const fn bssid(&self) -> MacAddr {
-        self.bssid
-    }
-
-    /// Builds the frame that shows one MPDU of the frame `record`, with at most `packet_bytes` of
-    /// its packet.
+    /// Builds the frame that shows one MPDU with these headers and at most `packet_bytes` of its
+    /// packet.
     pub(super) fn data(
         &mut self,
-        record: &FrameRecord,
-        mpdu: &Mpdu,
+        radiotap: &Radiotap,
+        header: &DataHeader,
         packet: &EmulatedPacket,
         packet_bytes: usize,
-        is_last: bool,
-        is_group: bool,
     ) -> &[u8] {
         self.frame.clear();
-        data_radiotap(record, is_last).write(&mut self.frame);
-        let header = data_header(mpdu, self.bssid, packet, is_group);
+        radiotap.write(&mut self.frame);
         let Some((ethertype, payload)) = packet.ethertype() else {
             let packet = packet.as_slice();
             let shown = &packet[..packet.len().min(packet_bytes)];
-            write_frame(&header, shown, false, &mut self.frame);
+            write_frame(header, shown, false, &mut self.frame);
             return &self.frame;
         };
         header.write(&mut self.frame);
@@ -128,7 +114,7 @@ fn radiotap(at: Time) -> Radiotap {
 
 /// Returns the radiotap header of an MPDU. All MPDUs of an A-MPDU have the time of the first, as
 /// with most drivers.
-fn data_radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
+pub(super) fn data_radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
     // A single HT or legacy MPDU is not in an A-MPDU; a VHT or HE PPDU always carries an A-MPDU.
     let aggregated = record.mpdus > 1 || record.rate.standard().always_aggregates();
     Radiotap {
@@ -140,7 +126,12 @@ fn data_radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
 
 /// Returns the header of an MPDU. The third address of an IP packet is the access point's: the cell
 /// has no MAC addresses beyond it then.
-fn data_header(mpdu: &Mpdu, bssid: MacAddr, packet: &EmulatedPacket, is_group: bool) -> DataHeader {
+pub(super) fn data_header(
+    mpdu: &Mpdu,
+    bssid: MacAddr,
+    packet: &EmulatedPacket,
+    is_group: bool,
+) -> DataHeader {
     let station = station_mac(mpdu.station().index());
     let down = DataHeader::downlink(station, bssid, mpdu.sequence, mpdu.retry);
     let tid = Some(mpdu.category.user_priority());
@@ -198,12 +189,14 @@ pub(super) fn protection(record: &FrameRecord, bssid: MacAddr) -> Option<[Contro
         at: rts_start,
         rate,
         sender: sender.station,
+        station: Some(record.station()),
         bytes,
     };
     let cts = Control {
         at: cts_start,
         rate,
         sender: receiver.station,
+        station: Some(record.station()),
         bytes: head(0xc4, rest, sender.mac),
     };
     Some([rts, cts])
@@ -232,6 +225,7 @@ pub(super) fn answer(record: &FrameRecord, bssid: MacAddr, scoreboard: &Scoreboa
         at: record.end + SIFS,
         rate: response.rate,
         sender: receiver.station,
+        station: Some(record.station()),
         bytes,
     }
 }
@@ -298,8 +292,9 @@ impl Control {
         element(&mut bytes, 5, &traffic_map(dtim, waiting));
         Self {
             at,
-            rate: LegacyRate::Mbps6,
+            rate: super::LOWEST_RATE,
             sender: None,
+            station: None,
             bytes,
         }
     }

@@ -3,7 +3,7 @@
 use super::ethernet::{Wire, ethernet, goodput};
 use super::start;
 use airpace_emu::{
-    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, FrameLog, bssid, station_address,
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, bssid, station_address,
 };
 use airpace_units::StationId;
 use std::net::UdpSocket;
@@ -56,13 +56,70 @@ fn access_points_have_channels_of_their_own() {
     assert!(mbps.iter().all(|&mbps| mbps > 190.0), "{mbps:?}");
 }
 
-#[test]
-fn a_station_that_roams_keeps_its_connections() {
-    let log = FrameLog::new();
-    if start(two_access_points()).is_none() {
-        return;
+/// Two access points as above, on one channel.
+fn one_channel() -> EmulatorConfig {
+    EmulatorConfig {
+        channels: vec![36, 36],
+        ..two_access_points()
     }
-    let emulator = airpace_emu::Emulator::start(two_access_points(), log).unwrap();
+}
+
+#[test]
+fn access_points_on_one_channel_share_it_and_everybody_hears_both() {
+    let Some(emulator) = start(one_channel()) else {
+        return;
+    };
+    let length = Duration::from_secs(2);
+    let mut mbps = [0.0; 2];
+    std::thread::scope(|scope| {
+        for (station, mbps) in mbps.iter_mut().enumerate() {
+            let emulator = &emulator;
+            scope.spawn(move || *mbps = goodput(emulator, station, length));
+        }
+    });
+    let middle = emulator.network().box_namespace().unwrap();
+    let monitors = [
+        (middle, "air0"),
+        (middle, "air1"),
+        (emulator.network().station(0), "mon0"),
+        (emulator.network().station(1), "mon0"),
+    ];
+    for (namespace, name) in monitors {
+        let heard = Wire::open(namespace, name).frames(250);
+        for address in 0..2 {
+            let contains = |frame: &&Vec<u8>| frame.windows(6).any(|six| six == bssid(address).0);
+            assert!(
+                heard.iter().filter(contains).count() >= 2,
+                "beacons of access point {address} on {name}"
+            );
+        }
+    }
+    let report = emulator.stop().unwrap();
+    let airtime = [0, 1].map(|station| report.stations[station].airtime);
+    println!("{mbps:?} {airtime:?} {:?}", report.lag);
+    // A download alone has 300 Mbit/s.
+    assert!(mbps.iter().sum::<f64>() < 330.0, "{mbps:?}");
+    let share = airtime[0] / (airtime[0] + airtime[1]);
+    assert!((share - 0.5).abs() < 0.1, "{airtime:?}");
+    let collisions = |station: usize| report.stations[station].down.collisions;
+    assert!(collisions(0) > 0 && collisions(1) > 0);
+}
+
+#[test]
+fn a_station_that_roams_to_another_channel_keeps_its_connections() {
+    roam(two_access_points());
+}
+
+#[test]
+fn a_station_that_roams_on_its_channel_keeps_its_connections() {
+    roam(one_channel());
+}
+
+/// Lets a station go to and fro while packets are exchanged with it.
+fn roam(config: EmulatorConfig) {
+    let Some(emulator) = start(config) else {
+        return;
+    };
     let network = emulator.network();
     let address = (station_address(0), 7);
     let echo = network
@@ -151,6 +208,9 @@ fn impossible_access_points_are_refused() {
     refused(|config| config.layer = airpace_emu::Layer::Ip);
     refused(|config| config.dtim_period = 0);
     refused(|config| config.air.as_mut().unwrap().data_loss = 1.5);
+    refused(|config| config.channels = vec![1]);
+    refused(|config| config.air.as_mut().unwrap().snr_db = vec![20.0]);
+    refused(|config| config.air.as_mut().unwrap().snr_db = vec![20.0, f64::NAN]);
     refused(|config| {
         let one = config.further_access_points[0].clone();
         config.further_access_points = vec![one; 8];
