@@ -11,7 +11,7 @@ use crate::forwarding::{Destination, MAX_MSDU_BYTES, is_sender};
 use crate::medium::{CellOutput, Medium};
 use crate::monitor::Monitors;
 use crate::packet::EmulatedPacket;
-use crate::statistics::Statistics;
+use crate::statistics::{StationQueues, Statistics};
 use airpace_core::packet::Packet as _;
 use airpace_sim::mac::{Direction, Mpdu, Output, station_of as station_and_direction};
 use airpace_sim::rng;
@@ -159,9 +159,10 @@ impl Channel {
             if cell.statistics.slot_end() > at {
                 continue;
             }
-            cell.statistics.end_slot(|station| {
-                let length = medium.queued(index, station, Direction::Down);
-                (length, medium.take_queue_peak(index, station))
+            cell.statistics.end_slot(|station| StationQueues {
+                length: medium.queued(index, station, Direction::Down),
+                peak: medium.take_queue_peak(index, station, Direction::Down),
+                uplink_peak: medium.take_queue_peak(index, station, Direction::Up),
             });
         }
     }

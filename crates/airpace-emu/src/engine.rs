@@ -56,6 +56,10 @@ pub(crate) struct Engine {
     /// Index of the access point of each station.
     home: Vec<usize>,
     changes: Arc<Changes>,
+    /// Packets that may wait for the air at a station before its device is read no more.
+    uplink_limit: usize,
+    /// Stations whose devices are not read, because enough of their packets wait for the air.
+    held_back: Vec<usize>,
     buffers: ReadBuffers,
     /// Reused room for packets that have just been read.
     arrivals: Vec<EmulatedPacket>,
@@ -86,6 +90,11 @@ const STATIONS_END: u64 = u64::MAX - 100;
 /// Most super-packets that are read from one device before the cell's events have their turn. Each
 /// takes about 10 µs.
 const READS_PER_TURN: usize = 4;
+
+/// Longest aggregates that may wait for the air at a station: one that is composed at the next
+/// access, and one for the access after it, because the loop reads on only after the first. Wi-Fi
+/// drivers hold as much (ath9k: two aggregates).
+const AGGREGATES_AHEAD: usize = 2;
 
 impl Engine {
     pub(crate) fn new(
@@ -135,6 +144,8 @@ impl Engine {
             cells: cells.into_iter().flatten().collect(),
             home: stations.map(|station| config.home_of(station)).collect(),
             changes,
+            uplink_limit: AGGREGATES_AHEAD * usize::from(config.cell.max_mpdus),
+            held_back: Vec::new(),
             buffers: ReadBuffers::new(),
             arrivals: Vec::new(),
         })
@@ -147,12 +158,15 @@ impl Engine {
             self.poller.wait(&self.clock, deadline)?;
             // What was due before the packets were read happens before them.
             self.advance();
+            self.read_on()?;
             let tokens: Vec<u64> = self.poller.ready().map(|ready| ready.token).collect();
             for token in tokens {
                 match token {
                     STOP => return Ok(self.finish()),
                     CHANGES => self.make_changes(),
                     wired if wired > STATIONS_END => self.read_wired((WIRED - wired) as usize)?,
+                    // The devices of stations that have just been held back are read later.
+                    station if self.held_back.contains(&(station as usize)) => {}
                     station => self.read_station(station as usize)?,
                 }
             }
@@ -179,6 +193,12 @@ impl Engine {
         // The devices still exist, so the kernel can be asked what they have dropped.
         match self.network.overflowed() {
             Ok(packets) => statistics.stray.overflowed = packets,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the kernel's drop counters");
+            }
+        }
+        match self.network.held_back() {
+            Ok(packets) => statistics.stray.held_back = packets,
             Err(error) => {
                 tracing::warn!(%error, "cannot read the kernel's drop counters");
             }
@@ -237,12 +257,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Passes packets from a station to its MAC, where they wait for the air.
+    /// Passes packets from a station to its MAC, where they wait for the air. While enough of them
+    /// wait, the device is not read, so that its queue fills and the kernel holds its senders back.
     fn read_station(&mut self, index: usize) -> io::Result<()> {
         let station = StationId::from_index(index);
         let CellIndex { channel, cell } = self.cells[self.home[index]];
         let channel = &mut self.channels[channel];
         for _ in 0..READS_PER_TURN {
+            if channel.uplink_queue(cell, station) >= self.uplink_limit {
+                self.held_back.push(index);
+                return self.poller.remove(&self.ports.stations[index].wlan.device);
+            }
             let now = channel.logical_time(self.clock.now());
             let arrivals = &mut self.arrivals;
             let port = &self.ports.stations[index].wlan;
@@ -257,6 +282,25 @@ impl Engine {
                     return self.give_up(&self.ports.stations[index].wlan.device, &error);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Reads the devices of stations again whose packets have left for the air.
+    fn read_on(&mut self) -> io::Result<()> {
+        let mut waiting = 0;
+        while let Some(&index) = self.held_back.get(waiting) {
+            let CellIndex { channel, cell } = self.cells[self.home[index]];
+            let station = StationId::from_index(index);
+            if self.channels[channel].uplink_queue(cell, station) >= self.uplink_limit {
+                waiting += 1;
+                continue;
+            }
+            self.held_back.swap_remove(waiting);
+            let device = &self.ports.stations[index].wlan.device;
+            self.poller.add(device, index as u64, Interest::Read)?;
+            // It may be held back again, behind those that are still to be asked.
+            self.read_station(index)?;
         }
         Ok(())
     }

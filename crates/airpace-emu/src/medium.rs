@@ -112,10 +112,14 @@ impl<P: Packet + Clone> Medium<P> {
         self.mac.queued(from, to)
     }
 
-    /// Returns the longest that the access point's queue for a station has been since the last
-    /// call, in packets.
-    pub(crate) fn take_queue_peak(&mut self, cell: usize, station: StationId) -> usize {
-        let (from, to) = self.ends(cell, station, Direction::Down);
+    /// Returns the most packets that have waited there since the last call.
+    pub(crate) fn take_queue_peak(
+        &mut self,
+        cell: usize,
+        station: StationId,
+        direction: Direction,
+    ) -> usize {
+        let (from, to) = self.ends(cell, station, direction);
         self.mac.take_queue_peak(from, to)
     }
 

@@ -105,8 +105,6 @@ pub(crate) struct Emulate {
     /// PSDUs longer than this are preceded by RTS and CTS; by default none is.
     #[arg(long, value_name = "BYTES")]
     rts: Option<u32>,
-    #[command(flatten)]
-    layer_2: Layer2,
     /// Show control frames and beacons on the stations' monitors, as --layer ethernet does.
     #[arg(long)]
     control_frames: bool,
@@ -125,6 +123,8 @@ pub(crate) struct Emulate {
     /// File for the report: totals and time series (JSON).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    layer_2: Layer2,
     /// The command and its arguments.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
