@@ -7,7 +7,6 @@
 
 mod air;
 mod build;
-mod scoreboard;
 
 use crate::address::bssid;
 use crate::config::{EmulatorConfig, Monitor};
@@ -18,11 +17,11 @@ use airpace_core::phy::{FCS_BYTES, LegacyRate, TxRate, mpdu_bytes};
 use airpace_core::wire::ieee80211::{QOS_HEADER_BYTES, SNAP_BYTES};
 use airpace_net::tun::Tun;
 use airpace_sim::mac::{Direction, FrameRecord, Mpdu};
+use airpace_sim::overheard::{self, Scoreboard};
 use airpace_sim::rng::Stream;
 use airpace_units::{StationId, Time};
 pub(crate) use build::Dtim;
 use build::{Control, FrameBuilder};
-use scoreboard::Scoreboard;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -178,7 +177,7 @@ impl Monitors {
         let is_last = current.shown == current.record.decoded;
         let bssid = bssid(current.access_point);
         let header = build::data_header(mpdu, bssid, packet, is_group);
-        let radiotap = build::data_radiotap(&current.record, is_last);
+        let radiotap = overheard::data_radiotap(&current.record, is_last);
         let frame = self
             .builder
             .data(&radiotap, &header, packet, self.packet_bytes);

@@ -11,7 +11,7 @@ use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_edge::agent::AgentConfig;
 use airpace_edge::proxy::{InteractiveConfig, Pacing};
-use airpace_sim::world::{Feedback, ProxyConfig};
+use airpace_sim::world::{AirRadioConfig, Feedback, ProxyConfig};
 use airpace_units::Time;
 
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
@@ -61,8 +61,10 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let mut base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
-    if proxy.reports == Reports::Observed
-        && let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
+    let has_agents = !matches!(proxy.reports, Reports::Observed | Reports::Radio);
+    let in_line = proxy.in_line.unwrap_or(!has_agents);
+    if let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
+        && in_line
     {
         law.uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
     }
@@ -100,10 +102,20 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         feedback: match proxy.reports {
             Reports::Air => Feedback::OverTheAir,
             Reports::Told | Reports::Free => Feedback::Direct,
-            Reports::Observed => Feedback::Observed,
+            Reports::Observed | Reports::Radio => Feedback::Observed,
         },
+        radio: (proxy.reports == Reports::Radio).then(|| radio(proxy)),
         ..base
     })
+}
+
+/// The radio near the access point.
+fn radio(proxy: &Proxy) -> AirRadioConfig {
+    let default = AirRadioConfig::default();
+    AirRadioConfig {
+        data_loss: proxy.air_loss.unwrap_or(default.data_loss),
+        control_loss: proxy.air_loss_control.unwrap_or(default.control_loss),
+    }
 }
 
 /// The access category of the packets of sparse flows and their budget, if they have a category of

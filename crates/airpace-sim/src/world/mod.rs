@@ -23,8 +23,8 @@ mod tests;
 mod wire;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, ReportFaults,
-    RouteConfig, TcpConfig, Traffic, WireConfig, WorldConfig,
+    AirRadioConfig, Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record,
+    ReportFaults, RouteConfig, TcpConfig, Traffic, WireConfig, WorldConfig,
 };
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
@@ -252,6 +252,7 @@ impl World {
                     self.on_output(index, output);
                     busy = self.channels.len() > 1;
                 }
+                self.overhear_answer(index);
             }
         }
     }
@@ -266,6 +267,7 @@ impl World {
                     // There are far fewer than 2^32 channels.
                     self.recorded.frames.push((index as u32, frame));
                 }
+                self.overhear_frame(index, &frame);
             }
             Output::Heard { mpdu, packet } => {
                 if self.record.mpdus && self.now >= self.begin {
@@ -276,6 +278,8 @@ impl World {
                         bytes: packet.bytes,
                     });
                 }
+                self.overhear_mpdu(index, &mpdu, packet.bytes);
+                let channel = &mut self.channels[index];
                 let node = channel.nodes[mpdu.to.index()];
                 // The station's monitor interface shows what its proxy's agent counts.
                 if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize]
