@@ -2,6 +2,7 @@
 
 use super::ethernet::{Wire, ethernet, goodput};
 use super::start;
+use airpace_core::wire::ieee80211::MacAddr;
 use airpace_emu::{
     AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, bssid, station_address,
 };
@@ -64,6 +65,13 @@ fn one_channel() -> EmulatorConfig {
     }
 }
 
+/// Returns whether a frame behind a radiotap header is a block ack to this address.
+fn is_block_ack_to(frame: &[u8], receiver: MacAddr) -> bool {
+    let header = usize::from(u16::from_le_bytes([frame[2], frame[3]]));
+    // Frame control, duration, receiver.
+    frame[header] == 0x94 && frame[header + 4..header + 10] == receiver.0
+}
+
 #[test]
 fn access_points_on_one_channel_share_it_and_everybody_hears_both() {
     let Some(emulator) = start(one_channel()) else {
@@ -71,13 +79,22 @@ fn access_points_on_one_channel_share_it_and_everybody_hears_both() {
     };
     let length = Duration::from_secs(2);
     let mut mbps = [0.0; 2];
+    let middle = emulator.network().box_namespace().unwrap();
     std::thread::scope(|scope| {
         for (station, mbps) in mbps.iter_mut().enumerate() {
             let emulator = &emulator;
             scope.spawn(move || *mbps = goodput(emulator, station, length));
         }
+        // A radio near one access point hears what is acknowledged to either.
+        for name in ["air0", "air1"] {
+            let heard = Wire::open(middle, name).frames(500);
+            for address in 0..2 {
+                let block_ack = |frame: &&Vec<u8>| is_block_ack_to(frame, bssid(address));
+                let count = heard.iter().filter(block_ack).count();
+                assert!(count > 20, "{count} to access point {address} on {name}");
+            }
+        }
     });
-    let middle = emulator.network().box_namespace().unwrap();
     let monitors = [
         (middle, "air0"),
         (middle, "air1"),

@@ -51,7 +51,7 @@ impl AirRadio {
     fn begin_frame(&mut self, now: Time, record: &FrameRecord, observer: &mut Observer) {
         self.end_frame(now, observer);
         let is_heard = !self.draws.happens(self.config.data_loss);
-        if let Some(controls) = overheard::protection(record, self.ends(record)) {
+        if let Some(controls) = overheard::protection(record, ends(self.channel, record)) {
             for control in &controls {
                 self.show_control(now, control, observer);
             }
@@ -100,7 +100,7 @@ impl AirRadio {
         let radiotap_bytes = self.frame.len();
         header.write(&mut self.frame);
         // The box captures headers only. MPDUs have a few thousand bytes.
-        let length = radiotap_bytes + (mpdu_bytes(bytes) - FCS_BYTES as u32) as usize;
+        let length = radiotap_bytes + (mpdu_bytes(bytes) - FCS_BYTES) as usize;
         observer.on_radio_frame(now, &self.frame, length);
     }
 
@@ -133,10 +133,6 @@ impl AirRadio {
         overheard::legacy_radiotap(control.at, control.rate).write(&mut self.frame);
         self.frame.extend(&control.bytes);
         observer.on_radio_frame(now, &self.frame, self.frame.len());
-    }
-
-    fn ends(&self, record: &FrameRecord) -> ExchangeEnds {
-        ends(self.channel, record)
     }
 }
 
