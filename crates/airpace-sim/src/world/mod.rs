@@ -39,13 +39,12 @@ use crate::mac::{Input, Output, RadioId};
 use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
-use flow::Flow;
+use flow::{Flow, flows};
 use parcel::Payload;
 use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
 use route::{Hop, Routes};
 use slots::SlotSeries;
-use std::collections::BTreeMap;
 use wire::Lane;
 
 /// A simulated network: see the [module](self).
@@ -498,29 +497,4 @@ impl World {
             }
         }
     }
-}
-
-/// The flows, each with random streams of its own.
-fn flows(
-    configs: &[FlowConfig],
-    keys: &[u64],
-    seed: u64,
-    begin: Time,
-) -> Result<Vec<Flow>, WorldError> {
-    let mut flows = Vec::with_capacity(configs.len());
-    let mut pair_counts: BTreeMap<(NodeId, NodeId), u64> = BTreeMap::new();
-    for (index, config) in (0..).zip(configs) {
-        // Flows between the same nodes are told apart by their order.
-        let count = pair_counts.entry((config.from, config.to)).or_insert(0);
-        let from = keys.get(config.from.0 as usize);
-        let to = keys.get(config.to.0 as usize);
-        let key = match (from, to) {
-            (Some(from), Some(to)) => (from.rotate_left(1) ^ to).wrapping_add(*count),
-            // Without keys of nodes, flows draw by their number.
-            _ => u64::from(index),
-        };
-        *count += 1;
-        flows.push(Flow::new(index, config, key, seed, begin)?);
-    }
-    Ok(flows)
 }
