@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of [`EmulationReport`]; it changes when a field changes its meaning or goes.
+/// Version of [`EmulationReport`]; it changes when a field changes its meaning or is removed.
 pub const EMULATION_FORMAT: u32 = 1;
 
 /// A whole run. Times are in seconds since its start, on the emulator's clock.

@@ -23,7 +23,7 @@ impl Channel {
             }
             Change::Leave(station) => {
                 self.release(cell, station);
-                // What is in the access point's queue is sent in vain.
+                // What is in the access point's queue is sent and not acknowledged.
                 self.set_loss(now, cell, station, 1.0, ports);
             }
             // The cells that it leaves and joins get changes of their own.
