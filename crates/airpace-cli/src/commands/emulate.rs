@@ -26,7 +26,8 @@ const EXAMPLES: &str = "CMD runs on the wired side; without CMD, a shell does. I
   AIRPACE_STATION_IPS      addresses of the stations
   AIRPACE_NS_SERVER, AIRPACE_NS_STA0, AIRPACE_NS_STA1, ...   network namespaces, for nsenter
   AIRPACE_NS_BOX, AIRPACE_LAN_PORT, AIRPACE_AP_PORT, AIRPACE_STATION_MACS        with --layer ethernet
-Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap).
+Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap). What the air cannot take of an upload waits in
+the station's kernel, as behind a Wi-Fi driver.
 
 With --layer ethernet, a box stands between the wired side and the access point, with a port towards each and
 nothing configured; its bridge carries frames of any kind to stations that have MAC addresses:
@@ -36,6 +37,7 @@ Examples:
   airpace emulate --stations 2 --mcs 9,4 --nss 1 -- sh -c 'nsenter --net=$AIRPACE_NS_STA0 ping -c 3 $AIRPACE_SERVER'
   airpace emulate --mcs 9 --loss 0.05 --wired-delay '20 ms' --report run.json -- ping -c 9 10.77.0.10
   airpace emulate --stations 3 --mcs 9,4,1        a shell behind a busy access point
+  airpace emulate --mcs 9 -- sh -c 'iperf3 -sD; nsenter --net=$AIRPACE_NS_STA0 iperf3 -c $AIRPACE_SERVER'      an upload
   airpace emulate --ap airtime --standard ht --width 20 --gi 400 --mcs 15,15,0 --nss 2,2,1 --max-duration '4 ms'
   airpace emulate --ap fq-mac --aql --qos --mcs 9,4 --nss 1 -- ping -Q 0xb8 -c 9 10.77.0.11
   airpace emulate --layer ethernet --stations 2 -- sh -c 'nsenter --net=$AIRPACE_NS_BOX tcpdump -c 9 -ni ap0 & ping -c 9 10.77.0.11'
