@@ -4,6 +4,7 @@
 //! runtime is needed.
 
 mod bridge;
+mod queueing;
 
 use crate::netns::Namespace;
 use ipnet::IpNet;
