@@ -40,6 +40,33 @@ pub struct InlineCounters {
     pub records: u64,
     /// Records lost because the ring was full.
     pub records_lost: u64,
+    /// Passed: the source was last heard behind an access point, and the bridge must learn where it
+    /// is now.
+    pub moved: u64,
+    /// Passed: with a VLAN tag, while the bridge filters VLANs.
+    pub tagged: u64,
+}
+
+impl InlineCounters {
+    /// Returns the sum of what two paths have counted.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            redirected: self.redirected + other.redirected,
+            stale: self.stale + other.stale,
+            group: self.group + other.group,
+            unknown: self.unknown + other.unknown,
+            exempt: self.exempt + other.exempt,
+            not_ip: self.not_ip + other.not_ip,
+            control: self.control + other.control,
+            large: self.large + other.large,
+            no_socket: self.no_socket + other.no_socket,
+            records: self.records + other.records,
+            records_lost: self.records_lost + other.records_lost,
+            moved: self.moved + other.moved,
+            tagged: self.tagged + other.tagged,
+        }
+    }
 }
 
 /// What a source has sent through the ports of the access points.
@@ -92,12 +119,14 @@ impl<'a> Observation<'a> {
 pub(super) struct Programs {
     ebpf: Ebpf,
     stations: HashMap<MapData, [u8; 6], u32>,
-    control: Array<MapData, [u64; 2]>,
+    control: Array<MapData, [u64; 3]>,
     /// Longest frame that is redirected.
     max_frame: u64,
+    /// Whether frames with a VLAN tag pass.
+    untagged_only: bool,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
-    uplink: HashMap<MapData, [u8; 6], [u64; 5]>,
+    uplink: HashMap<MapData, [u8; 6], [u64; 6]>,
     ring: RingBuf<MapData>,
 }
 
@@ -136,6 +165,7 @@ impl Programs {
             stations: take("STATIONS")?.try_into()?,
             control: take("CONTROL")?.try_into()?,
             max_frame: max_frame as u64,
+            untagged_only: false,
             counters: take("COUNTERS")?.try_into()?,
             sockets: take("SOCKETS")?.try_into()?,
             uplink: take("UPLINK")?.try_into()?,
@@ -181,7 +211,13 @@ impl Programs {
 
     pub(super) fn set_heartbeat(&mut self, now_ns: u64) -> Result<(), InlineError> {
         // `struct control`.
-        Ok(self.control.set(0, [now_ns, self.max_frame], 0)?)
+        let control = [now_ns, self.max_frame, u64::from(self.untagged_only)];
+        Ok(self.control.set(0, control, 0)?)
+    }
+
+    /// Has frames with a VLAN tag pass, or not, from the next heartbeat on.
+    pub(super) const fn set_untagged_only(&mut self, untagged_only: bool) {
+        self.untagged_only = untagged_only;
     }
 
     pub(super) fn insert_station(
@@ -245,13 +281,15 @@ impl Programs {
             no_socket: sum(8)?,
             records: sum(9)?,
             records_lost: sum(10)?,
+            moved: sum(11)?,
+            tagged: sum(12)?,
         })
     }
 
     pub(super) fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
         match self.uplink.get(&mac, 0) {
-            // `struct uplink`; the last field is the time of the last report.
-            Ok([frames, bytes, bursts, last_ns, _]) => Ok(Some(UplinkUse {
+            // `struct uplink`; the last fields are for the programs alone.
+            Ok([frames, bytes, bursts, last_ns, ..]) => Ok(Some(UplinkUse {
                 frames,
                 bytes,
                 bursts,

@@ -432,3 +432,65 @@ fn the_bridge_can_be_told_where_an_address_is() {
         "it is behind the same port"
     );
 }
+
+#[test]
+fn a_source_that_has_moved_to_the_wired_side_is_reported_and_teaches_the_bridge() {
+    let Some(topology) = Topology::new(1500) else {
+        return;
+    };
+    for mode in BOTH {
+        let Some(mut path) = topology.path(mode) else {
+            return;
+        };
+        let (server, mut station) = (topology.at_server(), topology.at_station());
+        // A loop returns a frame of the server, and the bridge believes it.
+        path.beat().unwrap();
+        station.send(&test_frame([0xff; 6], SERVER));
+        forward(&mut path, Duration::from_millis(QUIET_MS));
+        server.frames(1);
+        let up = test_frame(SERVER, STATION);
+        station.send(&up);
+        assert!(
+            !server.arrives(&up, QUIET_MS),
+            "{mode:?}: the bridge is misled"
+        );
+        let mut moved = 0;
+        path.observe(64, |seen| {
+            assert_ne!(seen.kind, ObservationKind::Moved);
+        });
+        for _ in 0..3 {
+            path.beat().unwrap();
+            server.send(&test_frame(STATION, SERVER));
+            forward(&mut path, Duration::from_millis(QUIET_MS));
+        }
+        path.observe(64, |seen| {
+            moved +=
+                usize::from(seen.kind == ObservationKind::Moved && seen.bytes[6..12] == SERVER);
+        });
+        assert_eq!((moved, path.counters().unwrap().moved), (1, 1), "{mode:?}");
+        station.send(&up);
+        assert!(
+            server.arrives(&up, QUIET_MS),
+            "{mode:?}: the bridge knows again"
+        );
+    }
+}
+
+#[test]
+fn frames_with_tags_pass_where_the_bridge_filters_vlans() {
+    let Some(topology) = Topology::new(1500) else {
+        return;
+    };
+    let Some(mut path) = topology.path(AttachMode::Native) else {
+        return;
+    };
+    let (server, mut station) = (topology.at_server(), topology.at_station());
+    path.set_untagged_only(true);
+    path.beat().unwrap();
+    let tagged = udp_frame(STATION, SERVER, &[[0x81, 0, 0x20, 7]], 5001, 100);
+    server.send(&tagged);
+    server.send(&test_frame(STATION, SERVER));
+    assert!(station.arrives(&tagged, QUIET_MS));
+    let counters = path.counters().unwrap();
+    assert_eq!((counters.tagged, counters.redirected), (1, 1));
+}
