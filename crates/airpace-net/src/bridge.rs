@@ -181,13 +181,11 @@ impl BridgeState {
         {
             link.add_bridge(bridge)?;
         }
-        let bridge = self.bridge.as_deref();
         for port in &self.ports {
-            if port.master.as_deref() == bridge {
-                prepare_port(link, port, port.was_up)?;
-            } else {
-                join(link, bridge, port, port.was_up)?;
+            if port.master != self.bridge {
+                link.set_master(&port.name, self.bridge.as_deref())?;
             }
+            prepare_port(link, port, port.was_up)?;
         }
         match &self.bridge {
             Some(bridge) if !self.was_up => link.set_up(bridge),
@@ -245,20 +243,25 @@ impl BridgeState {
         }
         for port in &mut self.ports {
             let now = link.port(&port.name)?;
-            if !(was_remade || returned.contains(&&*port.name)) || now.master == index {
+            if !was_remade && !returned.contains(&&*port.name) {
                 continue;
             }
-            if now.master.is_some() {
+            if now.master.is_some() && now.master != index {
                 let port = port.name.clone();
                 return Err(BridgeError::OtherBridge { port });
             }
             // Whoever made the interface again may have given it an address at once.
-            if let Some(address) = address_of(&port.name)? {
+            if now.master.is_none()
+                && let Some(address) = address_of(&port.name)?
+            {
                 let port = port.name.clone();
                 return Err(BridgeError::HasAddress { port, address });
             }
             port.strips_tags = tag_offload(&port.name).unwrap_or(false);
-            join(&mut link, self.bridge.as_deref(), port, now.is_up)?;
+            if now.master != index {
+                link.set_master(&port.name, self.bridge.as_deref())?;
+            }
+            prepare_port(&mut link, port, now.is_up)?;
         }
         Ok(())
     }
@@ -322,17 +325,6 @@ impl BridgeState {
             Ok(())
         }
     }
-}
-
-/// Makes a port one of `bridge`, or of none, and has it carry frames.
-fn join(
-    link: &mut Netlink,
-    bridge: Option<&str>,
-    port: &PortState,
-    is_up: bool,
-) -> Result<(), LinkError> {
-    link.set_master(&port.name, bridge)?;
-    prepare_port(link, port, is_up)
 }
 
 /// Has a port of the bridge carry frames, with their VLAN tags in place.

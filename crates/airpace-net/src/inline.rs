@@ -150,6 +150,15 @@ pub enum InlineError {
     Link(#[from] LinkError),
 }
 
+/// Returns whether an error says that a port is down or has been removed.
+#[must_use]
+pub fn is_port_away(error: &io::Error) -> bool {
+    let away = [libc::ENETDOWN, libc::ENXIO, libc::ENODEV];
+    error
+        .raw_os_error()
+        .is_some_and(|code| away.contains(&code))
+}
+
 /// Options of an [`XdpPath`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InlineOptions {

@@ -21,6 +21,9 @@ pub struct InlineConfig {
     /// Most stations of all media together; further ones are not learnt, and their frames pass.
     /// Default 4096.
     pub most_stations: usize,
+    /// Most stations among them to which nothing has been sent yet. Beyond that the one that was
+    /// heard least recently is forgotten. Default 512.
+    pub most_unconfirmed: usize,
 }
 
 /// An access point.
@@ -61,6 +64,7 @@ impl Default for InlineConfig {
             stations: Vec::new(),
             leave_after: Duration::from_secs(300),
             most_stations: 4096,
+            most_unconfirmed: 512,
         }
     }
 }

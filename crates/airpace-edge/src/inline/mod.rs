@@ -14,6 +14,7 @@
 //! point, follows to another medium when it is heard there, and leaves by silence.
 
 mod config;
+mod learn;
 mod medium;
 mod observer;
 mod radio;
@@ -40,7 +41,7 @@ use airpace_units::Time;
 use core::time::Duration;
 use medium::Medium;
 use station::{LearntStation, Seat};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A frame for a station.
 pub trait DownlinkFrame: Packet {
@@ -84,7 +85,8 @@ pub struct Departure<F> {
 pub struct Counts {
     /// Frames handed in for an address that is not a station's.
     pub unknown: u64,
-    /// Stations that were not learnt because there were too many.
+    /// Stations that were not learnt, or forgotten for others before anything was sent to them,
+    /// because there were too many.
     pub crowded_out: u64,
     /// Times that a station was heard at another access point than before.
     pub roamed: u64,
@@ -110,6 +112,8 @@ pub struct Inline<F> {
     /// Stations by index; `None` where one has left.
     stations: Vec<Option<LearntStation>>,
     by_mac: BTreeMap<MacAddr, usize>,
+    /// Stations to which nothing has been sent, by the time at which they were last heard.
+    unconfirmed: BTreeSet<(Time, usize)>,
     free: Vec<usize>,
     hash_key: [u8; 16],
     /// The medium that is asked first for a frame, so that none is always served before the others.
@@ -143,6 +147,7 @@ impl<F: DownlinkFrame> Inline<F> {
             media,
             stations: Vec::new(),
             by_mac: BTreeMap::new(),
+            unconfirmed: BTreeSet::new(),
             free: Vec::new(),
             hash_key,
             turn: 0,
@@ -181,8 +186,13 @@ impl<F: DownlinkFrame> Inline<F> {
     /// # Errors
     /// The frame, if no station has that address: it is to pass as it is.
     pub fn on_downlink(&mut self, now: Time, to: MacAddr, frame: F) -> Result<(), F> {
-        let Some(Seat { medium, station }) = self.seat_of(to) else {
+        let Some(&index) = self.by_mac.get(&to) else {
             self.counts.unknown += 1;
+            return Err(frame);
+        };
+        self.confirm(index);
+        let Some(Seat { medium, station }) = self.stations[index].as_ref().map(|known| known.seat)
+        else {
             return Err(frame);
         };
         self.media[medium].proxy.enqueue(now, station, frame);
@@ -218,95 +228,13 @@ impl<F: DownlinkFrame> Inline<F> {
         let Some(&index) = self.by_mac.get(&mac) else {
             return;
         };
-        if let Some(station) = &mut self.stations[index] {
-            station.heard_at = station.heard_at.max(last);
+        self.note_heard(index, last);
+        if let Some(station) = &self.stations[index] {
             let Seat { medium, station } = station.seat;
             self.media[medium]
                 .proxy
                 .on_uplink_frames(station, frames, bytes);
         }
-    }
-
-    /// The seat of a station that has just been heard at `port`.
-    fn hear(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
-        let Some(&index) = self.by_mac.get(&mac) else {
-            return self.learn(now, port, mac);
-        };
-        let station = self.stations[index].as_mut()?;
-        station.heard_at = now;
-        if core::mem::replace(&mut station.port, port) == port {
-            return Some(station.seat);
-        }
-        self.counts.roamed += 1;
-        let seat = station.seat;
-        let medium = self.medium_of(port, mac);
-        if seat.medium == medium {
-            return Some(seat);
-        }
-        self.move_to(now, index, medium)
-    }
-
-    /// The medium of a station that is heard at `port`.
-    fn medium_of(&self, port: usize, mac: MacAddr) -> usize {
-        let listed = |medium: &MediumConfig| medium.stations.contains(&mac);
-        let medium = self.config.media.iter().position(listed);
-        medium
-            .unwrap_or(self.config.ports[port])
-            .min(self.media.len() - 1)
-    }
-
-    /// Learns a station.
-    fn learn(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
-        let medium = self.medium_of(port, mac);
-        if self.by_mac.len() >= self.config.most_stations {
-            self.counts.crowded_out += 1;
-            return None;
-        }
-        let index = self.free.pop().unwrap_or(self.stations.len());
-        let known = self.config.stations.iter().find(|known| known.mac == mac);
-        let mut station = LearntStation::new(mac, Seat::new(medium, 0), port, now, known);
-        let key = self.key_of(medium, index);
-        // A weight that the law does not support has been refused with the configuration.
-        let seat = self.media[medium].seat(now, index, &station, key).ok()?;
-        station.seat.station = seat;
-        if !station.is_exempt {
-            self.changes.push_back(StationChange::Joined(mac));
-        }
-        let seat = station.seat;
-        if index == self.stations.len() {
-            self.stations.push(Some(station));
-        } else {
-            self.stations[index] = Some(station);
-        }
-        self.by_mac.insert(mac, index);
-        Some(seat)
-    }
-
-    /// Gives a station that has roamed a seat at its new access point, where its packets follow.
-    fn move_to(&mut self, now: Time, index: usize, medium: usize) -> Option<Seat> {
-        let key = self.key_of(medium, index);
-        let station = self.stations[index].as_mut()?;
-        let old = station.seat;
-        let seat = self.media[medium].seat(now, index, station, key).ok()?;
-        station.seat = Seat::new(medium, seat);
-        self.media[old.medium].leave(now, old.station);
-        // Nothing that waited is lost: it is sent where the station is now.
-        while let Some(dropped) = self.media[old.medium].proxy.poll_drop() {
-            if dropped.reason.is_none() && dropped.station == old.station {
-                self.media[medium].proxy.enqueue(now, seat, dropped.packet);
-            }
-        }
-        Some(Seat::new(medium, seat))
-    }
-
-    /// The key of the queue of a seat that is taken for the station `index`.
-    fn key_of(&self, medium: usize, index: usize) -> [u8; 16] {
-        let mut key = self.hash_key;
-        let own = ((medium as u64) << 48) ^ index as u64;
-        for (byte, own) in key.iter_mut().zip(own.to_le_bytes()) {
-            *byte ^= own;
-        }
-        key
     }
 
     /// The next frame that may leave now.
@@ -407,21 +335,6 @@ impl<F: DownlinkFrame> Inline<F> {
         if now >= self.next_sweep {
             self.next_sweep = now.saturating_add(SWEEP);
             self.forget_silent(now);
-        }
-    }
-
-    fn forget_silent(&mut self, now: Time) {
-        let leave_after = self.config.leave_after;
-        for index in 0..self.stations.len() {
-            let is_silent =
-                |station: &LearntStation| now.saturating_since(station.heard_at) >= leave_after;
-            let Some(station) = self.stations[index].take_if(|station| is_silent(station)) else {
-                continue;
-            };
-            self.by_mac.remove(&station.mac);
-            self.free.push(index);
-            self.media[station.seat.medium].leave(now, station.seat.station);
-            self.changes.push_back(StationChange::Left(station.mac));
         }
     }
 }

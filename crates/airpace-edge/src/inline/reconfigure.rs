@@ -58,6 +58,11 @@ impl<F: DownlinkFrame> Inline<F> {
         let weight = known.as_ref().map_or(1.0, |known| known.weight);
         let is_exempt = known.as_ref().is_some_and(|known| known.is_exempt);
         let was_exempt = before.is_some_and(|before| before.is_exempt);
+        if known.is_some()
+            && let Some(&index) = self.by_mac.get(&mac)
+        {
+            self.confirm(index);
+        }
         let Some(station) = self.station_mut(mac) else {
             return;
         };

@@ -26,6 +26,11 @@ pub(super) struct LearntStation {
     pub(super) port: usize,
     /// When it was last heard.
     pub(super) heard_at: Time,
+    /// Whether frames have been sent to it, or an operator has named it, so that it is not one that
+    /// somebody has invented.
+    pub(super) is_confirmed: bool,
+    /// When a frame of it came on the wired side, if it has not been heard since.
+    pub(super) wired_at: Option<Time>,
 }
 
 impl LearntStation {
@@ -45,6 +50,9 @@ impl LearntStation {
             seat,
             port,
             heard_at: now,
+            // An operator has named it.
+            is_confirmed: known.is_some(),
+            wired_at: None,
         }
     }
 

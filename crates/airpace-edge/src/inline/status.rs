@@ -89,6 +89,11 @@ impl<F: DownlinkFrame> Inline<F> {
     /// Lets the frames of a station pass from now on, or ends that. What waits for it leaves at
     /// once. Returns whether the station is known.
     pub fn set_exempt(&mut self, now: Time, mac: MacAddr, is_exempt: bool) -> bool {
+        let Some(&index) = self.by_mac.get(&mac) else {
+            return false;
+        };
+        // The frames of an exempt station are not handed in, so they could not confirm it.
+        self.confirm(index);
         let Some(station) = self.station_mut(mac) else {
             return false;
         };

@@ -76,6 +76,11 @@ impl WiredSenders {
         }
     }
 
+    /// The wired port has another index from now on, because it was removed and made again.
+    pub(super) const fn set_port(&mut self, wan: u32) {
+        self.wan = wan;
+    }
+
     /// Takes notice of the sender of a frame.
     pub(super) fn see(&mut self, sender: [u8; 6]) {
         // Mostly the same one as before: a router.

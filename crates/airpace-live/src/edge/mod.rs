@@ -3,16 +3,19 @@
 //! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped; [`undo`]
 //! restores what a run has left that was killed. [`ask`] speaks to a box that runs.
 
+mod changes;
 mod frame;
 mod headers;
 mod hosts;
 mod operate;
+mod ports;
 mod radio;
 mod reports;
 mod run;
 mod settings;
 mod setup;
 mod socket;
+mod state;
 mod status;
 mod telemetry;
 mod uplink;

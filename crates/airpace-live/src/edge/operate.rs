@@ -108,7 +108,7 @@ impl RunningEdge {
     /// How the box stands.
     fn status(&self) -> EdgeStatus {
         let now = self.clock.now();
-        let frames = self.setup.path.counters().unwrap_or_default();
+        let frames = self.setup.counters();
         let access_points = self.config.ap.iter().enumerate().map(|(medium, ap)| {
             let estimates = self.inline.diagnostics(medium);
             let stations = self.inline.stations();
@@ -130,13 +130,16 @@ impl RunningEdge {
             uptime_s: now.saturating_since(self.began).as_secs_f64(),
             wan: self.config.wan.clone(),
             datapath: self.setup.path.name().to_owned(),
-            fail_open: self.setup.path.is_fail_open(),
+            fail_open: self.setup.is_fail_open(),
+            passing: self.watch.passing().map(str::to_owned),
             dry_run: self.config.dry_run,
             sent: self.sent,
             dropped: self.dropped,
             refused: self.refused,
             passed_stale: frames.stale,
             observations_lost: frames.records_lost,
+            crowded_out: self.inline.counts().crowded_out,
+            rows_left_out: self.rows.left_out(),
             access_points: access_points.collect(),
         }
     }

@@ -1,20 +1,23 @@
 //! The Unix socket on which a running box takes requests, and the other end of it.
 
-use super::setup::STATE_DIR;
+use super::state::{STATE_DIR, prefix};
 use super::waiter::Waiter;
 use airpace_api::operator::{EdgeReply, EdgeRequest};
+use airpace_units::Time;
 use anyhow::{Context as _, bail};
 use core::time::Duration;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Most operators at once; further ones are refused.
+/// Most operators at once; a further one takes the place of the one that has been silent longest.
 const MOST_CLIENTS: usize = 16;
 /// Longest request; whoever sends a longer one is refused.
 const MOST_REQUEST_BYTES: usize = 4096;
+/// How long a connection may be silent before it is closed.
+const IDLE: Duration = Duration::from_secs(30);
 /// How long an operator waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -31,6 +34,8 @@ pub(super) struct ControlSocket {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
+    /// When it connected or last sent something.
+    active_at: Time,
     request: Vec<u8>,
     /// What the client has not taken yet.
     reply: Vec<u8>,
@@ -64,16 +69,19 @@ impl ControlSocket {
         waiter.add(&self.listener, self.token)
     }
 
-    /// Answers what has come. `tokens` are those of the files that are ready.
+    /// Answers what has come, and closes connections that have been silent for long. `tokens` are
+    /// those of the files that are ready.
     pub(super) fn serve(
         &mut self,
+        now: Time,
         waiter: &Waiter,
         tokens: impl IntoIterator<Item = u64>,
         mut answer: impl FnMut(&EdgeRequest) -> EdgeReply,
     ) {
+        self.close_idle(now);
         for token in tokens {
             if token == self.token {
-                self.accept(waiter);
+                self.accept(now, waiter);
                 continue;
             }
             let Some(index) = token.checked_sub(self.token + 1) else {
@@ -83,6 +91,7 @@ impl ControlSocket {
                 continue;
             };
             let Some(client) = slot else { continue };
+            client.active_at = now;
             // Closing the stream takes it out of the loop.
             if client.serve(&mut answer).is_err() {
                 *slot = None;
@@ -95,26 +104,51 @@ impl ControlSocket {
         }
     }
 
-    fn accept(&mut self, waiter: &Waiter) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let free = self.clients.iter().position(Option::is_none);
-            let index = match free {
-                Some(index) => index,
-                None if self.clients.len() < MOST_CLIENTS => {
-                    self.clients.push(None);
-                    self.clients.len() - 1
-                }
-                // Closed at once.
-                None => continue,
+    fn accept(&mut self, now: Time, waiter: &Waiter) {
+        // As many as one turn answers: the others have their turn, and packets theirs in between.
+        for _ in 0..MOST_CLIENTS {
+            let Ok((stream, _)) = self.listener.accept() else {
+                return;
             };
+            let index = self.free_place();
             let token = self.token + 1 + index as u64;
             if stream.set_nonblocking(true).is_ok() && waiter.add(&stream, token).is_ok() {
                 self.clients[index] = Some(Client {
                     stream,
+                    active_at: now,
                     request: Vec::new(),
                     reply: Vec::new(),
                 });
             }
+        }
+    }
+}
+
+impl ControlSocket {
+    /// A place for another client: a free one, else that of the client that has been silent longest.
+    fn free_place(&mut self) -> usize {
+        if let Some(free) = self.clients.iter().position(Option::is_none) {
+            return free;
+        }
+        if self.clients.len() < MOST_CLIENTS {
+            self.clients.push(None);
+            return self.clients.len() - 1;
+        }
+        let mut longest = (Time::MAX, 0);
+        for (index, client) in self.clients.iter().enumerate() {
+            if let Some(client) = client {
+                longest = longest.min((client.active_at, index));
+            }
+        }
+        self.clients[longest.1] = None;
+        longest.1
+    }
+
+    /// Closes connections that have been silent for long.
+    fn close_idle(&mut self, now: Time) {
+        for slot in &mut self.clients {
+            let is_idle = |client: &mut Client| now.saturating_since(client.active_at) >= IDLE;
+            drop(slot.take_if(is_idle));
         }
     }
 }
@@ -176,16 +210,9 @@ impl Client {
     }
 }
 
-/// Where the box on the port `wan` takes requests. Interfaces of different namespaces may share a
-/// name, so the namespace is a part of it.
+/// Where the box on the port `wan` of this network namespace takes requests.
 pub(super) fn socket_file(wan: &str) -> PathBuf {
     Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
-}
-
-/// How the names of this namespace's files begin.
-pub(super) fn prefix() -> String {
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    format!("edge-{namespace}-")
 }
 
 /// Whether a box runs, or is stopped, on the port `wan`.

@@ -108,6 +108,15 @@ fn as_text(status: &EdgeStatus) -> String {
         "{} ({}), for {:.0} s{dry_run}\n",
         status.wan, status.datapath, status.uptime_s
     );
+    if let Some(reason) = &status.passing {
+        text.push_str(&format!("ALL FRAMES PASS UNPACED: {reason}\n"));
+    }
+    if status.crowded_out > 0 {
+        text.push_str(&format!(
+            "{} addresses were crowded out: too many appear to which nothing is sent\n",
+            status.crowded_out
+        ));
+    }
     for ap in &status.access_points {
         text.push_str(&format!("\n{} ({})\n", ap.name, ap.ports.join(", ")));
         if ap.stations.is_empty() {
