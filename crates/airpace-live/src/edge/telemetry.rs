@@ -48,11 +48,13 @@ impl RowFilter {
             was_sent_to: false,
         });
         last.was_sent_to |= record.sent_bytes > 0 || record.backlog_packets > 0;
+        // An address to which nothing is sent, and which no sensor observes, may be invented.
+        let is_observed = sensor.is_some_and(|sensor| sensor != Sensor::None);
+        let is_real = last.was_sent_to || is_observed;
         let has_changed = last.mode != record.mode || last.sensor != sensor;
-        // What comes from an address to which nothing is sent may be invented.
-        let is_active = last.was_sent_to && has_traffic(record);
+        let is_active = is_real && (has_changed || has_traffic(record));
         let is_due = record.at >= last.at.saturating_add(IDLE_INTERVAL);
-        if !(is_active || has_changed || is_due) {
+        if !(is_active || is_due) {
             return false;
         }
         if record.at >= self.since.saturating_add(Duration::from_secs(1)) {
@@ -153,6 +155,7 @@ mod tests {
 
     fn record(mac: MacAddr, at_ms: u64, sent_bytes: u64, uplink_frames: u32) -> StationRecord {
         let mut report = SlotReport::silent(StationId::from_index(0), Duration::from_millis(100));
+        report.sensor = Sensor::None;
         report.sender.uplink_frames = uplink_frames;
         let record = SlotRecord {
             at: Time::from_millis(at_ms),

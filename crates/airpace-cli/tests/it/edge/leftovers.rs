@@ -46,8 +46,10 @@ struct SecondBox(Child);
 impl SecondBox {
     fn start(bed: &EdgeTestbed, wan: &str, ap: &str) -> Self {
         let mut link = bed.middle.netlink().unwrap();
-        link.add_veth(wan, "far0", Some(&bed.server)).unwrap();
-        link.add_veth(ap, "far1", Some(&bed.server)).unwrap();
+        for port in [wan, ap] {
+            let far = format!("far-{port}");
+            link.add_veth(port, &far, Some(&bed.server)).unwrap();
+        }
         let mut command = Command::new(program());
         command.args(["edge", "--wan", wan, "--ap", ap]);
         command.stderr(Stdio::null());
