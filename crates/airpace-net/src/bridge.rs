@@ -130,9 +130,7 @@ impl BridgeState {
         let (bridge, existing) = match choice {
             BridgeChoice::Make(name) => match link.port(name) {
                 Ok(_) => return Err(BridgeError::Exists(name.to_owned())),
-                Err(error) if error.source.raw_os_error() == Some(libc::ENODEV) => {
-                    (Some(name), None)
-                }
+                Err(error) if error.is_missing() => (Some(name), None),
                 Err(error) => return Err(error.into()),
             },
             BridgeChoice::Take(name) => {

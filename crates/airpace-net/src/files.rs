@@ -1,5 +1,4 @@
-//! Files that an operator names. A pipe or a folder under such a name must neither stop the program
-//! for good nor surprise it later.
+//! Files that an operator names. A pipe or a folder under such a name must not make the program wait.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -15,6 +14,12 @@ const MOST_BYTES: u64 = 16 << 20;
 /// It cannot be read, is not a regular file, is longer than 16 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let file = open(File::options().read(true), path)?;
+    let metadata = file.metadata()?;
+    refuse_unfit(&metadata)?;
+    if metadata.file_type().is_fifo() {
+        // Reading would wait for as long as somebody keeps the other end open.
+        return Err(refused("it is a pipe; name a regular file"));
+    }
     let mut text = String::new();
     if file.take(MOST_BYTES + 1).read_to_string(&mut text)? as u64 > MOST_BYTES {
         return Err(refused("it is longer than 16 MiB"));
@@ -22,43 +27,39 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens a file to which records are appended, which is made if there is none.
+/// Opens a file to which records are appended, which is made if there is none. Writing never waits:
+/// a pipe that is full refuses ([`io::ErrorKind::WouldBlock`]).
 ///
 /// # Errors
-/// It cannot be written, or is a pipe, a folder or a socket.
+/// It cannot be written, is a folder or a socket, or a pipe from which nobody reads.
 pub fn append(path: &Path) -> io::Result<File> {
-    open(File::options().create(true).append(true), path)
+    let file = open(File::options().create(true).append(true), path)?;
+    refuse_unfit(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// Opens a file without waiting for anybody at the other end.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // Opening a pipe to write to it waits for a reader, or fails with ENXIO with this flag. It means
-    // nothing to regular files.
+    // Without this flag, opening a pipe waits for the other end; with it, opening one to write fails
+    // with ENXIO while nobody reads. It means nothing to regular files.
     let opened = options.custom_flags(libc::O_NONBLOCK).open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => refused("it is a pipe or a socket; name a regular file"),
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENXIO) => {
+            refused("it is a pipe from which nobody reads, or a socket; name a regular file")
+        }
         _ => error,
-    })?;
-    match unfit(&file.metadata()?) {
-        Some(what) => Err(refused(&format!("it is {what}; name a regular file"))),
-        None => Ok(file),
-    }
+    })
 }
 
-/// What a file is that cannot be read or written like a regular one. Devices such as /dev/null and
-/// /dev/stdin can.
-fn unfit(metadata: &Metadata) -> Option<&'static str> {
+/// Refuses what can be neither read nor written like a regular file. Devices such as /dev/null can.
+fn refuse_unfit(metadata: &Metadata) -> io::Result<()> {
     let kind = metadata.file_type();
     if kind.is_dir() {
-        Some("a folder")
-    } else if kind.is_fifo() {
-        Some("a pipe")
+        Err(refused("it is a folder; name a regular file"))
     } else if kind.is_socket() {
-        Some("a socket")
-    } else if kind.is_block_device() {
-        Some("a block device")
+        Err(refused("it is a socket; name a regular file"))
     } else {
-        None
+        Ok(())
     }
 }
 

@@ -56,6 +56,14 @@ pub struct LinkError {
     pub source: io::Error,
 }
 
+impl LinkError {
+    /// Returns whether the interface does not exist.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
+    }
+}
+
 /// A connection to the kernel's tables of one network namespace: that of the thread that opened
 /// it, whichever thread uses it.
 #[derive(Debug)]

@@ -138,7 +138,12 @@ impl Setup {
     pub(super) fn lost_ports(&self, link: &mut Netlink) -> Vec<String> {
         let mut lost = Vec::new();
         for (name, index) in &self.attached {
-            if link.index(name).ok() != Some(*index) {
+            let is_lost = match link.index(name) {
+                Ok(now) => now != *index,
+                // Any other error says nothing about the port.
+                Err(error) => error.is_missing(),
+            };
+            if is_lost {
                 lost.push(name.clone());
             }
         }

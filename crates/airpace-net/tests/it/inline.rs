@@ -442,7 +442,7 @@ fn a_source_that_has_moved_to_the_wired_side_is_reported_and_teaches_the_bridge(
         let Some(mut path) = topology.path(mode) else {
             return;
         };
-        let (server, mut station) = (topology.at_server(), topology.at_station());
+        let (mut server, station) = (topology.at_server(), topology.at_station());
         // A loop returns a frame of the server, and the bridge believes it.
         path.beat().unwrap();
         station.send(&test_frame([0xff; 6], SERVER));

@@ -5,7 +5,7 @@ use super::frames::{arp_request, udp};
 use super::{Wire, eventually, start, testbed};
 use airpace_api::operator::{EdgeRequest, EdgeStatus};
 use airpace_lab::bench::edge::{
-    EdgeTestbed, SERVER, SERVER_MAC, pause, station_address, station_mac,
+    EdgeProcess, EdgeTestbed, SERVER, SERVER_MAC, pause, station_address, station_mac,
 };
 use airpace_net::clock::Clock;
 use airpace_net::netns::Namespace;
@@ -79,30 +79,43 @@ fn is_passing(bed: &EdgeTestbed, why: &str) -> bool {
 #[test]
 fn a_port_that_is_removed_and_made_again_is_paced_again_without_a_restart() {
     let Some(bed) = testbed(2, 1500) else { return };
-    let Some(mut process) = start(&bed, SETTINGS) else {
-        return;
-    };
+    if let Some(process) = start(&bed, SETTINGS) {
+        assert_follows_ports(&bed, process);
+    }
+}
+
+#[test]
+fn a_bridge_in_user_space_follows_ports_that_are_removed_and_made_again() {
+    let Some(bed) = testbed(2, 1500) else { return };
+    let settings = format!("datapath = \"packet\"\nrealtime = false\n{SETTINGS}");
+    let process = bed.start(super::program(), &settings).unwrap();
+    assert_follows_ports(&bed, process);
+}
+
+/// Removes ports and makes them again while the box runs.
+fn assert_follows_ports(bed: &EdgeTestbed, mut process: EdgeProcess) {
     for station in [0, 1] {
-        assert_paced(&bed, station);
+        assert_paced(bed, station);
     }
     run(&bed.middle, "ip link del ap0");
-    eventually("the box has noticed", || is_passing(&bed, "ap0"));
-    assert!(arrives(&bed, 1), "the bridge carries what is for others");
+    eventually("the box has noticed", || is_passing(bed, "ap0"));
+    let is_fail_open = status(bed).fail_open;
+    assert_eq!(arrives(bed, 1), is_fail_open, "the bridge carries the rest");
     let (ip, wireless) = (station_address(0), (&bed.stations[0], "wlan0"));
-    plug_in(&bed, "ap0", wireless, station_mac(0), ip);
+    plug_in(bed, "ap0", wireless, station_mac(0), ip);
     eventually("the box has attached again", || {
-        status(&bed).passing.is_none()
+        status(bed).passing.is_none()
     });
     for station in [0, 1] {
-        assert_paced(&bed, station);
+        assert_paced(bed, station);
     }
     run(&bed.middle, "ip link del wan");
-    eventually("the box has noticed", || is_passing(&bed, "wan"));
-    plug_in(&bed, "wan", (&bed.server, "eth0"), SERVER_MAC, SERVER);
+    eventually("the box has noticed", || is_passing(bed, "wan"));
+    plug_in(bed, "wan", (&bed.server, "eth0"), SERVER_MAC, SERVER);
     eventually("the box has attached again", || {
-        status(&bed).passing.is_none()
+        status(bed).passing.is_none()
     });
-    assert_paced(&bed, 0);
+    assert_paced(bed, 0);
     process.signal(Signal::SIGTERM).unwrap();
     assert_eq!(process.wait().unwrap().code(), Some(0), "{}", process.log());
     let links = bed.middle.run(|| Command::new("ip").arg("link").output());
