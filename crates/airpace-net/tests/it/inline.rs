@@ -215,7 +215,7 @@ fn headers_that_sensors_need_are_reported() {
         seen.push((o.kind, o.interface == wan, o.length, o.bytes.len()));
         assert!(o.at_ns > 0);
     });
-    assert_eq!(n, 6);
+    assert_eq!(n, 7);
     assert_eq!(
         seen,
         [
@@ -225,6 +225,8 @@ fn headers_that_sensors_need_are_reported() {
             (ObservationKind::UnknownSource, false, 106, 106),
             (ObservationKind::Eapol, false, 15, 15),
             (ObservationKind::Arp, true, 22, 22),
+            // The frame of EAPOL came from the same source, on the other side.
+            (ObservationKind::Moved, true, 22, 22),
         ]
     );
     let of = |mac| path.uplink(mac).unwrap().unwrap();
@@ -232,7 +234,7 @@ fn headers_that_sensors_need_are_reported() {
     assert_eq!((of(stranger).frames, of(stranger).bytes), (2, 212));
     assert!((1..=5).contains(&of(STATION).bursts));
     assert_eq!(path.uplink([2, 9, 9, 9, 9, 9]).unwrap(), None);
-    assert_eq!(path.counters().unwrap().records, 6);
+    assert_eq!(path.counters().unwrap().records, 7);
 }
 
 /// Runs as the box in a process of its own, until it is killed.
