@@ -13,7 +13,8 @@ use core::time::Duration;
 const WIRED_GRACE: Duration = Duration::from_secs(2);
 
 impl<F: DownlinkFrame> Inline<F> {
-    /// The seat of a station that has just been heard at `port`.
+    /// Returns the seat of a station that has just been heard at `port`; `None` if there is no room for
+    /// it.
     pub(super) fn hear(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
         let Some(&index) = self.by_mac.get(&mac) else {
             return self.learn(now, port, mac);
@@ -32,7 +33,7 @@ impl<F: DownlinkFrame> Inline<F> {
         self.move_to(now, index, medium)
     }
 
-    /// The medium of a station that is heard at `port`.
+    /// Returns the medium of a station that is heard at `port`.
     pub(super) fn medium_of(&self, port: usize, mac: MacAddr) -> usize {
         let listed = |medium: &MediumConfig| medium.stations.contains(&mac);
         let medium = self.config.media.iter().position(listed);
@@ -84,7 +85,7 @@ impl<F: DownlinkFrame> Inline<F> {
         Some(())
     }
 
-    /// A frame is sent to a station: somebody speaks with it.
+    /// Notes that a frame is sent to a station: somebody answers it, so it is not invented.
     pub(super) fn confirm(&mut self, index: usize) {
         if let Some(station) = &mut self.stations[index]
             && !core::mem::replace(&mut station.is_confirmed, true)
@@ -109,8 +110,8 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// Takes notice of a frame that came from `from` on the wired side after frames from there had
-    /// come at an access point's port. A station to which nothing has been sent is forgotten: it is
+    /// Handles a frame that arrived from `from` on the wired side after frames of the same source had
+    /// arrived at the port of an access point. A station to which nothing has been sent is forgotten: it is
     /// a wired host, a frame of which a loop has returned. Any other one has two seconds to be heard
     /// at an access point again, because a loop may return its frames as well.
     pub fn on_wired(&mut self, now: Time, from: MacAddr) {
@@ -140,7 +141,7 @@ impl<F: DownlinkFrame> Inline<F> {
         Some(Seat::new(medium, seat))
     }
 
-    /// The key of the queue of a seat that is taken for the station `index`.
+    /// Returns the secret key of the queue of the station `index`.
     fn key_of(&self, medium: usize, index: usize) -> [u8; 16] {
         let mut key = self.hash_key;
         let own = ((medium as u64) << 48) ^ index as u64;

@@ -10,8 +10,8 @@
 //!    addresses frames are to be handed in at all;
 //! 3. at [`Inline::deadline`], calls [`Inline::handle_timeout`], then both again.
 //!
-//! Nothing is configured per station. One is learnt when it is first heard at the port of an access
-//! point, follows to another medium when it is heard there, and leaves by silence.
+//! Nothing is configured per station. A station is learnt when a frame of it first arrives at the port
+//! of an access point, moves to another medium when it is heard there, and leaves after a silence.
 
 mod config;
 mod learn;
@@ -45,18 +45,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A frame for a station.
 pub trait DownlinkFrame: Packet {
-    /// What the sensors need to know of it.
+    /// Returns what the sensors need to know about the frame.
     fn downlink(&self) -> DownlinkPacket;
 }
 
-/// What has come from a station.
+/// A kind of frame that has arrived from a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Uplink {
     /// A TCP acknowledgement.
     Ack(UplinkAck),
     /// Another IP packet.
     Other,
-    /// A frame that says no more than that the station is there: ARP, DHCP and the like.
+    /// A frame that only shows that the station is there: ARP, DHCP and the like.
     Presence,
 }
 
@@ -69,7 +69,7 @@ pub enum StationChange {
     Left(MacAddr),
 }
 
-/// A frame that is to leave.
+/// A frame to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure<F> {
     /// The port of the box, as numbered in [`InlineConfig::ports`].
@@ -80,7 +80,7 @@ pub struct Departure<F> {
     pub waited: Duration,
 }
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Frames handed in for an address that is not a station's.
@@ -88,7 +88,7 @@ pub struct Counts {
     /// Stations that were not learnt, or forgotten for others before anything was sent to them,
     /// because there were too many.
     pub crowded_out: u64,
-    /// Times that a station was heard at another access point than before.
+    /// How often a station was heard at another access point than before.
     pub roamed: u64,
     /// Reports of agents on stations that are not known, and repeated reports.
     pub bad_reports: u64,
@@ -105,7 +105,7 @@ pub struct StationRecord {
     pub record: SlotRecord,
 }
 
-/// The box's decisions, for frames of type `F`.
+/// The state machine of the box, for frames of type `F`.
 pub struct Inline<F> {
     config: InlineConfig,
     media: Vec<Medium<F>>,
@@ -116,18 +116,18 @@ pub struct Inline<F> {
     unconfirmed: BTreeSet<(Time, usize)>,
     free: Vec<usize>,
     hash_key: [u8; 16],
-    /// The medium that is asked first for a frame, so that none is always served before the others.
+    /// The medium that is polled first; it rotates, so that none is always served before the others.
     turn: usize,
     next_sweep: Time,
     changes: VecDeque<StationChange>,
     counts: Counts,
 }
 
-/// How often silent stations are looked for.
+/// Interval between searches for silent stations.
 const SWEEP: Duration = Duration::from_secs(1);
 
 impl<F: DownlinkFrame> Inline<F> {
-    /// A box that knows no station yet. `hash_key` is secret, so that senders cannot aim at the
+    /// Returns a box that knows no station yet. `hash_key` must be secret, so that senders cannot aim at the
     /// queue of another flow.
     ///
     /// # Errors
@@ -157,34 +157,35 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
-    /// What was counted since the start.
+    /// Returns the counters since the start.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The law's estimates of a medium at the last decision; `None` if there is no such medium.
+    /// Returns the law's estimates of a medium at its last decision; `None` if there is no such
+    /// medium.
     #[must_use]
     pub fn diagnostics(&self, medium: usize) -> Option<&Diagnostics> {
         self.media.get(medium).map(|m| m.proxy.diagnostics())
     }
 
-    /// Number of stations known.
+    /// Returns the number of stations.
     #[must_use]
     pub fn station_count(&self) -> usize {
         self.by_mac.len()
     }
 
-    /// Frames that wait for all stations.
+    /// Returns the number of frames that wait, for all stations.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.media.iter().map(|medium| medium.proxy.backlog()).sum()
     }
 
-    /// Takes a frame for the station at `to`.
+    /// Queues a frame for the station with the address `to`.
     ///
     /// # Errors
-    /// The frame, if no station has that address: it is to pass as it is.
+    /// Returns the frame if no station has that address.
     pub fn on_downlink(&mut self, now: Time, to: MacAddr, frame: F) -> Result<(), F> {
         let Some(&index) = self.by_mac.get(&to) else {
             self.counts.unknown += 1;
@@ -204,8 +205,8 @@ impl<F: DownlinkFrame> Inline<F> {
         self.stations[index].as_ref().map(|station| station.seat)
     }
 
-    /// Takes notice of a frame that came from `from` at `port`. A station that was unknown is
-    /// learnt, one that was elsewhere has roamed.
+    /// Handles a frame that arrived from `from` at `port`. An unknown station is learnt; one that was
+    /// heard at another port has roamed.
     pub fn on_uplink(&mut self, now: Time, port: usize, from: MacAddr, what: Uplink) {
         // Group addresses are never a source (IEEE 802.3 §3.2.3), nor is the empty one a station's.
         if from.0[0] & 1 != 0 || from.0 == [0; 6] || port >= self.config.ports.len() {
@@ -222,8 +223,8 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// Counts what has come from a station since the last call: so many `frames` on the air with IP
-    /// packets of `bytes` in all, the last of them at `last`. They took airtime on their way.
+    /// Counts what a station has sent since the last call: `frames` frames on the air, with IP packets
+    /// of `bytes` bytes in all, the last of them at `last`. They took airtime.
     pub fn on_uplink_use(&mut self, mac: MacAddr, frames: u64, bytes: u64, last: Time) {
         let Some(&index) = self.by_mac.get(&mac) else {
             return;
@@ -237,7 +238,7 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// The next frame that may leave now.
+    /// Returns the next frame that may leave now.
     pub fn poll(&mut self, now: Time) -> Option<Departure<F>> {
         let count = self.media.len();
         for _ in 0..count {
@@ -267,18 +268,18 @@ impl<F: DownlinkFrame> Inline<F> {
         None
     }
 
-    /// The next change of the stations for which frames are to be handed in.
+    /// Returns the next change of the stations for which frames are to be handed in.
     pub fn poll_change(&mut self) -> Option<StationChange> {
         self.changes.pop_front()
     }
 
-    /// The next frame that was dropped.
+    /// Returns the next frame that was dropped.
     pub fn poll_drop(&mut self) -> Option<F> {
         let dropped = self.media.iter_mut().find_map(|m| m.proxy.poll_drop())?;
         Some(dropped.packet)
     }
 
-    /// The next record of a station's slot, if records are made.
+    /// Returns the next record of a station's slot, if records are made.
     pub fn poll_record(&mut self) -> Option<StationRecord> {
         for (index, medium) in self.media.iter_mut().enumerate() {
             while let Some(record) = medium.proxy.poll_record() {
@@ -296,8 +297,8 @@ impl<F: DownlinkFrame> Inline<F> {
         None
     }
 
-    /// The next event that an operator should know of, with the name of its medium and the address
-    /// of its station, if it is about one.
+    /// Returns the next event that an operator should know about, with the name of its medium and the
+    /// address of its station, if it concerns one.
     pub fn poll_event(&mut self) -> Option<(&str, Option<MacAddr>, Event)> {
         let stations = &self.stations;
         self.media.iter_mut().find_map(|medium| {
@@ -313,14 +314,14 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
-    /// When [`Inline::handle_timeout`] and [`Inline::poll`] are to be called next.
+    /// Returns when [`Inline::handle_timeout`] and [`Inline::poll`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let media = self.media.iter().filter_map(Medium::deadline);
         media.chain([self.next_sweep]).min()
     }
 
-    /// When the next slot ends. What [`Inline::on_uplink_use`] is told before counts for it.
+    /// Returns when the next slot ends. Calls of [`Inline::on_uplink_use`] before that count for it.
     #[must_use]
     pub fn slot_end(&self) -> Time {
         let ends = self.media.iter().map(Medium::slot_end);

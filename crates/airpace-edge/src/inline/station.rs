@@ -1,4 +1,4 @@
-//! What the box remembers of a station that it has learnt.
+//! What the box knows about a station that it has learnt.
 
 use super::config::KnownStation;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -56,7 +56,7 @@ impl LearntStation {
         }
     }
 
-    /// Its name, if one is known.
+    /// Returns its name, if one is known.
     pub(super) fn name(&self) -> Option<&str> {
         let name = self.configured_name.as_ref().or(self.own_name.as_ref());
         name.map(String::as_str)

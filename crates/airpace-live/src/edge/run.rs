@@ -28,7 +28,7 @@ use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// How often the programs are told that this process lives. They let everything pass after 200 ms.
+/// Interval between heartbeats. The programs let everything pass when the last one is 200 ms old.
 const BEAT: Duration = Duration::from_millis(50);
 /// Frames and observations that are taken in one turn of the loop, so that pacers are served in
 /// between.
@@ -102,13 +102,13 @@ pub fn run_edge(
     Ok(totals)
 }
 
-/// The sensors that are not in the box itself.
+/// Sensors outside the box.
 struct RemoteSensors {
     radios: Radios,
     reports: Option<Reports>,
 }
 
-/// Wall-clock time since 1970 at the clock's origin.
+/// Returns the wall-clock time since 1970 at the clock's origin.
 fn wall_clock_at_origin(clock: Clock) -> Duration {
     let since_origin = Duration::from_nanos(clock.now().as_nanos());
     runtime::wall_clock().saturating_sub(since_origin)
@@ -156,7 +156,7 @@ impl RunningEdge {
         sensors: RemoteSensors,
         journal: Journal,
     ) -> Self {
-        // Without a kernel bridge, and without the right to speak to it, nothing forgets.
+        // A bridge in user space sees all frames, so that it needs no reminders.
         let netlink = Netlink::open().ok();
         let netlink = netlink.filter(|_| setup.is_fail_open());
         let now = clock.now();
@@ -249,7 +249,7 @@ impl RunningEdge {
         }
     }
 
-    /// Takes what the radios have heard and the agents report.
+    /// Passes frames of radios and reports of agents to the state machine.
     fn hear_remote_sensors(&mut self, has_reports: bool) {
         let now = self.clock.now();
         self.radios.look(now, &mut self.inline);
@@ -261,7 +261,7 @@ impl RunningEdge {
         }
     }
 
-    /// Does what is due: the heartbeat, timers, stations that have come or gone, telemetry.
+    /// Does what is due: heartbeat, timers, changes of stations, telemetry.
     fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
         if now >= self.next_beat {
             // Without a sign of life all frames pass.
@@ -330,7 +330,7 @@ impl RunningEdge {
         false
     }
 
-    /// Takes what the programs have observed.
+    /// Passes the programs' observations to the state machine.
     fn observe(&mut self) {
         let Self {
             inline,
@@ -367,7 +367,7 @@ impl RunningEdge {
         });
     }
 
-    /// Takes frames for stations and returns their number, about [`BATCH`] at most.
+    /// Queues frames for stations and returns their number, about [`BATCH`] at most.
     fn receive(&mut self) -> anyhow::Result<usize> {
         let now = self.clock.now();
         let Self {
@@ -405,7 +405,7 @@ impl RunningEdge {
         }
     }
 
-    /// Counts what has come from the stations in the slot that ends.
+    /// Counts what the stations have sent in the slot that ends.
     fn count_uplink(&mut self) -> anyhow::Result<()> {
         let stations: Vec<MacAddr> = self.inline.addresses().collect();
         for mac in stations {
@@ -440,7 +440,7 @@ impl RunningEdge {
         }
     }
 
-    /// Takes back the buffers of frames that the queues have dropped.
+    /// Reuses the buffers of frames that the queues have dropped.
     fn recycle(&mut self) {
         while let Some(frame) = self.inline.poll_drop() {
             self.dropped += 1;

@@ -1,4 +1,4 @@
-//! The Unix socket on which a running box takes requests, and the other end of it.
+//! The Unix socket on which a running box takes requests, and the client's end of it.
 
 use super::state::{STATE_DIR, prefix};
 use super::waiter::Waiter;
@@ -12,13 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Most operators at once; a further one takes the place of the one that has been silent longest.
+/// Most connections at once; a further one takes the place of the one that has been silent longest.
 const MOST_CLIENTS: usize = 16;
-/// Longest request; whoever sends a longer one is refused.
+/// Longest request in bytes. The connection of a client that sends more is closed.
 const MOST_REQUEST_BYTES: usize = 4096;
 /// How long a connection may be silent before it is closed.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long an operator waits for an answer.
+/// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The socket of a box. Dropping it removes the file.
@@ -190,7 +190,7 @@ impl Client {
             self.reply.push(b'\n');
         }
         self.write()?;
-        // Nobody is left to send anything; what was asked for has been written or cannot be.
+        // The client sends nothing more. Its answers have been written, or cannot be.
         if is_ended {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -210,12 +210,12 @@ impl Client {
     }
 }
 
-/// Where the box on the port `wan` of this network namespace takes requests.
+/// Returns the path of the socket of the box on the port `wan` of this network namespace.
 pub(super) fn socket_file(wan: &str) -> PathBuf {
     Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
 }
 
-/// Whether a box runs, or is stopped, on the port `wan`.
+/// Returns whether a box runs on the port `wan`, which includes one that is stopped (SIGSTOP).
 pub(super) fn is_running(wan: &str) -> bool {
     UnixStream::connect(socket_file(wan)).is_ok()
 }
@@ -263,7 +263,7 @@ pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply
     Ok(serde_json::from_str(&reply)?)
 }
 
-/// The socket of the only box that runs in this namespace.
+/// Returns the socket of the only box that runs in this namespace.
 fn only_socket() -> anyhow::Result<PathBuf> {
     let prefix = prefix();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What an operator asks of a box that runs.
+//! Requests to a running box.
 
 use crate::output::{self, Table};
 use airpace_agent::failure::bad_input;
@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
-/// What to ask.
+/// The request.
 #[derive(Subcommand)]
 pub(crate) enum Operation {
     /// Show the access points and stations of the box that runs here.
@@ -63,7 +63,7 @@ pub(crate) fn run(operation: &Operation) -> anyhow::Result<ExitCode> {
         Operation::Status(status) => {
             let reply = request(&status.target, &EdgeRequest::Status)?;
             let Some(stands) = reply.status else {
-                bail!("the box has not told its status");
+                bail!("the box did not send its status");
             };
             if status.json {
                 output::json(&stands)?;
