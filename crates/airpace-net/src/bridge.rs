@@ -248,7 +248,7 @@ impl BridgeState {
                 let port = port.name.clone();
                 return Err(BridgeError::OtherBridge { port });
             }
-            // Whoever made the interface again may have given it an address at once.
+            // A network manager may have given the new interface an address.
             if now.master.is_none()
                 && let Some(address) = address_of(&port.name)?
             {
@@ -286,7 +286,7 @@ impl BridgeState {
         let bridge = match &self.bridge {
             Some(name) => match link.index(name) {
                 Ok(index) => Some(index),
-                // Whoever has deleted the bridge has released the port.
+                // Deleting the bridge has released the port.
                 Err(_) => return Ok(()),
             },
             None => None,

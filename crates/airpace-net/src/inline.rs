@@ -402,7 +402,7 @@ impl XdpPath {
         self.programs.ring_fd()
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     ///
     /// # Errors
     /// When the kernel refuses, which only a bug can cause.

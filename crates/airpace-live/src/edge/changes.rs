@@ -1,4 +1,4 @@
-//! What is told after each turn: stations that have come or left, events, records of slots.
+//! What a turn of the loop reports: stations that have joined or left, events, records of slots.
 
 use super::run::RunningEdge;
 use super::telemetry;
@@ -9,25 +9,25 @@ use airpace_edge::proxy::{Event, Mode};
 use airpace_units::Time;
 use core::time::Duration;
 
-/// Most lines of the log per second about stations: somebody may invent thousands of them.
+/// Most log lines per second about stations: an attacker may invent thousands of them.
 const MOST_LINES: u32 = 20;
 /// How often it is told that stations are crowded out.
 const CROWD_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Bounds what the log says about stations.
+/// Limits the log lines about stations.
 #[derive(Debug, Default)]
 pub(super) struct StationLog {
     /// When the second began that runs.
     since: Time,
     lines: u32,
     left_out: u64,
-    /// Stations that were crowded out, as it was last told.
+    /// Stations that were crowded out when this was last logged.
     crowded_out: u64,
     next_crowd: Time,
 }
 
 impl StationLog {
-    /// Returns whether another line may be written.
+    /// Counts a line, and returns whether it may be written.
     fn takes_line(&mut self, now: Time) -> bool {
         if now >= self.since.saturating_add(Duration::from_secs(1)) {
             if self.left_out > 0 {
@@ -41,12 +41,12 @@ impl StationLog {
         takes
     }
 
-    /// Tells that stations are crowded out, at most once a minute.
+    /// Logs that stations are crowded out, at most once a minute.
     fn tell_crowd(&mut self, now: Time, crowded_out: u64) {
         if crowded_out > self.crowded_out && now >= self.next_crowd {
             tracing::warn!(
                 stations = crowded_out - self.crowded_out,
-                "not learnt, or forgotten for others, because there are too many to which nothing is sent: somebody may be inventing addresses; the frames of those that are left out pass unpaced"
+                "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
             );
             self.crowded_out = crowded_out;
             self.next_crowd = now.saturating_add(CROWD_INTERVAL);
@@ -55,7 +55,7 @@ impl StationLog {
 }
 
 impl RunningEdge {
-    /// Passes on what has changed: to the programs, to the log and to the telemetry.
+    /// Reports what has changed to the programs, the log and the telemetry.
     pub(super) fn tell_changes(&mut self, now: Time) -> anyhow::Result<()> {
         while let Some(change) = self.inline.poll_change() {
             self.on_change(now, &change)?;

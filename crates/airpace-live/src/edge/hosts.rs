@@ -64,7 +64,7 @@ pub(super) struct WiredSenders {
 }
 
 impl WiredSenders {
-    /// Tells the bridge of the port with index `wan`; without a bridge nobody is told.
+    /// Tells the bridge of the port with index `wan`. Without `netlink` no bridge is told.
     pub(super) fn new(now: Time, netlink: Option<Netlink>, wan: u32) -> Self {
         Self {
             netlink,

@@ -10,17 +10,17 @@ use airpace_net::netlink::Netlink;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// How often the ports and the bridge are looked at.
+/// Interval between checks of the ports and the bridge.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How soon after an error of a port, so that a port that stays down does not cause a look per frame.
+/// The same after an error of a port: a port that stays down must not cause a check per frame.
 const INTERVAL_AFTER_ERROR: Duration = Duration::from_millis(50);
 
-/// What is known of the ports.
+/// The state of the ports.
 pub(super) struct PortWatch {
     /// `None` without the right to ask the kernel; then errors of ports are all that is noticed.
     link: Option<Netlink>,
     last: Time,
-    /// Whether a port has refused frames since the last look.
+    /// Whether a port has refused frames since the last check.
     is_suspicious: bool,
     /// Ports that were removed and are not attached again.
     lost: Vec<String>,
@@ -38,13 +38,12 @@ impl PortWatch {
         }
     }
 
-    /// Has the ports looked at soon, because one has refused something.
+    /// Requests a check of the ports soon, because one has refused a frame.
     pub(super) const fn suspect(&mut self) {
         self.is_suspicious = true;
     }
 
-    /// Why all frames pass unpaced at present; `None` while those of stations are taken out of the
-    /// bridge.
+    /// Returns why all frames currently pass unpaced; `None` while those of stations are redirected.
     pub(super) fn passing(&self) -> Option<&str> {
         self.passing.as_deref()
     }
@@ -58,7 +57,7 @@ impl PortWatch {
         now >= self.last.saturating_add(interval)
     }
 
-    /// Takes notice of the ports that are away now, and logs the new ones among them.
+    /// Notes the ports that are away, and logs those that were not known to be.
     fn note_lost(&mut self, away: Vec<String>) {
         for port in away {
             if !self.lost.contains(&port) {
@@ -70,8 +69,8 @@ impl PortWatch {
 }
 
 impl RunningEdge {
-    /// Looks at the ports and the bridge if that is due, lets all frames pass while something is not
-    /// as it must be, and goes on by itself afterwards.
+    /// Checks the ports and the bridge if that is due. While something is wrong, all frames pass; when
+    /// it has ended, the programs are attached again.
     pub(super) fn look_after_ports(&mut self, now: Time, waiter: &Waiter) -> anyhow::Result<()> {
         if !self.watch.is_due(now) {
             return Ok(());
@@ -102,7 +101,7 @@ impl RunningEdge {
         self.pass_because(obstacle)
     }
 
-    /// Attaches the programs again if all ports are there.
+    /// Attaches the programs again if all ports exist.
     fn return_to_ports(&mut self, waiter: &Waiter) -> anyhow::Result<()> {
         self.setup.reopen(&self.watch.lost)?;
         self.ports = self.setup.path.access_point_indices();
@@ -119,9 +118,9 @@ impl RunningEdge {
         Ok(())
     }
 
-    /// Why the bridge would not forward what is redirected past it.
+    /// Returns why the bridge would not forward the frames that are redirected past it.
     fn obstacle(&mut self) -> Option<String> {
-        // A bridge that was made for this run and that somebody has deleted is made again.
+        // If the bridge was made for this run and an operator has deleted it, it is made again.
         let looked = self.setup.forwarding().or_else(|error| {
             self.setup.repair_bridge().map_err(|_| error)?;
             self.setup.forwarding()
@@ -150,7 +149,7 @@ impl RunningEdge {
             None => tracing::info!("frames for stations are paced again"),
         }
         self.watch.passing = reason;
-        // The next turn says at once that this process is alive, or not at all.
+        // Without the pause, the next turn writes a heartbeat at once.
         self.next_beat = Time::ZERO;
         Ok(())
     }

@@ -179,7 +179,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Makes the bridge again if it was made for this run and somebody has deleted it.
+    /// Makes the bridge again if it was made for this run and has been deleted.
     pub(super) fn repair_bridge(&mut self) -> anyhow::Result<()> {
         Ok(self.bridge.repair(&[])?)
     }
@@ -193,7 +193,7 @@ impl Setup {
         }
     }
 
-    /// How the frames on the wired port went on since the start.
+    /// Returns the counters of the frames that arrived on the wired port since the start.
     pub(super) fn counters(&self) -> InlineCounters {
         let now = self.path.counters().unwrap_or_default();
         self.counted_before.plus(now)

@@ -281,8 +281,6 @@ fn only_socket() -> anyhow::Result<PathBuf> {
     match found.len() {
         0 => bail!("no airpace edge runs in this network namespace"),
         1 => Ok(found.remove(0)),
-        _ => bail!(
-            "several run here: name the port of the one that is meant, for example --wan eth0"
-        ),
+        _ => bail!("several run here: name the port of one, for example --wan eth0"),
     }
 }

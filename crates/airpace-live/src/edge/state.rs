@@ -1,4 +1,5 @@
-//! What a run notes of how everything was before, so that it can be undone after a crash.
+//! The file in which a run notes how the bridge and its ports were before, so that it can be undone
+//! after a crash.
 //!
 //! The files are gone after a restart of the machine, as are the bridge and the programs.
 
@@ -98,8 +99,8 @@ impl StateFile {
         let bridges = bridges_of_earlier_runs()?;
         if let Some(bridge) = bridges.first() {
             bail!(
-                "{file} cannot be used ({error:#}), so nobody knows how the ports were before an \
-                 earlier run, and its bridge {bridge} may still exist. Restore by hand, then begin \
+                "{file} cannot be used ({error:#}), so how the ports were before an earlier run \
+                 is unknown, and its bridge {bridge} may still exist. Restore by hand, then begin \
                  again: ip link del {bridge} && rm {file}"
             );
         }

@@ -41,10 +41,10 @@ pub enum Obstacle {
         /// Name of the port of an access point.
         access_point: String,
     },
-    /// The bridge drops frames of stations that nobody has authorised.
+    /// The bridge drops frames of unauthorised stations.
     #[error(
-        "{0} is locked, so the bridge drops frames of stations that nobody has authorised: bridge \
-         link set dev {0} locked off"
+        "{0} is locked, so the bridge drops frames of unauthorised stations: bridge link set dev {0} \
+         locked off"
     )]
     Locked(String),
     /// Untagged frames would change their VLAN, gain a tag or be dropped.
@@ -112,7 +112,7 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Reads how a port of `bridge` stands.
+    /// Reads the settings of a port of `bridge`.
     fn read(link: &mut Netlink, name: &'a str, bridge: &PortLink) -> Result<Self, LinkError> {
         let port = link.port(name)?;
         let vlans = if bridge.filters_vlans {
@@ -128,7 +128,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// What keeps frames from passing unchanged between two ports of a bridge.
+/// Returns what keeps frames from passing unchanged between two ports of a bridge.
 fn obstacle_between(
     bridge: &Named<'_>,
     wan: &Named<'_>,
@@ -157,7 +157,7 @@ fn obstacle_between(
     None
 }
 
-/// What is wrong with one port, whichever the other is.
+/// Returns what keeps frames from passing one port, whatever the other is.
 fn obstacle_at(bridge: &Named<'_>, port: &Named<'_>) -> Option<Obstacle> {
     if port.link.master != Some(bridge.link.index) {
         return Some(Obstacle::NotAPort {
@@ -173,7 +173,7 @@ fn obstacle_at(bridge: &Named<'_>, port: &Named<'_>) -> Option<Obstacle> {
     is_locked.then(|| Obstacle::Locked(port.name.to_owned()))
 }
 
-/// The VLAN to which untagged frames belong, if they also leave without a tag.
+/// Returns the VLAN of untagged frames, if its frames also leave untagged.
 fn untagged_vlan(vlans: &[PortVlan]) -> Option<u16> {
     let vlan = vlans.iter().find(|vlan| vlan.is_pvid)?;
     vlan.leaves_untagged.then_some(vlan.vid)

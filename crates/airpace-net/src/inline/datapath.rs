@@ -214,7 +214,7 @@ impl InlinePath {
         }
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     ///
     /// # Errors
     /// As [`XdpPath::counters`].

@@ -392,7 +392,7 @@ impl PacketPath {
         self.ports.iter().map(AsFd::as_fd)
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     #[must_use]
     pub const fn counters(&self) -> InlineCounters {
         self.counters

@@ -14,7 +14,8 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/edge.bpf.o");
 /// The bit of a station's flags that lets its frames pass (`STATION_EXEMPT`).
 const EXEMPT: u32 = 1;
 
-/// How the frames that arrived on the wired port went on, since the programs were loaded.
+/// Counters of the frames that arrived on the wired port, by what was done with them, since the
+/// programs were loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InlineCounters {
     /// Handed to this process.
@@ -101,7 +102,7 @@ impl<'a> Observation<'a> {
     /// Bytes before the frame (`struct record`).
     const HEADER_BYTES: usize = 24;
 
-    /// Reads a record of the ring; `None` if it is not one that this version knows.
+    /// Reads a record of the ring; `None` if this version does not know its kind.
     fn parse(record: &'a [u8]) -> Option<Self> {
         let (header, frame) = record.split_at_checked(Self::HEADER_BYTES)?;
         let captured = u16::from_ne_bytes([header[16], header[17]]);

@@ -29,7 +29,7 @@ pub(crate) struct PortLink {
     pub(crate) is_forwarding: bool,
     /// Of a port: whether it exchanges no frames with other isolated ports.
     pub(crate) is_isolated: bool,
-    /// Of a port: whether the bridge drops frames from addresses that nobody has authorised.
+    /// Of a port: whether the bridge drops frames from unauthorised addresses.
     pub(crate) is_locked: bool,
 }
 
@@ -147,7 +147,7 @@ impl Netlink {
     }
 
     /// Creates a bridge that forwards at once: without the spanning tree protocol, whose ports
-    /// first listen for 30 s, and without multicast snooping, which drops groups that nobody has
+    /// first listen for 30 s, and without multicast snooping, which drops groups that no host has
     /// reported.
     ///
     /// # Errors
