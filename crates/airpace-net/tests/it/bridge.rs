@@ -230,10 +230,11 @@ fn a_bridge_that_would_not_forward_frames_unchanged_is_recognised() {
     );
     run(middle, "ip link set ap down");
     run(middle, "ip link set ap up");
-    let mut was_blocked = false;
+    let (mut was_blocked, mut station) = (false, topology.at_station());
     for _ in 0..100 {
         was_blocked |= stands() == Forwarding::Obstructed(Obstacle::NotForwarding("ap".to_owned()));
-        std::thread::sleep(core::time::Duration::from_millis(10));
+        // Waits for ten milliseconds without a frame.
+        station.frames(10);
     }
     assert!(was_blocked, "{:?}", stands());
     run(middle, "ip link set ap nomaster");
