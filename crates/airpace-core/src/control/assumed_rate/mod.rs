@@ -31,6 +31,13 @@ const IDLE_RISE: f64 = 1.5;
 /// Factor by which the rate of an agent's station rises per slot while its frames carry one packet
 /// each although more wait.
 const UNAGGREGATED_RISE: f64 = 2.0;
+/// Least factor per slot of the assumed rate of a station that could take more, while the channel is
+/// idle at times. Answers that are late for reasons of their own, such as a busy host, would
+/// otherwise keep a rate that is too low.
+const SPARE_RISE: f64 = 1.25;
+/// Least share of the time that packets must take by the assumed rates for that. Less of it means
+/// that something else holds the packets back.
+const SPARE_LOAD: f64 = 0.5;
 /// A slot of this many frames weighs as much as all before it, where a box has observed them. The
 /// quartile of a few dozen transits scatters by a fifth, levels and rounds by a tenth.
 const MEMORY_FRAMES: f64 = 40.0;
@@ -112,13 +119,19 @@ impl AssumeRates {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
+        // The channel has time left, whatever makes the answers late.
+        let has_spare = division.is_idle && self.assumed_load(&parts) > SPARE_LOAD;
         for (part, packet_s) in parts.iter().zip(division.packet_s) {
             if part.sample.phy_bps.is_some() {
                 continue;
             }
             let assumed = self.assumed(part.station);
             if let Some(packet_s) = packet_s {
-                assumed.bps = (part.bits() / packet_s).clamp(RANGE_BPS.0, RANGE_BPS.1);
+                let mut bps = part.bits() / packet_s;
+                if has_spare && part.is_observed() && part.sample.backlogged {
+                    bps = bps.max(assumed.bps * SPARE_RISE);
+                }
+                assumed.bps = bps.clamp(RANGE_BPS.0, RANGE_BPS.1);
             } else if part.sample.backlogged {
                 // The station could take more but its frames hold one packet: the assumed rate is too
                 // low to aggregate.
@@ -126,6 +139,16 @@ impl AssumeRates {
             }
         }
         round::unseen_packet_s(&parts, &unseen, self.overhead_s, self.common_s)
+    }
+
+    /// Share of the time that the packets in frames take by the rates known or assumed so far.
+    fn assumed_load(&mut self, parts: &[RoundPart]) -> f64 {
+        let share = |part: &RoundPart| {
+            let assumed_bps = self.assumed(part.station).bps;
+            let bps = part.sample.phy_bps.unwrap_or(assumed_bps);
+            part.frame.level / part.frame.round_s * part.bits() / bps
+        };
+        parts.iter().map(share).sum()
     }
 
     /// What is sent to stations whose frames no sensor sees.

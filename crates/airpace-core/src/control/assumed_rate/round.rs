@@ -147,6 +147,8 @@ pub(super) struct Division {
     pub(super) packet_s: Vec<Option<f64>>,
     /// What all transits have in common, seconds, if the channel was loaded by stations that are seen.
     pub(super) common_s: Option<f64>,
+    /// Whether the channel is idle at times.
+    pub(super) is_idle: bool,
 }
 
 /// Divides the payload of a round of which each frame takes `overhead_s` besides. `usual_s` is what
@@ -165,6 +167,7 @@ pub(super) fn divide(
         Division {
             packet_s: divide_by_packets(parts, round),
             common_s: None,
+            is_idle: is_idle(parts),
         }
     }
 }
@@ -211,7 +214,8 @@ fn divide_by_transits(
             transits_s += seen * transit.seconds;
         }
     }
-    let is_told = round.is_some() && !is_idle(parts) && !has_unseen;
+    let is_idle = is_idle(parts);
+    let is_told = round.is_some() && !is_idle && !has_unseen;
     let least_s = match usual_s {
         _ if is_told => TRANSIT_LEAST_S,
         Some(usual_s) => usual_s.min(COMMON_MOST * transits_s / frames),
@@ -235,6 +239,7 @@ fn divide_by_transits(
     Division {
         packet_s: parts.iter().map(packet_s).collect(),
         common_s: (is_told && frames > 0.0).then_some(common_s),
+        is_idle,
     }
 }
 

@@ -196,6 +196,35 @@ fn an_idle_channel_is_not_taken_for_payload() {
     assert!((rates[0] / 390.0 - 1.0).abs() < 0.05, "{rates:?}");
 }
 
+/// What a box observes of a station at 390 Mbit/s, paced at `pps`, whose host answers `late_s` after
+/// the frame.
+fn paced_at(pps: f64, late_s: f64) -> SlotReport {
+    let packet_s = packet_airtime_s(1_500.0, 390e6);
+    let frame_overhead_s = 1.27 * 214e-6;
+    let load = (pps * packet_s).min(0.99);
+    let round_s = (frame_overhead_s / (1.0 - load)).max(1.8 / pps);
+    let level = pps * round_s;
+    let idle_s = round_s - frame_overhead_s - level * packet_s;
+    let mut report = observed(&[(level, 390.0)], idle_s, 300e-6 + late_s).remove(0);
+    report.sender.backlogged = true;
+    report
+}
+
+#[test]
+fn late_answers_of_a_busy_host_do_not_hold_a_rate_down() {
+    for late_s in [0.0, 1e-3, 5e-3] {
+        let law = Waterfill::new(WaterfillConfig::default()).expect("the defaults are valid");
+        let mut law = AssumeRates::new(Box::new(law), Duration::from_micros(214));
+        let mut pps = 600.0;
+        for slot in 1..=40 {
+            let allocations = law.on_slot(Time::from_millis(100 * slot), &[paced_at(pps, late_s)]);
+            pps = allocations[0].rate_pps;
+        }
+        let mbps = pps * 1_500.0 * 8.0 / 1e6;
+        assert!(mbps > 250.0, "{mbps} Mbit/s with answers {late_s} s late");
+    }
+}
+
 #[test]
 fn transits_that_are_too_short_for_a_loaded_round_are_scaled() {
     let mut reports = observed(&[(30.0, 390.0), (30.0, 390.0)], 0.0, 0.0);
