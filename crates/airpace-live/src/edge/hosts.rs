@@ -10,10 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Most addresses that are shown per station; a host has a few of IPv6 and one of IPv4.
 const MOST_ADDRESSES: usize = 4;
-/// Most hosts whose addresses are remembered: a sender may invent any number of them.
-const MOST_HOSTS: usize = 8192;
 
-/// The IP addresses that hosts have announced.
+/// The IP addresses that stations have announced. The caller forgets a station when it leaves.
 #[derive(Debug, Default)]
 pub(super) struct HostAddresses {
     hosts: HashMap<MacAddr, Vec<IpAddr>>,
@@ -22,9 +20,6 @@ pub(super) struct HostAddresses {
 impl HostAddresses {
     /// Notes a binding. The newest address of a host comes first.
     pub(super) fn learn(&mut self, binding: Binding) {
-        if self.hosts.len() >= MOST_HOSTS && !self.hosts.contains_key(&binding.mac) {
-            self.hosts.clear();
-        }
         let addresses = self.hosts.entry(binding.mac).or_default();
         addresses.retain(|&known| known != binding.address);
         addresses.insert(0, binding.address);
@@ -44,6 +39,8 @@ impl HostAddresses {
 
 /// How often the bridge is told about a sender. It forgets an address after 300 s.
 const REFRESH: Duration = Duration::from_secs(60);
+/// Most senders that are remembered within a minute.
+const MOST_SENDERS: usize = 8192;
 /// Most senders that the bridge is told about in one call: a message takes some 10 µs.
 const MOST_PER_TURN: usize = 16;
 
@@ -88,7 +85,7 @@ impl WiredSenders {
             return;
         }
         self.last = sender;
-        if self.seen.len() < MOST_HOSTS {
+        if self.seen.len() < MOST_SENDERS {
             self.seen.insert(sender);
         }
     }

@@ -28,10 +28,11 @@ pub(super) struct PortWatch {
 }
 
 impl PortWatch {
-    pub(super) fn new(now: Time) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             link: Netlink::open().ok(),
-            last: now,
+            // The first check comes before the first heartbeat.
+            last: Time::ZERO,
             is_suspicious: false,
             lost: Vec::new(),
             passing: None,

@@ -172,7 +172,7 @@ impl RunningEdge {
             reports: sensors.reports,
             names: config.ap.iter().map(settings::name_of).collect(),
             ports: setup.path.access_point_indices(),
-            watch: PortWatch::new(now),
+            watch: PortWatch::new(),
             station_log: StationLog::default(),
             rows: RowFilter::default(),
             inline,
@@ -342,24 +342,28 @@ impl RunningEdge {
         } = self;
         setup.path.observe(BATCH, |seen| {
             let at = Time::from_nanos(seen.at_ns);
-            if let Some(binding) = headers::binding(seen.kind, seen.bytes) {
-                hosts.learn(binding);
-            }
             if seen.kind == ObservationKind::Moved {
                 if let Some(&source) = seen.bytes.get(6..).and_then(|rest| rest.first_chunk()) {
                     inline.on_wired(at, MacAddr(source));
                 }
                 return;
             }
-            // What comes from the wired port is not from a station.
-            let Some(port) = ports.iter().position(|&index| index == seen.interface) else {
-                return;
-            };
-            if let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys) {
+            // A frame from the wired port is not from a station.
+            let port = ports.iter().position(|&index| index == seen.interface);
+            if let Some(port) = port
+                && let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys)
+            {
                 inline.on_uplink(at, port, mac, what);
             }
-            // The station is known now, if it was not before.
-            if seen.kind == ObservationKind::Dhcp
+            // The sender is known now, if it is a station. The addresses of others are not shown, and
+            // an attacker could announce any number of them.
+            if let Some(binding) = headers::binding(seen.kind, seen.bytes)
+                && inline.knows(binding.mac)
+            {
+                hosts.learn(binding);
+            }
+            if port.is_some()
+                && seen.kind == ObservationKind::Dhcp
                 && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
             {
                 inline.on_name(mac, &name);

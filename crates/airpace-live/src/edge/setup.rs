@@ -5,12 +5,15 @@ use super::state::{self, StateFile};
 use super::{settings, socket};
 use airpace_api::config::{Datapath, EdgeConfig};
 use airpace_net::bridge::{self, BridgeChoice, BridgeError, BridgeState, Forwarding};
+use airpace_net::clock::Clock;
 use airpace_net::inline::{
     AttachMode, InlineCounters, InlineError, InlineOptions, InlinePath, UplinkUse,
 };
 use airpace_net::netlink::{LinkError, Netlink};
+use airpace_net::poll::Poller;
 use anyhow::{Context as _, bail};
-use std::fs;
+use core::time::Duration;
+use std::{fs, io};
 
 /// What a run has set up. Dropping it takes the programs out; [`Setup::end`] restores the bridge.
 pub(super) struct Setup {
@@ -53,7 +56,7 @@ impl Setup {
         };
         let path = state_file.store(&bridge).and_then(|()| {
             refuse_obstacles(&bridge, &config.wan, &access_points)?;
-            Ok(open_xdp(&config.wan, &access_points, config.datapath)?)
+            open_xdp_when_free(&config.wan, &access_points, config.datapath)
         });
         match path {
             Ok(path) => {
@@ -265,6 +268,30 @@ fn open_xdp(
         ..InlineOptions::default()
     };
     InlinePath::open_xdp(wan, access_points, options)
+}
+
+/// How often sockets are tried that a killed run may still have, and the pause in between.
+const BUSY_RETRIES: usize = 50;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens the path. The kernel closes the sockets of a killed run only a while after its process has
+/// ended, and a supervisor restarts it at once.
+fn open_xdp_when_free(
+    wan: &str,
+    access_points: &[&str],
+    datapath: Datapath,
+) -> anyhow::Result<InlinePath> {
+    let clock = Clock::start();
+    let mut timer = Poller::new()?;
+    for _ in 0..BUSY_RETRIES {
+        match open_xdp(wan, access_points, datapath) {
+            Err(InlineError::Socket { source, .. })
+                if source.kind() == io::ErrorKind::ResourceBusy => {}
+            opened => return Ok(opened?),
+        }
+        timer.wait(&clock, Some(clock.now().saturating_add(BUSY_PAUSE)))?;
+    }
+    Ok(open_xdp(wan, access_points, datapath)?)
 }
 
 /// The bridge that an earlier run has left, if this run wants the same and it is still in place: then

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 const MOST_CLIENTS: usize = 16;
 /// Longest request in bytes. The connection of a client that sends more is closed.
 const MOST_REQUEST_BYTES: usize = 4096;
+/// Most bytes of answers that wait for a client. The connection of one that does not read them is
+/// closed.
+const MOST_REPLY_BYTES: usize = 16 << 20;
 /// How long a connection may be silent before it is closed.
 const IDLE: Duration = Duration::from_secs(30);
 /// How long a client waits for an answer.
@@ -188,6 +191,9 @@ impl Client {
             };
             serde_json::to_writer(&mut self.reply, &reply)?;
             self.reply.push(b'\n');
+            if self.reply.len() > MOST_REPLY_BYTES {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
         }
         self.write()?;
         // The client sends nothing more. Its answers have been written, or cannot be.
