@@ -90,7 +90,7 @@ impl RunningEdge {
             }
             if let Err(error) = self.return_to_ports(waiter) {
                 let ports = self.watch.lost.join(", ");
-                return self.pass_because(Some(format!("{ports} was removed: {error:#}")));
+                return self.pass_because(Some(format!("{ports} was removed: {error}")));
             }
             tracing::info!(
                 ports = self.watch.lost.join(", "),

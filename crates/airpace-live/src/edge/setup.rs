@@ -171,7 +171,7 @@ impl Setup {
     /// A port is still away, or the bridge or the programs refuse one.
     pub(super) fn reopen(&mut self, returned: &[String]) -> anyhow::Result<()> {
         let returned: Vec<&str> = returned.iter().map(String::as_str).collect();
-        self.bridge.repair(&returned).context("the bridge")?;
+        self.bridge.repair(&returned)?;
         let access_points: Vec<&str> = self.access_points.iter().map(String::as_str).collect();
         self.path = if self.is_fail_open() {
             open_xdp(&self.wan, &access_points, self.datapath)?
