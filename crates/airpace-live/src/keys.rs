@@ -113,7 +113,7 @@ impl KeyPair {
                 mode,
             });
         }
-        let text = zeroize::Zeroizing::new(fs::read_to_string(path).map_err(read)?);
+        let text = zeroize::Zeroizing::new(airpace_net::files::read_text(path).map_err(read)?);
         let key = text.parse().map_err(|source| KeyFileError::Malformed {
             path: path.to_owned(),
             source,

@@ -2,6 +2,7 @@
 
 use airpace_edge::tunnel;
 use airpace_net::clock::Clock;
+use airpace_net::files;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
 use airpace_net::udp::UdpSocket;
@@ -151,7 +152,7 @@ impl Journal {
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let file = match path {
             Some(path) => {
-                let file = File::options().create(true).append(true).open(path);
+                let file = files::append(path);
                 let file = file.with_context(|| format!("telemetry file {}", path.display()))?;
                 Some(BufWriter::new(file))
             }
