@@ -33,7 +33,7 @@ fn load<T>(
     from_toml: impl FnOnce(&str) -> Result<T, DocumentError>,
 ) -> anyhow::Result<T> {
     let file = path.display();
-    let text = std::fs::read_to_string(path)
+    let text = airpace_net::files::read_text(path)
         .map_err(|error| bad_input(format!("cannot read {file}: {error}")))?;
     from_toml(&text)
         .map_err(|error| bad_input_with(error.one_line(&file.to_string()), error.excerpt()))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of [`EmulationReport`]; it changes when a field changes its meaning or goes.
+/// Version of [`EmulationReport`]; it changes when a field changes its meaning or is removed.
 pub const EMULATION_FORMAT: u32 = 1;
 
 /// A whole run. Times are in seconds since its start, on the emulator's clock.
@@ -71,6 +71,10 @@ pub struct Stray {
     /// time.
     #[serde(default)]
     pub overflowed: u64,
+    /// Packets and super-packets from stations that the full queue of their `wlan0` has not taken,
+    /// because the station's queue for the air was full. TCP sends them later; datagrams are lost.
+    #[serde(default)]
+    pub held_back: u64,
     /// Frames for which a monitor interface had no room.
     pub unheard: u64,
 }
@@ -130,8 +134,8 @@ pub struct DirectionTotals {
     pub marked: u64,
     /// Packets given up at the retry limit.
     pub dropped_retries: u64,
-    /// Longest queue of the sender, in packets. Known for the access point's queue only; 0 for the
-    /// uplink.
+    /// Longest queue of the sender, in packets. That of a station is bounded: the rest waits in its
+    /// kernel.
     pub queue_max: u64,
 }
 

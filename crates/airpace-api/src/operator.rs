@@ -57,6 +57,10 @@ pub struct EdgeStatus {
     pub datapath: String,
     /// Whether traffic continues when the process stops.
     pub fail_open: bool,
+    /// Why all frames pass in the bridge unpaced at present, in words; absent while those of
+    /// stations are paced.
+    #[serde(default)]
+    pub passing: Option<String>,
     /// Whether nothing is paced: what is granted would have been granted.
     pub dry_run: bool,
     /// Frames that left for stations.
@@ -69,6 +73,13 @@ pub struct EdgeStatus {
     pub passed_stale: u64,
     /// Observations that were lost because the process was late.
     pub observations_lost: u64,
+    /// Stations that were crowded out: not learnt, or forgotten for others, because there were too
+    /// many to which nothing had been sent. Their frames pass.
+    #[serde(default)]
+    pub crowded_out: u64,
+    /// Rows that were left out of the telemetry because there were too many.
+    #[serde(default)]
+    pub rows_left_out: u64,
     /// The access points.
     pub access_points: Vec<ApStatus>,
 }

@@ -136,6 +136,13 @@ pub struct EdgeSlot {
     pub dropped: u64,
     /// Packets marked by the box's queue in the slot.
     pub marked: u64,
+    /// Rows of all stations that were left out since the start because there were too many.
+    #[serde(default)]
+    pub rows_left_out: u64,
+    /// Stations that were crowded out since the start: not learnt, or forgotten for others, because
+    /// there were too many.
+    #[serde(default)]
+    pub crowded_out: u64,
 }
 
 /// One slot as the agent measured it.

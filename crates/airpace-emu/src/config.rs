@@ -37,9 +37,13 @@ pub struct EmulatorConfig {
     /// A third radio near the access point, with a monitor interface in the box's namespace
     /// (default none). It needs [`Layer::Ethernet`].
     pub air: Option<AirConfig>,
-    /// Access points besides the first (default none), each on a channel of its own with a port of
-    /// its own in the box. They need [`Layer::Ethernet`]. The cell's configuration holds for each.
+    /// Access points besides the first (default none), each with a port of its own in the box. They
+    /// need [`Layer::Ethernet`]. The cell's configuration holds for each.
     pub further_access_points: Vec<AccessPointConfig>,
+    /// Number of the channel of each access point (default empty: each has a channel of its own).
+    /// All radios on one channel hear each other and contend for it. If there are any numbers,
+    /// there must be one for each access point.
+    pub channels: Vec<u16>,
     /// Index of the access point of each station at the beginning, 0 for the first; stations
     /// without an entry begin at the first. See [`crate::Emulator::roam`].
     pub home: Vec<usize>,
@@ -129,11 +133,17 @@ pub struct AirConfig {
     pub interface: String,
     /// Probability, 0 to 1, that it misses a data frame as a whole (default 1: data go out at high
     /// rates, in beams that point elsewhere). Of a frame that it hears, it has the MPDUs that the
-    /// receiver has decoded.
+    /// receiver has decoded. Without effect if `snr_db` is given.
     pub data_loss: f64,
     /// Probability, 0 to 1, that it misses a control frame, a beacon or a group-addressed frame,
     /// which have legacy rates (default 0).
     pub control_loss: f64,
+    /// Signal-to-noise ratio in dB at which it receives the frames to and from each station
+    /// (default empty: `data_loss` holds). Each MPDU and each control frame is missed with the
+    /// probability that [`airpace_core::phy::error::ErrorModel`] has for its rate, length and
+    /// ratio, control frames also with `control_loss`. If there are any ratios, there must be one
+    /// for each station.
+    pub snr_db: Vec<f64>,
 }
 
 impl Default for AirConfig {
@@ -142,6 +152,7 @@ impl Default for AirConfig {
             interface: "air0".to_owned(),
             data_loss: 1.0,
             control_loss: 0.0,
+            snr_db: Vec::new(),
         }
     }
 }
@@ -171,6 +182,7 @@ impl EmulatorConfig {
             control_frames: false,
             air: None,
             further_access_points: Vec::new(),
+            channels: Vec::new(),
             home: Vec::new(),
             rts_threshold: None,
             dtim_period: 2,
@@ -204,7 +216,7 @@ impl EmulatorConfig {
         self
     }
 
-    /// Returns the radios and links of the cell: the access point, the stations and, where the cell
+    /// Returns the radios and links of one cell: the access point, the stations and, where the cell
     /// carries Ethernet frames, a radio that stands for all stations as the receiver of
     /// group-addressed frames.
     pub(crate) fn mac(&self) -> Result<MacConfig, ConfigError> {
@@ -268,6 +280,28 @@ impl EmulatorConfig {
         1 + self.further_access_points.len()
     }
 
+    /// Returns the index of the access point with which a station begins.
+    pub(crate) fn home_of(&self, station: usize) -> usize {
+        self.home.get(station).copied().unwrap_or_default()
+    }
+
+    /// Returns the indices of the access points on each channel. The channels come in the order of
+    /// their first access points.
+    pub(crate) fn access_points_by_channel(&self) -> Vec<Vec<usize>> {
+        let mut channels: Vec<(Option<u16>, Vec<usize>)> = Vec::new();
+        for access_point in 0..self.access_points() {
+            let number = self.channels.get(access_point).copied();
+            let known = channels
+                .iter_mut()
+                .find(|(known, _)| number.is_some() && *known == number);
+            match known {
+                Some((_, access_points)) => access_points.push(access_point),
+                None => channels.push((number, vec![access_point])),
+            }
+        }
+        channels.into_iter().map(|(_, points)| points).collect()
+    }
+
     fn validate_access_points(&self) -> Result<(), EmulatorError> {
         let n = self.access_points();
         let has_air = self.air_radios().flatten().next().is_some();
@@ -283,6 +317,22 @@ impl EmulatorConfig {
                     return Err(EmulatorError::AirLoss(loss));
                 }
             }
+            let stations = self.cell.stations.len();
+            if !air.snr_db.is_empty() && air.snr_db.len() != stations {
+                return Err(EmulatorError::AirRatios {
+                    ratios: air.snr_db.len(),
+                    stations,
+                });
+            }
+            if let Some(&snr_db) = air.snr_db.iter().find(|snr_db| !snr_db.is_finite()) {
+                return Err(EmulatorError::AirRatio(snr_db));
+            }
+        }
+        if !self.channels.is_empty() && self.channels.len() != n {
+            return Err(EmulatorError::Channels {
+                channels: self.channels.len(),
+                access_points: n,
+            });
         }
         match self.home.iter().find(|&&home| home >= n) {
             Some(&home) => Err(EmulatorError::UnknownAccessPoint(home)),
@@ -319,6 +369,27 @@ pub enum EmulatorError {
     /// A probability that the third radio misses a frame is out of range.
     #[error("the third radio misses frames with probability {0}: give 0 to 1")]
     AirLoss(f64),
+    /// There must be a signal-to-noise ratio for each station or none.
+    #[error(
+        "{ratios} signal-to-noise ratios at the third radio for {stations} stations: give one each"
+    )]
+    AirRatios {
+        /// Ratios given.
+        ratios: usize,
+        /// Stations of the cell.
+        stations: usize,
+    },
+    /// A signal-to-noise ratio at the third radio is not a finite number.
+    #[error("a signal-to-noise ratio of {0} dB at the third radio: give a finite number")]
+    AirRatio(f64),
+    /// There must be a channel for each access point or none.
+    #[error("{channels} channels for {access_points} access points: give one each")]
+    Channels {
+        /// Channels given.
+        channels: usize,
+        /// Access points of the run.
+        access_points: usize,
+    },
     /// A third radio, or a second access point, needs a box, which only Ethernet cells have.
     #[error("third radios and further access points need a cell that carries Ethernet frames")]
     NeedsEthernet,
@@ -365,6 +436,9 @@ impl EmulatorError {
                 | Self::Slot(_)
                 | Self::WiredDelay(_)
                 | Self::AirLoss(_)
+                | Self::AirRatios { .. }
+                | Self::AirRatio(_)
+                | Self::Channels { .. }
                 | Self::NeedsEthernet
                 | Self::TooManyAccessPoints(_)
                 | Self::UnknownAccessPoint(_)

@@ -130,8 +130,8 @@ impl Emulator {
         self.changes.push(Change::Wake(station));
     }
 
-    /// Takes a station out of range without a word: frames to it in the access point's queue meet
-    /// no answer, packets that come later are dropped, and what its kernel sends is lost.
+    /// Takes a station out of range without notice: frames to it in the access point's queue are not
+    /// acknowledged, packets that come later are dropped, and what its kernel sends is lost.
     pub fn leave(&self, station: StationId) {
         self.changes.push(Change::Leave(station));
     }
@@ -143,7 +143,7 @@ impl Emulator {
 
     /// Moves a station to another access point, by its index. The new one tells the wired side by a
     /// frame with the station's address. What the previous one has queued for the station is sent
-    /// there in vain; what the station has queued still goes out there. Does nothing if there is no
+    /// there and lost; what the station has queued still goes out there. Does nothing if there is no
     /// such station or access point.
     pub fn roam(&self, station: StationId, access_point: usize) {
         self.changes.push(Change::Roam(station, access_point));

@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod address;
-mod cell;
+mod channel;
 mod command;
 mod config;
 mod delay;
@@ -38,6 +38,7 @@ mod emulator;
 mod engine;
 mod forwarding;
 mod frame_log;
+mod medium;
 mod monitor;
 mod network;
 mod packet;

@@ -126,7 +126,7 @@ impl Presence {
         }
     }
 
-    /// A station leaves without a word. Returns how many packets were dropped that waited for it.
+    /// A station leaves without notice. Returns how many packets were dropped that waited for it.
     pub(crate) fn leave(&mut self, station: StationId) -> usize {
         let Some(station) = self.stations.get_mut(station.index()) else {
             return 0;

@@ -38,6 +38,17 @@ pub(crate) struct Statistics {
     pub(crate) stray: Stray,
 }
 
+/// The queues of one station at the end of a slot, in packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StationQueues {
+    /// Length of that at the access point.
+    pub(crate) length: usize,
+    /// The most that it had within the slot.
+    pub(crate) peak: usize,
+    /// The most that the station's own queue had within the slot.
+    pub(crate) uplink_peak: usize,
+}
+
 /// The counts of one station.
 #[derive(Debug, Default)]
 struct StationCounts {
@@ -93,17 +104,17 @@ impl Statistics {
         self.slot_begin + self.slot
     }
 
-    /// Ends the present slot. `queue` returns the present length of a station's queue and its peak
-    /// within the slot, in packets.
-    pub(crate) fn end_slot(&mut self, mut queue: impl FnMut(StationId) -> (usize, usize)) {
+    /// Ends the present slot. `queues` returns the queues of a station.
+    pub(crate) fn end_slot(&mut self, mut queues: impl FnMut(StationId) -> StationQueues) {
         for (index, station) in self.stations.iter_mut().enumerate() {
-            let (length, peak) = queue(StationId::from_index(index));
+            let queues = queues(StationId::from_index(index));
             let slot = core::mem::take(&mut station.current);
-            station.down.totals.queue_max = station.down.totals.queue_max.max(peak as u64);
+            let (down, up) = (&mut station.down.totals, &mut station.up.totals);
+            down.queue_max = down.queue_max.max(queues.peak as u64);
+            up.queue_max = up.queue_max.max(queues.uplink_peak as u64);
             if self.max_slots.is_some() {
-                station
-                    .slots
-                    .push(slot.finish(self.slot_begin, length, peak));
+                let slot = slot.finish(self.slot_begin, queues.length, queues.peak);
+                station.slots.push(slot);
             }
         }
         self.slot_begin += self.slot;

@@ -130,7 +130,7 @@ fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> 
             mode,
         });
     }
-    let text = zeroize::Zeroizing::new(fs::read_to_string(path).map_err(read)?);
+    let text = zeroize::Zeroizing::new(airpace_net::files::read_text(path).map_err(read)?);
     text.parse().map_err(|source| KeyFileError::Malformed {
         path: path.to_owned(),
         source,

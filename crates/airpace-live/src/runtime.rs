@@ -5,6 +5,7 @@ use airpace_api::config::TunConfig;
 use airpace_core::wire::tcp;
 use airpace_edge::tunnel::{self, SEAL_HEAD, SEAL_TAIL};
 use airpace_net::clock::Clock;
+use airpace_net::files;
 use airpace_net::netlink::RouteEvents;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
@@ -203,7 +204,7 @@ impl Journal {
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let file = match path {
             Some(path) => {
-                let file = File::options().create(true).append(true).open(path);
+                let file = files::append(path);
                 let file = file.with_context(|| format!("telemetry file {}", path.display()))?;
                 Some(BufWriter::new(file))
             }

@@ -42,7 +42,7 @@
 #define IP_ICMPV6 58
 #define IP_SCTP 132
 
-/* Why a frame took its way; the order is that of `WanCounters` in the loader. */
+/* Why a frame took its way; the order is that of `InlineCounters` in the loader. */
 enum outcome {
 	REDIRECTED,
 	PASSED_STALE,
@@ -55,6 +55,8 @@ enum outcome {
 	PASSED_NO_SOCKET,
 	RECORDS,
 	RECORDS_LOST,
+	PASSED_MOVED,
+	PASSED_TAGGED,
 	OUTCOMES,
 };
 
@@ -67,6 +69,8 @@ enum kind {
 	KIND_UNKNOWN_SOURCE = 5,
 	KIND_TCP = 6,
 	KIND_QUIC = 7,
+	/* A frame on the wired port whose source was last heard at the port of an access point. */
+	KIND_MOVED = 8,
 	/* Never reported. */
 	KIND_IP = 16,
 	KIND_SCTP = 17,
@@ -88,6 +92,8 @@ struct uplink {
 	/* When the last frame came, and when a frame was last reported because the source was unknown. */
 	u64 last_ns;
 	u64 noticed_ns;
+	/* When the source was last noticed on the wired port after it had been heard here. */
+	u64 moved_ns;
 };
 
 /* What the process tells the programs; all zeroes before it has spoken. */
@@ -97,6 +103,8 @@ struct control {
 	/* Longest frame that is redirected: it must fit into a chunk of the socket, and into the MTU of the port.
 	 * Longer than that are packets that the sender's kernel has joined (GSO), which generic XDP gets whole. */
 	u64 max_frame;
+	/* Not zero: frames with a VLAN tag pass, because the bridge filters VLANs. */
+	u64 untagged_only;
 };
 
 struct record {
@@ -334,6 +342,29 @@ INLINE void report_dhcp(struct xdp_md *ctx, u64 now, u32 length)
 		count(RECORDS_LOST);
 }
 
+INLINE int has_tag(struct ethernet *eth)
+{
+	return eth->type == htons(ETH_VLAN) || eth->type == htons(ETH_QINQ);
+}
+
+/*
+ * Whether the source was last heard at the port of an access point: it has moved to the wired network, or a loop in
+ * the wireless network has returned one of its frames. The bridge believes that it is behind that port until it sees
+ * a frame from here. This is said once each time.
+ */
+INLINE int has_moved(struct ethernet *eth, u64 now)
+{
+	struct uplink *heard;
+	struct mac from;
+
+	__builtin_memcpy(&from, eth->source, sizeof(from));
+	heard = bpf_map_lookup_elem(&UPLINK, &from);
+	if (!heard || (s64)(heard->last_ns - heard->moved_ns) <= 0)
+		return 0;
+	heard->moved_ns = now;
+	return 1;
+}
+
 SEC("xdp.frags")
 int edge_wan(struct xdp_md *ctx)
 {
@@ -345,6 +376,7 @@ int edge_wan(struct xdp_md *ctx)
 	u32 length, *flags;
 	enum kind kind;
 	struct mac to;
+	int moved;
 
 	if ((void *)(eth + 1) > end)
 		return XDP_PASS;
@@ -359,6 +391,9 @@ int edge_wan(struct xdp_md *ctx)
 		report_dhcp(ctx, now, length);
 	else if (kind == KIND_ARP)
 		report(ctx, kind, now, length);
+	moved = has_moved(eth, now);
+	if (moved)
+		report(ctx, KIND_MOVED, now, length);
 	if (eth->destination[0] & 1) {
 		count(PASSED_GROUP);
 		return XDP_PASS;
@@ -380,6 +415,15 @@ int edge_wan(struct xdp_md *ctx)
 	}
 	if (*flags & STATION_EXEMPT) {
 		count(PASSED_EXEMPT);
+		return XDP_PASS;
+	}
+	/* This frame teaches the bridge where its source is now; a redirected one would not. */
+	if (moved) {
+		count(PASSED_MOVED);
+		return XDP_PASS;
+	}
+	if (control->untagged_only && has_tag(eth)) {
+		count(PASSED_TAGGED);
 		return XDP_PASS;
 	}
 	/* The socket would drop a frame in several buffers. */

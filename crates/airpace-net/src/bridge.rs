@@ -8,6 +8,10 @@
 //! A bridge switches its ports to promiscuous mode by itself and back when it releases them. MTUs
 //! and addresses are never changed.
 
+mod forwarding;
+
+pub use forwarding::{Forwarding, Obstacle, forwarding};
+
 use crate::netlink::{LinkError, Netlink};
 use crate::sys;
 use nix::ifaddrs::getifaddrs;
@@ -84,6 +88,12 @@ pub enum BridgeError {
     /// The same interface was given twice.
     #[error("{0} is given twice; each port must be an interface of its own")]
     Twice(String),
+    /// A port that came back has been given to another bridge.
+    #[error("{port} is a port of another bridge; take it out: ip link set {port} nomaster")]
+    OtherBridge {
+        /// Name of the port.
+        port: String,
+    },
     /// The addresses of the interfaces cannot be listed.
     #[error("cannot list the addresses of the interfaces: {0}")]
     Addresses(#[source] io::Error),
@@ -120,9 +130,7 @@ impl BridgeState {
         let (bridge, existing) = match choice {
             BridgeChoice::Make(name) => match link.port(name) {
                 Ok(_) => return Err(BridgeError::Exists(name.to_owned())),
-                Err(error) if error.source.raw_os_error() == Some(libc::ENODEV) => {
-                    (Some(name), None)
-                }
+                Err(error) if error.is_missing() => (Some(name), None),
                 Err(error) => return Err(error.into()),
             },
             BridgeChoice::Take(name) => {
@@ -175,15 +183,7 @@ impl BridgeState {
             if port.master != self.bridge {
                 link.set_master(&port.name, self.bridge.as_deref())?;
             }
-            if port.strips_tags {
-                // Some drivers cannot turn it off; only tagged frames suffer.
-                if let Err(error) = set_tag_offload(&port.name, false) {
-                    tracing::warn!(port = port.name, %error, "VLAN tags may be lost");
-                }
-            }
-            if !port.was_up {
-                link.set_up(&port.name)?;
-            }
+            prepare_port(link, port, port.was_up)?;
         }
         match &self.bridge {
             Some(bridge) if !self.was_up => link.set_up(bridge),
@@ -221,6 +221,49 @@ impl BridgeState {
         Ok(true)
     }
 
+    /// Puts ports that were removed and have come back into the bridge again, and makes the bridge
+    /// again if it was made by [`BridgeState::set_up`] and has been deleted. `returned` are the
+    /// names of these ports; all others stay as they are.
+    ///
+    /// # Errors
+    /// As [`BridgeState::set_up`]. A port that has not come back yet is an error, too.
+    pub fn repair(&mut self, returned: &[&str]) -> Result<(), BridgeError> {
+        let mut link = Netlink::open()?;
+        let mut was_remade = false;
+        let mut index = None;
+        if let Some(bridge) = &self.bridge {
+            if self.is_ours && link.index(bridge).is_err() {
+                link.add_bridge(bridge)?;
+                link.set_up(bridge)?;
+                was_remade = true;
+            }
+            index = Some(link.index(bridge)?);
+        }
+        for port in &mut self.ports {
+            let now = link.port(&port.name)?;
+            if !was_remade && !returned.contains(&&*port.name) {
+                continue;
+            }
+            if now.master.is_some() && now.master != index {
+                let port = port.name.clone();
+                return Err(BridgeError::OtherBridge { port });
+            }
+            // A network manager may have given the new interface an address.
+            if now.master.is_none()
+                && let Some(address) = address_of(&port.name)?
+            {
+                let port = port.name.clone();
+                return Err(BridgeError::HasAddress { port, address });
+            }
+            port.strips_tags = tag_offload(&port.name).unwrap_or(false);
+            if now.master != index {
+                link.set_master(&port.name, self.bridge.as_deref())?;
+            }
+            prepare_port(&mut link, port, now.is_up)?;
+        }
+        Ok(())
+    }
+
     /// Restores how everything was: the ports' bridges, which of the interfaces were up, and the
     /// bridge is deleted if it was made. What has disappeared or been given to another bridge in
     /// the meantime stays so; undoing twice does no harm.
@@ -243,7 +286,7 @@ impl BridgeState {
         let bridge = match &self.bridge {
             Some(name) => match link.index(name) {
                 Ok(index) => Some(index),
-                // Whoever has deleted the bridge has released the port.
+                // Deleting the bridge has released the port.
                 Err(_) => return Ok(()),
             },
             None => None,
@@ -279,6 +322,21 @@ impl BridgeState {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Has a port of the bridge carry frames, with their VLAN tags in place.
+fn prepare_port(link: &mut Netlink, port: &PortState, is_up: bool) -> Result<(), LinkError> {
+    if port.strips_tags {
+        // Some drivers cannot turn it off; only tagged frames suffer.
+        if let Err(error) = set_tag_offload(&port.name, false) {
+            tracing::warn!(port = port.name, %error, "VLAN tags may be lost");
+        }
+    }
+    if is_up {
+        Ok(())
+    } else {
+        link.set_up(&port.name)
     }
 }
 

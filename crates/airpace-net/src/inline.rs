@@ -74,6 +74,9 @@ pub enum ObservationKind {
     Tcp,
     /// UDP from or to port 443.
     Quic,
+    /// A frame on the wan port whose source was last heard at the port of an access point: it has
+    /// moved to the wired network, or a loop has returned one of its frames before.
+    Moved,
 }
 
 impl ObservationKind {
@@ -87,6 +90,7 @@ impl ObservationKind {
             5 => Some(Self::UnknownSource),
             6 => Some(Self::Tcp),
             7 => Some(Self::Quic),
+            8 => Some(Self::Moved),
             _ => None,
         }
     }
@@ -146,6 +150,15 @@ pub enum InlineError {
     Link(#[from] LinkError),
 }
 
+/// Returns whether an error says that a port is down or has been removed.
+#[must_use]
+pub fn is_port_away(error: &io::Error) -> bool {
+    let away = [libc::ENETDOWN, libc::ENXIO, libc::ENODEV];
+    error
+        .raw_os_error()
+        .is_some_and(|code| away.contains(&code))
+}
+
 /// Options of an [`XdpPath`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InlineOptions {
@@ -171,6 +184,8 @@ impl Default for InlineOptions {
 struct AccessPointPort {
     index: u32,
     sender: Sender,
+    /// Whether the interface was down when frames were last sent.
+    is_down: bool,
 }
 
 /// The in-line path through XDP programs and AF_XDP sockets. Dropping it detaches the programs and
@@ -215,7 +230,11 @@ impl XdpPath {
             programs.attach(interface, Role::AccessPoint, options.mode)?;
             let sender = Sender::open(index, 0, options.chunks)
                 .map_err(|source| socket_error(interface, 0, source))?;
-            ports.push(AccessPointPort { index, sender });
+            ports.push(AccessPointPort {
+                index,
+                sender,
+                is_down: false,
+            });
         }
         let wan_mode = programs.attach(wan, Role::Wan, options.mode)?;
         Ok(Self {
@@ -262,6 +281,12 @@ impl XdpPath {
         self.programs.set_heartbeat(long_ago)
     }
 
+    /// Has frames with a VLAN tag pass, or not, from the next [`XdpPath::beat`] on. They must pass
+    /// where the bridge filters VLANs ([`crate::bridge::Forwarding::UntaggedUnchanged`]).
+    pub const fn set_untagged_only(&mut self, untagged_only: bool) {
+        self.programs.set_untagged_only(untagged_only);
+    }
+
     /// Takes over the unicast frames for the station `mac`, or lets them pass although it is known
     /// if `is_exempt`. A known station is changed.
     ///
@@ -297,11 +322,21 @@ impl XdpPath {
     /// Queues a frame for the port number `access_point` in the order of [`XdpPath::open`];
     /// [`XdpPath::flush`] sends it. Returns `false` if there is no room or no such port: the caller
     /// keeps the frame.
-    pub fn push(&mut self, access_point: usize, frame: &[u8]) -> bool {
-        match self.access_points.get_mut(access_point) {
-            Some(port) => port.sender.push(frame),
-            None => false,
+    ///
+    /// # Errors
+    /// When the port was down or removed at the last flush and has no room: nothing is gained by
+    /// keeping the frame.
+    pub fn push(&mut self, access_point: usize, frame: &[u8]) -> io::Result<bool> {
+        let Some(port) = self.access_points.get_mut(access_point) else {
+            return Ok(false);
+        };
+        if port.sender.push(frame) {
+            return Ok(true);
         }
+        if port.is_down {
+            return Err(io::ErrorKind::NetworkDown.into());
+        }
+        Ok(false)
     }
 
     /// Sends the queued frames on all ports. Returns how many the interfaces have not taken yet;
@@ -313,7 +348,9 @@ impl XdpPath {
         let mut waiting = 0;
         let mut failure = None;
         for port in &mut self.access_points {
-            match port.sender.flush() {
+            let flushed = port.sender.flush();
+            port.is_down = flushed.is_err();
+            match flushed {
                 Ok(n) => waiting += n,
                 Err(error) => failure = Some(error),
             }
@@ -335,10 +372,10 @@ impl XdpPath {
     ) -> io::Result<usize> {
         let mut n = 0;
         for frame in frames {
-            if !self.push(access_point, frame) {
+            if !self.push(access_point, frame)? {
                 // Sending makes room; a frame that is too long stays where it is.
                 self.flush()?;
-                if !self.push(access_point, frame) {
+                if !self.push(access_point, frame)? {
                     break;
                 }
             }
@@ -365,7 +402,7 @@ impl XdpPath {
         self.programs.ring_fd()
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     ///
     /// # Errors
     /// When the kernel refuses, which only a bug can cause.

@@ -1,4 +1,4 @@
-//! Finds the interface that has an address.
+//! Finds the interface that has an address, and what interfaces have received.
 
 use ipnet::IpNet;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
@@ -69,6 +69,24 @@ pub fn networks() -> io::Result<Vec<(String, IpNet)>> {
     Ok(networks)
 }
 
+/// Returns the bytes that the interface `name` has received since it was made; `None` if there is no
+/// such interface.
+///
+/// # Errors
+/// When the kernel's list of interfaces cannot be read.
+pub fn received_bytes(name: &str) -> io::Result<Option<u64>> {
+    // Unlike /sys, this shows the interfaces of the thread's namespace.
+    let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+    Ok(received_bytes_in(&devices, name))
+}
+
+/// The first number after the name in a list of the kernel's form: `  eth0: 1234 …`.
+fn received_bytes_in(devices: &str, name: &str) -> Option<u64> {
+    let mut lines = devices.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(device, _)| device.trim() == name)?;
+    numbers.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// Returns the IP address of a list entry; `None` if it has an address of another family.
 fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
     ip_of(entry.address.as_ref()?)
@@ -93,6 +111,16 @@ mod tests {
             let loopback = ("lo".to_owned(), "127.0.0.1/8".parse().unwrap());
             assert!(listed.contains(&loopback), "{listed:?}");
         }
+    }
+
+    #[test]
+    fn received_bytes_are_found_by_name() {
+        let devices =
+            "Inter-|   Receive\n face |bytes    packets\n    lo:  88 1\n  eth0:1234 5 0\n";
+        assert_eq!(received_bytes_in(devices, "eth0"), Some(1234));
+        assert_eq!(received_bytes_in(devices, "lo"), Some(88));
+        assert_eq!(received_bytes_in(devices, "eth"), None);
+        assert!(received_bytes("lo").unwrap().is_some());
     }
 
     #[test]

@@ -26,6 +26,7 @@ compile_error!("airpace-net needs Linux; airpace-core and airpace-sim build ever
 
 pub mod bridge;
 pub mod clock;
+pub mod files;
 pub mod inline;
 pub mod interfaces;
 pub mod netlink;

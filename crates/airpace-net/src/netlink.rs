@@ -5,16 +5,18 @@
 
 mod bridge;
 mod events;
+mod queueing;
 mod rules;
 
+pub(crate) use bridge::{PortLink, PortVlan};
 pub use events::RouteEvents;
 pub use rules::Rule;
 
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO, NetlinkBuffer,
-    NetlinkMessage, NetlinkPayload,
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ALIGNTO,
+    NetlinkBuffer, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage as Request;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -67,6 +69,14 @@ pub struct LinkError {
     pub operation: String,
     /// The kernel's answer.
     pub source: io::Error,
+}
+
+impl LinkError {
+    /// Returns whether the interface does not exist.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
+    }
 }
 
 /// A connection to the kernel's tables of one network namespace: that of the thread that opened
@@ -353,6 +363,39 @@ impl Netlink {
 
     /// Sends a request and waits for the message that answers it; `None` is an acknowledgement.
     fn request(&mut self, request: Request, flags: u16) -> io::Result<Option<Request>> {
+        self.send(request, flags)?;
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            // Answers to earlier requests, whose callers gave up on an error, are skipped.
+            if let Some(answer) = answer_in(&datagram, self.sequence) {
+                return answer;
+            }
+        }
+    }
+
+    /// Sends a request for a list and passes each of its messages to `on_message`.
+    fn list(&mut self, request: Request, mut on_message: impl FnMut(Request)) -> io::Result<()> {
+        self.send(request, NLM_F_DUMP)?;
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            let mut rest = &datagram[..];
+            // The check ensures that the length in the header is that of a message within `rest`.
+            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
+                let length = message.length() as usize;
+                if message.sequence_number() == self.sequence {
+                    match read_part(rest)? {
+                        Some(part) => on_message(part),
+                        None => return Ok(()),
+                    }
+                }
+                rest = rest
+                    .get(length.next_multiple_of(usize::from(NLMSG_ALIGNTO))..)
+                    .unwrap_or_default();
+            }
+        }
+    }
+
+    fn send(&mut self, request: Request, flags: u16) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | flags;
@@ -361,13 +404,7 @@ impl Netlink {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         self.socket.send(&bytes, 0)?;
-        loop {
-            let (datagram, _) = self.socket.recv_from_full()?;
-            // Answers to earlier requests, whose callers gave up on an error, are skipped.
-            if let Some(answer) = answer_in(&datagram, self.sequence) {
-                return answer;
-            }
-        }
+        Ok(())
     }
 }
 
@@ -395,6 +432,17 @@ fn read_answer(bytes: &[u8]) -> io::Result<Option<Request>> {
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),
         NetlinkPayload::Error(error) => Err(error.to_io()),
         // Lists end with it; single requests are not answered so.
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Reads a message of a list; `None` is its end.
+fn read_part(bytes: &[u8]) -> io::Result<Option<Request>> {
+    let invalid = |error: DecodeError| io::Error::new(io::ErrorKind::InvalidData, error);
+    match NetlinkMessage::deserialize(bytes).map_err(invalid)?.payload {
+        NetlinkPayload::InnerMessage(part) => Ok(Some(part)),
+        NetlinkPayload::Done(_) => Ok(None),
+        NetlinkPayload::Error(error) => Err(error.to_io()),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

@@ -1,6 +1,7 @@
 mod bottleneck;
 mod l4s;
 mod observed;
+mod radio;
 mod store;
 mod sweep;
 mod uploads;

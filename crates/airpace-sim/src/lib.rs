@@ -35,6 +35,7 @@
 pub mod channel;
 pub mod closed_loop;
 pub mod mac;
+pub mod overheard;
 pub mod radio;
 pub mod rate;
 pub mod rng;

@@ -1,5 +1,7 @@
 //! `airpace emulate`: an emulated access point that exists while a command runs.
 
+mod layer2;
+
 use crate::args::{per_station, probability};
 use crate::failure::{Interrupted, bad_input};
 use crate::rate::{self, Standard, Timing};
@@ -7,15 +9,13 @@ use airpace_api::emulation::{DirectionTotals, EmulationReport, QueueDrops};
 use airpace_config::quantity::Span;
 use airpace_core::phy::{self, AccessCategory, AmpduLimits};
 use airpace_core::queue::{AirtimeLimitConfig, DEFAULT_WEIGHT};
-use airpace_emu::{
-    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, EthernetConfig, MAX_STATIONS,
-    Monitor, NoObserver, Outcome,
-};
+use airpace_emu::{EmulatorConfig, EmulatorError, MAX_STATIONS, Monitor, NoObserver, Outcome};
 use airpace_sim::mac::{
     CellConfig, PathConfig, QueueLimit, Queues, RateChange, Scheme, StationConfig,
 };
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use layer2::Layer2;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ const EXAMPLES: &str = "CMD runs on the wired side; without CMD, a shell does. I
   AIRPACE_STATION_IPS      addresses of the stations
   AIRPACE_NS_SERVER, AIRPACE_NS_STA0, AIRPACE_NS_STA1, ...   network namespaces, for nsenter
   AIRPACE_NS_BOX, AIRPACE_LAN_PORT, AIRPACE_AP_PORT, AIRPACE_STATION_MACS        with --layer ethernet
-Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap).
+Each station has wlan0 and, for tcpdump and Wireshark, mon0 (radiotap). What the air cannot take of an upload waits in
+the station's kernel, as behind a Wi-Fi driver.
 
 With --layer ethernet, a box stands between the wired side and the access point, with a port towards each and
 nothing configured; its bridge carries frames of any kind to stations that have MAC addresses:
@@ -36,11 +37,14 @@ Examples:
   airpace emulate --stations 2 --mcs 9,4 --nss 1 -- sh -c 'nsenter --net=$AIRPACE_NS_STA0 ping -c 3 $AIRPACE_SERVER'
   airpace emulate --mcs 9 --loss 0.05 --wired-delay '20 ms' --report run.json -- ping -c 9 10.77.0.10
   airpace emulate --stations 3 --mcs 9,4,1        a shell behind a busy access point
+  airpace emulate --mcs 9 -- sh -c 'iperf3 -sD; nsenter --net=$AIRPACE_NS_STA0 iperf3 -c $AIRPACE_SERVER'      an upload
   airpace emulate --ap airtime --standard ht --width 20 --gi 400 --mcs 15,15,0 --nss 2,2,1 --max-duration '4 ms'
   airpace emulate --ap fq-mac --aql --qos --mcs 9,4 --nss 1 -- ping -Q 0xb8 -c 9 10.77.0.11
   airpace emulate --layer ethernet --stations 2 -- sh -c 'nsenter --net=$AIRPACE_NS_BOX tcpdump -c 9 -ni ap0 & ping -c 9 10.77.0.11'
   airpace emulate --layer ethernet --no-bridge --air -- nsenter --net=$AIRPACE_NS_BOX sh    put a box of your own between
   airpace emulate --layer ethernet --cells 2 --stations 4 --air      two access points, stations in turn, a radio near each
+  airpace emulate --layer ethernet --cells 3 --channel 36,36,44 --stations 6 --air      the first two share a channel
+  airpace emulate --layer ethernet --stations 3 --air --air-snr 12,30,25      data frames are heard where the ratio suffices
   airpace emulate --ap airtime --hardware-queue 0 --airtime-weight 512,256 --mcs 9,9 --report run.json -- ./downloads.sh
 
 Exit code: that of CMD; 130 after Ctrl-C.";
@@ -103,36 +107,6 @@ pub(crate) struct Emulate {
     /// PSDUs longer than this are preceded by RTS and CTS; by default none is.
     #[arg(long, value_name = "BYTES")]
     rts: Option<u32>,
-    /// What the cell carries: IPv4 packets, or Ethernet frames through a box with two ports.
-    #[arg(long, value_enum, default_value = "ip", help_heading = LAYER_2)]
-    layer: Carried,
-    /// Leave the box's ports unconnected, for a bridge of your own; --layer ethernet only.
-    #[arg(long, help_heading = LAYER_2)]
-    no_bridge: bool,
-    /// Name of the box's port towards the wired side; --layer ethernet only.
-    #[arg(long, value_name = "NAME", default_value = "lan0", help_heading = LAYER_2)]
-    lan_port: String,
-    /// Name of the box's port towards the access point; --layer ethernet only.
-    #[arg(long, value_name = "NAME", default_value = "ap0", help_heading = LAYER_2)]
-    ap_port: String,
-    /// Existing network namespace to use as the box, for example /run/netns/box; --layer ethernet
-    /// only.
-    #[arg(long = "box", value_name = "FILE", help_heading = LAYER_2)]
-    box_namespace: Option<PathBuf>,
-    /// Number of access points, each with a port (ap0, ap1, ...) and a channel of its own; stations
-    /// are associated in turn; --layer ethernet only.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=8), help_heading = LAYER_2)]
-    cells: u16,
-    /// Give the box a monitor interface of a third radio near the access point (of several: air0,
-    /// air1, ...); --layer ethernet only.
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "air0", help_heading = LAYER_2)]
-    air: Option<String>,
-    /// Probability that the third radio misses a data frame.
-    #[arg(long, value_name = "P", default_value = "1", value_parser = share, allow_negative_numbers = true, help_heading = LAYER_2)]
-    air_loss: f64,
-    /// Probability that the third radio misses a control frame.
-    #[arg(long, value_name = "P", default_value = "0", value_parser = share, allow_negative_numbers = true, help_heading = LAYER_2)]
-    air_loss_control: f64,
     /// Show control frames and beacons on the stations' monitors, as --layer ethernet does.
     #[arg(long)]
     control_frames: bool,
@@ -151,20 +125,11 @@ pub(crate) struct Emulate {
     /// File for the report: totals and time series (JSON).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    layer_2: Layer2,
     /// The command and its arguments.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// Heading of the options about Ethernet frames in `--help`.
-const LAYER_2: &str = "Layer 2";
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Carried {
-    /// IPv4 packets; TUN devices at both ends.
-    Ip,
-    /// Ethernet frames; a port for a bridge at one end, TAP devices at the other.
-    Ethernet,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -261,7 +226,7 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
     let mut config = EmulatorConfig::new(cell, args.seed).with_access_point(args.ap);
     access_point(args, &mut config.cell.access_point)?;
     config.control_frames = args.control_frames;
-    let config = layer(args, config)?;
+    let config = args.layer_2.apply(config)?;
     Ok(EmulatorConfig {
         wired_delay,
         monitor,
@@ -269,56 +234,6 @@ fn config(args: &Emulate) -> anyhow::Result<EmulatorConfig> {
         rts_threshold: args.rts,
         ..config
     })
-}
-
-/// Makes the cell carry Ethernet frames, with a third radio, if the arguments say so.
-fn layer(args: &Emulate, config: EmulatorConfig) -> anyhow::Result<EmulatorConfig> {
-    let ethernet = EthernetConfig {
-        box_namespace: args.box_namespace.clone(),
-        lan_port: args.lan_port.clone(),
-        ap_port: args.ap_port.clone(),
-        bridged: !args.no_bridge,
-    };
-    if args.layer == Carried::Ip {
-        if args.air.is_some() || args.cells > 1 || ethernet != EthernetConfig::default() {
-            return Err(bad_input(
-                "--no-bridge, --lan-port, --ap-port, --box, --cells and --air need --layer ethernet",
-            ));
-        }
-        return Ok(config);
-    }
-    let air = |index: u16| {
-        args.air.as_ref().map(|interface| AirConfig {
-            interface: numbered(interface, index),
-            data_loss: args.air_loss,
-            control_loss: args.air_loss_control,
-        })
-    };
-    let mut further_access_points = Vec::new();
-    for index in 1..args.cells {
-        further_access_points.push(AccessPointConfig {
-            port: numbered(&args.ap_port, index),
-            air: air(index),
-        });
-    }
-    let stations = 0..config.cell.stations.len();
-    Ok(EmulatorConfig {
-        air: air(0),
-        further_access_points,
-        home: stations.map(|i| i % usize::from(args.cells)).collect(),
-        ..config.with_ethernet(ethernet)
-    })
-}
-
-/// The name of the interface of access point `index`: that of the first with a higher number at its
-/// end.
-fn numbered(first: &str, index: u16) -> String {
-    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number: u16 = first[stem.len()..].parse().unwrap_or_default();
-    match index {
-        0 => first.to_owned(),
-        _ => format!("{stem}{}", number.saturating_add(index)),
-    }
 }
 
 /// Changes the scheme's transmit path as the arguments say.
@@ -349,14 +264,6 @@ fn access_point(args: &Emulate, path: &mut PathConfig) -> anyhow::Result<()> {
         only("--airtime-weight", &[Scheme::Airtime])?;
     }
     Ok(())
-}
-
-/// A probability that may also be 1.
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("give 0 to 1".to_owned()),
-    }
 }
 
 /// A scheme by its name.

@@ -64,6 +64,37 @@ fn a_command_finds_the_box_between_the_wired_side_and_the_access_point() {
 }
 
 #[test]
+fn access_points_share_a_channel_and_a_third_radio_hears_by_its_signal_to_noise_ratio() {
+    let words =
+        "--layer ethernet --stations 3 --cells 3 --channel 36,36,44 --air --air-snr 12,30,25";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    let script =
+        "nsenter --net=$AIRPACE_NS_BOX cat /proc/net/dev | grep -q air2: || exit 5; exit 7";
+    words.extend(["--", "sh", "-c", script]);
+    let Some(run) = emulate(&words) else { return };
+    assert_eq!(run.code, Some(7), "{}", run.stderr);
+}
+
+#[test]
+fn impossible_channels_and_ratios_are_refused() {
+    let cell = "emulate --layer ethernet --stations 3 --cells 3";
+    assert_refused(
+        &format!("{cell} --channel 1,2 -- true"),
+        "--channel has 2 values for 3 access points",
+    );
+    assert_refused(
+        &format!("{cell} --air --air-snr 1,2 -- true"),
+        "--air-snr has 2 values for 3 stations",
+    );
+    assert_refused(&format!("{cell} --air --air-snr nan -- true"), "finite");
+    assert_refused(&format!("{cell} --air-snr 9 -- true"), "--air");
+    assert_refused(
+        &format!("{cell} --air --air-snr 9 --air-loss 0.1 -- true"),
+        "cannot be used with",
+    );
+}
+
+#[test]
 fn options_of_layer_2_are_refused_in_a_cell_of_ip_packets() {
     for options in [
         "--no-bridge",
@@ -71,6 +102,7 @@ fn options_of_layer_2_are_refused_in_a_cell_of_ip_packets() {
         "--ap-port eth1",
         "--box /run/netns/x",
         "--cells 2",
+        "--cells 1 --channel 36",
     ] {
         assert_refused(&format!("emulate {options} -- true"), "--layer ethernet");
     }

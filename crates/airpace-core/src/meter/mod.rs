@@ -243,6 +243,13 @@ impl Meter {
         self.tunnel_window = TunnelWindow::default();
     }
 
+    /// Forgets the MPDUs of the slot that runs, which cannot be trusted: the slot is told from the
+    /// messages of the tunnel.
+    pub fn discard_mpdus(&mut self) {
+        self.mac = FrameMeter::new(self.config.frame_gap);
+        self.mac_windows = [MacWindow::default(); TIDS];
+    }
+
     /// Whether the slot that runs shows what its predecessor did not: another PHY rate, or packets
     /// that wait far longer. A sender that learns of it now keeps a queue from growing through the
     /// rest of the slot.

@@ -7,6 +7,7 @@
 //! [`Agent::handle_timeout`], and calls both again at [`Agent::deadline`].
 
 mod acks;
+mod guard;
 mod hold;
 mod plain;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use airpace_core::wire::radiotap::Radiotap;
 use airpace_core::wire::tcp::PureAck;
 use airpace_units::{BitRate, StationId, Time};
 use core::time::Duration;
+use guard::{FrameKind, MonitorGuard, Verdict};
 use hold::AckHold;
 
 /// A packet of the station's uplink.
@@ -130,6 +132,9 @@ pub struct Counts {
     pub foreign: u64,
     /// Data frames that the meter has counted.
     pub metered: u64,
+    /// Data frames for this station that were not believed, because the radio showed more than was
+    /// delivered.
+    pub doubted: u64,
     /// Acknowledgements of the uplink that were dropped as redundant.
     pub thinned_acks: u64,
 }
@@ -140,6 +145,7 @@ pub struct Agent<P> {
     /// Hardware address of the station, if the monitor interface may hear others.
     address: Option<MacAddr>,
     meter: Meter,
+    guard: MonitorGuard,
     /// Session of the last message.
     session: Option<u32>,
     /// Packets that came without a tunnel.
@@ -195,6 +201,7 @@ impl<P: UplinkPacket> Agent<P> {
             last_frames: None,
             address: None,
             meter: Meter::new(MeterConfig::new(config.station), now),
+            guard: MonitorGuard::default(),
             session: None,
             plain_packets: 0,
             next_slot,
@@ -361,7 +368,29 @@ impl<P: UplinkPacket> Agent<P> {
             let packets = packet.div_ceil(FULL_PACKET + AMSDU_SUBFRAME_BYTES);
             mpdu.packets = u16::try_from(packets).unwrap_or(1).max(1);
         }
-        self.on_mpdu(&mpdu);
+        let kind = FrameKind {
+            transmitter: header.transmitter,
+            protected: header.protected,
+        };
+        if self.guard.admits(kind, packet, !header.retry) {
+            self.on_mpdu(&mpdu);
+        } else {
+            self.counts.doubted += 1;
+        }
+    }
+
+    /// Takes the bytes that the kernel has delivered to the station's interface since it came up, to
+    /// be called before [`Agent::handle_timeout`] when a slot ends. Frames of the monitor interface
+    /// prove nothing, since anybody may transmit some; without these figures all are believed.
+    pub const fn on_delivered(&mut self, total_bytes: u64) {
+        self.guard.on_delivered(total_bytes);
+    }
+
+    /// Whether frames of the monitor interface are not believed, because they were more than what was
+    /// delivered.
+    #[must_use]
+    pub fn is_doubting(&self) -> bool {
+        self.guard.is_doubting()
     }
 
     /// Whether a frame is unicast data from the access point for this station.
@@ -413,6 +442,12 @@ impl<P: UplinkPacket> Agent<P> {
                 .is_some_and(|last| (frames == 0) == (last == 0))
     }
 
+    /// Whether [`Agent::handle_timeout`] would end or cut the slot now.
+    #[must_use]
+    pub fn is_slot_due(&self, now: Time) -> bool {
+        now >= self.next_slot || self.urgent_at.is_some_and(|at| now >= at)
+    }
+
     /// Whether a report is due before the slot ends.
     #[must_use]
     pub const fn has_news(&self) -> bool {
@@ -421,10 +456,10 @@ impl<P: UplinkPacket> Agent<P> {
 
     /// Ends the slot if it is over, or cuts it if there is news; returns the report to send.
     pub fn handle_timeout(&mut self, now: Time) -> Option<SlotReport> {
-        let is_urgent = self.urgent_at.is_some_and(|at| now >= at);
-        if now < self.next_slot && !is_urgent {
+        if !self.is_slot_due(now) {
             return None;
         }
+        let is_urgent = self.urgent_at.is_some_and(|at| now >= at);
         if now >= self.next_slot {
             // Slots keep their period however late the caller is. After a pause of the whole
             // machine, in which slots were missed, they start again from now.
@@ -445,6 +480,9 @@ impl<P: UplinkPacket> Agent<P> {
         self.extensions = 0;
         self.urgent_at = None;
         self.urgent_window = urgent_window(now, self.next_slot, self.slot);
+        if self.guard.close_slot() == Verdict::Forged {
+            self.meter.discard_mpdus();
+        }
         let report = self.meter.close_slot(now);
         self.last_frames = Some(report.frames);
         let hold = self.ack_hold.on_slot(now, &report);

@@ -1,4 +1,4 @@
-//! What an in-line box must know before it begins.
+//! Configuration of the in-line box.
 
 use crate::proxy::ProxyConfig;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -14,13 +14,16 @@ pub struct InlineConfig {
     pub media: Vec<MediumConfig>,
     /// For each port of the box towards access points the number of its medium.
     pub ports: Vec<usize>,
-    /// Stations of which more is known than that they exist.
+    /// Stations that the operator has configured.
     pub stations: Vec<KnownStation>,
-    /// Silence after which a station counts as gone. Default 5 min.
+    /// A station that is silent for this long has left. Default 5 min.
     pub leave_after: Duration,
     /// Most stations of all media together; further ones are not learnt, and their frames pass.
     /// Default 4096.
     pub most_stations: usize,
+    /// Most stations among them to which nothing has been sent yet. Beyond that the one that was
+    /// heard least recently is forgotten. Default 512.
+    pub most_unconfirmed: usize,
 }
 
 /// An access point.
@@ -35,12 +38,12 @@ pub struct MediumConfig {
     pub bssid: Option<MacAddr>,
 }
 
-/// What is known of a station beforehand.
+/// What an operator has configured for a station.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KnownStation {
     /// Its hardware address.
     pub mac: MacAddr,
-    /// Its name; else the one that it gave when it asked for an address.
+    /// Its name. Default: the name that it gives itself by DHCP.
     pub name: Option<String>,
     /// Weight (φ) of its share.
     pub weight: f64,
@@ -61,6 +64,7 @@ impl Default for InlineConfig {
             stations: Vec::new(),
             leave_after: Duration::from_secs(300),
             most_stations: 4096,
+            most_unconfirmed: 512,
         }
     }
 }

@@ -10,10 +10,11 @@
 //!    addresses frames are to be handed in at all;
 //! 3. at [`Inline::deadline`], calls [`Inline::handle_timeout`], then both again.
 //!
-//! Nothing is configured per station. One is learnt when it is first heard at the port of an access
-//! point, follows to another medium when it is heard there, and leaves by silence.
+//! Nothing is configured per station. A station is learnt when a frame of it first arrives at the port
+//! of an access point, moves to another medium when it is heard there, and leaves after a silence.
 
 mod config;
+mod learn;
 mod medium;
 mod observer;
 mod radio;
@@ -40,22 +41,22 @@ use airpace_units::Time;
 use core::time::Duration;
 use medium::Medium;
 use station::{LearntStation, Seat};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A frame for a station.
 pub trait DownlinkFrame: Packet {
-    /// What the sensors need to know of it.
+    /// Returns what the sensors need to know about the frame.
     fn downlink(&self) -> DownlinkPacket;
 }
 
-/// What has come from a station.
+/// A kind of frame that has arrived from a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Uplink {
     /// A TCP acknowledgement.
     Ack(UplinkAck),
     /// Another IP packet.
     Other,
-    /// A frame that says no more than that the station is there: ARP, DHCP and the like.
+    /// A frame that only shows that the station is there: ARP, DHCP and the like.
     Presence,
 }
 
@@ -68,7 +69,7 @@ pub enum StationChange {
     Left(MacAddr),
 }
 
-/// A frame that is to leave.
+/// A frame to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure<F> {
     /// The port of the box, as numbered in [`InlineConfig::ports`].
@@ -79,14 +80,15 @@ pub struct Departure<F> {
     pub waited: Duration,
 }
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Frames handed in for an address that is not a station's.
     pub unknown: u64,
-    /// Stations that were not learnt because there were too many.
+    /// Stations that were not learnt, or forgotten for others before anything was sent to them,
+    /// because there were too many.
     pub crowded_out: u64,
-    /// Times that a station was heard at another access point than before.
+    /// How often a station was heard at another access point than before.
     pub roamed: u64,
     /// Reports of agents on stations that are not known, and repeated reports.
     pub bad_reports: u64,
@@ -103,27 +105,29 @@ pub struct StationRecord {
     pub record: SlotRecord,
 }
 
-/// The box's decisions, for frames of type `F`.
+/// The state machine of the box, for frames of type `F`.
 pub struct Inline<F> {
     config: InlineConfig,
     media: Vec<Medium<F>>,
     /// Stations by index; `None` where one has left.
     stations: Vec<Option<LearntStation>>,
     by_mac: BTreeMap<MacAddr, usize>,
+    /// Stations to which nothing has been sent, by the time at which they were last heard.
+    unconfirmed: BTreeSet<(Time, usize)>,
     free: Vec<usize>,
     hash_key: [u8; 16],
-    /// The medium that is asked first for a frame, so that none is always served before the others.
+    /// The medium that is polled first; it rotates, so that none is always served before the others.
     turn: usize,
     next_sweep: Time,
     changes: VecDeque<StationChange>,
     counts: Counts,
 }
 
-/// How often silent stations are looked for.
+/// Interval between searches for silent stations.
 const SWEEP: Duration = Duration::from_secs(1);
 
 impl<F: DownlinkFrame> Inline<F> {
-    /// A box that knows no station yet. `hash_key` is secret, so that senders cannot aim at the
+    /// Returns a box that knows no station yet. `hash_key` must be secret, so that senders cannot aim at the
     /// queue of another flow.
     ///
     /// # Errors
@@ -143,6 +147,7 @@ impl<F: DownlinkFrame> Inline<F> {
             media,
             stations: Vec::new(),
             by_mac: BTreeMap::new(),
+            unconfirmed: BTreeSet::new(),
             free: Vec::new(),
             hash_key,
             turn: 0,
@@ -152,37 +157,43 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
-    /// What was counted since the start.
+    /// Returns the counters since the start.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The law's estimates of a medium at the last decision; `None` if there is no such medium.
+    /// Returns the law's estimates of a medium at its last decision; `None` if there is no such
+    /// medium.
     #[must_use]
     pub fn diagnostics(&self, medium: usize) -> Option<&Diagnostics> {
         self.media.get(medium).map(|m| m.proxy.diagnostics())
     }
 
-    /// Number of stations known.
+    /// Returns the number of stations.
     #[must_use]
     pub fn station_count(&self) -> usize {
         self.by_mac.len()
     }
 
-    /// Frames that wait for all stations.
+    /// Returns the number of frames that wait, for all stations.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.media.iter().map(|medium| medium.proxy.backlog()).sum()
     }
 
-    /// Takes a frame for the station at `to`.
+    /// Queues a frame for the station with the address `to`.
     ///
     /// # Errors
-    /// The frame, if no station has that address: it is to pass as it is.
+    /// Returns the frame if no station has that address.
     pub fn on_downlink(&mut self, now: Time, to: MacAddr, frame: F) -> Result<(), F> {
-        let Some(Seat { medium, station }) = self.seat_of(to) else {
+        let Some(&index) = self.by_mac.get(&to) else {
             self.counts.unknown += 1;
+            return Err(frame);
+        };
+        self.confirm(index);
+        let Some(Seat { medium, station }) = self.stations[index].as_ref().map(|known| known.seat)
+        else {
             return Err(frame);
         };
         self.media[medium].proxy.enqueue(now, station, frame);
@@ -194,8 +205,8 @@ impl<F: DownlinkFrame> Inline<F> {
         self.stations[index].as_ref().map(|station| station.seat)
     }
 
-    /// Takes notice of a frame that came from `from` at `port`. A station that was unknown is
-    /// learnt, one that was elsewhere has roamed.
+    /// Handles a frame that arrived from `from` at `port`. An unknown station is learnt; one that was
+    /// heard at another port has roamed.
     pub fn on_uplink(&mut self, now: Time, port: usize, from: MacAddr, what: Uplink) {
         // Group addresses are never a source (IEEE 802.3 §3.2.3), nor is the empty one a station's.
         if from.0[0] & 1 != 0 || from.0 == [0; 6] || port >= self.config.ports.len() {
@@ -212,14 +223,14 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// Counts what has come from a station since the last call: so many `frames` on the air with IP
-    /// packets of `bytes` in all, the last of them at `last`. They took airtime on their way.
+    /// Counts what a station has sent since the last call: `frames` frames on the air, with IP packets
+    /// of `bytes` bytes in all, the last of them at `last`. They took airtime.
     pub fn on_uplink_use(&mut self, mac: MacAddr, frames: u64, bytes: u64, last: Time) {
         let Some(&index) = self.by_mac.get(&mac) else {
             return;
         };
-        if let Some(station) = &mut self.stations[index] {
-            station.heard_at = station.heard_at.max(last);
+        self.note_heard(index, last);
+        if let Some(station) = &self.stations[index] {
             let Seat { medium, station } = station.seat;
             self.media[medium]
                 .proxy
@@ -227,89 +238,7 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// The seat of a station that has just been heard at `port`.
-    fn hear(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
-        let Some(&index) = self.by_mac.get(&mac) else {
-            return self.learn(now, port, mac);
-        };
-        let station = self.stations[index].as_mut()?;
-        station.heard_at = now;
-        if core::mem::replace(&mut station.port, port) == port {
-            return Some(station.seat);
-        }
-        self.counts.roamed += 1;
-        let seat = station.seat;
-        let medium = self.medium_of(port, mac);
-        if seat.medium == medium {
-            return Some(seat);
-        }
-        self.move_to(now, index, medium)
-    }
-
-    /// The medium of a station that is heard at `port`.
-    fn medium_of(&self, port: usize, mac: MacAddr) -> usize {
-        let listed = |medium: &MediumConfig| medium.stations.contains(&mac);
-        let medium = self.config.media.iter().position(listed);
-        medium
-            .unwrap_or(self.config.ports[port])
-            .min(self.media.len() - 1)
-    }
-
-    /// Learns a station.
-    fn learn(&mut self, now: Time, port: usize, mac: MacAddr) -> Option<Seat> {
-        let medium = self.medium_of(port, mac);
-        if self.by_mac.len() >= self.config.most_stations {
-            self.counts.crowded_out += 1;
-            return None;
-        }
-        let index = self.free.pop().unwrap_or(self.stations.len());
-        let known = self.config.stations.iter().find(|known| known.mac == mac);
-        let mut station = LearntStation::new(mac, Seat::new(medium, 0), port, now, known);
-        let key = self.key_of(medium, index);
-        // A weight that the law does not support has been refused with the configuration.
-        let seat = self.media[medium].seat(now, index, &station, key).ok()?;
-        station.seat.station = seat;
-        if !station.is_exempt {
-            self.changes.push_back(StationChange::Joined(mac));
-        }
-        let seat = station.seat;
-        if index == self.stations.len() {
-            self.stations.push(Some(station));
-        } else {
-            self.stations[index] = Some(station);
-        }
-        self.by_mac.insert(mac, index);
-        Some(seat)
-    }
-
-    /// Gives a station that has roamed a seat at its new access point, where its packets follow.
-    fn move_to(&mut self, now: Time, index: usize, medium: usize) -> Option<Seat> {
-        let key = self.key_of(medium, index);
-        let station = self.stations[index].as_mut()?;
-        let old = station.seat;
-        let seat = self.media[medium].seat(now, index, station, key).ok()?;
-        station.seat = Seat::new(medium, seat);
-        self.media[old.medium].leave(now, old.station);
-        // Nothing that waited is lost: it is sent where the station is now.
-        while let Some(dropped) = self.media[old.medium].proxy.poll_drop() {
-            if dropped.reason.is_none() && dropped.station == old.station {
-                self.media[medium].proxy.enqueue(now, seat, dropped.packet);
-            }
-        }
-        Some(Seat::new(medium, seat))
-    }
-
-    /// The key of the queue of a seat that is taken for the station `index`.
-    fn key_of(&self, medium: usize, index: usize) -> [u8; 16] {
-        let mut key = self.hash_key;
-        let own = ((medium as u64) << 48) ^ index as u64;
-        for (byte, own) in key.iter_mut().zip(own.to_le_bytes()) {
-            *byte ^= own;
-        }
-        key
-    }
-
-    /// The next frame that may leave now.
+    /// Returns the next frame that may leave now.
     pub fn poll(&mut self, now: Time) -> Option<Departure<F>> {
         let count = self.media.len();
         for _ in 0..count {
@@ -339,18 +268,18 @@ impl<F: DownlinkFrame> Inline<F> {
         None
     }
 
-    /// The next change of the stations for which frames are to be handed in.
+    /// Returns the next change of the stations for which frames are to be handed in.
     pub fn poll_change(&mut self) -> Option<StationChange> {
         self.changes.pop_front()
     }
 
-    /// The next frame that was dropped.
+    /// Returns the next frame that was dropped.
     pub fn poll_drop(&mut self) -> Option<F> {
         let dropped = self.media.iter_mut().find_map(|m| m.proxy.poll_drop())?;
         Some(dropped.packet)
     }
 
-    /// The next record of a station's slot, if records are made.
+    /// Returns the next record of a station's slot, if records are made.
     pub fn poll_record(&mut self) -> Option<StationRecord> {
         for (index, medium) in self.media.iter_mut().enumerate() {
             while let Some(record) = medium.proxy.poll_record() {
@@ -368,8 +297,8 @@ impl<F: DownlinkFrame> Inline<F> {
         None
     }
 
-    /// The next event that an operator should know of, with the name of its medium and the address
-    /// of its station, if it is about one.
+    /// Returns the next event that an operator should know about, with the name of its medium and the
+    /// address of its station, if it concerns one.
     pub fn poll_event(&mut self) -> Option<(&str, Option<MacAddr>, Event)> {
         let stations = &self.stations;
         self.media.iter_mut().find_map(|medium| {
@@ -385,14 +314,14 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
-    /// When [`Inline::handle_timeout`] and [`Inline::poll`] are to be called next.
+    /// Returns when [`Inline::handle_timeout`] and [`Inline::poll`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let media = self.media.iter().filter_map(Medium::deadline);
         media.chain([self.next_sweep]).min()
     }
 
-    /// When the next slot ends. What [`Inline::on_uplink_use`] is told before counts for it.
+    /// Returns when the next slot ends. Calls of [`Inline::on_uplink_use`] before that count for it.
     #[must_use]
     pub fn slot_end(&self) -> Time {
         let ends = self.media.iter().map(Medium::slot_end);
@@ -407,21 +336,6 @@ impl<F: DownlinkFrame> Inline<F> {
         if now >= self.next_sweep {
             self.next_sweep = now.saturating_add(SWEEP);
             self.forget_silent(now);
-        }
-    }
-
-    fn forget_silent(&mut self, now: Time) {
-        let leave_after = self.config.leave_after;
-        for index in 0..self.stations.len() {
-            let is_silent =
-                |station: &LearntStation| now.saturating_since(station.heard_at) >= leave_after;
-            let Some(station) = self.stations[index].take_if(|station| is_silent(station)) else {
-                continue;
-            };
-            self.by_mac.remove(&station.mac);
-            self.free.push(index);
-            self.media[station.seat.medium].leave(now, station.seat.station);
-            self.changes.push_back(StationChange::Left(station.mac));
         }
     }
 }

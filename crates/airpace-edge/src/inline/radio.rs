@@ -40,6 +40,9 @@ pub struct RadioCounts {
     pub other: u64,
     /// Frames without a valid radiotap header, or damaged on the air.
     pub malformed: u64,
+    /// Slots of stations in which more was acknowledged than was sent, so that another sensor speaks
+    /// for them: somebody forges block acks, or the stations receive by other ways too.
+    pub doubted_slots: u64,
 }
 
 impl<F: DownlinkFrame> Inline<F> {
@@ -269,7 +272,9 @@ impl CellRadio {
         id: StationId,
     ) -> Option<SlotReport> {
         let sensor = self.sensor.as_mut()?;
-        Some(sensor.close_slot(now, station, id))
+        let report = sensor.close_slot(now, station, id);
+        self.counts.doubted_slots = sensor.doubted_slots();
+        Some(report)
     }
 
     /// Ends the slot of the cell, after those of all its stations.

@@ -1,4 +1,4 @@
-//! Another configuration for a box that runs.
+//! Changes of the configuration while the box runs.
 
 use super::config::{InlineConfig, KnownStation};
 use super::{DownlinkFrame, Inline};
@@ -19,7 +19,7 @@ pub enum ReconfigureError {
 }
 
 impl<F: DownlinkFrame> Inline<F> {
-    /// Takes over another configuration without losing a frame: the stations' names, weights and
+    /// Applies another configuration without losing a frame: the stations' names, weights and
     /// exemptions, their access points, the law and its aim, and when stations leave. Queues keep
     /// their limits.
     ///
@@ -51,13 +51,17 @@ impl<F: DownlinkFrame> Inline<F> {
         Ok(())
     }
 
-    /// Applies to a learnt station what the configuration says of it; `before` is what the last one
-    /// said.
+    /// Applies the configuration to a learnt station. `before` is its part of the old configuration.
     fn apply_known(&mut self, now: Time, mac: MacAddr, before: Option<&KnownStation>) {
         let known = known_station(&self.config, mac).cloned();
         let weight = known.as_ref().map_or(1.0, |known| known.weight);
         let is_exempt = known.as_ref().is_some_and(|known| known.is_exempt);
         let was_exempt = before.is_some_and(|before| before.is_exempt);
+        if known.is_some()
+            && let Some(&index) = self.by_mac.get(&mac)
+        {
+            self.confirm(index);
+        }
         let Some(station) = self.station_mut(mac) else {
             return;
         };

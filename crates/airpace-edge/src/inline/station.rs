@@ -1,4 +1,4 @@
-//! What the box remembers of a station that it has learnt.
+//! What the box knows about a station that it has learnt.
 
 use super::config::KnownStation;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -26,6 +26,11 @@ pub(super) struct LearntStation {
     pub(super) port: usize,
     /// When it was last heard.
     pub(super) heard_at: Time,
+    /// Whether frames have been sent to it, or an operator has named it, so that it is not one that
+    /// somebody has invented.
+    pub(super) is_confirmed: bool,
+    /// When a frame of it came on the wired side, if it has not been heard since.
+    pub(super) wired_at: Option<Time>,
 }
 
 impl LearntStation {
@@ -45,10 +50,13 @@ impl LearntStation {
             seat,
             port,
             heard_at: now,
+            // An operator has named it.
+            is_confirmed: known.is_some(),
+            wired_at: None,
         }
     }
 
-    /// Its name, if one is known.
+    /// Returns its name, if one is known.
     pub(super) fn name(&self) -> Option<&str> {
         let name = self.configured_name.as_ref().or(self.own_name.as_ref());
         name.map(String::as_str)

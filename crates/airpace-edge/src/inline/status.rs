@@ -1,4 +1,4 @@
-//! What the box tells about its stations, and what an operator changes of a single one.
+//! The status of stations, and what an operator changes for a single one.
 
 use super::station::{LearntStation, Seat};
 use super::{DownlinkFrame, Inline, StationChange};
@@ -7,7 +7,7 @@ use airpace_core::report::{Allocation, SlotReport};
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_units::Time;
 
-/// How a station stands now.
+/// The current status of a station.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationStatus<'a> {
     /// Its hardware address.
@@ -21,9 +21,9 @@ pub struct StationStatus<'a> {
     pub port: usize,
     /// Weight (φ) of its share.
     pub weight: f64,
-    /// Whether its frames pass unqueued.
+    /// Whether it is exempt: its frames pass unqueued.
     pub is_exempt: bool,
-    /// How it is sent to.
+    /// How its frames are paced.
     pub mode: Mode,
     /// Its rate; `None` if everything passes.
     pub granted: Option<Allocation>,
@@ -36,7 +36,7 @@ pub struct StationStatus<'a> {
 }
 
 impl<F: DownlinkFrame> Inline<F> {
-    /// How the stations stand, by hardware address.
+    /// Returns the status of all stations, by hardware address.
     pub fn stations(&self) -> impl Iterator<Item = StationStatus<'_>> {
         self.by_mac.values().filter_map(|&index| {
             let station = self.stations[index].as_ref()?;
@@ -61,18 +61,18 @@ impl<F: DownlinkFrame> Inline<F> {
         })
     }
 
-    /// The hardware addresses of the stations, in order.
+    /// Returns the hardware addresses of the stations, in order.
     pub fn addresses(&self) -> impl Iterator<Item = MacAddr> {
         self.by_mac.keys().copied()
     }
 
-    /// Whether a station with this hardware address is known.
+    /// Returns whether a station with this hardware address is known.
     #[must_use]
     pub fn knows(&self, mac: MacAddr) -> bool {
         self.by_mac.contains_key(&mac)
     }
 
-    /// The name of a station, if one is known.
+    /// Returns the name of a station, if one is known.
     #[must_use]
     pub fn name(&self, mac: MacAddr) -> Option<&str> {
         let &index = self.by_mac.get(&mac)?;
@@ -86,9 +86,14 @@ impl<F: DownlinkFrame> Inline<F> {
         }
     }
 
-    /// Lets the frames of a station pass from now on, or ends that. What waits for it leaves at
-    /// once. Returns whether the station is known.
+    /// Exempts a station, so that its frames pass unqueued, or ends that. Queued frames leave at once.
+    /// Returns whether the station is known.
     pub fn set_exempt(&mut self, now: Time, mac: MacAddr, is_exempt: bool) -> bool {
+        let Some(&index) = self.by_mac.get(&mac) else {
+            return false;
+        };
+        // The frames of an exempt station are not handed in, so they could not confirm it.
+        self.confirm(index);
         let Some(station) = self.station_mut(mac) else {
             return false;
         };

@@ -179,18 +179,95 @@ fn an_exempt_station_is_known_and_its_frames_pass() {
     assert_eq!(inline.name(PHONE), Some("phone"));
 }
 
+/// The address number `i` of those that somebody invents.
+fn invented(i: u16) -> MacAddr {
+    let [high, low] = i.to_be_bytes();
+    MacAddr([6, 0x66, 0, 0, high, low])
+}
+
 #[test]
-fn a_crowd_beyond_the_limit_is_not_learnt_and_counted() {
+fn invented_addresses_do_not_displace_a_station_to_which_frames_are_sent() {
     let mut inline = inline(InlineConfig {
-        most_stations: 1,
+        most_stations: 3,
         ..config()
     });
     inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
-    inline.on_uplink(ms(0), 0, LAPTOP, Uplink::Presence);
+    inline.on_downlink(ms(0), PHONE, Frame(0)).unwrap();
+    for i in 0..100 {
+        inline.on_uplink(ms(i.into()), 0, invented(i), Uplink::Presence);
+    }
+    assert!(inline.knows(PHONE));
+    assert_eq!(inline.station_count(), 3);
+    assert_eq!(inline.counts().crowded_out, 98);
+    // Among themselves the one that was heard least recently gives way.
+    assert!(inline.knows(invented(99)) && !inline.knows(invented(97)));
+    inline.on_uplink(ms(200), 0, invented(98), Uplink::Presence);
+    inline.on_uplink(ms(201), 0, LAPTOP, Uplink::Presence);
+    assert!(inline.knows(invented(98)) && !inline.knows(invented(99)));
+    // With stations alone that are sent frames there is no room, and the frames of others pass.
+    for mac in [invented(98), LAPTOP] {
+        inline.on_downlink(ms(202), mac, Frame(0)).unwrap();
+    }
+    inline.on_uplink(ms(203), 0, invented(100), Uplink::Presence);
+    assert!(!inline.knows(invented(100)));
+    assert_eq!(inline.counts().crowded_out, 100);
+}
+
+#[test]
+fn few_places_are_kept_for_addresses_to_which_nothing_is_sent() {
+    let named = KnownStation {
+        mac: PHONE,
+        name: None,
+        weight: 1.0,
+        is_exempt: true,
+    };
+    let mut inline = inline(InlineConfig {
+        most_unconfirmed: 2,
+        stations: vec![named],
+        ..config()
+    });
+    // The frames of an exempt station pass, so that none is ever seen here.
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    for i in 0..10 {
+        inline.on_uplink(ms(i.into()), 0, invented(i), Uplink::Presence);
+    }
+    let known: Vec<MacAddr> = inline.addresses().collect();
+    assert_eq!(known, [PHONE, invented(8), invented(9)]);
     assert_eq!(
-        (inline.station_count(), inline.counts().crowded_out),
-        (1, 1)
+        inline.changes.len(),
+        18,
+        "as many have left as came too many"
     );
+}
+
+#[test]
+fn a_wired_host_of_which_a_loop_returns_a_frame_is_no_longer_a_station() {
+    let mut inline = inline(config());
+    inline.on_uplink(ms(0), 0, LAPTOP, Uplink::Presence);
+    inline.on_wired(ms(1), LAPTOP);
+    assert!(!inline.knows(LAPTOP));
+    assert_eq!(
+        changes(&mut inline),
+        [StationChange::Joined(LAPTOP), StationChange::Left(LAPTOP)]
+    );
+}
+
+#[test]
+fn a_station_of_which_a_loop_returns_frames_stays_and_one_that_moves_to_the_wire_leaves() {
+    let mut inline = inline(config());
+    inline.on_uplink(ms(0), 0, PHONE, Uplink::Presence);
+    inline.on_downlink(ms(0), PHONE, Frame(0)).unwrap();
+    for second in 0..10 {
+        inline.on_wired(ms(1000 * second), PHONE);
+        inline.on_uplink(ms(1000 * second + 500), 0, PHONE, Uplink::Other);
+        inline.handle_timeout(ms(1000 * second + 600));
+    }
+    assert!(inline.knows(PHONE), "it is heard in between");
+    inline.on_wired(ms(10_000), PHONE);
+    inline.handle_timeout(ms(11_500));
+    assert!(inline.knows(PHONE));
+    inline.handle_timeout(ms(13_000));
+    assert!(!inline.knows(PHONE));
 }
 
 #[test]

@@ -1,24 +1,14 @@
 //! The bytes of the frames on monitor interfaces: radiotap header, 802.11 header, body.
 
-use super::scoreboard::Scoreboard;
 use crate::address::station_mac;
 use crate::packet::EmulatedPacket;
-use airpace_core::phy::{ACK_BYTES, LegacyRate, Response, SIFS, TxRate, control_rate};
-use airpace_core::wire::control::BlockAck;
+use airpace_core::phy::LegacyRate;
 use airpace_core::wire::ieee80211::{DataHeader, Direction as Bits, MacAddr, write_frame};
-use airpace_core::wire::radiotap::{Ampdu, Channel, Flags, Radiotap};
+use airpace_core::wire::radiotap::Radiotap;
 use airpace_sim::mac::{Direction, FrameRecord, Mpdu};
+use airpace_sim::overheard::{self, ControlOnAir, ExchangeEnds, Scoreboard};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-
-/// Signal at the antenna in dBm: a strong one, because the cell has no propagation model.
-const SIGNAL_DBM: i8 = -50;
-
-/// Centre frequency of channel 36, the primary channel of the lowest 5 GHz channel of every width.
-const PRIMARY_MHZ: u16 = 5180;
-
-/// Length of an RTS with its frame check sequence (9.3.1.2). A CTS is as long as an ack.
-const RTS_BYTES: u32 = 20;
 
 /// The lowest EtherType: lower numbers in its place are lengths (IEEE 802.3 §3.2.6).
 const FIRST_ETHERTYPE: u16 = 0x0600;
@@ -31,11 +21,13 @@ const SNAP_PREFIX: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 pub(crate) struct Control {
     /// Beginning of its PPDU.
     at: Time,
-    rate: LegacyRate,
+    pub(super) rate: LegacyRate,
     /// The station that sends it; `None` for the access point.
     pub(super) sender: Option<StationId>,
+    /// The station of its exchange; `None` for a beacon.
+    pub(super) station: Option<StationId>,
     /// The frame, without its frame check sequence.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Which of the beacons between two DTIMs a beacon is (9.4.2.5.1).
@@ -50,43 +42,27 @@ pub(crate) struct Dtim {
 }
 
 /// Builds frames in a buffer that it keeps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FrameBuilder {
-    bssid: MacAddr,
     frame: Vec<u8>,
 }
 
 impl FrameBuilder {
-    /// Returns a builder of frames to and from the access point with this address.
-    pub(super) const fn new(bssid: MacAddr) -> Self {
-        Self {
-            bssid,
-            frame: Vec::new(),
-        }
-    }
-
-    pub(super) const fn bssid(&self) -> MacAddr {
-        self.bssid
-    }
-
-    /// Builds the frame that shows one MPDU of the frame `record`, with at most `packet_bytes` of
-    /// its packet.
+    /// Builds the frame that shows one MPDU with these headers and at most `packet_bytes` of its
+    /// packet.
     pub(super) fn data(
         &mut self,
-        record: &FrameRecord,
-        mpdu: &Mpdu,
+        radiotap: &Radiotap,
+        header: &DataHeader,
         packet: &EmulatedPacket,
         packet_bytes: usize,
-        is_last: bool,
-        is_group: bool,
     ) -> &[u8] {
         self.frame.clear();
-        data_radiotap(record, is_last).write(&mut self.frame);
-        let header = data_header(mpdu, self.bssid, packet, is_group);
+        radiotap.write(&mut self.frame);
         let Some((ethertype, payload)) = packet.ethertype() else {
             let packet = packet.as_slice();
             let shown = &packet[..packet.len().min(packet_bytes)];
-            write_frame(&header, shown, false, &mut self.frame);
+            write_frame(header, shown, false, &mut self.frame);
             return &self.frame;
         };
         header.write(&mut self.frame);
@@ -103,44 +79,20 @@ impl FrameBuilder {
     /// Builds the frame that shows a control frame.
     pub(super) fn control(&mut self, control: &Control) -> &[u8] {
         self.frame.clear();
-        radiotap(control.at)
-            .with_rate(TxRate::legacy(control.rate))
-            .write(&mut self.frame);
+        overheard::legacy_radiotap(control.at, control.rate).write(&mut self.frame);
         self.frame.extend(&control.bytes);
         &self.frame
     }
 }
 
-/// Returns the fields that all radiotap headers have.
-fn radiotap(at: Time) -> Radiotap {
-    Radiotap {
-        tsft_us: Some(at.as_nanos() / 1_000),
-        flags: Some(Flags::default()),
-        channel: Some(Channel {
-            mhz: PRIMARY_MHZ,
-            flags: Channel::OFDM_5GHZ,
-        }),
-        signal_dbm: Some(SIGNAL_DBM),
-        antenna: Some(0),
-        ..Radiotap::default()
-    }
-}
-
-/// Returns the radiotap header of an MPDU. All MPDUs of an A-MPDU have the time of the first, as
-/// with most drivers.
-fn data_radiotap(record: &FrameRecord, is_last: bool) -> Radiotap {
-    // A single HT or legacy MPDU is not in an A-MPDU; a VHT or HE PPDU always carries an A-MPDU.
-    let aggregated = record.mpdus > 1 || record.rate.standard().always_aggregates();
-    Radiotap {
-        ampdu: aggregated.then(|| Ampdu::new(record.ampdu, is_last)),
-        ..radiotap(record.start)
-    }
-    .with_rate(record.rate)
-}
-
 /// Returns the header of an MPDU. The third address of an IP packet is the access point's: the cell
 /// has no MAC addresses beyond it then.
-fn data_header(mpdu: &Mpdu, bssid: MacAddr, packet: &EmulatedPacket, is_group: bool) -> DataHeader {
+pub(super) fn data_header(
+    mpdu: &Mpdu,
+    bssid: MacAddr,
+    packet: &EmulatedPacket,
+    is_group: bool,
+) -> DataHeader {
     let station = station_mac(mpdu.station().index());
     let down = DataHeader::downlink(station, bssid, mpdu.sequence, mpdu.retry);
     let tid = Some(mpdu.category.user_priority());
@@ -173,102 +125,29 @@ fn data_header(mpdu: &Mpdu, bssid: MacAddr, packet: &EmulatedPacket, is_group: b
 
 /// Returns RTS and CTS before a data frame; `None` if it was sent without.
 pub(super) fn protection(record: &FrameRecord, bssid: MacAddr) -> Option<[Control; 2]> {
-    let rate = control_rate(record.rate);
-    let ppdu = record.end.since(record.start);
-    let response = Response::to(record.rate, record.mpdus.into()).duration;
-    let answer = if record.decoded > 0 {
-        SIFS + response
-    } else {
-        Duration::ZERO
-    };
-    let (rts, cts) = (rate.duration(RTS_BYTES), rate.duration(ACK_BYTES));
-    let protection = rts + SIFS + cts + SIFS;
-    // The airtime of an exchange without protection is that of the data and the answer. The answer
-    // may be a little longer than computed here, if retransmissions widen its bitmap.
-    if record.airtime < ppdu + answer + protection {
-        return None;
-    }
-    let (sender, receiver) = ends(record, bssid);
-    let rest = SIFS + ppdu + SIFS + response;
-    let cts_start = record.start - (SIFS + cts);
-    let rts_start = cts_start - (SIFS + rts);
-    let mut bytes = head(0xb4, SIFS + cts + rest, receiver.mac);
-    bytes.extend(sender.mac.0);
-    let rts = Control {
-        at: rts_start,
-        rate,
-        sender: sender.station,
-        bytes,
-    };
-    let cts = Control {
-        at: cts_start,
-        rate,
-        sender: receiver.station,
-        bytes: head(0xc4, rest, sender.mac),
-    };
-    Some([rts, cts])
+    let controls = overheard::protection(record, ends(record, bssid))?;
+    Some(controls.map(|control| Control::of_exchange(control, record)))
 }
 
 /// Returns the (block) ack to a frame, after `scoreboard` has taken what was decoded of it.
 pub(super) fn answer(record: &FrameRecord, bssid: MacAddr, scoreboard: &Scoreboard) -> Control {
-    let (sender, receiver) = ends(record, bssid);
-    let response = Response::to(record.rate, record.mpdus.into());
-    let bytes = if response.block {
-        let (start, bitmap) = scoreboard.answer(record.mpdus);
-        let mut bytes = Vec::with_capacity(64);
-        BlockAck {
-            receiver: sender.mac,
-            transmitter: receiver.mac,
-            tid: record.category.user_priority(),
-            start,
-            bitmap: &bitmap,
-        }
-        .write(&mut bytes);
-        bytes
-    } else {
-        head(0xd4, Duration::ZERO, sender.mac)
-    };
-    Control {
-        at: record.end + SIFS,
-        rate: response.rate,
-        sender: receiver.station,
-        bytes,
-    }
+    let answer = overheard::answer(record, ends(record, bssid), scoreboard);
+    Control::of_exchange(answer, record)
 }
 
-/// One end of an exchange.
-#[derive(Clone, Copy)]
-struct End {
-    mac: MacAddr,
-    /// `None` for the access point.
-    station: Option<StationId>,
-}
-
-/// Returns the sender and the receiver of a frame.
-fn ends(record: &FrameRecord, bssid: MacAddr) -> (End, End) {
-    let access_point = End {
-        mac: bssid,
-        station: None,
-    };
-    let station = End {
-        mac: station_mac(record.station().index()),
-        station: Some(record.station()),
-    };
+/// Returns the addresses of the sender and the receiver of a frame.
+fn ends(record: &FrameRecord, bssid: MacAddr) -> ExchangeEnds {
+    let station = station_mac(record.station().index());
     match record.direction() {
-        Direction::Down => (access_point, station),
-        Direction::Up => (station, access_point),
+        Direction::Down => ExchangeEnds {
+            sender: bssid,
+            receiver: station,
+        },
+        Direction::Up => ExchangeEnds {
+            sender: station,
+            receiver: bssid,
+        },
     }
-}
-
-/// Returns frame control, duration and receiver of a control frame that begins with the byte
-/// `kind`.
-fn head(kind: u8, duration: Duration, receiver: MacAddr) -> Vec<u8> {
-    // The field has 15 bits; an exchange takes less than 32 ms.
-    let micros = duration.as_micros().min(32_767) as u16;
-    let mut bytes = vec![kind, 0];
-    bytes.extend(micros.to_le_bytes());
-    bytes.extend(receiver.0);
-    bytes
 }
 
 /// Name of the network.
@@ -278,11 +157,26 @@ const SSID: &[u8] = b"airpace";
 const BEACON_INTERVAL_TU: u16 = 100;
 
 impl Control {
+    /// A control frame of the exchange of a data frame.
+    fn of_exchange(control: ControlOnAir, record: &FrameRecord) -> Self {
+        let is_from_station = match record.direction() {
+            Direction::Down => !control.from_sender,
+            Direction::Up => control.from_sender,
+        };
+        Self {
+            at: control.at,
+            rate: control.rate,
+            sender: is_from_station.then(|| record.station()),
+            station: Some(record.station()),
+            bytes: control.bytes,
+        }
+    }
+
     /// The beacon that the access point begins to send at `at`, with a bit for each station for
     /// which frames are `waiting` (9.3.3.2).
     pub(super) fn beacon(at: Time, bssid: MacAddr, dtim: Dtim, waiting: &[StationId]) -> Self {
         let micros = at.as_nanos() / 1_000;
-        let mut bytes = head(0x80, Duration::ZERO, MacAddr([0xff; 6]));
+        let mut bytes = overheard::frame_head(0x80, Duration::ZERO, MacAddr([0xff; 6]));
         bytes.extend(bssid.0);
         bytes.extend(bssid.0);
         // Beacons are numbered, too; nobody looks at it.
@@ -298,8 +192,9 @@ impl Control {
         element(&mut bytes, 5, &traffic_map(dtim, waiting));
         Self {
             at,
-            rate: LegacyRate::Mbps6,
+            rate: super::LOWEST_RATE,
             sender: None,
+            station: None,
             bytes,
         }
     }

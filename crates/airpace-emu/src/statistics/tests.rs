@@ -51,7 +51,11 @@ fn a_long_series_is_merged_without_losing_counts() {
     for slot in 0..21 {
         statistics.on_delivered(StationId(1), Direction::Down, &packet(100 + slot));
         statistics.on_dropped(StationId(1), Direction::Down, DropReason::RetryLimit);
-        statistics.end_slot(|station| (slot as usize, 2 * slot as usize * station.index()));
+        statistics.end_slot(|station| StationQueues {
+            length: slot as usize,
+            peak: 2 * slot as usize * station.index(),
+            uplink_peak: 0,
+        });
         assert_eq!(statistics.slot_end().as_nanos() % 100_000_000, 0);
     }
     let report = report(statistics);
@@ -82,7 +86,11 @@ fn a_long_series_is_merged_without_losing_counts() {
 fn no_series_is_kept_without_a_limit() {
     let mut statistics = Statistics::new(1, Duration::from_millis(100), None);
     for _ in 0..100 {
-        statistics.end_slot(|_| (1, 7));
+        statistics.end_slot(|_| StationQueues {
+            length: 1,
+            peak: 7,
+            uplink_peak: 3,
+        });
     }
     let report = report(statistics);
     assert_eq!(

@@ -2,8 +2,9 @@
 
 use super::ethernet::{Wire, ethernet, goodput};
 use super::start;
+use airpace_core::wire::ieee80211::MacAddr;
 use airpace_emu::{
-    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, FrameLog, bssid, station_address,
+    AccessPointConfig, AirConfig, EmulatorConfig, EmulatorError, bssid, station_address,
 };
 use airpace_units::StationId;
 use std::net::UdpSocket;
@@ -56,13 +57,86 @@ fn access_points_have_channels_of_their_own() {
     assert!(mbps.iter().all(|&mbps| mbps > 190.0), "{mbps:?}");
 }
 
-#[test]
-fn a_station_that_roams_keeps_its_connections() {
-    let log = FrameLog::new();
-    if start(two_access_points()).is_none() {
-        return;
+/// Two access points as above, on one channel.
+fn one_channel() -> EmulatorConfig {
+    EmulatorConfig {
+        channels: vec![36, 36],
+        ..two_access_points()
     }
-    let emulator = airpace_emu::Emulator::start(two_access_points(), log).unwrap();
+}
+
+/// Returns whether a frame behind a radiotap header is a block ack to this address.
+fn is_block_ack_to(frame: &[u8], receiver: MacAddr) -> bool {
+    let header = usize::from(u16::from_le_bytes([frame[2], frame[3]]));
+    // Frame control, duration, receiver.
+    frame[header] == 0x94 && frame[header + 4..header + 10] == receiver.0
+}
+
+#[test]
+fn access_points_on_one_channel_share_it_and_everybody_hears_both() {
+    let Some(emulator) = start(one_channel()) else {
+        return;
+    };
+    let length = Duration::from_secs(2);
+    let mut mbps = [0.0; 2];
+    let middle = emulator.network().box_namespace().unwrap();
+    std::thread::scope(|scope| {
+        for (station, mbps) in mbps.iter_mut().enumerate() {
+            let emulator = &emulator;
+            scope.spawn(move || *mbps = goodput(emulator, station, length));
+        }
+        // A radio near one access point hears what is acknowledged to either.
+        for name in ["air0", "air1"] {
+            let heard = Wire::open(middle, name).frames(500);
+            for address in 0..2 {
+                let block_ack = |frame: &&Vec<u8>| is_block_ack_to(frame, bssid(address));
+                let count = heard.iter().filter(block_ack).count();
+                assert!(count > 20, "{count} to access point {address} on {name}");
+            }
+        }
+    });
+    let monitors = [
+        (middle, "air0"),
+        (middle, "air1"),
+        (emulator.network().station(0), "mon0"),
+        (emulator.network().station(1), "mon0"),
+    ];
+    for (namespace, name) in monitors {
+        let heard = Wire::open(namespace, name).frames(250);
+        for address in 0..2 {
+            let contains = |frame: &&Vec<u8>| frame.windows(6).any(|six| six == bssid(address).0);
+            assert!(
+                heard.iter().filter(contains).count() >= 2,
+                "beacons of access point {address} on {name}"
+            );
+        }
+    }
+    let report = emulator.stop().unwrap();
+    let airtime = [0, 1].map(|station| report.stations[station].airtime);
+    println!("{mbps:?} {airtime:?} {:?}", report.lag);
+    // A download alone has 300 Mbit/s.
+    assert!(mbps.iter().sum::<f64>() < 330.0, "{mbps:?}");
+    let share = airtime[0] / (airtime[0] + airtime[1]);
+    assert!((share - 0.5).abs() < 0.1, "{airtime:?}");
+    let collisions = |station: usize| report.stations[station].down.collisions;
+    assert!(collisions(0) > 0 && collisions(1) > 0);
+}
+
+#[test]
+fn a_station_that_roams_to_another_channel_keeps_its_connections() {
+    roam(two_access_points());
+}
+
+#[test]
+fn a_station_that_roams_on_its_channel_keeps_its_connections() {
+    roam(one_channel());
+}
+
+/// Lets a station go to and fro while packets are exchanged with it.
+fn roam(config: EmulatorConfig) {
+    let Some(emulator) = start(config) else {
+        return;
+    };
     let network = emulator.network();
     let address = (station_address(0), 7);
     let echo = network
@@ -151,6 +225,9 @@ fn impossible_access_points_are_refused() {
     refused(|config| config.layer = airpace_emu::Layer::Ip);
     refused(|config| config.dtim_period = 0);
     refused(|config| config.air.as_mut().unwrap().data_loss = 1.5);
+    refused(|config| config.channels = vec![1]);
+    refused(|config| config.air.as_mut().unwrap().snr_db = vec![20.0]);
+    refused(|config| config.air.as_mut().unwrap().snr_db = vec![20.0, f64::NAN]);
     refused(|config| {
         let one = config.further_access_points[0].clone();
         config.further_access_points = vec![one; 8];

@@ -15,6 +15,7 @@ mod ethernet;
 mod monitor;
 mod schemes;
 mod traffic;
+mod uploads;
 
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
 use airpace_emu::{Emulator, EmulatorConfig, EmulatorError, NoObserver};

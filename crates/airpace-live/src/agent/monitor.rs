@@ -1,6 +1,8 @@
-//! Which of the frames on a monitor interface are for this station.
+//! Which of the frames on a monitor interface are for this station, and what of them was delivered.
 
-use airpace_net::interfaces::{Interface, interface_of};
+use super::PacketAgent;
+use airpace_net::interfaces::{self, Interface, interface_of};
+use airpace_units::Time;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Which frames on the monitor interface are for this station.
@@ -32,6 +34,54 @@ impl OwnFrames {
             return Self::Unknown;
         };
         interface.hardware.map_or(Self::All, Self::To)
+    }
+}
+
+/// Tells the agent what the kernel has delivered on the station's interface, and the operator when
+/// the monitor shows more than that.
+#[derive(Debug, Default)]
+pub(super) struct Delivered {
+    interface: Option<String>,
+    was_doubting: bool,
+}
+
+impl Delivered {
+    /// Looks the interface up again, and logs what has changed. `configured` names the interface.
+    pub(super) fn refresh(
+        &mut self,
+        configured: Option<&str>,
+        proxy: SocketAddr,
+        agent: &PacketAgent,
+    ) {
+        self.interface = match configured {
+            Some(name) => Some(name.to_owned()),
+            None => interface_towards(proxy).map(|found| found.name),
+        };
+        let is_doubting = agent.is_doubting();
+        if core::mem::replace(&mut self.was_doubting, is_doubting) != is_doubting {
+            if is_doubting {
+                tracing::warn!(
+                    "the monitor shows more frames to this station than were delivered: somebody forges \
+                     them, or the monitor interface belongs to another network; they do not count"
+                );
+            } else {
+                tracing::info!("the monitor agrees with what was delivered again");
+            }
+        }
+    }
+
+    /// Hands the agent the figure for a slot that ends at `now`.
+    pub(super) fn report(&self, now: Time, agent: &mut PacketAgent) {
+        if !agent.is_slot_due(now) {
+            return;
+        }
+        let Some(interface) = &self.interface else {
+            return;
+        };
+        // An interface that is away delivers nothing, and its frames are not judged.
+        if let Ok(Some(total)) = interfaces::received_bytes(interface) {
+            agent.on_delivered(total);
+        }
     }
 }
 

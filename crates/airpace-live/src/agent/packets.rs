@@ -120,6 +120,25 @@ impl PacketAgent {
         self.agent.on_monitor_frame(arrival, bytes, length);
     }
 
+    /// Takes the bytes that the kernel has delivered to the station since its interface was made; to be
+    /// called before a slot ends.
+    pub const fn on_delivered(&mut self, total_bytes: u64) {
+        self.agent.on_delivered(total_bytes);
+    }
+
+    /// Whether the monitor interface has shown more than was delivered, so that its frames are not
+    /// believed.
+    #[must_use]
+    pub fn is_doubting(&self) -> bool {
+        self.agent.is_doubting()
+    }
+
+    /// Whether a slot ends at `now`.
+    #[must_use]
+    pub fn is_slot_due(&self, now: Time) -> bool {
+        self.agent.is_slot_due(now)
+    }
+
     /// When [`PacketAgent::poll`] or [`PacketAgent::handle_timeout`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {

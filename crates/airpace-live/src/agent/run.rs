@@ -4,7 +4,7 @@
 use super::PacketAgent;
 use super::accept::Accepted;
 use super::lookup::Lookup;
-use super::monitor::{OwnFrames, any_address};
+use super::monitor::{Delivered, OwnFrames, any_address};
 use super::sensor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -90,6 +90,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         batch: Batch::with_capacity(BATCH_BYTES),
         falsely_marked: 0,
         own_frames: OwnFrames::default(),
+        delivered: Delivered::default(),
         copy_dscp: tun.copy_dscp,
         accepted: Accepted::new(&config.accept_from, &tunnelled, device.name()),
         restoration: Restoration::new(events),
@@ -161,6 +162,8 @@ struct RunningAgent<'a> {
     monitor: Option<Monitor>,
     /// Which of the monitor's frames are for this station.
     own_frames: OwnFrames,
+    /// What the kernel has delivered, against which the monitor's frames are held.
+    delivered: Delivered,
     /// Whether the kernel joins datagrams. Joined datagrams share one timestamp, so this is only
     /// for as long as the monitor tells frames apart.
     joining: bool,
@@ -279,6 +282,8 @@ impl RunningAgent<'_> {
             if let OwnFrames::To(station) = self.own_frames {
                 self.packets.listen_for(station);
             }
+            self.delivered
+                .refresh(None, self.lookup.address(), &self.packets);
         }
     }
 
@@ -337,6 +342,7 @@ impl RunningAgent<'_> {
 
     /// Ends the slot if it is over: reports and records it. Returns whether it was.
     fn end_slot(&mut self, now: Time) -> bool {
+        self.delivered.report(now, &mut self.packets);
         let Some((report, record)) = self.packets.handle_timeout(now) else {
             return false;
         };
@@ -484,6 +490,7 @@ impl RunningAgent<'_> {
             refused_by_kernel = self.device.refused,
             frames = frames.metered,
             foreign_frames = frames.foreign,
+            doubted_frames = frames.doubted,
             lost_frames,
             falsely_marked = self.falsely_marked,
             refused_sources = self.accepted.refused,

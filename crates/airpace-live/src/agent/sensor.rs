@@ -2,7 +2,7 @@
 
 use super::PacketAgent;
 use super::lookup::Lookup;
-use super::monitor::{OwnFrames, interface_towards};
+use super::monitor::{Delivered, OwnFrames, interface_towards};
 use super::run::{open_monitor, open_socket};
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -71,6 +71,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         stamps: clock.realtime_map(),
         batch: Batch::new(),
         own_frames: OwnFrames::default(),
+        delivered: Delivered::default(),
         tap: None,
         needs_tap: true,
         metered_before: 0,
@@ -98,6 +99,8 @@ struct SensorAgent<'a> {
     monitor: Option<Monitor>,
     /// Which of the monitor's frames are for this station.
     own_frames: OwnFrames,
+    /// What the kernel has delivered, against which the monitor's frames are held.
+    delivered: Delivered,
     /// Times the packets on the station's interface.
     tap: Option<Tap>,
     /// Whether no monitor interface shows frames, so that packets must be timed.
@@ -164,6 +167,7 @@ impl SensorAgent<'_> {
                 self.tunnel.restart(now, 0);
             }
         }
+        self.delivered.report(now, &mut self.packets);
         let Some((report, record)) = self.packets.handle_timeout(now) else {
             return;
         };
@@ -192,6 +196,11 @@ impl SensorAgent<'_> {
         if let OwnFrames::To(station) = self.own_frames {
             self.packets.listen_for(station);
         }
+        self.delivered.refresh(
+            self.config.interface.as_deref(),
+            self.lookup.address(),
+            &self.packets,
+        );
         if let Some(monitor) = &mut self.monitor
             && monitor.recover()
             && let Some(socket) = monitor.socket()
@@ -323,6 +332,7 @@ impl SensorAgent<'_> {
             refused_by_network = self.batch.refused,
             frames = frames.metered,
             foreign_frames = frames.foreign,
+            doubted_frames = frames.doubted,
             lost_frames,
             "agent ends"
         );

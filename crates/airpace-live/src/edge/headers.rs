@@ -1,4 +1,4 @@
-//! What the headers of frames say to the sensors and about the stations.
+//! What frame headers tell the sensors, and what they tell about stations.
 
 use airpace_core::sensor::ack_burst::{FlowKey, UplinkAck};
 use airpace_core::wire::ethernet::{Binding, Dhcp, Ethernet, arp_binding, neighbour_binding};
@@ -15,14 +15,14 @@ use std::hash::RandomState;
 pub(crate) struct FlowKeys(RandomState);
 
 impl FlowKeys {
-    /// The key of the connection of an IP packet.
+    /// Returns the key of the connection of an IP packet.
     pub(crate) fn key(&self, packet: &[u8]) -> Option<FlowKey> {
         let mut state = self.0.build_hasher();
         hash_connection(packet, &mut state).then(|| FlowKey(state.finish()))
     }
 }
 
-/// The source of a frame that came from the access point's side, and what it says.
+/// Returns the source of a frame from the access point's side, and what it means to the sensors.
 pub(crate) fn uplink(
     kind: ObservationKind,
     frame: &[u8],
@@ -37,7 +37,8 @@ pub(crate) fn uplink(
     Some((ethernet.source, what))
 }
 
-/// What a TCP segment says. `None` if it acknowledges data and its connection cannot be read.
+/// Returns what a TCP segment means to the sensors; `None` if it acknowledges data and its connection
+/// cannot be read.
 fn tcp_uplink(packet: &[u8], keys: &FlowKeys) -> Option<Uplink> {
     let Some(Transport::Tcp(header)) = Transport::parse(packet) else {
         return Some(Uplink::Other);
@@ -54,7 +55,7 @@ fn tcp_uplink(packet: &[u8], keys: &FlowKeys) -> Option<Uplink> {
     }
 }
 
-/// What a DHCP message says about its client.
+/// Parses a DHCP message.
 fn dhcp(frame: &[u8]) -> Option<Dhcp<'_>> {
     let packet = Ethernet::parse(frame).ok()?.payload;
     match Transport::parse(packet) {
@@ -68,14 +69,15 @@ fn dhcp(frame: &[u8]) -> Option<Dhcp<'_>> {
     Dhcp::parse(packet.get(header_bytes + 8..)?).ok()
 }
 
-/// The name that a client gives itself in a DHCP message.
+/// Returns the name that a client gives itself in a DHCP message.
 pub(crate) fn dhcp_name(frame: &[u8]) -> Option<(MacAddr, String)> {
     let message = dhcp(frame)?;
     let name = printable(message.host_name?);
     (!name.is_empty()).then_some((message.client, name))
 }
 
-/// The address that somebody has, as ARP, neighbour discovery and acknowledged DHCP requests tell.
+/// Returns the address that a host announces by ARP, neighbour discovery or an acknowledged DHCP
+/// request.
 pub(crate) fn binding(kind: ObservationKind, frame: &[u8]) -> Option<Binding> {
     match kind {
         ObservationKind::Arp => arp_binding(Ethernet::parse(frame).ok()?.payload).ok()?,
@@ -94,7 +96,7 @@ pub(crate) fn binding(kind: ObservationKind, frame: &[u8]) -> Option<Binding> {
     }
 }
 
-/// The printable characters of a name that anybody may have sent, at most 63 (RFC 1035 §2.3.4).
+/// Returns the printable characters of a name, at most 63 (RFC 1035 §2.3.4): anybody may have sent it.
 fn printable(name: &[u8]) -> String {
     let is_printable = |c: &char| c.is_alphanumeric() || "-_. ".contains(*c);
     let name = String::from_utf8_lossy(name);

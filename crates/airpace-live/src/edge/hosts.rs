@@ -1,4 +1,4 @@
-//! Hosts on both sides of the box: addresses of stations, and who sends to them.
+//! Hosts on both sides of the box: the addresses of stations, and who sends to stations.
 
 use airpace_core::wire::ethernet::Binding;
 use airpace_core::wire::ieee80211::MacAddr;
@@ -8,30 +8,25 @@ use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 
-/// Most addresses that are shown of a station; a host has a few of IPv6 and one of IPv4.
+/// Most addresses that are shown per station; a host has a few of IPv6 and one of IPv4.
 const MOST_ADDRESSES: usize = 4;
-/// Most hosts of which addresses are remembered; a sender may invent as many as it likes.
-const MOST_HOSTS: usize = 8192;
 
-/// The IP addresses of hosts, as they have told them.
+/// The IP addresses that stations have announced. The caller forgets a station when it leaves.
 #[derive(Debug, Default)]
 pub(super) struct HostAddresses {
     hosts: HashMap<MacAddr, Vec<IpAddr>>,
 }
 
 impl HostAddresses {
-    /// Takes notice of a binding. The newest address of a host is its first.
+    /// Notes a binding. The newest address of a host comes first.
     pub(super) fn learn(&mut self, binding: Binding) {
-        if self.hosts.len() >= MOST_HOSTS && !self.hosts.contains_key(&binding.mac) {
-            self.hosts.clear();
-        }
         let addresses = self.hosts.entry(binding.mac).or_default();
         addresses.retain(|&known| known != binding.address);
         addresses.insert(0, binding.address);
         addresses.truncate(MOST_ADDRESSES);
     }
 
-    /// The addresses of a host, the newest first.
+    /// Returns the addresses of a host, the newest first.
     pub(super) fn of(&self, mac: MacAddr) -> &[IpAddr] {
         self.hosts.get(&mac).map_or(&[], Vec::as_slice)
     }
@@ -42,9 +37,11 @@ impl HostAddresses {
     }
 }
 
-/// How often the bridge is told who sends to stations. It forgets an address after 300 s.
+/// How often the bridge is told about a sender. It forgets an address after 300 s.
 const REFRESH: Duration = Duration::from_secs(60);
-/// Most senders that the bridge is told of in one turn of the loop: a message takes some 10 µs.
+/// Most senders that are remembered within a minute.
+const MOST_SENDERS: usize = 8192;
+/// Most senders that the bridge is told about in one call: a message takes some 10 µs.
 const MOST_PER_TURN: usize = 16;
 
 /// Keeps the bridge's forwarding table fresh.
@@ -64,7 +61,7 @@ pub(super) struct WiredSenders {
 }
 
 impl WiredSenders {
-    /// Tells the bridge of the port with index `wan`; without a bridge nobody is told.
+    /// Tells the bridge of the port with index `wan`. Without `netlink` no bridge is told.
     pub(super) fn new(now: Time, netlink: Option<Netlink>, wan: u32) -> Self {
         Self {
             netlink,
@@ -76,19 +73,24 @@ impl WiredSenders {
         }
     }
 
-    /// Takes notice of the sender of a frame.
+    /// The wired port has another index from now on, because it was removed and made again.
+    pub(super) const fn set_port(&mut self, wan: u32) {
+        self.wan = wan;
+    }
+
+    /// Notes the sender of a frame.
     pub(super) fn see(&mut self, sender: [u8; 6]) {
         // Mostly the same one as before: a router.
         if sender == self.last {
             return;
         }
         self.last = sender;
-        if self.seen.len() < MOST_HOSTS {
+        if self.seen.len() < MOST_SENDERS {
             self.seen.insert(sender);
         }
     }
 
-    /// Tells the bridge of some senders, once per minute of each.
+    /// Tells the bridge about a few senders per call, and about each once a minute.
     pub(super) fn refresh(&mut self, now: Time) {
         if now >= self.next {
             self.next = now.saturating_add(REFRESH);

@@ -1,18 +1,22 @@
-//! The in-line box as a process: it joins [`airpace_edge::inline`] to the ports of the machine.
+//! The in-line box as a process: the loop between [`airpace_edge::inline`] and the ports of the
+//! machine.
 //!
-//! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped; [`undo`]
-//! restores what a run has left that was killed. [`ask`] speaks to a box that runs.
+//! [`run_edge`] makes the bridge, attaches the programs, and runs until it is stopped. [`undo`]
+//! restores everything after a run was killed. [`ask`] sends a request to a running box.
 
+mod changes;
 mod frame;
 mod headers;
 mod hosts;
 mod operate;
+mod ports;
 mod radio;
 mod reports;
 mod run;
 mod settings;
 mod setup;
 mod socket;
+mod state;
 mod status;
 mod telemetry;
 mod uplink;
@@ -26,12 +30,12 @@ pub use socket::ask;
 use airpace_edge::inline;
 use airpace_net::inline::InlineCounters;
 
-/// What was counted in a whole run.
+/// Counters of a whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EdgeTotals {
-    /// Frames on the wired port, by how they went on.
+    /// Frames that arrived on the wired port, by what was done with them.
     pub frames: InlineCounters,
-    /// What happened to stations.
+    /// Counters of the stations' table.
     pub stations: inline::Counts,
     /// Frames that left for stations.
     pub sent: u64,

@@ -1,4 +1,4 @@
-//! What an operator asks of the box while it runs.
+//! Requests of an operator while the box runs.
 
 use super::run::RunningEdge;
 use super::{settings, status};
@@ -10,7 +10,7 @@ use airpace_core::wire::ieee80211::MacAddr;
 use airpace_net::signals::Signals;
 use anyhow::{bail, ensure};
 
-/// How a running box gets another configuration.
+/// Where a running box gets a new configuration from.
 #[derive(Clone, Copy)]
 pub struct Reload<'a> {
     /// The signal that asks for it (SIGHUP).
@@ -58,7 +58,7 @@ impl RunningEdge {
         }
     }
 
-    /// Reads the configuration again and takes it over. On an error everything stays as it was.
+    /// Reads the configuration again and applies it. On an error nothing changes.
     pub(super) fn reload(&mut self, reload: Reload<'_>) -> anyhow::Result<String> {
         let taken = (reload.read)().and_then(|config| self.take_over(config));
         match &taken {
@@ -87,7 +87,7 @@ impl RunningEdge {
         Ok("configuration reloaded".to_owned())
     }
 
-    /// Lets the frames of a station pass, or ends that.
+    /// Exempts a station from pacing, or ends that.
     fn exempt(&mut self, station: &str, is_exempt: bool) -> anyhow::Result<String> {
         let mac: MacAddress = station.parse()?;
         let now = self.clock.now();
@@ -105,10 +105,10 @@ impl RunningEdge {
         Ok(done)
     }
 
-    /// How the box stands.
+    /// Returns the status of the box.
     fn status(&self) -> EdgeStatus {
         let now = self.clock.now();
-        let frames = self.setup.path.counters().unwrap_or_default();
+        let frames = self.setup.counters();
         let access_points = self.config.ap.iter().enumerate().map(|(medium, ap)| {
             let estimates = self.inline.diagnostics(medium);
             let stations = self.inline.stations();
@@ -130,13 +130,16 @@ impl RunningEdge {
             uptime_s: now.saturating_since(self.began).as_secs_f64(),
             wan: self.config.wan.clone(),
             datapath: self.setup.path.name().to_owned(),
-            fail_open: self.setup.path.is_fail_open(),
+            fail_open: self.setup.is_fail_open(),
+            passing: self.watch.passing().map(str::to_owned),
             dry_run: self.config.dry_run,
             sent: self.sent,
             dropped: self.dropped,
             refused: self.refused,
             passed_stale: frames.stale,
             observations_lost: frames.records_lost,
+            crowded_out: self.inline.counts().crowded_out,
+            rows_left_out: self.rows.left_out(),
             access_points: access_points.collect(),
         }
     }

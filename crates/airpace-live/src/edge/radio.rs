@@ -21,6 +21,8 @@ const BATCH: usize = 64;
 const BATCHES_PER_LOOK: usize = 8;
 /// Time for which a radio shows frames, but no control frames, until that is told.
 const TELL_AFTER: Duration = Duration::from_secs(10);
+/// Time between two warnings of block acks that are not believed.
+const DOUBT_EVERY: Duration = Duration::from_secs(60);
 
 /// The radios of all access points that have one.
 pub(super) struct Radios {
@@ -34,6 +36,8 @@ pub(super) struct Radios {
     opened_at: Time,
     /// Whether it was told that a radio shows nothing of use.
     is_told: bool,
+    /// When it may be told again that stations acknowledge more than they were sent.
+    next_doubt: Time,
 }
 
 /// The radio near one access point.
@@ -41,6 +45,8 @@ struct Radio {
     /// The access point, as numbered in the configuration.
     medium: usize,
     monitor: Monitor,
+    /// Slots doubted when that was last looked at.
+    doubted_before: u64,
 }
 
 impl Radios {
@@ -51,7 +57,11 @@ impl Radios {
             if let Some(name) = &ap.radio {
                 let monitor = Monitor::open(name, "other sensors take its place")?;
                 tracing::info!(interface = name, access_point = medium, "radio");
-                radios.push(Radio { medium, monitor });
+                radios.push(Radio {
+                    medium,
+                    monitor,
+                    doubted_before: 0,
+                });
             }
         }
         let now = clock.now();
@@ -64,6 +74,7 @@ impl Radios {
             next_refresh: now.saturating_add(REFRESH),
             opened_at: now,
             is_told: false,
+            next_doubt: now,
         })
     }
 
@@ -76,7 +87,10 @@ impl Radios {
         if now >= self.next_refresh {
             self.refresh(now, inline);
         }
-        for Radio { medium, monitor } in &mut self.radios {
+        for Radio {
+            medium, monitor, ..
+        } in &mut self.radios
+        {
             for _ in 0..BATCHES_PER_LOOK {
                 if !monitor.receive(&mut self.room) {
                     break;
@@ -99,9 +113,23 @@ impl Radios {
         self.next_refresh = now.saturating_add(REFRESH);
         self.stamps = self.clock.realtime_map();
         let is_time_to_tell = !self.is_told && now.saturating_since(self.opened_at) >= TELL_AFTER;
-        for Radio { medium, monitor } in &mut self.radios {
+        for radio in &mut self.radios {
+            let Radio {
+                medium,
+                monitor,
+                doubted_before,
+            } = radio;
             monitor.recover();
             let counts = inline.radio_counts(*medium).copied().unwrap_or_default();
+            if counts.doubted_slots > *doubted_before && now >= self.next_doubt {
+                self.next_doubt = now.saturating_add(DOUBT_EVERY);
+                tracing::warn!(
+                    interface = monitor.name(),
+                    slots = counts.doubted_slots - *doubted_before,
+                    "stations acknowledge more than they were sent: somebody forges block acks, or they receive by other ways too; other sensors speak for them"
+                );
+            }
+            *doubted_before = counts.doubted_slots;
             if is_time_to_tell && counts.control == 0 {
                 tracing::warn!(
                     interface = monitor.name(),
@@ -118,7 +146,10 @@ impl Radios {
 
     /// Logs what was heard in the whole run.
     pub(super) fn log_end(&mut self, inline: &Inline<FrameBuf>) {
-        for Radio { medium, monitor } in &mut self.radios {
+        for Radio {
+            medium, monitor, ..
+        } in &mut self.radios
+        {
             monitor.count_dropped();
             let counts = inline.radio_counts(*medium).copied().unwrap_or_default();
             tracing::info!(
@@ -127,6 +158,7 @@ impl Radios {
                 data = counts.data,
                 other = counts.other,
                 malformed = counts.malformed,
+                doubted_slots = counts.doubted_slots,
                 lost = monitor.dropped,
                 "radio ends"
             );

@@ -1,33 +1,34 @@
 //! The loop of the in-line box: it carries frames, observations and time between the ports and the
 //! state machine, and decides nothing itself.
 
+use super::changes::StationLog;
 use super::frame::FrameBuf;
 use super::headers::{self, FlowKeys};
 use super::hosts::{HostAddresses, WiredSenders};
 use super::operate::Reload;
+use super::ports::PortWatch;
 use super::radio::Radios;
 use super::reports::Reports;
 use super::setup::Setup;
 use super::socket::ControlSocket;
+use super::telemetry::RowFilter;
 use super::uplink::UplinkCounters;
 use super::waiter::{Turn, Waiter};
-use super::{EdgeTotals, settings, telemetry};
+use super::{EdgeTotals, settings};
 use crate::crypto::random_key;
 use crate::runtime::{self, Journal, Stop};
 use airpace_api::config::EdgeConfig;
-use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
-use airpace_edge::inline::{Departure, Inline, StationChange};
-use airpace_edge::proxy::{Event, Mode};
+use airpace_edge::inline::{Departure, Inline};
 use airpace_net::clock::Clock;
-use airpace_net::inline::ObservationKind;
+use airpace_net::inline::{ObservationKind, is_port_away};
 use airpace_net::netlink::Netlink;
 use airpace_net::signals::Signals;
 use airpace_units::Time;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// How often the programs are told that this process lives. They let everything pass after 200 ms.
+/// Interval between heartbeats. The programs let everything pass when the last one is 200 ms old.
 const BEAT: Duration = Duration::from_millis(50);
 /// Frames and observations that are taken in one turn of the loop, so that pacers are served in
 /// between.
@@ -39,7 +40,7 @@ const MAX_SPARE: usize = 4096;
 const MOST_FLUSHES: usize = 64;
 
 const STOP: u64 = 0;
-const PORTS: u64 = 1;
+pub(super) const PORTS: u64 = 1;
 const REPORTS: u64 = 2;
 const RELOAD: u64 = 3;
 /// The control socket; its clients have the tokens after it.
@@ -101,13 +102,13 @@ pub fn run_edge(
     Ok(totals)
 }
 
-/// The sensors that are not in the box itself.
+/// Sensors outside the box.
 struct RemoteSensors {
     radios: Radios,
     reports: Option<Reports>,
 }
 
-/// Wall-clock time since 1970 at the clock's origin.
+/// Returns the wall-clock time since 1970 at the clock's origin.
 fn wall_clock_at_origin(clock: Clock) -> Duration {
     let since_origin = Duration::from_nanos(clock.now().as_nanos());
     runtime::wall_clock().saturating_sub(since_origin)
@@ -119,7 +120,7 @@ pub(super) struct RunningEdge {
     pub(super) clock: Clock,
     pub(super) began: Time,
     /// Wall-clock time since 1970 at the clock's origin.
-    epoch: Duration,
+    pub(super) epoch: Duration,
     pub(super) inline: Inline<FrameBuf>,
     pub(super) setup: Setup,
     radios: Radios,
@@ -130,14 +131,17 @@ pub(super) struct RunningEdge {
     /// Name of each access point.
     pub(super) names: Vec<String>,
     pub(super) hosts: HostAddresses,
-    senders: WiredSenders,
-    uplink: UplinkCounters,
-    /// Index of the interface of each port.
-    ports: Vec<u32>,
+    pub(super) senders: WiredSenders,
+    pub(super) uplink: UplinkCounters,
+    /// Index of the interface of each port towards access points.
+    pub(super) ports: Vec<u32>,
+    pub(super) watch: PortWatch,
+    pub(super) station_log: StationLog,
+    pub(super) rows: RowFilter,
     spare: Vec<Vec<u8>>,
     /// Frames that a port had no room for yet.
     waiting: VecDeque<(usize, FrameBuf)>,
-    next_beat: Time,
+    pub(super) next_beat: Time,
     pub(super) sent: u64,
     pub(super) dropped: u64,
     pub(super) refused: u64,
@@ -152,9 +156,9 @@ impl RunningEdge {
         sensors: RemoteSensors,
         journal: Journal,
     ) -> Self {
-        // Without a kernel bridge, and without the right to speak to it, nothing forgets.
+        // A bridge in user space sees all frames, so that it needs no reminders.
         let netlink = Netlink::open().ok();
-        let netlink = netlink.filter(|_| setup.path.is_fail_open());
+        let netlink = netlink.filter(|_| setup.is_fail_open());
         let now = clock.now();
         Self {
             config: config.clone(),
@@ -168,6 +172,9 @@ impl RunningEdge {
             reports: sensors.reports,
             names: config.ap.iter().map(settings::name_of).collect(),
             ports: setup.path.access_point_indices(),
+            watch: PortWatch::new(),
+            station_log: StationLog::default(),
+            rows: RowFilter::default(),
             inline,
             setup,
             journal,
@@ -202,6 +209,7 @@ impl RunningEdge {
             self.observe();
             let received = self.receive()?;
             let now = self.clock.now();
+            self.look_after_ports(now, &waiter)?;
             self.on_time(now)?;
             let sent_before = self.sent;
             let is_blocked = !self.send(now);
@@ -216,6 +224,12 @@ impl RunningEdge {
                 moved_frames: received > 0 || self.sent > sent_before,
                 has_more: received >= BATCH || is_blocked,
             })?;
+            if waiter
+                .ready()
+                .any(|file| file.token == PORTS && file.closed)
+            {
+                self.watch.suspect();
+            }
             let ready: Vec<u64> = waiter.ready().map(|file| file.token).collect();
             if ready.contains(&STOP) {
                 return Ok(());
@@ -228,11 +242,14 @@ impl RunningEdge {
                 let _ = self.reload(reload);
             }
             let requests = ready.into_iter().filter(|&token| token >= CONTROL);
-            socket.serve(&waiter, requests, |request| self.answer(request, reload));
+            let now = self.clock.now();
+            socket.serve(now, &waiter, requests, |request| {
+                self.answer(request, reload)
+            });
         }
     }
 
-    /// Takes what the radios have heard and the agents report.
+    /// Passes frames of radios and reports of agents to the state machine.
     fn hear_remote_sensors(&mut self, has_reports: bool) {
         let now = self.clock.now();
         self.radios.look(now, &mut self.inline);
@@ -244,10 +261,13 @@ impl RunningEdge {
         }
     }
 
-    /// Does what is due: the heartbeat, timers, stations that have come or gone, telemetry.
+    /// Does what is due: heartbeat, timers, changes of stations, telemetry.
     fn on_time(&mut self, now: Time) -> anyhow::Result<()> {
         if now >= self.next_beat {
-            self.setup.path.beat()?;
+            // Without a sign of life all frames pass.
+            if self.watch.passing().is_none() {
+                self.setup.path.beat()?;
+            }
             self.next_beat = now.saturating_add(BEAT);
             self.senders.refresh(now);
         }
@@ -256,39 +276,7 @@ impl RunningEdge {
         }
         self.inline.handle_timeout(now);
         self.recycle();
-        while let Some(change) = self.inline.poll_change() {
-            match change {
-                StationChange::Joined(mac) => {
-                    tracing::info!(station = %MacAddress(mac.0), "joined");
-                    self.setup.path.insert_station(mac.0, false)?;
-                }
-                StationChange::Left(mac) => {
-                    // An exempt station is still there.
-                    if !self.inline.knows(mac) {
-                        tracing::info!(station = %MacAddress(mac.0), "left");
-                        self.hosts.forget(mac);
-                        self.uplink.forget(mac);
-                    }
-                    self.setup.path.remove_station(mac.0)?;
-                }
-            }
-        }
-        while let Some((ap, station, event)) = self.inline.poll_event() {
-            log(ap, station, &event);
-        }
-        while let Some(record) = self.inline.poll_record() {
-            let ap = &self.names[record.medium];
-            let slot = telemetry::slot(
-                &record,
-                ap,
-                self.inline.name(record.mac),
-                self.epoch,
-                self.config.dry_run,
-            );
-            self.journal.write(&slot);
-        }
-        self.journal.flush();
-        Ok(())
+        self.tell_changes(now)
     }
 
     /// Sends everything that may leave now; returns `false` if a port has no room.
@@ -309,6 +297,7 @@ impl RunningEdge {
             Ok(_) => false,
             Err(error) => {
                 self.refused += 1;
+                self.watch.suspect();
                 tracing::debug!(%error, "a port refuses frames");
                 true
             }
@@ -331,6 +320,7 @@ impl RunningEdge {
                 Err(_) => {
                     // The port is down or gone: what is sent to it is lost, as in a bridge.
                     self.refused += 1;
+                    self.watch.suspect();
                     self.put(frame);
                     return true;
                 }
@@ -340,7 +330,7 @@ impl RunningEdge {
         false
     }
 
-    /// Takes what the programs have observed.
+    /// Passes the programs' observations to the state machine.
     fn observe(&mut self) {
         let Self {
             inline,
@@ -352,18 +342,28 @@ impl RunningEdge {
         } = self;
         setup.path.observe(BATCH, |seen| {
             let at = Time::from_nanos(seen.at_ns);
-            if let Some(binding) = headers::binding(seen.kind, seen.bytes) {
-                hosts.learn(binding);
-            }
-            // What comes from the wired port is not from a station.
-            let Some(port) = ports.iter().position(|&index| index == seen.interface) else {
+            if seen.kind == ObservationKind::Moved {
+                if let Some(&source) = seen.bytes.get(6..).and_then(|rest| rest.first_chunk()) {
+                    inline.on_wired(at, MacAddr(source));
+                }
                 return;
-            };
-            if let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys) {
+            }
+            // A frame from the wired port is not from a station.
+            let port = ports.iter().position(|&index| index == seen.interface);
+            if let Some(port) = port
+                && let Some((mac, what)) = headers::uplink(seen.kind, seen.bytes, keys)
+            {
                 inline.on_uplink(at, port, mac, what);
             }
-            // The station is known now, if it was not before.
-            if seen.kind == ObservationKind::Dhcp
+            // The sender is known now, if it is a station. The addresses of others are not shown, and
+            // an attacker could announce any number of them.
+            if let Some(binding) = headers::binding(seen.kind, seen.bytes)
+                && inline.knows(binding.mac)
+            {
+                hosts.learn(binding);
+            }
+            if port.is_some()
+                && seen.kind == ObservationKind::Dhcp
                 && let Some((mac, name)) = headers::dhcp_name(seen.bytes)
             {
                 inline.on_name(mac, &name);
@@ -371,7 +371,7 @@ impl RunningEdge {
         });
     }
 
-    /// Takes frames for stations and returns their number, about [`BATCH`] at most.
+    /// Queues frames for stations and returns their number, about [`BATCH`] at most.
     fn receive(&mut self) -> anyhow::Result<usize> {
         let now = self.clock.now();
         let Self {
@@ -397,16 +397,23 @@ impl RunningEdge {
                 *dropped += 1;
                 spare.push(frame.into_buffer());
             }
-        })?;
+        });
         self.recycle();
-        Ok(received)
+        match received {
+            // A bridge in user space reads from the ports itself.
+            Err(error) if is_port_away(&error) => {
+                self.watch.suspect();
+                Ok(0)
+            }
+            received => Ok(received?),
+        }
     }
 
-    /// Counts what has come from the stations in the slot that ends.
+    /// Counts what the stations have sent in the slot that ends.
     fn count_uplink(&mut self) -> anyhow::Result<()> {
         let stations: Vec<MacAddr> = self.inline.addresses().collect();
         for mac in stations {
-            let Some(used) = self.setup.path.uplink(mac.0)? else {
+            let Some(used) = self.setup.uplink(mac.0)? else {
                 continue;
             };
             if let Some(delta) = self.uplink.read(mac, used) {
@@ -437,7 +444,7 @@ impl RunningEdge {
         }
     }
 
-    /// Takes back the buffers of frames that the queues have dropped.
+    /// Reuses the buffers of frames that the queues have dropped.
     fn recycle(&mut self) {
         while let Some(frame) = self.inline.poll_drop() {
             self.dropped += 1;
@@ -453,25 +460,11 @@ impl RunningEdge {
 
     fn totals(&self) -> EdgeTotals {
         EdgeTotals {
-            frames: self.setup.path.counters().unwrap_or_default(),
+            frames: self.setup.counters(),
             stations: *self.inline.counts(),
             sent: self.sent,
             dropped: self.dropped,
             refused: self.refused,
         }
-    }
-}
-
-/// Logs an event of a medium.
-fn log(ap: &str, station: Option<MacAddr>, event: &Event) {
-    let (Event::ModeChanged { from, to, .. }, Some(station)) = (event, station) else {
-        return tracing::warn!(ap, "{event}");
-    };
-    let station = MacAddress(station.0);
-    match to {
-        Mode::Conservative | Mode::Unshaped => {
-            tracing::warn!(ap, %station, %from, %to, "nothing is observed");
-        }
-        _ => tracing::debug!(ap, %station, %from, %to, "mode"),
     }
 }

@@ -8,7 +8,7 @@ use airpace_edge::inline::{InlineConfig, KnownStation, MediumConfig};
 use airpace_edge::proxy::{Pacing, ProxyConfig};
 use std::collections::BTreeSet;
 
-/// The state machine's configuration. `config` has been validated.
+/// Returns the configuration of the state machine. `config` has been validated.
 pub(super) fn inline(config: &EdgeConfig) -> InlineConfig {
     let mut proxy = control::proxy_config(&config.control, &config.queue, config.l4s);
     if let Pacing::Law(LawConfig::Waterfill(law)) = &mut proxy.pacing {

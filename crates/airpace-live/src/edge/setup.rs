@@ -1,44 +1,32 @@
-//! The bridge and the programs, and what is left of them when a run is killed.
+//! The bridge and the programs of a run: how they are set up, closed while a port is away, opened
+//! again, and taken down.
 
+use super::state::{self, StateFile};
 use super::{settings, socket};
 use airpace_api::config::{Datapath, EdgeConfig};
-use airpace_net::bridge::{self, BridgeChoice, BridgeState, PortState};
-use airpace_net::inline::{AttachMode, InlineError, InlineOptions, InlinePath};
+use airpace_net::bridge::{self, BridgeChoice, BridgeError, BridgeState, Forwarding};
+use airpace_net::clock::Clock;
+use airpace_net::inline::{
+    AttachMode, InlineCounters, InlineError, InlineOptions, InlinePath, UplinkUse,
+};
+use airpace_net::netlink::{LinkError, Netlink};
+use airpace_net::poll::Poller;
 use anyhow::{Context as _, bail};
-use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
-/// Name of a bridge that is made.
-const BRIDGE: &str = "airpace-br";
-
-/// Where a run notes how everything was before, so that it can be undone after a crash. It is gone
-/// after a restart of the machine, as are the bridge and the programs.
-pub(super) const STATE_DIR: &str = "/run/airpace";
-
-/// The bridge as it was before, as it stands in the file.
-#[derive(Serialize, Deserialize)]
-struct StoredState {
-    bridge: Option<String>,
-    is_ours: bool,
-    was_up: bool,
-    ports: Vec<StoredPort>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredPort {
-    name: String,
-    was_up: bool,
-    master: Option<String>,
-    strips_tags: bool,
-}
+use core::time::Duration;
+use std::{fs, io};
 
 /// What a run has set up. Dropping it takes the programs out; [`Setup::end`] restores the bridge.
 pub(super) struct Setup {
     pub(super) path: InlinePath,
     bridge: BridgeState,
-    state_file: PathBuf,
+    state_file: StateFile,
+    wan: String,
+    access_points: Vec<String>,
+    datapath: Datapath,
+    /// Every port with the index of its interface at the time when the path was opened.
+    attached: Vec<(String, u32)>,
+    /// What paths have counted that are closed by now.
+    counted_before: InlineCounters,
 }
 
 impl Setup {
@@ -47,13 +35,14 @@ impl Setup {
         let access_points = settings::ports(config);
         let mut ports = vec![config.wan.as_str()];
         ports.extend(&access_points);
-        let state_file = state_file(&config.wan);
+        let state_file = StateFile::of(&config.wan);
         if socket::is_running(&config.wan) {
             bail!(
                 "airpace edge runs already on {0}: airpace edge status --wan {0}",
                 config.wan
             );
         }
+        state::remove_orphans();
         let taken_over = take_over(config, &ports, &state_file)?;
         if taken_over.is_none() && undo(&config.wan)? {
             tracing::warn!("an earlier run was killed: what it had left is restored");
@@ -63,34 +52,20 @@ impl Setup {
         }
         let bridge = match taken_over {
             Some(bridge) => bridge,
-            None => {
-                let choice = match &config.bridge {
-                    Some(name) => BridgeChoice::Take(name),
-                    None => BridgeChoice::Make(BRIDGE),
-                };
-                BridgeState::set_up(choice, &ports).context("the bridge")?
-            }
+            None => set_up_bridge(config, &ports).context("the bridge")?,
         };
-        let setup = Self::store(&state_file, &bridge).and_then(|()| {
-            let options = InlineOptions {
-                mode: attach_mode(config.datapath),
-                ..InlineOptions::default()
-            };
-            InlinePath::open_xdp(&config.wan, &access_points, options).map_err(anyhow::Error::from)
+        let path = state_file.store(&bridge).and_then(|()| {
+            refuse_obstacles(&bridge, &config.wan, &access_points)?;
+            open_xdp_when_free(&config.wan, &access_points, config.datapath)
         });
-        match setup {
+        match path {
             Ok(path) => {
                 warn_of_filters();
-                Ok(Self {
-                    path,
-                    bridge,
-                    state_file,
-                })
+                Ok(Self::new(config, path, bridge, state_file))
             }
             Err(error) => {
-                let undone = bridge.undo();
-                let _ = fs::remove_file(&state_file);
-                undone.context("restoring the bridge")?;
+                bridge.undo().context("restoring the bridge")?;
+                let _ = state_file.remove();
                 let is_without_bpf = matches!(error.downcast_ref(), Some(InlineError::Load(_)));
                 if is_without_bpf && config.datapath == Datapath::Auto {
                     tracing::warn!(
@@ -103,57 +78,133 @@ impl Setup {
         }
     }
 
+    fn new(
+        config: &EdgeConfig,
+        path: InlinePath,
+        bridge: BridgeState,
+        state_file: StateFile,
+    ) -> Self {
+        let access_points = settings::ports(config).into_iter().map(str::to_owned);
+        let mut setup = Self {
+            path,
+            bridge,
+            state_file,
+            wan: config.wan.clone(),
+            access_points: access_points.collect(),
+            datapath: config.datapath,
+            attached: Vec::new(),
+            counted_before: InlineCounters::default(),
+        };
+        setup.note_attached();
+        setup
+    }
+
+    /// Notes to which interfaces the path is attached.
+    fn note_attached(&mut self) {
+        self.attached = vec![(self.wan.clone(), self.path.wan_index())];
+        let indices = self.path.access_point_indices();
+        self.attached
+            .extend(self.access_points.iter().cloned().zip(indices));
+    }
+
     /// A bridge in user space.
     fn without_bpf(
         config: &EdgeConfig,
         ports: &[&str],
         access_points: &[&str],
-        state_file: PathBuf,
+        state_file: StateFile,
     ) -> anyhow::Result<Self> {
         if config.bridge.is_some() {
             bail!("without BPF airpace is the bridge itself: leave out `bridge`");
         }
         let bridge = BridgeState::set_up(BridgeChoice::None, ports).context("the ports")?;
-        let path = Self::store(&state_file, &bridge)
+        let path = state_file
+            .store(&bridge)
             .and_then(|()| Ok(InlinePath::open_packet(&config.wan, access_points)?));
         match path {
-            Ok(path) => Ok(Self {
-                path,
-                bridge,
-                state_file,
-            }),
+            Ok(path) => Ok(Self::new(config, path, bridge, state_file)),
             Err(error) => {
                 bridge.undo().context("restoring the ports")?;
-                let _ = fs::remove_file(&state_file);
+                let _ = state_file.remove();
                 Err(error)
             }
         }
     }
 
-    /// Notes how everything was.
-    fn store(file: &Path, bridge: &BridgeState) -> anyhow::Result<()> {
-        let stored = StoredState {
-            bridge: bridge.bridge.clone(),
-            is_ours: bridge.is_ours,
-            was_up: bridge.was_up,
-            ports: bridge
-                .ports
-                .iter()
-                .map(|port| StoredPort {
-                    name: port.name.clone(),
-                    was_up: port.was_up,
-                    master: port.master.clone(),
-                    strips_tags: port.strips_tags,
-                })
-                .collect(),
+    /// Whether a kernel bridge carries what this process does not.
+    pub(super) const fn is_fail_open(&self) -> bool {
+        self.bridge.bridge.is_some()
+    }
+
+    /// The ports whose interface has been removed since the path was opened, or replaced by another
+    /// one of the same name.
+    pub(super) fn lost_ports(&self, link: &mut Netlink) -> Vec<String> {
+        let mut lost = Vec::new();
+        for (name, index) in &self.attached {
+            let is_lost = match link.index(name) {
+                Ok(now) => now != *index,
+                // Any other error says nothing about the port.
+                Err(error) => error.is_missing(),
+            };
+            if is_lost {
+                lost.push(name.clone());
+            }
+        }
+        lost
+    }
+
+    /// Whether the path is closed because a port is away.
+    pub(super) const fn is_closed(&self) -> bool {
+        matches!(self.path, InlinePath::Closed)
+    }
+
+    /// Closes the path: the programs are detached, and the bridge carries all frames.
+    pub(super) fn close(&mut self) {
+        self.counted_before = self.counters();
+        self.path = InlinePath::Closed;
+    }
+
+    /// Opens the path again after all ports have come back. `returned` are those that were away;
+    /// they join the bridge first.
+    ///
+    /// # Errors
+    /// A port is still away, or the bridge or the programs refuse one.
+    pub(super) fn reopen(&mut self, returned: &[String]) -> anyhow::Result<()> {
+        let returned: Vec<&str> = returned.iter().map(String::as_str).collect();
+        self.bridge.repair(&returned)?;
+        let access_points: Vec<&str> = self.access_points.iter().map(String::as_str).collect();
+        self.path = if self.is_fail_open() {
+            open_xdp(&self.wan, &access_points, self.datapath)?
+        } else {
+            InlinePath::open_packet(&self.wan, &access_points)?
         };
-        let text = serde_json::to_string_pretty(&stored)?;
-        // Written beside it first: half a file would be of no use after a crash.
-        let draft = file.with_extension("json.new");
-        fs::create_dir_all(STATE_DIR)
-            .and_then(|()| fs::write(&draft, text))
-            .and_then(|()| fs::rename(&draft, file))
-            .with_context(|| format!("{}, from which --undo restores the bridge", file.display()))
+        self.note_attached();
+        Ok(())
+    }
+
+    /// Makes the bridge again if it was made for this run and has been deleted.
+    pub(super) fn repair_bridge(&mut self) -> anyhow::Result<()> {
+        Ok(self.bridge.repair(&[])?)
+    }
+
+    /// What the bridge does with frames between the ports; a bridge in user space forwards all.
+    pub(super) fn forwarding(&self) -> Result<Forwarding, LinkError> {
+        let access_points: Vec<&str> = self.access_points.iter().map(String::as_str).collect();
+        match &self.bridge.bridge {
+            Some(bridge) => bridge::forwarding(bridge, &self.wan, &access_points),
+            None => Ok(Forwarding::Unchanged),
+        }
+    }
+
+    /// Returns the counters of the frames that arrived on the wired port since the start.
+    pub(super) fn counters(&self) -> InlineCounters {
+        let now = self.path.counters().unwrap_or_default();
+        self.counted_before.plus(now)
+    }
+
+    /// What a station has sent; `None` if nothing since the path was opened.
+    pub(super) fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
+        self.path.uplink(mac)
     }
 
     /// Takes the programs out and restores the bridge, unless it is to stay.
@@ -162,6 +213,7 @@ impl Setup {
             path,
             bridge,
             state_file,
+            ..
         } = self;
         drop(path);
         if keep_bridge && bridge.bridge.is_some() {
@@ -170,13 +222,76 @@ impl Setup {
             return Ok(());
         }
         bridge.undo().context("restoring the bridge")?;
-        match fs::remove_file(&state_file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| state_file.display().to_string())
-            }
-            _ => Ok(()),
+        state_file.remove()
+    }
+}
+
+/// Makes a bridge, or takes the one that the configuration names.
+fn set_up_bridge(config: &EdgeConfig, ports: &[&str]) -> anyhow::Result<BridgeState> {
+    if let Some(name) = &config.bridge {
+        return Ok(BridgeState::set_up(BridgeChoice::Take(name), ports)?);
+    }
+    loop {
+        let name = state::free_bridge_name()?;
+        match BridgeState::set_up(BridgeChoice::Make(&name), ports) {
+            // Another box has taken the name in the meantime.
+            Err(BridgeError::Exists(_)) => {}
+            made => return Ok(made?),
         }
     }
+}
+
+/// Refuses a bridge that would drop or change what is redirected past it, unless that is expected to
+/// end by itself.
+fn refuse_obstacles(bridge: &BridgeState, wan: &str, access_points: &[&str]) -> anyhow::Result<()> {
+    let Some(name) = &bridge.bridge else {
+        return Ok(());
+    };
+    match bridge::forwarding(name, wan, access_points)? {
+        Forwarding::Obstructed(obstacle) if !obstacle.is_transient() => Err(obstacle.into()),
+        _ => Ok(()),
+    }
+}
+
+fn open_xdp(
+    wan: &str,
+    access_points: &[&str],
+    datapath: Datapath,
+) -> Result<InlinePath, InlineError> {
+    let mode = match datapath {
+        Datapath::Native => AttachMode::Native,
+        Datapath::Generic => AttachMode::Generic,
+        Datapath::Auto | Datapath::Packet => AttachMode::Auto,
+    };
+    let options = InlineOptions {
+        mode,
+        ..InlineOptions::default()
+    };
+    InlinePath::open_xdp(wan, access_points, options)
+}
+
+/// How often sockets are tried that a killed run may still have, and the pause in between.
+const BUSY_RETRIES: usize = 50;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens the path. The kernel closes the sockets of a killed run only a while after its process has
+/// ended, and a supervisor restarts it at once.
+fn open_xdp_when_free(
+    wan: &str,
+    access_points: &[&str],
+    datapath: Datapath,
+) -> anyhow::Result<InlinePath> {
+    let clock = Clock::start();
+    let mut timer = Poller::new()?;
+    for _ in 0..BUSY_RETRIES {
+        match open_xdp(wan, access_points, datapath) {
+            Err(InlineError::Socket { source, .. })
+                if source.kind() == io::ErrorKind::ResourceBusy => {}
+            opened => return Ok(opened?),
+        }
+        timer.wait(&clock, Some(clock.now().saturating_add(BUSY_PAUSE)))?;
+    }
+    Ok(open_xdp(wan, access_points, datapath)?)
 }
 
 /// The bridge that an earlier run has left, if this run wants the same and it is still in place: then
@@ -184,46 +299,25 @@ impl Setup {
 fn take_over(
     config: &EdgeConfig,
     ports: &[&str],
-    state_file: &Path,
+    state_file: &StateFile,
 ) -> anyhow::Result<Option<BridgeState>> {
-    let Some(state) = read_state(state_file)? else {
+    let Some(state) = state_file.read()? else {
         return Ok(None);
     };
-    let wanted = config.bridge.as_deref().unwrap_or(BRIDGE);
+    // Whatever name an earlier run found for the bridge that it made will do again.
     let is_wanted = config.datapath != Datapath::Packet
-        && state.bridge.as_deref() == Some(wanted)
-        && state.is_ours == config.bridge.is_none();
+        && match &config.bridge {
+            Some(name) => !state.is_ours && state.bridge.as_ref() == Some(name),
+            None => state.is_ours,
+        };
     if !(is_wanted && state.is_in_place(ports)?) {
         return Ok(None);
     }
     tracing::info!(
-        bridge = wanted,
+        bridge = state.bridge,
         "the bridge of an earlier run is taken over"
     );
     Ok(Some(state))
-}
-
-/// How everything was before an earlier run; `None` if it has left nothing.
-fn read_state(file: &Path) -> anyhow::Result<Option<BridgeState>> {
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| file.display().to_string()),
-    };
-    let stored: StoredState =
-        serde_json::from_str(&text).with_context(|| file.display().to_string())?;
-    let restore = |port: StoredPort| PortState {
-        name: port.name,
-        was_up: port.was_up,
-        master: port.master,
-        strips_tags: port.strips_tags,
-    };
-    Ok(Some(BridgeState {
-        bridge: stored.bridge,
-        is_ours: stored.is_ours,
-        was_up: stored.was_up,
-        ports: stored.ports.into_iter().map(restore).collect(),
-    }))
 }
 
 /// Restores what a run on the port `wan` has left. Returns whether there was anything.
@@ -236,26 +330,13 @@ pub fn undo(wan: &str) -> anyhow::Result<bool> {
         bail!("airpace edge still runs on {wan}: end it, which restores everything as well");
     }
     let _ = fs::remove_file(socket::socket_file(wan));
-    let file = state_file(wan);
-    let Some(state) = read_state(&file)? else {
+    let file = StateFile::of(wan);
+    let Some(state) = file.read()? else {
         return Ok(false);
     };
     state.undo().context("restoring the bridge")?;
-    fs::remove_file(&file).with_context(|| file.display().to_string())?;
+    file.remove()?;
     Ok(true)
-}
-
-/// Where a run on the port `wan` notes how everything was.
-fn state_file(wan: &str) -> PathBuf {
-    Path::new(STATE_DIR).join(format!("{}{wan}.json", socket::prefix()))
-}
-
-const fn attach_mode(datapath: Datapath) -> AttachMode {
-    match datapath {
-        Datapath::Native => AttachMode::Native,
-        Datapath::Generic => AttachMode::Generic,
-        Datapath::Auto | Datapath::Packet => AttachMode::Auto,
-    }
 }
 
 fn warn_of_filters() {
@@ -263,7 +344,7 @@ fn warn_of_filters() {
     if !filtered.is_empty() {
         tracing::warn!(
             protocols = filtered.join(", "),
-            "bridged packets pass the firewall's rules for routed ones, which may drop them: sysctl net.bridge.bridge-nf-call-iptables=0 and -ip6tables=0 end that"
+            "the firewall's rules for routed packets apply to bridged ones, and may drop those that pass in the bridge; paced frames bypass them: sysctl net.bridge.bridge-nf-call-iptables=0 and -ip6tables=0 end that"
         );
     }
 }

@@ -1,21 +1,27 @@
-//! The Unix socket on which a running box takes requests, and the other end of it.
+//! The Unix socket on which a running box takes requests, and the client's end of it.
 
-use super::setup::STATE_DIR;
+use super::state::{STATE_DIR, prefix};
 use super::waiter::Waiter;
 use airpace_api::operator::{EdgeReply, EdgeRequest};
+use airpace_units::Time;
 use anyhow::{Context as _, bail};
 use core::time::Duration;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Most operators at once; further ones are refused.
+/// Most connections at once; a further one takes the place of the one that has been silent longest.
 const MOST_CLIENTS: usize = 16;
-/// Longest request; whoever sends a longer one is refused.
+/// Longest request in bytes. The connection of a client that sends more is closed.
 const MOST_REQUEST_BYTES: usize = 4096;
-/// How long an operator waits for an answer.
+/// Most bytes of answers that wait for a client. The connection of one that does not read them is
+/// closed.
+const MOST_REPLY_BYTES: usize = 16 << 20;
+/// How long a connection may be silent before it is closed.
+const IDLE: Duration = Duration::from_secs(30);
+/// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The socket of a box. Dropping it removes the file.
@@ -31,6 +37,8 @@ pub(super) struct ControlSocket {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
+    /// When it connected or last sent something.
+    active_at: Time,
     request: Vec<u8>,
     /// What the client has not taken yet.
     reply: Vec<u8>,
@@ -64,16 +72,19 @@ impl ControlSocket {
         waiter.add(&self.listener, self.token)
     }
 
-    /// Answers what has come. `tokens` are those of the files that are ready.
+    /// Answers what has come, and closes connections that have been silent for long. `tokens` are
+    /// those of the files that are ready.
     pub(super) fn serve(
         &mut self,
+        now: Time,
         waiter: &Waiter,
         tokens: impl IntoIterator<Item = u64>,
         mut answer: impl FnMut(&EdgeRequest) -> EdgeReply,
     ) {
+        self.close_idle(now);
         for token in tokens {
             if token == self.token {
-                self.accept(waiter);
+                self.accept(now, waiter);
                 continue;
             }
             let Some(index) = token.checked_sub(self.token + 1) else {
@@ -83,6 +94,7 @@ impl ControlSocket {
                 continue;
             };
             let Some(client) = slot else { continue };
+            client.active_at = now;
             // Closing the stream takes it out of the loop.
             if client.serve(&mut answer).is_err() {
                 *slot = None;
@@ -95,26 +107,51 @@ impl ControlSocket {
         }
     }
 
-    fn accept(&mut self, waiter: &Waiter) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let free = self.clients.iter().position(Option::is_none);
-            let index = match free {
-                Some(index) => index,
-                None if self.clients.len() < MOST_CLIENTS => {
-                    self.clients.push(None);
-                    self.clients.len() - 1
-                }
-                // Closed at once.
-                None => continue,
+    fn accept(&mut self, now: Time, waiter: &Waiter) {
+        // As many as one turn answers: the others have their turn, and packets theirs in between.
+        for _ in 0..MOST_CLIENTS {
+            let Ok((stream, _)) = self.listener.accept() else {
+                return;
             };
+            let index = self.free_place();
             let token = self.token + 1 + index as u64;
             if stream.set_nonblocking(true).is_ok() && waiter.add(&stream, token).is_ok() {
                 self.clients[index] = Some(Client {
                     stream,
+                    active_at: now,
                     request: Vec::new(),
                     reply: Vec::new(),
                 });
             }
+        }
+    }
+}
+
+impl ControlSocket {
+    /// A place for another client: a free one, else that of the client that has been silent longest.
+    fn free_place(&mut self) -> usize {
+        if let Some(free) = self.clients.iter().position(Option::is_none) {
+            return free;
+        }
+        if self.clients.len() < MOST_CLIENTS {
+            self.clients.push(None);
+            return self.clients.len() - 1;
+        }
+        let mut longest = (Time::MAX, 0);
+        for (index, client) in self.clients.iter().enumerate() {
+            if let Some(client) = client {
+                longest = longest.min((client.active_at, index));
+            }
+        }
+        self.clients[longest.1] = None;
+        longest.1
+    }
+
+    /// Closes connections that have been silent for long.
+    fn close_idle(&mut self, now: Time) {
+        for slot in &mut self.clients {
+            let is_idle = |client: &mut Client| now.saturating_since(client.active_at) >= IDLE;
+            drop(slot.take_if(is_idle));
         }
     }
 }
@@ -154,9 +191,12 @@ impl Client {
             };
             serde_json::to_writer(&mut self.reply, &reply)?;
             self.reply.push(b'\n');
+            if self.reply.len() > MOST_REPLY_BYTES {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
         }
         self.write()?;
-        // Nobody is left to send anything; what was asked for has been written or cannot be.
+        // The client sends nothing more. Its answers have been written, or cannot be.
         if is_ended {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -176,19 +216,12 @@ impl Client {
     }
 }
 
-/// Where the box on the port `wan` takes requests. Interfaces of different namespaces may share a
-/// name, so the namespace is a part of it.
+/// Returns the path of the socket of the box on the port `wan` of this network namespace.
 pub(super) fn socket_file(wan: &str) -> PathBuf {
     Path::new(STATE_DIR).join(format!("{}{wan}.sock", prefix()))
 }
 
-/// How the names of this namespace's files begin.
-pub(super) fn prefix() -> String {
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino());
-    format!("edge-{namespace}-")
-}
-
-/// Whether a box runs, or is stopped, on the port `wan`.
+/// Returns whether a box runs on the port `wan`, which includes one that is stopped (SIGSTOP).
 pub(super) fn is_running(wan: &str) -> bool {
     UnixStream::connect(socket_file(wan)).is_ok()
 }
@@ -236,7 +269,7 @@ pub fn ask(wan: Option<&str>, request: &EdgeRequest) -> anyhow::Result<EdgeReply
     Ok(serde_json::from_str(&reply)?)
 }
 
-/// The socket of the only box that runs in this namespace.
+/// Returns the socket of the only box that runs in this namespace.
 fn only_socket() -> anyhow::Result<PathBuf> {
     let prefix = prefix();
     let mut found = Vec::new();
@@ -254,8 +287,6 @@ fn only_socket() -> anyhow::Result<PathBuf> {
     match found.len() {
         0 => bail!("no airpace edge runs in this network namespace"),
         1 => Ok(found.remove(0)),
-        _ => bail!(
-            "several run here: name the port of the one that is meant, for example --wan eth0"
-        ),
+        _ => bail!("several run here: name the port of one, for example --wan eth0"),
     }
 }

@@ -1,4 +1,4 @@
-//! How the box stands, as an operator is told.
+//! The status of a station, as an operator sees it.
 
 use super::hosts::HostAddresses;
 use airpace_api::mac::MacAddress;
@@ -8,7 +8,7 @@ use airpace_edge::inline::StationStatus;
 use airpace_units::Time;
 use core::time::Duration;
 
-/// How a station stands at `now`.
+/// Returns the status of a station at `now`.
 pub(super) fn station(
     now: Time,
     status: &StationStatus<'_>,

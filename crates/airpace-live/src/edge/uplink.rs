@@ -1,4 +1,4 @@
-//! What the kernel's programs have counted of the stations' uplink.
+//! The uplink counters of the kernel's programs.
 
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_net::inline::UplinkUse;
@@ -7,13 +7,13 @@ use std::collections::HashMap;
 /// Bytes of the Ethernet header, which does not count as payload on the air.
 const HEADER_BYTES: u64 = 14;
 
-/// The counters as they were when they were last read.
+/// The counters at their last reading.
 #[derive(Debug, Default)]
 pub(super) struct UplinkCounters {
     before: HashMap<MacAddr, UplinkUse>,
 }
 
-/// What has come from a station since the last reading.
+/// What a station has sent since the last reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct UplinkDelta {
     /// Frames on the air: groups of packets that arrived together.
@@ -23,8 +23,8 @@ pub(super) struct UplinkDelta {
 }
 
 impl UplinkCounters {
-    /// Takes the counters of a station as they are now. The first reading is the one from which
-    /// later ones count; it says nothing itself.
+    /// Returns what a station has sent since the last reading of its counters, which are `now`. The
+    /// first reading returns `None`: when its frames came is unknown.
     pub(super) fn read(&mut self, mac: MacAddr, now: UplinkUse) -> Option<UplinkDelta> {
         let before = self.before.insert(mac, now)?;
         // A source that the kernel had forgotten is counted from zero again.

@@ -12,13 +12,16 @@ use std::os::fd::BorrowedFd;
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "there is one of it, and it is never moved"
+    reason = "there is only one, and it is not moved while packets pass"
 )]
 pub enum InlinePath {
     /// Through XDP programs and AF_XDP sockets, beside a kernel bridge: fail-open.
     Xdp(XdpPath),
     /// Through packet sockets, in place of a kernel bridge: not fail-open.
     Packet(PacketPath),
+    /// Nowhere, while a port is away: a kernel bridge carries all frames, if there is one. Nothing
+    /// is received, and what is sent is refused.
+    Closed,
 }
 
 impl InlinePath {
@@ -43,10 +46,10 @@ impl InlinePath {
         PacketPath::open(wan, access_points).map(Self::Packet)
     }
 
-    /// Returns whether traffic continues when this process stops.
+    /// Returns whether traffic continues when this process stops: a kernel bridge carries it.
     #[must_use]
     pub const fn is_fail_open(&self) -> bool {
-        matches!(self, Self::Xdp(_))
+        !matches!(self, Self::Packet(_))
     }
 
     /// Names the path for status and logs.
@@ -58,15 +61,18 @@ impl InlinePath {
                 _ => "XDP, generic",
             },
             Self::Packet(_) => "AF_PACKET, a bridge in user space: not fail-open",
+            Self::Closed => "closed, because a port is away",
         }
     }
 
-    /// Returns the index of the wan port, as in [`Observation::interface`].
+    /// Returns the index of the wan port, as in [`Observation::interface`]; 0, which no interface
+    /// has, of a closed path.
     #[must_use]
     pub fn wan_index(&self) -> u32 {
         match self {
             Self::Xdp(path) => path.wan_index(),
             Self::Packet(path) => path.wan_index(),
+            Self::Closed => 0,
         }
     }
 
@@ -76,6 +82,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => path.access_point_indices().collect(),
             Self::Packet(path) => path.access_point_indices().collect(),
+            Self::Closed => Vec::new(),
         }
     }
 
@@ -90,6 +97,14 @@ impl InlinePath {
                 path.resume();
                 Ok(())
             }
+            Self::Closed => Ok(()),
+        }
+    }
+
+    /// As [`XdpPath::set_untagged_only`]; without a kernel bridge nothing filters.
+    pub const fn set_untagged_only(&mut self, untagged_only: bool) {
+        if let Self::Xdp(path) = self {
+            path.set_untagged_only(untagged_only);
         }
     }
 
@@ -104,6 +119,7 @@ impl InlinePath {
                 path.pause();
                 Ok(())
             }
+            Self::Closed => Ok(()),
         }
     }
 
@@ -118,6 +134,7 @@ impl InlinePath {
                 path.insert_station(mac, is_exempt);
                 Ok(())
             }
+            Self::Closed => Ok(()),
         }
     }
 
@@ -132,6 +149,7 @@ impl InlinePath {
                 path.remove_station(mac);
                 Ok(())
             }
+            Self::Closed => Ok(()),
         }
     }
 
@@ -145,6 +163,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => Ok(path.receive(most, on_frame)),
             Self::Packet(path) => path.receive(most, on_frame),
+            Self::Closed => Ok(0),
         }
     }
 
@@ -155,8 +174,9 @@ impl InlinePath {
     /// When the port is down or has been removed.
     pub fn push(&mut self, access_point: usize, frame: &[u8]) -> io::Result<bool> {
         match self {
-            Self::Xdp(path) => Ok(path.push(access_point, frame)),
+            Self::Xdp(path) => path.push(access_point, frame),
             Self::Packet(path) => path.push(access_point, frame),
+            Self::Closed => Err(io::ErrorKind::NetworkDown.into()),
         }
     }
 
@@ -167,7 +187,7 @@ impl InlinePath {
     pub fn flush(&mut self) -> io::Result<usize> {
         match self {
             Self::Xdp(path) => path.flush(),
-            Self::Packet(_) => Ok(0),
+            Self::Packet(_) | Self::Closed => Ok(0),
         }
     }
 
@@ -177,6 +197,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => path.observe(most, on_observation),
             Self::Packet(path) => path.observe(most, on_observation),
+            Self::Closed => 0,
         }
     }
 
@@ -189,10 +210,11 @@ impl InlinePath {
                 .chain([path.observation_file()])
                 .collect(),
             Self::Packet(path) => path.frame_files().collect(),
+            Self::Closed => Vec::new(),
         }
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     ///
     /// # Errors
     /// As [`XdpPath::counters`].
@@ -200,6 +222,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => path.counters(),
             Self::Packet(path) => Ok(path.counters()),
+            Self::Closed => Ok(InlineCounters::default()),
         }
     }
 
@@ -211,6 +234,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => path.uplink(mac),
             Self::Packet(path) => Ok(path.uplink(mac)),
+            Self::Closed => Ok(None),
         }
     }
 
@@ -222,6 +246,7 @@ impl InlinePath {
         match self {
             Self::Xdp(path) => path.statistics(),
             Self::Packet(path) => path.statistics(),
+            Self::Closed => Ok(XskStatistics::default()),
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct PacketPath {
 struct Source {
     used: UplinkUse,
     noticed_ns: Option<u64>,
+    /// When it was last noticed on the wan port after it had been heard here.
+    moved_ns: u64,
 }
 
 /// A report that waits to be read.
@@ -205,6 +207,7 @@ impl PacketPath {
         self.table.learn(from, port, now_ns);
         if port == WAN {
             self.report_downlink(frame, classified.kind, now_ns);
+            self.report_move(frame, from, now_ns);
             if self.is_for_queue(to, classified) {
                 return self.cut(classified.network, buffer, on_frame);
             }
@@ -285,6 +288,16 @@ impl PacketPath {
     fn report_downlink(&mut self, frame: &[u8], kind: FrameKind, now_ns: u64) {
         if let FrameKind::Reported(kind @ (ObservationKind::Arp | ObservationKind::Dhcp)) = kind {
             self.report(WAN, frame, kind, now_ns);
+        }
+    }
+
+    /// Reports a frame of the wan port whose source was last heard at another port, once each time.
+    fn report_move(&mut self, frame: &[u8], from: [u8; 6], now_ns: u64) {
+        if let Some(source) = self.uplink.get_mut(&from)
+            && source.used.last_ns > source.moved_ns
+        {
+            source.moved_ns = now_ns;
+            self.report(WAN, frame, ObservationKind::Moved, now_ns);
         }
     }
 
@@ -379,7 +392,7 @@ impl PacketPath {
         self.ports.iter().map(AsFd::as_fd)
     }
 
-    /// Returns how the frames on the wan port went on.
+    /// Returns the counters of the frames that arrived on the wan port.
     #[must_use]
     pub const fn counters(&self) -> InlineCounters {
         self.counters

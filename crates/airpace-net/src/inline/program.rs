@@ -14,7 +14,8 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/edge.bpf.o");
 /// The bit of a station's flags that lets its frames pass (`STATION_EXEMPT`).
 const EXEMPT: u32 = 1;
 
-/// How the frames that arrived on the wired port went on, since the programs were loaded.
+/// Counters of the frames that arrived on the wired port, by what was done with them, since the
+/// programs were loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InlineCounters {
     /// Handed to this process.
@@ -40,6 +41,33 @@ pub struct InlineCounters {
     pub records: u64,
     /// Records lost because the ring was full.
     pub records_lost: u64,
+    /// Passed: the source was last heard behind an access point, and the bridge must learn where it
+    /// is now.
+    pub moved: u64,
+    /// Passed: with a VLAN tag, while the bridge filters VLANs.
+    pub tagged: u64,
+}
+
+impl InlineCounters {
+    /// Returns the sum of what two paths have counted.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            redirected: self.redirected + other.redirected,
+            stale: self.stale + other.stale,
+            group: self.group + other.group,
+            unknown: self.unknown + other.unknown,
+            exempt: self.exempt + other.exempt,
+            not_ip: self.not_ip + other.not_ip,
+            control: self.control + other.control,
+            large: self.large + other.large,
+            no_socket: self.no_socket + other.no_socket,
+            records: self.records + other.records,
+            records_lost: self.records_lost + other.records_lost,
+            moved: self.moved + other.moved,
+            tagged: self.tagged + other.tagged,
+        }
+    }
 }
 
 /// What a source has sent through the ports of the access points.
@@ -74,7 +102,7 @@ impl<'a> Observation<'a> {
     /// Bytes before the frame (`struct record`).
     const HEADER_BYTES: usize = 24;
 
-    /// Reads a record of the ring; `None` if it is not one that this version knows.
+    /// Reads a record of the ring; `None` if this version does not know its kind.
     fn parse(record: &'a [u8]) -> Option<Self> {
         let (header, frame) = record.split_at_checked(Self::HEADER_BYTES)?;
         let captured = u16::from_ne_bytes([header[16], header[17]]);
@@ -92,12 +120,14 @@ impl<'a> Observation<'a> {
 pub(super) struct Programs {
     ebpf: Ebpf,
     stations: HashMap<MapData, [u8; 6], u32>,
-    control: Array<MapData, [u64; 2]>,
+    control: Array<MapData, [u64; 3]>,
     /// Longest frame that is redirected.
     max_frame: u64,
+    /// Whether frames with a VLAN tag pass.
+    untagged_only: bool,
     counters: PerCpuArray<MapData, u64>,
     sockets: XskMap<MapData>,
-    uplink: HashMap<MapData, [u8; 6], [u64; 5]>,
+    uplink: HashMap<MapData, [u8; 6], [u64; 6]>,
     ring: RingBuf<MapData>,
 }
 
@@ -136,6 +166,7 @@ impl Programs {
             stations: take("STATIONS")?.try_into()?,
             control: take("CONTROL")?.try_into()?,
             max_frame: max_frame as u64,
+            untagged_only: false,
             counters: take("COUNTERS")?.try_into()?,
             sockets: take("SOCKETS")?.try_into()?,
             uplink: take("UPLINK")?.try_into()?,
@@ -181,7 +212,13 @@ impl Programs {
 
     pub(super) fn set_heartbeat(&mut self, now_ns: u64) -> Result<(), InlineError> {
         // `struct control`.
-        Ok(self.control.set(0, [now_ns, self.max_frame], 0)?)
+        let control = [now_ns, self.max_frame, u64::from(self.untagged_only)];
+        Ok(self.control.set(0, control, 0)?)
+    }
+
+    /// Has frames with a VLAN tag pass, or not, from the next heartbeat on.
+    pub(super) const fn set_untagged_only(&mut self, untagged_only: bool) {
+        self.untagged_only = untagged_only;
     }
 
     pub(super) fn insert_station(
@@ -245,13 +282,15 @@ impl Programs {
             no_socket: sum(8)?,
             records: sum(9)?,
             records_lost: sum(10)?,
+            moved: sum(11)?,
+            tagged: sum(12)?,
         })
     }
 
     pub(super) fn uplink(&self, mac: [u8; 6]) -> Result<Option<UplinkUse>, InlineError> {
         match self.uplink.get(&mac, 0) {
-            // `struct uplink`; the last field is the time of the last report.
-            Ok([frames, bytes, bursts, last_ns, _]) => Ok(Some(UplinkUse {
+            // `struct uplink`; the last fields are for the programs alone.
+            Ok([frames, bytes, bursts, last_ns, ..]) => Ok(Some(UplinkUse {
                 frames,
                 bytes,
                 bursts,

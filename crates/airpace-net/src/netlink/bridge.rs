@@ -4,7 +4,9 @@ use super::{LinkError, Netlink, Request, refused};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoData, InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    AfSpecBridge, BridgePortState, BridgeStpState, BridgeVlanInfo, BridgeVlanInfoFlags, InfoBridge,
+    InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkExtentMask, LinkFlags,
+    LinkInfo, LinkMessage,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
@@ -15,9 +17,62 @@ use netlink_packet_route::neighbour::{
 pub(crate) struct PortLink {
     pub(crate) index: u32,
     pub(crate) is_up: bool,
+    /// Whether it is up and has a carrier.
+    pub(crate) is_running: bool,
     pub(crate) is_bridge: bool,
+    /// Of a bridge: whether it filters VLANs.
+    pub(crate) filters_vlans: bool,
     /// Index of the bridge (or other controller) that it belongs to.
     pub(crate) master: Option<u32>,
+    /// Of a port: whether the spanning tree lets it forward. A bridge without the protocol lets
+    /// every port with a carrier forward.
+    pub(crate) is_forwarding: bool,
+    /// Of a port: whether it exchanges no frames with other isolated ports.
+    pub(crate) is_isolated: bool,
+    /// Of a port: whether the bridge drops frames from unauthorised addresses.
+    pub(crate) is_locked: bool,
+}
+
+/// A VLAN that a port of a filtering bridge belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PortVlan {
+    pub(crate) vid: u16,
+    /// Whether untagged frames that arrive belong to this VLAN.
+    pub(crate) is_pvid: bool,
+    /// Whether frames of this VLAN leave without a tag.
+    pub(crate) leaves_untagged: bool,
+}
+
+impl PortLink {
+    /// Takes over what a part of the link's information says.
+    fn read(&mut self, part: &LinkInfo) {
+        match part {
+            LinkInfo::Kind(InfoKind::Bridge) => self.is_bridge = true,
+            LinkInfo::Data(InfoData::Bridge(settings)) => {
+                self.filters_vlans = settings.contains(&InfoBridge::VlanFiltering(true));
+            }
+            LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
+                let forwarding = InfoBridgePort::State(BridgePortState::Forwarding);
+                self.is_forwarding = settings.contains(&forwarding);
+                self.is_isolated = settings.contains(&InfoBridgePort::Isolated(true));
+                self.is_locked = settings.contains(&InfoBridgePort::Locked(true));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl PortVlan {
+    fn of(part: &AfSpecBridge) -> Option<Self> {
+        let AfSpecBridge::VlanInfo(BridgeVlanInfo { flags, vid, .. }) = part else {
+            return None;
+        };
+        Some(Self {
+            vid: *vid,
+            is_pvid: flags.contains(BridgeVlanInfoFlags::Pvid),
+            leaves_untagged: flags.contains(BridgeVlanInfoFlags::Untagged),
+        })
+    }
 }
 
 impl Netlink {
@@ -27,19 +82,49 @@ impl Netlink {
         let mut port = PortLink {
             index: link.header.index,
             is_up: link.header.flags.contains(LinkFlags::Up),
+            is_running: link.header.flags.contains(LinkFlags::Running),
             is_bridge: false,
+            filters_vlans: false,
             master: None,
+            is_forwarding: false,
+            is_isolated: false,
+            is_locked: false,
         };
         for attribute in &link.attributes {
             match attribute {
                 LinkAttribute::Controller(index) if *index != 0 => port.master = Some(*index),
                 LinkAttribute::LinkInfo(parts) => {
-                    port.is_bridge = parts.contains(&LinkInfo::Kind(InfoKind::Bridge));
+                    for part in parts {
+                        port.read(part);
+                    }
                 }
                 _ => {}
             }
         }
         Ok(port)
+    }
+
+    /// Returns the VLANs of the bridge port with the index `port`.
+    pub(crate) fn vlans(&mut self, port: u32) -> Result<Vec<PortVlan>, LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.interface_family = AddressFamily::Bridge;
+        message
+            .attributes
+            .push(LinkAttribute::ExtMask(vec![LinkExtentMask::Brvlan]));
+        let mut vlans = Vec::new();
+        let listed = self.list(Request::GetLink(message), |part| {
+            let Request::NewLink(link) = part else { return };
+            if link.header.index != port {
+                return;
+            }
+            for attribute in link.attributes {
+                if let LinkAttribute::AfSpecBridge(parts) = attribute {
+                    vlans.extend(parts.iter().filter_map(PortVlan::of));
+                }
+            }
+        });
+        listed.map_err(|source| refused(format!("list the VLANs of port {port}"), source))?;
+        Ok(vlans)
     }
 
     /// Returns the name of the interface with `index`.
@@ -62,7 +147,7 @@ impl Netlink {
     }
 
     /// Creates a bridge that forwards at once: without the spanning tree protocol, whose ports
-    /// first listen for 30 s, and without multicast snooping, which drops groups that nobody has
+    /// first listen for 30 s, and without multicast snooping, which drops groups that no host has
     /// reported.
     ///
     /// # Errors

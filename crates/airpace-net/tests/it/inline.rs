@@ -215,7 +215,7 @@ fn headers_that_sensors_need_are_reported() {
         seen.push((o.kind, o.interface == wan, o.length, o.bytes.len()));
         assert!(o.at_ns > 0);
     });
-    assert_eq!(n, 6);
+    assert_eq!(n, 7);
     assert_eq!(
         seen,
         [
@@ -225,6 +225,8 @@ fn headers_that_sensors_need_are_reported() {
             (ObservationKind::UnknownSource, false, 106, 106),
             (ObservationKind::Eapol, false, 15, 15),
             (ObservationKind::Arp, true, 22, 22),
+            // The frame of EAPOL came from the same source, on the other side.
+            (ObservationKind::Moved, true, 22, 22),
         ]
     );
     let of = |mac| path.uplink(mac).unwrap().unwrap();
@@ -232,7 +234,7 @@ fn headers_that_sensors_need_are_reported() {
     assert_eq!((of(stranger).frames, of(stranger).bytes), (2, 212));
     assert!((1..=5).contains(&of(STATION).bursts));
     assert_eq!(path.uplink([2, 9, 9, 9, 9, 9]).unwrap(), None);
-    assert_eq!(path.counters().unwrap().records, 6);
+    assert_eq!(path.counters().unwrap().records, 7);
 }
 
 /// Runs as the box in a process of its own, until it is killed.
@@ -431,4 +433,66 @@ fn the_bridge_can_be_told_where_an_address_is() {
         !station.arrives(&frame, QUIET_MS),
         "it is behind the same port"
     );
+}
+
+#[test]
+fn a_source_that_has_moved_to_the_wired_side_is_reported_and_teaches_the_bridge() {
+    let Some(topology) = Topology::new(1500) else {
+        return;
+    };
+    for mode in BOTH {
+        let Some(mut path) = topology.path(mode) else {
+            return;
+        };
+        let (mut server, station) = (topology.at_server(), topology.at_station());
+        // A loop returns a frame of the server, and the bridge believes it.
+        path.beat().unwrap();
+        station.send(&test_frame([0xff; 6], SERVER));
+        forward(&mut path, Duration::from_millis(QUIET_MS));
+        server.frames(1);
+        let up = test_frame(SERVER, STATION);
+        station.send(&up);
+        assert!(
+            !server.arrives(&up, QUIET_MS),
+            "{mode:?}: the bridge is misled"
+        );
+        let mut moved = 0;
+        path.observe(64, |seen| {
+            assert_ne!(seen.kind, ObservationKind::Moved);
+        });
+        for _ in 0..3 {
+            path.beat().unwrap();
+            server.send(&test_frame(STATION, SERVER));
+            forward(&mut path, Duration::from_millis(QUIET_MS));
+        }
+        path.observe(64, |seen| {
+            moved +=
+                usize::from(seen.kind == ObservationKind::Moved && seen.bytes[6..12] == SERVER);
+        });
+        assert_eq!((moved, path.counters().unwrap().moved), (1, 1), "{mode:?}");
+        station.send(&up);
+        assert!(
+            server.arrives(&up, QUIET_MS),
+            "{mode:?}: the bridge knows again"
+        );
+    }
+}
+
+#[test]
+fn frames_with_tags_pass_where_the_bridge_filters_vlans() {
+    let Some(topology) = Topology::new(1500) else {
+        return;
+    };
+    let Some(mut path) = topology.path(AttachMode::Native) else {
+        return;
+    };
+    let (server, mut station) = (topology.at_server(), topology.at_station());
+    path.set_untagged_only(true);
+    path.beat().unwrap();
+    let tagged = udp_frame(STATION, SERVER, &[[0x81, 0, 0x20, 7]], 5001, 100);
+    server.send(&tagged);
+    server.send(&test_frame(STATION, SERVER));
+    assert!(station.arrives(&tagged, QUIET_MS));
+    let counters = path.counters().unwrap();
+    assert_eq!((counters.tagged, counters.redirected), (1, 1));
 }

@@ -31,6 +31,10 @@ choice! {
     /// Not at all: nothing is on the stations, and the proxy observes the acknowledgements that pass
     /// it.
     Observed = "observed",
+    /// Not at all: nothing is on the stations. The proxy observes the acknowledgements that pass it,
+    /// and a radio near the access point hears block acks on the channel of the proxy's first
+    /// station.
+    Radio = "radio",
 }
 
 choice! {
@@ -67,6 +71,14 @@ section! {
         slot: Option<Span> = optional("the scenario's", "1 ms", "100 s"),
         /// How the law learns what the stations measured.
         reports: Reports = default("air"),
+        /// Probability that the radio of `reports = "radio"` misses a data frame. Data go out at high
+        /// rates, in beams that point elsewhere.
+        air_loss: Option<f64> = optional("1", "0", "1"),
+        /// Probability that it misses a control frame, such as a block ack.
+        air_loss_control: Option<f64> = optional("0", "0", "1"),
+        /// Whether law waterfill counts the stations' own frames as at a box in the wire, where
+        /// acknowledgements arrive as the stations send them.
+        in_line: Option<bool> = optional("whether nothing is on the stations"),
         /// UDP payload of a report; a live one has 72 B without its tunnel.
         report_size: Size = default("72 B", "1 B", "1400 B"),
         /// Size of a packet that the law assumes, IP header included.

@@ -270,6 +270,14 @@ fn parts_that_do_not_fit_together_are_refused() {
             "x.toml:14:22: `interactive_budget` needs `interactive`: add interactive = \"video\"",
         ),
         (
+            "[[proxy]]\nair_loss = 0.1",
+            "x.toml:14:12: `air_loss` needs a radio: add reports = \"radio\"",
+        ),
+        (
+            "[[proxy]]\nreports = \"observed\"\nair_loss_control = 0.1",
+            "x.toml:15:20: `air_loss_control` needs a radio",
+        ),
+        (
             "[[change]]\nat = \"99 s\"\nnode = \"station\"\nloss = 0.1",
             "the run ends at 11 s",
         ),

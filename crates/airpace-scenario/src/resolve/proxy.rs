@@ -11,7 +11,7 @@ use airpace_core::queue::{CoDelConfig, FqCoDelConfig, L4sConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES as UDP_HEADERS;
 use airpace_edge::agent::AgentConfig;
 use airpace_edge::proxy::{InteractiveConfig, Pacing};
-use airpace_sim::world::{Feedback, ProxyConfig};
+use airpace_sim::world::{AirRadioConfig, Feedback, NodeId, ProxyConfig};
 use airpace_units::Time;
 
 pub(super) fn proxies(network: &Network<'_>) -> Result<Vec<ProxyConfig>, KeyError> {
@@ -44,25 +44,14 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         );
     }
     let payload = payload(network, proxy);
-    let mut joins = Vec::new();
-    for &station in &stations {
-        let joins_after = network.table(station).joins.0;
-        // Stations are there from the beginning unless they join later.
-        if !joins_after.is_zero() {
-            joins.push((Network::id(station), Time::ZERO.saturating_add(joins_after)));
-        }
-    }
-    let mut unmonitored = Vec::new();
-    for &station in &stations {
-        if !network.table(station).monitor {
-            unmonitored.push(Network::id(station));
-        }
-    }
+    let (joins, unmonitored) = (joins(network, &stations), unmonitored(network, &stations));
     let nodes = stations.into_iter().map(Network::id).collect();
     let slot = proxy.slot.unwrap_or(network.scenario.slot).0;
     let mut base = ProxyConfig::new(Network::id(place), nodes, law(proxy, payload, at)?, slot);
-    if proxy.reports == Reports::Observed
-        && let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
+    let has_agents = !matches!(proxy.reports, Reports::Observed | Reports::Radio);
+    let in_line = proxy.in_line.unwrap_or(!has_agents);
+    if let Pacing::Law(LawConfig::Waterfill(law)) = &mut base.edge.pacing
+        && in_line
     {
         law.uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
     }
@@ -100,10 +89,43 @@ fn resolve_proxy(network: &Network<'_>, proxy: &Proxy, at: &str) -> Result<Proxy
         feedback: match proxy.reports {
             Reports::Air => Feedback::OverTheAir,
             Reports::Told | Reports::Free => Feedback::Direct,
-            Reports::Observed => Feedback::Observed,
+            Reports::Observed | Reports::Radio => Feedback::Observed,
         },
+        radio: (proxy.reports == Reports::Radio).then(|| radio(proxy)),
         ..base
     })
+}
+
+/// The stations that join later, and when: the others are there from the beginning.
+fn joins(network: &Network<'_>, stations: &[usize]) -> Vec<(NodeId, Time)> {
+    let mut joins = Vec::new();
+    for &station in stations {
+        let joins_after = network.table(station).joins.0;
+        if !joins_after.is_zero() {
+            joins.push((Network::id(station), Time::ZERO.saturating_add(joins_after)));
+        }
+    }
+    joins
+}
+
+/// The stations whose agents have no monitor interface.
+fn unmonitored(network: &Network<'_>, stations: &[usize]) -> Vec<NodeId> {
+    let mut unmonitored = Vec::new();
+    for &station in stations {
+        if !network.table(station).monitor {
+            unmonitored.push(Network::id(station));
+        }
+    }
+    unmonitored
+}
+
+/// The radio near the access point.
+fn radio(proxy: &Proxy) -> AirRadioConfig {
+    let default = AirRadioConfig::default();
+    AirRadioConfig {
+        data_loss: proxy.air_loss.unwrap_or(default.data_loss),
+        control_loss: proxy.air_loss_control.unwrap_or(default.control_loss),
+    }
 }
 
 /// The access category of the packets of sparse flows and their budget, if they have a category of

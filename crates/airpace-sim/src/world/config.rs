@@ -221,6 +221,28 @@ pub struct ProxyConfig {
     pub report_bytes: Option<u32>,
     /// How reports reach the law.
     pub feedback: Feedback,
+    /// A radio near the access point, with [`Feedback::Observed`] only (default none).
+    pub radio: Option<AirRadioConfig>,
+}
+
+/// A radio near the access point that hears the channel of the proxy's first station. The box knows
+/// from it which frames were acknowledged, and when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AirRadioConfig {
+    /// Probability, 0 to 1, that it misses a data frame as a whole (default 1: data go out at high
+    /// rates, in beams that point elsewhere).
+    pub data_loss: f64,
+    /// Probability, 0 to 1, that it misses a control frame, which has a legacy rate (default 0).
+    pub control_loss: f64,
+}
+
+impl Default for AirRadioConfig {
+    fn default() -> Self {
+        Self {
+            data_loss: 1.0,
+            control_loss: 0.0,
+        }
+    }
 }
 
 impl ProxyConfig {
@@ -257,6 +279,7 @@ impl ProxyConfig {
             },
             report_bytes: Some(88),
             feedback: Feedback::OverTheAir,
+            radio: None,
         }
     }
 }

@@ -23,8 +23,8 @@ mod tests;
 mod wire;
 
 pub use config::{
-    Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record, ReportFaults,
-    RouteConfig, TcpConfig, Traffic, WireConfig, WorldConfig,
+    AirRadioConfig, Change, ChannelConfig, Feedback, FlowConfig, NodeId, ProxyConfig, Record,
+    ReportFaults, RouteConfig, TcpConfig, Traffic, WireConfig, WorldConfig,
 };
 pub use error::WorldError;
 pub use flow::{Details, TcpReport};
@@ -39,13 +39,12 @@ use crate::mac::{Input, Output, RadioId};
 use air::{Channel, channels};
 use airpace_units::Time;
 use event::{Agenda, Class, Event};
-use flow::Flow;
+use flow::{Flow, flows};
 use parcel::Payload;
 use proxy::{PacedBy, ProxyNode};
 use record::Recorded;
 use route::{Hop, Routes};
 use slots::SlotSeries;
-use std::collections::BTreeMap;
 use wire::Lane;
 
 /// A simulated network: see the [module](self).
@@ -252,6 +251,7 @@ impl World {
                     self.on_output(index, output);
                     busy = self.channels.len() > 1;
                 }
+                self.overhear_answer(index);
             }
         }
     }
@@ -266,6 +266,7 @@ impl World {
                     // There are far fewer than 2^32 channels.
                     self.recorded.frames.push((index as u32, frame));
                 }
+                self.overhear_frame(index, &frame);
             }
             Output::Heard { mpdu, packet } => {
                 if self.record.mpdus && self.now >= self.begin {
@@ -276,6 +277,8 @@ impl World {
                         bytes: packet.bytes,
                     });
                 }
+                self.overhear_mpdu(index, &mpdu, packet.bytes);
+                let channel = &mut self.channels[index];
                 let node = channel.nodes[mpdu.to.index()];
                 // The station's monitor interface shows what its proxy's agent counts.
                 if let Some(PacedBy { proxy, station }) = self.paced_by[node.0 as usize]
@@ -494,29 +497,4 @@ impl World {
             }
         }
     }
-}
-
-/// The flows, each with random streams of its own.
-fn flows(
-    configs: &[FlowConfig],
-    keys: &[u64],
-    seed: u64,
-    begin: Time,
-) -> Result<Vec<Flow>, WorldError> {
-    let mut flows = Vec::with_capacity(configs.len());
-    let mut pair_counts: BTreeMap<(NodeId, NodeId), u64> = BTreeMap::new();
-    for (index, config) in (0..).zip(configs) {
-        // Flows between the same nodes are told apart by their order.
-        let count = pair_counts.entry((config.from, config.to)).or_insert(0);
-        let from = keys.get(config.from.0 as usize);
-        let to = keys.get(config.to.0 as usize);
-        let key = match (from, to) {
-            (Some(from), Some(to)) => (from.rotate_left(1) ^ to).wrapping_add(*count),
-            // Without keys of nodes, flows draw by their number.
-            _ => u64::from(index),
-        };
-        *count += 1;
-        flows.push(Flow::new(index, config, key, seed, begin)?);
-    }
-    Ok(flows)
 }

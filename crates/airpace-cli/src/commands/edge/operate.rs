@@ -1,4 +1,4 @@
-//! What an operator asks of a box that runs.
+//! Requests to a running box.
 
 use crate::output::{self, Table};
 use airpace_agent::failure::bad_input;
@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
-/// What to ask.
+/// The request.
 #[derive(Subcommand)]
 pub(crate) enum Operation {
     /// Show the access points and stations of the box that runs here.
@@ -63,7 +63,7 @@ pub(crate) fn run(operation: &Operation) -> anyhow::Result<ExitCode> {
         Operation::Status(status) => {
             let reply = request(&status.target, &EdgeRequest::Status)?;
             let Some(stands) = reply.status else {
-                bail!("the box has not told its status");
+                bail!("the box did not send its status");
             };
             if status.json {
                 output::json(&stands)?;
@@ -108,6 +108,15 @@ fn as_text(status: &EdgeStatus) -> String {
         "{} ({}), for {:.0} s{dry_run}\n",
         status.wan, status.datapath, status.uptime_s
     );
+    if let Some(reason) = &status.passing {
+        text.push_str(&format!("ALL FRAMES PASS UNPACED: {reason}\n"));
+    }
+    if status.crowded_out > 0 {
+        text.push_str(&format!(
+            "{} addresses were crowded out: too many appear to which nothing is sent\n",
+            status.crowded_out
+        ));
+    }
     for ap in &status.access_points {
         text.push_str(&format!("\n{} ({})\n", ap.name, ap.ports.join(", ")));
         if ap.stations.is_empty() {

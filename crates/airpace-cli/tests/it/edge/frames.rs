@@ -6,7 +6,8 @@ pub(super) fn ipv4(
     to: [u8; 6],
     from: [u8; 6],
     tags: &[[u8; 4]],
-    (protocol, fragment): (u8, u16),
+    protocol: u8,
+    fragment: u16,
     addresses: [[u8; 4]; 2],
     payload: &[u8],
 ) -> Vec<u8> {
@@ -35,14 +36,15 @@ pub(super) fn udp(
 ) -> Vec<u8> {
     let datagram = datagram(ports, payload);
     let addresses = [[192, 0, 2, 1], [192, 0, 2, 2]];
-    ipv4(to, from, tags, (17, 0x4000), addresses, &datagram)
+    ipv4(to, from, tags, 17, 0x4000, addresses, &datagram)
 }
 
 /// An IPv6 packet in an Ethernet frame.
 pub(super) fn ipv6(
     to: [u8; 6],
     from: [u8; 6],
-    (next_header, destination): (u8, [u8; 16]),
+    next_header: u8,
+    destination: [u8; 16],
     payload: &[u8],
 ) -> Vec<u8> {
     let mut frame = ethernet(to, from, &[], 0x86dd);
@@ -89,7 +91,7 @@ pub(super) fn dhcp_request(client: [u8; 6], name: &str) -> Vec<u8> {
     message.push(255);
     let datagram = datagram((68, 67), &message);
     let addresses = [[0; 4], [255; 4]];
-    ipv4([0xff; 6], client, &[], (17, 0), addresses, &datagram)
+    ipv4([0xff; 6], client, &[], 17, 0, addresses, &datagram)
 }
 
 pub(super) fn datagram((from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {

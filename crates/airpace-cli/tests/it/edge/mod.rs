@@ -1,6 +1,8 @@
 //! `airpace edge` as an operator meets it: the real process between namespaces.
 
 mod frames;
+mod leftovers;
+mod mishaps;
 mod operation;
 mod outages;
 mod passing;

@@ -29,18 +29,18 @@ fn all_kinds(to: [u8; 6], from: [u8; 6]) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("UDP", udp(to, from, &[], (5001, 5001), &content(64))),
         ("QUIC", udp(to, from, &[], (50_001, 443), &content(1200))),
-        ("TCP", ipv4(to, from, &[], (6, 0x4000), addresses, &tcp)),
+        ("TCP", ipv4(to, from, &[], 6, 0x4000, addresses, &tcp)),
         (
             "first fragment",
-            ipv4(to, from, &[], (17, 0x2000), addresses, &content(1480)),
+            ipv4(to, from, &[], 17, 0x2000, addresses, &content(1480)),
         ),
         (
             "last fragment",
-            ipv4(to, from, &[], (17, 185), addresses, &content(500)),
+            ipv4(to, from, &[], 17, 185, addresses, &content(500)),
         ),
         (
             "SCTP",
-            ipv4(to, from, &[], (132, 0x4000), addresses, &content(60)),
+            ipv4(to, from, &[], 132, 0x4000, addresses, &content(60)),
         ),
         ("VLAN", udp(to, from, &[TAG], (5001, 5002), &content(1400))),
         (
@@ -48,14 +48,14 @@ fn all_kinds(to: [u8; 6], from: [u8; 6]) -> Vec<(&'static str, Vec<u8>)> {
             udp(to, from, &[OUTER_TAG, TAG], (5001, 5003), &content(800)),
         ),
         ("jumbo", udp(to, from, &[], (5001, 5004), &content(8900))),
-        ("IPv6 echo", ipv6(to, from, (58, HOST_V6), &echo)),
+        ("IPv6 echo", ipv6(to, from, 58, HOST_V6, &echo)),
         (
             "IPv6 UDP",
-            ipv6(to, from, (17, HOST_V6), &datagram((1, 2), &content(1300))),
+            ipv6(to, from, 17, HOST_V6, &datagram((1, 2), &content(1300))),
         ),
         (
             "neighbour discovery",
-            ipv6(v6_group, from, (58, GROUP_V6), &solicitation),
+            ipv6(v6_group, from, 58, GROUP_V6, &solicitation),
         ),
         (
             "mDNS",
@@ -63,15 +63,13 @@ fn all_kinds(to: [u8; 6], from: [u8; 6]) -> Vec<(&'static str, Vec<u8>)> {
                 v4_group,
                 from,
                 &[],
-                (17, 0),
+                17,
+                0,
                 [[192, 0, 2, 1], [224, 0, 0, 251]],
                 &mdns,
             ),
         ),
-        (
-            "mDNS over IPv6",
-            ipv6(v6_group, from, (17, GROUP_V6), &mdns),
-        ),
+        ("mDNS over IPv6", ipv6(v6_group, from, 17, GROUP_V6, &mdns)),
         ("broadcast", udp([0xff; 6], from, &[], (9, 9), &content(40))),
         ("ARP", arp_request(from, [192, 0, 2, 1])),
         (

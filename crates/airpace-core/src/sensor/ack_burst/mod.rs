@@ -70,6 +70,8 @@ pub struct UplinkAck {
 pub struct AckBurst {
     stations: BTreeMap<StationId, StationBursts>,
     turns: Turns,
+    /// How many stations contended, and when that was counted, until one is heard again.
+    contending: Option<(Time, usize)>,
 }
 
 /// A station without an acknowledgement for this long does not contend.
@@ -89,6 +91,7 @@ impl AckBurst {
 
     /// A TCP acknowledgement from `station` passes the box.
     pub fn on_ack(&mut self, now: Time, station: StationId, ack: &UplinkAck) {
+        self.contending = None;
         let others = self.turns.before(now, station);
         if self.station(now, station).on_ack(now, ack, others) {
             self.turns.add(now, station);
@@ -97,6 +100,7 @@ impl AckBurst {
 
     /// An uplink packet without a TCP acknowledgement passes the box: UDP, QUIC and the like.
     pub fn on_uplink_other(&mut self, now: Time, station: StationId) {
+        self.contending = None;
         if self.station(now, station).on_uplink(now) {
             self.turns.add(now, station);
         }
@@ -105,11 +109,7 @@ impl AckBurst {
     /// Ends the slot of `station` and begins its next one. Without a usable estimate the report has
     /// no frames and confidence 0.
     pub fn close_slot(&mut self, now: Time, station: StationId) -> SlotReport {
-        let contending = self
-            .stations
-            .values()
-            .filter(|other| other.is_active(now, CONTENDS))
-            .count();
+        let contending = self.contending(now);
         let slot = self
             .station(now, station)
             .close_slot(now, contending.max(1));
@@ -128,8 +128,25 @@ impl AckBurst {
         }
     }
 
+    /// How many stations contend. The slots of many stations end at the same time, so they are
+    /// counted once for all.
+    fn contending(&mut self, now: Time) -> usize {
+        if let Some((at, contending)) = self.contending
+            && at == now
+        {
+            return contending;
+        }
+        let stations = self.stations.values();
+        let contending = stations
+            .filter(|station| station.is_active(now, CONTENDS))
+            .count();
+        self.contending = Some((now, contending));
+        contending
+    }
+
     /// Forgets a station that has left.
     pub fn remove(&mut self, station: StationId) {
+        self.contending = None;
         self.stations.remove(&station);
     }
 

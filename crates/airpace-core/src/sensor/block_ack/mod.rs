@@ -60,6 +60,8 @@ pub struct BlockAckRadio {
     air: AirUse,
     /// The probability that a block ack is missed, as of the last slot.
     miss: Miss,
+    /// Slots of stations in which more was acknowledged than was sent.
+    doubted_slots: u64,
     /// Slots of the cell since the likelihoods were computed.
     slots_since_fit: u32,
     likelihoods: Option<Likelihoods>,
@@ -83,6 +85,7 @@ impl BlockAckRadio {
                 uplink_frames: 0,
             },
             miss: Miss::UNKNOWN,
+            doubted_slots: 0,
             slots_since_fit: 0,
             likelihoods: None,
             others_until: Time::ZERO,
@@ -189,6 +192,7 @@ impl BlockAckRadio {
             0.0
         };
         let slot = own.close_slot(now, share, miss);
+        self.doubted_slots += u64::from(slot.is_doubted);
         SlotReport {
             slot: slot.number,
             frames: slot.frames,
@@ -228,6 +232,13 @@ impl BlockAckRadio {
             self.likelihoods = missed::is_enough(advances).then_some(sum);
         }
         core::mem::take(&mut self.air)
+    }
+
+    /// Slots of stations, since the start, whose block acks acknowledge more than was sent, so that
+    /// they are not believed: somebody forges them, or the stations receive by other ways.
+    #[must_use]
+    pub const fn doubted_slots(&self) -> u64 {
+        self.doubted_slots
     }
 
     /// Forgets all stations but those for which `keep` holds: anybody may send block acks to the

@@ -33,6 +33,11 @@ const WITNESS_MEMORY_S: f64 = 20.0;
 const RATE_GAIN: f64 = 0.1;
 /// Fewest block acks in memory for an estimate.
 const FEWEST: f64 = 8.0;
+/// Packets acknowledged per packet handed over that are still possible: some wait in the access point
+/// when the memory begins, and stations of one access point may send to each other.
+const ACKED_MOST: f64 = 1.25;
+/// Packets that may wait in addition.
+const ACKED_SLACK: f64 = 128.0;
 
 /// A slot as the sensor sees it.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +53,8 @@ pub(super) struct ClosedSlot {
     pub(super) inverse_rate: f64,
     pub(super) holes: u32,
     pub(super) confidence: f64,
+    /// Whether more was acknowledged than was sent, so that nothing of it is believed.
+    pub(super) is_doubted: bool,
 }
 
 /// Counts of a slot, or faded sums.
@@ -67,6 +74,13 @@ struct Counts {
 }
 
 impl Counts {
+    /// Whether more packets were acknowledged than handed over: anybody may send block acks in the
+    /// station's name.
+    fn exceeds_what_was_sent(&self) -> bool {
+        let most = ACKED_MOST * self.packets + ACKED_SLACK;
+        self.advance > most || self.answers > most
+    }
+
     fn fade_in(&mut self, slot: &Self, keep: f64) {
         self.answers = self.answers * keep + slot.answers;
         self.singles = self.singles * keep + slot.singles;
@@ -354,8 +368,9 @@ impl StationBlockAcks {
             // At most a block-ack window per answer.
             holes: counts.holes as u32,
             confidence: 0.0,
+            is_doubted: self.recent.exceeds_what_was_sent(),
         };
-        let is_known = self.recent.answers >= FEWEST && miss.confidence > 0.0;
+        let is_known = self.recent.answers >= FEWEST && miss.confidence > 0.0 && !closed.is_doubted;
         if is_known && counts.answers > 0.0 && counts.advance > 0.0 {
             // As in the meter, frames that were sent again as a whole after a collision are no
             // samples: neither they nor their packets count, only their bytes.

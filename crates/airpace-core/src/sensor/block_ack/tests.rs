@@ -114,3 +114,45 @@ fn exchanges_of_others_are_time_used_by_others() {
     radio.on_control(heard, &cts);
     assert_eq!(radio.close_cell().others, Duration::from_micros(950));
 }
+
+/// Hears 1,000 frames of 20 MPDUs and, after each, `forged` block acks in the station's name that
+/// acknowledge 15 packets each. Returns the report of the last slot and the slots that were doubted.
+fn hear_forged(forged: u16) -> (SlotReport, u64) {
+    let mut radio = BlockAckRadio::new(BSSID);
+    let mut report = SlotReport::silent(StationId(0), Duration::ZERO);
+    let mut highest = 0;
+    for frame in 0..1_000 {
+        let at = Time::from_micros(1_000 * (frame + 1));
+        for _ in 0..20 {
+            radio.on_downlink(at, STATION, 1_500);
+        }
+        for number in 0..=forged {
+            highest = (highest + if number == 0 { 20 } else { 15 }) % 4_096;
+            let start = at + Duration::from_micros(600) + 100 * SIFS / 16 * u32::from(number);
+            let block_ack = ControlFrame::BlockAck(BlockAck {
+                receiver: BSSID,
+                transmitter: STATION,
+                tid: 0,
+                start: (highest + 4_096 - 63) % 4_096,
+                bitmap: &[0xff; 8],
+            });
+            let end = start + Duration::from_micros(32);
+            radio.on_control(OnAir { start, end }, &block_ack);
+        }
+        if frame % 100 == 99 {
+            let now = Time::from_micros(1_000 * (frame + 2));
+            report = radio.close_slot(now, STATION, StationId(0));
+            radio.close_cell();
+        }
+    }
+    (report, radio.doubted_slots())
+}
+
+#[test]
+fn block_acks_for_more_than_was_sent_are_not_believed() {
+    let (report, doubted) = hear_forged(0);
+    assert_eq!(doubted, 0, "{report:?}");
+    let (report, doubted) = hear_forged(1);
+    assert_eq!((report.frames, report.confidence), (0, 0.0));
+    assert!(doubted >= 8, "{doubted}");
+}

@@ -1,7 +1,7 @@
 //! Proxies: keys that only law waterfill has, keys that exclude each other, keys that need another.
 
 use super::{Checked, check_single_node};
-use crate::file::{Proxy, Scenario};
+use crate::file::{Proxy, Reports, Scenario};
 use airpace_config::choice::Extended;
 use airpace_config::document::refuse;
 use airpace_core::control::Law;
@@ -16,6 +16,18 @@ pub(super) fn check(scenario: &Scenario, proxy: &Proxy, at: &str) -> Checked {
             format!("{at}.interactive_budget"),
             "`interactive_budget` needs `interactive`: add interactive = \"video\" or \"voice\"",
         );
+    }
+    let radio_keys = [
+        ("air_loss", proxy.air_loss.is_some()),
+        ("air_loss_control", proxy.air_loss_control.is_some()),
+    ];
+    for (key, is_given) in radio_keys {
+        if is_given && proxy.reports != Reports::Radio {
+            return refuse(
+                format!("{at}.{key}"),
+                format!("`{key}` needs a radio: add reports = \"radio\""),
+            );
+        }
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use airpace_core::phy::AccessCategory;
 use airpace_units::Time;
 use core::time::Duration;
 use ping::PingEnds;
+use std::collections::BTreeMap;
 use tcp::TcpEnds;
 pub use tcp::TcpReport;
 use udp::{OpenLoop, Saturating};
@@ -329,4 +330,29 @@ impl Ends {
 /// Whether an emission is due.
 fn due(emission: Option<Emission>, now: Time) -> bool {
     emission.is_some_and(|emission| emission.at <= now)
+}
+
+/// The flows, each with random streams of its own.
+pub(super) fn flows(
+    configs: &[FlowConfig],
+    keys: &[u64],
+    seed: u64,
+    begin: Time,
+) -> Result<Vec<Flow>, WorldError> {
+    let mut flows = Vec::with_capacity(configs.len());
+    let mut pair_counts: BTreeMap<(NodeId, NodeId), u64> = BTreeMap::new();
+    for (index, config) in (0..).zip(configs) {
+        // Flows between the same nodes are told apart by their order.
+        let count = pair_counts.entry((config.from, config.to)).or_insert(0);
+        let from = keys.get(config.from.0 as usize);
+        let to = keys.get(config.to.0 as usize);
+        let key = match (from, to) {
+            (Some(from), Some(to)) => (from.rotate_left(1) ^ to).wrapping_add(*count),
+            // Without keys of nodes, flows draw by their number.
+            _ => u64::from(index),
+        };
+        *count += 1;
+        flows.push(Flow::new(index, config, key, seed, begin)?);
+    }
+    Ok(flows)
 }

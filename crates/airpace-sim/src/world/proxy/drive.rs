@@ -43,7 +43,10 @@ impl World {
             }
         }
         config.edge.records = self.slots.is_some();
-        self.proxies.push(ProxyNode::new(config, keys, seed)?);
+        let mut node = ProxyNode::new(config, keys, seed)?;
+        let nodes = self.channels.iter().map(|channel| channel.nodes.as_slice());
+        node.add_radio(nodes, seed);
+        self.proxies.push(node);
         self.adopt_sources(proxy);
         self.start_proxy(proxy);
         Ok(())

@@ -3,11 +3,13 @@
 //!
 //! [`ProxyNode`] holds the state machines and their records. The world's part is in three files:
 //! packets into and out of them (`drive`), reports on their way (`reports`), and faults; a fourth
-//! (`observed`) takes the place of agents and reports where there are none.
+//! (`observed`) takes the place of agents and reports where there are none, and a fifth (`radio`) has
+//! the radio that may help it.
 
 mod drive;
 mod faults;
 mod observed;
+mod radio;
 mod reports;
 mod station;
 
@@ -158,6 +160,10 @@ impl ProxyNode {
         }
         if let Some(observing) = &mut self.observing {
             observing.observer.join(now, station);
+            let radio = observing.radio.as_ref();
+            if let Some(address) = radio.and_then(|radio| radio.address_of(station)) {
+                observing.observer.set_address(station, address);
+            }
         }
         self.edge.set_connected(now, station, true);
     }

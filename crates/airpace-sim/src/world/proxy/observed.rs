@@ -3,6 +3,7 @@
 use super::super::parcel::Parcel;
 use super::super::record::{PassingHeader, PassingRecord};
 use super::super::{NodeId, World};
+use super::radio::AirRadio;
 use super::{PacedBy, ProxyNode};
 use airpace_core::sensor::ack_burst::{DownlinkPacket, DownlinkSegment, FlowKey, UplinkAck};
 use airpace_edge::inline::Observer;
@@ -12,6 +13,8 @@ use core::time::Duration;
 /// The sensors of a proxy, and when their slot ends.
 pub(in crate::world) struct ObservingBox {
     pub(super) observer: Observer,
+    /// A radio near the access point.
+    pub(super) radio: Option<AirRadio>,
     slot: Duration,
     pub(super) slot_end: Time,
 }
@@ -20,6 +23,7 @@ impl ObservingBox {
     pub(super) fn new(slot: Duration) -> Self {
         Self {
             observer: Observer::default(),
+            radio: None,
             slot,
             slot_end: Time::ZERO.saturating_add(slot),
         }
@@ -82,6 +86,8 @@ impl ProxyNode {
                 self.edge.on_report(now, report);
             }
         }
+        // After all stations: acknowledgements that do not name their sender are divided among them.
+        observing.observer.close_cell();
     }
 }
 

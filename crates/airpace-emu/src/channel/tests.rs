@@ -1,6 +1,7 @@
 use super::*;
 use crate::network;
 use airpace_core::phy::{GuardInterval, Standard, TxRate, Width};
+use airpace_net::clock::Clock;
 use airpace_sim::mac::{CellConfig, DropReason, FrameRecord, StationConfig};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -23,7 +24,7 @@ fn packet() -> EmulatedPacket {
 
 /// A cell with its devices, and the frames that have been on the air.
 struct TestCell {
-    cell: Cell,
+    channel: Channel,
     ports: Ports,
     frames: Arc<Mutex<Vec<FrameRecord>>>,
 }
@@ -40,10 +41,10 @@ fn test_cell() -> Option<TestCell> {
     let frames = Arc::new(Mutex::new(Vec::new()));
     let observer: Box<dyn Observer> = Box::new(KeptFrames(Arc::clone(&frames)));
     let observer = Rc::new(RefCell::new(observer));
-    let cell = Cell::new(&config, 0, None, observer).unwrap();
-    let ports = Ports::new(devices.wired, devices.stations, true);
+    let channel = Channel::new(&config, &[0], None, observer).unwrap();
+    let ports = Ports::new(Clock::start(), devices.wired, devices.stations, true);
     Some(TestCell {
-        cell,
+        channel,
         ports,
         frames,
     })
@@ -52,19 +53,15 @@ fn test_cell() -> Option<TestCell> {
 #[test]
 fn a_packet_on_the_wire_comes_before_one_that_is_read_later() {
     let Some(test) = test_cell() else { return };
-    let (mut cell, mut ports) = (test.cell, test.ports);
-    let (clock, station) = (Clock::start(), StationId(0));
-    cell.wire_down
+    let (mut channel, mut ports) = (test.channel, test.ports);
+    let station = StationId(0);
+    channel.cells[0]
+        .wire_down
         .push(Time::ZERO, (Destination::Station(station), packet()));
     // The loop wakes at 5 ms and finds a packet from the station. The one on the wire has reached
     // the access point at 1 ms.
-    cell.handle_now(
-        Time::from_millis(5),
-        Input::up(station, packet()),
-        &clock,
-        &mut ports,
-    );
-    cell.advance(Time::from_millis(6), &clock, &mut ports);
+    channel.on_station_packet(Time::from_millis(5), 0, station, packet(), &mut ports);
+    channel.advance(Time::from_millis(6), &mut ports);
     let frames = test.frames.lock().unwrap();
     let starts: Vec<_> = frames
         .iter()
@@ -76,29 +73,21 @@ fn a_packet_on_the_wire_comes_before_one_that_is_read_later() {
 #[test]
 fn the_lag_of_each_frame_and_each_delivery_is_measured() {
     let Some(test) = test_cell() else { return };
-    let (mut cell, mut ports) = (test.cell, test.ports);
-    let (clock, station) = (Clock::start(), StationId(0));
-    cell.wire_down
+    let (mut channel, mut ports) = (test.channel, test.ports);
+    let station = StationId(0);
+    channel.cells[0]
+        .wire_down
         .push(Time::ZERO, (Destination::Station(station), packet()));
-    cell.advance(Time::from_millis(3), &clock, &mut ports);
+    channel.advance(Time::from_millis(3), &mut ports);
     assert_eq!(
-        cell.statistics.lag().events,
+        channel.cells[0].statistics.lag().events,
         2,
         "the frame's end, and its delivery"
     );
-    cell.handle_now(
-        Time::from_millis(4),
-        Input::up(station, packet()),
-        &clock,
-        &mut ports,
-    );
-    cell.advance(
-        Time::from_millis(5) + Duration::from_millis(1),
-        &clock,
-        &mut ports,
-    );
+    channel.on_station_packet(Time::from_millis(4), 0, station, packet(), &mut ports);
+    channel.advance(Time::from_millis(5) + Duration::from_millis(1), &mut ports);
     assert_eq!(
-        cell.statistics.lag().events,
+        channel.cells[0].statistics.lag().events,
         4,
         "the frame's end, and what comes out of the wire"
     );

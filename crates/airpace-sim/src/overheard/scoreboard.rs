@@ -12,7 +12,7 @@ const SHORT: u16 = 64;
 /// Which of the last 256 sequence numbers have arrived. It answers with a window that ends with the
 /// highest of them, as receivers do that keep a partial state (IEEE 802.11-2020 §10.25.6.3).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scoreboard {
+pub struct Scoreboard {
     highest: Option<u16>,
     /// Bit i: the newest sequence number that is i modulo 256 has arrived.
     arrived: [u64; LONGEST as usize / 64],
@@ -20,7 +20,7 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// The MPDU `sequence`, 0 to 4095, has arrived.
-    pub(super) fn receive(&mut self, sequence: u16) {
+    pub fn receive(&mut self, sequence: u16) {
         let highest = *self.highest.get_or_insert(sequence);
         let ahead = sequence.wrapping_sub(highest) % MODULUS;
         if ahead < MODULUS / 2 {
@@ -37,7 +37,8 @@ impl Scoreboard {
 
     /// Returns the first sequence number and the bitmap of a block ack to a frame of `mpdus`: 8
     /// bytes, or 32 if that frame is longer than 64 MPDUs.
-    pub(super) fn answer(&self, mpdus: u16) -> (u16, Vec<u8>) {
+    #[must_use]
+    pub fn answer(&self, mpdus: u16) -> (u16, Vec<u8>) {
         let window = if mpdus > SHORT { LONGEST } else { SHORT };
         let highest = self.highest.unwrap_or(0);
         let start = (highest + MODULUS - (window - 1)) % MODULUS;

@@ -1,0 +1,145 @@
+//! What a turn of the loop reports: stations that have joined or left, events, records of slots.
+
+use super::run::RunningEdge;
+use super::telemetry;
+use airpace_api::mac::MacAddress;
+use airpace_core::wire::ieee80211::MacAddr;
+use airpace_edge::inline::StationChange;
+use airpace_edge::proxy::{Event, Mode};
+use airpace_units::Time;
+use core::time::Duration;
+
+/// Most log lines per second about stations: an attacker may invent thousands of them.
+const MOST_LINES: u32 = 20;
+/// How often it is told that stations are crowded out.
+const CROWD_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Limits the log lines about stations.
+#[derive(Debug, Default)]
+pub(super) struct StationLog {
+    /// When the second began that runs.
+    since: Time,
+    lines: u32,
+    left_out: u64,
+    /// Stations that were crowded out when this was last logged.
+    crowded_out: u64,
+    next_crowd: Time,
+}
+
+impl StationLog {
+    /// Counts a line, and returns whether it may be written.
+    fn takes_line(&mut self, now: Time) -> bool {
+        if now >= self.since.saturating_add(Duration::from_secs(1)) {
+            if self.left_out > 0 {
+                tracing::info!(lines = self.left_out, "left out, about further stations");
+            }
+            (self.since, self.lines, self.left_out) = (now, 0, 0);
+        }
+        self.lines += 1;
+        let takes = self.lines <= MOST_LINES;
+        self.left_out += u64::from(!takes);
+        takes
+    }
+
+    /// Logs that stations are crowded out, at most once a minute.
+    fn tell_crowd(&mut self, now: Time, crowded_out: u64) {
+        if crowded_out > self.crowded_out && now >= self.next_crowd {
+            tracing::warn!(
+                stations = crowded_out - self.crowded_out,
+                "too many stations appear to which nothing is sent, so some were not learnt or were forgotten, and their frames pass unpaced: an attacker may be inventing addresses"
+            );
+            self.crowded_out = crowded_out;
+            self.next_crowd = now.saturating_add(CROWD_INTERVAL);
+        }
+    }
+}
+
+impl RunningEdge {
+    /// Reports what has changed to the programs, the log and the telemetry.
+    pub(super) fn tell_changes(&mut self, now: Time) -> anyhow::Result<()> {
+        while let Some(change) = self.inline.poll_change() {
+            self.on_change(now, &change)?;
+        }
+        let crowded_out = self.inline.counts().crowded_out;
+        self.station_log.tell_crowd(now, crowded_out);
+        while let Some((ap, station, event)) = self.inline.poll_event() {
+            log(&mut self.station_log, now, ap, station, &event);
+        }
+        while let Some(record) = self.inline.poll_record() {
+            if !self.rows.takes(&record) {
+                continue;
+            }
+            let mut slot = telemetry::slot(
+                &record,
+                &self.names[record.medium],
+                self.inline.name(record.mac),
+                self.epoch,
+                self.config.dry_run,
+            );
+            slot.rows_left_out = self.rows.left_out();
+            slot.crowded_out = crowded_out;
+            self.journal.write(&slot);
+        }
+        self.journal.flush();
+        Ok(())
+    }
+
+    fn on_change(&mut self, now: Time, change: &StationChange) -> anyhow::Result<()> {
+        match *change {
+            StationChange::Joined(mac) => {
+                if self.station_log.takes_line(now) {
+                    tracing::info!(station = %MacAddress(mac.0), "joined");
+                }
+                self.setup.path.insert_station(mac.0, false)?;
+            }
+            StationChange::Left(mac) => {
+                // An exempt station is still there.
+                if !self.inline.knows(mac) {
+                    if self.station_log.takes_line(now) {
+                        tracing::info!(station = %MacAddress(mac.0), "left");
+                    }
+                    self.hosts.forget(mac);
+                    self.uplink.forget(mac);
+                    self.rows.forget(mac);
+                }
+                self.setup.path.remove_station(mac.0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Logs an event of a medium.
+fn log(lines: &mut StationLog, now: Time, ap: &str, station: Option<MacAddr>, event: &Event) {
+    let (Event::ModeChanged { from, to, .. }, Some(station)) = (event, station) else {
+        return tracing::warn!(ap, "{event}");
+    };
+    let station = MacAddress(station.0);
+    match to {
+        Mode::Conservative | Mode::Unshaped => {
+            if lines.takes_line(now) {
+                tracing::warn!(ap, %station, %from, %to, "nothing is observed");
+            }
+        }
+        _ => tracing::debug!(ap, %station, %from, %to, "mode"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_says_only_so_much_about_stations_in_a_second() {
+        let mut log = StationLog::default();
+        let lines = |log: &mut StationLog, now| {
+            let wanted = 0..1000;
+            wanted.filter(|_| log.takes_line(now)).count()
+        };
+        for second in 1..4 {
+            let now = Time::from_millis(1000 * second);
+            assert_eq!(lines(&mut log, now), MOST_LINES as usize);
+        }
+        assert_eq!(log.left_out, 1000 - u64::from(MOST_LINES));
+    }
+}
