@@ -337,7 +337,6 @@ fn stations_may_have_further_networks_but_not_the_proxys_or_each_others() {
 #[test]
 fn more_stations_than_a_tunnel_can_have_are_refused() {
     let mut config = ProxyConfig::from_toml(&proxy_text()).expect("valid");
-    config.control.delay_target = None;
     let station = config.station[0].clone();
     config.station = vec![station; MAX_STATIONS + 1];
     let error = config.contradictions().expect_err("too many");

@@ -15,6 +15,10 @@ use core::net::SocketAddr;
 /// seconds after the first.
 const ATTEMPTS_BEFORE_WARNING: u32 = 4;
 
+/// Datagrams of the tunnel's own beyond which no cookies are added to them: strangers must not fill
+/// the memory while the network takes nothing.
+const MAX_WAITING: usize = 4096;
+
 impl<C: Crypto> Tunnel<C> {
     /// Begins an attempt to agree on a session with a peer.
     pub(super) fn attempt(&mut self, now: Time, idx: PeerIdx) {
@@ -135,6 +139,10 @@ impl<C: Crypto> Tunnel<C> {
     }
 
     fn send_cookie(&mut self, to: SocketAddr, frame: &InitiationFrame<'_>) {
+        if self.outbox.len() >= MAX_WAITING {
+            // The caller cannot send. Whoever asked will ask again.
+            return;
+        }
         let mut nonce = [0; COOKIE_NONCE_BYTES];
         let random = self.crypto.random_key();
         nonce.copy_from_slice(&random[..COOKIE_NONCE_BYTES]);

@@ -87,7 +87,9 @@ impl Reports {
     /// Does what is due: sessions, answers to handshakes, messages to the operator.
     pub(super) fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
-        while let Some(datagram) = self.tunnel.poll() {
+        while self.batch.has_room(runtime::MAX_PAYLOAD)
+            && let Some(datagram) = self.tunnel.poll()
+        {
             self.batch.push(datagram);
         }
         // Whoever misses an answer asks again.

@@ -206,18 +206,18 @@ impl RunningProxy {
 
     /// Sends everything that may leave now; returns `false` if the socket's buffer is full.
     fn send(&mut self, now: Time) -> bool {
-        // Handshakes and keepalives are the tunnel's own.
-        while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram);
-        }
         loop {
             let mut more = false;
             while self.batch.has_room(runtime::MAX_PAYLOAD) {
-                let Some(output) = self.packets.poll(now) else {
+                // First what is the tunnel's own: handshakes, keepalives, probes.
+                if let Some(datagram) = self.tunnel.poll() {
+                    self.batch.push(datagram);
+                } else if let Some(output) = self.packets.poll(now) {
+                    self.seal(now, output);
+                } else {
                     break;
-                };
+                }
                 more = true;
-                self.seal(now, output);
             }
             if !self.batch.flush(&self.socket) {
                 return false;

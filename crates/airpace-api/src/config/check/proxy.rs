@@ -15,6 +15,7 @@ impl ProxyConfig {
     /// The first contradiction found.
     pub(in super::super) fn contradictions(&self) -> Result<(), ConfigError> {
         self.key_source()?;
+        check_count(self.station.len())?;
         self.tun.contradictions()?;
         self.queue.contradictions()?;
         self.check_pacing()?;
@@ -26,7 +27,6 @@ impl ProxyConfig {
         if self.station.is_empty() {
             return Err(ConfigError::NoStation);
         }
-        check_count(self.station.len())?;
         for (index, station) in self.station.iter().enumerate() {
             self.check_station(index, station)?;
         }

@@ -117,6 +117,32 @@ fn a_restarted_agent_is_back_within_five_seconds_under_a_heavy_flood() {
     assert!(pair.are_connected(), "{:?}", pair.proxy.counts());
 }
 
+#[test]
+#[ignore = "takes ten seconds: eight million initiations"]
+fn a_heavy_flood_of_200_seconds_keeps_no_session_from_being_renewed() {
+    let mut pair = Pair::connected();
+    let mut flood = Flood::new(Source::Both, 40_000);
+    for second in 0..200 {
+        flood.run(&mut pair, Duration::from_secs(1));
+        assert!(pair.are_connected(), "second {second}");
+    }
+    assert_eq!(pair.agent.counts().handshakes, 2);
+    pair.agent = agent_end(8);
+    flood.run(&mut pair, Duration::from_secs(5));
+    assert!(pair.are_connected(), "{:?}", pair.proxy.counts());
+}
+
+#[test]
+fn a_caller_that_cannot_send_does_not_collect_cookies_without_end() {
+    let mut pair = Pair::connected();
+    for n in 0..20_000 {
+        pair.proxy
+            .handle(pair.now, pair.agent_at, &mut spoofed_initiation(n));
+    }
+    let waiting = core::iter::from_fn(|| pair.proxy.poll()).count();
+    assert!((4_000..5_000).contains(&waiting), "{waiting}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
