@@ -142,7 +142,7 @@ fn more_stations_than_a_tunnel_can_have_are_refused_as_bad_input() {
         let (head, station) = text.split_at(at);
         format!("{head}{}", format!("{station}\n").repeat(16_385))
     });
-    assert_refused(
+    assert_refused_at_line(
         &format!("proxy --config {}", path.display()),
         "16385 stations are too many: one proxy or box takes at most 16384",
     );

@@ -1,11 +1,14 @@
 //! Where the proxy is: at a fixed address, or at that of a name, which may change.
 
+use super::monitor::any_address;
 use crate::runtime::Stop;
 use airpace_api::endpoint::Endpoint;
 use airpace_net::clock::Clock;
 use airpace_net::poll::{Interest, Poller};
+use airpace_net::udp::{UdpOptions, UdpSocket};
 use airpace_units::Time;
-use core::net::SocketAddr;
+use anyhow::Context as _;
+use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use std::net::ToSocketAddrs as _;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -98,14 +101,19 @@ impl Lookup {
         self.current
     }
 
-    /// Whether the address is that of a name.
-    pub(super) const fn is_name(&self) -> bool {
-        matches!(self.endpoint, Endpoint::Name { .. })
-    }
-
-    /// From now on, passes over addresses of IPv6.
-    pub(super) const fn use_ipv4_only(&mut self) {
+    /// A socket to the present address, or to any address that the name may have.
+    pub(super) fn open_socket(&mut self, options: UdpOptions) -> anyhow::Result<UdpSocket> {
+        const FAILED: &str = "opening the tunnel's socket";
+        if self.endpoint.address().is_some() {
+            return UdpSocket::bind(any_address(self.current), options).context(FAILED);
+        }
+        // A socket of IPv6 sends IPv4, too; where the kernel has no IPv6 there is only the other kind.
+        let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+        if let Ok(socket) = UdpSocket::bind(any, options) {
+            return Ok(socket);
+        }
         self.ipv4_only = true;
+        UdpSocket::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), options).context(FAILED)
     }
 
     /// Looks a name up again if handshakes remain unanswered. Returns the address to try next, if it
@@ -180,7 +188,7 @@ mod tests {
             Some(all[1]),
             "the old one is gone"
         );
-        lookup.use_ipv4_only();
+        lookup.ipv4_only = true;
         assert_eq!(lookup.choose(&all), Some(all[0]));
         assert_eq!(lookup.address(), all[0]);
     }

@@ -4,7 +4,7 @@
 use super::PacketAgent;
 use super::accept::Accepted;
 use super::lookup::Lookup;
-use super::monitor::{Delivered, OwnFrames, any_address};
+use super::monitor::{Delivered, OwnFrames};
 use super::sensor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
@@ -21,7 +21,7 @@ use airpace_net::netlink::RouteEvents;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
-use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::SocketAddr;
 use core::time::Duration;
 use ipnet::IpNet;
 
@@ -71,7 +71,7 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         send_buffer: SEND_BUFFER,
         ..UdpOptions::default()
     };
-    let socket = open_socket(&mut lookup, options)?;
+    let socket = lookup.open_socket(options)?;
     socket
         .allow_fragments()
         .context("allowing datagrams to be cut into fragments")?;
@@ -121,21 +121,6 @@ fn refuse_cycle(config: &AgentConfig, proxy: SocketAddr) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// A socket to the address that was looked up, or to any address that its name may have.
-pub(super) fn open_socket(lookup: &mut Lookup, options: UdpOptions) -> anyhow::Result<UdpSocket> {
-    const FAILED: &str = "opening the tunnel's socket";
-    if !lookup.is_name() {
-        return UdpSocket::bind(any_address(lookup.address()), options).context(FAILED);
-    }
-    // A socket of IPv6 sends IPv4, too; where the kernel has no IPv6 there is only the other kind.
-    let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-    if let Ok(socket) = UdpSocket::bind(any, options) {
-        return Ok(socket);
-    }
-    lookup.use_ipv4_only();
-    UdpSocket::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), options).context(FAILED)
 }
 
 /// The monitor interface, if one is configured.

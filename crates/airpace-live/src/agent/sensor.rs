@@ -3,7 +3,7 @@
 use super::PacketAgent;
 use super::lookup::Lookup;
 use super::monitor::{Delivered, OwnFrames, interface_towards};
-use super::run::{open_monitor, open_socket};
+use super::run::open_monitor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
@@ -56,7 +56,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     };
     let tunnel = Tunnel::new(NoiseIk::new(key_pair, config.cipher), tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
-    let socket = open_socket(&mut lookup, UdpOptions::default())?;
+    let socket = lookup.open_socket(UdpOptions::default())?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     let monitor = open_monitor(config)?;
     tracing::info!(box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");

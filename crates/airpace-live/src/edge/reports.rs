@@ -11,6 +11,7 @@ use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report;
 use airpace_edge::inline::Inline;
 use airpace_edge::tunnel::{InnerKind, PeerIdx, Reason, Received, Timing, TunnelConfig};
+use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::{StationId, Time};
 use anyhow::Context as _;
@@ -23,6 +24,8 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Waits for the reports of agents.
 pub(super) struct Reports {
     tunnel: Tunnel,
+    /// The tunnel's clock, which goes on while the machine is suspended; that of the box stands still.
+    clock: Clock,
     socket: UdpSocket,
     room: ReceiveBatch,
     batch: Batch,
@@ -36,13 +39,13 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Opens the socket; `None` if no agents are configured. `epoch` is the wall-clock time since
-    /// 1970 at the clock's origin.
-    pub(super) fn open(config: &EdgeConfig, epoch: Duration) -> anyhow::Result<Option<Self>> {
+    /// Opens the socket; `None` if no agents are configured.
+    pub(super) fn open(config: &EdgeConfig) -> anyhow::Result<Option<Self>> {
         let Some(agents) = &config.agents else {
             return Ok(None);
         };
         let key_pair = KeyPair::load(&agents.key_source()?)?;
+        let (clock, epoch) = runtime::start_clock();
         let mut stations = Vec::new();
         let mut peers = Vec::new();
         for station in &config.station {
@@ -69,6 +72,7 @@ impl Reports {
         Ok(Some(Self {
             // The agents choose the cipher of their sessions.
             tunnel: Tunnel::new(NoiseIk::new(key_pair, Cipher::default()), tunnel_config),
+            clock,
             socket,
             room: ReceiveBatch::new(16, 2_048),
             batch: Batch::new(),
@@ -86,7 +90,7 @@ impl Reports {
 
     /// Does what is due: sessions, answers to handshakes, messages to the operator.
     pub(super) fn on_time(&mut self, now: Time) {
-        self.tunnel.handle_timeout(now);
+        self.tunnel.handle_timeout(self.clock.now());
         while self.batch.has_room(runtime::MAX_PAYLOAD)
             && let Some(datagram) = self.tunnel.poll()
         {
@@ -128,9 +132,11 @@ impl Reports {
         if self.socket.receive(&mut self.room).is_err() {
             return;
         }
+        let tunnel_now = self.clock.now();
         for message in self.room.iter_mut() {
             for datagram in message.bytes.chunks_mut(message.segment) {
-                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
+                let received = self.tunnel.handle(tunnel_now, message.from, datagram);
+                let Received::Data(opened) = received else {
                     continue;
                 };
                 // Keepalives say nothing, and there is no traffic in this mode.

@@ -32,7 +32,7 @@ impl Source {
         match self {
             Self::Anywhere => anywhere,
             Self::Agent => agent,
-            Self::Both if n % 2 == 0 => agent,
+            Self::Both if n.is_multiple_of(2) => agent,
             Self::Both => anywhere,
         }
     }
