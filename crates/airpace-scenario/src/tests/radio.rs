@@ -80,7 +80,7 @@ fn means(rates: &[&str], proxy: &str) -> Figures {
 const P95_RATIO: f64 = 1.2;
 
 /// Compares a radio with agents in a cell.
-fn compare(rates: &[&str], radio: &str, p95_ratio: f64) {
+fn compare(rates: &[&str], radio: &str) {
     let agents = means(rates, AGENTS);
     let heard = means(rates, &format!("reports = \"radio\"\n{radio}"));
     let goodput = heard.mbps / agents.mbps;
@@ -91,49 +91,39 @@ fn compare(rates: &[&str], radio: &str, p95_ratio: f64) {
         agents.mbps, agents.p95_ms, heard.mbps, heard.p95_ms
     );
     assert!(goodput >= 0.95, "{heard:?} {agents:?}");
-    assert!(p95 <= p95_ratio, "{heard:?} {agents:?}");
+    assert!(p95 <= P95_RATIO, "{heard:?} {agents:?}");
 }
 
 #[test]
 fn a_radio_serves_one_station_as_an_agent_does() {
-    compare(&["mcs 9"], "", P95_RATIO);
+    compare(&["mcs 9"], "");
 }
 
 #[test]
-fn a_radio_gives_a_slower_station_longer_frames_than_an_agent_does() {
-    // Alone in the cell, such a station's rounds are short, and what the law takes for their
-    // overhead is more by the radio's count: frames of 29 instead of 18 packets, 7 % more goodput.
-    compare(&["mcs 4"], "", 1.5);
+fn a_radio_serves_one_slower_station_as_an_agent_does() {
+    compare(&["mcs 4"], "");
 }
 
 #[test]
 fn a_radio_serves_three_equal_stations_as_agents_do() {
-    compare(&["mcs 9", "mcs 9", "mcs 9"], "", P95_RATIO);
+    compare(&["mcs 9", "mcs 9", "mcs 9"], "");
 }
 
 #[test]
 fn a_radio_serves_three_stations_of_mixed_rates_as_agents_do() {
-    compare(&["mcs 9", "mcs 4", "mcs 1"], "", P95_RATIO);
+    compare(&["mcs 9", "mcs 4", "mcs 1"], "");
 }
 
 #[test]
 fn a_radio_that_misses_a_fifth_of_the_block_acks_serves_as_well() {
-    compare(&["mcs 9"], "air_loss_control = 0.2", P95_RATIO);
-    compare(
-        &["mcs 9", "mcs 9", "mcs 9"],
-        "air_loss_control = 0.2",
-        P95_RATIO,
-    );
-    compare(
-        &["mcs 9", "mcs 4", "mcs 1"],
-        "air_loss_control = 0.2",
-        P95_RATIO,
-    );
+    compare(&["mcs 9"], "air_loss_control = 0.2");
+    compare(&["mcs 9", "mcs 9", "mcs 9"], "air_loss_control = 0.2");
+    compare(&["mcs 9", "mcs 4", "mcs 1"], "air_loss_control = 0.2");
 }
 
 #[test]
 fn a_radio_that_hears_data_serves_as_well() {
-    compare(&["mcs 9", "mcs 4", "mcs 1"], "air_loss = 0.1", P95_RATIO);
+    compare(&["mcs 9", "mcs 4", "mcs 1"], "air_loss = 0.1");
 }
 
 #[test]

@@ -27,9 +27,10 @@ const SHORTEST_TO_REPEAT_S: f64 = 200e-6;
 /// After a collision the gap has the frame twice, and between both the time-out and a back-off from
 /// twice the first window: at most so much, in seconds.
 const MOST_BETWEEN_S: f64 = 600e-6;
-/// Share of a frame's airtime from which a gap that is too long may hold the frame twice.
-const REPEATED_SHARE: f64 = 0.9;
-/// Weight of a frame in the share of those that were sent again.
+/// Share of a usual frame's airtime from which a gap that is too long may hold a frame that was sent
+/// again. It may have grown by then: what came in the meantime joins it.
+const REPEATED_SHARE: f64 = 0.7;
+/// Weight of a frame in the usual advance, and in the share of those that were sent again.
 const REPEATED_GAIN: f32 = 0.01;
 /// Largest share of frames sent again that is believed.
 const REPEATED_MOST: f64 = 0.3;
@@ -41,6 +42,8 @@ pub(super) struct FrameAirtime {
     per_mpdu_s: Option<f64>,
     /// Share of the gaps that are long enough for the frame to have been sent twice.
     repeated: f32,
+    /// MPDUs of a usual frame; 0 before the first.
+    usual_advance: f32,
     /// Airtime of an MPDU in seconds, if each gap had the back-off of [`QUANTILE`].
     samples: Vec<f32>,
     next: usize,
@@ -56,8 +59,13 @@ impl FrameAirtime {
             return;
         }
         if let Some(per_mpdu_s) = self.per_mpdu_s {
-            self.look_for_repetition(frame, per_mpdu_s * f64::from(advance));
+            self.look_for_repetition(frame, advance, per_mpdu_s);
         }
+        let advance_mpdus = f32::from(advance);
+        if self.usual_advance == 0.0 {
+            self.usual_advance = advance_mpdus;
+        }
+        self.usual_advance += REPEATED_GAIN * (advance_mpdus - self.usual_advance);
         let sample = frame.as_secs_f32() / f32::from(advance);
         if self.samples.len() < REMEMBERED {
             self.samples.push(sample);
@@ -67,21 +75,23 @@ impl FrameAirtime {
         self.next = (self.next + 1) % REMEMBERED;
     }
 
-    /// Counts whether a frame, which lasts `airtime_s`, was sent twice in the time `frame`.
-    fn look_for_repetition(&mut self, frame: Duration, airtime_s: f64) {
+    /// Counts whether a frame of `advance` MPDUs was sent twice in the time `frame`.
+    fn look_for_repetition(&mut self, frame: Duration, advance: u16, per_mpdu_s: f64) {
+        let airtime_s = per_mpdu_s * f64::from(advance);
         if airtime_s < SHORTEST_TO_REPEAT_S {
             return;
         }
-        let excess = frame.as_secs_f64() - airtime_s;
-        let range = REPEATED_SHARE * airtime_s..airtime_s + MOST_BETWEEN_S;
-        let is_repeated = if range.contains(&excess) { 1.0 } else { 0.0 };
+        let excess_s = frame.as_secs_f64() - airtime_s;
+        let usual_s = per_mpdu_s * f64::from(self.usual_advance);
+        let range = REPEATED_SHARE * usual_s.min(airtime_s)..airtime_s + MOST_BETWEEN_S;
+        let is_repeated = if range.contains(&excess_s) { 1.0 } else { 0.0 };
         self.repeated += REPEATED_GAIN * (is_repeated - self.repeated);
     }
 
-    /// Share of the frames that had to be sent again as a whole, if the probability that a block ack
-    /// is missed is `missed`: a frame of somebody else that was not heard makes as long a gap.
-    pub(super) fn repeated(&self, missed: f64) -> f64 {
-        ((f64::from(self.repeated) - missed) / (1.0 - missed)).clamp(0.0, REPEATED_MOST)
+    /// Share of the frames that had to be sent again as a whole, if `unheard` is the probability that a
+    /// frame of somebody else before them was not heard, which makes as long a gap.
+    pub(super) fn repeated(&self, unheard: f64) -> f64 {
+        ((f64::from(self.repeated) - unheard) / (1.0 - unheard)).clamp(0.0, REPEATED_MOST)
     }
 
     /// Ends a slot: computes the airtime of an MPDU.

@@ -183,6 +183,11 @@ impl BlockAckRadio {
             .values()
             .map(StationBlockAcks::single_weight)
             .sum();
+        let answers: f64 = self
+            .stations
+            .values()
+            .map(StationBlockAcks::recent_answers)
+            .sum();
         let anonymous = self.anonymous_acks;
         let miss = self.miss;
         let own = self.station(now, address);
@@ -191,7 +196,12 @@ impl BlockAckRadio {
         } else {
             0.0
         };
-        let slot = own.close_slot(now, share, miss);
+        let of_others = if answers > 0.0 {
+            1.0 - own.recent_answers() / answers
+        } else {
+            0.0
+        };
+        let slot = own.close_slot(now, share, miss, of_others);
         self.doubted_slots += u64::from(slot.is_doubted);
         SlotReport {
             slot: slot.number,

@@ -344,7 +344,20 @@ impl StationBlockAcks {
         self.closed = Counts::default();
     }
 
-    pub(super) fn close_slot(&mut self, now: Time, anonymous_acks: f64, cell: Miss) -> ClosedSlot {
+    /// Answers in memory.
+    pub(super) const fn recent_answers(&self) -> f64 {
+        self.recent.answers
+    }
+
+    /// Ends a slot. `anonymous_acks` are the station's share of acknowledgements without sender,
+    /// `of_others` is the share of all answers in the cell that are not the station's.
+    pub(super) fn close_slot(
+        &mut self,
+        now: Time,
+        anonymous_acks: f64,
+        cell: Miss,
+        of_others: f64,
+    ) -> ClosedSlot {
         let length = now.saturating_since(self.slot_start);
         let mut counts = core::mem::take(&mut self.counts);
         self.closed = counts;
@@ -374,7 +387,10 @@ impl StationBlockAcks {
         if is_known && counts.answers > 0.0 && counts.advance > 0.0 {
             // As in the meter, frames that were sent again as a whole after a collision are no
             // samples: neither they nor their packets count, only their bytes.
-            let first = 1.0 - self.airtime.repeated(miss.probability);
+            // A gap is as long as with a repetition if it has a frame of another station whose
+            // answer was missed.
+            let unheard = miss.probability * of_others;
+            let first = 1.0 - self.airtime.repeated(unheard);
             let frames = first * counts.answers / (1.0 - miss.probability) + self.frames_carried;
             let all_packets = counts.advance * self.packets_per_mpdu();
             let packets = first * all_packets + self.packets_carried;
