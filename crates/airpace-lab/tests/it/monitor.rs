@@ -6,7 +6,7 @@ use airpace_core::wire::radiotap::{Ampdu, INTERFACE_TYPE, Radiotap};
 use airpace_lab::bench::datapath::{AGENT_OUTSIDE, Testbed};
 use airpace_net::interfaces::interface_of;
 use airpace_net::tun::{Tun, TunConfig};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A monitor interface on which the agent sees frames.
@@ -55,6 +55,18 @@ impl Monitor {
     }
 }
 
+/// A testbed whose agent has a monitor interface, and its telemetry, a file of its own for the test
+/// `name`; `None` where the system does not permit it.
+fn monitored(name: &str) -> Option<(Testbed, PathBuf)> {
+    let mut bed = testbed()?;
+    let telemetry =
+        std::env::temp_dir().join(format!("airpace-{name}-{}.jsonl", std::process::id()));
+    let _ = std::fs::remove_file(&telemetry);
+    bed.agent.monitor = Some("mon0".to_owned());
+    bed.agent.telemetry = Some(telemetry.clone());
+    Some((bed, telemetry))
+}
+
 /// Shows frames, if there is a monitor, until the agent reports `source` as the source of its
 /// slots. Returns whether it did within 15 s.
 fn source_becomes(telemetry: &Path, source: &str, mut monitor: Option<&mut Monitor>) -> bool {
@@ -79,12 +91,9 @@ fn source_becomes(telemetry: &Path, source: &str, mut monitor: Option<&mut Monit
 
 #[test]
 fn a_monitor_that_disappears_is_used_again_when_it_is_back() {
-    let Some(mut bed) = testbed() else { return };
-    let telemetry =
-        std::env::temp_dir().join(format!("airpace-monitor-{}.jsonl", std::process::id()));
-    let _ = std::fs::remove_file(&telemetry);
-    bed.agent.monitor = Some("mon0".to_owned());
-    bed.agent.telemetry = Some(telemetry.clone());
+    let Some((bed, telemetry)) = monitored("returning") else {
+        return;
+    };
     let mut monitor = Monitor::new(&bed);
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
@@ -106,12 +115,9 @@ fn a_monitor_that_disappears_is_used_again_when_it_is_back() {
 
 #[test]
 fn frames_beyond_what_was_delivered_are_not_believed() {
-    let Some(mut bed) = testbed() else { return };
-    let telemetry =
-        std::env::temp_dir().join(format!("airpace-forged-{}.jsonl", std::process::id()));
-    let _ = std::fs::remove_file(&telemetry);
-    bed.agent.monitor = Some("mon0".to_owned());
-    bed.agent.telemetry = Some(telemetry.clone());
+    let Some((bed, telemetry)) = monitored("forged") else {
+        return;
+    };
     let mut monitor = Monitor::new(&bed);
     let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
     assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));

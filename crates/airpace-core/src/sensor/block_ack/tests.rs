@@ -6,6 +6,19 @@ use crate::wire::control::BlockAck;
 const BSSID: MacAddr = MacAddr([2; 6]);
 const STATION: MacAddr = MacAddr([4; 6]);
 
+/// Lets the radio hear a block ack of the station, up to `highest`, that begins at `start`.
+fn acknowledge(radio: &mut BlockAckRadio, start: Time, highest: u16) {
+    let block_ack = ControlFrame::BlockAck(BlockAck {
+        receiver: BSSID,
+        transmitter: STATION,
+        tid: 0,
+        start: (highest + 4_096 - 63) % 4_096,
+        bitmap: &[0xff; 8],
+    });
+    let end = start + Duration::from_micros(32);
+    radio.on_control(OnAir { start, end }, &block_ack);
+}
+
 /// Hears `frames` frames of `level` MPDUs, one per millisecond; `is_missed` and `has_header` say
 /// whether the block ack, and the header of the data frame, of a frame are heard. Returns the report
 /// of the last slot.
@@ -34,16 +47,7 @@ fn hear(
         }
         highest = (highest + level) % 4_096;
         if !is_missed(frame) {
-            let start = data_end + SIFS;
-            let block_ack = ControlFrame::BlockAck(BlockAck {
-                receiver: BSSID,
-                transmitter: STATION,
-                tid: 0,
-                start: (highest + 4_096 - 63) % 4_096,
-                bitmap: &[0xff; 8],
-            });
-            let end = start + Duration::from_micros(32);
-            radio.on_control(OnAir { start, end }, &block_ack);
+            acknowledge(&mut radio, data_end + SIFS, highest);
         }
         if frame % 100 == 99 {
             let now = Time::from_micros(1_000 * (frame + 2));
@@ -129,15 +133,7 @@ fn hear_forged(forged: u16) -> (SlotReport, u64) {
         for number in 0..=forged {
             highest = (highest + if number == 0 { 20 } else { 15 }) % 4_096;
             let start = at + Duration::from_micros(600) + 100 * SIFS / 16 * u32::from(number);
-            let block_ack = ControlFrame::BlockAck(BlockAck {
-                receiver: BSSID,
-                transmitter: STATION,
-                tid: 0,
-                start: (highest + 4_096 - 63) % 4_096,
-                bitmap: &[0xff; 8],
-            });
-            let end = start + Duration::from_micros(32);
-            radio.on_control(OnAir { start, end }, &block_ack);
+            acknowledge(&mut radio, start, highest);
         }
         if frame % 100 == 99 {
             let now = Time::from_micros(1_000 * (frame + 2));
