@@ -3,6 +3,9 @@
 use crate::report::{LevelSource, Sensor, SlotReport};
 use airpace_units::Time;
 
+/// Bytes of acknowledgements per byte sent, at the most: a segment of 1448 bytes is answered with 66
+/// bytes, usually every other one.
+const ACKNOWLEDGEMENTS: f64 = 0.1;
 /// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
 /// packets).
 const LEVEL_MAX: f64 = 4096.0;
@@ -55,6 +58,8 @@ pub(super) struct Sample {
     pub(super) uplink_frames_per_s: f64,
     /// Bytes per second in them.
     pub(super) uplink_bytes_per_s: f64,
+    /// Those of them that are not the acknowledgements of what was sent.
+    pub(super) upload_bytes_per_s: f64,
     /// Whether the radio told frames apart, so that two close frames are not taken for one.
     pub(super) frames_told: bool,
     /// Packets in the longest frame, if that is known.
@@ -107,6 +112,10 @@ impl Sample {
             marked: report.sender.marked,
             uplink_frames_per_s: f64::from(report.sender.uplink_frames) / length_s,
             uplink_bytes_per_s: report.sender.uplink_bytes as f64 / length_s,
+            upload_bytes_per_s: (report.sender.uplink_bytes as f64
+                - ACKNOWLEDGEMENTS * report.sender.sent_bytes as f64)
+                .max(0.0)
+                / length_s,
             frames_told: report.source <= LevelSource::Tsft,
             is_passive: report.sensor != Sensor::Agent,
             longest_frame: (report.longest_frame > 0).then(|| f64::from(report.longest_frame)),

@@ -11,6 +11,7 @@
 //! which is stable for `T < 2c`. A slow station may be given a target that the longest frame
 //! duration cannot hold, which only its losses show.
 
+mod intercept;
 mod round;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,8 @@ use super::{BacklogChange, Diagnostics, LawConfig, RateController};
 use crate::report::{Allocation, SlotReport};
 use airpace_units::{StationId, Time};
 use core::time::Duration;
-use round::{DEFAULT_BYTES, FrameMeans, RoundPart, Transit, UnseenPart};
+use intercept::{Line, intercept};
+use round::{DEFAULT_BYTES, FrameMeans, Others, RoundPart, Transit, UnseenPart};
 
 /// Median wait in seconds from which a station of which only the waiting times are known gets less.
 const LONG_WAIT_S: f64 = 0.008;
@@ -43,6 +45,9 @@ const SPARE_LOAD: f64 = 0.5;
 const MEMORY_FRAMES: f64 = 40.0;
 /// Weight of a slot in what transits have in common.
 const COMMON_GAIN: f64 = 0.2;
+/// Bytes per second from stations, acknowledgements left out, from which uploads take a share of the
+/// air that a box does not know: 1 Mbit/s, a sixth of the lowest rate.
+const UPLOAD_BYTES_PER_S: f64 = 125_000.0;
 /// Weight of a slot in the airtime per packet of stations whose frames no sensor sees.
 const UNSEEN_GAIN: f64 = 0.1;
 /// Rate assumed for a new station: 65 Mbit/s, one stream at 20 MHz.
@@ -69,6 +74,8 @@ struct Assumed {
     bps: f64,
     /// What a box has observed of its frames so far.
     observed: Option<FrameMeans>,
+    /// How its transits depend on the level.
+    line: Line,
 }
 
 impl AssumeRates {
@@ -93,6 +100,7 @@ impl AssumeRates {
                 let first = Assumed {
                     bps: FIRST_BPS,
                     observed: None,
+                    line: Line::default(),
                 };
                 self.assumed.insert(idx, (station, first));
                 idx
@@ -105,17 +113,39 @@ impl AssumeRates {
     fn learn(&mut self) -> Option<f64> {
         let mut parts: Vec<RoundPart> = self.reports.iter().filter_map(RoundPart::of).collect();
         for part in parts.iter_mut().filter(|part| part.is_observed()) {
-            let observed = &mut self.assumed(part.station).observed;
-            let means = match observed {
+            let assumed = self.assumed(part.station);
+            if let Some(transit) = part.frame.transit {
+                assumed.line.add(transit.level, transit.seconds);
+            }
+            let means = match &assumed.observed {
                 Some(before) => before.with(part),
                 None => part.frame,
             };
-            *observed = Some(means);
+            assumed.observed = Some(means);
             part.frame = means;
         }
         let unseen = self.unseen();
-        let division = round::divide(&parts, &unseen, self.overhead_s, self.common_s);
-        if let Some(common_s) = division.common_s {
+        let others = Others {
+            unseen: &unseen,
+            has_upload: self.has_upload(),
+        };
+        let division = round::divide(&parts, &others, self.overhead_s, self.common_s);
+        // Where the round does not tell what transits have in common, their dependence on the level
+        // does, while the level varies.
+        let told_s = division.common_s.or_else(|| {
+            let is_seen = |known: &&(StationId, Assumed)| {
+                parts
+                    .iter()
+                    .any(|part| part.station == known.0 && part.is_observed())
+            };
+            intercept(
+                self.assumed
+                    .iter()
+                    .filter(is_seen)
+                    .map(|(_, known)| known.line),
+            )
+        });
+        if let Some(common_s) = told_s {
             let before_s = *self.common_s.get_or_insert(common_s);
             self.common_s = Some(before_s + COMMON_GAIN * (common_s - before_s));
         }
@@ -138,7 +168,7 @@ impl AssumeRates {
                 assumed.bps = (assumed.bps * UNAGGREGATED_RISE).min(RANGE_BPS.1);
             }
         }
-        round::unseen_packet_s(&parts, &unseen, self.overhead_s, self.common_s)
+        round::unseen_packet_s(&parts, &others, self.overhead_s, self.common_s)
     }
 
     /// Share of the time that the packets in frames take by the rates known or assumed so far.
@@ -149,6 +179,16 @@ impl AssumeRates {
             part.frame.level / part.frame.round_s * part.bits() / bps
         };
         parts.iter().map(share).sum()
+    }
+
+    /// Whether stations send so much that it takes a share of the air that is not known.
+    fn has_upload(&self) -> bool {
+        let samples = self.reports.iter().filter_map(Sample::read);
+        let uploads: f64 = samples
+            .filter(|sample| sample.is_passive)
+            .map(|sample| sample.upload_bytes_per_s)
+            .sum();
+        uploads > UPLOAD_BYTES_PER_S
     }
 
     /// What is sent to stations whose frames no sensor sees.
@@ -190,6 +230,8 @@ impl AssumeRates {
                 Some(_) if sample.backlogged && assumed.observed.is_none() => IDLE_RISE,
                 _ => 1.0,
             };
+            // What an uploader is sent are acknowledgements, which take next to nothing themselves.
+            let left_s = left_s.filter(|_| !is_uploader(&sample));
             let bps = match (sample.wait, left_s) {
                 (None, Some(left_s)) => {
                     let packet_bytes = sample.packet_bytes.unwrap_or(DEFAULT_BYTES);
@@ -209,6 +251,12 @@ impl AssumeRates {
             self.reports[idx].recent_inverse_rate = 1.0 / bps;
         }
     }
+}
+
+/// Whether a station sends more than it is sent.
+fn is_uploader(sample: &Sample) -> bool {
+    let sent_bytes_per_s = sample.sent_pps.unwrap_or(0.0) * sample.packet_bytes.unwrap_or(0.0);
+    sample.upload_bytes_per_s > sent_bytes_per_s
 }
 
 impl FrameMeans {

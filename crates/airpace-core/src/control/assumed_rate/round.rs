@@ -48,6 +48,14 @@ pub(super) struct UnseenPart {
     pub(super) packet_s: f64,
 }
 
+/// What takes air besides the frames that are seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Others<'a> {
+    pub(super) unseen: &'a [UnseenPart],
+    /// Whether stations upload: nobody knows how long that takes.
+    pub(super) has_upload: bool,
+}
+
 /// Means over the frames to a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct FrameMeans {
@@ -117,13 +125,14 @@ impl RoundPart {
 /// round. `usual_s` is what transits have in common. `None` without a round to take it from.
 pub(super) fn unseen_packet_s(
     parts: &[RoundPart],
-    unseen: &[UnseenPart],
+    others: &Others<'_>,
     overhead_s: f64,
     usual_s: Option<f64>,
 ) -> Option<f64> {
+    let unseen = others.unseen;
     let sent_pps: f64 = unseen.iter().map(|part| part.pps).sum();
     let Round { time_s, payload_s } = Round::of(parts, unseen, overhead_s)?;
-    if is_idle(parts) || sent_pps * time_s < 1.0 {
+    if is_idle(parts) || others.has_upload || sent_pps * time_s < 1.0 {
         return None;
     }
     // What they were assumed to take is what is asked for.
@@ -155,14 +164,15 @@ pub(super) struct Division {
 /// transits had in common before.
 pub(super) fn divide(
     parts: &[RoundPart],
-    unseen: &[UnseenPart],
+    others: &Others<'_>,
     overhead_s: f64,
     usual_s: Option<f64>,
 ) -> Division {
-    let round = Round::of(parts, unseen, overhead_s);
+    let round = Round::of(parts, others.unseen, overhead_s);
     let mut unknown = parts.iter().filter(|part| part.is_unknown());
     if unknown.all(|part| part.frame.transit.is_some()) {
-        divide_by_transits(parts, round, !unseen.is_empty(), usual_s)
+        let has_unseen = others.has_upload || !others.unseen.is_empty();
+        divide_by_transits(parts, round, has_unseen, usual_s)
     } else {
         Division {
             packet_s: divide_by_packets(parts, round),

@@ -1,0 +1,79 @@
+//! What transits have in common, from how they depend on the level.
+//!
+//! The transit of a frame of μ packets is t = r + w μ, with one w per station and one r for all stations
+//! of an access point. The least squares over the slots of all stations give r, if their levels have
+//! varied:
+//!
+//! r = Σ (Σt − Σtμ·Σμ/Σμ²) / Σ (n − (Σμ)²/Σμ²), where the outer sums are over the stations.
+
+/// What is kept of earlier slots per slot: a PHY rate may have changed since.
+const KEPT: f64 = 0.98;
+/// Least denominator: the number of slots times the square of the levels' coefficient of variation,
+/// nearly. Levels of a steady cell vary by a tenth, which tells nothing.
+const LEAST_VARIATION: f64 = 2.0;
+/// No transit has less in common: SIFS, block ack and the shortest channel access.
+const LEAST_S: f64 = 200e-6;
+/// More would be hosts that answer late by whole rounds.
+const MOST_S: f64 = 5e-3;
+
+/// Sums over the slots of one station, faded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    slots: f64,
+    levels: f64,
+    squares: f64,
+    transits: f64,
+    products: f64,
+}
+
+impl Line {
+    /// Adds a slot: its level, packets per frame, and its transit in seconds.
+    pub(super) fn add(&mut self, level: f64, transit_s: f64) {
+        let add = |sum: &mut f64, value: f64| *sum = KEPT * *sum + value;
+        add(&mut self.slots, 1.0);
+        add(&mut self.levels, level);
+        add(&mut self.squares, level * level);
+        add(&mut self.transits, transit_s);
+        add(&mut self.products, transit_s * level);
+    }
+}
+
+/// What the transits of the stations have in common, seconds; `None` if their levels have varied too
+/// little to tell.
+pub(super) fn intercept(lines: impl Iterator<Item = Line>) -> Option<f64> {
+    let (mut transits_s, mut variation) = (0.0, 0.0);
+    for line in lines.filter(|line| line.squares > 0.0) {
+        transits_s += line.transits - line.products * line.levels / line.squares;
+        variation += line.slots - line.levels * line.levels / line.squares;
+    }
+    (variation >= LEAST_VARIATION).then(|| (transits_s / variation).clamp(LEAST_S, MOST_S))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of transits of 700 µs and `packet_s` per packet over these levels.
+    fn line(packet_s: f64, levels: &[f64]) -> Line {
+        let mut line = Line::default();
+        for level in levels {
+            line.add(*level, 700e-6 + packet_s * level);
+        }
+        line
+    }
+
+    #[test]
+    fn stations_of_different_rates_tell_what_their_transits_have_in_common() {
+        let levels = [2.0, 30.0, 5.0, 20.0, 10.0, 40.0, 3.0];
+        let lines = [line(31e-6, &levels), line(200e-6, &levels)];
+        let common_s = intercept(lines.into_iter()).expect("levels vary");
+        assert!((common_s - 700e-6).abs() < 1e-9, "{common_s}");
+    }
+
+    #[test]
+    fn levels_that_hardly_vary_tell_nothing() {
+        let levels = [20.0, 21.0, 19.0].repeat(30);
+        assert_eq!(intercept([line(31e-6, &levels)].into_iter()), None);
+        assert_eq!(intercept(core::iter::empty()), None);
+    }
+}
