@@ -8,9 +8,12 @@
 
 /// What is kept of earlier slots per slot: a PHY rate may have changed since.
 const KEPT: f64 = 0.98;
-/// Least denominator: the number of slots times the square of the levels' coefficient of variation,
-/// nearly. Levels of a steady cell vary by a tenth, which tells nothing.
-const LEAST_VARIATION: f64 = 2.0;
+/// Least number of slots of a station.
+const FEWEST_SLOTS: f64 = 10.0;
+/// Least variation of a station's levels: the square of their coefficient of variation, nearly. In a
+/// steady cell it is 0.05 to 0.07, noise that tells nothing; a rate that rises or falls by a factor
+/// has more.
+const LEAST_VARIATION: f64 = 0.3;
 /// No transit has less in common: SIFS, block ack and the shortest channel access.
 const LEAST_S: f64 = 200e-6;
 /// More would be hosts that answer late by whole rounds.
@@ -42,11 +45,14 @@ impl Line {
 /// little to tell.
 pub(super) fn intercept(lines: impl Iterator<Item = Line>) -> Option<f64> {
     let (mut transits_s, mut variation) = (0.0, 0.0);
-    for line in lines.filter(|line| line.squares > 0.0) {
-        transits_s += line.transits - line.products * line.levels / line.squares;
-        variation += line.slots - line.levels * line.levels / line.squares;
+    for line in lines.filter(|line| line.slots >= FEWEST_SLOTS) {
+        let of_line = line.slots - line.levels * line.levels / line.squares;
+        if of_line >= LEAST_VARIATION * line.slots {
+            transits_s += line.transits - line.products * line.levels / line.squares;
+            variation += of_line;
+        }
     }
-    (variation >= LEAST_VARIATION).then(|| (transits_s / variation).clamp(LEAST_S, MOST_S))
+    (variation > 0.0).then(|| (transits_s / variation).clamp(LEAST_S, MOST_S))
 }
 
 #[cfg(test)]
@@ -64,7 +70,7 @@ mod tests {
 
     #[test]
     fn stations_of_different_rates_tell_what_their_transits_have_in_common() {
-        let levels = [2.0, 30.0, 5.0, 20.0, 10.0, 40.0, 3.0];
+        let levels = [2.0, 30.0, 5.0, 20.0, 10.0, 40.0, 3.0].repeat(2);
         let lines = [line(31e-6, &levels), line(200e-6, &levels)];
         let common_s = intercept(lines.into_iter()).expect("levels vary");
         assert!((common_s - 700e-6).abs() < 1e-9, "{common_s}");

@@ -204,6 +204,7 @@ impl AssumeRates {
                 unseen.push(UnseenPart {
                     pps,
                     packet_s: packet_airtime_s(packet_bytes, bps),
+                    uplink_per_s: sample.uplink_frames_per_s,
                 });
             }
         }

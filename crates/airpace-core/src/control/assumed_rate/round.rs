@@ -22,7 +22,7 @@ const TRANSIT_USUAL_S: f64 = 310e-6;
 /// less than this share of the time between frames, that is not a round.
 const WAITED_SHARE: f64 = 0.25;
 /// Largest share of a transit that is taken for the common part where the round does not tell.
-const COMMON_MOST: f64 = 0.7;
+const COMMON_MOST: f64 = 0.93;
 /// Least payload of a frame as a part of the mean, where stations differ: a transit is not more
 /// accurate.
 const PAYLOAD_LEAST: f64 = 0.1;
@@ -46,6 +46,8 @@ pub(super) struct UnseenPart {
     pub(super) pps: f64,
     /// Airtime of one, seconds, at the assumed rate.
     pub(super) packet_s: f64,
+    /// Frames per second that came from the station.
+    pub(super) uplink_per_s: f64,
 }
 
 /// What takes air besides the frames that are seen.
@@ -138,12 +140,15 @@ pub(super) fn unseen_packet_s(
     // What they were assumed to take is what is asked for.
     let assumed_s: f64 = unseen.iter().map(|part| part.pps * part.packet_s).sum();
     let left_s = payload_s + assumed_s * time_s;
+    let usual_s = usual_s.unwrap_or(TRANSIT_USUAL_S);
+    // What a seen frame takes beside its payload may be more than was assumed for it and its answer.
+    let assumed_frame_s = (CONTENDED + WaterfillConfig::IN_LINE_UPLINK_PART) * overhead_s;
+    let beyond_s = (usual_s - assumed_frame_s).max(0.0);
     let mut seen_s = 0.0;
     for part in parts.iter().filter(|part| part.is_unknown()) {
         let transit = part.frame.transit?;
-        let payload_s = (transit.seconds - usual_s.unwrap_or(TRANSIT_USUAL_S)).max(0.0);
-        let packet_s = payload_s / transit.level;
-        seen_s += packet_s * part.frame.level * part.turns(time_s);
+        let packet_s = (transit.seconds - usual_s).max(0.0) / transit.level;
+        seen_s += (packet_s * part.frame.level + beyond_s) * part.turns(time_s);
     }
     Some((left_s - seen_s).max(0.0) / (sent_pps * time_s))
 }
@@ -301,6 +306,8 @@ impl Round {
             let packets = part.pps * time_s;
             frames_s += packets.min(1.0) * CONTENDED * overhead_s;
             known_s += packets * part.packet_s;
+            let uplink_part = WaterfillConfig::IN_LINE_UPLINK_PART;
+            uplink += part.uplink_per_s * uplink_part * overhead_s;
         }
         let payload_s = time_s * (1.0 - uplink.min(UPLINK_MOST)) - frames_s - known_s;
         Some(Self { time_s, payload_s })
