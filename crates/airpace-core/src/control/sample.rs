@@ -1,11 +1,9 @@
 //! Checks reports and converts them to the quantities that laws use.
 
+use crate::report::claims::{LEVEL_MAX, PHY_RANGE_BPS};
 use crate::report::{LevelSource, Sensor, SlotReport};
 use airpace_units::Time;
 
-/// Levels above this do not occur in any standard (EHT: 1024 MPDUs, each an A-MSDU of at most a few
-/// packets).
-const LEVEL_MAX: f64 = 4096.0;
 /// Rounds longer than this do not occur at a working access point, seconds.
 const ROUND_MAX_S: f64 = 30.0;
 /// The last frames' rate counts if it differs by more than this factor from the slot's mean.
@@ -15,8 +13,6 @@ const RATE_CHANGE: f64 = 1.2;
 /// longer than the upper bound do not come from an agent: it extends a slot to four times its length
 /// at most, and slots are at most 100 s long in scenarios (10 s live).
 const LENGTH_RANGE_S: (f64, f64) = (0.5e-3, 400.0);
-/// PHY rates outside this range do not occur in 802.11 (1 Mbit/s to 46 Gbit/s).
-const PHY_RANGE_BPS: (f64, f64) = (0.5e6, 100e9);
 
 /// The quantities of a consistent report.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -86,7 +82,7 @@ impl Sample {
         let round_s = report.round_s();
         let forward = report.span.is_none_or(|(first, last)| last >= first);
         let plausible =
-            level.is_none_or(|l| l <= LEVEL_MAX) && round_s.is_none_or(|d| d < ROUND_MAX_S);
+            level.is_none_or(|l| l <= f64::from(LEVEL_MAX)) && round_s.is_none_or(|d| d < ROUND_MAX_S);
         (credible && forward && plausible).then(|| Self {
             length_s,
             frames: f64::from(report.frames),

@@ -1,0 +1,227 @@
+//! One station of a cell lies about what it received, or says nothing. What do the others lose?
+
+use super::plant::{Plant, SlotView};
+use crate::control::{Aim, Goal, Law, LawConfig, RateController};
+use crate::report::claims::Ledger;
+use crate::report::{SlotReport, WaitingTime};
+use airpace_units::Time;
+use core::time::Duration;
+use proptest::prelude::*;
+
+const SLOT_S: f64 = 0.1;
+/// Slots of a run, and those at its beginning that are not judged.
+const SLOTS: usize = 60;
+const SETTLING: usize = 20;
+
+/// How a station's reports differ from the truth: factors of what it measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Lie {
+    phy: f64,
+    frames: f64,
+    packets: f64,
+    bytes: f64,
+    span: f64,
+    wait: f64,
+    /// Packets claimed as lost and as late, as shares of those received.
+    lost: f64,
+    late: f64,
+    longest: Option<u32>,
+    /// The station lies, or says nothing, in slots of this length out of two such lengths; in all
+    /// slots if it is zero.
+    alternates: u64,
+    is_silent: bool,
+}
+
+const TRUTH: Lie = Lie {
+    phy: 1.0,
+    frames: 1.0,
+    packets: 1.0,
+    bytes: 1.0,
+    span: 1.0,
+    wait: 1.0,
+    lost: 0.0,
+    late: 0.0,
+    longest: None,
+    alternates: 0,
+    is_silent: false,
+};
+
+impl Lie {
+    fn is_told_in(&self, slot: u64) -> bool {
+        self.alternates == 0 || slot / self.alternates % 2 == 0
+    }
+
+    fn tell(&self, report: &mut SlotReport) {
+        let scaled = |count: u32, factor: f64| (f64::from(count) * factor) as u32;
+        report.inverse_rate_sum /= self.phy;
+        report.packets = scaled(report.packets, self.packets);
+        let frames = scaled(report.frames, self.frames).min(report.packets);
+        report.inverse_rate_sum *= f64::from(frames) / f64::from(report.frames.max(1));
+        report.frames = frames;
+        report.mpdus = report.packets;
+        report.bytes = (report.bytes as f64 * self.bytes) as u64;
+        report.lost += scaled(report.packets, self.lost);
+        report.late = scaled(report.packets, self.late);
+        report.longest_frame = self.longest.unwrap_or(report.longest_frame);
+        if report.frames == 0 {
+            (report.span, report.packets, report.mpdus) = (None, 0, 0);
+        }
+        if let Some((first, last)) = &mut report.span {
+            let span = last.saturating_since(*first).mul_f64(self.span);
+            *last = first.saturating_add(span);
+        }
+        if let Some(wait) = &mut report.wait {
+            for time in [&mut wait.mean, &mut wait.p50, &mut wait.p95, &mut wait.p99] {
+                *time = time.mul_f64(self.wait);
+            }
+        }
+    }
+}
+
+/// Waiting times as an agent measures them: packets wait for the round that runs, and in the queue.
+fn waiting_time(report: &SlotReport, view: &SlotView) -> Option<WaitingTime> {
+    let gap_s = report.round_s()?;
+    let queued_s = f64::from(view.queue) / report.received_pps().max(1.0);
+    let queued_s = (queued_s - gap_s).max(0.0);
+    let at = |share: f64| Duration::from_secs_f64(share * gap_s + queued_s);
+    Some(WaitingTime {
+        mean: at(0.5),
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(1.0),
+        ..WaitingTime::default()
+    })
+}
+
+/// What honest stations had in the judged slots.
+#[derive(Clone, Debug)]
+struct Outcome {
+    /// Packets per second of each station.
+    received_pps: Vec<f64>,
+    /// Mean round, seconds, and mean queue in packets, of the honest stations.
+    round_s: f64,
+    queue: f64,
+}
+
+fn run(mbps: &[f64], lie: &Lie, aim: Aim) -> Outcome {
+    let goal = Goal {
+        aim: Some(aim),
+        ..Goal::default()
+    };
+    let mut law = LawConfig::named(Law::Waterfill, goal)
+        .build()
+        .expect("its defaults are valid");
+    run_under(law.as_mut(), mbps, lie)
+}
+
+/// The first station tells `lie`.
+fn run_under(law: &mut dyn RateController, mbps: &[f64], lie: &Lie) -> Outcome {
+    let mut plant = Plant::new(mbps, SLOT_S);
+    let mut ledgers = vec![Ledger::default(); mbps.len()];
+    let mut sums = vec![0.0; mbps.len()];
+    let (mut round_s, mut queue) = (0.0, 0.0);
+    for slot in 0..SLOTS {
+        let queues: Vec<u32> = plant.stations.iter().map(|s| s.queued()).collect();
+        let views = plant.run_slot_with(law, |slot, mut reports| {
+            for (report, queue) in reports.iter_mut().zip(queues) {
+                let view = SlotView {
+                    queue,
+                    ..SlotView::default()
+                };
+                report.wait = waiting_time(report, &view);
+            }
+            let is_told = lie.is_told_in(slot);
+            if is_told && *lie != TRUTH {
+                lie.tell(&mut reports[0]);
+            }
+            for (report, ledger) in reports.iter_mut().zip(&mut ledgers) {
+                ledger.correct(report);
+            }
+            // The first report makes the station known.
+            if is_told && lie.is_silent && slot > 0 {
+                reports.remove(0);
+            }
+            reports
+        });
+        if slot < SETTLING {
+            continue;
+        }
+        for (sum, view) in sums.iter_mut().zip(&views) {
+            *sum += view.received_pps;
+        }
+        let honest = &views[1..];
+        let n = honest.len() as f64;
+        round_s += honest.iter().map(|v| v.round_s).sum::<f64>() / n;
+        queue += honest.iter().map(|v| f64::from(v.queue)).sum::<f64>() / n;
+    }
+    let judged = (SLOTS - SETTLING) as f64;
+    Outcome {
+        received_pps: sums.iter().map(|sum| sum / judged).collect(),
+        round_s: round_s / judged,
+        queue: queue / judged,
+    }
+}
+
+/// Least share that an honest station has of what it has in a cell without a liar.
+fn least_share(lied: &Outcome, honest: &Outcome) -> f64 {
+    let pairs = lied.received_pps.iter().zip(&honest.received_pps);
+    pairs.skip(1).map(|(lied, honest)| lied / honest).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+#[ignore = "prints a table"]
+fn what_lies_cost() {
+    let lies = [
+        ("truth", TRUTH),
+        ("phy x10", Lie { phy: 10.0, ..TRUTH }),
+        ("phy x2", Lie { phy: 2.0, ..TRUTH }),
+        ("phy /2", Lie { phy: 0.5, ..TRUTH }),
+        ("phy /10", Lie { phy: 0.1, ..TRUTH }),
+        ("phy /10 alt 3", Lie { phy: 0.1, alternates: 3, ..TRUTH }),
+        ("frames x3", Lie { frames: 3.0, ..TRUTH }),
+        ("frames /3", Lie { frames: 0.33, ..TRUTH }),
+        ("frames /10", Lie { frames: 0.1, ..TRUTH }),
+        ("frames x3 span", Lie { frames: 3.0, span: 0.3, ..TRUTH }),
+        ("packets x10", Lie { packets: 10.0, bytes: 10.0, ..TRUTH }),
+        ("packets x10 frames x10", Lie { packets: 10.0, frames: 10.0, bytes: 10.0, ..TRUTH }),
+        ("packets /3", Lie { packets: 0.33, ..TRUTH }),
+        ("packets,frames,bytes /3", Lie { packets: 0.33, frames: 0.33, bytes: 0.33, ..TRUTH }),
+        ("bytes x2", Lie { bytes: 2.0, ..TRUTH }),
+        ("bytes /3", Lie { bytes: 0.3, ..TRUTH }),
+        ("span /20", Lie { span: 0.05, ..TRUTH }),
+        ("span /3", Lie { span: 0.33, ..TRUTH }),
+        ("span x3", Lie { span: 3.0, ..TRUTH }),
+        ("span x1.4", Lie { span: 1.4, ..TRUTH }),
+        ("wait x100", Lie { wait: 100.0, ..TRUTH }),
+        ("wait x5", Lie { wait: 5.0, ..TRUTH }),
+        ("wait 0", Lie { wait: 0.0, ..TRUTH }),
+        ("lost", Lie { lost: 1.0, ..TRUTH }),
+        ("late", Lie { late: 1.0, ..TRUTH }),
+        ("longest 1000", Lie { longest: Some(1000), ..TRUTH }),
+        ("longest 4", Lie { longest: Some(4), ..TRUTH }),
+        ("silent", Lie { is_silent: true, ..TRUTH }),
+        ("silent 3", Lie { is_silent: true, alternates: 3, ..TRUTH }),
+    ];
+    let cells: [&[f64]; 4] = [
+        &[390.0; 3],
+        &[29.0, 390.0, 780.0],
+        &[780.0, 65.0, 195.0, 390.0, 780.0, 117.0, 58.0],
+        &[390.0; 20],
+    ];
+    for (name, lie) in lies {
+        let mut row = format!("{name:<26}");
+        for cell in cells {
+            let honest = run(cell, &TRUTH, Aim::Balanced);
+            let lied = run(cell, &lie, Aim::Balanced);
+            row += &format!(
+                "  {:5.2} own {:5.2} round {:5.2} q {:5.1}/{:5.1}|",
+                least_share(&lied, &honest),
+                lied.received_pps[0] / honest.received_pps[0],
+                lied.round_s / honest.round_s,
+                lied.queue,
+                honest.queue
+            );
+        }
+        println!("{row}");
+    }
+}
