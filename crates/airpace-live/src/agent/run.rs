@@ -8,8 +8,9 @@ use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::device::Device;
+use crate::journal::Journal;
 use crate::keys::KeyPair;
-use crate::runtime::{self, Journal, Loop, Stop};
+use crate::runtime::{self, Loop, Stop};
 use airpace_api::config::{AgentConfig, AgentMode};
 use airpace_core::wire::encap;
 use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
@@ -252,7 +253,6 @@ impl RunningAgent<'_> {
             TrafficClass::DEFAULT,
         );
         self.journal.write(&record);
-        self.journal.flush();
         true
     }
 

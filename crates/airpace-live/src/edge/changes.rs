@@ -80,7 +80,6 @@ impl RunningEdge {
             slot.crowded_out = crowded_out;
             self.journal.write(&slot);
         }
-        self.journal.flush();
         Ok(())
     }
 
