@@ -201,7 +201,8 @@ impl<P: Packet> PacedStation<P> {
     }
 
     pub(super) fn has_load(&self) -> bool {
-        self.load_bytes.is_some() && self.connected && !self.pacer.is_unshaped()
+        let is_paced = !self.pacer.is_unshaped() && self.mode != Mode::Unshaped;
+        self.load_bytes.is_some() && self.connected && is_paced
     }
 
     /// Whether the station's report brings the decision nearer: those of stations that may extend
