@@ -256,7 +256,12 @@ fn the_law_waits_for_all_stations_but_not_for_long() {
         );
     }
     while proxy.poll_record().is_some() {}
-    run(&mut proxy, Time::ZERO + SLOT, Time::from_millis(190), &[0, 1]);
+    run(
+        &mut proxy,
+        Time::ZERO + SLOT,
+        Time::from_millis(190),
+        &[0, 1],
+    );
     proxy.on_report(Time::from_millis(200), 0, &report_bytes(0, 1, 2, 1.5));
     assert!(
         proxy.poll_record().is_none(),
