@@ -1,5 +1,7 @@
 //! The proxy's decisions in simulated time.
 
+mod storm;
+
 use super::*;
 use crate::packet::PacketBuf;
 use ::core::net::{IpAddr, Ipv4Addr};
