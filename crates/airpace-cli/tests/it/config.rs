@@ -1,7 +1,7 @@
 //! `airpace proxy` and `airpace agent`: their configuration, and how they end.
 
 use crate::shared::{Folder, airpace, assert_refused, assert_refused_at_line, folder, json};
-use std::fs::Permissions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
