@@ -2,7 +2,8 @@
 #![no_main]
 
 use airpace_core::wire::data::{
-    Inner, Message, first_handshake_header, inner_header, second_handshake_header, transport_header,
+    Inner, Message, cookie_header, first_handshake_header, inner_header, second_handshake_header,
+    transport_header,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -26,6 +27,9 @@ fuzz_target!(|bytes: &[u8]| {
         }) => {
             let header = transport_header(receiver, counter);
             assert_eq!([&header[..], sealed].concat(), bytes);
+        }
+        Ok(Message::Cookie { receiver, body }) => {
+            assert_eq!([&cookie_header(receiver)[..], body].concat(), bytes);
         }
         Err(_) => {}
     }

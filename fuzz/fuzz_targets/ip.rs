@@ -3,7 +3,7 @@
 #![no_main]
 
 use airpace_core::wire::ip::{self, IpInfo};
-use airpace_core::wire::tcp::PureAck;
+use airpace_core::wire::tcp::{self, PureAck};
 use libfuzzer_sys::fuzz_target;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -22,6 +22,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let ack = PureAck::parse(bytes);
     assert!(info.is_ok() || ack.is_none());
+
+    let mut clamped = bytes.to_vec();
+    if tcp::clamp_mss(&mut clamped, 1232) {
+        assert_eq!(flow(&clamped), flow(bytes));
+        assert!(!tcp::clamp_mss(&mut clamped, 1232));
+    }
 
     let mut marked = bytes.to_vec();
     if ip::mark_ce(&mut marked) {

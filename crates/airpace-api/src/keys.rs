@@ -13,6 +13,11 @@ pub struct PublicKey(pub [u8; 32]);
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey(pub [u8; 32]);
 
+/// A secret that the two ends of a tunnel share besides their key pairs, in the same text form.
+/// `Debug` never prints it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PresharedKey(pub [u8; 32]);
+
 /// Why a text was refused as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,6 +113,7 @@ macro_rules! key_text_form {
 }
 key_text_form!(PublicKey, PublicKey::checked);
 key_text_form!(PrivateKey, |bytes| Ok(PrivateKey(bytes)));
+key_text_form!(PresharedKey, |bytes| Ok(PresharedKey(bytes)));
 
 text_settings! {
     PublicKey: "public key", "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"";
@@ -130,6 +136,12 @@ impl fmt::Debug for PublicKey {
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PrivateKey(hidden)")
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey(hidden)")
     }
 }
 

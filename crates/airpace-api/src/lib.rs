@@ -23,6 +23,7 @@
 
 pub mod config;
 pub mod emulation;
+pub mod endpoint;
 pub mod keys;
 pub mod mac;
 pub mod operator;

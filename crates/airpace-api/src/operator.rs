@@ -95,6 +95,10 @@ pub struct ApStatus {
     pub aimed_round_ms: Option<f64>,
     /// Price of delay (κ) that the law applies.
     pub price: Option<f64>,
+    /// Share of the air that others than the access point and its stations used in the last slot, 0
+    /// to 1, as far as the radio near it has heard; absent without a radio.
+    #[serde(default)]
+    pub air_of_others: Option<f64>,
     /// The stations, by hardware address.
     pub stations: Vec<EdgeStationStatus>,
 }

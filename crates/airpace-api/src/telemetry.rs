@@ -136,6 +136,10 @@ pub struct EdgeSlot {
     pub dropped: u64,
     /// Packets marked by the box's queue in the slot.
     pub marked: u64,
+    /// Share of the air that others than the access point and its stations used in the slot, 0 to 1,
+    /// as far as the radio near it has heard; absent without a radio.
+    #[serde(default)]
+    pub air_of_others: Option<f64>,
     /// Rows of all stations that were left out since the start because there were too many.
     #[serde(default)]
     pub rows_left_out: u64,

@@ -2,7 +2,7 @@
 //! (GSO).
 
 use crate::crypto::Tunnel;
-use airpace_edge::tunnel::{InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};
+use airpace_edge::tunnel::{self, InnerKind, PeerIdx, SEAL_HEAD, SEAL_TAIL, SealError};
 use airpace_net::udp::{MAX_SEGMENTS, TrafficClass, Transmit, UdpSocket};
 use airpace_units::Time;
 use core::net::SocketAddr;
@@ -39,6 +39,8 @@ pub(crate) struct Batch {
     groups: Vec<Group>,
     /// Groups at the front that the socket has already taken.
     sent: usize,
+    /// Probes of the path, which must not be cut into fragments.
+    probes: Vec<(SocketAddr, Vec<u8>)>,
     /// Datagrams that the network refused.
     pub(crate) refused: u64,
 }
@@ -56,6 +58,7 @@ impl Batch {
             capacity,
             groups: Vec::with_capacity(MAX_GROUPS),
             sent: 0,
+            probes: Vec::new(),
             refused: 0,
         }
     }
@@ -93,11 +96,16 @@ impl Batch {
         Ok(len)
     }
 
-    /// Adds a datagram that is already sealed.
-    pub(crate) fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
+    /// Adds a datagram of the tunnel's own.
+    pub(crate) fn push(&mut self, datagram: tunnel::Transmit) {
+        if datagram.in_one_piece {
+            self.probes.push((datagram.to, datagram.bytes));
+            return;
+        }
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(datagram);
-        self.add(to, TrafficClass::DEFAULT, start, datagram.len());
+        self.bytes.extend_from_slice(&datagram.bytes);
+        let class = TrafficClass::DEFAULT;
+        self.add(datagram.to, class, start, datagram.bytes.len());
     }
 
     /// Adds a datagram whose bytes are in the batch already to the last group, or to a new one.
@@ -131,6 +139,10 @@ impl Batch {
     /// Hands everything to the socket. Returns `false` if the socket's buffer is full and something
     /// is left.
     pub(crate) fn flush(&mut self, socket: &UdpSocket) -> bool {
+        for (to, probe) in self.probes.drain(..) {
+            // One that is too long for the interface, or finds no room, counts as lost.
+            let _ = socket.send_in_one_piece(to, &probe);
+        }
         while self.sent < self.groups.len() {
             match send(socket, &self.bytes, &self.groups[self.sent..]) {
                 Ok(0) => return false,

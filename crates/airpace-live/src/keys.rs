@@ -1,13 +1,15 @@
-//! Key pairs and the files that hold private keys.
+//! Key pairs, preshared keys and the files that hold them.
 
 use crate::crypto::random_bytes;
 use airpace_api::config::KeySource;
-use airpace_api::keys::{KeyError, PrivateKey, PublicKey};
+use airpace_api::keys::{KeyError, PresharedKey, PrivateKey, PublicKey};
+use airpace_edge::tunnel::{self, PeerConfig, StaticPublicKey};
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A Curve25519 key pair.
 #[derive(Clone, Debug)]
@@ -18,12 +20,12 @@ pub struct KeyPair {
     pub public: PublicKey,
 }
 
-/// Why a private key cannot be read or written.
+/// Why a key file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
     /// The file cannot be read.
-    #[error("cannot read the private key {path}: {source}")]
+    #[error("cannot read the key file {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
@@ -31,14 +33,14 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// The file exists already or cannot be created.
-    #[error("cannot create the private key {path}: {source}")]
+    #[error("cannot create the key file {path}: {source}")]
     Create {
         /// The file.
         path: PathBuf,
         /// The error of the system call.
         source: io::Error,
     },
-    /// The file does not hold a private key.
+    /// The file does not hold a key.
     #[error("{path}: {source}")]
     Malformed {
         /// The file.
@@ -101,24 +103,7 @@ impl KeyPair {
     /// # Errors
     /// The file cannot be read, does not hold a key, or can be read by other users.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
-        let read = |source| KeyFileError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
-        // The mode is not corrected silently: others may have read the key already.
-        if mode & 0o077 != 0 {
-            return Err(KeyFileError::Exposed {
-                path: path.to_owned(),
-                mode,
-            });
-        }
-        let text = zeroize::Zeroizing::new(airpace_net::files::read_text(path).map_err(read)?);
-        let key = text.parse().map_err(|source| KeyFileError::Malformed {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Self::from_private(key))
+        Ok(Self::from_private(read_key(path)?))
     }
 
     /// Writes the private key into a new file with mode 0600. An existing file is never
@@ -127,19 +112,77 @@ impl KeyPair {
     /// # Errors
     /// The file exists already or cannot be created.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyFileError> {
-        let write = || {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path)?;
-            writeln!(file, "{}", self.private.to_base64())
-        };
-        write().map_err(|source| KeyFileError::Create {
-            path: path.to_owned(),
-            source,
-        })
+        write_new_file(path, &self.private.to_base64())
     }
+}
+
+/// Reads a key from a file, which only its owner may be able to read.
+fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
+    let read = |source| KeyFileError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
+    // The mode is not corrected silently: others may have read the key already.
+    if mode & 0o077 != 0 {
+        return Err(KeyFileError::Exposed {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    let text = zeroize::Zeroizing::new(airpace_net::files::read_text(path).map_err(read)?);
+    text.parse().map_err(|source| KeyFileError::Malformed {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Writes a line into a new file with mode 0600.
+fn write_new_file(path: &Path, line: &str) -> Result<(), KeyFileError> {
+    let write = || {
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        writeln!(file, "{line}")
+    };
+    write().map_err(|source| KeyFileError::Create {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A new preshared key from the system's random numbers.
+///
+/// # Panics
+/// If the system has no source of random numbers.
+#[must_use]
+pub fn generate_preshared() -> PresharedKey {
+    PresharedKey(random_bytes())
+}
+
+/// Writes a preshared key into a new file with mode 0600. An existing file is never overwritten.
+///
+/// # Errors
+/// The file exists already or cannot be created.
+pub fn write_new_preshared(key: &PresharedKey, path: &Path) -> Result<(), KeyFileError> {
+    write_new_file(path, &key.to_base64())
+}
+
+/// A peer of a tunnel, with the preshared key that its file holds, if there is one.
+pub(crate) fn peer(
+    public_key: PublicKey,
+    preshared_key_file: Option<&Path>,
+) -> Result<PeerConfig, KeyFileError> {
+    let preshared_key = match preshared_key_file {
+        Some(path) => tunnel::PresharedKey(read_key::<PresharedKey>(path)?.0),
+        None => tunnel::PresharedKey::default(),
+    };
+    Ok(PeerConfig {
+        public_key: StaticPublicKey(public_key.0),
+        preshared_key,
+    })
 }
 
 #[cfg(test)]
@@ -221,6 +264,20 @@ mod tests {
         assert!(matches!(
             KeyPair::read(&path),
             Err(KeyFileError::Exposed { mode: 0o644, .. })
+        ));
+        let path = folder.join("preshared");
+        let key = generate_preshared();
+        write_new_preshared(&key, &path).expect("written");
+        let read = peer(pair.public, Some(&path)).expect("read");
+        assert_eq!(read.preshared_key.0, key.0);
+        assert_eq!(
+            peer(pair.public, None).expect("none").preshared_key.0,
+            [0; 32]
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
+        assert!(matches!(
+            peer(pair.public, Some(&path)),
+            Err(KeyFileError::Exposed { mode: 0o640, .. })
         ));
         fs::remove_dir_all(&folder).expect("removed");
     }

@@ -21,6 +21,7 @@ mod crypto;
 mod device;
 mod queues;
 mod runtime;
+mod warnings;
 
 pub use agent::run_agent;
 pub use edge::run_edge;

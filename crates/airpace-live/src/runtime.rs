@@ -1,7 +1,11 @@
 //! What the loops of proxy and agent share: waiting, the clock.
 
-use airpace_edge::tunnel;
+use crate::crypto::Tunnel;
+use airpace_api::config::TunConfig;
+use airpace_core::wire::tcp;
+use airpace_edge::tunnel::{self, SEAL_HEAD, SEAL_TAIL};
 use airpace_net::clock::Clock;
+use airpace_net::netlink::RouteEvents;
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::realtime;
 use airpace_net::udp::UdpSocket;
@@ -20,6 +24,45 @@ pub(crate) const SESSION_CHECK: Duration = Duration::from_millis(50);
 /// long.
 pub(crate) const MAX_PAYLOAD: usize = 9_100;
 
+/// How often a loop looks at what is known of the paths to its peers.
+pub(crate) const PATH_CHECK: Duration = Duration::from_secs(1);
+
+/// Bytes that the tunnel and the headers of IPv6 and UDP add to a packet.
+const OVERHEAD_ON_IPV6: u16 = (SEAL_HEAD + SEAL_TAIL + 40 + 8) as u16;
+/// Least MTU of IPv6 (RFC 8200, section 5).
+const LEAST_IPV6_MTU: u16 = 1280;
+
+/// Largest packet on the tunnel's interface, bytes.
+pub(crate) fn mtu(tun: &TunConfig) -> u16 {
+    // Validated to be at most 9000.
+    u16::try_from(tun.mtu.0.0).unwrap_or(1420)
+}
+
+/// Lowers the largest segment that a SYN announces to what the path is known to take in one piece, if
+/// that is less than the interface's `mtu`.
+pub(crate) fn clamp_mss(packet: &mut [u8], path: Option<u16>, mtu: u16) {
+    if let Some(path) = path.filter(|&path| path < mtu) {
+        tcp::clamp_mss(packet, path);
+    }
+}
+
+/// Has the socket cut datagrams over IPv6 to what the paths to the first `peers` peers take: routers of
+/// IPv6 cut none. There is one limit for all of them.
+pub(crate) fn limit_packets(socket: &UdpSocket, tunnel: &Tunnel, peers: usize, mtu: u16) {
+    let mut least = mtu;
+    for peer in 0..peers {
+        let is_on_ipv6 = tunnel
+            .endpoint(peer)
+            .is_some_and(|endpoint| endpoint.ip().to_canonical().is_ipv6());
+        if is_on_ipv6 && let Some(path) = tunnel.longest_payload(peer) {
+            least = least.min(path);
+        }
+    }
+    let limit = (least < mtu).then(|| least.saturating_add(OVERHEAD_ON_IPV6).max(LEAST_IPV6_MTU));
+    // The limit is in the range that the kernel accepts.
+    let _ = socket.limit_ipv6_packets(limit);
+}
+
 /// Priority under SCHED_FIFO, if the configuration asks for it: above all ordinary processes, below
 /// the threads of the kernel that handle interrupts (50).
 const PRIORITY: u8 = 10;
@@ -28,6 +71,7 @@ const STOP: u64 = 0;
 const DEVICE: u64 = 1;
 const SOCKET: u64 = 2;
 const MONITOR: u64 = 3;
+const ROUTES: u64 = 4;
 
 /// The files of a loop that have become ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,6 +80,7 @@ pub(crate) struct ReadyFor {
     pub(crate) device: bool,
     pub(crate) socket: bool,
     pub(crate) monitor: bool,
+    pub(crate) routes: bool,
 }
 
 /// Waits until a file of a loop is ready.
@@ -64,6 +109,11 @@ impl Loop {
             clock,
             writing: false,
         })
+    }
+
+    /// Also waits for changes of routes.
+    pub(crate) fn add_route_events(&mut self, events: &RouteEvents) -> anyhow::Result<()> {
+        Ok(self.poller.add(events, ROUTES, Interest::Read)?)
     }
 
     /// Also waits for frames of a monitor interface, from now on until its file is closed.
@@ -96,6 +146,7 @@ impl Loop {
                 STOP => ready.stop = true,
                 DEVICE => ready.device = true,
                 SOCKET => ready.socket |= file.readable,
+                ROUTES => ready.routes = true,
                 _ => ready.monitor = true,
             }
         }
@@ -127,9 +178,10 @@ pub(crate) fn wall_clock() -> Duration {
         .unwrap_or_default()
 }
 
-/// A clock that starts now, and the wall-clock time since 1970 at its origin.
+/// A clock that starts now, and the wall-clock time since 1970 at its origin. It counts the time in
+/// which the machine is suspended: keys age then, too, and the other end hears nothing.
 pub(crate) fn start_clock() -> (Clock, Duration) {
-    let clock = Clock::start();
+    let clock = Clock::start_counting_suspends();
     let epoch = wall_clock();
     (clock, epoch)
 }
@@ -139,11 +191,7 @@ pub(crate) fn log_drops(counts: &tunnel::Counts) {
     for reason in tunnel::Reason::ALL {
         let dropped = counts.dropped_for(reason);
         if dropped > 0 {
-            tracing::info!(
-                dropped,
-                reason = reason.name(),
-                "datagrams dropped unanswered"
-            );
+            tracing::info!(dropped, reason = reason.name(), "datagrams dropped");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Finds the interface that has an address, and what interfaces have received.
 
+use ipnet::IpNet;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::sys::socket::SockaddrStorage;
 use std::io;
 use std::net::IpAddr;
 
@@ -47,6 +49,26 @@ pub fn hardware_address(name: &str) -> io::Result<Option<[u8; 6]>> {
     Ok(hardware.filter(|bytes| *bytes != [0; 6]))
 }
 
+/// Returns the IP addresses of all interfaces, each with the name of its interface and the prefix of
+/// its network.
+///
+/// # Errors
+/// When the kernel refuses to list the interfaces.
+pub fn networks() -> io::Result<Vec<(String, IpNet)>> {
+    let mut networks = Vec::new();
+    for entry in getifaddrs()? {
+        let (Some(address), Some(mask)) = (ip_address(&entry), entry.netmask) else {
+            continue;
+        };
+        if let Some(mask) = ip_of(&mask)
+            && let Ok(network) = IpNet::with_netmask(address, mask)
+        {
+            networks.push((entry.interface_name, network));
+        }
+    }
+    Ok(networks)
+}
+
 /// Returns the bytes that the interface `name` has received since it was made; `None` if there is no
 /// such interface.
 ///
@@ -67,7 +89,10 @@ fn received_bytes_in(devices: &str, name: &str) -> Option<u64> {
 
 /// Returns the IP address of a list entry; `None` if it has an address of another family.
 fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
-    let storage = entry.address.as_ref()?;
+    ip_of(entry.address.as_ref()?)
+}
+
+fn ip_of(storage: &SockaddrStorage) -> Option<IpAddr> {
     if let Some(v4) = storage.as_sockaddr_in() {
         return Some(v4.ip().into());
     }
@@ -78,6 +103,15 @@ fn ip_address(entry: &InterfaceAddress) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+
+    #[test]
+    fn the_loopback_network_is_listed() {
+        let listed = networks().unwrap();
+        if interface_of(Ipv4Addr::LOCALHOST.into()).unwrap().is_some() {
+            let loopback = ("lo".to_owned(), "127.0.0.1/8".parse().unwrap());
+            assert!(listed.contains(&loopback), "{listed:?}");
+        }
+    }
 
     #[test]
     fn received_bytes_are_found_by_name() {

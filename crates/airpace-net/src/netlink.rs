@@ -4,9 +4,13 @@
 //! runtime is needed.
 
 mod bridge;
+mod events;
 mod queueing;
+mod rules;
 
 pub(crate) use bridge::{PortLink, PortVlan};
+pub use events::RouteEvents;
+pub use rules::Rule;
 
 use crate::netns::Namespace;
 use ipnet::IpNet;
@@ -32,6 +36,8 @@ pub struct Route {
     to: IpNet,
     /// Name of the interface.
     interface: String,
+    /// Number of the routing table.
+    table: u32,
 }
 
 impl Route {
@@ -42,7 +48,15 @@ impl Route {
             // The kernel refuses destinations with host bits (EINVAL).
             to: to.trunc(),
             interface: interface.to_owned(),
+            table: RouteHeader::RT_TABLE_MAIN.into(),
         }
+    }
+
+    /// The same route in another table, to which a [`Rule`] leads.
+    #[must_use]
+    pub const fn in_table(mut self, table: u32) -> Self {
+        self.table = table;
+        self
     }
 }
 
@@ -295,7 +309,8 @@ impl Netlink {
         message.header = RouteHeader {
             address_family: route.to.addr().into(),
             destination_prefix_length: route.to.prefix_len(),
-            table: RouteHeader::RT_TABLE_MAIN,
+            // Numbers that do not fit are in the attribute alone.
+            table: u8::try_from(route.table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC),
             protocol: RouteProtocol::Static,
             scope: RouteScope::Link,
             kind: RouteType::Unicast,
@@ -304,6 +319,7 @@ impl Netlink {
         message.attributes = vec![
             RouteAttribute::Destination(RouteAddress::from(route.to.addr())),
             RouteAttribute::Oif(self.index(&route.interface)?),
+            RouteAttribute::Table(route.table),
         ];
         Ok(message)
     }

@@ -18,6 +18,8 @@ pub struct TcpInfo {
     pub min_rtt: Duration,
     /// Congestion window in segments (`tcpi_snd_cwnd`).
     pub window_segments: u32,
+    /// Payload of a full segment in bytes (`tcpi_snd_mss`).
+    pub segment_bytes: u32,
 }
 
 /// Asks the kernel about the connection `socket`.
@@ -32,6 +34,7 @@ pub fn tcp_info(socket: &impl AsFd) -> Result<TcpInfo, Errno> {
         smoothed_rtt: Duration::from_micros(u64::from(info.tcpi_rtt)),
         min_rtt: Duration::from_micros(u64::from(info.tcpi_min_rtt)),
         window_segments: info.tcpi_snd_cwnd,
+        segment_bytes: info.tcpi_snd_mss,
     })
 }
 

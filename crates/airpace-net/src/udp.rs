@@ -6,6 +6,7 @@
 //! 2.7 million with 32 segments. So group the datagrams for one receiver into segments first.
 
 pub(crate) mod control;
+mod fragments;
 mod receive;
 
 pub use receive::{Datagram, DatagramMut, ReceiveBatch};

@@ -1,10 +1,10 @@
 //! The agent's configuration.
 
 use super::{Cipher, ConfigError, DocumentError, KeySource, QueueConfig, TunConfig};
+use crate::endpoint::Endpoint;
 use crate::keys::{PrivateKey, PublicKey};
 use airpace_config::quantity::{Rate, Span};
 use airpace_config::{choice, section};
-use core::net::SocketAddr;
 use ipnet::IpNet;
 use std::path::PathBuf;
 
@@ -36,15 +36,19 @@ section! {
     AgentConfig as "the agent's configuration" {
         /// Whether the station's traffic goes through the agent, or the agent only reports.
         mode: AgentMode = default("tunnel"),
-        /// UDP address of the proxy; in mode `sensor`, that on which the in-line box listens for
-        /// reports.
-        proxy: SocketAddr = required("192.0.2.1:51900"),
+        /// UDP address of the proxy, or its name and port; in mode `sensor`, that on which the
+        /// in-line box listens for reports. A name is looked up again when handshakes remain
+        /// unanswered.
+        proxy: Endpoint = required("192.0.2.1:51900"),
         /// Public key of the proxy, or of the in-line box.
         proxy_public_key: PublicKey = required("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         /// The agent's private key, if it is not in a file.
         private_key: Option<PrivateKey> = optional,
         /// File that holds the agent's private key.
         private_key_file: Option<PathBuf> = optional,
+        /// File that holds a secret which the other end has, too, so that recorded traffic stays
+        /// unreadable even to a quantum computer. `keygen --preshared` makes it.
+        preshared_key_file: Option<PathBuf> = optional("none"),
         /// Cipher of the tunnel.
         cipher: Cipher = default("auto"),
         /// Monitor interface (radiotap) from which frames are read, `mon0` for example. Without it,
@@ -64,8 +68,15 @@ section! {
         realtime: bool = default("true"),
         /// Networks that are routed into the tunnel besides the tunnel's own, while there is a
         /// session. Traffic takes the plain path before the first handshake, after 10 s without a
-        /// sign of the proxy, and when the agent ends.
+        /// sign of the proxy, and when the agent ends. `0.0.0.0/0` and `::/0` are possible: routing
+        /// rules then keep the tunnel's own packets, and networks that the station reaches without a
+        /// default route, out of the tunnel.
         routes: Vec<IpNet> = nested,
+        /// Networks whose packets may arrive through the tunnel. If there are none here, packets from
+        /// everywhere are accepted, except from this station's own addresses, from the networks of its
+        /// other interfaces (unless they are among `routes`), and from addresses that no host may
+        /// send from.
+        accept_from: Vec<IpNet> = nested,
         /// The tunnel's interface, which mode `tunnel` needs.
         tun: Option<TunConfig> = optional("none, in mode `sensor`"),
         /// The way from the station to the proxy.

@@ -3,17 +3,16 @@
 
 mod agent;
 mod edge;
+mod proxy;
 
-use super::{
-    ControlConfig, KeySource, LawChoice, ProxyConfig, QueueConfig, StationConfig, TunConfig,
-};
+use super::{ControlConfig, KeySource, LawChoice, QueueConfig, TunConfig};
+use crate::endpoint::Endpoint;
 use crate::keys::PrivateKey;
 use airpace_config::choice::Words as _;
-use airpace_config::quantity::{QueueLimit, Span};
+use airpace_config::quantity::{QueueLimit, Size, Span};
 use airpace_core::control::Law;
 use core::net::IpAddr;
-use core::time::Duration;
-use std::collections::BTreeMap;
+use ipnet::IpNet;
 use std::path::PathBuf;
 
 /// A contradiction in a configuration. [`ConfigError::key`] tells which key it is about.
@@ -29,6 +28,12 @@ pub enum ConfigError {
     /// There is no station.
     #[error("at least one [[station]] is needed")]
     NoStation,
+    /// More stations than a tunnel can tell apart.
+    #[error("{count} stations are too many: one proxy or box takes at most {MAX_STATIONS}")]
+    TooManyStations {
+        /// How many there are.
+        count: usize,
+    },
     /// A station without a name.
     #[error("the name is empty: logs and telemetry need one")]
     NoName {
@@ -81,6 +86,28 @@ pub enum ConfigError {
         index: usize,
         /// Its address.
         address: IpAddr,
+    },
+    /// A network of a station contains the proxy's address.
+    #[error("station `{station}`: {network} contains the proxy's own address {address}")]
+    OwnNetwork {
+        /// Name of the station.
+        station: String,
+        /// The key.
+        key: String,
+        /// The network.
+        network: String,
+        /// The proxy's address.
+        address: IpAddr,
+    },
+    /// Packets of IPv6 do not fit the interface.
+    #[error(
+        "{mtu} is too small for {address}: IPv6 needs an MTU of at least 1280 B (RFC 8200, section 5)"
+    )]
+    SmallMtu {
+        /// The MTU.
+        mtu: Size,
+        /// The address of IPv6.
+        address: String,
     },
     /// A name that the kernel would refuse for an interface.
     #[error("`{name}` is not a valid interface name: use 1 to 15 characters without `/` or spaces")]
@@ -201,7 +228,7 @@ pub enum ConfigError {
     #[error("{proxy} needs a port other than 0: write for example \"192.0.2.1:51900\"")]
     NoPort {
         /// What was given.
-        proxy: core::net::SocketAddr,
+        proxy: Endpoint,
     },
     /// The proxy's own address would be routed into the tunnel.
     #[error(
@@ -223,7 +250,7 @@ impl ConfigError {
     #[must_use]
     pub fn key(&self) -> String {
         match self {
-            Self::NoStation => "station".to_owned(),
+            Self::NoStation | Self::TooManyStations { .. } => "station".to_owned(),
             Self::NoName { index } => format!("station.{index}.name"),
             Self::DelayTarget { .. } => "control.delay_target".to_owned(),
             Self::Duplicate { index, what, .. } => format!("station.{index}.{what}"),
@@ -249,7 +276,9 @@ impl ConfigError {
             }
             Self::NoAgentKey => "agents".to_owned(),
             Self::NoTunnel => "mode".to_owned(),
-            Self::RadioIsPort { key, .. }
+            Self::SmallMtu { .. } => "tun.mtu".to_owned(),
+            Self::OwnNetwork { key, .. }
+            | Self::RadioIsPort { key, .. }
             | Self::PortTwice { key, .. }
             | Self::StationTwice { key, .. }
             | Self::RouteCycle { key, .. } => key.clone(),
@@ -257,10 +286,12 @@ impl ConfigError {
     }
 }
 
-/// Least overhead of one frame at 5 GHz: DIFS 34 µs, VHT preamble of one stream 40 µs, SIFS 16 µs
-/// and a block ack at 24 Mbit/s 32 µs (IEEE 802.11-2020, 10.3.2.3, 21.3.2, 17.3.2), without
-/// back-off.
-const LEAST_OVERHEAD: Duration = Duration::from_micros(34 + 40 + 16 + 32);
+/// Most stations of a proxy or box: as many peers as a tunnel can have, whose sessions name their
+/// peer in 14 bits.
+pub const MAX_STATIONS: usize = 1 << 14;
+
+/// Least MTU of IPv6 (RFC 8200, section 5).
+const IPV6_MTU: u64 = 1280;
 
 pub(super) fn key_source<'a>(
     key: &'static str,
@@ -271,97 +302,6 @@ pub(super) fn key_source<'a>(
         (Some(key), None) => Ok(KeySource::Inline(key)),
         (None, Some(path)) => Ok(KeySource::File(path)),
         _ => Err(ConfigError::KeySource { key }),
-    }
-}
-
-impl ProxyConfig {
-    /// The first contradiction found.
-    pub(super) fn contradictions(&self) -> Result<(), ConfigError> {
-        self.key_source()?;
-        self.tun.contradictions()?;
-        self.queue.contradictions()?;
-        self.check_pacing()?;
-        self.check_delay_target()?;
-        if self.interactive_budget.is_some() && self.interactive.is_none() {
-            return Err(ConfigError::InteractiveBudget);
-        }
-        self.check_fallback()?;
-        if self.station.is_empty() {
-            return Err(ConfigError::NoStation);
-        }
-        for (index, station) in self.station.iter().enumerate() {
-            self.check_station(index, station)?;
-        }
-        unique(&self.station, "name", |s| s.name.clone())?;
-        unique(&self.station, "public_key", |s| s.public_key.to_base64())?;
-        unique(&self.station, "address", |s| s.address.to_string())
-    }
-
-    fn check_pacing(&self) -> Result<(), ConfigError> {
-        self.control.contradictions()?;
-        match self.control.law {
-            LawChoice::None if self.udp_load.is_some() => Err(ConfigError::UnpacedLoad),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_delay_target(&self) -> Result<(), ConfigError> {
-        let Some(target) = self.control.delay_target else {
-            return Ok(());
-        };
-        // Between two frames to one station, each of the others has one (at equal rates), which
-        // takes its overhead at least.
-        let stations = self.station.len();
-        let least = LEAST_OVERHEAD.saturating_mul(u32::try_from(stations).unwrap_or(u32::MAX));
-        if target.0 > least {
-            Ok(())
-        } else {
-            Err(ConfigError::DelayTarget {
-                target,
-                stations,
-                least: Span(least),
-            })
-        }
-    }
-
-    fn check_fallback(&self) -> Result<(), ConfigError> {
-        let (conservative, unshaped) = (
-            self.fallback.conservative_after_slots,
-            self.fallback.unshaped_after_slots,
-        );
-        if unshaped > conservative {
-            Ok(())
-        } else {
-            Err(ConfigError::NotLarger {
-                key: "fallback.unshaped_after_slots",
-                value: unshaped.to_string(),
-                other: "conservative_after_slots",
-                least: conservative.to_string(),
-            })
-        }
-    }
-
-    fn check_station(&self, index: usize, station: &StationConfig) -> Result<(), ConfigError> {
-        let address = station.address;
-        if station.name.is_empty() {
-            return Err(ConfigError::NoName { index });
-        }
-        if address == self.tun.address.addr() {
-            return Err(ConfigError::OwnAddress {
-                station: station.name.clone(),
-                index,
-                address,
-            });
-        }
-        if !self.tun.address.contains(&address) {
-            return Err(ConfigError::OutsideTunnel {
-                station: station.name.clone(),
-                index,
-                address,
-                network: self.tun.address.to_string(),
-            });
-        }
-        Ok(())
     }
 }
 
@@ -394,8 +334,29 @@ impl ControlConfig {
 
 impl TunConfig {
     fn contradictions(&self) -> Result<(), ConfigError> {
-        check_interface("tun.name", &self.name)
+        check_interface("tun.name", &self.name)?;
+        let of_ipv6 = self.networks().find(|network| network.addr().is_ipv6());
+        match of_ipv6 {
+            Some(address) if self.mtu.0.0 < IPV6_MTU => Err(ConfigError::SmallMtu {
+                mtu: self.mtu,
+                address: address.to_string(),
+            }),
+            _ => Ok(()),
+        }
     }
+
+    /// All addresses of this end within the tunnel, with the prefixes of their networks.
+    pub fn networks(&self) -> impl Iterator<Item = &IpNet> {
+        core::iter::once(&self.address).chain(&self.more_addresses)
+    }
+}
+
+/// Refuses more stations than a tunnel can have peers.
+fn check_count(count: usize) -> Result<(), ConfigError> {
+    if count > MAX_STATIONS {
+        return Err(ConfigError::TooManyStations { count });
+    }
+    Ok(())
 }
 
 impl QueueConfig {
@@ -435,24 +396,4 @@ fn check_interface(key: &'static str, name: &str) -> Result<(), ConfigError> {
             name: name.to_owned(),
         })
     }
-}
-
-/// Refuses two stations with the same value of the key `what`.
-fn unique(
-    stations: &[StationConfig],
-    what: &'static str,
-    value: impl Fn(&StationConfig) -> String,
-) -> Result<(), ConfigError> {
-    let mut seen = BTreeMap::new();
-    for (index, station) in stations.iter().enumerate() {
-        if let Some(first) = seen.insert(value(station), &station.name) {
-            return Err(ConfigError::Duplicate {
-                first: first.clone(),
-                second: station.name.clone(),
-                index,
-                what,
-            });
-        }
-    }
-    Ok(())
 }

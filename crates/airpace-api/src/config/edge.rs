@@ -115,6 +115,8 @@ section! {
         exempt: bool = default("false"),
         /// Public key of the agent on it, whose reports count for this station alone.
         public_key: Option<PublicKey> = optional("no agent"),
+        /// File that holds a secret which the agent has, too (see `keygen --preshared`).
+        preshared_key_file: Option<PathBuf> = optional("none"),
     }
 }
 

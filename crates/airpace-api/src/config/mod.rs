@@ -16,7 +16,7 @@ mod proxy;
 
 pub use agent::{AgentConfig, AgentMode, UplinkConfig};
 pub use airpace_config::document::DocumentError;
-pub use check::ConfigError;
+pub use check::{ConfigError, MAX_STATIONS};
 pub use edge::{AgentsConfig, ApConfig, Datapath, EdgeConfig, EdgeStationConfig};
 pub use law::LawChoice;
 pub use proxy::{
@@ -48,8 +48,11 @@ section! {
         name: String = default("airpace0"),
         /// Address of this end within the tunnel, with the prefix of the tunnel's network.
         address: IpNet = required("10.77.0.1/24"),
+        /// Further addresses of this end within the tunnel, for example one of IPv6.
+        more_addresses: Vec<IpNet> = nested,
         /// Largest packet on the interface (MTU). 1420 B are 1500 B on the path, less 28 B of IPv4
-        /// and UDP and 40 B of the tunnel, less 12 B to spare.
+        /// and UDP and 40 B of the tunnel, less 12 B to spare. Where the path takes less, TCP is told
+        /// so, and other packets are cut into fragments outside. IPv6 needs at least 1280 B.
         mtu: Size = default("1420 B", "576 B", "9000 B"),
         /// Whether the outer header has the packet's DSCP, by which access points with WMM choose
         /// the access category. Code points from CS6 upwards are never copied. Set it to false if

@@ -8,6 +8,7 @@ use airpace_config::quantity::{Rate, Size, Span};
 use airpace_config::section;
 use airpace_core::control::{Aim, Goal};
 use core::net::{IpAddr, SocketAddr};
+use ipnet::IpNet;
 use std::path::PathBuf;
 
 choice! {
@@ -139,8 +140,13 @@ section! {
         name: String = required("laptop"),
         /// Public key of the station's agent.
         public_key: PublicKey = required("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
+        /// File that holds a secret which the station's agent has, too (see `keygen --preshared`).
+        preshared_key_file: Option<PathBuf> = optional("none"),
         /// Address of the station within the tunnel.
         address: IpAddr = required("10.77.0.2"),
+        /// Further addresses and networks that are reached through the station, for example its
+        /// address of IPv6. The proxy routes them into the tunnel.
+        networks: Vec<IpNet> = nested,
         /// Weight φ of the station's share.
         weight: f64 = default("1", "0.000001", "1000000"),
     }

@@ -267,11 +267,82 @@ fn a_configuration_that_was_not_read_from_a_file_is_checked_as_well() {
 
 #[test]
 fn an_agent_does_not_route_the_proxy_into_the_tunnel() {
-    let text = agent_text().replace("10.1.0.0/16", "0.0.0.0/0");
+    let text = agent_text().replace("10.1.0.0/16", "192.0.0.0/8");
     let error = AgentConfig::from_toml(&text).expect_err("a cycle");
     assert_eq!(
         error.one_line("agent.toml"),
-        "agent.toml:6:11: route 0.0.0.0/0 contains the proxy's address 192.0.2.1: the tunnel would swallow its own packets"
+        "agent.toml:6:11: route 192.0.0.0/8 contains the proxy's address 192.0.2.1: the tunnel would swallow its own packets"
+    );
+}
+
+#[test]
+fn default_routes_and_several_addresses_of_either_version_are_possible() {
+    let text = agent_text()
+        .replace("\"10.1.0.0/16\"", "\"0.0.0.0/0\", \"::/0\"")
+        .replace("[tun]", "[tun]\nmore_addresses = \"fd77::2/64\"");
+    let agent = AgentConfig::from_toml(&text).expect("valid");
+    let networks: Vec<String> = agent
+        .tun
+        .iter()
+        .flat_map(TunConfig::networks)
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(networks, ["10.77.0.2/24", "fd77::2/64"]);
+    let small = text.replace("[tun]", "[tun]\nmtu = \"1200 B\"");
+    let error = AgentConfig::from_toml(&small).expect_err("IPv6 needs more");
+    assert!(
+        error
+            .message
+            .contains("1200 B is too small for fd77::2/64: IPv6 needs an MTU of at least 1280 B"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_proxy_may_be_given_by_name() {
+    let text = agent_text().replace("192.0.2.1:51900", "proxy.example.net:51900");
+    let agent = AgentConfig::from_toml(&text).expect("valid");
+    assert_eq!(agent.proxy.address(), None);
+    let again = AgentConfig::from_toml(&agent.to_toml()).expect("valid");
+    assert_eq!(again.proxy, agent.proxy);
+    let text = agent_text().replace("192.0.2.1:51900", "192.0.2.1");
+    let error = AgentConfig::from_toml(&text).expect_err("no port");
+    assert!(error.message.contains("proxy.example.net:51900"), "{error}");
+}
+
+#[test]
+fn stations_may_have_further_networks_but_not_the_proxys_or_each_others() {
+    let with = |networks: &str| {
+        let text = proxy_text().replace(
+            "address = \"10.77.0.3\"",
+            &format!("address = \"10.77.0.3\"\nnetworks = [{networks}]"),
+        );
+        ProxyConfig::from_toml(&text)
+    };
+    let proxy = with("\"fd77::3\", \"10.8.0.0/16\"").expect("valid");
+    assert_eq!(proxy.station[1].networks.len(), 2);
+    let error = with("\"10.0.0.0/8\"").expect_err("the proxy is in it");
+    assert!(
+        error
+            .message
+            .contains("10.0.0.0/8 contains the proxy's own address 10.77.0.1"),
+        "{error}"
+    );
+    let shared = proxy_text().replace("address = ", "networks = \"10.8.0.0/16\"\naddress = ");
+    let shared = shared.replace("[tun]\nnetworks = \"10.8.0.0/16\"", "[tun]");
+    let error = ProxyConfig::from_toml(&shared).expect_err("whose is it");
+    assert!(error.message.contains("have the same networks"), "{error}");
+}
+
+#[test]
+fn more_stations_than_a_tunnel_can_have_are_refused() {
+    let mut config = ProxyConfig::from_toml(&proxy_text()).expect("valid");
+    let station = config.station[0].clone();
+    config.station = vec![station; MAX_STATIONS + 1];
+    let error = config.contradictions().expect_err("too many");
+    assert_eq!(
+        error.to_string(),
+        "16385 stations are too many: one proxy or box takes at most 16384"
     );
 }
 

@@ -137,7 +137,21 @@ fn mistakes_in_a_configuration_are_shown_at_their_line_with_a_remedy() {
     let path = agent_file(&folder, |text| text.replace("192.0.2.1:51900", "192.0.2.1"));
     assert_refused_at_line(
         &format!("agent --config {}", path.display()),
-        "agent.toml:1:9: `192.0.2.1` does not fit here: give an IP address and port such as",
+        "agent.toml:1:9: `192.0.2.1` is not an address or name with a port: write for example",
+    );
+}
+
+#[test]
+fn more_stations_than_a_tunnel_can_have_are_refused_as_bad_input() {
+    let folder = folder("crowd");
+    let path = proxy_file(&folder, |text| {
+        let at = text.find("[[station]]").unwrap();
+        let (head, station) = text.split_at(at);
+        format!("{head}{}", format!("{station}\n").repeat(16_385))
+    });
+    assert_refused_at_line(
+        &format!("proxy --config {}", path.display()),
+        "16385 stations are too many: one proxy or box takes at most 16384",
     );
 }
 

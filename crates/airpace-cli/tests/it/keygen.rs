@@ -46,3 +46,20 @@ fn a_file_without_a_key_is_refused() {
     assert_refused("keygen --public-of nowhere.key", "cannot read");
     assert_refused("keygen --out a --public-of b", "cannot be used with");
 }
+
+#[test]
+fn a_preshared_key_goes_to_a_file_of_mode_600_or_is_printed() {
+    let folder = folder("preshared");
+    let path = folder.path().join("shared.key");
+    let line = format!("keygen --preshared --out {}", path.display());
+    let run = airpace(&line);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.trim().len(), 44);
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_refused(&line, "cannot create");
+    let printed = json("keygen --preshared");
+    assert_ne!(printed["preshared_key"].as_str().unwrap(), text.trim());
+    assert_refused("keygen --preshared --public-of b", "cannot be used with");
+}

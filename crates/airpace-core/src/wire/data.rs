@@ -4,16 +4,18 @@
 //!
 //! | message | bytes |
 //! |---|---|
-//! | first handshake | `1`, version, 0, 0, sender's index u32, Noise message |
-//! | second handshake | `2`, version, 0, 0, sender's index u32, receiver's index u32, Noise message |
+//! | first handshake | `1`, version, 0, 0, sender's index u32, Noise message, two checks |
+//! | second handshake | `2`, version, 0, 0, sender's index u32, receiver's index u32, Noise message, check |
 //! | transport | `3`, version, 0, 0, receiver's index u32, counter u64, sealed payload |
+//! | cookie | `4`, version, 0, 0, receiver's index u32, nonce, sealed cookie |
 //!
 //! An index identifies a session at the end that chose it, so a datagram finds its keys from
 //! whatever address it comes. The counter is the nonce of the seal and the sequence number in which
 //! the meter finds holes. It starts at zero with every session.
 //!
 //! The sealed payload holds a kind u8, a send time u56 (ns, wraps every 2.28 years) and a body: an
-//! IP packet, a report ([`super::report`]), padding that generates load, or nothing (keepalive).
+//! IP packet, a report ([`super::report`]), padding that generates load, nothing (keepalive), or a
+//! probe of the path's MTU and its answer.
 //! The seal has no associated data. It does not need any: a changed index selects other keys or
 //! none and a changed counter is a different nonce, so the seal fails, and a changed type or
 //! version is refused before.
@@ -24,11 +26,16 @@ use core::time::Duration;
 use thiserror::Error;
 
 /// Version of all layouts here.
-pub const VERSION: u8 = 1;
+///
+/// Version 1 had no cookies, no preshared keys and no probes of the path. Its ends and those of
+/// version 2 refuse each other's datagrams.
+pub const VERSION: u8 = 2;
 /// Bytes before the Noise message of a first handshake.
 pub const FIRST_HANDSHAKE_HEADER_BYTES: usize = 8;
 /// Bytes before the Noise message of a second handshake.
 pub const SECOND_HANDSHAKE_HEADER_BYTES: usize = 12;
+/// Bytes before the nonce of a cookie message.
+pub const COOKIE_HEADER_BYTES: usize = 8;
 /// Bytes before the sealed payload of a transport message.
 pub const TRANSPORT_HEADER_BYTES: usize = 16;
 /// Bytes before the body within the sealed payload.
@@ -41,6 +48,7 @@ pub const OVERHEAD_BYTES: usize = TRANSPORT_HEADER_BYTES + INNER_HEADER_BYTES + 
 const FIRST_HANDSHAKE: u8 = 1;
 const SECOND_HANDSHAKE: u8 = 2;
 const TRANSPORT: u8 = 3;
+const COOKIE: u8 = 4;
 
 /// Send times count modulo this many nanoseconds: 56 bits.
 const SEND_TIME_MODULUS: u64 = 1 << 56;
@@ -95,17 +103,24 @@ pub enum Message<'a> {
         /// Holds an [`Inner`] once opened.
         sealed: &'a [u8],
     },
+    /// Asks the sender of a [`Message::FirstHandshake`] to prove its address.
+    Cookie {
+        /// The session at the end that opened it.
+        receiver: SessionIndex,
+        /// The nonce and the sealed cookie.
+        body: &'a [u8],
+    },
 }
 
 impl<'a> Message<'a> {
     /// Splits a datagram.
     ///
     /// # Errors
-    /// If it is none of the three messages. The result is not authenticated yet.
+    /// If it is none of the four messages. The result is not authenticated yet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, DataError> {
         let mut cursor = Cursor::new(datagram);
         let [kind, version, reserved @ ..] = cursor.take::<4>().ok_or(DataError::Truncated)?;
-        if !(FIRST_HANDSHAKE..=TRANSPORT).contains(&kind) || reserved != [0, 0] {
+        if !(FIRST_HANDSHAKE..=COOKIE).contains(&kind) || reserved != [0, 0] {
             return Err(DataError::Type);
         }
         if version != VERSION {
@@ -129,6 +144,10 @@ impl<'a> Message<'a> {
                     noise: cursor.rest(),
                 }
             }
+            COOKIE => Self::Cookie {
+                receiver: index,
+                body: cursor.rest(),
+            },
             _ => {
                 let counter = cursor.u64()?;
                 Self::Transport {
@@ -173,6 +192,15 @@ pub fn transport_header(receiver: SessionIndex, counter: u64) -> [u8; TRANSPORT_
     header
 }
 
+/// The header of a cookie message; the nonce and the sealed cookie follow it.
+#[must_use]
+pub fn cookie_header(receiver: SessionIndex) -> [u8; COOKIE_HEADER_BYTES] {
+    let mut header = [0; COOKIE_HEADER_BYTES];
+    header[..2].copy_from_slice(&[COOKIE, VERSION]);
+    header[4..].copy_from_slice(&receiver.0.to_le_bytes());
+    header
+}
+
 /// The kind of an opened payload's body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InnerKind {
@@ -184,10 +212,21 @@ pub enum InnerKind {
     Padding,
     /// Empty: shows that the sender is alive.
     Keepalive,
+    /// Bytes without meaning, sent to learn whether a datagram of this length passes the path.
+    Probe,
+    /// Tells that a probe has arrived: the length of its body, u16.
+    ProbeReply,
 }
 
 impl InnerKind {
-    const ALL: [Self; 4] = [Self::Packet, Self::Report, Self::Padding, Self::Keepalive];
+    const ALL: [Self; 6] = [
+        Self::Packet,
+        Self::Report,
+        Self::Padding,
+        Self::Keepalive,
+        Self::Probe,
+        Self::ProbeReply,
+    ];
 
     /// The byte on the wire, from 1.
     const fn byte(self) -> u8 {
@@ -297,14 +336,24 @@ mod tests {
             sealed: b"rest",
         };
         assert_eq!(Message::parse(&data), Ok(expected));
+        let cookie = with(&cookie_header(a));
+        assert_eq!(
+            Message::parse(&cookie),
+            Ok(Message::Cookie {
+                receiver: a,
+                body: b"rest"
+            })
+        );
     }
 
     #[test]
     fn other_versions_and_types_are_refused() {
         let mut bytes = transport_header(SessionIndex(1), 2);
-        bytes[1] = 2;
-        assert_eq!(Message::parse(&bytes), Err(DataError::Version(2)));
-        bytes[0] = 4;
+        for other in [VERSION - 1, VERSION + 1] {
+            bytes[1] = other;
+            assert_eq!(Message::parse(&bytes), Err(DataError::Version(other)));
+        }
+        bytes[0] = 5;
         assert_eq!(Message::parse(&bytes), Err(DataError::Type));
         let mut bytes = transport_header(SessionIndex(1), 2);
         bytes[3] = 1;
@@ -336,14 +385,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn inner_messages_round_trip(kind in 0..4usize, now: u64, body: Vec<u8>) {
+        fn inner_messages_round_trip(kind in 0..InnerKind::ALL.len(), now: u64, body: Vec<u8>) {
             let (kind, sent) = (InnerKind::ALL[kind], SendTime::of(Time::from_nanos(now)));
             let payload = [&inner_header(kind, sent)[..], &body].concat();
             prop_assert_eq!(Inner::parse(&payload), Ok(Inner { kind, sent, body: &body }));
         }
 
         #[test]
-        fn no_bytes_make_a_parser_panic(bytes: Vec<u8>, kind in 0..5u8) {
+        fn no_bytes_make_a_parser_panic(bytes: Vec<u8>, kind in 0..6u8) {
             let _ = (Message::parse(&bytes), Inner::parse(&bytes));
             let likely = [&[kind, VERSION, 0, 0][..], &bytes].concat();
             prop_assert!(Message::parse(&likely) != Err(DataError::Version(VERSION)));

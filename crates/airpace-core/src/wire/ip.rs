@@ -402,7 +402,7 @@ pub(super) fn set_ecn(packet: &mut [u8], ecn: u8) {
 
 /// The ones'-complement checksum after one 16-bit word has changed from `old` to `new` (RFC 1624
 /// eq. 3).
-fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
+pub(super) fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     // The sum of three 16-bit numbers needs two folds to bring every carry back.
     let folded = (sum & 0xffff) + (sum >> 16);

@@ -1,5 +1,5 @@
 //! Pure TCP acknowledgements in IP packets (RFC 9293): what an acknowledgement says, and whether two
-//! belong to the same connection.
+//! belong to the same connection. Also the size of segments, which is lowered to what a path takes.
 //!
 //! ```
 //! use airpace_core::wire::tcp::PureAck;
@@ -13,6 +13,10 @@
 //! let ack = PureAck::parse(&packet).expect("no payload, no flag but ACK");
 //! assert_eq!((ack.number, ack.window, ack.is_plain), (1000, 512, true));
 //! ```
+
+mod mss;
+
+pub use mss::clamp_mss;
 
 use super::ip;
 
@@ -42,6 +46,7 @@ mod flag {
 mod option {
     pub(super) const END: u8 = 0;
     pub(super) const NO_OPERATION: u8 = 1;
+    pub(super) const LARGEST_SEGMENT: u8 = 2;
     pub(super) const TIMESTAMPS: u8 = 8;
 }
 

@@ -8,6 +8,8 @@
 //! packets until the monitor agrees again.
 
 use airpace_core::wire::ieee80211::MacAddr;
+use airpace_units::Time;
+use core::time::Duration;
 
 /// Bytes on the air per byte delivered that are still in agreement. Joined packets lack headers, and
 /// the station may have missed what the monitor has heard.
@@ -16,8 +18,8 @@ const AGREES: f64 = 1.3;
 const SLACK_BYTES: u64 = 16 * 1500;
 /// Least part of the delivered bytes that frames of one kind must show to be believed alone.
 const EXPLAINS: f64 = 0.5;
-/// Slots in agreement after which all frames are believed again.
-const AGREEING_SLOTS: u32 = 50;
+/// Time in agreement after which all frames are believed again.
+const AGREED: Duration = Duration::from_secs(5);
 /// Kinds of frames that are told apart. Forged ones may have any number of transmitters; those that come
 /// too late share a kind.
 const MOST_KINDS: usize = 8;
@@ -61,7 +63,8 @@ pub(super) struct MonitorGuard {
     /// Bytes delivered since the station's interface came up, at the end of the last slot and now.
     delivered_before: Option<u64>,
     delivered: Option<u64>,
-    agreeing_slots: u32,
+    /// When both last disagreed.
+    disagreed_at: Option<Time>,
 }
 
 impl MonitorGuard {
@@ -95,15 +98,15 @@ impl MonitorGuard {
     }
 
     /// Ends a slot. Without word of what was delivered all frames are believed.
-    pub(super) fn close_slot(&mut self) -> Verdict {
+    pub(super) fn close_slot(&mut self, now: Time) -> Verdict {
         let heard = core::mem::take(&mut self.heard);
         let of_others = core::mem::take(&mut self.heard_of_others);
         let before = core::mem::replace(&mut self.delivered_before, self.delivered);
-        let (Some(before), Some(now)) = (before, self.delivered) else {
+        let (Some(before), Some(total)) = (before, self.delivered) else {
             return Verdict::Stands;
         };
         // The counter starts again with the interface: nothing is known of this slot.
-        let Some(delivered) = now.checked_sub(before) else {
+        let Some(delivered) = total.checked_sub(before) else {
             return Verdict::Stands;
         };
         let most = (AGREES * delivered as f64) as u64 + SLACK_BYTES;
@@ -111,13 +114,13 @@ impl MonitorGuard {
             .iter()
             .fold(of_others, |sum, kind| sum.saturating_add(kind.1));
         if all <= most {
-            self.agreeing_slots = self.agreeing_slots.saturating_add(1);
-            if self.agreeing_slots >= AGREEING_SLOTS {
-                self.belief = Belief::All;
+            let is_over = |at: Time| now.saturating_since(at) >= AGREED;
+            if self.disagreed_at.is_some_and(is_over) {
+                (self.belief, self.disagreed_at) = (Belief::All, None);
             }
             return Verdict::Stands;
         }
-        self.agreeing_slots = 0;
+        self.disagreed_at = Some(now);
         let explaining = heard
             .iter()
             .filter(|kind| kind.1 <= most && kind.1 as f64 >= EXPLAINS * delivered as f64)
@@ -149,10 +152,11 @@ mod tests {
         protected: true,
     };
 
-    /// Runs slots in which 200 packets are delivered and `forged` more are on the air. Returns the
+    /// Runs slots of 100 ms in which 200 packets are delivered and `forged` more are on the air. Returns the
     /// verdicts.
     fn slots(guard: &mut MonitorGuard, forger: FrameKind, forged: &[u32]) -> Vec<Verdict> {
         let mut total = guard.delivered.unwrap_or_default();
+        let mut now = guard.disagreed_at.unwrap_or_default();
         let mut verdicts = Vec::new();
         for &forged in forged {
             for _ in 0..200 {
@@ -163,7 +167,8 @@ mod tests {
             }
             total += 200 * 1480;
             guard.on_delivered(total);
-            verdicts.push(guard.close_slot());
+            now += Duration::from_millis(100);
+            verdicts.push(guard.close_slot(now));
         }
         verdicts
     }
@@ -214,7 +219,7 @@ mod tests {
         let mut guard = MonitorGuard::default();
         slots(&mut guard, AP, &[0, 0]);
         guard.on_delivered(0);
-        assert_eq!(guard.close_slot(), Verdict::Stands);
+        assert_eq!(guard.close_slot(Time::ZERO), Verdict::Stands);
         for number in 0..200 {
             let forger = FrameKind {
                 transmitter: MacAddr([2, 0, 0, 0, 1, number]),
@@ -224,7 +229,7 @@ mod tests {
         }
         assert_eq!(guard.heard.len(), MOST_KINDS);
         guard.on_delivered(10_000);
-        assert_eq!(guard.close_slot(), Verdict::Forged);
+        assert_eq!(guard.close_slot(Time::ZERO), Verdict::Forged);
         assert!(!guard.admits(AP, 1500, true));
     }
 }

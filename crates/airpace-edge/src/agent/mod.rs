@@ -480,7 +480,7 @@ impl<P: UplinkPacket> Agent<P> {
         self.extensions = 0;
         self.urgent_at = None;
         self.urgent_window = urgent_window(now, self.next_slot, self.slot);
-        if self.guard.close_slot() == Verdict::Forged {
+        if self.guard.close_slot(now) == Verdict::Forged {
             self.meter.discard_mpdus();
         }
         let report = self.meter.close_slot(now);

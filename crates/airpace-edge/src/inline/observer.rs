@@ -195,6 +195,11 @@ impl Observer {
         Some(report)
     }
 
+    /// Length of a slot.
+    pub(super) const fn slot(&self) -> Duration {
+        self.slot
+    }
+
     /// Ends the slot of the cell, after those of its stations.
     pub fn close_cell(&mut self) {
         let is_station = |address| has_address(&self.stations, address);

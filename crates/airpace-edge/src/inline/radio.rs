@@ -72,6 +72,17 @@ impl<F: DownlinkFrame> Inline<F> {
             .get(medium)
             .map(|medium| medium.observer.radio.air())
     }
+
+    /// Share of the last slot for which others than the access point and its stations used the air,
+    /// 0 to 1, as far as the radio near the access point has heard; `None` if it has heard nothing
+    /// yet.
+    #[must_use]
+    pub fn air_of_others(&self, medium: usize) -> Option<f64> {
+        let observer = &self.media.get(medium)?.observer;
+        let has_heard = observer.radio.counts().control > 0;
+        let slot_s = observer.slot().as_secs_f64().max(1e-9);
+        has_heard.then(|| (observer.radio.air().others.as_secs_f64() / slot_s).min(1.0))
+    }
 }
 
 /// The radio near one access point.

@@ -1,6 +1,6 @@
 //! Configuration of a tunnel, as plain values.
 
-use super::StaticPublicKey;
+use super::{PresharedKey, StaticPublicKey};
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use core::time::Duration;
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// The peers that may connect, or the one to connect to. At most [`MAX_PEERS`].
-    pub peers: Vec<StaticPublicKey>,
+    pub peers: Vec<PeerConfig>,
     /// Where to connect to, which makes this end the initiator, with one peer; `None` for the
     /// responder.
     pub connect_to: Option<SocketAddr>,
@@ -16,8 +16,30 @@ pub struct TunnelConfig {
     /// the wall-clock time, so that the responder can tell old ones from new ones. See
     /// [`Tunnel::set_epoch`](super::Tunnel::set_epoch).
     pub epoch: Duration,
+    /// Length of a payload, in bytes, for which the path is probed: see
+    /// [`Tunnel::longest_payload`](super::Tunnel::longest_payload). `None` sends no probes.
+    pub probe_for: Option<u16>,
     /// When sessions are renewed and peers given up.
     pub timing: Timing,
+}
+
+/// A peer as an operator configures it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerConfig {
+    /// Identifies the peer.
+    pub public_key: StaticPublicKey,
+    /// The secret that is shared with the peer, if any.
+    pub preshared_key: PresharedKey,
+}
+
+impl From<StaticPublicKey> for PeerConfig {
+    /// A peer without a preshared key.
+    fn from(public_key: StaticPublicKey) -> Self {
+        Self {
+            public_key,
+            preshared_key: PresharedKey::default(),
+        }
+    }
 }
 
 /// Peers that one tunnel can have: a session's index has 14 bits for the peer.
@@ -35,7 +57,8 @@ pub struct Timing {
     /// rounded down from the limit of AES-GCM in RFC 8446, section 5.5 (2²⁴·⁵ full-size records). A
     /// session ends after sixteen times as many sent messages.
     pub rekey_after_messages: u64,
-    /// Time between the first two attempts of a handshake; it doubles with each further one.
+    /// Time between the first two attempts of a handshake; it doubles with each further one. An
+    /// attempt that is answered with a cookie is repeated at once, with the cookie.
     /// Default 500 ms.
     pub retry: Duration,
     /// Longest time between attempts, to which up to a quarter is added at random. Default 8 s.

@@ -1,18 +1,23 @@
 //! Why datagrams are dropped, and how many were.
 
-/// Why a datagram was dropped without an answer.
+/// Why a datagram was dropped. None of them is answered, except [`Reason::Unproven`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Reason {
     /// Too short or too long for its kind.
     Length,
-    /// Not a kind of datagram that this end accepts, or of another version of the tunnel.
+    /// Not a kind of datagram that this end accepts.
     Kind,
+    /// Of another version of the tunnel.
+    Version,
     /// A handshake message with a wrong check.
     Check,
+    /// A handshake message whose sender must first prove its address; it was sent a cookie.
+    Unproven,
     /// A handshake message beyond the number that is processed per second.
     Limited,
-    /// A handshake message that was not made for this key, or was altered.
+    /// A handshake message that was not made for this key, with another preshared key, or was
+    /// altered.
     Handshake,
     /// An authentic handshake message from a key that is not configured.
     Stranger,
@@ -29,10 +34,12 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Length,
         Self::Kind,
+        Self::Version,
         Self::Check,
+        Self::Unproven,
         Self::Limited,
         Self::Handshake,
         Self::Stranger,
@@ -48,7 +55,9 @@ impl Reason {
         match self {
             Self::Length => "wrong length",
             Self::Kind => "unknown kind",
+            Self::Version => "other version of the tunnel",
             Self::Check => "wrong handshake check",
+            Self::Unproven => "address not proven yet",
             Self::Limited => "too many handshakes",
             Self::Handshake => "handshake not authentic",
             Self::Stranger => "unknown key",

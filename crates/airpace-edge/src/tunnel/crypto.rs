@@ -1,7 +1,7 @@
 //! What the tunnel needs of cryptography.
 //!
 //! The tunnel decides *when* a handshake takes place, *which* keys are valid and *what* is refused;
-//! an implementation of [`Crypto`] agrees on keys by a Noise IK handshake, seals, opens, and
+//! an implementation of [`Crypto`] agrees on keys by a Noise IKpsk2 handshake, seals, opens, and
 //! supplies random numbers. `airpace-live` implements it with `snow` and `ring`; the tests here
 //! with a toy that fits on a page.
 //!
@@ -9,8 +9,10 @@
 //! implementation separately: no virtual call and no allocation per datagram.
 
 use super::frame::{
-    CHECK_BYTES, INITIATION_NOISE_BYTES, RESPONSE_NOISE_BYTES, SEAL_TAIL, STAMP_BYTES,
+    CHECK_BYTES, COOKIE_BYTES, COOKIE_NONCE_BYTES, INITIATION_NOISE_BYTES, RESPONSE_NOISE_BYTES,
+    SEAL_TAIL, SEALED_COOKIE_BYTES, STAMP_BYTES,
 };
+use core::fmt;
 
 /// The long-term Curve25519 public key that identifies one end of a tunnel.
 ///
@@ -19,9 +21,23 @@ use super::frame::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StaticPublicKey(pub [u8; 32]);
 
+/// A secret that two ends share besides their key pairs; 32 zero bytes stand for none.
+///
+/// An attacker who records sessions today and has a quantum computer one day cannot read them without
+/// it.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct PresharedKey(pub [u8; 32]);
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey(hidden)")
+    }
+}
+
 /// One end's cryptography: its private key, its cipher and its source of random numbers.
 ///
-/// The handshake is Noise IK (revision 34, section 7.5) over Curve25519 and a hash of 32 bytes.
+/// The handshake is Noise IKpsk2 (revision 34, sections 7.5 and 9) over Curve25519 and a hash of 32
+/// bytes.
 /// Messages have the lengths that this pattern gives them; the types of the arguments say which.
 pub trait Crypto {
     /// A cipher suite that a handshake may use. The initiator chooses it, the responder follows.
@@ -40,7 +56,7 @@ pub trait Crypto {
     fn random_u32(&mut self) -> u32;
 
     /// A key that strangers cannot predict, for the hash that assigns source addresses to rate
-    /// limits.
+    /// limits, and for the secret behind cookies.
     fn random_key(&mut self) -> [u8; 16];
 
     /// The static public key of this end.
@@ -53,10 +69,12 @@ pub trait Crypto {
     fn check_for(&self, receiver: &StaticPublicKey) -> Self::Check;
 
     /// Begins a handshake of this end's [`suite`](Self::suite) with `responder`, and writes the
-    /// first Noise message (`e, es, s, ss`) with `stamp` as its payload.
+    /// first Noise message (`e, es, s, ss`) with `stamp` as its payload. `preshared` is needed to
+    /// read the second message.
     fn initiate(
         &mut self,
         responder: &StaticPublicKey,
+        preshared: &PresharedKey,
         stamp: &[u8; STAMP_BYTES],
         message: &mut [u8; INITIATION_NOISE_BYTES],
     ) -> Self::Initiator;
@@ -68,11 +86,12 @@ pub trait Crypto {
         message: &[u8; INITIATION_NOISE_BYTES],
     ) -> Option<Initiation<Self::Responder>>;
 
-    /// Answers an initiation with the second Noise message (`e, ee, se`) and an empty payload.
+    /// Answers an initiation with the second Noise message (`e, ee, se, psk`) and an empty payload.
     /// `None` if no keys can be agreed on, in which case nothing is to be sent.
     fn respond(
         &mut self,
         responder: Self::Responder,
+        preshared: &PresharedKey,
         message: &mut [u8; RESPONSE_NOISE_BYTES],
     ) -> Option<SessionKeys<Self::Key>>;
 
@@ -102,6 +121,24 @@ pub trait HandshakeCheck {
 
     /// The suite for which `check` is the right check of `message`; `None` if there is none.
     fn verify(&self, message: &[u8], check: &[u8; CHECK_BYTES]) -> Option<Self::Suite>;
+
+    /// Seals a cookie for the sender of the message with this check. `nonce` is random.
+    ///
+    /// Only those who have seen the message can make or read it.
+    fn seal_cookie(
+        &self,
+        check: &[u8; CHECK_BYTES],
+        nonce: &[u8; COOKIE_NONCE_BYTES],
+        cookie: &[u8; COOKIE_BYTES],
+    ) -> [u8; SEALED_COOKIE_BYTES];
+
+    /// Opens a cookie that answers the message with this check; `None` if it is not authentic.
+    fn open_cookie(
+        &self,
+        check: &[u8; CHECK_BYTES],
+        nonce: &[u8; COOKIE_NONCE_BYTES],
+        sealed: &[u8; SEALED_COOKIE_BYTES],
+    ) -> Option<[u8; COOKIE_BYTES]>;
 }
 
 /// The key of one direction of a session: an AEAD with a tag of 16 bytes and without associated

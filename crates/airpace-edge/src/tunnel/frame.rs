@@ -1,7 +1,8 @@
 //! How the tunnel fills the layouts of [`airpace_core::wire::data`].
 //!
-//! The Noise message of a handshake is followed by a check of [`CHECK_BYTES`]; the first one
-//! carries a time stamp.
+//! The Noise message of a handshake is followed by a check of [`CHECK_BYTES`]. The first message
+//! carries a time stamp, and behind its check a proof of the sender's address of as many bytes, which
+//! is zero if the sender has no cookie.
 
 use super::{HandshakeCheck, Reason};
 use airpace_core::wire::data::{self, SessionIndex};
@@ -12,6 +13,12 @@ pub const SEAL_HEAD: usize = data::TRANSPORT_HEADER_BYTES + data::INNER_HEADER_B
 pub const SEAL_TAIL: usize = data::SEAL_BYTES;
 /// Bytes of the check behind the Noise message of a handshake.
 pub const CHECK_BYTES: usize = 16;
+/// Bytes of a cookie.
+pub const COOKIE_BYTES: usize = 16;
+/// Bytes of the nonce with which a cookie is sealed.
+pub const COOKIE_NONCE_BYTES: usize = 12;
+/// Bytes of a sealed cookie: the cookie and its authentication tag.
+pub const SEALED_COOKIE_BYTES: usize = COOKIE_BYTES + TAG_BYTES;
 /// Bytes of the payload of the first Noise message: the initiator's time stamp.
 pub const STAMP_BYTES: usize = 8;
 /// Bytes of a Curve25519 public key (`DHLEN` of Noise).
@@ -33,6 +40,7 @@ pub(super) enum Frame<'a> {
     Initiation(InitiationFrame<'a>),
     Response(ResponseFrame<'a>),
     Data(DataHeader),
+    Cookie(CookieFrame<'a>),
 }
 
 /// The first handshake message.
@@ -42,6 +50,8 @@ pub(super) struct InitiationFrame<'a> {
     pub(super) sender: SessionIndex,
     pub(super) noise: &'a [u8; INITIATION_NOISE_BYTES],
     pub(super) checked: Checked<'a>,
+    /// Shows that the sender receives what is sent to its address.
+    pub(super) proof: &'a [u8; CHECK_BYTES],
 }
 
 /// The second handshake message.
@@ -53,6 +63,15 @@ pub(super) struct ResponseFrame<'a> {
     pub(super) receiver: SessionIndex,
     pub(super) noise: &'a [u8; RESPONSE_NOISE_BYTES],
     pub(super) checked: Checked<'a>,
+}
+
+/// Answers an initiation whose sender is to prove its address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CookieFrame<'a> {
+    /// The session at the initiator.
+    pub(super) receiver: SessionIndex,
+    pub(super) nonce: &'a [u8; COOKIE_NONCE_BYTES],
+    pub(super) sealed: &'a [u8; SEALED_COOKIE_BYTES],
 }
 
 /// A handshake datagram as its check sees it.
@@ -74,19 +93,25 @@ pub(super) struct DataHeader {
 /// Reads the outer layout and checks the length.
 ///
 /// # Errors
-/// [`Reason::Length`] or [`Reason::Kind`].
+/// [`Reason::Length`], [`Reason::Kind`] or [`Reason::Version`].
 pub(super) fn parse(datagram: &[u8]) -> Result<Frame<'_>, Reason> {
     let message = data::Message::parse(datagram).map_err(|error| match error {
         data::DataError::Truncated => Reason::Length,
+        data::DataError::Version(_) => Reason::Version,
         _ => Reason::Kind,
     })?;
     match message {
         data::Message::FirstHandshake { sender, noise } => {
+            let (datagram, proof) = datagram.split_last_chunk().ok_or(Reason::Length)?;
+            let (noise, _) = noise
+                .split_last_chunk::<CHECK_BYTES>()
+                .ok_or(Reason::Length)?;
             let (noise, checked) = split_check(datagram, noise)?;
             Ok(Frame::Initiation(InitiationFrame {
                 sender,
                 noise,
                 checked,
+                proof,
             }))
         }
         data::Message::SecondHandshake {
@@ -108,6 +133,15 @@ pub(super) fn parse(datagram: &[u8]) -> Result<Frame<'_>, Reason> {
             Ok(Frame::Data(DataHeader { receiver, counter }))
         }
         data::Message::Transport { .. } => Err(Reason::Length),
+        data::Message::Cookie { receiver, body } => {
+            let (nonce, sealed) = body.split_first_chunk().ok_or(Reason::Length)?;
+            let sealed = sealed.try_into().map_err(|_| Reason::Length)?;
+            Ok(Frame::Cookie(CookieFrame {
+                receiver,
+                nonce,
+                sealed,
+            }))
+        }
     }
 }
 
@@ -127,17 +161,25 @@ fn split_check<'a, const N: usize>(
     Ok((noise, Checked { message, check }))
 }
 
-/// Puts a handshake datagram together and appends its check.
+/// Puts a handshake datagram together and appends its check, which is returned as well.
 pub(super) fn handshake<C: HandshakeCheck>(
     header: &[u8],
     noise: &[u8],
     check: &C,
     suite: C::Suite,
-) -> Vec<u8> {
-    let mut datagram = Vec::with_capacity(header.len() + noise.len() + CHECK_BYTES);
+) -> (Vec<u8>, [u8; CHECK_BYTES]) {
+    let mut datagram = Vec::with_capacity(header.len() + noise.len() + 2 * CHECK_BYTES);
     datagram.extend_from_slice(header);
     datagram.extend_from_slice(noise);
     let check = check.compute(suite, &datagram);
     datagram.extend_from_slice(&check);
-    datagram
+    (datagram, check)
+}
+
+/// Splits a handshake datagram of another version before its check.
+///
+/// Messages of version 1 end with it. `None` if the datagram is too short.
+pub(super) fn of_other_version(datagram: &[u8]) -> Option<Checked<'_>> {
+    let (message, check) = datagram.split_last_chunk::<CHECK_BYTES>()?;
+    Some(Checked { message, check })
 }

@@ -3,7 +3,7 @@
 
 use super::frame::CHECK_BYTES;
 use airpace_units::Time;
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use core::time::Duration;
 use siphasher::sip::SipHasher24;
 
@@ -82,30 +82,53 @@ impl Bucket {
     }
 }
 
-/// Bounds the handshakes processed per second, per source and in total, whatever arrives. Memory is
-/// fixed.
+/// Bounds the handshakes processed per second, whatever arrives. Memory is fixed.
+///
+/// Two groups of messages have limits of their own. A few are processed whose senders may be anybody
+/// under any address. The others come from senders that have proven their address, so that a sender
+/// can use up only what its own address or network may have.
 pub(super) struct HandshakeLimiter {
-    sources: Box<[Bucket; SOURCES]>,
-    total: Bucket,
+    /// By source, of messages without a proof.
+    unproven: Box<[Bucket; SOURCES]>,
+    unproven_total: Bucket,
+    /// By address, of messages with a proof.
+    addresses: Box<[Bucket; SOURCES]>,
+    /// By IPv6 prefix of 64 bits, of messages with a proof.
+    prefixes: Box<[Bucket; PREFIXES]>,
+    proven_total: Bucket,
     key: [u8; 16],
 }
 
-/// Buckets that source addresses are hashed to. As many as a byte has values.
-const SOURCES: usize = 256;
-/// Per source: a peer needs one handshake in two minutes, and a few when it roams.
+/// Buckets that addresses are hashed to, for a thousand stations and more.
+const SOURCES: usize = 4096;
+/// Buckets that IPv6 prefixes are hashed to.
+const PREFIXES: usize = 256;
+/// Per address: a peer needs one handshake in two minutes, and a few when it roams.
 const PER_SOURCE: Limit = Limit {
     interval: Duration::from_millis(100),
     burst: 10,
 };
-/// Per source with a session: strangers whose addresses hash to the same bucket cannot exhaust it.
+/// Per address with a session: strangers whose addresses hash to the same bucket cannot exhaust it.
 const PER_KNOWN_SOURCE: Limit = Limit {
     interval: PER_SOURCE.interval,
     burst: 2 * PER_SOURCE.burst,
 };
-/// In total: 200 handshakes per second take a few hundredths of a core, at 0.1 to 0.3 ms each.
-const IN_TOTAL: Limit = Limit {
+/// Per IPv6 prefix of 64 bits: its owner has 2^64 addresses and can prove each of them. But the
+/// stations of a network share one prefix, too, and all of them come back when the proxy restarts.
+const PER_PREFIX: Limit = Limit {
     interval: Duration::from_millis(5),
-    burst: 100,
+    burst: 150,
+};
+/// In total without a proof: enough for a few stations that start. Beyond it stations need one more
+/// round trip, for a cookie. A handshake takes 0.1 to 0.3 ms, so this is a hundredth of a core.
+const UNPROVEN_TOTAL: Limit = Limit {
+    interval: Duration::from_millis(20),
+    burst: 50,
+};
+/// In total with a proof: less than a tenth of a core.
+const PROVEN_TOTAL: Limit = Limit {
+    interval: Duration::from_millis(4),
+    burst: 200,
 };
 
 impl HandshakeLimiter {
@@ -113,33 +136,52 @@ impl HandshakeLimiter {
     /// addresses that share the bucket of a victim.
     pub(super) fn new(key: [u8; 16]) -> Self {
         Self {
-            sources: Box::new([Bucket::NEW; SOURCES]),
-            total: Bucket::NEW,
+            unproven: Box::new([Bucket::NEW; SOURCES]),
+            unproven_total: Bucket::NEW,
+            addresses: Box::new([Bucket::NEW; SOURCES]),
+            prefixes: Box::new([Bucket::NEW; PREFIXES]),
+            proven_total: Bucket::NEW,
             key,
         }
     }
 
-    /// Whether a handshake message from `from` may be processed now. `known` says that the address
-    /// has a session.
-    pub(super) fn admit(&mut self, now: Time, from: SocketAddr, known: bool) -> bool {
-        let source = &mut self.sources[bucket_of(&self.key, from.ip())];
-        if known {
-            // The total does not apply: a flood from many addresses must not prevent the renewal of
-            // sessions.
-            return source.take(now, PER_KNOWN_SOURCE);
-        }
-        source.take(now, PER_SOURCE) && self.total.take(now, IN_TOTAL)
+    /// Whether a message may be processed now although its sender has not proven its address.
+    pub(super) fn admit_unproven(&mut self, now: Time, from: IpAddr) -> bool {
+        let source = match from.to_canonical() {
+            IpAddr::V4(v4) => self.place(&v4.octets()),
+            // The owner of a /64 has 2^64 addresses, so they are one source.
+            IpAddr::V6(v6) => self.place(&v6.octets()[..8]),
+        };
+        self.unproven[source % SOURCES].take(now, PER_SOURCE)
+            && self.unproven_total.take(now, UNPROVEN_TOTAL)
     }
-}
 
-fn bucket_of(key: &[u8; 16], from: IpAddr) -> usize {
-    let hasher = SipHasher24::new_with_key(key);
-    let hash = match from.to_canonical() {
-        IpAddr::V4(v4) => hasher.hash(&v4.octets()),
-        // The owner of a /64 has 2^64 addresses, so they are one source.
-        IpAddr::V6(v6) => hasher.hash(&v6.octets()[..8]),
-    };
-    (hash % SOURCES as u64) as usize
+    /// Whether a message of a sender that has proven its address may be processed now. `known` says
+    /// that the address has a session.
+    pub(super) fn admit_proven(&mut self, now: Time, from: IpAddr, known: bool) -> bool {
+        let (address, prefix) = match from.to_canonical() {
+            IpAddr::V4(v4) => (self.place(&v4.octets()), None),
+            IpAddr::V6(v6) => {
+                let octets = v6.octets();
+                (self.place(&octets), Some(self.place(&octets[..8])))
+            }
+        };
+        let address = &mut self.addresses[address % SOURCES];
+        if known {
+            // The other limits do not apply: a flood from many addresses must not prevent the
+            // renewal of sessions.
+            return address.take(now, PER_KNOWN_SOURCE);
+        }
+        address.take(now, PER_SOURCE)
+            && prefix.is_none_or(|prefix| self.prefixes[prefix % PREFIXES].take(now, PER_PREFIX))
+            && self.proven_total.take(now, PROVEN_TOTAL)
+    }
+
+    /// The number that selects a bucket.
+    fn place(&self, bytes: &[u8]) -> usize {
+        // The tables have powers of two, so the lowest bits suffice.
+        SipHasher24::new_with_key(&self.key).hash(bytes) as usize
+    }
 }
 
 #[cfg(test)]
@@ -147,40 +189,68 @@ mod tests {
     use super::*;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
+    fn v4(n: u32) -> IpAddr {
+        Ipv4Addr::from(n).into()
+    }
+
+    fn v6(prefix: u16, host: u16) -> IpAddr {
+        Ipv6Addr::new(0x2001, 0xdb8, 0, prefix, 0, 0, 0, host).into()
+    }
+
+    /// How many of 100,000 messages within a second are admitted.
+    fn admitted_in_a_second(mut admit: impl FnMut(Time, u32) -> bool) -> usize {
+        (0..100_000_u32)
+            .filter(|&n| admit(Time::from_micros(u64::from(n) * 10), n))
+            .count()
+    }
+
     #[test]
     fn handshakes_are_limited_per_source_and_in_total() {
-        let from = |n: u32| SocketAddr::from((Ipv4Addr::from(n), 5));
         let mut limiter = HandshakeLimiter::new([7; 16]);
-        let of_one_source = (0..10_000_u64)
-            .filter(|&n| limiter.admit(Time::from_micros(n * 100), from(1), false))
-            .count();
-        assert!(
-            (10..=21).contains(&of_one_source),
-            "{of_one_source} in one second"
-        );
+        let of_one = admitted_in_a_second(|now, _| limiter.admit_unproven(now, v4(1)));
+        assert!((10..=20).contains(&of_one), "{of_one}");
+        let of_one = admitted_in_a_second(|now, _| limiter.admit_proven(now, v4(1), false));
+        assert!((10..=20).contains(&of_one), "{of_one}");
         let mut limiter = HandshakeLimiter::new([7; 16]);
-        let of_many = (0..100_000_u32)
-            .filter(|&n| limiter.admit(Time::from_micros(u64::from(n) * 10), from(n), false))
-            .count();
-        assert!((200..=300).contains(&of_many), "{of_many} in one second");
+        let of_many = admitted_in_a_second(|now, n| limiter.admit_unproven(now, v4(n)));
+        assert!((50..=100).contains(&of_many), "{of_many}");
+        let mut limiter = HandshakeLimiter::new([7; 16]);
+        let of_many = admitted_in_a_second(|now, n| limiter.admit_proven(now, v4(n), false));
+        assert!((250..=450).contains(&of_many), "{of_many}");
+    }
+
+    #[test]
+    fn messages_without_a_proof_take_nothing_from_those_with_one() {
+        let mut limiter = HandshakeLimiter::new([7; 16]);
+        while limiter.admit_unproven(Time::ZERO, v4(1)) {}
+        assert!(limiter.admit_proven(Time::ZERO, v4(1), false));
     }
 
     #[test]
     fn strangers_do_not_exhaust_the_limit_of_a_known_source_in_the_same_bucket() {
         let mut limiter = HandshakeLimiter::new([7; 16]);
-        let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 5));
-        while limiter.admit(Time::ZERO, from, false) {}
-        assert!(limiter.admit(Time::ZERO, from, true));
+        while limiter.admit_proven(Time::ZERO, v4(1), false) {}
+        assert!(limiter.admit_proven(Time::ZERO, v4(1), true));
     }
 
     #[test]
-    fn an_ipv6_prefix_of_64_bits_is_one_source() {
-        let address =
-            |prefix: u16, host: u16| Ipv6Addr::new(0x2001, 0xdb8, 0, prefix, 0, 0, 0, host);
-        let key = [3; 16];
-        let bucket = |prefix, host| bucket_of(&key, address(prefix, host).into());
-        assert!((0..1_000).all(|host| bucket(0, host) == bucket(0, 0)));
-        assert!((0..1_000).any(|prefix| bucket(prefix, 0) != bucket(0, 0)));
+    fn an_ipv4_address_in_ipv6_form_has_the_limit_of_the_address() {
+        let mut limiter = HandshakeLimiter::new([7; 16]);
+        let mapped = |n: u32| IpAddr::from(Ipv4Addr::from(n).to_ipv6_mapped());
+        while limiter.admit_proven(Time::ZERO, v4(1), false) {}
+        assert!(!limiter.admit_proven(Time::ZERO, mapped(1), false));
+        assert!(limiter.admit_proven(Time::ZERO, mapped(2), false));
+    }
+
+    #[test]
+    fn an_ipv6_prefix_of_64_bits_has_a_limit_that_its_stations_share() {
+        let mut limiter = HandshakeLimiter::new([7; 16]);
+        let one_host = |now, _| limiter.admit_proven(now, v6(0, 0), false);
+        assert!((10..=20).contains(&admitted_in_a_second(one_host)));
+        let mut limiter = HandshakeLimiter::new([7; 16]);
+        let all_hosts = |now, n| limiter.admit_proven(now, v6(1, n as u16), false);
+        let of_prefix = admitted_in_a_second(all_hosts);
+        assert!((300..=350).contains(&of_prefix), "{of_prefix}");
     }
 
     #[test]

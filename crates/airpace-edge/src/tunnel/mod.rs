@@ -1,16 +1,18 @@
 //! The tunnel: sealed datagrams between a proxy and its agents.
 //!
-//! Keys are agreed on by a Noise IK handshake between static keys. Data is sealed with the agreed
+//! Keys are agreed on by a Noise IKpsk2 handshake between static keys. Data is sealed with the agreed
 //! keys under explicit 64-bit counters (Noise, section 11.4), so loss and reordering do no harm,
 //! and a window refuses replays (RFC 6479). The agent initiates, the proxy responds. A session is
 //! replaced before it ends, and both are accepted for a while. A peer's address follows its
 //! authentic data, so agents may roam.
 //!
-//! A datagram that is not authentic is never answered, and nothing is stored for it: it is dropped
-//! and counted by [`Reason`]. An initiation costs one short hash unless its sender knows the
-//! receiver's public key; if he does, the number that is processed per second is limited. What
-//! remains possible: an attacker who records an initiation and replays it after the proxy has
-//! restarted, before the agent's next one, obtains one response that he cannot use.
+//! Nothing is stored for a datagram that is not authentic: it is dropped and counted by [`Reason`].
+//! None is answered either, with one exception. An initiation costs a few short hashes unless its
+//! sender knows the receiver's public key. If there are many whose sender does, their senders are
+//! sent a cookie with which they must prove their address, and the number that is processed per
+//! second is limited by address. What remains possible: an attacker who records an initiation and
+//! replays it after the proxy has restarted, before the agent's next one, obtains one response that
+//! he cannot use.
 //!
 //! The cryptography itself is a type parameter, [`Crypto`]. Nothing is allocated per datagram: data
 //! is sealed and opened in place. The caller owns clock and socket: it passes the time and each
@@ -18,30 +20,39 @@
 //! after either sends what [`Tunnel::poll`] returns.
 
 mod config;
+mod cookie;
 mod counts;
 mod crypto;
 mod frame;
 mod gate;
+mod handshake;
+mod path;
 mod peer;
 mod session;
+mod warning;
 
 pub use airpace_core::wire::data::{InnerKind, SendTime};
-pub use config::{MAX_PEERS, Timing, TunnelConfig};
+pub use config::{MAX_PEERS, PeerConfig, Timing, TunnelConfig};
 pub use counts::{Counts, Reason};
-pub use crypto::{Crypto, HandshakeCheck, Initiation, SessionKeys, StaticPublicKey, TransportKey};
-pub use frame::{
-    CHECK_BYTES, INITIATION_NOISE_BYTES, RESPONSE_NOISE_BYTES, SEAL_HEAD, SEAL_TAIL, STAMP_BYTES,
+pub use crypto::{
+    Crypto, HandshakeCheck, Initiation, PresharedKey, SessionKeys, StaticPublicKey, TransportKey,
 };
+pub use frame::{
+    CHECK_BYTES, COOKIE_BYTES, COOKIE_NONCE_BYTES, INITIATION_NOISE_BYTES, RESPONSE_NOISE_BYTES,
+    SEAL_HEAD, SEAL_TAIL, SEALED_COOKIE_BYTES, STAMP_BYTES,
+};
+pub use warning::Warning;
 
-use airpace_core::wire::data;
 use airpace_units::Time;
-use core::net::SocketAddr;
+use cookie::CookieSecret;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use frame::{Checked, DataHeader, Frame, InitiationFrame, ResponseFrame};
+use frame::{DataHeader, Frame};
 use gate::{HandshakeLimiter, ProcessedInitiations};
+use path::PathSearch;
 use peer::Peer;
-use session::IndexPair;
 use std::collections::{BTreeMap, VecDeque};
+use warning::Warnings;
 
 /// A peer's position in [`TunnelConfig::peers`].
 pub type PeerIdx = usize;
@@ -53,6 +64,8 @@ pub enum Received<'a> {
     Data(Opened<'a>),
     /// A handshake with this peer was completed (at the initiator) or answered (at the responder).
     Handshake(PeerIdx),
+    /// This peer has sent a cookie, with which this end proves its address in its next initiation.
+    Cookie(PeerIdx),
     /// The datagram was dropped and counted.
     Dropped(Reason),
 }
@@ -74,28 +87,25 @@ pub struct Opened<'a> {
     pub payload: &'a mut [u8],
 }
 
-/// A datagram that the tunnel itself wants sent: a handshake message or a keepalive.
+/// A datagram that the tunnel itself wants sent: a handshake message, a keepalive or a probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// The destination.
     pub to: SocketAddr,
     /// The datagram.
     pub bytes: Vec<u8>,
+    /// Whether it must be lost rather than cut into fragments on its way: it probes the path.
+    pub in_one_piece: bool,
 }
 
-/// Something that the operator should know, at most once a minute.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Warning {
-    /// A handshake message is older than the last one of the same peer and is not a repetition that
-    /// this process has seen. Most likely the peer's clock went back, and it will be refused until
-    /// its clock has passed its last handshake.
-    OldHandshake {
-        /// The peer that made it.
-        peer: PeerIdx,
-        /// Where it came from.
-        from: SocketAddr,
-    },
+impl Transmit {
+    const fn new(to: SocketAddr, bytes: Vec<u8>) -> Self {
+        Self {
+            to,
+            bytes,
+            in_one_piece: false,
+        }
+    }
 }
 
 /// Why a payload could not be sealed.
@@ -112,11 +122,12 @@ pub enum SealError {
     NoRoom,
 }
 
+/// Bytes of the IP and UDP headers around a datagram.
+const IPV4_UDP_HEADER_BYTES: u16 = 20 + 8;
+const IPV6_UDP_HEADER_BYTES: u16 = 40 + 8;
+
 /// How often timers are examined: fine enough for [`Timing`], and cheap with many peers.
 const TICK: Duration = Duration::from_millis(50);
-
-/// Least time between two warnings.
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// One end of the tunnel. See the [module's description](self).
 pub struct Tunnel<C: Crypto> {
@@ -126,14 +137,16 @@ pub struct Tunnel<C: Crypto> {
     check: C::Check,
     limiter: HandshakeLimiter,
     processed: ProcessedInitiations,
+    cookies: CookieSecret,
     peers: Vec<Peer<C>>,
     by_key: BTreeMap<StaticPublicKey, PeerIdx>,
+    /// How many peers were last heard from at each address, at the responder.
+    endpoints: BTreeMap<SocketAddr, usize>,
     outbox: VecDeque<Transmit>,
     next_tick: Time,
     /// The time stamp of this end's latest initiation.
     last_stamp: u64,
-    warning: Option<Warning>,
-    next_warning: Time,
+    warnings: Warnings,
     counts: Counts,
 }
 
@@ -150,21 +163,31 @@ impl<C: Crypto> Tunnel<C> {
         );
         let mut peers = Vec::with_capacity(config.peers.len());
         let mut by_key = BTreeMap::new();
-        for (idx, key) in config.peers.iter().enumerate() {
-            peers.push(Peer::new(crypto.check_for(key), config.connect_to));
-            by_key.insert(*key, idx);
+        for (idx, peer) in config.peers.iter().enumerate() {
+            let check = crypto.check_for(&peer.public_key);
+            let path = config.probe_for.map(|payload| {
+                PathSearch::new(payload.saturating_add((SEAL_HEAD + SEAL_TAIL) as u16))
+            });
+            peers.push(Peer::new(
+                check,
+                peer.preshared_key,
+                config.connect_to,
+                path,
+            ));
+            by_key.insert(peer.public_key, idx);
         }
         Self {
             check: crypto.check_for(&crypto.public_key()),
             limiter: HandshakeLimiter::new(crypto.random_key()),
             processed: ProcessedInitiations::new(),
+            cookies: CookieSecret::new(crypto.random_key()),
             peers,
             by_key,
+            endpoints: BTreeMap::new(),
             outbox: VecDeque::new(),
             next_tick: Time::ZERO,
             last_stamp: 0,
-            warning: None,
-            next_warning: Time::ZERO,
+            warnings: Warnings::default(),
             counts: Counts::default(),
             crypto,
             config,
@@ -188,6 +211,8 @@ impl<C: Crypto> Tunnel<C> {
             Ok(Frame::Response(response)) => self
                 .on_response(now, from, &response)
                 .map(Received::Handshake),
+            Ok(Frame::Cookie(cookie)) => self.on_cookie(now, &cookie).map(Received::Cookie),
+            Err(Reason::Version) => Err(self.on_other_version(now, from, datagram)),
             Err(reason) => Err(reason),
         };
         result.unwrap_or_else(|reason| {
@@ -251,6 +276,14 @@ impl<C: Crypto> Tunnel<C> {
         self.peers.get(peer)?.endpoint
     }
 
+    /// The longest payload that is known to reach the peer without being cut into fragments; `None`
+    /// while nothing is known, or if the path is not probed.
+    #[must_use]
+    pub fn longest_payload(&self, peer: PeerIdx) -> Option<u16> {
+        let datagram = self.peers.get(peer)?.path.as_ref()?.found()?;
+        Some(datagram.saturating_sub((SEAL_HEAD + SEAL_TAIL) as u16))
+    }
+
     /// What was received so far.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
@@ -264,8 +297,14 @@ impl<C: Crypto> Tunnel<C> {
     }
 
     /// A warning that was not yet taken. It suffices to ask now and then.
-    pub const fn poll_warning(&mut self) -> Option<Warning> {
-        self.warning.take()
+    pub fn poll_warning(&mut self) -> Option<Warning> {
+        self.warnings.poll()
+    }
+
+    /// How many initiations to the peer have remained unanswered since it was last in order.
+    #[must_use]
+    pub fn unanswered(&self, peer: PeerIdx) -> u32 {
+        self.peers.get(peer).map_or(0, Peer::attempts)
     }
 
     /// When to call [`Tunnel::handle_timeout`] next.
@@ -281,17 +320,19 @@ impl<C: Crypto> Tunnel<C> {
             return;
         }
         self.next_tick = now + TICK;
+        self.cookies.renew(now, || self.crypto.random_key());
         let timing = self.config.timing;
         for idx in 0..self.peers.len() {
             self.peers[idx].expire(now, &timing);
             // If the responder renewed sessions too, both ends would do so at the same instant
             // (WireGuard whitepaper, section 6.2).
             if self.is_initiator() && self.peers[idx].wants_handshake(now, &timing) {
-                self.initiate(now, idx);
+                self.attempt(now, idx);
             }
             if self.peers[idx].wants_keepalive(now, &timing) {
                 self.send_keepalive(now, idx);
             }
+            self.probe_path(now, idx);
         }
     }
 
@@ -300,7 +341,22 @@ impl<C: Crypto> Tunnel<C> {
     pub fn restart(&mut self, now: Time, peer: PeerIdx) {
         if self.is_initiator() && peer < self.peers.len() {
             self.peers[peer].reset_attempts(now);
-            self.initiate(now, peer);
+            self.attempt(now, peer);
+        }
+    }
+
+    /// Sets where to connect to, because the peer's name has another address now. Without effect at
+    /// the responder.
+    pub fn set_connect_to(&mut self, to: SocketAddr) {
+        let Some(before) = self.config.connect_to else {
+            return;
+        };
+        self.config.connect_to = Some(to);
+        for peer in &mut self.peers {
+            // An address that the peer itself has shown stays: it may be there still.
+            if peer.endpoint == Some(before) {
+                peer.endpoint = Some(to);
+            }
         }
     }
 
@@ -316,140 +372,53 @@ impl<C: Crypto> Tunnel<C> {
     }
 
     fn send_keepalive(&mut self, now: Time, idx: PeerIdx) {
-        let mut bytes = vec![0; SEAL_HEAD + SEAL_TAIL];
-        // Without a session there is nothing to keep alive.
-        if let Ok(to) = self.seal(now, idx, InnerKind::Keepalive, &mut bytes) {
-            self.outbox.push_back(Transmit { to, bytes });
+        self.send_own(now, idx, InnerKind::Keepalive, &[], SEAL_HEAD + SEAL_TAIL);
+    }
+
+    /// Sends a message of the tunnel's own: `body`, filled up with zeros to a datagram of `length`
+    /// bytes.
+    fn send_own(&mut self, now: Time, idx: PeerIdx, kind: InnerKind, body: &[u8], length: usize) {
+        let mut bytes = vec![0; length.max(SEAL_HEAD + body.len() + SEAL_TAIL)];
+        bytes[SEAL_HEAD..SEAL_HEAD + body.len()].copy_from_slice(body);
+        // Without a session there is nothing to keep alive, and no path to probe.
+        if let Ok(to) = self.seal(now, idx, kind, &mut bytes) {
+            self.outbox.push_back(Transmit {
+                in_one_piece: kind == InnerKind::Probe,
+                ..Transmit::new(to, bytes)
+            });
         }
     }
 
-    fn initiate(&mut self, now: Time, idx: PeerIdx) {
-        let Some(to) = self.peers[idx].initiation_to(self.config.connect_to) else {
+    /// Sends the probes of the path to a peer that are due.
+    fn probe_path(&mut self, now: Time, idx: PeerIdx) {
+        let peer = &mut self.peers[idx];
+        let (true, Some(to), Some(path)) = (
+            peer.is_connected(now, &self.config.timing),
+            peer.endpoint,
+            peer.path.as_mut(),
+        ) else {
             return;
         };
-        let stamp = self.next_stamp(now);
-        let random = self.crypto.random_u32();
-        let peer = &mut self.peers[idx];
-        let index = peer.index_for_pending(idx, random);
-        let mut noise = [0; INITIATION_NOISE_BYTES];
-        let handshake =
-            self.crypto
-                .initiate(&self.config.peers[idx], &stamp.to_le_bytes(), &mut noise);
-        let header = data::first_handshake_header(index);
-        let bytes = frame::handshake(&header, &noise, &peer.check, self.crypto.suite());
-        // The number serves twice, which does no harm: the index is no secret, and takes its low 16
-        // bits; the jitter depends on the high ones.
-        peer.set_pending(now, handshake, index, &self.config.timing, random);
-        self.outbox.push_back(Transmit { to, bytes });
-    }
-
-    /// A time stamp for an initiation, greater than all before.
-    fn next_stamp(&mut self, now: Time) -> u64 {
-        let epoch = u64::try_from(self.config.epoch.as_nanos()).unwrap_or(u64::MAX);
-        // The responder refuses stamps that are not greater, even if the wall clock was set back in
-        // between.
-        self.last_stamp = epoch
-            .saturating_add(now.as_nanos())
-            .max(self.last_stamp.saturating_add(1));
-        self.last_stamp
-    }
-
-    fn on_initiation(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        frame: &InitiationFrame<'_>,
-    ) -> Result<PeerIdx, Reason> {
-        // The end that connects expects no initiations.
-        if self.is_initiator() {
-            return Err(Reason::Kind);
-        }
-        // From here on each step costs more than the one before.
-        let suite = self.verify_check(frame.checked)?;
-        // Repetitions must not use up the limits that are meant for new ones.
-        if self.processed.contains(frame.checked.check) {
-            return Err(Reason::OldHandshake);
-        }
-        let known = self.peers.iter().any(|peer| peer.endpoint == Some(from));
-        if !self.limiter.admit(now, from, known) {
-            return Err(Reason::Limited);
-        }
-        let initiation = self
-            .crypto
-            .open_initiation(suite, frame.noise)
-            .ok_or(Reason::Handshake)?;
-        let idx = *self.by_key.get(&initiation.peer).ok_or(Reason::Stranger)?;
-        self.processed.insert(frame.checked.check);
-        // A replay would cost the peer's genuine unconfirmed session (WireGuard whitepaper, section
-        // 5.1).
-        let stamp = u64::from_le_bytes(initiation.stamp);
-        if stamp <= self.peers[idx].greatest_stamp {
-            self.warn_of_old_handshake(now, from, idx);
-            return Err(Reason::OldHandshake);
-        }
-        self.peers[idx].greatest_stamp = stamp;
-        self.respond(now, from, idx, frame.sender, suite, initiation.responder)
-    }
-
-    fn respond(
-        &mut self,
-        now: Time,
-        to: SocketAddr,
-        idx: PeerIdx,
-        sender: data::SessionIndex,
-        suite: C::Suite,
-        responder: C::Responder,
-    ) -> Result<PeerIdx, Reason> {
-        let random = self.crypto.random_u32();
-        let peer = &mut self.peers[idx];
-        let indices = IndexPair {
-            own: peer.index_for_next(idx, random),
-            peer: sender,
+        let headers = match to.ip().to_canonical() {
+            IpAddr::V4(_) => IPV4_UDP_HEADER_BYTES,
+            IpAddr::V6(_) => IPV6_UDP_HEADER_BYTES,
         };
-        let mut noise = [0; RESPONSE_NOISE_BYTES];
-        let keys = self
-            .crypto
-            .respond(responder, &mut noise)
-            .ok_or(Reason::Handshake)?;
-        let header = data::second_handshake_header(indices.own, indices.peer);
-        let bytes = frame::handshake(&header, &noise, &peer.check, suite);
-        // The peer's address stays as it is: only data proves that the initiation was not recorded
-        // and sent from elsewhere.
-        peer.set_next(now, keys, indices);
-        self.outbox.push_back(Transmit { to, bytes });
-        Ok(idx)
-    }
-
-    fn verify_check(&self, checked: Checked<'_>) -> Result<C::Suite, Reason> {
-        self.check
-            .verify(checked.message, checked.check)
-            .ok_or(Reason::Check)
-    }
-
-    /// The message is not a repetition of one that this process has seen, so most likely the peer's
-    /// clock went back. Without this warning the cause would stay hidden.
-    fn warn_of_old_handshake(&mut self, now: Time, from: SocketAddr, peer: PeerIdx) {
-        if now >= self.next_warning {
-            self.next_warning = now + WARNING_INTERVAL;
-            self.warning = Some(Warning::OldHandshake { peer, from });
+        for length in path.due(now, headers) {
+            self.send_own(now, idx, InnerKind::Probe, &[], usize::from(length));
         }
     }
 
-    fn on_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        frame: &ResponseFrame<'_>,
-    ) -> Result<PeerIdx, Reason> {
-        self.verify_check(frame.checked)?;
-        let idx = peer::owner(frame.receiver);
-        let peer = self.peers.get_mut(idx).ok_or(Reason::Session)?;
-        peer.finish(now, from, &self.crypto, frame)?;
-        self.counts.handshakes += 1;
-        // The responder does not use the session until it has received data in it (WireGuard
-        // whitepaper, section 6.3: key confirmation).
-        self.send_keepalive(now, idx);
-        Ok(idx)
+    /// Answers a probe, or takes the answer to one.
+    fn on_probe(&mut self, now: Time, idx: PeerIdx, kind: InnerKind, body: &[u8]) {
+        if kind == InnerKind::Probe {
+            let length = SEAL_HEAD + body.len() + SEAL_TAIL;
+            let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
+            self.send_own(now, idx, InnerKind::ProbeReply, &length, 0);
+        } else if let Ok(length) = body.try_into()
+            && let Some(path) = &mut self.peers[idx].path
+        {
+            path.on_answer(now, u16::from_le_bytes(length));
+        }
     }
 
     fn on_data<'a>(
@@ -465,14 +434,20 @@ impl<C: Crypto> Tunnel<C> {
         let newest = receiving.newest;
         let plain = receiving.session.open(header.counter, datagram)?;
         // Everything below happens only for authentic data.
-        if newest {
-            peer.endpoint = Some(from);
+        if newest && peer.endpoint != Some(from) {
+            move_endpoint(&mut self.endpoints, peer.endpoint.replace(from), from);
+            if let Some(path) = &mut peer.path {
+                path.restart(now);
+            }
         }
         peer.last_received = Some(now);
         if peer.confirm(header.receiver) {
             self.counts.handshakes += 1;
         }
         self.counts.data += 1;
+        if matches!(plain.kind, InnerKind::Probe | InnerKind::ProbeReply) {
+            self.on_probe(now, idx, plain.kind, plain.body);
+        }
         Ok(Opened {
             peer: idx,
             kind: plain.kind,
@@ -482,6 +457,23 @@ impl<C: Crypto> Tunnel<C> {
             payload: plain.body,
         })
     }
+}
+
+/// Follows a peer from one address to another.
+fn move_endpoint(
+    endpoints: &mut BTreeMap<SocketAddr, usize>,
+    before: Option<SocketAddr>,
+    now_at: SocketAddr,
+) {
+    if let Some(before) = before
+        && let Some(peers) = endpoints.get_mut(&before)
+    {
+        *peers -= 1;
+        if *peers == 0 {
+            endpoints.remove(&before);
+        }
+    }
+    *endpoints.entry(now_at).or_default() += 1;
 }
 
 #[cfg(test)]

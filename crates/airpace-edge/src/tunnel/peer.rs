@@ -1,17 +1,33 @@
 //! What is kept per peer: at most four sessions or handshakes, and when the peer was last heard
 //! from.
 
-use super::frame::{DataHeader, ResponseFrame};
+use super::cookie::{Cookie, ReceivedCookie};
+use super::frame::{CHECK_BYTES, CookieFrame, DataHeader, ResponseFrame};
+use super::path::PathSearch;
 use super::session::{IndexPair, Session};
-use super::{Crypto, PeerIdx, Reason, SessionKeys, Timing};
+use super::{Crypto, HandshakeCheck as _, PeerIdx, PresharedKey, Reason, SessionKeys, Timing};
 use airpace_core::wire::data::SessionIndex;
 use airpace_units::Time;
 use core::net::SocketAddr;
 
 /// An initiation that awaits its response.
-struct PendingHandshake<H> {
-    handshake: H,
-    own_index: SessionIndex,
+pub(super) struct PendingHandshake<H> {
+    pub(super) handshake: H,
+    pub(super) own_index: SessionIndex,
+    /// Where the initiation was sent to.
+    pub(super) to: SocketAddr,
+    /// The check of the initiation, to which a cookie is sealed.
+    pub(super) check: [u8; CHECK_BYTES],
+    pub(super) cause: Cause,
+}
+
+/// Why an initiation is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// A session is needed, and it is time for an attempt.
+    Due,
+    /// The attempt before was answered with a cookie, which this one uses.
+    Cookie,
 }
 
 /// The roles that a session can have (WireGuard whitepaper, section 6.3). Each has at most one
@@ -31,11 +47,16 @@ struct Sessions<C: Crypto> {
 pub(super) struct Peer<C: Crypto> {
     /// The check of handshake messages to the peer.
     pub(super) check: C::Check,
+    pub(super) preshared_key: PresharedKey,
     pub(super) endpoint: Option<SocketAddr>,
+    /// What proves this end's address to the peer.
+    cookie: Option<ReceivedCookie>,
     /// The highest time stamp of the initiations accepted from the peer.
     pub(super) greatest_stamp: u64,
     pub(super) last_sent: Time,
     pub(super) last_received: Option<Time>,
+    /// The longest datagram that passes to the peer, if that is to be found out.
+    pub(super) path: Option<PathSearch>,
     sessions: Sessions<C>,
     next_attempt: Time,
     /// Initiations sent since a session was last in order.
@@ -53,13 +74,21 @@ pub(super) const fn owner(index: SessionIndex) -> PeerIdx {
 }
 
 impl<C: Crypto> Peer<C> {
-    pub(super) fn new(check: C::Check, endpoint: Option<SocketAddr>) -> Self {
+    pub(super) fn new(
+        check: C::Check,
+        preshared_key: PresharedKey,
+        endpoint: Option<SocketAddr>,
+        path: Option<PathSearch>,
+    ) -> Self {
         Self {
             check,
+            preshared_key,
             endpoint,
+            cookie: None,
             greatest_stamp: 0,
             last_sent: Time::ZERO,
             last_received: None,
+            path,
             sessions: Sessions {
                 current: None,
                 previous: None,
@@ -104,15 +133,16 @@ impl<C: Crypto> Peer<C> {
     pub(super) fn set_pending(
         &mut self,
         now: Time,
-        handshake: C::Initiator,
-        own_index: SessionIndex,
+        pending: PendingHandshake<C::Initiator>,
         timing: &Timing,
         random: u32,
     ) {
-        self.sessions.pending = Some(Box::new(PendingHandshake {
-            handshake,
-            own_index,
-        }));
+        let cause = pending.cause;
+        self.sessions.pending = Some(Box::new(pending));
+        if cause == Cause::Cookie {
+            // It belongs to the attempt before, whose time has been scheduled.
+            return;
+        }
         // Each attempt abandons the one before, so the time between attempts must come to exceed
         // the round trip, however long the queues on the path are: it doubles.
         let wait = timing
@@ -125,10 +155,43 @@ impl<C: Crypto> Peer<C> {
         self.attempts = self.attempts.saturating_add(1);
     }
 
+    /// The cookie to prove this end's address with, if the peer has sent one recently.
+    pub(super) fn cookie(&self, now: Time) -> Option<Cookie> {
+        self.cookie.as_ref()?.get(now)
+    }
+
+    /// Keeps the cookie that answers the pending initiation. Returns where to send that initiation
+    /// again; `None` if it has been sent again already.
+    pub(super) fn take_cookie(
+        &mut self,
+        now: Time,
+        frame: &CookieFrame<'_>,
+    ) -> Result<Option<SocketAddr>, Reason> {
+        let pending = self
+            .sessions
+            .pending
+            .as_ref()
+            .filter(|pending| pending.own_index == frame.receiver)
+            .ok_or(Reason::Session)?;
+        let cookie = self
+            .check
+            .open_cookie(&pending.check, frame.nonce, frame.sealed)
+            .ok_or(Reason::Handshake)?;
+        self.cookie = Some(ReceivedCookie::new(now, Cookie(cookie)));
+        // Once for each attempt: otherwise somebody on the path could have initiations sent without
+        // end.
+        Ok((pending.cause == Cause::Due).then_some(pending.to))
+    }
+
     /// Forgets earlier attempts: the next one takes place at once and is repeated soon.
     pub(super) fn reset_attempts(&mut self, now: Time) {
         self.next_attempt = now;
         self.attempts = 0;
+    }
+
+    /// Initiations sent since a session was last in order, without those that carry a new cookie.
+    pub(super) const fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Where the next initiation goes.

@@ -7,7 +7,7 @@ use crate::cell::{AIR, BRIDGE};
 use airpace_api::config::{
     AgentConfig, AgentMode, AgentsConfig, ApConfig, Cipher, ControlConfig, EdgeConfig,
     EdgeStationConfig, FallbackConfig, ProxyConfig, QueueConfig, StationConfig, TunConfig,
-    UdpLoadConfig, UplinkConfig,
+    UdpLoadConfig,
 };
 use airpace_api::mac::MacAddress;
 use airpace_config::quantity::{Size, Span};
@@ -35,6 +35,7 @@ fn tun(address: IpAddr) -> TunConfig {
         // The default of the configuration: 1500 bytes on the path less the headers of the tunnel.
         mtu: Size::from_bytes(1420),
         copy_dscp: true,
+        ..TunConfig::default()
     }
 }
 
@@ -50,6 +51,7 @@ pub(super) fn proxy(
         public_key: keys.public,
         address: Tunnel::address(index),
         weight: 1.0,
+        ..StationConfig::default()
     };
     ProxyConfig {
         listen: SocketAddr::new(plan.server_address, PORT),
@@ -79,7 +81,7 @@ pub(super) fn agent(
 ) -> AgentConfig {
     AgentConfig {
         mode: AgentMode::Tunnel,
-        proxy: SocketAddr::new(plan.server_address, PORT),
+        proxy: SocketAddr::new(plan.server_address, PORT).into(),
         proxy_public_key: proxy.public,
         private_key: Some(own.private.clone()),
         private_key_file: None,
@@ -91,8 +93,7 @@ pub(super) fn agent(
         realtime: true,
         routes: Vec::new(),
         tun: Some(tun(Tunnel::address(index))),
-        uplink: UplinkConfig::default(),
-        queue: QueueConfig::default(),
+        ..AgentConfig::default()
     }
 }
 
@@ -145,7 +146,7 @@ pub(super) fn sensor_agent(
 ) -> AgentConfig {
     AgentConfig {
         mode: AgentMode::Sensor,
-        proxy: plan.listen(),
+        proxy: plan.listen().into(),
         proxy_public_key: edge.public,
         private_key: Some(own.private.clone()),
         private_key_file: None,

@@ -39,10 +39,10 @@ struct Relay {
 impl Relay {
     /// Puts a relay in front of the proxy.
     fn start(bed: &mut Testbed) -> Self {
-        let proxy = bed.agent.proxy;
+        let proxy = bed.agent.proxy.address().unwrap();
         let outside = bind(&bed.proxy_side, PROXY_OUTSIDE);
         let inside = bind(&bed.proxy_side, PROXY_OUTSIDE);
-        bed.agent.proxy = outside.local_addr().unwrap();
+        bed.agent.proxy = outside.local_addr().unwrap().into();
         let relay = Self {
             writes: Arc::new(AtomicU8::new(UNCHANGED)),
             seen: Arc::default(),

@@ -14,6 +14,7 @@ mod ecn;
 mod emulator;
 mod iperf3;
 mod monitor;
+mod paths;
 mod tcp;
 mod tunnel;
 

@@ -1,4 +1,4 @@
-//! An agent whose monitor interface disappears and comes back.
+//! An agent whose monitor interface disappears and comes back, or shows what was never delivered.
 
 use crate::testbed;
 use airpace_core::wire::ieee80211::{DataHeader, MacAddr, write_frame};
@@ -14,6 +14,8 @@ struct Monitor {
     device: Tun,
     station: MacAddr,
     sequence: u16,
+    /// Bytes in an MPDU. Few do not exceed what is delivered; more are taken for forged.
+    payload: usize,
 }
 
 impl Monitor {
@@ -31,6 +33,7 @@ impl Monitor {
             device,
             station: MacAddr(wire.hardware.unwrap()),
             sequence: 0,
+            payload: 40,
         }
     }
 
@@ -45,7 +48,7 @@ impl Monitor {
             }
             .write(&mut frame);
             let header = DataHeader::downlink(self.station, MacAddr([2; 6]), self.sequence, false);
-            write_frame(&header, &[0x45; 400], false, &mut frame);
+            write_frame(&header, &vec![0x45; self.payload], false, &mut frame);
             let _ = self.device.write(&frame);
             self.sequence = (self.sequence + 1) % 4096;
         }
@@ -95,6 +98,28 @@ fn a_monitor_that_disappears_is_used_again_when_it_is_back() {
     bed.agent_side.netlink().unwrap().set_down("mon0").unwrap();
     assert!(source_becomes(&telemetry, "socket", None));
     bed.agent_side.netlink().unwrap().set_up("mon0").unwrap();
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
+    agent.stop().unwrap();
+    proxy.stop().unwrap();
+    std::fs::remove_file(&telemetry).unwrap();
+}
+
+#[test]
+fn frames_beyond_what_was_delivered_are_not_believed() {
+    let Some(mut bed) = testbed() else { return };
+    let telemetry =
+        std::env::temp_dir().join(format!("airpace-forged-{}.jsonl", std::process::id()));
+    let _ = std::fs::remove_file(&telemetry);
+    bed.agent.monitor = Some("mon0".to_owned());
+    bed.agent.telemetry = Some(telemetry.clone());
+    let mut monitor = Monitor::new(&bed);
+    let (proxy, agent) = (bed.start_proxy().unwrap(), bed.start_agent().unwrap());
+    assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
+    // Some 600 kB/s of frames of which nothing is delivered.
+    monitor.payload = 400;
+    assert!(source_becomes(&telemetry, "socket", Some(&mut monitor)));
+    // They are believed again after five seconds in agreement.
+    monitor.payload = 40;
     assert!(source_becomes(&telemetry, "ampdu", Some(&mut monitor)));
     agent.stop().unwrap();
     proxy.stop().unwrap();

@@ -2,6 +2,7 @@
 
 use crate::testbed;
 use airpace_api::config::LawChoice;
+use airpace_core::wire::data;
 use airpace_edge::tunnel::Reason;
 use airpace_lab::bench::datapath::{AGENT, PROXY, Testbed};
 use std::io::{Read as _, Write as _};
@@ -9,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Sends datagrams from the proxy's side until an echo comes back. Returns the time until then.
-fn echo_within(bed: &Testbed, limit: Duration) -> Option<Duration> {
+pub(crate) fn echo_within(bed: &Testbed, limit: Duration) -> Option<Duration> {
     let server = bed.agent_side.run(|| UdpSocket::bind((AGENT, 7))).unwrap();
     let server = server
         .or_else(|_| bed.agent_side.run(|| UdpSocket::bind("0.0.0.0:7")).unwrap())
@@ -159,10 +160,10 @@ fn fire(attacker: &UdpSocket, at: SocketAddr) -> u64 {
             *byte = (state >> 56) as u8;
         }
         if n % 2 == 0 {
-            noise[..4].copy_from_slice(&[1 + (n % 3) as u8, 1, 0, 0]);
+            noise[..4].copy_from_slice(&[1 + (n % 4) as u8, data::VERSION, 0, 0]);
         }
         // Lengths of an initiation and of a response, for which the header is genuine.
-        let length = [128, 1400, 76, n % 1400][n % 4];
+        let length = [144, 1400, 76, n % 1400][n % 4];
         left += u64::from(attacker.send_to(&noise[..length], at).is_ok());
         if n % 64 == 63 {
             // Slow enough for the proxy's socket to lose little.

@@ -3,6 +3,8 @@
 //! [`PacketAgent`] decides, without input or output of its own; [`run_agent`] carries packets
 //! between it, the interface, the socket and the monitor.
 
+mod accept;
+mod lookup;
 mod monitor;
 mod packets;
 mod run;

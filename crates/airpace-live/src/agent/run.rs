@@ -2,23 +2,29 @@
 //! decides nothing itself.
 
 use super::PacketAgent;
-use super::monitor::{Delivered, OwnFrames, any_address};
+use super::accept::Accepted;
+use super::lookup::Lookup;
+use super::monitor::{Delivered, OwnFrames};
 use super::sensor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
-use crate::device::Device;
+use crate::device::{Device, Restoration};
 use crate::journal::Journal;
-use crate::keys::KeyPair;
+use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Loop, Stop};
+use crate::warnings;
 use airpace_api::config::{AgentConfig, AgentMode};
-use airpace_core::wire::encap;
-use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig};
+use airpace_core::wire::{encap, ip};
+use airpace_edge::tunnel::{InnerKind, Received, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
+use airpace_net::netlink::RouteEvents;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
+use core::net::SocketAddr;
 use core::time::Duration;
+use ipnet::IpNet;
 
 /// Runs the agent in the network namespace of the calling thread until `stop` becomes readable (see
 /// [`Stop`]).
@@ -34,19 +40,28 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
     if config.mode == AgentMode::Sensor {
         return sensor::run(config, stop);
     }
-    let keys = KeyPair::load(&config.key_source()?)?;
+    let key_pair = KeyPair::load(&config.key_source()?)?;
+    let preshared_key_file = config.preshared_key_file.as_deref();
+    let peer = keys::peer(config.proxy_public_key, preshared_key_file)?;
     let (clock, epoch) = runtime::start_clock();
-    let crypto = NoiseIk::new(keys, config.cipher);
+    let Some(mut lookup) = Lookup::first(&config.proxy, clock, stop)? else {
+        return Ok(());
+    };
+    let proxy = lookup.address();
+    refuse_cycle(config, proxy)?;
+    let tun = config.tun.as_ref().context("mode `tunnel` needs [tun]")?;
+    let mtu = runtime::mtu(tun);
+    let crypto = NoiseIk::new(key_pair, config.cipher);
     let tunnel_config = TunnelConfig {
-        peers: vec![StaticPublicKey(config.proxy_public_key.0)],
-        connect_to: Some(config.proxy),
+        peers: vec![peer],
+        connect_to: Some(proxy),
         epoch,
+        probe_for: Some(mtu),
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
-    let tun = config.tun.as_ref().context("mode `tunnel` needs [tun]")?;
-    let mut device = Device::open(tun, &config.routes)?;
+    let mut device = Device::open(tun, &config.routes, Some(proxy.ip()))?;
     // Opening the device has shown that the kernel accepts the routes. Traffic takes them only once
     // there is a session.
     device.withdraw_routes();
@@ -57,11 +72,16 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         send_buffer: SEND_BUFFER,
         ..UdpOptions::default()
     };
-    let socket = UdpSocket::bind(any_address(config.proxy), options)
-        .context("opening the tunnel's socket")?;
+    let socket = lookup.open_socket(options)?;
+    socket
+        .allow_fragments()
+        .context("allowing datagrams to be cut into fragments")?;
+    let events = RouteEvents::open()?;
+    let tunnelled: Vec<IpNet> = tun.networks().chain(&config.routes).copied().collect();
     let journal = Journal::open(config.telemetry.as_deref())?;
-    tracing::info!(proxy = %config.proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
+    tracing::info!(proxy = %config.proxy, address = %proxy, interface = %device.name(), monitor = ?config.monitor, "agent");
     let mut wait = Loop::new(clock, config.realtime, stop, &device, &socket)?;
+    wait.add_route_events(&events)?;
     let monitor = open_monitor(config)?;
     if let Some(socket) = monitor.as_ref().and_then(Monitor::socket) {
         wait.add_monitor(socket)?;
@@ -73,6 +93,11 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         own_frames: OwnFrames::default(),
         delivered: Delivered::default(),
         copy_dscp: tun.copy_dscp,
+        accepted: Accepted::new(&config.accept_from, &tunnelled, device.name()),
+        restoration: Restoration::new(events),
+        lookup,
+        mtu,
+        path: None,
         joining: false,
         metered_before: 0,
         next_refresh: Time::ZERO,
@@ -87,6 +112,16 @@ pub fn run_agent(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         journal,
     };
     agent.run(&mut wait)
+}
+
+/// Refuses an address of the proxy that would be routed into the tunnel.
+fn refuse_cycle(config: &AgentConfig, proxy: SocketAddr) -> anyhow::Result<()> {
+    if let Some((_, route)) = config.route_to(proxy.ip().to_canonical()) {
+        anyhow::bail!(
+            "route {route} contains the proxy's address {proxy}: the tunnel would swallow its own packets"
+        );
+    }
+    Ok(())
 }
 
 /// The monitor interface, if one is configured.
@@ -125,6 +160,15 @@ struct RunningAgent<'a> {
     copy_dscp: bool,
     /// Packets that were marked on their way although their transport is not ECN-capable.
     falsely_marked: u64,
+    /// Which sources packets from the tunnel may have.
+    accepted: Accepted,
+    restoration: Restoration,
+    /// Where the proxy is.
+    lookup: Lookup,
+    /// Largest packet on the interface, bytes.
+    mtu: u16,
+    /// Longest payload that the path was known to take when that was last logged.
+    path: Option<u16>,
     journal: Journal,
     /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
@@ -176,6 +220,9 @@ impl RunningAgent<'_> {
             if ready.socket {
                 self.receive(&mut datagrams);
             }
+            if ready.routes {
+                self.restoration.take_events();
+            }
             if ready.device {
                 self.device.read(self.clock.now(), &mut self.packets)?;
             }
@@ -187,9 +234,16 @@ impl RunningAgent<'_> {
     /// Runs due work: tunnel timers, monitor and proxy address, routes.
     fn on_time(&mut self, now: Time, wait: &mut Loop) {
         self.tunnel.handle_timeout(now);
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |_| "the proxy".to_owned());
+        }
+        self.restoration.restore(now, &mut self.device);
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(wait);
+            self.accepted.refresh(now);
+            self.follow_proxy(now);
+            self.follow_path();
         }
         if now >= self.next_route_check {
             self.next_route_check = now + runtime::SESSION_CHECK;
@@ -209,14 +263,49 @@ impl RunningAgent<'_> {
                 // Without the poller its frames are read when something else wakes the loop.
                 let _ = wait.add_monitor(socket);
             }
-            let found = OwnFrames::look_up(self.config.proxy);
+            let found = OwnFrames::look_up(self.lookup.address());
             self.own_frames = self.own_frames.update(found);
             if let OwnFrames::To(station) = self.own_frames {
                 self.packets.listen_for(station);
             }
             self.delivered
-                .refresh(None, self.config.proxy, &self.packets);
+                .refresh(None, self.lookup.address(), &self.packets);
         }
+    }
+
+    /// Looks the proxy's name up again if it does not answer, and keeps the way to it out of the
+    /// tunnel.
+    fn follow_proxy(&mut self, now: Time) {
+        let unanswered = self.tunnel.unanswered(0);
+        if let Some(proxy) = self.lookup.poll(now, unanswered) {
+            if let Err(error) = refuse_cycle(self.config, proxy) {
+                tracing::warn!(%error, "this address of the proxy is passed over");
+                return;
+            }
+            tracing::info!(proxy = %self.config.proxy, address = %proxy, "the proxy is looked for at another address");
+            self.tunnel.set_connect_to(proxy);
+            self.tunnel.restart(now, 0);
+        }
+        if let Some(endpoint) = self.tunnel.endpoint(0) {
+            self.device.set_other_end(endpoint.ip());
+        }
+    }
+
+    /// Follows what is known of the path to the proxy.
+    fn follow_path(&mut self) {
+        runtime::limit_packets(&self.socket, &self.tunnel, 1, self.mtu);
+        let path = self.tunnel.longest_payload(0);
+        if path == self.path {
+            return;
+        }
+        if let Some(longest) = path.filter(|&longest| longest < self.mtu || self.path.is_some()) {
+            tracing::info!(
+                longest,
+                mtu = self.mtu,
+                "packets of up to this length reach the proxy in one piece"
+            );
+        }
+        self.path = path;
     }
 
     /// Leads the routes into the tunnel while the proxy is heard, and withdraws them when it is
@@ -286,7 +375,7 @@ impl RunningAgent<'_> {
     fn send(&mut self, now: Time) -> bool {
         // Handshakes and keepalives are the tunnel's own.
         while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram.to, &datagram.bytes);
+            self.batch.push(datagram);
         }
         loop {
             let mut more = false;
@@ -334,10 +423,17 @@ impl RunningAgent<'_> {
                 if opened.kind != InnerKind::Packet {
                     continue;
                 }
-                match encap::take_ecn(opened.payload, message.class.0) {
-                    Ok(()) => self.device.write(opened.payload),
-                    Err(_) => self.falsely_marked += 1,
+                if !self.accepted.admits(ip::source(opened.payload)) {
+                    continue;
                 }
+                if encap::take_ecn(opened.payload, message.class.0).is_err() {
+                    self.falsely_marked += 1;
+                    continue;
+                }
+                // What the sender announces limits what this station will send on this path.
+                let path = self.tunnel.longest_payload(0);
+                runtime::clamp_mss(opened.payload, path, self.mtu);
+                self.device.write(opened.payload);
             }
         }
         self.device.flush();
@@ -382,6 +478,7 @@ impl RunningAgent<'_> {
             doubted_frames = frames.doubted,
             lost_frames,
             falsely_marked = self.falsely_marked,
+            refused_sources = self.accepted.refused,
             thinned_acks = frames.thinned_acks,
             "agent ends"
         );

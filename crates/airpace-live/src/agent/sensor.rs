@@ -1,19 +1,21 @@
 //! The agent in mode `sensor`: it reports to an in-line box, and touches no traffic.
 
 use super::PacketAgent;
-use super::monitor::{Delivered, OwnFrames, any_address, interface_towards};
+use super::lookup::Lookup;
+use super::monitor::{Delivered, OwnFrames, interface_towards};
 use super::run::open_monitor;
 use crate::batch::Batch;
 use crate::capture::{Monitor, SNAP};
 use crate::crypto::{NoiseIk, Tunnel, random_key};
 use crate::journal::Journal;
-use crate::keys::KeyPair;
+use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Stop};
+use crate::warnings;
 use airpace_api::config::AgentConfig;
 use airpace_core::wire::ethernet::Ethernet;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::ip;
-use airpace_edge::tunnel::{InnerKind, StaticPublicKey, Timing, TunnelConfig};
+use airpace_edge::tunnel::{InnerKind, Timing, TunnelConfig};
 use airpace_net::clock::{Clock, RealtimeMap};
 use airpace_net::interfaces;
 use airpace_net::offload::{self, HEADER_BYTES};
@@ -21,7 +23,6 @@ use airpace_net::packet::{Captured, PacketSocket};
 use airpace_net::poll::{Interest, Poller};
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
-use anyhow::Context as _;
 use core::time::Duration;
 
 /// Size of the kernel's buffer of captured packets in bytes. The kernel counts whole packets, of
@@ -40,18 +41,23 @@ const TAP: u64 = 3;
 
 /// Runs the agent in mode `sensor` until `stop` becomes readable. `config` has been validated.
 pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
-    let keys = KeyPair::load(&config.key_source()?)?;
+    let key_pair = KeyPair::load(&config.key_source()?)?;
+    let preshared_key_file = config.preshared_key_file.as_deref();
+    let peer = keys::peer(config.proxy_public_key, preshared_key_file)?;
     let (clock, epoch) = runtime::start_clock();
+    let Some(mut lookup) = Lookup::first(&config.proxy, clock, stop)? else {
+        return Ok(());
+    };
     let tunnel_config = TunnelConfig {
-        peers: vec![StaticPublicKey(config.proxy_public_key.0)],
-        connect_to: Some(config.proxy),
+        peers: vec![peer],
+        connect_to: Some(lookup.address()),
         epoch,
+        probe_for: None,
         timing: Timing::default(),
     };
-    let tunnel = Tunnel::new(NoiseIk::new(keys, config.cipher), tunnel_config);
+    let tunnel = Tunnel::new(NoiseIk::new(key_pair, config.cipher), tunnel_config);
     let packets = PacketAgent::new(clock.now(), config, epoch, random_key());
-    let socket = UdpSocket::bind(any_address(config.proxy), UdpOptions::default())
-        .context("opening the socket for reports")?;
+    let socket = lookup.open_socket(UdpOptions::default())?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     let monitor = open_monitor(config)?;
     tracing::info!(box = %config.proxy, monitor = ?config.monitor, interface = ?config.interface, "agent that only reports");
@@ -71,6 +77,7 @@ pub(super) fn run(config: &AgentConfig, stop: Stop<'_>) -> anyhow::Result<()> {
         needs_tap: true,
         metered_before: 0,
         next_refresh: Time::ZERO,
+        lookup,
         config,
         clock,
         tunnel,
@@ -102,6 +109,8 @@ struct SensorAgent<'a> {
     /// Frames metered until the end of the last slot.
     metered_before: u64,
     journal: Journal,
+    /// Where the box is.
+    lookup: Lookup,
     /// Maps the kernel's timestamps to the clock.
     stamps: RealtimeMap,
     next_refresh: Time,
@@ -147,9 +156,17 @@ impl SensorAgent<'_> {
     /// Does what is due: handshakes, interfaces that come and go, the end of the slot.
     fn on_time(&mut self, now: Time, poller: &Poller) {
         self.tunnel.handle_timeout(now);
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |_| "the box".to_owned());
+        }
         if now >= self.next_refresh {
             self.next_refresh = now + REFRESH;
             self.refresh(poller);
+            if let Some(address) = self.lookup.poll(now, self.tunnel.unanswered(0)) {
+                tracing::info!(box = %self.config.proxy, %address, "the box is looked for at another address");
+                self.tunnel.set_connect_to(address);
+                self.tunnel.restart(now, 0);
+            }
         }
         self.delivered.report(now, &mut self.packets);
         let Some((report, record)) = self.packets.handle_timeout(now) else {
@@ -175,13 +192,13 @@ impl SensorAgent<'_> {
         self.packets.set_epoch(self.stamps.epoch());
         self.own_frames = self
             .own_frames
-            .update(OwnFrames::look_up(self.config.proxy));
+            .update(OwnFrames::look_up(self.lookup.address()));
         if let OwnFrames::To(station) = self.own_frames {
             self.packets.listen_for(station);
         }
         self.delivered.refresh(
             self.config.interface.as_deref(),
-            self.config.proxy,
+            self.lookup.address(),
             &self.packets,
         );
         if let Some(monitor) = &mut self.monitor
@@ -216,7 +233,7 @@ impl SensorAgent<'_> {
                 let hardware = interfaces::hardware_address(name).ok().flatten();
                 hardware.map(|hardware| (name.clone(), hardware))
             }
-            None => interface_towards(self.config.proxy)
+            None => interface_towards(self.lookup.address())
                 .and_then(|found| Some((found.name, found.hardware?))),
         };
         let Some((interface, hardware)) = found else {
@@ -240,7 +257,7 @@ impl SensorAgent<'_> {
     /// Sends what the tunnel and the slots have left to send.
     fn send(&mut self, now: Time) {
         while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram.to, &datagram.bytes);
+            self.batch.push(datagram);
         }
         // Nothing is taken from the uplink, but its queue keeps time.
         let nothing = self.packets.poll(now);

@@ -1,6 +1,6 @@
-//! The tunnel's cryptography: Noise IK by `snow`, ciphers, hashes and random numbers by `ring`.
+//! The tunnel's cryptography: Noise IKpsk2 by `snow`, ciphers, hashes and random numbers by `ring`.
 //!
-//! Protocols: `Noise_IK_25519_ChaChaPoly_BLAKE2s` and `Noise_IK_25519_AESGCM_BLAKE2s`. After the
+//! Protocols: `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` and `Noise_IKpsk2_25519_AESGCM_BLAKE2s`. After the
 //! handshake `snow` only hands over the two keys; data is sealed by [`AeadKey`], which takes
 //! explicit counters and works in place.
 
@@ -12,8 +12,8 @@ use crate::keys::KeyPair;
 use airpace_api::config::Cipher;
 use airpace_api::keys::PublicKey;
 use airpace_edge::tunnel::{
-    self, Crypto, INITIATION_NOISE_BYTES, Initiation, RESPONSE_NOISE_BYTES, STAMP_BYTES,
-    SessionKeys, StaticPublicKey,
+    self, Crypto, INITIATION_NOISE_BYTES, Initiation, PresharedKey, RESPONSE_NOISE_BYTES,
+    STAMP_BYTES, SessionKeys, StaticPublicKey,
 };
 use check::HmacCheck;
 use key::AeadKey;
@@ -27,7 +27,10 @@ pub(crate) type Tunnel = tunnel::Tunnel<NoiseIk>;
 
 /// Bound into every handshake (Noise, section 6), so that no other protocol or version can be
 /// mistaken for this one.
-const PROLOGUE: &[u8] = b"airpace tunnel v1";
+const PROLOGUE: &[u8] = b"airpace tunnel v2";
+
+/// The place of the preshared key in the pattern: behind the second message (Noise, section 9.3).
+const PSK_PLACE: u8 = 2;
 
 /// One end's key pair and cipher suite.
 pub(crate) struct NoiseIk {
@@ -118,14 +121,16 @@ impl Crypto for NoiseIk {
     fn initiate(
         &mut self,
         responder: &StaticPublicKey,
+        preshared: &PresharedKey,
         stamp: &[u8; STAMP_BYTES],
         message: &mut [u8; INITIATION_NOISE_BYTES],
     ) -> Handshake {
         let mut state = self
             .builder(self.suite)
             .remote_public_key(&responder.0)
+            .and_then(|builder| builder.psk(PSK_PLACE, &preshared.0))
             .and_then(Builder::build_initiator)
-            .expect("an initiator of IK has both static keys, each set once");
+            .expect("an initiator of IKpsk2 has both static keys and the other, each set once");
         let written = state
             .write_message(stamp, message)
             .expect("the message is of the exact size and the first of the pattern");
@@ -144,7 +149,7 @@ impl Crypto for NoiseIk {
         let mut state = self
             .builder(suite)
             .build_responder()
-            .expect("a responder of IK has its static key");
+            .expect("a responder of IKpsk2 has its static key");
         // `snow` wants room for payload and tag while it decrypts.
         let mut payload = [0; STAMP_BYTES + 16];
         let n = state.read_message(message, &mut payload).ok()?;
@@ -160,8 +165,14 @@ impl Crypto for NoiseIk {
     fn respond(
         &mut self,
         mut responder: Handshake,
+        preshared: &PresharedKey,
         message: &mut [u8; RESPONSE_NOISE_BYTES],
     ) -> Option<SessionKeys<AeadKey>> {
+        // Only now is it known which peer it is.
+        responder
+            .state
+            .set_psk(PSK_PLACE.into(), &preshared.0)
+            .ok()?;
         responder.state.write_message(&[], message).ok()?;
         Some(responder.split(Role::Responder))
     }

@@ -26,8 +26,8 @@ impl Suite {
     /// The full name of the Noise protocol with this cipher (Noise, section 8).
     pub(super) const fn protocol(self) -> &'static str {
         match self {
-            Self::Chacha20Poly1305 => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
-            Self::Aes256Gcm => "Noise_IK_25519_AESGCM_BLAKE2s",
+            Self::Chacha20Poly1305 => "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s",
+            Self::Aes256Gcm => "Noise_IKpsk2_25519_AESGCM_BLAKE2s",
         }
     }
 

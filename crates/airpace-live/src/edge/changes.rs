@@ -78,6 +78,7 @@ impl RunningEdge {
             );
             slot.rows_left_out = self.rows.left_out();
             slot.crowded_out = crowded_out;
+            slot.air_of_others = self.inline.air_of_others(record.medium);
             self.journal.write(&slot);
         }
         Ok(())

@@ -118,6 +118,7 @@ impl RunningEdge {
                 aimed_round_ms: estimates
                     .and_then(|estimates| Some(estimates.aimed_round_s? * 1e3)),
                 price: estimates.and_then(|estimates| estimates.price),
+                air_of_others: self.inline.air_of_others(medium),
                 stations: stations
                     .filter(|station| station.medium == medium)
                     .map(|station| status::station(now, &station, &self.hosts))

@@ -3,16 +3,15 @@
 use super::frame::FrameBuf;
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel};
-use crate::keys::KeyPair;
-use crate::runtime;
+use crate::keys::{self, KeyPair};
+use crate::{runtime, warnings};
 use airpace_api::config::{Cipher, EdgeConfig};
 use airpace_api::mac::MacAddress;
 use airpace_core::wire::ieee80211::MacAddr;
 use airpace_core::wire::report;
 use airpace_edge::inline::Inline;
-use airpace_edge::tunnel::{
-    InnerKind, Reason, Received, StaticPublicKey, Timing, TunnelConfig, Warning,
-};
+use airpace_edge::tunnel::{InnerKind, PeerIdx, Reason, Received, Timing, TunnelConfig};
+use airpace_net::clock::Clock;
 use airpace_net::udp::{ReceiveBatch, UdpOptions, UdpSocket};
 use airpace_units::{StationId, Time};
 use anyhow::Context as _;
@@ -25,6 +24,8 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Waits for the reports of agents.
 pub(super) struct Reports {
     tunnel: Tunnel,
+    /// The tunnel's clock, which goes on while the machine is suspended; that of the box stands still.
+    clock: Clock,
     socket: UdpSocket,
     room: ReceiveBatch,
     batch: Batch,
@@ -38,25 +39,26 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Opens the socket; `None` if no agents are configured. `epoch` is the wall-clock time since
-    /// 1970 at the clock's origin.
-    pub(super) fn open(config: &EdgeConfig, epoch: Duration) -> anyhow::Result<Option<Self>> {
+    /// Opens the socket; `None` if no agents are configured.
+    pub(super) fn open(config: &EdgeConfig) -> anyhow::Result<Option<Self>> {
         let Some(agents) = &config.agents else {
             return Ok(None);
         };
-        let keys = KeyPair::load(&agents.key_source()?)?;
+        let key_pair = KeyPair::load(&agents.key_source()?)?;
+        let (clock, epoch) = runtime::start_clock();
         let mut stations = Vec::new();
         let mut peers = Vec::new();
         for station in &config.station {
             if let Some(key) = station.public_key {
                 stations.push(MacAddr(station.mac.0));
-                peers.push(StaticPublicKey(key.0));
+                peers.push(keys::peer(key, station.preshared_key_file.as_deref())?);
             }
         }
         let tunnel_config = TunnelConfig {
             peers,
             connect_to: None,
             epoch,
+            probe_for: None,
             timing: Timing::default(),
         };
         let options = UdpOptions {
@@ -69,7 +71,8 @@ impl Reports {
         tracing::info!(listen = %agents.listen, agents = stations.len(), "reports");
         Ok(Some(Self {
             // The agents choose the cipher of their sessions.
-            tunnel: Tunnel::new(NoiseIk::new(keys, Cipher::default()), tunnel_config),
+            tunnel: Tunnel::new(NoiseIk::new(key_pair, Cipher::default()), tunnel_config),
+            clock,
             socket,
             room: ReceiveBatch::new(16, 2_048),
             batch: Batch::new(),
@@ -87,15 +90,17 @@ impl Reports {
 
     /// Does what is due: sessions, answers to handshakes, messages to the operator.
     pub(super) fn on_time(&mut self, now: Time) {
-        self.tunnel.handle_timeout(now);
-        while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram.to, &datagram.bytes);
+        self.tunnel.handle_timeout(self.clock.now());
+        while self.batch.has_room(runtime::MAX_PAYLOAD)
+            && let Some(datagram) = self.tunnel.poll()
+        {
+            self.batch.push(datagram);
         }
         // Whoever misses an answer asks again.
         let _ = self.batch.flush(&self.socket);
-        if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
-            let station = MacAddress(self.stations[peer].0);
-            tracing::warn!(%from, %station, "a handshake is older than the agent's last one: the station's clock was set back, or somebody replays a recorded handshake");
+        while let Some(warning) = self.tunnel.poll_warning() {
+            let station = |peer: PeerIdx| MacAddress(self.stations[peer].0).to_string();
+            warnings::log(warning, station);
         }
         self.tell_of_drops(now);
     }
@@ -116,7 +121,7 @@ impl Reports {
         tracing::warn!(
             dropped = dropped - self.told_dropped,
             since_start = reasons.join(", "),
-            "datagrams to the port for reports were dropped unanswered"
+            "datagrams to the port for reports were dropped"
         );
         self.told_dropped = dropped;
     }
@@ -127,9 +132,11 @@ impl Reports {
         if self.socket.receive(&mut self.room).is_err() {
             return;
         }
+        let tunnel_now = self.clock.now();
         for message in self.room.iter_mut() {
             for datagram in message.bytes.chunks_mut(message.segment) {
-                let Received::Data(opened) = self.tunnel.handle(now, message.from, datagram) else {
+                let received = self.tunnel.handle(tunnel_now, message.from, datagram);
+                let Received::Data(opened) = received else {
                     continue;
                 };
                 // Keepalives say nothing, and there is no traffic in this mode.

@@ -68,7 +68,7 @@ pub fn run_edge(
     let journal = Journal::open(config.telemetry.as_deref())?;
     let sensors = RemoteSensors {
         radios: Radios::open(config, clock)?,
-        reports: Reports::open(config, wall_clock_at_origin(clock))?,
+        reports: Reports::open(config)?,
     };
     let setup = Setup::begin(config)?;
     tracing::info!(

@@ -139,6 +139,7 @@ pub(super) fn slot(
         wait_p95_ms: wait.map(|wait| ms(wait.p95)),
         dropped: record.dropped,
         marked: record.marked,
+        air_of_others: None,
         rows_left_out: 0,
         crowded_out: 0,
     }

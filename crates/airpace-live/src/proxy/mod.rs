@@ -4,6 +4,7 @@
 //! [`PacketProxy`] decides, without input or output of its own; [`run_proxy`] carries packets
 //! between it, the interface and the socket.
 
+mod addresses;
 mod packets;
 mod run;
 pub(crate) mod settings;
@@ -59,7 +60,7 @@ pub struct Totals {
     pub tunnel: tunnel::Counts,
     /// What was dropped before it reached a queue.
     pub core: Counts,
-    /// Packets from a station whose source is not its own address.
+    /// Packets from a station whose source is not one of its own addresses.
     pub spoofed: u64,
 }
 

@@ -1,6 +1,7 @@
 //! The proxy of [`airpace_edge`] for IP packets in buffers: it finds the station of an address,
 //! turns records into telemetry, and logs events.
 
+use super::addresses::StationAddresses;
 use super::settings;
 use super::{Counts, Output, ProxyError};
 use crate::device::Intake;
@@ -15,14 +16,13 @@ use airpace_edge::proxy::{self, Event, Mode, Proxy, SlotRecord};
 use airpace_units::{StationId, Time};
 use core::net::IpAddr;
 use core::time::Duration;
-use std::collections::HashMap;
 
 /// The proxy's decisions about IP packets. Stations are numbered as in the configuration, as are
 /// the peers of the tunnel.
 pub struct PacketProxy {
     proxy: Proxy<PacketBuf>,
     names: Vec<String>,
-    by_address: HashMap<IpAddr, usize>,
+    addresses: StationAddresses,
     /// Wall-clock time since 1970 at [`Time::ZERO`].
     epoch: Duration,
     /// Buffers of packets that the queues dropped.
@@ -52,11 +52,7 @@ impl PacketProxy {
                 .iter()
                 .map(|station| station.name.clone())
                 .collect(),
-            by_address: stations
-                .iter()
-                .enumerate()
-                .map(|(idx, station)| (station.address, idx))
-                .collect(),
+            addresses: StationAddresses::new(stations),
             epoch,
             pool: Pool::default(),
             unroutable: 0,
@@ -100,10 +96,16 @@ impl PacketProxy {
         self.proxy.mode(station)
     }
 
+    /// The station that an address within the tunnel belongs to; `None` if there is none.
+    #[must_use]
+    pub fn station_of(&self, address: IpAddr) -> Option<usize> {
+        self.addresses.station_of(address)
+    }
+
     /// Takes an IP packet for one of the stations. Packets for others are counted and dropped.
     pub fn on_packet(&mut self, now: Time, packet: PacketBuf) {
-        let station = ip::destination(packet.as_bytes()).and_then(|to| self.by_address.get(&to));
-        let Some(&station) = station else {
+        let station = ip::destination(packet.as_bytes()).and_then(|to| self.station_of(to));
+        let Some(station) = station else {
             self.unroutable += 1;
             return self.pool.put(packet);
         };

@@ -4,20 +4,26 @@
 use super::{Output, PacketProxy, Totals};
 use crate::batch::Batch;
 use crate::crypto::{NoiseIk, Tunnel, random_key};
-use crate::device::Device;
+use crate::device::{Device, Restoration};
 use crate::journal::Journal;
-use crate::keys::KeyPair;
+use crate::keys::{self, KeyPair};
 use crate::runtime::{self, Loop, Stop};
-use airpace_api::config::{Cipher, ProxyConfig};
+use crate::warnings;
+use airpace_api::config::{Cipher, MAX_STATIONS, ProxyConfig};
 use airpace_core::wire::ip::IPV4_UDP_HEADER_BYTES;
 use airpace_core::wire::{encap, ip};
-use airpace_edge::tunnel::{InnerKind, Received, StaticPublicKey, Timing, TunnelConfig, Warning};
+use airpace_edge::tunnel::{InnerKind, MAX_PEERS, Received, Timing, TunnelConfig};
 use airpace_net::clock::Clock;
+use airpace_net::netlink::RouteEvents;
 use airpace_net::udp::{ReceiveBatch, TrafficClass, UdpOptions, UdpSocket};
 use airpace_units::Time;
 use anyhow::Context as _;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
+use ipnet::IpNet;
+
+// The configuration refuses what the tunnel would panic at.
+const _: () = assert!(MAX_STATIONS == MAX_PEERS);
 
 /// Runs the proxy in the network namespace of the calling thread until `stop` becomes readable (see
 /// [`Stop`]).
@@ -30,29 +36,36 @@ use core::time::Duration;
 /// or the socket.
 pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals> {
     config.validate()?;
-    let keys = KeyPair::load(&config.key_source()?)?;
+    let key_pair = KeyPair::load(&config.key_source()?)?;
     let (clock, epoch) = runtime::start_clock();
     // The agents choose the cipher of their sessions.
-    let crypto = NoiseIk::new(keys, Cipher::default());
+    let crypto = NoiseIk::new(key_pair, Cipher::default());
+    let mut peers = Vec::with_capacity(config.station.len());
+    for station in &config.station {
+        let preshared_key_file = station.preshared_key_file.as_deref();
+        peers.push(keys::peer(station.public_key, preshared_key_file)?);
+    }
+    let mtu = runtime::mtu(&config.tun);
     let tunnel_config = TunnelConfig {
-        peers: config
-            .station
-            .iter()
-            .map(|station| StaticPublicKey(station.public_key.0))
-            .collect(),
+        peers,
         connect_to: None,
         epoch,
+        probe_for: Some(mtu),
         timing: Timing::default(),
     };
     let tunnel = Tunnel::new(crypto, tunnel_config);
     let packets = PacketProxy::new(config, epoch, random_key())?;
-    let device = Device::open(&config.tun, &[])?;
+    let device = Device::open(&config.tun, &routes_to_stations(config), None)?;
     let options = UdpOptions {
         stamp: false,
         ..UdpOptions::default()
     };
     let socket = UdpSocket::bind(config.listen, options)
         .with_context(|| format!("listening on {}", config.listen))?;
+    socket
+        .allow_fragments()
+        .context("allowing datagrams to be cut into fragments")?;
+    let events = RouteEvents::open()?;
     let journal = Journal::open(config.telemetry.as_deref())?;
     tracing::info!(listen = %config.listen, interface = %device.name(), stations = config.station.len(), "proxy");
     let mut proxy = RunningProxy {
@@ -65,6 +78,9 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
         batch: Batch::new(),
         spoofed: 0,
         falsely_marked: 0,
+        mtu,
+        restoration: Restoration::new(events),
+        next_path_check: Time::ZERO,
         copy_dscp: config.tun.copy_dscp,
         next_session_check: Time::ZERO,
         tunnel,
@@ -75,6 +91,17 @@ pub fn run_proxy(config: &ProxyConfig, stop: Stop<'_>) -> anyhow::Result<Totals>
     };
     proxy.run(clock, config.realtime, stop)?;
     Ok(proxy.log_end())
+}
+
+/// The networks of stations that the kernel does not route into the tunnel already, because of the
+/// interface's own addresses.
+fn routes_to_stations(config: &ProxyConfig) -> Vec<IpNet> {
+    let is_connected = |network: &IpNet| config.tun.networks().any(|own| own.contains(network));
+    let networks = config.station.iter().flat_map(|station| &station.networks);
+    networks
+        .filter(|network| !is_connected(network))
+        .copied()
+        .collect()
 }
 
 /// Silence after which a station counts as gone although its session has not ended. Both ends send
@@ -98,8 +125,12 @@ struct RunningProxy {
     addresses: Vec<IpAddr>,
     /// Payload of load datagrams.
     padding: Vec<u8>,
-    /// Packets from a station whose source is not its own address.
+    /// Packets from a station whose source is not one of its own addresses.
     spoofed: u64,
+    /// Largest packet on the interface, bytes.
+    mtu: u16,
+    restoration: Restoration,
+    next_path_check: Time,
     /// Packets that were marked on their way although their transport is not ECN-capable.
     falsely_marked: u64,
     /// Whether the outer header has the packet's code point.
@@ -111,6 +142,7 @@ impl RunningProxy {
     /// Runs until the stop file becomes readable.
     fn run(&mut self, clock: Clock, realtime: bool, stop: Stop<'_>) -> anyhow::Result<()> {
         let mut wait = Loop::new(clock, realtime, stop, &self.device, &self.socket)?;
+        wait.add_route_events(self.restoration.events())?;
         let mut received = ReceiveBatch::new(16, 65_536);
         loop {
             let now = clock.now();
@@ -128,6 +160,9 @@ impl RunningProxy {
             }
             if ready.socket {
                 self.receive(clock.now(), &mut received);
+            }
+            if ready.routes {
+                self.restoration.take_events();
             }
             if ready.device {
                 self.device.read(clock.now(), &mut self.packets)?;
@@ -147,6 +182,12 @@ impl RunningProxy {
     fn on_time(&mut self, now: Time) {
         self.tunnel.handle_timeout(now);
         self.packets.handle_timeout(now);
+        self.restoration.restore(now, &mut self.device);
+        if now >= self.next_path_check {
+            self.next_path_check = now + runtime::PATH_CHECK;
+            let count = self.addresses.len();
+            runtime::limit_packets(&self.socket, &self.tunnel, count, self.mtu);
+        }
         if now >= self.next_session_check {
             // Sessions end without an event.
             self.next_session_check = now + runtime::SESSION_CHECK;
@@ -155,9 +196,8 @@ impl RunningProxy {
                 self.packets.set_connected(now, station, present);
             }
         }
-        if let Some(Warning::OldHandshake { peer, from }) = self.tunnel.poll_warning() {
-            let station = self.addresses[peer];
-            tracing::warn!(%from, %station, "a handshake is older than the station's last one: the station's clock was set back, or somebody replays a recorded handshake");
+        while let Some(warning) = self.tunnel.poll_warning() {
+            warnings::log(warning, |peer| self.addresses[peer].to_string());
         }
         while let Some(record) = self.packets.poll_record() {
             self.journal.write(&record);
@@ -166,18 +206,18 @@ impl RunningProxy {
 
     /// Sends everything that may leave now; returns `false` if the socket's buffer is full.
     fn send(&mut self, now: Time) -> bool {
-        // Handshakes and keepalives are the tunnel's own.
-        while let Some(datagram) = self.tunnel.poll() {
-            self.batch.push(datagram.to, &datagram.bytes);
-        }
         loop {
             let mut more = false;
             while self.batch.has_room(runtime::MAX_PAYLOAD) {
-                let Some(output) = self.packets.poll(now) else {
+                // First what is the tunnel's own: handshakes, keepalives, probes.
+                if let Some(datagram) = self.tunnel.poll() {
+                    self.batch.push(datagram);
+                } else if let Some(output) = self.packets.poll(now) {
+                    self.seal(now, output);
+                } else {
                     break;
-                };
+                }
                 more = true;
-                self.seal(now, output);
             }
             if !self.batch.flush(&self.socket) {
                 return false;
@@ -252,17 +292,25 @@ impl RunningProxy {
         );
         match opened.kind {
             InnerKind::Packet => {
-                // A station may only send under its own address.
-                if ip::source(opened.payload) != Some(self.addresses[opened.peer]) {
+                // A station may only send under its own addresses.
+                let owner = ip::source(opened.payload).and_then(|at| self.packets.station_of(at));
+                if owner != Some(opened.peer) {
                     self.spoofed += 1;
                 } else if encap::take_ecn(opened.payload, class.0).is_err() {
                     self.falsely_marked += 1;
                 } else {
+                    // What the station announces limits what it will be sent on this path.
+                    let path = self.tunnel.longest_payload(opened.peer);
+                    runtime::clamp_mss(opened.payload, path, self.mtu);
                     self.device.write(opened.payload);
                 }
             }
             InnerKind::Report => self.packets.on_report(now, opened.peer, opened.payload),
-            InnerKind::Padding | InnerKind::Keepalive => {}
+            // The tunnel has taken what there is to take.
+            InnerKind::Padding
+            | InnerKind::Keepalive
+            | InnerKind::Probe
+            | InnerKind::ProbeReply => {}
         }
     }
 

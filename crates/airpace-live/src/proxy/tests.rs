@@ -23,6 +23,7 @@ fn config(stations: u8) -> ProxyConfig {
         public_key: PublicKey([n; 32]),
         address: IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2 + n)),
         weight: 1.0,
+        ..StationConfig::default()
     };
     ProxyConfig {
         listen: "127.0.0.1:5000".parse().expect("valid"),
@@ -35,6 +36,7 @@ fn config(stations: u8) -> ProxyConfig {
             address: "10.77.0.1/24".parse().expect("valid"),
             mtu: Size::from_bytes(1420),
             copy_dscp: true,
+            ..TunConfig::default()
         },
         control: ControlConfig::default(),
         queue: QueueConfig::default(),

@@ -1,7 +1,9 @@
 //! Contradictions in the agent's configuration.
 
-use super::super::{AgentConfig, AgentMode};
+use super::super::{AgentConfig, AgentMode, TunConfig};
 use super::{ConfigError, check_interface};
+use core::net::IpAddr;
+use ipnet::IpNet;
 
 impl AgentConfig {
     /// The first contradiction found.
@@ -10,7 +12,8 @@ impl AgentConfig {
         self.check_mode()?;
         self.queue.contradictions()?;
         if self.proxy.port() == 0 {
-            return Err(ConfigError::NoPort { proxy: self.proxy });
+            let proxy = self.proxy.clone();
+            return Err(ConfigError::NoPort { proxy });
         }
         if let Some(monitor) = &self.monitor {
             check_interface("monitor", monitor)?;
@@ -28,6 +31,7 @@ impl AgentConfig {
             vec![
                 ("tun", self.tun.is_some()),
                 ("routes", !self.routes.is_empty()),
+                ("accept_from", !self.accept_from.is_empty()),
                 ("uplink.rate", self.uplink.rate.is_some()),
             ]
         } else {
@@ -46,26 +50,38 @@ impl AgentConfig {
         }
     }
 
-    /// The tunnel's packets to the proxy must not be routed into the tunnel.
+    /// The tunnel's packets to the proxy must not be routed into the tunnel. Default routes are led
+    /// around it by routing rules. A name is checked when it is looked up.
     fn check_routes(&self) -> Result<(), ConfigError> {
-        let proxy = self.proxy.ip();
-        let mut routes = Vec::new();
-        for (index, route) in self.routes.iter().enumerate() {
-            routes.push((format!("routes.{index}"), route));
+        let Some(proxy) = self.proxy.address() else {
+            return Ok(());
+        };
+        match self.route_to(proxy.ip()) {
+            Some((key, route)) => Err(ConfigError::RouteCycle {
+                key,
+                route: route.to_string(),
+                proxy: proxy.ip(),
+            }),
+            None => Ok(()),
         }
-        // The kernel routes the network of the interface's own address into it.
-        if let Some(tun) = &self.tun {
-            routes.push(("tun.address".to_owned(), &tun.address));
-        }
-        for (key, route) in routes {
-            if route.contains(&proxy) {
-                return Err(ConfigError::RouteCycle {
-                    key,
-                    route: route.to_string(),
-                    proxy,
-                });
-            }
-        }
-        Ok(())
+    }
+
+    /// The route into the tunnel that contains the proxy's address, which would swallow the tunnel's
+    /// own packets, and its key. Default routes are none of them.
+    #[must_use]
+    pub fn route_to(&self, proxy: IpAddr) -> Option<(String, IpNet)> {
+        let listed = self
+            .routes
+            .iter()
+            .enumerate()
+            .map(|(index, route)| (format!("routes.{index}"), *route))
+            .filter(|(_, route)| route.prefix_len() > 0);
+        // The kernel routes the networks of the interface's own addresses into it.
+        let own = self
+            .tun
+            .iter()
+            .flat_map(TunConfig::networks)
+            .map(|network| ("tun.address".to_owned(), *network));
+        listed.chain(own).find(|(_, route)| route.contains(&proxy))
     }
 }

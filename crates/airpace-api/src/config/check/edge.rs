@@ -1,7 +1,7 @@
 //! Contradictions in the in-line box's configuration.
 
 use super::super::EdgeConfig;
-use super::{ConfigError, check_interface};
+use super::{ConfigError, check_count, check_interface};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl EdgeConfig {
@@ -101,6 +101,7 @@ impl EdgeConfig {
         }
         if let Some(agents) = &self.agents {
             agents.key_source()?;
+            check_count(keys.len())?;
             if keys.is_empty() {
                 return Err(ConfigError::NoAgentKey);
             }

@@ -119,6 +119,10 @@ fn as_text(status: &EdgeStatus) -> String {
     }
     for ap in &status.access_points {
         text.push_str(&format!("\n{} ({})\n", ap.name, ap.ports.join(", ")));
+        if let Some(share) = ap.air_of_others {
+            let percent = 100.0 * share;
+            text.push_str(&format!("others use {percent:.0} % of the air\n"));
+        }
         if ap.stations.is_empty() {
             text.push_str("no station has been heard yet\n");
             continue;

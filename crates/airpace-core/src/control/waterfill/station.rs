@@ -235,7 +235,12 @@ impl StationEstimate {
         let due = PACED_SHARE * self.granted.rate_pps - 1.0 / sample.length_s;
         self.paced = sample.backlogged && sample.sent_pps.is_none_or(|sent| sent >= due);
         // Probing keeps airtime free, and a station that is only observed may never answer.
+        let is_new = !self.met;
         self.met |= sample.frames > 0.0 || sample.is_passive;
+        if is_new && sample.frames == 0.0 && !sample.backlogged {
+            // It has come, and nothing was for it: it takes nothing from the others until packets wait.
+            self.greedy_slots = 0;
+        }
         self.unseen_pps = sample
             .sent_pps
             .filter(|_| sample.is_unseen())

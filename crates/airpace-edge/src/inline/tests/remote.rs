@@ -72,6 +72,8 @@ const PACKETS_PER_STATION: u32 = 1_000_000;
 struct Cell {
     inline: Inline<Frame>,
     stations: Vec<StationInCell>,
+    /// Packets to each station in a quarter of a millisecond.
+    load: u32,
 }
 
 struct StationInCell {
@@ -106,6 +108,7 @@ impl Cell {
         Self {
             inline,
             stations: stations.collect(),
+            load: 1,
         }
     }
 
@@ -118,11 +121,13 @@ impl Cell {
             self.inline.handle_timeout(now);
             for index in 0..self.stations.len() {
                 let station = &mut self.stations[index];
-                let frame = Frame(station.next);
-                station.next += 1;
-                self.inline
-                    .on_downlink(now, station.mac, frame)
-                    .expect("it is known");
+                for _ in 0..self.load {
+                    let frame = Frame(station.next);
+                    station.next += 1;
+                    self.inline
+                        .on_downlink(now, station.mac, frame)
+                        .expect("it is known");
+                }
             }
             for (_, number) in departures(&mut self.inline, now) {
                 let station = &mut self.stations[(number / PACKETS_PER_STATION) as usize];
@@ -250,6 +255,11 @@ fn what_neighbours_send_is_air_that_others_use_and_no_station() {
         air.others >= expected / 2 && air.others <= expected * 2,
         "{air:?}"
     );
+    let share = cell.inline.air_of_others(0).expect("the radio has heard");
+    assert!(
+        (share - air.others.as_secs_f64() / 0.1).abs() < 1e-9,
+        "{share}"
+    );
     assert_eq!(cell.inline.station_count(), 1);
 }
 
@@ -373,4 +383,35 @@ fn reports_of_unknown_stations_and_repeated_ones_are_counted_and_ignored() {
     assert!(inline.on_report(ms(3), PHONE, agent_report(1)));
     assert!(inline.on_report(ms(4), PHONE, agent_report(0)));
     assert_eq!(inline.counts().bad_reports, 2);
+}
+
+#[test]
+fn rates_of_busy_stations_stay_while_another_joins_roams_sleeps_and_leaves() {
+    let visitor = MacAddr([2, 0, 0, 0, 0, 3]);
+    let mut cell = Cell::new(&[(PHONE, BSSID), (LAPTOP, BSSID)]);
+    cell.load = 8;
+    cell.run(ms(0), ms(4_000), true);
+    let granted = |cell: &Cell| -> Vec<f64> {
+        let stations = cell.inline.stations().filter(|s| s.mac != visitor);
+        stations
+            .map(|station| station.granted.expect("it is paced").rate_pps)
+            .collect()
+    };
+    let before = granted(&cell);
+    // It is heard behind one access point, then behind the other and back again, with silences
+    // between, and is forgotten in the end.
+    let heard: [(u64, usize); 4] = [(4_000, 0), (5_000, 1), (8_000, 0), (9_000, 1)];
+    let mut now = 4_000;
+    for step in 0..200 {
+        if let Some(&(_, port)) = heard.iter().find(|heard| heard.0 == now) {
+            cell.inline
+                .on_uplink(ms(now), port, visitor, Uplink::Presence);
+        }
+        cell.run(ms(now), ms(now + 50), true);
+        now += 50;
+        for (was, is) in before.iter().zip(granted(&cell)) {
+            assert!((is / was - 1.0).abs() < 0.03, "step {step}: {was} {is}");
+        }
+    }
+    assert_eq!(cell.inline.counts().roamed, 3);
 }

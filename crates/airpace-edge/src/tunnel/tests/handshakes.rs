@@ -26,6 +26,7 @@ fn data_flows_over_a_link_that_loses_delays_reorders_and_repeats() {
             jitter: Duration::from_millis(200),
             loss_percent: 20,
             repeat_percent: 20,
+            longest: None,
         };
         let mut pair = Pair::with_link(link, seed);
         pair.run(Duration::from_secs(30));
@@ -243,4 +244,92 @@ fn the_places_of_sessions_are_reused_over_many_renewals() {
     }
     assert_eq!(pair.agent.counts().handshakes, 101);
     assert_eq!(pair.proxy.counts().handshakes, 101);
+}
+
+#[test]
+fn ends_with_the_same_preshared_key_agree_and_others_do_not() {
+    let connect = |of_proxy: u8, of_agent: u8| {
+        let mut pair = Pair::new();
+        let mut proxy = proxy_config();
+        proxy.peers[AGENT_IDX].preshared_key = PresharedKey([of_proxy; 32]);
+        pair.proxy = Tunnel::new(Toy::new(PROXY.into(), ToySuite::Red, 5), proxy);
+        let mut agent = agent_config(PROXY);
+        agent.peers[PROXY_IDX].preshared_key = PresharedKey([of_agent; 32]);
+        pair.agent = Tunnel::new(Toy::new(AGENT.into(), ToySuite::Blue, 6), agent);
+        pair.run(Duration::from_secs(1));
+        pair
+    };
+    assert!(connect(7, 7).are_connected());
+    for (of_proxy, of_agent) in [(7, 8), (7, 0), (0, 7)] {
+        let mut pair = connect(of_proxy, of_agent);
+        assert!(!pair.are_connected(), "{of_proxy} {of_agent}");
+        let warning = Warning::UnreadableResponse {
+            peer: PROXY_IDX,
+            from: address(PROXY),
+        };
+        assert_eq!(pair.agent.poll_warning(), Some(warning));
+    }
+}
+
+#[test]
+fn a_peer_of_another_version_is_told_of_if_it_knows_the_public_key() {
+    let mut pair = Pair::new();
+    // A message of version 1 ends with its check.
+    let check = ToyCheck::for_receiver(&public(PROXY));
+    let message = [&[1, 1, 0, 0][..], &[5; 108]].concat();
+    let old = [&message[..], &check.compute(ToySuite::Red, &message)[..]].concat();
+    let mut of_stranger = old.clone();
+    of_stranger[60] ^= 1;
+    for (mut datagram, warning) in [
+        (of_stranger, None),
+        (
+            old,
+            Some(Warning::OtherVersion {
+                version: 1,
+                from: pair.agent_at,
+            }),
+        ),
+    ] {
+        let received = pair.proxy.handle(pair.now, pair.agent_at, &mut datagram);
+        assert_eq!(received, Received::Dropped(Reason::Version));
+        assert_eq!(pair.proxy.poll_warning(), warning);
+        assert_eq!(pair.proxy.poll(), None);
+    }
+}
+
+#[test]
+fn an_agent_tells_that_its_proxy_does_not_answer() {
+    let mut agent = agent_end(1);
+    attempts(&mut agent, 0, 5);
+    assert_eq!(agent.poll_warning(), None);
+    attempts(&mut agent, 5, 12);
+    let warning = Warning::NoAnswer {
+        peer: PROXY_IDX,
+        to: address(PROXY),
+    };
+    assert_eq!(agent.poll_warning(), Some(warning));
+    assert!(agent.unanswered(PROXY_IDX) >= 5);
+}
+
+#[test]
+fn an_agent_looks_for_its_proxy_at_the_new_address_of_its_name() {
+    let mut agent = agent_end(1);
+    attempts(&mut agent, 0, 5);
+    agent.set_connect_to(address(9));
+    agent.restart(Time::from_millis(5_000), PROXY_IDX);
+    let sent_to: Vec<SocketAddr> = core::iter::from_fn(|| agent.poll())
+        .map(|datagram| datagram.to)
+        .collect();
+    assert_eq!(sent_to, [address(9)]);
+}
+
+#[test]
+fn keys_are_renewed_at_once_after_a_suspend() {
+    let mut pair = Pair::connected();
+    pair.run(Duration::from_secs(10));
+    // Nothing runs in between, but the clock counts that time.
+    pair.now += Duration::from_secs(600);
+    pair.run(Duration::from_millis(200));
+    assert!(pair.are_connected());
+    assert_eq!(pair.agent.counts().handshakes, 2);
 }

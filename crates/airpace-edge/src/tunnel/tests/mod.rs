@@ -2,11 +2,13 @@
 //! repeats datagrams.
 
 use super::*;
+use airpace_core::wire::data;
 use core::net::{IpAddr, Ipv4Addr};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 use toy::{Toy, ToyCheck, ToySuite};
 
+mod flood;
 mod handshakes;
 mod hostile;
 mod sessions;
@@ -37,24 +39,34 @@ fn public(private: u8) -> StaticPublicKey {
 /// The proxy's end. Ends with different seeds draw different keys and indices, as a restarted
 /// process does.
 fn proxy_end(seed: u64) -> ToyTunnel {
-    let config = TunnelConfig {
-        peers: vec![public(ABSENT_AGENT), public(AGENT)],
-        connect_to: None,
-        epoch: EPOCH,
-        timing: Timing::default(),
-    };
-    Tunnel::new(Toy::new(PROXY.into(), ToySuite::Red, seed), config)
+    Tunnel::new(Toy::new(PROXY.into(), ToySuite::Red, seed), proxy_config())
 }
 
-/// An agent's end that believes that the proxy's private key is `proxy`.
-fn agent_end_for(private: u8, proxy: u8, seed: u64) -> ToyTunnel {
-    let config = TunnelConfig {
-        peers: vec![public(proxy)],
+fn proxy_config() -> TunnelConfig {
+    TunnelConfig {
+        peers: vec![public(ABSENT_AGENT).into(), public(AGENT).into()],
+        connect_to: None,
+        epoch: EPOCH,
+        probe_for: None,
+        timing: Timing::default(),
+    }
+}
+
+/// The configuration of an agent that believes that the proxy's private key is `proxy`.
+fn agent_config(proxy: u8) -> TunnelConfig {
+    TunnelConfig {
+        peers: vec![public(proxy).into()],
         connect_to: Some(address(PROXY)),
         epoch: EPOCH,
+        probe_for: None,
         timing: Timing::default(),
-    };
-    Tunnel::new(Toy::new(private.into(), ToySuite::Blue, seed), config)
+    }
+}
+
+/// The end of an agent that believes that the proxy's private key is `proxy`.
+fn agent_end_for(private: u8, proxy: u8, seed: u64) -> ToyTunnel {
+    let crypto = Toy::new(private.into(), ToySuite::Blue, seed);
+    Tunnel::new(crypto, agent_config(proxy))
 }
 
 fn agent_end(seed: u64) -> ToyTunnel {
@@ -69,6 +81,8 @@ struct Link {
     jitter: Duration,
     loss_percent: u32,
     repeat_percent: u32,
+    /// Longest datagram that passes, if there is a limit.
+    longest: Option<usize>,
 }
 
 /// A datagram on the link.
@@ -132,6 +146,13 @@ impl Pair {
     }
 
     fn send(&mut self, transmit: Transmit) {
+        let is_too_long = self
+            .link
+            .longest
+            .is_some_and(|longest| transmit.bytes.len() > longest);
+        if transmit.in_one_piece && is_too_long {
+            return;
+        }
         let copies = 1 + u32::from(self.random.next_u32() % 100 < self.link.repeat_percent);
         for _ in 0..copies {
             if self.random.next_u32() % 100 < self.link.loss_percent {
@@ -228,6 +249,6 @@ fn open(
             Ok(opened.payload.to_vec())
         }
         Received::Dropped(reason) => Err(reason),
-        Received::Handshake(_) => panic!("data is not a handshake message"),
+        Received::Handshake(_) | Received::Cookie(_) => panic!("data is not a handshake message"),
     }
 }

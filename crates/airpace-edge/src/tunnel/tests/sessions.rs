@@ -34,6 +34,7 @@ fn the_same_seed_produces_the_same_datagrams() {
         jitter: Duration::from_millis(5),
         loss_percent: 20,
         repeat_percent: 10,
+        longest: None,
     };
     let carried = |seed| {
         let mut pair = Pair::with_link(link, seed);
@@ -198,4 +199,27 @@ fn data_of_the_previous_session_does_not_move_the_address() {
     pair.agent_at = address(60);
     assert_eq!(pair.open_at_proxy(old), Ok(b"old session".to_vec()));
     assert_eq!(pair.proxy.endpoint(AGENT_IDX), Some(address(AGENT)));
+}
+
+#[test]
+fn both_ends_find_the_longest_payload_that_passes_the_path() {
+    let mut pair = Pair::new();
+    for end in [&mut pair.proxy, &mut pair.agent] {
+        for peer in &mut end.peers {
+            peer.path = Some(PathSearch::new(1_460));
+        }
+    }
+    assert_eq!(pair.agent.longest_payload(PROXY_IDX), None);
+    pair.run(Duration::from_secs(5));
+    let found = |pair: &Pair| {
+        [
+            pair.agent.longest_payload(PROXY_IDX),
+            pair.proxy.longest_payload(AGENT_IDX),
+        ]
+    };
+    assert_eq!(found(&pair), [Some(1_420); 2]);
+    // The path changes without a sign: 1300 bytes with 28 of headers and 40 of the tunnel.
+    pair.link.longest = Some(1_272);
+    pair.run(Duration::from_secs(65));
+    assert_eq!(found(&pair), [Some(1_232); 2]);
 }

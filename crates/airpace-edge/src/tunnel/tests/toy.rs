@@ -1,12 +1,13 @@
 //! Cryptography that protects nothing but refuses everything that real cryptography refuses.
 //!
-//! It follows the pattern of Noise IK step by step, in a group in which everybody can compute
+//! It follows the pattern of Noise IKpsk2 step by step, in a group in which everybody can compute
 //! logarithms: the integers modulo 2⁶⁴ under addition, so that a key agreement is a multiplication.
 //! Tags are SipHash values.
 
 use crate::tunnel::{
-    CHECK_BYTES, Crypto, HandshakeCheck, INITIATION_NOISE_BYTES, Initiation, RESPONSE_NOISE_BYTES,
-    SEAL_TAIL, STAMP_BYTES, SessionKeys, StaticPublicKey, TransportKey,
+    CHECK_BYTES, COOKIE_BYTES, COOKIE_NONCE_BYTES, Crypto, HandshakeCheck, INITIATION_NOISE_BYTES,
+    Initiation, PresharedKey, RESPONSE_NOISE_BYTES, SEAL_TAIL, SEALED_COOKIE_BYTES, STAMP_BYTES,
+    SessionKeys, StaticPublicKey, TransportKey,
 };
 use core::hash::Hasher as _;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -83,6 +84,7 @@ fn session_keys(secret: u64) -> (ToyKey, ToyKey) {
 
 /// An initiation that awaits its response.
 pub(super) struct ToyInitiator {
+    preshared: PresharedKey,
     ephemeral: u64,
     private: u64,
     secret: u64,
@@ -127,6 +129,7 @@ impl Crypto for Toy {
     fn initiate(
         &mut self,
         responder: &StaticPublicKey,
+        preshared: &PresharedKey,
         stamp: &[u8; STAMP_BYTES],
         message: &mut [u8; INITIATION_NOISE_BYTES],
     ) -> ToyInitiator {
@@ -145,6 +148,7 @@ impl Crypto for Toy {
         let check = tag(secret, 0, &message[..88]);
         message[88..].copy_from_slice(&check);
         ToyInitiator {
+            preshared: *preshared,
             ephemeral,
             private: self.private,
             secret,
@@ -180,15 +184,17 @@ impl Crypto for Toy {
     fn respond(
         &mut self,
         responder: ToyResponder,
+        preshared: &PresharedKey,
         message: &mut [u8; RESPONSE_NOISE_BYTES],
     ) -> Option<SessionKeys<ToyKey>> {
         let ephemeral = self.random.next_u64();
-        // e, ee, se
+        // e, ee, se, psk
         message[..32].copy_from_slice(&Self::public(ephemeral).0);
         let secret = derive(&[
             responder.secret,
             ephemeral.wrapping_mul(responder.initiator_ephemeral),
             ephemeral.wrapping_mul(responder.initiator_static),
+            number(&preshared.0),
         ]);
         let check = tag(secret, 0, &message[..32]);
         message[32..].copy_from_slice(&check);
@@ -206,6 +212,7 @@ impl Crypto for Toy {
             initiator.secret,
             initiator.ephemeral.wrapping_mul(responder_ephemeral),
             initiator.private.wrapping_mul(responder_ephemeral),
+            number(&initiator.preshared.0),
         ]);
         if message[32..] != tag(secret, 0, &message[..32]) {
             return None;
@@ -235,6 +242,31 @@ impl HandshakeCheck for ToyCheck {
         [ToySuite::Red, ToySuite::Blue]
             .into_iter()
             .find(|&suite| self.compute(suite, message) == *check)
+    }
+
+    fn seal_cookie(
+        &self,
+        check: &[u8; CHECK_BYTES],
+        nonce: &[u8; COOKIE_NONCE_BYTES],
+        cookie: &[u8; COOKIE_BYTES],
+    ) -> [u8; SEALED_COOKIE_BYTES] {
+        let mut sealed = [0; SEALED_COOKIE_BYTES];
+        let plain = cookie.map(|byte| byte ^ MASK);
+        sealed[..COOKIE_BYTES].copy_from_slice(&plain);
+        let key = derive(&[self.0, number(check), number(&check[8..])]);
+        sealed[COOKIE_BYTES..].copy_from_slice(&tag(key, number(nonce), &plain));
+        sealed
+    }
+
+    fn open_cookie(
+        &self,
+        check: &[u8; CHECK_BYTES],
+        nonce: &[u8; COOKIE_NONCE_BYTES],
+        sealed: &[u8; SEALED_COOKIE_BYTES],
+    ) -> Option<[u8; COOKIE_BYTES]> {
+        let (plain, _) = sealed.split_first_chunk::<COOKIE_BYTES>()?;
+        let cookie = plain.map(|byte| byte ^ MASK);
+        (self.seal_cookie(check, nonce, &cookie) == *sealed).then_some(cookie)
     }
 }
 

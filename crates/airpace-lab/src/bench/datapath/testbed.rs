@@ -3,7 +3,7 @@
 
 use airpace_api::config::{
     AgentConfig, AgentMode, Cipher, ControlConfig, FallbackConfig, ProxyConfig, QueueConfig,
-    StationConfig, TunConfig, UplinkConfig,
+    StationConfig, TunConfig,
 };
 use airpace_config::quantity::{Size, Span};
 use airpace_live::keys::KeyPair;
@@ -148,6 +148,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         address: IpNet::new(IpAddr::V4(address), 24).expect("24 bits fit an IPv4 address"),
         mtu: Size::from_bytes(1420),
         copy_dscp: true,
+        ..TunConfig::default()
     };
     let outside = SocketAddr::from((PROXY_OUTSIDE, PORT));
     let station = StationConfig {
@@ -155,6 +156,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         public_key: agent_keys.public,
         address: IpAddr::V4(AGENT),
         weight: 1.0,
+        ..StationConfig::default()
     };
     let proxy = ProxyConfig {
         listen: outside,
@@ -174,7 +176,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
     };
     let agent = AgentConfig {
         mode: AgentMode::Tunnel,
-        proxy: outside,
+        proxy: outside.into(),
         proxy_public_key: proxy_keys.public,
         private_key: Some(agent_keys.private),
         private_key_file: None,
@@ -186,8 +188,7 @@ fn configurations() -> (ProxyConfig, AgentConfig) {
         realtime: true,
         routes: Vec::new(),
         tun: Some(tun(AGENT)),
-        uplink: UplinkConfig::default(),
-        queue: QueueConfig::default(),
+        ..AgentConfig::default()
     };
     (proxy, agent)
 }

@@ -26,7 +26,10 @@ fn thousand() -> ProxyConfig {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test prints what the storm costs")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test prints what the storm costs"
+)]
 fn a_storm_of_reports_from_one_agent_loses_no_ping_and_floods_no_telemetry() {
     let config = thousand();
     let mut proxy = PacketProxy::new(&config, Duration::ZERO, [3; 16]).expect("valid");
