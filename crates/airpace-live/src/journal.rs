@@ -195,6 +195,10 @@ fn write_rows(mut file: File, rows: &Receiver<Vec<u8>>, lost: &AtomicU64) {
 
 /// Writes everything, with some attempts if the file takes nothing now. Returns how many bytes were
 /// written.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this thread has no event loop and nothing else to do"
+)]
 fn write_all(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
     let (mut written, mut attempts) = (0, 0);
     while written < bytes.len() {
